@@ -1,0 +1,458 @@
+//! Element types: names, sizes, kinds and the unary conversions between them.
+//!
+//! Surprising points:
+//! * Sub-byte integers (`u2`, `u4`, `s2`, `s4`) and `pred` occupy one whole byte per element in
+//!   memory; [`DType::bits`] is the logical width, [`DType::size`] the stored one.
+//! * `f8_e4m3fn` has no infinities. Its largest magnitude is 448, and that is also what
+//!   [`DType::max_value`] and [`DType::min_value`] return for it.
+//! * [`DType::to_aggregate`] maps `u64` to `s64`, although every other unsigned type stays
+//!   unsigned. Nx defines sums and products that way.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::scalar::Scalar;
+
+/// The type of one tensor element.
+///
+/// ```
+/// use nxla_tensor::DType;
+///
+/// assert_eq!("float32".parse::<DType>(), Ok(DType::F32));
+/// assert_eq!(DType::F8E5M2.to_string(), "f8_e5m2");
+/// assert_eq!(DType::S4.bits(), 4);
+/// assert_eq!(DType::S4.size(), 1);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum DType {
+    /// Boolean, stored as one byte that is 0 or 1.
+    Pred,
+    /// Unsigned 2-bit integer, one per byte.
+    U2,
+    /// Unsigned 4-bit integer, one per byte.
+    U4,
+    /// Unsigned 8-bit integer.
+    U8,
+    /// Unsigned 16-bit integer.
+    U16,
+    /// Unsigned 32-bit integer.
+    U32,
+    /// Unsigned 64-bit integer.
+    U64,
+    /// Signed 2-bit integer, one per byte.
+    S2,
+    /// Signed 4-bit integer, one per byte.
+    S4,
+    /// Signed 8-bit integer.
+    S8,
+    /// Signed 16-bit integer.
+    S16,
+    /// Signed 32-bit integer.
+    S32,
+    /// Signed 64-bit integer.
+    S64,
+    /// 8-bit float, 5 exponent and 2 mantissa bits, with infinities (Nx calls it `f8`).
+    F8E5M2,
+    /// 8-bit float, 4 exponent and 3 mantissa bits, finite except for one NaN per sign.
+    F8E4M3FN,
+    /// Brain float: the upper half of an `f32`.
+    BF16,
+    /// IEEE half precision.
+    F16,
+    /// IEEE single precision.
+    F32,
+    /// IEEE double precision.
+    F64,
+    /// Complex number of two `f32`.
+    C64,
+    /// Complex number of two `f64`.
+    C128,
+}
+
+/// The family a [`DType`] belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// Boolean.
+    Pred,
+    /// Unsigned integer.
+    Unsigned,
+    /// Signed integer.
+    Signed,
+    /// Real floating point, including the 8-bit and brain floats.
+    Float,
+    /// Complex floating point.
+    Complex,
+}
+
+/// A text that names no dtype.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown dtype {given:?}, accepted names are {}", accepted_names())]
+pub struct DTypeParseError {
+    /// The text that was given.
+    pub given: String,
+}
+
+/// Names other libraries use for the same types, in the order the error message lists them.
+const ALIASES: [(&str, DType); 22] = [
+    ("bool", DType::Pred),
+    ("uint2", DType::U2),
+    ("uint4", DType::U4),
+    ("uint8", DType::U8),
+    ("uint16", DType::U16),
+    ("uint32", DType::U32),
+    ("uint64", DType::U64),
+    ("int2", DType::S2),
+    ("int4", DType::S4),
+    ("int8", DType::S8),
+    ("int16", DType::S16),
+    ("int32", DType::S32),
+    ("int64", DType::S64),
+    ("f8", DType::F8E5M2),
+    ("float8_e5m2", DType::F8E5M2),
+    ("float8_e4m3fn", DType::F8E4M3FN),
+    ("bfloat16", DType::BF16),
+    ("float16", DType::F16),
+    ("float32", DType::F32),
+    ("float64", DType::F64),
+    ("complex64", DType::C64),
+    ("complex128", DType::C128),
+];
+
+fn accepted_names() -> String {
+    let own = DType::ALL.iter().map(|dtype| dtype.name());
+    let others = ALIASES.iter().map(|(name, _)| *name);
+    own.chain(others).collect::<Vec<_>>().join(", ")
+}
+
+impl DType {
+    /// Every dtype, in declaration order.
+    pub const ALL: [DType; 21] = [
+        DType::Pred,
+        DType::U2,
+        DType::U4,
+        DType::U8,
+        DType::U16,
+        DType::U32,
+        DType::U64,
+        DType::S2,
+        DType::S4,
+        DType::S8,
+        DType::S16,
+        DType::S32,
+        DType::S64,
+        DType::F8E5M2,
+        DType::F8E4M3FN,
+        DType::BF16,
+        DType::F16,
+        DType::F32,
+        DType::F64,
+        DType::C64,
+        DType::C128,
+    ];
+
+    /// The canonical name, the one [`Display`](fmt::Display) prints.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::Pred => "pred",
+            DType::U2 => "u2",
+            DType::U4 => "u4",
+            DType::U8 => "u8",
+            DType::U16 => "u16",
+            DType::U32 => "u32",
+            DType::U64 => "u64",
+            DType::S2 => "s2",
+            DType::S4 => "s4",
+            DType::S8 => "s8",
+            DType::S16 => "s16",
+            DType::S32 => "s32",
+            DType::S64 => "s64",
+            DType::F8E5M2 => "f8_e5m2",
+            DType::F8E4M3FN => "f8_e4m3fn",
+            DType::BF16 => "bf16",
+            DType::F16 => "f16",
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+            DType::C64 => "c64",
+            DType::C128 => "c128",
+        }
+    }
+
+    /// Logical width in bits. `pred` counts as 8.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            DType::U2 | DType::S2 => 2,
+            DType::U4 | DType::S4 => 4,
+            DType::Pred | DType::U8 | DType::S8 | DType::F8E5M2 | DType::F8E4M3FN => 8,
+            DType::U16 | DType::S16 | DType::BF16 | DType::F16 => 16,
+            DType::U32 | DType::S32 | DType::F32 => 32,
+            DType::U64 | DType::S64 | DType::F64 | DType::C64 => 64,
+            DType::C128 => 128,
+        }
+    }
+
+    /// Bytes one element occupies in memory, at least 1.
+    #[must_use]
+    pub const fn size(self) -> usize {
+        self.bits().div_ceil(8) as usize
+    }
+
+    /// The family of the type.
+    #[must_use]
+    pub const fn kind(self) -> Kind {
+        match self {
+            DType::Pred => Kind::Pred,
+            DType::U2 | DType::U4 | DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
+                Kind::Unsigned
+            }
+            DType::S2 | DType::S4 | DType::S8 | DType::S16 | DType::S32 | DType::S64 => {
+                Kind::Signed
+            }
+            DType::F8E5M2
+            | DType::F8E4M3FN
+            | DType::BF16
+            | DType::F16
+            | DType::F32
+            | DType::F64 => Kind::Float,
+            DType::C64 | DType::C128 => Kind::Complex,
+        }
+    }
+
+    /// Whether this is the boolean type.
+    #[must_use]
+    pub const fn is_pred(self) -> bool {
+        matches!(self.kind(), Kind::Pred)
+    }
+
+    /// Whether this is an unsigned integer (not `pred`).
+    #[must_use]
+    pub const fn is_unsigned(self) -> bool {
+        matches!(self.kind(), Kind::Unsigned)
+    }
+
+    /// Whether this is a signed integer.
+    #[must_use]
+    pub const fn is_signed(self) -> bool {
+        matches!(self.kind(), Kind::Signed)
+    }
+
+    /// Whether this is a signed or unsigned integer (not `pred`).
+    #[must_use]
+    pub const fn is_integer(self) -> bool {
+        self.is_unsigned() || self.is_signed()
+    }
+
+    /// Whether this is a real float.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self.kind(), Kind::Float)
+    }
+
+    /// Whether this is a complex type.
+    #[must_use]
+    pub const fn is_complex(self) -> bool {
+        matches!(self.kind(), Kind::Complex)
+    }
+
+    /// Integers and `pred` become `f32`; floats and complex types stay.
+    #[must_use]
+    pub const fn to_floating(self) -> DType {
+        match self.kind() {
+            Kind::Pred | Kind::Unsigned | Kind::Signed => DType::F32,
+            Kind::Float | Kind::Complex => self,
+        }
+    }
+
+    /// The type of a real part: `c64` gives `f32`, `c128` gives `f64`, floats stay, the rest
+    /// gives `f32`.
+    #[must_use]
+    pub const fn to_real(self) -> DType {
+        match self {
+            DType::C128 => DType::F64,
+            DType::C64 => DType::F32,
+            other => other.to_floating(),
+        }
+    }
+
+    /// The complex type wide enough for the values: `f64` gives `c128`, complex types stay, the
+    /// rest gives `c64`.
+    #[must_use]
+    pub const fn to_complex(self) -> DType {
+        match self {
+            DType::F64 | DType::C128 => DType::C128,
+            DType::Pred
+            | DType::U2
+            | DType::U4
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::S2
+            | DType::S4
+            | DType::S8
+            | DType::S16
+            | DType::S32
+            | DType::S64
+            | DType::F8E5M2
+            | DType::F8E4M3FN
+            | DType::BF16
+            | DType::F16
+            | DType::F32
+            | DType::C64 => DType::C64,
+        }
+    }
+
+    /// The type sums and products accumulate in and return.
+    ///
+    /// Narrow integers widen to 32 bits, `pred` counts as `u8`, and 64-bit integers of either
+    /// sign become `s64` (the rule of Nx).
+    #[must_use]
+    pub const fn to_aggregate(self) -> DType {
+        match self {
+            DType::Pred | DType::U2 | DType::U4 | DType::U8 | DType::U16 | DType::U32 => DType::U32,
+            DType::S2 | DType::S4 | DType::S8 | DType::S16 | DType::S32 => DType::S32,
+            DType::U64 | DType::S64 => DType::S64,
+            DType::F8E5M2
+            | DType::F8E4M3FN
+            | DType::BF16
+            | DType::F16
+            | DType::F32
+            | DType::F64
+            | DType::C64
+            | DType::C128 => self,
+        }
+    }
+
+    /// The identity of `max`: the smallest integer, minus infinity for floats that have one, and
+    /// −448 for `f8_e4m3fn`. Complex types, which have no order, give the value of their parts.
+    #[must_use]
+    pub const fn min_value(self) -> Scalar {
+        match self {
+            DType::Pred
+            | DType::U2
+            | DType::U4
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64 => Scalar::UInt(0),
+            DType::S2 | DType::S4 | DType::S8 | DType::S16 | DType::S32 | DType::S64 => {
+                Scalar::Int(i64::MIN >> (64 - self.bits()))
+            }
+            DType::F8E4M3FN => Scalar::Float(-448.0),
+            DType::F8E5M2 | DType::BF16 | DType::F16 | DType::F32 | DType::F64 => {
+                Scalar::Float(f64::NEG_INFINITY)
+            }
+            DType::C64 | DType::C128 => Scalar::Complex(f64::NEG_INFINITY, f64::NEG_INFINITY),
+        }
+    }
+
+    /// The identity of `min`: the largest integer, infinity for floats that have one, and 448
+    /// for `f8_e4m3fn`. Complex types, which have no order, give the value of their parts.
+    #[must_use]
+    pub const fn max_value(self) -> Scalar {
+        match self {
+            DType::Pred => Scalar::UInt(1),
+            DType::U2 | DType::U4 | DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
+                Scalar::UInt(u64::MAX >> (64 - self.bits()))
+            }
+            DType::S2 | DType::S4 | DType::S8 | DType::S16 | DType::S32 | DType::S64 => {
+                Scalar::Int(i64::MAX >> (64 - self.bits()))
+            }
+            DType::F8E4M3FN => Scalar::Float(448.0),
+            DType::F8E5M2 | DType::BF16 | DType::F16 | DType::F32 | DType::F64 => {
+                Scalar::Float(f64::INFINITY)
+            }
+            DType::C64 | DType::C128 => Scalar::Complex(f64::INFINITY, f64::INFINITY),
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for DType {
+    type Err = DTypeParseError;
+
+    fn from_str(text: &str) -> Result<DType, DTypeParseError> {
+        let own = DType::ALL.into_iter().find(|dtype| dtype.name() == text);
+        let alias = || ALIASES.iter().find(|(name, _)| *name == text).map(|(_, dtype)| *dtype);
+        own.or_else(alias).ok_or_else(|| DTypeParseError { given: text.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip_and_are_unique() {
+        for (index, dtype) in DType::ALL.into_iter().enumerate() {
+            assert_eq!(dtype as usize, index);
+            assert_eq!(dtype.to_string().parse(), Ok(dtype));
+        }
+        for (name, dtype) in ALIASES {
+            assert_eq!(name.parse(), Ok(dtype));
+        }
+    }
+
+    #[test]
+    fn every_dtype_has_a_numpy_style_name() {
+        for dtype in DType::ALL {
+            assert!(ALIASES.iter().any(|(_, alias)| *alias == dtype), "{dtype}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_accepted_ones() {
+        let error = "u1".parse::<DType>().unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("unknown dtype \"u1\", accepted names are pred, u2"), "{text}");
+        assert!(text.contains("f8_e5m2") && text.ends_with("complex128"), "{text}");
+    }
+
+    #[test]
+    fn sizes() {
+        let sizes: Vec<usize> = DType::ALL.iter().map(|dtype| dtype.size()).collect();
+        let expected = [1, 1, 1, 1, 2, 4, 8, 1, 1, 1, 2, 4, 8, 1, 1, 2, 2, 4, 8, 8, 16];
+        assert_eq!(sizes, expected);
+    }
+
+    #[test]
+    fn unary_conversions() {
+        for dtype in DType::ALL {
+            assert!(dtype.to_floating().is_float() || dtype.to_floating().is_complex());
+            assert!(dtype.to_real().is_float());
+            assert!(dtype.to_complex().is_complex());
+        }
+        assert_eq!(DType::S64.to_floating(), DType::F32);
+        assert_eq!(DType::F8E4M3FN.to_floating(), DType::F8E4M3FN);
+        assert_eq!(DType::BF16.to_real(), DType::BF16);
+        assert_eq!(DType::C128.to_real(), DType::F64);
+        assert_eq!(DType::F64.to_complex(), DType::C128);
+        assert_eq!(DType::BF16.to_complex(), DType::C64);
+        assert_eq!(DType::U64.to_aggregate(), DType::S64);
+        assert_eq!(DType::Pred.to_aggregate(), DType::U32);
+        assert_eq!(DType::S2.to_aggregate(), DType::S32);
+        assert_eq!(DType::F16.to_aggregate(), DType::F16);
+    }
+
+    #[test]
+    fn extreme_values() {
+        assert_eq!(DType::S2.min_value(), Scalar::Int(-2));
+        assert_eq!(DType::S2.max_value(), Scalar::Int(1));
+        assert_eq!(DType::S64.min_value(), Scalar::Int(i64::MIN));
+        assert_eq!(DType::U4.max_value(), Scalar::UInt(15));
+        assert_eq!(DType::U64.max_value(), Scalar::UInt(u64::MAX));
+        assert_eq!(DType::F8E4M3FN.max_value(), Scalar::Float(448.0));
+        assert_eq!(DType::F8E5M2.min_value(), Scalar::Float(f64::NEG_INFINITY));
+        for dtype in DType::ALL {
+            assert_eq!(dtype.min_value().cast(dtype), dtype.min_value(), "{dtype}");
+            assert_eq!(dtype.max_value().cast(dtype), dtype.max_value(), "{dtype}");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Result types of operations over several dtypes, and the dtype a plain host number takes.
+//!
+//! The rules are those of Nx. Surprising points:
+//! * An integer never widens a float: `s64` with `f16` is `f16`.
+//! * `bf16` ranks below every other float, even the 8-bit ones: `bf16` with `f8_e5m2` is
+//!   `f8_e5m2`.
+//! * `f8_e4m3fn` ranks equal to `f8_e5m2`, `f16`, `f32` and `f64`. Between them the left operand
+//!   decides, so [`promote`] is not commutative there.
+//! * `pred` takes part as `u8`.
+//! * A number that is not finite counts as an `f32`, hence widens `bf16` and `f16`, while a
+//!   finite number never does.
+//!
+//! One deliberate difference: Nx turns `f8_e4m3fn` next to a host number into `f32`; here it
+//! stays `f8_e4m3fn`, as every other float does.
+
+use crate::dtype::{DType, Kind};
+use crate::scalar::Scalar;
+
+/// A number of the host language, which adapts to the tensor it meets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// A boolean.
+    Bool(bool),
+    /// An integer; those outside `i64` and `u64` have no dtype.
+    Int(i128),
+    /// A real number.
+    Float(f64),
+    /// A complex number.
+    Complex(f64, f64),
+}
+
+/// A host integer that no dtype can hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NumberError {
+    /// The integer is outside both `s64` and `u64`.
+    #[error("integer {value} fits neither s64 nor u64")]
+    OutOfRange {
+        /// The integer as given.
+        value: i128,
+    },
+    /// The integer fits a dtype, but none that the other operand can be promoted to.
+    #[error("integer {value} next to a {other} tensor fits no {kind} type")]
+    OutOfRangeNextTo {
+        /// The integer as given.
+        value: i128,
+        /// The dtype of the tensor.
+        other: DType,
+        /// `signed` or `unsigned`.
+        kind: &'static str,
+    },
+}
+
+impl Number {
+    /// The dtype the number has on its own: booleans `pred`, floats `f32`, complex numbers
+    /// `c64`, integers the first of `s32`, `s64`, `u64` that holds them.
+    ///
+    /// # Errors
+    /// [`NumberError::OutOfRange`] for an integer that fits none.
+    pub fn default_dtype(self) -> Result<DType, NumberError> {
+        match self {
+            Number::Bool(_) => Ok(DType::Pred),
+            Number::Float(_) => Ok(DType::F32),
+            Number::Complex(_, _) => Ok(DType::C64),
+            Number::Int(value) => [DType::S32, DType::S64, DType::U64]
+                .into_iter()
+                .find(|dtype| holds(*dtype, value))
+                .ok_or(NumberError::OutOfRange { value }),
+        }
+    }
+
+    /// The number as a scalar of full precision.
+    ///
+    /// # Errors
+    /// [`NumberError::OutOfRange`] for an integer outside both `i64` and `u64`.
+    pub fn to_scalar(self) -> Result<Scalar, NumberError> {
+        match self {
+            Number::Bool(value) => Ok(Scalar::from(value)),
+            Number::Float(value) => Ok(Scalar::Float(value)),
+            Number::Complex(real, imag) => Ok(Scalar::Complex(real, imag)),
+            Number::Int(value) => i64::try_from(value)
+                .map(Scalar::Int)
+                .or_else(|_| u64::try_from(value).map(Scalar::UInt))
+                .map_err(|_| NumberError::OutOfRange { value }),
+        }
+    }
+}
+
+/// The dtype of an operation over tensors of types `a` and `b`.
+///
+/// Two integers of one sign give the wider; unsigned with signed gives the signed type of at
+/// least twice the unsigned width (at most 64 bits). Otherwise the higher kind wins, in the order
+/// unsigned, signed, `bf16`, float, complex; a complex type becomes `c128` next to `f64`.
+///
+/// ```
+/// use nxla_tensor::{DType, promote};
+///
+/// assert_eq!(promote(DType::U8, DType::S8), DType::S16);
+/// assert_eq!(promote(DType::S64, DType::F16), DType::F16);
+/// assert_eq!(promote(DType::C64, DType::F64), DType::C128);
+/// assert_eq!(promote(DType::Pred, DType::Pred), DType::U8);
+/// ```
+#[must_use]
+pub fn promote(a: DType, b: DType) -> DType {
+    let (a, b) = (pred_as_u8(a), pred_as_u8(b));
+    match (a.kind(), b.kind()) {
+        (Kind::Pred | Kind::Unsigned, Kind::Pred | Kind::Unsigned)
+        | (Kind::Signed, Kind::Signed)
+        | (Kind::Complex, Kind::Complex) => wider(a, b),
+        (Kind::Pred | Kind::Unsigned, Kind::Signed) => mixed_signs(a, b),
+        (Kind::Signed, Kind::Pred | Kind::Unsigned) => mixed_signs(b, a),
+        (Kind::Float, Kind::Float) => promote_floats(a, b),
+        (Kind::Float, Kind::Complex) => wider(a.to_complex(), b),
+        (Kind::Complex, Kind::Float) => wider(a, b.to_complex()),
+        (Kind::Pred | Kind::Unsigned | Kind::Signed, Kind::Float | Kind::Complex) => b,
+        (Kind::Float | Kind::Complex, Kind::Pred | Kind::Unsigned | Kind::Signed) => a,
+    }
+}
+
+/// Like [`promote`], but two `pred` operands stay `pred`: for operations that do no arithmetic,
+/// such as selection and concatenation.
+#[must_use]
+pub fn promote_keep_pred(a: DType, b: DType) -> DType {
+    if a.is_pred() && b.is_pred() { DType::Pred } else { promote(a, b) }
+}
+
+/// The dtype a host number takes next to a tensor of type `other`, chosen so that
+/// [`promote`]`(other, weak)` is the type Nx gives the operation.
+///
+/// * an integer next to integers takes the result type itself: `other`, widened until the number
+///   fits, and signed of at least twice the width where a negative number meets an unsigned type;
+/// * an integer next to floats and complex types keeps its default type;
+/// * a finite float takes the (real) type of a float or complex `other`, and `f32` otherwise;
+/// * a float that is not finite is `f32`, or `f64` next to `f64` and `c128`;
+/// * a complex number is `c128` next to `f64` and `c128`, and `c64` otherwise;
+/// * a boolean is `pred` next to `pred`, and counts as the integer 0 or 1 otherwise.
+///
+/// # Errors
+/// [`NumberError`] for an integer that does not fit the widest type of the sign in question.
+pub fn weak_dtype(number: Number, other: DType) -> Result<DType, NumberError> {
+    match number {
+        Number::Bool(_) if other.is_pred() => Ok(DType::Pred),
+        Number::Bool(value) => weak_int(i128::from(value), other),
+        Number::Int(value) => weak_int(value, other),
+        Number::Float(value) => Ok(match other.kind() {
+            Kind::Pred | Kind::Unsigned | Kind::Signed => DType::F32,
+            Kind::Float | Kind::Complex if value.is_finite() => other.to_real(),
+            Kind::Float | Kind::Complex if matches!(other, DType::F64 | DType::C128) => DType::F64,
+            Kind::Float | Kind::Complex => DType::F32,
+        }),
+        Number::Complex(_, _) => Ok(other.to_complex()),
+    }
+}
+
+const UNSIGNED: [DType; 6] = [DType::U2, DType::U4, DType::U8, DType::U16, DType::U32, DType::U64];
+const SIGNED: [DType; 6] = [DType::S2, DType::S4, DType::S8, DType::S16, DType::S32, DType::S64];
+
+fn weak_int(value: i128, other: DType) -> Result<DType, NumberError> {
+    let other = pred_as_u8(other);
+    let (candidates, min_bits) = match other.kind() {
+        Kind::Pred | Kind::Unsigned if value >= 0 => (UNSIGNED, other.bits()),
+        Kind::Pred | Kind::Unsigned => (SIGNED, (2 * other.bits()).min(64)),
+        Kind::Signed => (SIGNED, other.bits()),
+        Kind::Float | Kind::Complex => return Number::Int(value).default_dtype(),
+    };
+    candidates
+        .into_iter()
+        .find(|dtype| dtype.bits() >= min_bits && holds(*dtype, value))
+        .ok_or_else(|| {
+            let kind = if candidates[0].is_signed() { "signed" } else { "unsigned" };
+            NumberError::OutOfRangeNextTo { value, other, kind }
+        })
+}
+
+/// Whether an integer dtype can represent the value.
+fn holds(dtype: DType, value: i128) -> bool {
+    let bound = |scalar: Scalar| scalar.as_i128();
+    let (min, max) = (bound(dtype.min_value()), bound(dtype.max_value()));
+    min.is_some_and(|min| min <= value) && max.is_some_and(|max| value <= max)
+}
+
+fn pred_as_u8(dtype: DType) -> DType {
+    if dtype.is_pred() { DType::U8 } else { dtype }
+}
+
+/// The wider of two types of one kind.
+fn wider(a: DType, b: DType) -> DType {
+    if a.bits() >= b.bits() { a } else { b }
+}
+
+/// The signed type that holds both, or `s64` where none does.
+fn mixed_signs(unsigned: DType, signed: DType) -> DType {
+    let bits = (2 * unsigned.bits()).min(64).max(signed.bits());
+    SIGNED
+        .into_iter()
+        .find(|dtype| dtype.bits() == bits)
+        .expect("doubling a power of two below 64 gives a width in the list")
+}
+
+fn promote_floats(a: DType, b: DType) -> DType {
+    if b == DType::BF16 {
+        a
+    } else if a == DType::BF16 {
+        b
+    } else if a == DType::F8E4M3FN || b == DType::F8E4M3FN {
+        a
+    } else {
+        wider(a, b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dtype(name: &str) -> DType {
+        name.parse().unwrap()
+    }
+
+    /// Rows and columns in the order of the header; `pred` is checked against `u8` separately.
+    const TABLE: &str = "
+             u2   u4   u8   u16  u32  u64  s2   s4   s8   s16  s32  s64
+        u2   u2   u4   u8   u16  u32  u64  s4   s4   s8   s16  s32  s64
+        u4   u4   u4   u8   u16  u32  u64  s8   s8   s8   s16  s32  s64
+        u8   u8   u8   u8   u16  u32  u64  s16  s16  s16  s16  s32  s64
+        u16  u16  u16  u16  u16  u32  u64  s32  s32  s32  s32  s32  s64
+        u32  u32  u32  u32  u32  u32  u64  s64  s64  s64  s64  s64  s64
+        u64  u64  u64  u64  u64  u64  u64  s64  s64  s64  s64  s64  s64
+        s2   s4   s8   s16  s32  s64  s64  s2   s4   s8   s16  s32  s64
+        s4   s4   s8   s16  s32  s64  s64  s4   s4   s8   s16  s32  s64
+        s8   s8   s8   s16  s32  s64  s64  s8   s8   s8   s16  s32  s64
+        s16  s16  s16  s16  s32  s64  s64  s16  s16  s16  s16  s32  s64
+        s32  s32  s32  s32  s32  s64  s64  s32  s32  s32  s32  s32  s64
+        s64  s64  s64  s64  s64  s64  s64  s64  s64  s64  s64  s64  s64";
+
+    const FLOAT_TABLE: &str = "
+                   bf16      f8        f8_e4m3fn f16       f32       f64       c64  c128
+        bf16       bf16      f8        f8_e4m3fn f16       f32       f64       c64  c128
+        f8         f8        f8        f8        f16       f32       f64       c64  c128
+        f8_e4m3fn  f8_e4m3fn f8_e4m3fn f8_e4m3fn f8_e4m3fn f8_e4m3fn f8_e4m3fn c64  c128
+        f16        f16       f16       f16       f16       f32       f64       c64  c128
+        f32        f32       f32       f32       f32       f32       f64       c64  c128
+        f64        f64       f64       f64       f64       f64       f64       c128 c128
+        c64        c64       c64       c64       c64       c64       c128      c64  c128
+        c128       c128      c128      c128      c128      c128      c128      c128 c128";
+
+    fn check_table(table: &str) {
+        let mut rows = table.trim().lines().map(str::split_whitespace);
+        let columns: Vec<DType> = rows.next().unwrap().map(dtype).collect();
+        for mut row in rows {
+            let left = dtype(row.next().unwrap());
+            let results: Vec<DType> = row.map(dtype).collect();
+            assert_eq!(results.len(), columns.len());
+            for (right, expected) in columns.iter().zip(results) {
+                assert_eq!(promote(left, *right), expected, "{left} with {right}");
+            }
+        }
+    }
+
+    #[test]
+    fn same_kind_tables() {
+        check_table(TABLE);
+        check_table(FLOAT_TABLE);
+    }
+
+    #[test]
+    fn floats_win_over_integers_unchanged() {
+        for a in DType::ALL {
+            for b in DType::ALL {
+                if (a.is_integer() || a.is_pred()) && (b.is_float() || b.is_complex()) {
+                    assert_eq!(promote(a, b), b);
+                    assert_eq!(promote(b, a), b);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pred_counts_as_u8_unless_kept() {
+        for other in DType::ALL {
+            assert_eq!(promote(DType::Pred, other), promote(DType::U8, other));
+            assert_eq!(promote(other, DType::Pred), promote(other, DType::U8));
+        }
+        assert_eq!(promote_keep_pred(DType::Pred, DType::Pred), DType::Pred);
+        assert_eq!(promote_keep_pred(DType::Pred, DType::S8), DType::S16);
+    }
+
+    #[test]
+    fn integers_next_to_integers() {
+        let cases: [(&str, i128, &str); 22] = [
+            ("u2", 1, "u2"),
+            ("u2", 300, "u16"),
+            ("u2", -1, "s4"),
+            ("u2", -200, "s16"),
+            ("u2", -3_000_000_000, "s64"),
+            ("u4", -1, "s8"),
+            ("u4", 70000, "u32"),
+            ("u8", -1, "s16"),
+            ("u8", 3_000_000_000, "u32"),
+            ("pred", 2, "u8"),
+            ("pred", -1, "s16"),
+            ("u16", -200, "s32"),
+            ("u32", -1, "s64"),
+            ("u64", -1, "s64"),
+            ("u64", 300, "u64"),
+            ("s2", 1, "s2"),
+            ("s2", 2, "s4"),
+            ("s4", 300, "s16"),
+            ("s8", -200, "s16"),
+            ("s16", 3_000_000_000, "s64"),
+            ("s32", 300, "s32"),
+            ("s64", 70000, "s64"),
+        ];
+        for (other, value, expected) in cases {
+            let (other, expected) = (dtype(other), dtype(expected));
+            let weak = weak_dtype(Number::Int(value), other).unwrap();
+            assert_eq!(weak, expected, "{value} next to {other}");
+            assert_eq!(promote(other, weak), expected);
+            assert_eq!(promote(weak, other), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_never_change_floats() {
+        for other in DType::ALL.into_iter().filter(|dtype| dtype.is_float()) {
+            for number in
+                [Number::Bool(true), Number::Int(-1), Number::Int(1 << 40), Number::Float(2.5)]
+            {
+                let weak = weak_dtype(number, other).unwrap();
+                assert_eq!(promote(other, weak), other, "{other} with {number:?}");
+                assert_eq!(promote(weak, other), other, "{number:?} with {other}");
+            }
+        }
+        assert_eq!(weak_dtype(Number::Int(3), DType::F64), Ok(DType::S32));
+        assert_eq!(weak_dtype(Number::Float(0.5), DType::C64), Ok(DType::F32));
+        assert_eq!(weak_dtype(Number::Float(0.5), DType::C128), Ok(DType::F64));
+        assert_eq!(weak_dtype(Number::Float(0.5), DType::S64), Ok(DType::F32));
+        assert_eq!(weak_dtype(Number::Float(f64::INFINITY), DType::BF16), Ok(DType::F32));
+        assert_eq!(weak_dtype(Number::Float(f64::NAN), DType::F64), Ok(DType::F64));
+        assert_eq!(weak_dtype(Number::Complex(1.0, 2.0), DType::BF16), Ok(DType::C64));
+        assert_eq!(weak_dtype(Number::Complex(1.0, 2.0), DType::F64), Ok(DType::C128));
+        assert_eq!(weak_dtype(Number::Bool(true), DType::Pred), Ok(DType::Pred));
+        assert_eq!(weak_dtype(Number::Bool(true), DType::S2), Ok(DType::S2));
+    }
+
+    #[test]
+    fn default_types_and_their_limits() {
+        assert_eq!(Number::Int(i128::from(i32::MIN)).default_dtype(), Ok(DType::S32));
+        assert_eq!(Number::Int(1 << 31).default_dtype(), Ok(DType::S64));
+        assert_eq!(Number::Int(1 << 63).default_dtype(), Ok(DType::U64));
+        assert_eq!(Number::Int(1 << 63).to_scalar(), Ok(Scalar::UInt(1 << 63)));
+        let error = Number::Int(1 << 64).default_dtype().unwrap_err();
+        assert_eq!(error.to_string(), "integer 18446744073709551616 fits neither s64 nor u64");
+        let error = weak_dtype(Number::Int(1 << 63), DType::S8).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "integer 9223372036854775808 next to a s8 tensor fits no signed type"
+        );
+    }
+}

@@ -1,0 +1,327 @@
+//! Shapes, broadcasting and axis arithmetic.
+//!
+//! Dimensions of size zero are legal everywhere. A shape prints the way Nx prints it inside a
+//! type: `[2][3]`, and nothing at all for a scalar.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+
+use smallvec::SmallVec;
+
+/// The dimensions of a tensor, outermost first.
+///
+/// ```
+/// use nxla_tensor::Shape;
+///
+/// let shape = Shape::from([2, 3]);
+/// assert_eq!(shape.to_string(), "[2][3]");
+/// assert_eq!(shape.size(), 6);
+/// assert_eq!(shape.strides().as_slice(), [3, 1]);
+/// assert_eq!(Shape::scalar().size(), 1);
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Shape(SmallVec<[usize; 4]>);
+
+/// What can be wrong with shapes and axes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    /// Two shapes differ in a dimension where neither is 1.
+    #[error("cannot broadcast shapes {left:?} and {right:?}")]
+    Broadcast {
+        /// The left shape.
+        left: Shape,
+        /// The right shape.
+        right: Shape,
+    },
+    /// An axis outside `-rank..rank`.
+    #[error("axis {axis} is out of range for a tensor of rank {rank}")]
+    AxisOutOfRange {
+        /// The axis as given.
+        axis: i64,
+        /// The rank it was resolved against.
+        rank: usize,
+    },
+    /// The same axis given twice, possibly once as a negative number.
+    #[error("axes {axes:?} name axis {axis} more than once")]
+    DuplicateAxis {
+        /// The axes as given.
+        axes: Vec<i64>,
+        /// The repeated axis after resolving.
+        axis: usize,
+    },
+}
+
+impl Shape {
+    /// The shape of a scalar: no dimensions, one element.
+    #[must_use]
+    pub fn scalar() -> Shape {
+        Shape(SmallVec::new())
+    }
+
+    /// Number of dimensions.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Number of elements, 1 for a scalar. Saturates at `usize::MAX`, a size no buffer can have;
+    /// use [`Shape::checked_size`] where that must be an error.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.checked_size().unwrap_or(usize::MAX)
+    }
+
+    /// Number of elements, or `None` where it does not fit `usize`.
+    #[must_use]
+    pub fn checked_size(&self) -> Option<usize> {
+        // A zero anywhere makes the size zero, however large the other dimensions are.
+        if self.0.contains(&0) {
+            return Some(0);
+        }
+        self.0.iter().try_fold(1_usize, |size, &dim| size.checked_mul(dim))
+    }
+
+    /// Row-major strides in elements, one per dimension.
+    #[must_use]
+    pub fn strides(&self) -> SmallVec<[usize; 4]> {
+        let mut strides: SmallVec<[usize; 4]> = SmallVec::from_elem(1, self.rank());
+        for axis in (1..self.rank()).rev() {
+            strides[axis - 1] = strides[axis].saturating_mul(self.0[axis]);
+        }
+        strides
+    }
+
+    /// The dimensions as a slice.
+    #[must_use]
+    pub fn as_slice(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// The dimensions as a mutable slice; the rank stays fixed.
+    pub fn as_mut_slice(&mut self) -> &mut [usize] {
+        &mut self.0
+    }
+
+    /// Appends an innermost dimension.
+    pub fn push(&mut self, dim: usize) {
+        self.0.push(dim);
+    }
+
+    /// Inserts a dimension before `axis`.
+    ///
+    /// # Panics
+    /// Panics if `axis > rank`.
+    pub fn insert(&mut self, axis: usize, dim: usize) {
+        self.0.insert(axis, dim);
+    }
+
+    /// Removes a dimension and returns its size.
+    ///
+    /// # Panics
+    /// Panics if `axis >= rank`.
+    pub fn remove(&mut self, axis: usize) -> usize {
+        self.0.remove(axis)
+    }
+}
+
+impl Deref for Shape {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl AsRef<[usize]> for Shape {
+    fn as_ref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl Borrow<[usize]> for Shape {
+    fn borrow(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl From<&[usize]> for Shape {
+    fn from(dims: &[usize]) -> Shape {
+        Shape(SmallVec::from_slice(dims))
+    }
+}
+
+impl From<&Shape> for Shape {
+    fn from(shape: &Shape) -> Shape {
+        shape.clone()
+    }
+}
+
+impl From<Vec<usize>> for Shape {
+    fn from(dims: Vec<usize>) -> Shape {
+        Shape(SmallVec::from_vec(dims))
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for Shape {
+    fn from(dims: [usize; N]) -> Shape {
+        Shape(SmallVec::from_slice(&dims))
+    }
+}
+
+impl<const N: usize> From<&[usize; N]> for Shape {
+    fn from(dims: &[usize; N]) -> Shape {
+        Shape(SmallVec::from_slice(dims))
+    }
+}
+
+impl FromIterator<usize> for Shape {
+    fn from_iter<I: IntoIterator<Item = usize>>(dims: I) -> Shape {
+        Shape(dims.into_iter().collect())
+    }
+}
+
+impl<'a> IntoIterator for &'a Shape {
+    type Item = &'a usize;
+    type IntoIter = std::slice::Iter<'a, usize>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl PartialEq<[usize]> for Shape {
+    fn eq(&self, other: &[usize]) -> bool {
+        self.as_slice() == other
+    }
+}
+
+impl PartialEq<&[usize]> for Shape {
+    fn eq(&self, other: &&[usize]) -> bool {
+        self.as_slice() == *other
+    }
+}
+
+impl<const N: usize> PartialEq<[usize; N]> for Shape {
+    fn eq(&self, other: &[usize; N]) -> bool {
+        self.as_slice() == other
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.0).finish()
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|dim| write!(f, "[{dim}]"))
+    }
+}
+
+/// The shape two operands share after broadcasting: aligned at the right, each pair of
+/// dimensions equal or one of them 1.
+///
+/// # Errors
+/// [`ShapeError::Broadcast`] with both shapes.
+///
+/// ```
+/// use nxla_tensor::broadcast_shapes;
+///
+/// assert_eq!(broadcast_shapes(&[4, 1, 3], &[5, 1]).unwrap(), [4, 5, 3]);
+/// assert!(broadcast_shapes(&[2], &[3]).is_err());
+/// ```
+pub fn broadcast_shapes(left: &[usize], right: &[usize]) -> Result<Shape, ShapeError> {
+    let rank = left.len().max(right.len());
+    let dim = |shape: &[usize], axis: usize| {
+        (axis + shape.len()).checked_sub(rank).map_or(1, |index| shape[index])
+    };
+    (0..rank)
+        .map(|axis| match (dim(left, axis), dim(right, axis)) {
+            (a, b) if a == b => Some(a),
+            (1, b) => Some(b),
+            (a, 1) => Some(a),
+            (_, _) => None,
+        })
+        .collect::<Option<SmallVec<_>>>()
+        .map(Shape)
+        .ok_or_else(|| ShapeError::Broadcast { left: left.into(), right: right.into() })
+}
+
+/// Resolves an axis that may count from the end (`-1` is the last) to `0..rank`.
+///
+/// # Errors
+/// [`ShapeError::AxisOutOfRange`].
+pub fn normalize_axis(axis: i64, rank: usize) -> Result<usize, ShapeError> {
+    let error = ShapeError::AxisOutOfRange { axis, rank };
+    let resolved = if axis < 0 {
+        usize::try_from(axis.unsigned_abs()).ok().and_then(|back| rank.checked_sub(back))
+    } else {
+        usize::try_from(axis).ok()
+    };
+    resolved.filter(|&axis| axis < rank).ok_or(error)
+}
+
+/// Resolves several axes, keeping their order.
+///
+/// # Errors
+/// [`ShapeError::AxisOutOfRange`], or [`ShapeError::DuplicateAxis`] where two resolve to the
+/// same axis.
+pub fn normalize_axes(axes: &[i64], rank: usize) -> Result<SmallVec<[usize; 4]>, ShapeError> {
+    let mut seen: SmallVec<[bool; 8]> = SmallVec::from_elem(false, rank);
+    axes.iter()
+        .map(|&axis| {
+            let resolved = normalize_axis(axis, rank)?;
+            if std::mem::replace(&mut seen[resolved], true) {
+                return Err(ShapeError::DuplicateAxis { axes: axes.to_vec(), axis: resolved });
+            }
+            Ok(resolved)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_strides() {
+        assert_eq!(Shape::scalar().strides().as_slice(), [0_usize; 0]);
+        assert_eq!(Shape::from([2, 3, 4]).strides().as_slice(), [12, 4, 1]);
+        assert_eq!(Shape::from([2, 0]).size(), 0);
+        assert_eq!(Shape::from([usize::MAX, usize::MAX, 0]).checked_size(), Some(0));
+        assert_eq!(Shape::from([usize::MAX, 2]).checked_size(), None);
+        assert_eq!(Shape::from([usize::MAX, 2]).size(), usize::MAX);
+    }
+
+    #[test]
+    fn printing() {
+        assert_eq!(Shape::scalar().to_string(), "");
+        assert_eq!(Shape::from([2, 0]).to_string(), "[2][0]");
+        assert_eq!(format!("{:?}", Shape::from([2, 0])), "[2, 0]");
+    }
+
+    #[test]
+    fn broadcasting() {
+        assert_eq!(broadcast_shapes(&[], &[]).unwrap(), Shape::scalar());
+        assert_eq!(broadcast_shapes(&[], &[2, 0]).unwrap(), [2, 0]);
+        assert_eq!(broadcast_shapes(&[1], &[0]).unwrap(), [0]);
+        assert_eq!(broadcast_shapes(&[2, 1], &[3]).unwrap(), [2, 3]);
+        let error = broadcast_shapes(&[0], &[2]).unwrap_err();
+        assert_eq!(error.to_string(), "cannot broadcast shapes [0] and [2]");
+    }
+
+    #[test]
+    fn axes() {
+        assert_eq!(normalize_axis(-1, 3), Ok(2));
+        assert_eq!(normalize_axis(0, 1), Ok(0));
+        for (axis, rank) in [(0, 0), (3, 3), (-4, 3), (i64::MIN, 3), (i64::MAX, 3)] {
+            assert_eq!(normalize_axis(axis, rank), Err(ShapeError::AxisOutOfRange { axis, rank }));
+        }
+        assert_eq!(normalize_axes(&[-1, 0], 3).unwrap().as_slice(), [2, 0]);
+        assert_eq!(normalize_axes(&[], 0).unwrap().as_slice(), [0_usize; 0]);
+        let error = normalize_axes(&[2, -1], 3).unwrap_err();
+        assert_eq!(error.to_string(), "axes [2, -1] name axis 2 more than once");
+    }
+}
