@@ -11,6 +11,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::scalar::Scalar;
 
 /// The type of one tensor element.
@@ -23,7 +25,7 @@ use crate::scalar::Scalar;
 /// assert_eq!(DType::S4.bits(), 4);
 /// assert_eq!(DType::S4.size(), 1);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum DType {
     /// Boolean, stored as one byte that is 0 or 1.

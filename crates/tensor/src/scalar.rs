@@ -12,6 +12,8 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use serde::{Deserialize, Serialize};
+
 use crate::dtype::{DType, Kind};
 use crate::float_text::shortest_f64;
 use crate::small_float::{BF16, F8_E4M3FN, F8_E5M2, F16};
@@ -25,7 +27,7 @@ use crate::small_float::{BF16, F8_E4M3FN, F8_E5M2, F16};
 /// assert_eq!(Scalar::Float(f64::NAN), Scalar::Float(f64::NAN));
 /// assert_eq!(Scalar::Float(1e-10).to_string(), "1.0e-10");
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Scalar {
     /// An element of a signed integer type.
     Int(i64),

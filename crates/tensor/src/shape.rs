@@ -7,6 +7,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
 /// The dimensions of a tensor, outermost first.
@@ -217,6 +218,19 @@ impl fmt::Debug for Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|dim| write!(f, "[{dim}]"))
+    }
+}
+
+/// A shape is written as the list of its dimensions.
+impl Serialize for Shape {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_slice().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Shape {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Shape, D::Error> {
+        Vec::deserialize(deserializer).map(Shape::from)
     }
 }
 
