@@ -2,7 +2,11 @@
 //!
 //! Both start from the shortest digits that read back as the same number. They differ in when
 //! they switch to an exponent and in whether a one-digit mantissa keeps its `.0`:
-//! [`shortest_f64`] writes `1.0e-7`, the way Erlang prints its floats.
+//! [`shortest_f64`] writes `1.0e-7`, the way Erlang prints its floats; [`shortest_as`] writes
+//! `1e-7` for the types narrower than `f64`.
+
+use crate::dtype::DType;
+use crate::scalar::round_float;
 
 /// The shortest digits and where the point goes: the number is `0.DIGITS × 10^place`.
 struct Decimal {
@@ -12,13 +16,13 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads what Rust's `{:e}` prints, which has the shortest digits: `-1.25e-7`.
+    /// Reads `-1.25e-7`, what Rust's `{:e}` prints; the whole part may have several digits.
     fn from_scientific(text: &str) -> Decimal {
         let (negative, text) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
-        let (mantissa, exponent) = text.split_once('e').expect("{:e} always prints an exponent");
-        let digits = mantissa.replace('.', "");
-        let exponent: i32 = exponent.parse().expect("{:e} prints a decimal exponent");
-        Decimal { negative, digits, place: exponent + 1 }
+        let (mantissa, exponent) = split_exponent(text);
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}").trim_end_matches('0').to_owned();
+        Decimal { negative, digits, place: exponent + whole.len() as i32 }
     }
 
     fn sign(&self) -> &'static str {
@@ -55,6 +59,12 @@ impl Decimal {
     }
 }
 
+/// Splits `-1.25e-7` into `-1.25` and -7.
+fn split_exponent(text: &str) -> (&str, i32) {
+    let (mantissa, exponent) = text.split_once('e').expect("{:e} always prints an exponent");
+    (mantissa, exponent.parse().expect("the exponent is a decimal number"))
+}
+
 /// The texts of the values that have no digits.
 fn special(value: f64) -> Option<&'static str> {
     if value.is_nan() {
@@ -89,6 +99,81 @@ pub(crate) fn shortest_f64(value: f64) -> String {
         true
     };
     if plain { decimal.plain() } else { decimal.scientific(".0") }
+}
+
+/// The shortest text that reads back as the same value of the float type `dtype`.
+///
+/// For `f64` (and types that are no float) this is [`shortest_f64`]. The style of the others
+/// counts one character less for the exponent of a one-digit mantissa, and switches to it a
+/// little earlier for small numbers: `0.001`, `1e-4`, `100.0`, `1e3`.
+pub(crate) fn shortest_as(value: f64, dtype: DType) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return shortest_f64(value);
+    }
+    let scientific = match dtype {
+        DType::F32 => format!("{:e}", value as f32),
+        DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => narrow_digits(value, dtype),
+        DType::F64
+        | DType::Pred
+        | DType::U2
+        | DType::U4
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::S2
+        | DType::S4
+        | DType::S8
+        | DType::S16
+        | DType::S32
+        | DType::S64
+        | DType::C64
+        | DType::C128 => return shortest_f64(value),
+    };
+    let decimal = Decimal::from_scientific(&scientific);
+    let count = decimal.digits.len() as i32;
+    let cost = (decimal.place - 1).to_string().len() as i32 + 2;
+    let plain = if decimal.place >= count {
+        decimal.place - count + 2 <= cost + i32::from(count == 1)
+    } else {
+        decimal.place > 0 || 2 - decimal.place <= cost
+    };
+    if plain { decimal.plain() } else { decimal.scientific("") }
+}
+
+/// The fewest digits that round to `value` in a format narrower than `f32`, as `1.25e-7`.
+///
+/// `value` has to be finite, not zero, and of that format already.
+fn narrow_digits(value: f64, dtype: DType) -> String {
+    // Saturation reads everything above 448 back as 448. Digits that tell the magnitude lie
+    // within half a unit of it, as if another number followed.
+    let limit = if dtype == DType::F8E4M3FN { 464.0 } else { f64::INFINITY };
+    let reads_back = |text: &str| {
+        text.parse().is_ok_and(|read: f64| read.abs() <= limit && round_float(read, dtype) == value)
+    };
+    // A power of ten just above counts as shorter than a digit right below it: 0.1, not 0.09.
+    let (_, exponent) = split_exponent(&format!("{value:e}"));
+    let power = format!("{}e{}", 1_f64.copysign(value), exponent + 1);
+    if reads_back(&power) {
+        return power;
+    }
+    for precision in 0..17 {
+        let nearest = format!("{value:.precision$e}");
+        if reads_back(&nearest) {
+            return nearest;
+        }
+        // Below a power of two the interval of numbers that round to `value` is shorter than
+        // above it, so that the nearest decimal can miss it while the one above does not.
+        let (mantissa, exponent) = split_exponent(&nearest);
+        let mantissa: f64 = mantissa.parse().expect("the mantissa is a decimal number");
+        let last_place = 10_f64.powi(-(precision as i32));
+        let away = mantissa + last_place.copysign(mantissa);
+        let above = format!("{away:.precision$}e{exponent}");
+        if reads_back(&above) {
+            return above;
+        }
+    }
+    format!("{value:e}")
 }
 
 /// Joins the texts of the two parts of a complex number: `1.0-2.0i`.
@@ -133,6 +218,79 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(shortest_f64(value), expected);
         }
+    }
+
+    #[test]
+    fn narrow_style() {
+        let cases = [
+            (DType::F32, 0.1, "0.1"),
+            (DType::F32, -1e-7, "-1e-7"),
+            (DType::F32, 1e7, "1e7"),
+            (DType::F32, 1e20, "1e20"),
+            (DType::F32, 123_456.79, "123456.79"),
+            (DType::F32, 12_345_678.0, "12345678.0"),
+            (DType::F32, 100.0, "100.0"),
+            (DType::F32, 1000.0, "1e3"),
+            (DType::F32, 1100.0, "1.1e3"),
+            (DType::F32, 1110.0, "1110.0"),
+            (DType::F32, 0.001, "0.001"),
+            (DType::F32, 0.0012, "0.0012"),
+            (DType::F32, 1e-4, "1e-4"),
+            (DType::F32, f64::from(f32::from_bits(1)), "1e-45"),
+            (DType::F32, f64::from(f32::MAX), "3.4028235e38"),
+            (DType::F32, f64::from(f32::MIN_POSITIVE), "1.1754944e-38"),
+            (DType::F32, -0.0, "-0.0"),
+            (DType::F32, f64::NAN, "NaN"),
+            (DType::F16, 0.1, "0.1"),
+            (DType::F16, 65504.0, "6.55e4"),
+            (DType::F16, 1.0 / 3.0, "0.3333"),
+            (DType::BF16, 1.0 / 3.0, "0.334"),
+            (DType::BF16, -f64::INFINITY, "-Inf"),
+            (DType::F8E4M3FN, 0.1, "0.1"),
+            (DType::F8E4M3FN, 448.0, "450.0"),
+            (DType::F8E5M2, 0.1, "0.1"),
+            (DType::F8E5M2, 57344.0, "6e4"),
+            (DType::F64, 1e-7, "1.0e-7"),
+        ];
+        for (dtype, value, expected) in cases {
+            assert_eq!(shortest_as(round_float(value, dtype), dtype), expected, "{dtype}");
+        }
+    }
+
+    #[test]
+    fn narrow_texts_read_back() {
+        use crate::small_float::{BF16, F8_E4M3FN, F8_E5M2, F16};
+        let formats = [
+            (DType::F8E5M2, &F8_E5M2, 0xff, 2),
+            (DType::F8E4M3FN, &F8_E4M3FN, 0xff, 3),
+            (DType::BF16, &BF16, 0xffff, 4),
+            (DType::F16, &F16, 0xffff, 5),
+        ];
+        for (dtype, format, last, most_digits) in formats {
+            for value in (0..=last).map(|bits| format.decode(bits)) {
+                let text = shortest_as(value, dtype);
+                if value.is_finite() {
+                    assert_eq!(round_float(text.parse().unwrap(), dtype), value, "{dtype} {text}");
+                    let scientific = format!("{:e}", text.parse::<f64>().unwrap());
+                    let digits = Decimal::from_scientific(&scientific).digits;
+                    assert!(digits.len() <= most_digits, "{dtype} {text}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_farther_decimal_can_be_the_shortest() {
+        // The smallest normal bf16 number with a short lower interval whose two-digit decimal
+        // lies above it; found by comparing with the nearest decimals only.
+        let mut farther = 0;
+        for bits in (0x0080..0x7f80).step_by(0x80) {
+            let value = crate::small_float::BF16.decode(bits);
+            let text = narrow_digits(value, DType::BF16);
+            let precision = text.split_once('e').unwrap().0.len().saturating_sub(2);
+            farther += usize::from(format!("{value:.precision$e}") != text);
+        }
+        assert!(farther > 0);
     }
 
     #[test]

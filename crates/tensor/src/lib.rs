@@ -6,18 +6,41 @@
 //! | shape | [`Shape`], broadcasting, axis arithmetic |
 //! | scalar | [`Scalar`], one element of any dtype |
 //! | promote | result types of operations, and host numbers next to tensors |
+//! | names | [`Names`] of axes and the text of a tensor type |
+//! | element | [`Element`], the Rust types behind dtypes, and [`match_dtype!`] |
+//! | host | [`HostTensor`] |
+//! | print | tensors as text, in the layout of Nx |
 //!
 //! Everything is exported flat from the crate root.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
+mod cast;
 mod dtype;
+mod element;
+mod error;
 mod float_text;
+mod host;
+mod names;
+mod print;
 mod promote;
 mod scalar;
 mod shape;
 mod small_float;
+mod storage;
 
 pub use dtype::{DType, DTypeParseError, Kind};
+pub use element::Element;
+pub use error::TensorError;
+pub use host::HostTensor;
+pub use names::{AxisName, Names, NamesError, merge_names, type_text};
+pub use print::{PrintOptions, element_text};
 pub use promote::{Number, NumberError, promote, promote_keep_pred, weak_dtype};
 pub use scalar::Scalar;
 pub use shape::{Shape, ShapeError, broadcast_shapes, normalize_axes, normalize_axis};
+pub use storage::ForeignBytes;
+
+/// The Rust types of the narrow floats and complex numbers, so that users need no further crate.
+pub use float8::{F8E4M3, F8E5M2};
+pub use half::{bf16, f16};
+pub use num_complex::Complex;

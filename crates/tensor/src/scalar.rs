@@ -159,7 +159,29 @@ impl Scalar {
         match (self, dtype) {
             (Scalar::Int(value), DType::F32) => f64::from(value as f32),
             (Scalar::UInt(value), DType::F32) => f64::from(value as f32),
-            (_, _) => round_float(self.as_f64(), dtype),
+            (_, DType::F64) => self.as_f64(),
+            (_, _) => round_float(self.real_before_rounding(), dtype),
+        }
+    }
+
+    /// The real part for rounding to a format of far fewer bits than `f64`.
+    ///
+    /// A 64-bit integer does not fit `f64`. Here the bits that do not fit survive as a one in the
+    /// last place, so that a second rounding still sees on which side of a tie the number lies.
+    pub(crate) fn real_before_rounding(self) -> f64 {
+        let odd = |magnitude: u64| {
+            let rest = magnitude & 0x7ff;
+            if magnitude >> 53 == 0 {
+                magnitude
+            } else {
+                (magnitude - rest) | (u64::from(rest != 0) << 11)
+            }
+        };
+        match self {
+            Scalar::Int(value) if value < 0 => -(odd(value.unsigned_abs()) as f64),
+            Scalar::Int(value) => odd(value.unsigned_abs()) as f64,
+            Scalar::UInt(value) => odd(value) as f64,
+            Scalar::Float(value) | Scalar::Complex(value, _) => value,
         }
     }
 
@@ -333,6 +355,18 @@ mod tests {
         let expected = f64::from((1_u64 << 54) as f32 + (1_u64 << 31) as f32);
         assert_eq!(Scalar::Int(above_tie).cast(DType::F32), Scalar::Float(expected));
         assert_eq!(Scalar::Int(above_tie).cast(DType::C64), Scalar::Complex(expected, 0.0));
+    }
+
+    #[test]
+    fn wide_integers_round_once_to_narrow_floats() {
+        // One above a tie of bf16 that the nearest `f64` is exactly.
+        let above_tie = (1_i64 << 62) + (1 << 54) + 1;
+        let expected = Scalar::Float(2_f64.powi(62) + 2_f64.powi(55));
+        assert_eq!(Scalar::Int(above_tie).cast(DType::BF16), expected);
+        let tie = Scalar::Int(above_tie - 1).cast(DType::BF16);
+        assert_eq!(tie, Scalar::Float(2_f64.powi(62)));
+        assert_eq!(Scalar::Int(i64::MIN).cast(DType::BF16), Scalar::Float(-(2_f64.powi(63))));
+        assert_eq!(Scalar::UInt(u64::MAX).cast(DType::F64), Scalar::Float(2_f64.powi(64)));
     }
 
     #[test]

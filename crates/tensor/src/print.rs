@@ -1,0 +1,158 @@
+//! Printing tensors the way Nx inspects them.
+//!
+//! ```text
+//! #nxla.Tensor<
+//!   f32[x: 2][2]
+//!   [
+//!     [1.0, 2.0],
+//!     [3.0, NaN]
+//!   ]
+//! >
+//! ```
+//!
+//! Floats print with the fewest digits that read back as the same value *of their own type*, so
+//! the `f32` nearest to a tenth prints `0.1`. Only `f64` and `c128` use Erlang's style of
+//! exponents (`1.0e-7`); the narrower types use the shorter one (`1e-7`), as in Nx.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use crate::dtype::{DType, Kind};
+use crate::float_text;
+use crate::host::HostTensor;
+use crate::names::type_text;
+use crate::scalar::Scalar;
+
+/// How much of a tensor to print.
+///
+/// ```
+/// use nxla_tensor::{HostTensor, PrintOptions};
+///
+/// let tensor = HostTensor::from_slice(&[1_i32, 2, 3], [3]).unwrap();
+/// let text = tensor.format(&PrintOptions { limit: Some(2) });
+/// assert_eq!(text, "#nxla.Tensor<\n  s32[3]\n  [1, 2, ...]\n>");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrintOptions {
+    /// Elements to print before `...`; `None` prints all.
+    pub limit: Option<usize>,
+}
+
+impl Default for PrintOptions {
+    fn default() -> PrintOptions {
+        PrintOptions { limit: Some(50) }
+    }
+}
+
+/// The text of one element: floats with the shortest digits for `dtype`, complex numbers as
+/// `1.0-2.0i`, `pred` as 0 or 1.
+///
+/// ```
+/// use nxla_tensor::{DType, Scalar, element_text};
+///
+/// assert_eq!(element_text(Scalar::Float(0.1_f32.into()), DType::F32), "0.1");
+/// assert_eq!(element_text(Scalar::Float(0.1_f32.into()), DType::F64), "0.10000000149011612");
+/// ```
+#[must_use]
+pub fn element_text(value: Scalar, dtype: DType) -> String {
+    match dtype.kind() {
+        Kind::Pred | Kind::Unsigned | Kind::Signed => value.cast(dtype).to_string(),
+        Kind::Float => float_text::shortest_as(value.as_f64(), dtype),
+        Kind::Complex => {
+            let (real, imag) = value.parts();
+            let part = dtype.to_real();
+            float_text::complex(
+                &float_text::shortest_as(real, part),
+                &float_text::shortest_as(imag, part),
+            )
+        }
+    }
+}
+
+impl HostTensor {
+    /// The whole text, with the type above the elements.
+    #[must_use]
+    pub fn format(&self, options: &PrintOptions) -> String {
+        let type_text = type_text(self.dtype(), self.shape(), self.names());
+        format!("#nxla.Tensor<\n  {type_text}\n  {}\n>", self.body_text(options, 2))
+    }
+
+    /// The elements alone, as nested lists. Lines after the first start with `indent` spaces.
+    #[must_use]
+    pub fn body_text(&self, options: &PrintOptions, indent: usize) -> String {
+        let mut body = Body {
+            tensor: self,
+            next: 0,
+            left: options.limit.unwrap_or(usize::MAX),
+            text: String::new(),
+        };
+        if self.rank() == 0 {
+            body.element();
+        } else {
+            body.list(0, indent);
+        }
+        body.text
+    }
+}
+
+impl fmt::Display for HostTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.format(&PrintOptions::default()))
+    }
+}
+
+/// Printing in progress.
+struct Body<'a> {
+    tensor: &'a HostTensor,
+    /// Row-major index of the next element.
+    next: usize,
+    /// Elements that may still be printed.
+    left: usize,
+    text: String,
+}
+
+impl Body<'_> {
+    fn element(&mut self) {
+        self.text.push_str(&element_text(self.tensor.get(self.next), self.tensor.dtype()));
+        self.next += 1;
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// Prints the list along `axis`. Recursion is as deep as the tensor's rank.
+    fn list(&mut self, axis: usize, indent: usize) {
+        let dim = self.tensor.shape()[axis];
+        if dim == 0 {
+            self.text.push_str("[]");
+            return;
+        }
+        let innermost = axis + 1 == self.tensor.rank();
+        self.text.push('[');
+        for index in 0..dim {
+            if index > 0 {
+                self.text.push(',');
+            }
+            if !innermost {
+                self.line(indent + 2);
+            } else if index > 0 {
+                self.text.push(' ');
+            }
+            if self.left == 0 {
+                self.text.push_str("...");
+                break;
+            }
+            if innermost {
+                self.element();
+            } else {
+                self.list(axis + 1, indent + 2);
+            }
+        }
+        if !innermost {
+            self.line(indent);
+        }
+        self.text.push(']');
+    }
+
+    fn line(&mut self, indent: usize) {
+        write!(self.text, "\n{:indent$}", "").expect("writing to a string cannot fail");
+    }
+}

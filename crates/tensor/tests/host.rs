@@ -1,0 +1,272 @@
+//! Behaviour of host tensors: building, reading, sharing, converting.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::sync::Arc;
+
+use ndarray::{Array, Array2, IxDyn, s};
+use nxla_tensor::{
+    Complex, DType, Element, HostTensor, Names, Scalar, Shape, TensorError, bf16, match_dtype,
+};
+
+const fn assert_send_and_sync<T: Send + Sync>() {}
+const _: () = assert_send_and_sync::<HostTensor>();
+
+#[test]
+fn every_dtype_builds_reads_and_round_trips_through_bytes() {
+    for dtype in DType::ALL {
+        let tensor = HostTensor::full(Scalar::Int(1), dtype, [2, 3]).unwrap();
+        assert_eq!(tensor.dtype(), dtype);
+        assert_eq!(tensor.byte_size(), 6 * dtype.size());
+        assert_eq!(tensor.get(5), Scalar::one(dtype));
+        let again = HostTensor::from_bytes(dtype, [2, 3], tensor.bytes()).unwrap();
+        assert!(again.same_bits(&tensor));
+        match_dtype!(dtype, T => {
+            assert_eq!(tensor.as_slice::<T>().unwrap(), [T::from_scalar(Scalar::Int(1)); 6]);
+        });
+    }
+}
+
+#[test]
+fn owned_buffers_are_aligned() {
+    for size in [0, 1, 7, 1000] {
+        let tensor = HostTensor::zeros(DType::U8, [size]).unwrap();
+        assert_eq!(tensor.bytes().as_ptr() as usize % 64, 0);
+        let copy = HostTensor::from_bytes(DType::U8, [size], tensor.bytes()).unwrap();
+        assert_eq!(copy.bytes().as_ptr() as usize % 64, 0);
+    }
+}
+
+#[test]
+fn wrong_counts_are_errors() {
+    let error = HostTensor::from_slice(&[1_i32, 2, 3], [2, 2]).unwrap_err();
+    assert_eq!(error.to_string(), "shape [2, 2] takes 4 elements, got 3");
+    let error = HostTensor::from_bytes(DType::F32, [2], &[0; 7]).unwrap_err();
+    assert_eq!(error.to_string(), "f32[2] takes 8 bytes, got 7");
+    let error = HostTensor::zeros(DType::F64, [usize::MAX / 8, 2]).unwrap_err();
+    assert!(matches!(error, TensorError::TooLarge { dtype: DType::F64, .. }));
+    assert!(HostTensor::zeros(DType::U8, [isize::MAX as usize]).is_err());
+}
+
+#[test]
+fn bytes_out_of_range_are_errors() {
+    let valid: [(DType, &[u8]); 5] = [
+        (DType::Pred, &[0, 1]),
+        (DType::U2, &[0, 3]),
+        (DType::U4, &[0, 15]),
+        (DType::S2, &[1, 0xfe]),
+        (DType::S4, &[7, 0xf8]),
+    ];
+    let invalid = [2, 4, 16, 2, 8];
+    for ((dtype, bytes), byte) in valid.into_iter().zip(invalid) {
+        assert!(HostTensor::from_bytes(dtype, [2], bytes).is_ok(), "{dtype}");
+        let error = HostTensor::from_bytes(dtype, [2], &[0, byte]).unwrap_err();
+        assert_eq!(error, TensorError::InvalidElement { dtype, index: 1, byte });
+    }
+    let error = HostTensor::from_slice_as(DType::S4, &[-9_i8], [1]).unwrap_err();
+    assert_eq!(error.to_string(), "byte 0xf7 at index 0 is not an element of type s4");
+}
+
+#[test]
+fn typed_access_checks_the_dtype() {
+    let tensor = HostTensor::from_bools(&[true, false], [2]).unwrap();
+    assert_eq!(tensor.dtype(), DType::Pred);
+    assert_eq!(tensor.as_slice::<u8>().unwrap(), [1, 0]);
+    let error = tensor.as_slice::<i8>().unwrap_err();
+    assert_eq!(error.to_string(), "elements of type pred are not stored as i8");
+    assert!(HostTensor::from_slice_as(DType::F32, &[1_i32], [1]).is_err());
+    assert!(HostTensor::build(DType::F32, [1], |_: &mut [f64]| ()).is_err());
+}
+
+#[test]
+fn foreign_memory_is_not_copied() {
+    let memory: Arc<Vec<u8>> = Arc::new(vec![1, 2, 3, 4]);
+    let address = memory.as_ptr();
+    let mut tensor =
+        HostTensor::from_foreign(DType::U8, [4], Arc::new(SharedVec(memory.clone()))).unwrap();
+    assert_eq!(tensor.bytes().as_ptr(), address);
+    assert_eq!(Arc::strong_count(&memory), 2);
+    assert!(tensor.try_unique_mut().is_none());
+    tensor.make_mut::<u8>().unwrap()[0] = 9;
+    assert_eq!(tensor.to_vec::<u8>().unwrap(), [9, 2, 3, 4]);
+    assert_eq!(*memory, [1, 2, 3, 4]);
+    assert_eq!(Arc::strong_count(&memory), 1);
+}
+
+#[test]
+fn foreign_memory_is_checked() {
+    let bytes = HostTensor::zeros(DType::U8, [9]).unwrap();
+    let from = |dtype, shape: Shape, range| {
+        HostTensor::from_foreign(dtype, shape, Arc::new(Window(bytes.clone(), range)))
+    };
+    assert!(from(DType::F32, [2].into(), 0..8).is_ok());
+    let error = from(DType::F32, [2].into(), 1..9).unwrap_err();
+    assert_eq!(error, TensorError::Misaligned { dtype: DType::F32, align: 4 });
+    let error = from(DType::F32, [2].into(), 0..9).unwrap_err();
+    assert!(matches!(error, TensorError::ByteCount { expected: 8, actual: 9, .. }));
+}
+
+/// Foreign memory at any address inside an aligned buffer.
+struct Window(HostTensor, std::ops::Range<usize>);
+
+impl AsRef<[u8]> for Window {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.bytes()[self.1.clone()]
+    }
+}
+
+struct SharedVec(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedVec {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[test]
+fn writing_needs_a_unique_handle() {
+    let mut tensor = HostTensor::zeros(DType::S32, [2]).unwrap();
+    let address = tensor.bytes().as_ptr();
+    assert!(tensor.try_unique_mut().is_some());
+    tensor.make_mut::<i32>().unwrap()[1] = 5;
+    assert_eq!(tensor.bytes().as_ptr(), address);
+
+    let shared = tensor.reshape([1, 2]).unwrap();
+    assert_eq!(shared.bytes().as_ptr(), address);
+    assert!(tensor.try_unique_mut().is_none());
+    tensor.make_mut::<i32>().unwrap()[0] = 7;
+    assert_eq!(tensor.to_vec::<i32>().unwrap(), [7, 5]);
+    assert_eq!(shared.to_vec::<i32>().unwrap(), [0, 5]);
+    assert!(tensor.try_unique_mut().is_some());
+}
+
+#[test]
+fn reshaping() {
+    let tensor = HostTensor::from_slice(&[1_u8, 2, 3, 4], [2, 2]).unwrap();
+    assert_eq!(tensor.reshape([4, 1]).unwrap().get(3), Scalar::UInt(4));
+    let error = tensor.reshape([3]).unwrap_err();
+    assert_eq!(error.to_string(), "cannot reshape [2, 2] (4 elements) to [3] (3 elements)");
+    let empty = HostTensor::zeros(DType::F32, [0, 3]).unwrap();
+    assert_eq!(empty.reshape([7, 0]).unwrap().size(), 0);
+    assert!(empty.reshape(Shape::scalar()).is_err());
+}
+
+#[test]
+fn names_fit_the_rank() {
+    let tensor = HostTensor::zeros(DType::F32, [2, 3]).unwrap();
+    let names = Names::from([Some("x"), None]);
+    let named = tensor.clone().with_names(Some(names.clone())).unwrap();
+    assert_eq!(named.names(), Some(&names));
+    assert_eq!(named.cast(DType::S8).names(), Some(&names));
+    assert!(named.same_bits(&tensor));
+    assert_eq!(named.reshape([6]).unwrap().names(), None);
+    let error = tensor.with_names(Some(Names::unnamed(3))).unwrap_err();
+    assert!(matches!(error, TensorError::Names(_)));
+}
+
+#[test]
+fn single_elements() {
+    assert_eq!(HostTensor::scalar(Scalar::Float(0.1), DType::F64).item(), Ok(Scalar::Float(0.1)));
+    let one = HostTensor::from_slice(&[7_i64], [1, 1]).unwrap();
+    assert_eq!(one.item(), Ok(Scalar::Int(7)));
+    let error = HostTensor::zeros(DType::F32, [2]).unwrap().item().unwrap_err();
+    assert_eq!(error.to_string(), "a single value needs exactly one element, got shape [2]");
+    assert!(HostTensor::zeros(DType::F32, [0]).unwrap().item().is_err());
+}
+
+#[test]
+fn ndarray_views_and_copies() {
+    let tensor = HostTensor::from_slice(&[1_i32, 2, 3, 4, 5, 6], [2, 3]).unwrap();
+    let view = tensor.view::<i32>().unwrap();
+    assert_eq!(view.shape(), [2, 3]);
+    assert_eq!(view[[1, 0]], 4);
+    assert_eq!(view.as_ptr().cast::<u8>(), tensor.bytes().as_ptr());
+
+    let every_other = HostTensor::from_ndarray(&view.slice(s![.., ..;-2]));
+    assert_eq!(every_other.shape().as_slice(), [2, 2]);
+    assert_eq!(every_other.to_vec::<i32>().unwrap(), [3, 1, 6, 4]);
+
+    let scalar =
+        HostTensor::from_ndarray(&Array::from_elem(IxDyn(&[]), Complex::new(1.0_f32, 2.0)));
+    assert_eq!(scalar.item(), Ok(Scalar::Complex(1.0, 2.0)));
+    let empty = HostTensor::from_ndarray(&Array2::<bf16>::zeros((0, 4)));
+    assert_eq!(empty.view::<bf16>().unwrap().shape(), [0, 4]);
+    let huge = HostTensor::zeros(DType::U8, [0, usize::MAX]).unwrap();
+    assert!(matches!(huge.view::<u8>(), Err(TensorError::View { .. })));
+}
+
+#[test]
+fn equality_and_hashes_are_by_bits() {
+    let nan = HostTensor::from_slice(&[f32::NAN], [1]).unwrap();
+    assert!(nan.same_bits(&nan.clone()));
+    let [zero, negative] = [0.0_f32, -0.0].map(|x| HostTensor::from_slice(&[x], [1]).unwrap());
+    assert!(!zero.same_bits(&negative));
+    assert_ne!(zero.content_hash(), negative.content_hash());
+    let copy = HostTensor::from_bytes(DType::F32, [1], zero.bytes()).unwrap();
+    assert_eq!(zero.content_hash(), copy.content_hash());
+    assert!(!zero.same_bits(&zero.reshape([]).unwrap()));
+    let ints = HostTensor::zeros(DType::S32, [1]).unwrap();
+    assert!(!zero.same_bits(&ints));
+    assert_ne!(zero.content_hash(), ints.content_hash());
+}
+
+/// Every pair of dtypes, compared with the rules stated for single numbers.
+#[test]
+fn casting_agrees_with_scalars() {
+    let values = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.3,
+        -1.9,
+        2.5,
+        100.0,
+        127.0,
+        300.7,
+        500.0,
+        70000.0,
+        1e10,
+        -1e10,
+        9.3e18,
+        1e40,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ];
+    for from in DType::ALL {
+        let source =
+            match_dtype!(from, T => HostTensor::build(from, [values.len()], |out: &mut [T]| {
+                for (element, value) in out.iter_mut().zip(values) {
+                    *element = T::from_scalar(Scalar::Float(value).cast(from));
+                }
+            }))
+            .unwrap();
+        for to in DType::ALL {
+            let result = source.cast(to);
+            assert_eq!((result.dtype(), result.shape()), (to, source.shape()));
+            for index in 0..values.len() {
+                let (before, after) = (source.get(index), result.get(index));
+                let expected = before.cast(to);
+                let both_nan = expected.as_f64().is_nan() && after.as_f64().is_nan();
+                assert!(after == expected || both_nan, "{before} from {from} to {to}: {after}");
+            }
+            // Results have to satisfy the range checks of the constructors.
+            assert!(HostTensor::from_bytes(to, [values.len()], result.bytes()).is_ok());
+        }
+    }
+}
+
+#[test]
+fn casting_shares_when_nothing_changes() {
+    let tensor = HostTensor::zeros(DType::F32, [3]).unwrap();
+    assert_eq!(tensor.cast(DType::F32).bytes().as_ptr(), tensor.bytes().as_ptr());
+    assert_eq!(HostTensor::zeros(DType::F32, [0, 2]).unwrap().cast(DType::C128).size(), 0);
+}
+
+#[test]
+fn full_converts_the_value() {
+    let tensor = HostTensor::full(Scalar::Float(-1.5), DType::U8, [2]).unwrap();
+    assert_eq!(tensor.to_vec::<u8>().unwrap(), [255, 255]);
+    let bools = HostTensor::full(Scalar::Float(0.5), DType::Pred, [1]).unwrap();
+    assert_eq!(bools.to_vec::<u8>().unwrap(), [1]);
+}
