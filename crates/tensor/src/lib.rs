@@ -10,6 +10,7 @@
 //! | element | [`Element`], the Rust types behind dtypes, and [`match_dtype!`] |
 //! | host | [`HostTensor`] |
 //! | print | tensors as text, in the layout of Nx |
+//! | wire | `serde` for tensors and names |
 //!
 //! Everything is exported flat from the crate root.
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod scalar;
 mod shape;
 mod small_float;
 mod storage;
+mod wire;
 
 pub use dtype::{DType, DTypeParseError, Kind};
 pub use element::Element;
