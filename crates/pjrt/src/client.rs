@@ -1,0 +1,315 @@
+//! Clients and their devices.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::plugin::Plugin;
+use crate::sys::*;
+use crate::value::{self, Value};
+
+/// A connection to the devices of one plugin. Clones share it; the last one closes it.
+///
+/// Buffers, executables and events keep their client alive.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    raw: NonNull<PJRT_Client>,
+    plugin: Plugin,
+    platform_name: String,
+    platform_version: String,
+    devices: Vec<Device>,
+    fingerprint: String,
+}
+
+// SAFETY: PJRT clients and devices may be used from any thread and from several at once; the other
+// fields never change.
+unsafe impl Send for Inner {}
+// SAFETY: see `Send`.
+unsafe impl Sync for Inner {}
+
+/// One device that programs of this process can run on. Borrowed from its [`Client`].
+#[derive(Debug)]
+pub struct Device {
+    raw: NonNull<PJRT_Device>,
+    index: usize,
+    id: i32,
+    local_hardware_id: i32,
+    kind: String,
+    debug_string: String,
+}
+
+impl Client {
+    /// Creates a client.
+    ///
+    /// Options are the plugin's own; CPU plugins know `cpu_device_count` (how many devices the
+    /// process shall have). They make more than one when not told, so for a plugin whose file name
+    /// says `cpu`, one device is asked for unless `options` says otherwise.
+    ///
+    /// # Errors
+    /// What the plugin reports: an unknown option, missing hardware or drivers.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), nxla_pjrt::Error> {
+    /// use nxla_pjrt::{Client, Plugin, Value, discover};
+    ///
+    /// let plugin = Plugin::load(discover(None)?)?;
+    /// let client = Client::new(&plugin, &[("cpu_device_count", Value::Int64(2))])?;
+    /// assert_eq!(client.devices().len(), 2);
+    /// # Ok(()) }
+    /// ```
+    pub fn new(plugin: &Plugin, options: &[(&str, Value)]) -> Result<Client, Error> {
+        const DEVICE_COUNT: &str = "cpu_device_count";
+        let one = Value::Int64(1);
+        let mut raw_options: Vec<_> =
+            options.iter().map(|(name, value)| value::to_raw(name, value)).collect();
+        let is_given = options.iter().any(|(name, _)| *name == DEVICE_COUNT);
+        if names_cpu(plugin) && !is_given {
+            raw_options.push(value::to_raw(DEVICE_COUNT, &one));
+        }
+        let mut args = PJRT_Client_Create_Args::new();
+        args.create_options = raw_options.as_ptr();
+        args.num_options = raw_options.len();
+        // SAFETY: the options point into `options` and `one`, which outlive the call.
+        unsafe { plugin.call(&mut args)? };
+        let raw = non_null(args.client, "PJRT_Client_Create", plugin)?;
+        // From here on `Inner` owns the client, so that an error below destroys it.
+        let mut inner = Inner {
+            raw,
+            plugin: *plugin,
+            platform_name: String::new(),
+            platform_version: String::new(),
+            devices: Vec::new(),
+            fingerprint: String::new(),
+        };
+        inner.read_platform()?;
+        inner.read_devices()?;
+        inner.fingerprint = fingerprint(&inner);
+        Ok(Client { inner: Arc::new(inner) })
+    }
+
+    /// The plugin the client was created with.
+    #[must_use]
+    pub fn plugin(&self) -> Plugin {
+        self.inner.plugin
+    }
+
+    /// The kind of platform, such as `cpu`, `cuda` or `tpu`.
+    #[must_use]
+    pub fn platform_name(&self) -> &str {
+        &self.inner.platform_name
+    }
+
+    /// Details of the platform in the plugin's words, such as a driver version.
+    #[must_use]
+    pub fn platform_version(&self) -> &str {
+        &self.inner.platform_version
+    }
+
+    /// The devices this process can use, in the plugin's order.
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        &self.inner.devices
+    }
+
+    /// Names the compiler behind this client: platform and versions. Executables serialized by a
+    /// client can be loaded by clients with an equal fingerprint; key caches of them with it.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.inner.fingerprint
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut PJRT_Client {
+        self.inner.raw.as_ptr()
+    }
+
+    /// Whether two handles are of the same client. Objects of one must not be given to another.
+    #[inline]
+    pub(crate) fn is(&self, other: &Client) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// The index of a device, or the error that it is none of this client's.
+    pub(crate) fn index_of(&self, device: &Device) -> Result<usize, Error> {
+        let own = self.inner.devices.get(device.index);
+        if own.is_some_and(|own| std::ptr::eq(own, device)) {
+            return Ok(device.index);
+        }
+        Err(Error::ForeignObject { what: format!("device {}", device.debug_string) })
+    }
+
+    /// The index of the device a plugin's pointer means.
+    pub(crate) fn index_of_raw(&self, raw: *mut PJRT_Device) -> Option<usize> {
+        self.inner.devices.iter().position(|device| device.raw.as_ptr() == raw)
+    }
+}
+
+impl PartialEq for Client {
+    fn eq(&self, other: &Client) -> bool {
+        self.is(other)
+    }
+}
+
+impl Eq for Client {}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let devices = self.devices().iter().map(Device::debug_string);
+        write!(f, "Client({}, ", self.platform_name())?;
+        f.debug_list().entries(devices).finish()?;
+        f.write_str(")")
+    }
+}
+
+impl Device {
+    /// The position in [`Client::devices`].
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The id, unique among the devices of all processes of a cluster.
+    #[must_use]
+    pub fn id(&self) -> i32 {
+        self.id
+    }
+
+    /// The number of the hardware in this machine, such as a CUDA device number; -1 if it has
+    /// none.
+    #[must_use]
+    pub fn local_hardware_id(&self) -> i32 {
+        self.local_hardware_id
+    }
+
+    /// The model, such as `cpu` or the name of a graphics card.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// A description that identifies the device.
+    #[must_use]
+    pub fn debug_string(&self) -> &str {
+        &self.debug_string
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut PJRT_Device {
+        self.raw.as_ptr()
+    }
+}
+
+impl Inner {
+    fn read_platform(&mut self) -> Result<(), Error> {
+        let mut name = PJRT_Client_PlatformName_Args::new();
+        name.client = self.raw.as_ptr();
+        let mut version = PJRT_Client_PlatformVersion_Args::new();
+        version.client = self.raw.as_ptr();
+        // SAFETY: the client is alive, and the strings live as long as it.
+        unsafe {
+            self.plugin.call(&mut name)?;
+            self.platform_name = value::text(name.platform_name, name.platform_name_size);
+            self.plugin.call(&mut version)?;
+            self.platform_version =
+                value::text(version.platform_version, version.platform_version_size);
+        }
+        Ok(())
+    }
+
+    fn read_devices(&mut self) -> Result<(), Error> {
+        let mut args = PJRT_Client_AddressableDevices_Args::new();
+        args.client = self.raw.as_ptr();
+        // SAFETY: the client is alive, and the array of its devices lives as long as it.
+        let raw = unsafe {
+            self.plugin.call(&mut args)?;
+            value::slice(args.addressable_devices, args.num_addressable_devices)
+        };
+        for (index, &device) in raw.iter().enumerate() {
+            // SAFETY: the device belongs to the living client.
+            self.devices.push(unsafe { read_device(&self.plugin, device, index)? });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let mut args = PJRT_Client_Destroy_Args::new();
+        args.client = self.raw.as_ptr();
+        // SAFETY: everything made with the client holds it, so nothing is left that uses it. An
+        // error cannot be reported from here.
+        let _ = unsafe { self.plugin.call(&mut args) };
+    }
+}
+
+/// Reads what never changes about a device, so that later questions need no call.
+///
+/// # Safety
+/// `raw` is a device of a living client of `plugin`.
+unsafe fn read_device(
+    plugin: &Plugin,
+    raw: *mut PJRT_Device,
+    index: usize,
+) -> Result<Device, Error> {
+    let mut description = PJRT_Device_GetDescription_Args::new();
+    description.device = raw;
+    let mut hardware = PJRT_Device_LocalHardwareId_Args::new();
+    hardware.device = raw;
+    let mut id = PJRT_DeviceDescription_Id_Args::new();
+    let mut kind = PJRT_DeviceDescription_Kind_Args::new();
+    let mut debug = PJRT_DeviceDescription_DebugString_Args::new();
+    // SAFETY: the device is alive, and so is its description with the strings it owns.
+    unsafe {
+        plugin.call(&mut description)?;
+        plugin.call(&mut hardware)?;
+        id.device_description = description.device_description;
+        kind.device_description = description.device_description;
+        debug.device_description = description.device_description;
+        plugin.call(&mut id)?;
+        plugin.call(&mut kind)?;
+        plugin.call(&mut debug)?;
+        Ok(Device {
+            raw: non_null(raw, "PJRT_Client_AddressableDevices", plugin)?,
+            index,
+            id: id.id,
+            local_hardware_id: hardware.local_hardware_id,
+            kind: value::text(kind.device_kind, kind.device_kind_size),
+            debug_string: value::text(debug.debug_string, debug.debug_string_size),
+        })
+    }
+}
+
+/// Whether a plugin is one for CPUs. Before there is a client, only its name can tell.
+fn names_cpu(plugin: &Plugin) -> bool {
+    plugin.path().file_name().is_some_and(|name| name.to_string_lossy().contains("cpu"))
+}
+
+/// Collects everything known that compiled code depends on.
+///
+/// Attributes are sorted, so that the text does not depend on the plugin's order.
+fn fingerprint(client: &Inner) -> String {
+    let (major, minor) = client.plugin.api_version();
+    let mut parts: Vec<String> = client
+        .plugin
+        .attributes()
+        .iter()
+        .filter(|(name, _)| name.contains("version"))
+        .map(|(name, value)| format!("{name}={value:?}"))
+        .collect();
+    parts.sort();
+    parts.push(format!("api={major}.{minor}"));
+    parts.extend(client.devices.first().map(|device| format!("device={}", device.kind)));
+    format!("{} {} [{}]", client.platform_name, client.platform_version, parts.join(", "))
+}
+
+/// A pointer that a successful call returned.
+pub(crate) fn non_null<T>(
+    raw: *mut T,
+    function: &'static str,
+    plugin: &Plugin,
+) -> Result<NonNull<T>, Error> {
+    // A plugin that returns null with success is broken; saying so beats crashing later.
+    NonNull::new(raw).ok_or_else(|| plugin.unsupported(function))
+}

@@ -1,0 +1,162 @@
+//! Where a plugin is looked for when nobody says where it is.
+//!
+//! A Rust program has no Python to ask for entry points, so the places where `pip` puts the CPU
+//! plugin are looked at directly. Python users have theirs found by the Python package, which
+//! passes an explicit path.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// The environment variable that names a plugin's file.
+pub const PLUGIN_VARIABLE: &str = "NXLA_PJRT_PLUGIN";
+
+/// Finds a plugin: `explicit`, else the file that `NXLA_PJRT_PLUGIN` names, else the CPU plugin
+/// of a Python environment (`$VIRTUAL_ENV`, `$CONDA_PREFIX`, a `.venv` in the current directory
+/// or above it, or the user's own packages).
+///
+/// A path that was given is not replaced by another when it is wrong.
+///
+/// # Errors
+/// [`Error::PluginMissing`] for a given path without a file, or [`Error::NoPlugin`] with
+/// everything that was looked at.
+///
+/// ```no_run
+/// # fn main() -> Result<(), nxla_pjrt::Error> {
+/// let plugin = nxla_pjrt::Plugin::load(nxla_pjrt::discover(None)?)?;
+/// # Ok(()) }
+/// ```
+pub fn discover(explicit: Option<&Path>) -> Result<PathBuf, Error> {
+    let current = std::env::current_dir().unwrap_or_default();
+    discover_in(explicit, |name| std::env::var_os(name), &current)
+}
+
+/// [`discover`] with the environment and the current directory given.
+fn discover_in(
+    explicit: Option<&Path>,
+    variable: impl Fn(&str) -> Option<OsString>,
+    current: &Path,
+) -> Result<PathBuf, Error> {
+    let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let given = explicit.map(Path::to_owned).or_else(|| variable(PLUGIN_VARIABLE).map(Into::into));
+    if let Some(path) = given {
+        return if path.is_file() { Ok(path) } else { Err(Error::PluginMissing { path }) };
+    }
+    let mut searched = vec![format!("${PLUGIN_VARIABLE} (not set)")];
+    let mut prefixes = Vec::new();
+    for (name, below) in [("VIRTUAL_ENV", ""), ("CONDA_PREFIX", ""), ("HOME", ".local")] {
+        match variable(name) {
+            Some(prefix) => prefixes.push(Path::new(&prefix).join(below)),
+            None => searched.push(format!("${name} (not set)")),
+        }
+    }
+    let above = current.ancestors().map(|dir| dir.join(".venv")).filter(|dir| dir.is_dir());
+    // The user's packages come last: an environment is the more deliberate choice.
+    let user = usize::from(variable("HOME").is_some());
+    prefixes.splice(prefixes.len() - user..prefixes.len() - user, above);
+    for prefix in prefixes {
+        if let Some(path) = plugin_below(&prefix) {
+            return Ok(path);
+        }
+        let pattern = prefix.join("lib/python*/site-packages/xla_plugins/xla_cpu_pjrt/*.so");
+        searched.push(pattern.display().to_string());
+    }
+    searched.push(format!(".venv in {} and above", current.display()));
+    Err(Error::NoPlugin { searched })
+}
+
+/// The CPU plugin of the Python environment at `prefix`, of the newest Python if it has several.
+fn plugin_below(prefix: &Path) -> Option<PathBuf> {
+    let pythons = sorted_entries(&prefix.join("lib"));
+    let pythons = pythons.into_iter().rev().filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"))
+    });
+    pythons
+        .flat_map(|python| sorted_entries(&python.join("site-packages/xla_plugins/xla_cpu_pjrt")))
+        .find(|path| path.extension().is_some_and(|extension| extension == "so") && path.is_file())
+}
+
+/// The entries of a directory, in order of name; none if it cannot be read.
+fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of its own, removed at the end.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let dir = std::env::temp_dir().join(format!("nxla-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&dir).unwrap();
+            Scratch(dir)
+        }
+
+        /// Creates a file that looks like an installed plugin below `prefix`.
+        fn install(&self, prefix: &str) -> PathBuf {
+            let dir = self.0.join(prefix).join("lib/python3.12/site-packages/xla_plugins");
+            let path = dir.join("xla_cpu_pjrt/xla_cpu_pjrt.so");
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, "").unwrap();
+            path
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn find(scratch: &Scratch, variables: &[(&str, &str)]) -> Result<PathBuf, Error> {
+        let lookup = |name: &str| {
+            let found = variables.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| scratch.0.join(value).into_os_string())
+        };
+        discover_in(None, lookup, &scratch.0.join("project/src"))
+    }
+
+    #[test]
+    fn the_order_is_variable_environment_dot_venv_user() {
+        let scratch = Scratch::new("order");
+        let user = scratch.install("home/.local");
+        let everywhere = [("HOME", "home"), ("VIRTUAL_ENV", "env"), (PLUGIN_VARIABLE, "chosen.so")];
+        assert_eq!(find(&scratch, &everywhere[..1]), Ok(user));
+        let local = scratch.install("project/.venv");
+        assert_eq!(find(&scratch, &everywhere[..1]), Ok(local));
+        let active = scratch.install("env");
+        assert_eq!(find(&scratch, &everywhere[..2]), Ok(active));
+        let chosen = scratch.0.join("chosen.so");
+        // A variable that is set and wrong is an error, not a reason to look further.
+        let missing = Error::PluginMissing { path: chosen.clone() };
+        assert_eq!(find(&scratch, &everywhere), Err(missing));
+        std::fs::write(&chosen, "").unwrap();
+        assert_eq!(find(&scratch, &everywhere), Ok(chosen.clone()));
+        let explicit = discover_in(Some(&chosen), |_| None, &scratch.0);
+        assert_eq!(explicit, Ok(chosen));
+    }
+
+    #[test]
+    fn nothing_found_lists_the_places_and_the_remedy() {
+        let scratch = Scratch::new("nothing");
+        std::fs::create_dir_all(scratch.0.join("project/.venv")).unwrap();
+        let text = find(&scratch, &[("VIRTUAL_ENV", "env")]).unwrap_err().to_string();
+        for part in [
+            "$NXLA_PJRT_PLUGIN (not set)",
+            "$CONDA_PREFIX (not set)",
+            "env/lib/python*/site-packages/xla_plugins/xla_cpu_pjrt/*.so",
+            "project/.venv/lib/python*",
+            "pip install \"nxla[xla]\"",
+            "pip install xla-cpu-pjrt",
+        ] {
+            assert!(text.contains(part), "{part} is not in: {text}");
+        }
+    }
+}

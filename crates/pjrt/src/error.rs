@@ -1,0 +1,279 @@
+//! What can go wrong, with the plugin's own words kept.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use nxla_tensor::{DType, Shape, TensorError};
+
+use crate::plugin::MIN_MINOR;
+
+/// An error of this crate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// [`discover`](crate::discover) found nothing.
+    #[error(
+        "no PJRT plugin found; looked for {}; install one with `pip install \"nxla[xla]\"` or \
+         `pip install xla-cpu-pjrt`, or set NXLA_PJRT_PLUGIN to the path of one",
+        searched.join(", ")
+    )]
+    NoPlugin {
+        /// Every place that was looked at, in order.
+        searched: Vec<String>,
+    },
+    /// The file to load does not exist.
+    #[error(
+        "PJRT plugin {} does not exist; give the path of a plugin's shared library, or install \
+         one with `pip install xla-cpu-pjrt`",
+        path.display()
+    )]
+    PluginMissing {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The dynamic linker refused the file.
+    #[error(
+        "{} cannot be loaded as a shared library: {reason}; a PJRT plugin is a shared library \
+         built for this system",
+        path.display()
+    )]
+    NotALibrary {
+        /// The path as given.
+        path: PathBuf,
+        /// The dynamic linker's message.
+        reason: String,
+    },
+    /// The file is a shared library, but not a plugin.
+    #[error(
+        "{} is not a PJRT plugin: it has no usable GetPjrtApi function; for CPU, \
+         `pip install xla-cpu-pjrt` brings one",
+        path.display()
+    )]
+    NotAPlugin {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The plugin speaks another version of the API.
+    #[error(
+        "PJRT plugin {} has API version {major}.{minor}, needed is 0.{MIN_MINOR} or a later 0.x; \
+         install a plugin of that age",
+        path.display()
+    )]
+    IncompatibleVersion {
+        /// The path as given.
+        path: PathBuf,
+        /// The plugin's major version.
+        major: i32,
+        /// The plugin's minor version.
+        minor: i32,
+    },
+    /// The plugin lacks a function.
+    #[error("the PJRT plugin {} (API {version}) has no {function}", path.display())]
+    Unsupported {
+        /// The function of the C API.
+        function: &'static str,
+        /// The plugin's path.
+        path: PathBuf,
+        /// The plugin's API version.
+        version: String,
+    },
+    /// A call into the plugin failed, or an asynchronous operation did.
+    #[error("{message} ({code}, from {function})")]
+    Plugin {
+        /// The function of the C API that reported the error.
+        function: &'static str,
+        /// The kind of error.
+        code: ErrorCode,
+        /// The plugin's message.
+        message: String,
+    },
+    /// The plugin refused a program.
+    #[error("compilation failed: {message} ({code})")]
+    Compile {
+        /// The kind of error.
+        code: ErrorCode,
+        /// The compiler's message.
+        message: String,
+    },
+    /// A program was given the wrong number of arguments.
+    #[error("{executable}: takes {expected} arguments, got {actual}")]
+    ArgumentCount {
+        /// The name of the executable.
+        executable: String,
+        /// The number of parameters of the program.
+        expected: usize,
+        /// The number of arguments given.
+        actual: usize,
+    },
+    /// A program that runs on several devices was given arguments for another number of them.
+    #[error("{executable}: runs on {expected} devices, got arguments for {actual}")]
+    DeviceCount {
+        /// The name of the executable.
+        executable: String,
+        /// The number of devices the program was compiled for.
+        expected: usize,
+        /// The number of argument lists given.
+        actual: usize,
+    },
+    /// A device or buffer was used with a client it does not belong to.
+    #[error("{what} belongs to another client")]
+    ForeignObject {
+        /// Which object, such as `argument 3`.
+        what: String,
+    },
+    /// The plugin returned an element type this crate has no name for.
+    #[error("element type {code} of the plugin is not supported")]
+    UnknownType {
+        /// The number of the type in `PJRT_Buffer_Type` or `XLA_FFI_DataType`.
+        code: i32,
+    },
+    /// A host buffer does not have the size of the tensor it is for.
+    #[error("a tensor of type {dtype}{shape} takes {expected} bytes, got {actual}")]
+    HostSize {
+        /// The element type.
+        dtype: DType,
+        /// The shape.
+        shape: Shape,
+        /// The bytes needed.
+        expected: usize,
+        /// The bytes given.
+        actual: usize,
+    },
+    /// A host tensor cannot be made.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    /// The memory of a buffer is not readable from the host.
+    #[error("the buffer is on {device}, whose memory the host cannot read in place")]
+    NotOnHost {
+        /// The device.
+        device: String,
+    },
+    /// Serialized bytes that were not written by this crate, or are cut short.
+    #[error("the serialized executable is damaged: {reason}")]
+    SerializedDamaged {
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// Serialized bytes of another compiler, which could run and give wrong results.
+    #[error("the executable was serialized by {written_by:?}, this is {this:?}; compile it again")]
+    SerializedElsewhere {
+        /// The fingerprint of the client that wrote the bytes.
+        written_by: String,
+        /// The fingerprint of this client.
+        this: String,
+    },
+}
+
+impl Error {
+    /// The plugin's error code, where the error came from a plugin.
+    #[must_use]
+    pub fn code(&self) -> Option<ErrorCode> {
+        match self {
+            Error::Plugin { code, .. } | Error::Compile { code, .. } => Some(*code),
+            Error::NoPlugin { .. }
+            | Error::PluginMissing { .. }
+            | Error::NotALibrary { .. }
+            | Error::NotAPlugin { .. }
+            | Error::IncompatibleVersion { .. }
+            | Error::Unsupported { .. }
+            | Error::ArgumentCount { .. }
+            | Error::DeviceCount { .. }
+            | Error::ForeignObject { .. }
+            | Error::UnknownType { .. }
+            | Error::HostSize { .. }
+            | Error::Tensor(_)
+            | Error::NotOnHost { .. }
+            | Error::SerializedDamaged { .. }
+            | Error::SerializedElsewhere { .. } => None,
+        }
+    }
+}
+
+/// The kinds of errors a plugin reports (the status codes of Abseil).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// The operation was cancelled.
+    Cancelled,
+    /// An error without a kind.
+    Unknown,
+    /// An argument is wrong whatever the state of the system.
+    InvalidArgument,
+    /// Time ran out.
+    DeadlineExceeded,
+    /// Something asked for is not there.
+    NotFound,
+    /// Something to create is there already.
+    AlreadyExists,
+    /// The caller may not do this.
+    PermissionDenied,
+    /// Out of memory, most often.
+    ResourceExhausted,
+    /// The state of the system does not allow it.
+    FailedPrecondition,
+    /// The operation was given up, often for a conflict.
+    Aborted,
+    /// An index past the end.
+    OutOfRange,
+    /// The plugin does not do this.
+    Unimplemented,
+    /// A bug or an invariant that does not hold.
+    Internal,
+    /// Not available now; a retry can help.
+    Unavailable,
+    /// Data was lost or damaged.
+    DataLoss,
+    /// The caller is not known.
+    Unauthenticated,
+    /// A number outside the list.
+    Other(i32),
+}
+
+impl ErrorCode {
+    pub(crate) fn from_raw(code: i32) -> ErrorCode {
+        match code {
+            1 => ErrorCode::Cancelled,
+            2 => ErrorCode::Unknown,
+            3 => ErrorCode::InvalidArgument,
+            4 => ErrorCode::DeadlineExceeded,
+            5 => ErrorCode::NotFound,
+            6 => ErrorCode::AlreadyExists,
+            7 => ErrorCode::PermissionDenied,
+            8 => ErrorCode::ResourceExhausted,
+            9 => ErrorCode::FailedPrecondition,
+            10 => ErrorCode::Aborted,
+            11 => ErrorCode::OutOfRange,
+            12 => ErrorCode::Unimplemented,
+            13 => ErrorCode::Internal,
+            14 => ErrorCode::Unavailable,
+            15 => ErrorCode::DataLoss,
+            16 => ErrorCode::Unauthenticated,
+            other => ErrorCode::Other(other),
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            ErrorCode::Cancelled => "cancelled",
+            ErrorCode::Unknown => "unknown",
+            ErrorCode::InvalidArgument => "invalid argument",
+            ErrorCode::DeadlineExceeded => "deadline exceeded",
+            ErrorCode::NotFound => "not found",
+            ErrorCode::AlreadyExists => "already exists",
+            ErrorCode::PermissionDenied => "permission denied",
+            ErrorCode::ResourceExhausted => "resource exhausted",
+            ErrorCode::FailedPrecondition => "failed precondition",
+            ErrorCode::Aborted => "aborted",
+            ErrorCode::OutOfRange => "out of range",
+            ErrorCode::Unimplemented => "unimplemented",
+            ErrorCode::Internal => "internal",
+            ErrorCode::Unavailable => "unavailable",
+            ErrorCode::DataLoss => "data loss",
+            ErrorCode::Unauthenticated => "unauthenticated",
+            ErrorCode::Other(code) => return write!(f, "code {code}"),
+        };
+        f.write_str(text)
+    }
+}

@@ -1,0 +1,134 @@
+//! Events: the completion of asynchronous work.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::plugin::Plugin;
+use crate::sys::*;
+
+/// Becomes ready once when asynchronous work is done or has failed.
+///
+/// Clones share it. Dropping an event does not cancel the work.
+#[derive(Clone)]
+pub struct Event {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    raw: NonNull<PJRT_Event>,
+    client: Client,
+}
+
+// SAFETY: PJRT objects may be used and destroyed on any thread.
+unsafe impl Send for Inner {}
+// SAFETY: PJRT functions may be called on one object from several threads at once, and events do
+// not change visibly apart from becoming ready.
+unsafe impl Sync for Inner {}
+
+impl Event {
+    /// Takes ownership of an event; `None` for null, by which some plugins say "done already".
+    ///
+    /// # Safety
+    /// `raw` is null or a live event of this client that nobody else destroys.
+    pub(crate) unsafe fn from_raw(raw: *mut PJRT_Event, client: &Client) -> Option<Event> {
+        let client = client.clone();
+        NonNull::new(raw).map(|raw| Event { inner: Arc::new(Inner { raw, client }) })
+    }
+
+    fn plugin(&self) -> Plugin {
+        self.inner.client.plugin()
+    }
+
+    /// Whether the work is done or has failed. Never blocks.
+    ///
+    /// # Errors
+    /// What the plugin reports about the query itself, not the outcome of the work.
+    pub fn is_ready(&self) -> Result<bool, Error> {
+        let mut args = PJRT_Event_IsReady_Args::new();
+        args.event = self.inner.raw.as_ptr();
+        // SAFETY: the event is alive.
+        unsafe { self.plugin().call(&mut args)? };
+        Ok(args.is_ready)
+    }
+
+    /// Blocks until the work is done.
+    ///
+    /// # Errors
+    /// The error the work ended with.
+    pub fn wait(&self) -> Result<(), Error> {
+        let mut args = PJRT_Event_Await_Args::new();
+        args.event = self.inner.raw.as_ptr();
+        // SAFETY: the event is alive.
+        unsafe { self.plugin().call(&mut args) }
+    }
+
+    /// Calls `callback` with the outcome once the work is done: at once if it is done already,
+    /// else on a thread of the plugin, which must not be blocked for long.
+    ///
+    /// A panic of the callback is contained and ignored; there is nobody to report it to.
+    ///
+    /// # Errors
+    /// The registration failed; the callback is dropped without being called.
+    pub fn on_ready(
+        &self,
+        callback: impl FnOnce(Result<(), Error>) + Send + 'static,
+    ) -> Result<(), Error> {
+        let plugin = self.plugin();
+        let mut args = PJRT_Event_OnReady_Args::new();
+        args.event = self.inner.raw.as_ptr();
+        args.callback = Some(on_ready);
+        // The event lives until its callback has run: plugins differ in whether an event may be
+        // destroyed while a callback waits for it.
+        let waiting =
+            Box::into_raw(Box::new(Waiting { event: self.clone(), callback: Box::new(callback) }));
+        args.user_arg = waiting.cast();
+        // SAFETY: the event is alive. The plugin calls `on_ready` exactly once, with the pointer
+        // it is given here.
+        let registered = unsafe { plugin.call(&mut args) };
+        if registered.is_err() {
+            // SAFETY: a failed registration keeps no callback, so the box is still ours alone.
+            drop(unsafe { Box::from_raw(waiting) });
+        }
+        registered
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let mut args = PJRT_Event_Destroy_Args::new();
+        args.event = self.raw.as_ptr();
+        // SAFETY: the event is alive, and this is its last use. An error cannot be reported from
+        // here, and the event is gone all the same.
+        let _ = unsafe { self.client.plugin().call(&mut args) };
+    }
+}
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Event").field("is_ready", &self.is_ready()).finish()
+    }
+}
+
+/// What a callback needs, boxed behind the pointer that C carries.
+struct Waiting {
+    event: Event,
+    callback: Box<dyn FnOnce(Result<(), Error>) + Send>,
+}
+
+/// The function C calls when an event is ready.
+///
+/// # Safety
+/// `waiting` comes from [`Event::on_ready`] and is passed here once; `error` is null or an error
+/// that the callee owns.
+unsafe extern "C" fn on_ready(error: *mut PJRT_Error, waiting: *mut c_void) {
+    // SAFETY: the pointer was made by `Box::into_raw` and is given back once.
+    let Waiting { event, callback } = *unsafe { Box::from_raw(waiting.cast::<Waiting>()) };
+    // SAFETY: the error is ours.
+    let outcome = unsafe { event.plugin().check("PJRT_Event_OnReady", error) };
+    // Unwinding into C++ is undefined. The closure is consumed, so nothing broken stays visible.
+    let _ = catch_unwind(AssertUnwindSafe(move || callback(outcome)));
+}

@@ -1,0 +1,451 @@
+//! The foreign side of host functions: registration, call frames, errors.
+//!
+//! Every plugin contains its own XLA and so its own registries. One handler is registered with
+//! each, under [`HOST_CALL_TARGET`], and a type of pointer by which an execution carries its own
+//! table of functions. When the handler is called it must know the number that *this* plugin gave
+//! to that type; plugins are told apart by the address of the function table that XLA passes with
+//! every call, which is learnt when the plugin asks the new handler for its version.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use nxla_tensor::{DType, Shape};
+
+use crate::client::{Client, non_null};
+use crate::dtype;
+use crate::error::Error;
+use crate::host::{
+    HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
+    PROCESS_WIDE, stored_size,
+};
+use crate::options::ExecuteOptions;
+use crate::sys::*;
+use crate::value::slice;
+
+/// Version of XLA FFI that the handler is written for.
+const FFI_VERSION: (i32, i32) = (0, 1);
+
+/// Where an XLA keeps the tables of executions: the address of its function table, and the number
+/// of the pointer type.
+static TABLE_TYPES: RwLock<Vec<(usize, i64)>> = RwLock::new(Vec::new());
+
+thread_local! {
+    /// The type number of the plugin that is being registered with on this thread.
+    static REGISTERING: Cell<Option<i64>> = const { Cell::new(None) };
+}
+
+/// What is left to know about a plugin once the handler is registered.
+pub(crate) struct HostCalls {
+    add_user_data: Slot<PJRT_FFI_UserData_Add_Args>,
+    type_id: i64,
+}
+
+impl HostCalls {
+    /// Registers type and handler with a plugin.
+    ///
+    /// # Safety
+    /// `table` is the FFI table of an initialized plugin, and `check` takes ownership of its
+    /// errors.
+    pub(crate) unsafe fn install(
+        table: &PJRT_FFI_Extension,
+        check: impl Fn(&'static str, *mut PJRT_Error) -> Result<(), Error>,
+    ) -> Result<HostCalls, Error> {
+        const TYPE_NAME: &str = "nxla_host_call_table";
+        let mut info = PJRT_FFI_Type_Info { deleter: None, serialize: None, deserialize: None };
+        let mut args = PJRT_FFI_Type_Register_Args::new();
+        args.type_name = TYPE_NAME.as_ptr();
+        args.type_name_size = TYPE_NAME.len();
+        args.type_info = &raw mut info;
+        if let Some(register) = table.type_register {
+            // SAFETY: name and info outlive the call.
+            check("PJRT_FFI_Type_Register", unsafe { register(&mut args) })?;
+        }
+        REGISTERING.set(Some(args.type_id));
+        // SAFETY: passed on to the caller.
+        let registered = unsafe { register_handler(table, check) };
+        REGISTERING.set(None);
+        registered?;
+        Ok(HostCalls { add_user_data: table.user_data_add, type_id: args.type_id })
+    }
+}
+
+/// Registers the handler in the layout the plugin takes.
+///
+/// # Safety
+/// As for [`HostCalls::install`].
+unsafe fn register_handler(
+    table: &PJRT_FFI_Extension,
+    check: impl Fn(&'static str, *mut PJRT_Error) -> Result<(), Error>,
+) -> Result<(), Error> {
+    const FUNCTION: &str = "PJRT_FFI_Register_Handler";
+    const PLATFORM: &str = "Host";
+    let Some(register) = table.register_handler else {
+        return Ok(());
+    };
+    let mut short = PJRT_FFI_Register_Handler_Args_Short::new();
+    short.target_name = HOST_CALL_TARGET.as_ptr();
+    short.target_name_size = HOST_CALL_TARGET.len();
+    short.handler = Some(handle);
+    short.platform_name = PLATFORM.as_ptr();
+    short.platform_name_size = PLATFORM.len();
+    // SAFETY: names outlive the call. A plugin that expects the longer layout refuses the size
+    // before it looks at any field.
+    let result = check(FUNCTION, unsafe { register((&raw mut short).cast()) });
+    let long_size = PJRT_FFI_Register_Handler_Args_Long::STRUCT_SIZE;
+    match result {
+        // Any other error comes from a plugin with the short layout, which would misread the
+        // long one.
+        Err(Error::Plugin { message, .. })
+            if message.contains(&format!("expected {long_size}")) =>
+        {
+            let mut long = PJRT_FFI_Register_Handler_Args_Long::new();
+            long.target_name = short.target_name;
+            long.target_name_size = short.target_name_size;
+            long.handler = short.handler;
+            long.platform_name = short.platform_name;
+            long.platform_name_size = short.platform_name_size;
+            // SAFETY: names outlive the call, and the plugin said that it takes this layout.
+            check(FUNCTION, unsafe { register((&raw mut long).cast()) })
+        }
+        other => other,
+    }
+}
+
+/// The host functions of one execution, alive until it is over.
+pub(crate) struct ExecutionContext {
+    raw: NonNull<PJRT_ExecuteContext>,
+    client: Client,
+    /// XLA holds a pointer into it.
+    _table: Arc<HostCallTable>,
+}
+
+// SAFETY: PJRT objects may be used and destroyed on any thread, and the context is not used
+// between the start of the execution and its end.
+unsafe impl Send for ExecutionContext {}
+// SAFETY: see `Send`.
+unsafe impl Sync for ExecutionContext {}
+
+impl ExecutionContext {
+    /// The context for an execution with its own host functions, `None` for one without.
+    #[inline]
+    pub(crate) fn create(
+        client: &Client,
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Option<ExecutionContext>, Error> {
+        options.host_calls.map(|table| ExecutionContext::new(client, table.clone())).transpose()
+    }
+
+    fn new(client: &Client, table: Arc<HostCallTable>) -> Result<ExecutionContext, Error> {
+        const FUNCTION: &str = "PJRT_FFI_UserData_Add";
+        let plugin = client.plugin();
+        let host_calls = plugin.host_calls()?;
+        let add = host_calls.add_user_data.ok_or_else(|| plugin.unsupported(FUNCTION))?;
+        let mut create = PJRT_ExecuteContext_Create_Args::new();
+        // SAFETY: the struct has outputs only. The context is ours.
+        unsafe { plugin.call(&mut create)? };
+        let raw = non_null(create.context, PJRT_ExecuteContext_Create_Args::FUNCTION, &plugin)?;
+        let mut args = PJRT_FFI_UserData_Add_Args::new();
+        args.context = raw.as_ptr();
+        args.type_id = host_calls.type_id;
+        args.data = Arc::as_ptr(&table).cast_mut().cast();
+        let context = ExecutionContext { raw, client: client.clone(), _table: table };
+        // SAFETY: the context is alive, and the table lives as long as the context.
+        unsafe { plugin.check(FUNCTION, add(&mut args))? };
+        Ok(context)
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut PJRT_ExecuteContext {
+        self.raw.as_ptr()
+    }
+}
+
+impl Drop for ExecutionContext {
+    fn drop(&mut self) {
+        let mut args = PJRT_ExecuteContext_Destroy_Args::new();
+        args.context = self.raw.as_ptr();
+        // SAFETY: the context is alive, and this is its last use: its execution is over or was
+        // never started. An error cannot be reported from here.
+        let _ = unsafe { self.client.plugin().call(&mut args) };
+    }
+}
+
+/// The handler that XLA calls: for its version when it is registered, and for every host call.
+///
+/// # Safety
+/// `frame` is a call frame of XLA FFI.
+unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
+    // Unwinding into C++ is undefined, so a panic becomes an error. Whatever state a function
+    // leaves behind half changed is its own.
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let frame = &*frame;
+            if answer_metadata(frame) || frame.stage != XLA_FFI_STAGE_EXECUTE {
+                return Ok(());
+            }
+            let mut call = decode(frame)?;
+            find_function(frame, &call)?.call(&mut call)
+        }
+    }));
+    let (code, message) = match outcome {
+        Ok(Ok(())) => return null_mut(),
+        Ok(Err(message)) => (XLA_FFI_ERROR_UNKNOWN, message),
+        Err(panic) => (XLA_FFI_ERROR_INTERNAL, panic_message(panic)),
+    };
+    // SAFETY: the table of XLA is alive as long as XLA.
+    unsafe { create_error((*frame).api, code, message) }
+}
+
+/// Answers a query for the handler's version, and notes which XLA asked. False for a real call.
+///
+/// # Safety
+/// `frame` is a call frame of XLA FFI.
+unsafe fn answer_metadata(frame: &XLA_FFI_CallFrame) -> bool {
+    let mut link = frame.extension_start;
+    while !link.is_null() {
+        // SAFETY: the links live as long as the call, each starts with the base, and the one of
+        // this kind is a metadata extension, whose struct is there to be written.
+        unsafe {
+            if (*link).kind == XLA_FFI_EXTENSION_METADATA {
+                let metadata = (*link.cast::<XLA_FFI_Metadata_Extension>()).metadata;
+                (*metadata).api_version.major_version = FFI_VERSION.0;
+                (*metadata).api_version.minor_version = FFI_VERSION.1;
+                (*metadata).traits = 0;
+                if let Some(type_id) = REGISTERING.get() {
+                    let mut types = TABLE_TYPES.write().unwrap_or_else(PoisonError::into_inner);
+                    types.push((frame.api.addr(), type_id));
+                }
+                return true;
+            }
+            link = (*link).next;
+        }
+    }
+    false
+}
+
+/// Reads arguments, results and attributes of a call.
+///
+/// # Safety
+/// `frame` is a call frame of the execute stage, which outlives `'a`.
+unsafe fn decode<'a>(frame: &'a XLA_FFI_CallFrame) -> Result<HostCall<'a>, String> {
+    // SAFETY: a frame has as many types and values as it says, a value of type buffer is one,
+    // buffers hold the elements that their type and shape say, and XLA neither frees nor uses
+    // them during the call. Results are distinct from each other by construction; that they are
+    // distinct from arguments is checked below, before any reference to them is used.
+    unsafe {
+        let args = buffers(&frame.args)?;
+        let results = buffers(&frame.rets)?;
+        for result in &results {
+            if args.iter().any(|arg| arg.overlaps(result)) {
+                return Err("a result shares memory with an argument".to_owned());
+            }
+        }
+        Ok(HostCall {
+            args: args.into_iter().map(|raw| raw.view()).collect(),
+            results: results.into_iter().map(|raw| raw.view_mut()).collect(),
+            attributes: attributes(&frame.attrs),
+        })
+    }
+}
+
+/// An argument or result before references to it exist.
+struct RawBuffer {
+    dtype: DType,
+    shape: Shape,
+    data: *mut u8,
+    len: usize,
+}
+
+impl RawBuffer {
+    fn overlaps(&self, other: &RawBuffer) -> bool {
+        let is_empty = self.len == 0 || other.len == 0;
+        let (start, other_start) = (self.data.addr(), other.data.addr());
+        !is_empty && start < other_start + other.len && other_start < start + self.len
+    }
+
+    /// # Safety
+    /// The memory is valid for `'a`.
+    unsafe fn view<'a>(self) -> HostView<'a> {
+        // SAFETY: passed on to the caller.
+        let bytes = unsafe { slice(self.data.cast_const(), self.len) };
+        HostView { dtype: self.dtype, shape: self.shape, bytes }
+    }
+
+    /// # Safety
+    /// The memory is valid for `'a` and not referred to by anything else.
+    unsafe fn view_mut<'a>(self) -> HostViewMut<'a> {
+        let bytes: &mut [u8] = if self.len == 0 {
+            &mut []
+        } else {
+            // SAFETY: passed on to the caller.
+            unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
+        };
+        HostViewMut { dtype: self.dtype, shape: self.shape, bytes }
+    }
+}
+
+/// # Safety
+/// `values` is the list of arguments or results of a living call frame.
+unsafe fn buffers(values: &XLA_FFI_Values) -> Result<Vec<RawBuffer>, String> {
+    let len = usize::try_from(values.size).unwrap_or_default();
+    // SAFETY: there are `size` types and values; a value of type buffer points to one, with `rank`
+    // dimensions.
+    unsafe {
+        let (types, values) = (slice(values.types, len), slice(values.values, len));
+        let each = types.iter().zip(values).map(|(&kind, &value)| {
+            if kind != XLA_FFI_BUFFER {
+                return Err(format!("host functions take buffers only, not values of kind {kind}"));
+            }
+            let buffer = &*value.cast::<XLA_FFI_Buffer>();
+            let dtype = dtype::from_xla(buffer.dtype).map_err(|error| error.to_string())?;
+            let dims = slice(buffer.dims, usize::try_from(buffer.rank).unwrap_or_default());
+            let shape: Shape = dims.iter().map(|&dim| dim as usize).collect();
+            let len = stored_size(dtype, shape.size());
+            Ok(RawBuffer { dtype, shape, data: buffer.data, len })
+        });
+        each.collect()
+    }
+}
+
+/// # Safety
+/// `attrs` is the list of attributes of a call frame that outlives `'a`.
+unsafe fn attributes<'a>(attrs: &'a XLA_FFI_Attrs) -> Vec<(&'a str, HostAttribute<'a>)> {
+    let len = usize::try_from(attrs.size).unwrap_or_default();
+    // SAFETY: there are `size` types, names and values; names and strings are spans of text, and
+    // scalars are as wide as their type.
+    unsafe {
+        let names = slice(attrs.names, len);
+        let values = slice(attrs.types, len).iter().zip(slice(attrs.attrs, len));
+        let each = names.iter().zip(values).filter_map(|(&name, (&kind, &value))| {
+            let value = match kind {
+                xla_ffi_attr::STRING => HostAttribute::Str(span(value.cast())?),
+                xla_ffi_attr::SCALAR => scalar(&*value.cast::<XLA_FFI_Scalar>())?,
+                _ => return None,
+            };
+            Some((span(name)?, value))
+        });
+        each.collect()
+    }
+}
+
+/// # Safety
+/// `span` is a span that outlives `'a`.
+unsafe fn span<'a>(span: *const XLA_FFI_ByteSpan) -> Option<&'a str> {
+    // SAFETY: passed on to the caller.
+    unsafe { std::str::from_utf8(slice((*span).ptr, (*span).len)).ok() }
+}
+
+/// # Safety
+/// `scalar.value` points to a value of the type that `scalar` names.
+unsafe fn scalar<'a>(scalar: &XLA_FFI_Scalar) -> Option<HostAttribute<'a>> {
+    let value = scalar.value;
+    // SAFETY: the caller vouches for the type; alignment is not relied on.
+    unsafe {
+        Some(match dtype::from_xla(scalar.dtype).ok()? {
+            DType::Pred => HostAttribute::Bool(value.cast::<u8>().read() != 0),
+            DType::S8 => HostAttribute::Int(value.cast::<i8>().read().into()),
+            DType::S16 => HostAttribute::Int(value.cast::<i16>().read_unaligned().into()),
+            DType::S32 => HostAttribute::Int(value.cast::<i32>().read_unaligned().into()),
+            DType::S64 => HostAttribute::Int(value.cast::<i64>().read_unaligned()),
+            DType::U8 => HostAttribute::Int(value.cast::<u8>().read().into()),
+            DType::U16 => HostAttribute::Int(value.cast::<u16>().read_unaligned().into()),
+            DType::U32 => HostAttribute::Int(value.cast::<u32>().read_unaligned().into()),
+            DType::U64 => {
+                HostAttribute::Int(i64::try_from(value.cast::<u64>().read_unaligned()).ok()?)
+            }
+            DType::F32 => HostAttribute::Float(value.cast::<f32>().read_unaligned().into()),
+            DType::F64 => HostAttribute::Float(value.cast::<f64>().read_unaligned()),
+            DType::U2
+            | DType::U4
+            | DType::S2
+            | DType::S4
+            | DType::F8E5M2
+            | DType::F8E4M3FN
+            | DType::BF16
+            | DType::F16
+            | DType::C64
+            | DType::C128 => return None,
+        })
+    }
+}
+
+/// The function a call means: that of its execution, else that of the process.
+///
+/// # Safety
+/// `frame` is a call frame of the execute stage.
+unsafe fn find_function(
+    frame: &XLA_FFI_CallFrame,
+    call: &HostCall<'_>,
+) -> Result<Arc<dyn HostFn>, String> {
+    let Some(HostAttribute::Int(id)) = call.attribute("id") else {
+        return Err(format!("a call of {HOST_CALL_TARGET} has no integer attribute `id`"));
+    };
+    // SAFETY: passed on to the caller.
+    let own = unsafe { execution_table(frame) }.and_then(|table| table.get(id));
+    own.or_else(|| PROCESS_WIDE.get(id))
+        .ok_or_else(|| format!("no host function is registered with id {id}"))
+}
+
+/// The table that was given with the execution, if any.
+///
+/// # Safety
+/// `frame` is a call frame of the execute stage.
+unsafe fn execution_table<'a>(frame: &'a XLA_FFI_CallFrame) -> Option<&'a HostCallTable> {
+    let types = TABLE_TYPES.read().unwrap_or_else(PoisonError::into_inner);
+    let address = frame.api.addr();
+    let mut type_id = types.iter().find(|(api, _)| *api == address).map(|(_, type_id)| *type_id)?;
+    drop(types);
+    let mut args = XLA_FFI_ExecutionContext_Get_Args::new();
+    args.ctx = frame.ctx;
+    args.type_id = &raw mut type_id;
+    // SAFETY: the function table and the context are those of the frame. Data of this type is
+    // only ever added by `ExecutionContext`, which keeps the table alive until the execution is
+    // over. An error says that there is none; it is ours to destroy.
+    unsafe {
+        let error = (*frame.api).XLA_FFI_ExecutionContext_Get?(&mut args);
+        if !error.is_null() {
+            let mut destroy = XLA_FFI_Error_Destroy_Args::new();
+            destroy.error = error;
+            if let Some(destroy_error) = (*frame.api).XLA_FFI_Error_Destroy {
+                destroy_error(&mut destroy);
+            }
+            return None;
+        }
+        args.data.cast::<HostCallTable>().as_ref()
+    }
+}
+
+/// The text of a panic, as far as it has one.
+fn panic_message(panic: Box<dyn Any + Send>) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("a host function panicked: {}", text.as_deref().unwrap_or("no message"))
+}
+
+/// Makes an error that XLA owns.
+///
+/// # Safety
+/// `api` is the function table of a call frame.
+unsafe fn create_error(
+    api: *const XLA_FFI_Api,
+    code: c_enum,
+    message: String,
+) -> *mut XLA_FFI_Error {
+    let message = CString::new(message.replace('\0', "")).unwrap_or_default();
+    let mut args = XLA_FFI_Error_Create_Args::new();
+    args.message = message.as_ptr();
+    args.errc = code;
+    // SAFETY: the table is alive, and XLA copies the message during the call. Without the
+    // function, which every version has, an error could only be passed off as success; the
+    // process ends instead, as a panic does that reaches a C function.
+    unsafe {
+        let create = (*api).XLA_FFI_Error_Create.expect("XLA FFI has had errors from the start");
+        create(&mut args)
+    }
+}

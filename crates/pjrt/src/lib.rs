@@ -1,0 +1,66 @@
+//! XLA through the PJRT C API: plugins, clients, devices, buffers, events, executables, and host
+//! functions inside compiled programs.
+//!
+//! A plugin is a shared library found at run time, so nothing of XLA is needed to build. Programs
+//! are StableHLO text; this crate knows nothing of expressions.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use nxla_pjrt::{Client, CompileOptions, ExecuteOptions, Plugin, discover};
+//! use nxla_tensor::{DType, Shape};
+//!
+//! let plugin = Plugin::load(discover(None)?)?;
+//! let client = Client::new(&plugin, &[])?;
+//! let text = "func.func @main(%x: tensor<f32>) -> tensor<f32> {
+//!     %y = stablehlo.add %x, %x : tensor<f32>
+//!     return %y : tensor<f32>
+//! }";
+//! let program = client.compile(text, &CompileOptions::default())?;
+//! let (device, bytes) = (&client.devices()[0], 1.5_f32.to_ne_bytes());
+//! let x = client.buffer_from_bytes(DType::F32, &Shape::scalar(), &bytes, device)?;
+//! let results = program.execute(&[&x], &ExecuteOptions::default())?;
+//! assert_eq!(results[0].to_host()?.bytes(), 3.0_f32.to_ne_bytes());
+//! # Ok(()) }
+//! ```
+//!
+//! What holds throughout:
+//! * Every handle is `Send` and `Sync`, cheap to clone, and keeps alive what it needs. PJRT
+//!   demands of plugins that their functions may be called from any thread.
+//! * Transfers and executions are asynchronous; errors of running programs surface at whoever
+//!   waits for a result.
+//! * All foreign memory is described in [`sys`], and every struct a plugin gives is checked for
+//!   its size before a field is used that older plugins lack.
+//!
+//! Unsafe code is confined to this crate (and to one file of the Python bindings).
+
+#![deny(clippy::undocumented_unsafe_blocks)]
+
+mod buffer;
+mod client;
+mod discover;
+mod dtype;
+mod error;
+mod event;
+mod executable;
+mod ffi;
+mod host;
+mod options;
+mod plugin;
+mod scratch;
+mod serialized;
+mod sys;
+mod value;
+
+pub use buffer::{Buffer, MappedBuffer};
+pub use client::{Client, Device};
+pub use discover::{PLUGIN_VARIABLE, discover};
+pub use error::{Error, ErrorCode};
+pub use event::Event;
+pub use executable::{Executable, MemoryStats};
+pub use host::{
+    HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
+    register_host_fn, unregister_host_fn,
+};
+pub use options::{CompileOptions, ExecuteOptions};
+pub use plugin::Plugin;
+pub use value::Value;

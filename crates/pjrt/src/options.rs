@@ -1,0 +1,208 @@
+//! Options of compilation and execution, and the protocol buffer that carries the former.
+//!
+//! PJRT takes compile options as a serialized `CompileOptionsProto`. The few fields that are
+//! used are written by hand, which spares the build a code generator: a message is a sequence of
+//! fields, each a key (`number << 3 | wire type`) and a value.
+
+use std::sync::Arc;
+
+use crate::client::Device;
+use crate::host::HostCallTable;
+use crate::value::Value;
+
+/// How a program is compiled. The default is one device, chosen by the plugin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompileOptions {
+    /// How many copies of the program run together on different data.
+    pub num_replicas: usize,
+    /// Over how many devices each copy is partitioned.
+    pub num_partitions: usize,
+    /// [Ids](Device::id) of the devices to run on, replicas within partitions:
+    /// `num_replicas * num_partitions` of them, or none to let the plugin choose.
+    pub device_ids: Vec<i32>,
+    /// Compile for any device of the client; the device is then chosen by
+    /// [`ExecuteOptions::device`] (without it, the first one is taken). For one replica and one
+    /// partition only.
+    pub portable: bool,
+    /// Partition with Shardy instead of GSPMD; the module's shardings must be of that kind.
+    pub shardy: bool,
+    /// XLA's debug options by name, such as `xla_cpu_enable_fast_math`. Lists are written as
+    /// text, separated by commas.
+    pub overrides: Vec<(String, Value)>,
+}
+
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions {
+            num_replicas: 1,
+            num_partitions: 1,
+            device_ids: Vec::new(),
+            portable: false,
+            shardy: false,
+            overrides: Vec::new(),
+        }
+    }
+}
+
+impl CompileOptions {
+    /// Options for one device.
+    #[must_use]
+    pub fn on(device: &Device) -> CompileOptions {
+        CompileOptions { device_ids: vec![device.id()], ..CompileOptions::default() }
+    }
+
+    /// The serialized `CompileOptionsProto`.
+    pub(crate) fn to_proto(&self) -> Vec<u8> {
+        let mut build = Message::default();
+        build.integer(4, self.num_replicas as u64);
+        build.integer(5, self.num_partitions as u64);
+        if self.num_partitions > 1 {
+            build.integer(6, 1);
+        }
+        if !self.device_ids.is_empty() {
+            build.message(9, &self.device_assignment());
+        }
+        if self.shardy {
+            build.integer(19, 1);
+        }
+        let mut options = Message::default();
+        options.message(3, &build);
+        if self.portable {
+            options.integer(4, 1);
+        }
+        for (name, value) in &self.overrides {
+            let mut entry = Message::default();
+            entry.bytes(1, name.as_bytes());
+            entry.message(2, &override_value(value));
+            options.message(7, &entry);
+        }
+        options.0
+    }
+
+    /// A `DeviceAssignmentProto`: for each partition the devices of its replicas.
+    fn device_assignment(&self) -> Message {
+        let mut assignment = Message::default();
+        assignment.integer(1, self.num_replicas as u64);
+        assignment.integer(2, self.num_partitions as u64);
+        for replicas in self.device_ids.chunks(self.num_replicas.max(1)) {
+            let mut packed = Message::default();
+            for &id in replicas {
+                packed.varint(i64::from(id) as u64);
+            }
+            let mut computation = Message::default();
+            computation.message(1, &packed);
+            assignment.message(3, &computation);
+        }
+        assignment
+    }
+}
+
+/// An `OptionOverrideProto`.
+fn override_value(value: &Value) -> Message {
+    let mut message = Message::default();
+    match value {
+        Value::String(text) => message.bytes(1, text.as_bytes()),
+        Value::Bool(bool) => message.integer(2, u64::from(*bool)),
+        Value::Int64(int) => message.integer(3, *int as u64),
+        Value::Float(float) => message.double(4, f64::from(*float)),
+        Value::Int64List(list) => {
+            let texts: Vec<String> = list.iter().map(i64::to_string).collect();
+            message.bytes(1, texts.join(",").as_bytes());
+        }
+    }
+    message
+}
+
+/// A protocol buffer message under construction.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    /// Seven bits a byte, the lowest first; the high bit says that more follow.
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn key(&mut self, field: u64, wire_type: u64) {
+        self.varint(field << 3 | wire_type);
+    }
+
+    fn integer(&mut self, field: u64, value: u64) {
+        self.key(field, 0);
+        self.varint(value);
+    }
+
+    fn double(&mut self, field: u64, value: f64) {
+        self.key(field, 1);
+        self.0.extend(value.to_le_bytes());
+    }
+
+    fn bytes(&mut self, field: u64, value: &[u8]) {
+        self.key(field, 2);
+        self.varint(value.len() as u64);
+        self.0.extend(value);
+    }
+
+    fn message(&mut self, field: u64, value: &Message) {
+        self.bytes(field, &value.0);
+    }
+}
+
+/// How a program is executed. The default lets it donate what it declares and runs it where it
+/// was compiled for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExecuteOptions<'a> {
+    /// Indices of arguments that must survive, although the program declares them as donated.
+    pub non_donatable: &'a [i64],
+    /// The device to run on, for programs compiled as [portable](CompileOptions::portable).
+    pub device: Option<&'a Device>,
+    /// Host functions of this execution; they come before the process-wide ones of
+    /// [`register_host_fn`](crate::register_host_fn).
+    pub host_calls: Option<&'a Arc<HostCallTable>>,
+    /// Marks executions that belong together on several devices.
+    pub launch_id: i32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_the_six_known_bytes() {
+        let expected = [0x1a, 0x04, 0x20, 0x01, 0x28, 0x01];
+        assert_eq!(CompileOptions::default().to_proto(), expected);
+    }
+
+    #[test]
+    fn every_field_has_its_place() {
+        let options = CompileOptions {
+            num_replicas: 2,
+            num_partitions: 2,
+            device_ids: vec![3, 2, 1, 300],
+            portable: true,
+            shardy: true,
+            overrides: vec![
+                ("a".to_owned(), Value::Bool(true)),
+                ("b".to_owned(), Value::Int64(-1)),
+                ("c".to_owned(), Value::Float(0.5)),
+                ("d".to_owned(), Value::Int64List(vec![1, -2])),
+            ],
+        };
+        let mut expected = vec![0x1a, 28, 0x20, 2, 0x28, 2, 0x30, 1, 0x4a, 17];
+        expected.extend([0x08, 2, 0x10, 2, 0x1a, 4, 0x0a, 2, 3, 2, 0x1a, 5, 0x0a, 3, 1, 0xac, 2]);
+        expected.extend([0x98, 1, 1, 0x20, 1]);
+        expected.extend([0x3a, 7, 0x0a, 1, b'a', 0x12, 2, 0x10, 1]);
+        expected.extend([0x3a, 16, 0x0a, 1, b'b', 0x12, 11, 0x18]);
+        expected.extend([0xff; 9]);
+        expected.push(1);
+        expected.extend([0x3a, 14, 0x0a, 1, b'c', 0x12, 9, 0x21]);
+        expected.extend(0.5_f64.to_le_bytes());
+        expected.extend([0x3a, 11, 0x0a, 1, b'd', 0x12, 6, 0x0a, 4]);
+        expected.extend(b"1,-2");
+        assert_eq!(options.to_proto(), expected);
+    }
+}

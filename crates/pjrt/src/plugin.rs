@@ -1,0 +1,303 @@
+//! Plugins: shared libraries that export `GetPjrtApi`.
+//!
+//! A plugin is loaded once per process and never unloaded: it starts threads and registers global
+//! state, and no plugin supports `dlclose`. [`Plugin`] is therefore a plain copyable reference.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use libloading::Library;
+
+use crate::error::{Error, ErrorCode};
+use crate::ffi::HostCalls;
+use crate::sys::*;
+use crate::value::{self, Value};
+
+/// The oldest API this crate can drive: 0.57 moved the functions of the table to the places where
+/// they have been since.
+pub(crate) const MIN_MINOR: i32 = 57;
+
+/// A loaded and initialized plugin.
+#[derive(Clone, Copy)]
+pub struct Plugin {
+    inner: &'static Inner,
+}
+
+struct Inner {
+    /// As resolved by the file system, so that one file is one plugin.
+    path: PathBuf,
+    api: PJRT_Api,
+    attributes: Vec<(String, Value)>,
+    /// Host call support, or why there is none.
+    host_calls: Result<HostCalls, Error>,
+    _library: Library,
+}
+
+// SAFETY: after construction nothing in it changes, and the plugin's functions may be called from
+// any thread: PJRT requires its implementations to be thread safe.
+unsafe impl Send for Inner {}
+// SAFETY: see `Send`.
+unsafe impl Sync for Inner {}
+
+/// All plugins of the process. The lock is held while loading, so that
+/// `PJRT_Plugin_Initialize` runs once per plugin.
+static LOADED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
+
+impl Plugin {
+    /// Loads the plugin at `path`, or returns it if this process has loaded it before.
+    ///
+    /// XLA logs to standard error while it starts; unless `TF_CPP_MIN_LOG_LEVEL` is set, the first
+    /// call sets it to `3` (fatal errors only).
+    ///
+    /// # Errors
+    /// [`Error::PluginMissing`], [`Error::NotALibrary`], [`Error::NotAPlugin`],
+    /// [`Error::IncompatibleVersion`], or what the plugin's initialization reports.
+    pub fn load(path: impl AsRef<Path>) -> Result<Plugin, Error> {
+        let given = path.as_ref();
+        let missing = |_| Error::PluginMissing { path: given.to_owned() };
+        let path = given.canonicalize().map_err(missing)?;
+        let mut loaded = LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(plugin) = loaded.iter().find(|plugin| plugin.inner.path == path) {
+            return Ok(*plugin);
+        }
+        if loaded.is_empty() {
+            quiet_the_log();
+        }
+        let plugin = Plugin::open(path)?;
+        loaded.push(plugin);
+        Ok(plugin)
+    }
+
+    fn open(path: PathBuf) -> Result<Plugin, Error> {
+        // SAFETY: loading runs the library's initializers. That the file is one whose code may
+        // run is the caller's choice, as with any program they start.
+        let library = unsafe { Library::new(&path) }
+            .map_err(|error| Error::NotALibrary { path: path.clone(), reason: reason(&error) })?;
+        let not_a_plugin = || Error::NotAPlugin { path: path.clone() };
+        // SAFETY: a library that exports `GetPjrtApi` gives it this signature.
+        let table = unsafe {
+            let get_api = library
+                .get::<unsafe extern "C" fn() -> *const PJRT_Api>(b"GetPjrtApi\0")
+                .map_err(|_| not_a_plugin())?;
+            get_api()
+        };
+        if table.is_null() {
+            return Err(not_a_plugin());
+        }
+        // SAFETY: the version lies at the same place in the tables of all versions. It is read
+        // before anything else, so that a table of another layout is not interpreted.
+        let (major, minor) = unsafe {
+            let version = &raw const (*table).pjrt_api_version;
+            ((*version).major_version, (*version).minor_version)
+        };
+        if major != 0 || minor < MIN_MINOR {
+            return Err(Error::IncompatibleVersion { path, major, minor });
+        }
+        // SAFETY: the table has a version with the layout declared here.
+        let api = unsafe { PJRT_Api::copy_from(table) };
+        let no_host_calls = Err(Error::NotAPlugin { path: path.clone() });
+        let attributes = Vec::new();
+        let mut inner =
+            Inner { path, api, attributes, host_calls: no_host_calls, _library: library };
+        // SAFETY: the function takes no arguments but its own struct, and this is the first call.
+        unsafe { inner.call(&mut PJRT_Plugin_Initialize_Args::new())? };
+        inner.attributes = inner.read_attributes()?;
+        inner.host_calls = inner.install_host_calls();
+        Ok(Plugin { inner: Box::leak(Box::new(inner)) })
+    }
+
+    /// The plugin's file.
+    #[must_use]
+    pub fn path(&self) -> &'static Path {
+        &self.inner.path
+    }
+
+    /// Major and minor version of the plugin's API.
+    #[must_use]
+    pub fn api_version(&self) -> (i32, i32) {
+        let version = &self.inner.api.pjrt_api_version;
+        (version.major_version, version.minor_version)
+    }
+
+    /// What the plugin tells about itself; usually `xla_version`, `stablehlo_current_version` and
+    /// `stablehlo_minimum_version`.
+    #[must_use]
+    pub fn attributes(&self) -> &'static [(String, Value)] {
+        &self.inner.attributes
+    }
+
+    /// One of [`attributes`](Plugin::attributes).
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&'static Value> {
+        self.inner.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// Whether compiled programs can call host functions, see [`HostFn`](crate::HostFn).
+    #[must_use]
+    pub fn supports_ffi(&self) -> bool {
+        self.inner.host_calls.is_ok()
+    }
+
+    pub(crate) fn host_calls(&self) -> Result<&'static HostCalls, Error> {
+        self.inner.host_calls.as_ref().map_err(Clone::clone)
+    }
+
+    /// Calls the function that `args` belongs to.
+    ///
+    /// # Safety
+    /// The pointers in `args` are what the function expects: live objects of this plugin, and
+    /// memory that is valid for as long as the header says.
+    #[inline]
+    pub(crate) unsafe fn call<A: Args>(self, args: &mut A) -> Result<(), Error> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.inner.call(args) }
+    }
+
+    /// The error for a function of the table or of an extension that is not there.
+    pub(crate) fn unsupported(self, function: &'static str) -> Error {
+        self.inner.unsupported(function)
+    }
+
+    /// Takes ownership of an error that a callback was given.
+    ///
+    /// # Safety
+    /// `error` is a live error of this plugin, or null for success.
+    pub(crate) unsafe fn check(
+        self,
+        function: &'static str,
+        error: *mut PJRT_Error,
+    ) -> Result<(), Error> {
+        // SAFETY: passed on to the caller.
+        unsafe { self.inner.check(function, error) }
+    }
+}
+
+impl Inner {
+    /// See [`Plugin::call`].
+    ///
+    /// # Safety
+    /// As for [`Plugin::call`].
+    #[inline]
+    unsafe fn call<A: Args>(&self, args: &mut A) -> Result<(), Error> {
+        let Some(function) = A::slot(&self.api) else {
+            return Err(self.unsupported(A::FUNCTION));
+        };
+        // SAFETY: the slot takes these arguments, and the caller vouches for their contents. The
+        // error, if any, is passed on at once and nowhere else.
+        unsafe { self.check(A::FUNCTION, function(args)) }
+    }
+
+    /// See [`Plugin::check`].
+    ///
+    /// # Safety
+    /// As for [`Plugin::check`].
+    #[inline]
+    unsafe fn check(&self, function: &'static str, error: *mut PJRT_Error) -> Result<(), Error> {
+        if error.is_null() {
+            return Ok(());
+        }
+        // SAFETY: passed on to the caller.
+        Err(unsafe { self.take_error(function, error) })
+    }
+
+    /// Reads and destroys an error.
+    ///
+    /// # Safety
+    /// `error` is a live error of this plugin, which is not used afterwards.
+    #[cold]
+    unsafe fn take_error(&self, function: &'static str, error: *mut PJRT_Error) -> Error {
+        let mut code = PJRT_Error_GetCode_Args::new();
+        code.error = error;
+        let mut message = PJRT_Error_Message_Args::new();
+        message.error = error;
+        let mut destroy = PJRT_Error_Destroy_Args::new();
+        destroy.error = error;
+        // SAFETY: `error` is alive until the last call. The message lives as long as the error
+        // and is copied before. `PJRT_Error_GetCode` fails only for a null error; an error it
+        // returned could not be read either.
+        unsafe {
+            if let Some(get_code) = self.api.PJRT_Error_GetCode {
+                get_code(&mut code);
+            }
+            if let Some(get_message) = self.api.PJRT_Error_Message {
+                get_message(&mut message);
+            }
+            let message = value::text(message.message, message.message_size);
+            if let Some(destroy_error) = self.api.PJRT_Error_Destroy {
+                destroy_error(&mut destroy);
+            }
+            Error::Plugin { function, code: ErrorCode::from_raw(code.code), message }
+        }
+    }
+
+    #[cold]
+    fn unsupported(&self, function: &'static str) -> Error {
+        let version = &self.api.pjrt_api_version;
+        let version = format!("{}.{}", version.major_version, version.minor_version);
+        Error::Unsupported { function, path: self.path.clone(), version }
+    }
+
+    fn read_attributes(&self) -> Result<Vec<(String, Value)>, Error> {
+        let mut args = PJRT_Plugin_Attributes_Args::new();
+        // SAFETY: the struct has outputs only; what they point to lives as long as the process.
+        unsafe {
+            self.call(&mut args)?;
+            Ok(value::from_raw(args.attributes, args.num_attributes))
+        }
+    }
+
+    /// Installs the host call handler, if the plugin has the FFI extension.
+    fn install_host_calls(&self) -> Result<HostCalls, Error> {
+        let mut link = self.api.extension_start;
+        while !link.is_null() {
+            // SAFETY: the links of the chain live as long as the plugin, and each starts with the
+            // base. The FFI table is longer than the base; its `struct_size` says whether all its
+            // functions are there. Errors that its functions return are those of the plugin.
+            unsafe {
+                let is_whole = (*link).struct_size >= size_of::<PJRT_FFI_Extension>();
+                if (*link).kind == PJRT_EXTENSION_TYPE_FFI && is_whole {
+                    let table = &*link.cast::<PJRT_FFI_Extension>();
+                    return HostCalls::install(table, |function, error| {
+                        self.check(function, error)
+                    });
+                }
+                link = (*link).next;
+            }
+        }
+        Err(self.unsupported("FFI extension"))
+    }
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor) = self.api_version();
+        write!(f, "Plugin({}, API {major}.{minor})", self.inner.path.display())
+    }
+}
+
+impl PartialEq for Plugin {
+    fn eq(&self, other: &Plugin) -> bool {
+        std::ptr::eq(self.inner, other.inner)
+    }
+}
+
+impl Eq for Plugin {}
+
+/// The dynamic linker's message, which libloading keeps as the source of its own.
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Keeps XLA's start messages off standard error, unless the user has chosen a level.
+fn quiet_the_log() {
+    const LEVEL: &str = "TF_CPP_MIN_LOG_LEVEL";
+    if std::env::var_os(LEVEL).is_some() {
+        return;
+    }
+    // SAFETY: this runs at most once, before the first plugin is loaded and under the lock of
+    // `LOADED`. Rust code reads the environment under a lock of the standard library; C code of
+    // another thread that reads it at this very moment is the remaining risk, which libraries
+    // that set variables at import share. XLA has no other way to set its level.
+    unsafe { std::env::set_var(LEVEL, "3") };
+}

@@ -1,0 +1,87 @@
+//! The envelope around a serialized executable.
+//!
+//! A plugin accepts executables of another XLA version without complaint and can then compute
+//! wrong results, so the bytes carry the fingerprint of their compiler. They also carry the
+//! number of arguments, which the plugin cannot tell afterwards.
+//!
+//! Layout, integers little-endian: magic, format version (u32), length of the fingerprint (u32),
+//! fingerprint, number of arguments plus one or 0 if unknown (u64), the plugin's bytes.
+
+use crate::error::Error;
+
+const MAGIC: &[u8; 8] = b"nxlapjrt";
+const VERSION: u32 = 1;
+
+/// Wraps the plugin's bytes.
+pub(crate) fn wrap(fingerprint: &str, num_args: Option<usize>, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(24 + fingerprint.len() + payload.len());
+    bytes.extend(MAGIC);
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend((fingerprint.len() as u32).to_le_bytes());
+    bytes.extend(fingerprint.as_bytes());
+    bytes.extend(num_args.map_or(0, |count| count as u64 + 1).to_le_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+/// Checks and removes the envelope; gives the number of arguments and the plugin's bytes.
+///
+/// # Errors
+/// [`Error::SerializedDamaged`] or [`Error::SerializedElsewhere`].
+pub(crate) fn unwrap<'a>(
+    fingerprint: &str,
+    bytes: &'a [u8],
+) -> Result<(Option<usize>, &'a [u8]), Error> {
+    let damaged = |reason| Error::SerializedDamaged { reason };
+    let short = || damaged("it ends early");
+    let rest = bytes.strip_prefix(MAGIC).ok_or(damaged("it does not start like one"))?;
+    let (version, rest) = rest.split_first_chunk().ok_or_else(short)?;
+    if u32::from_le_bytes(*version) != VERSION {
+        return Err(damaged("it has another format version"));
+    }
+    let (len, rest) = rest.split_first_chunk().ok_or_else(short)?;
+    let len = u32::from_le_bytes(*len) as usize;
+    let (written_by, rest) = rest.split_at_checked(len).ok_or_else(short)?;
+    if written_by != fingerprint.as_bytes() {
+        let written_by = String::from_utf8_lossy(written_by).into_owned();
+        return Err(Error::SerializedElsewhere { written_by, this: fingerprint.to_owned() });
+    }
+    let (num_args, payload) = rest.split_first_chunk().ok_or_else(short)?;
+    let num_args = u64::from_le_bytes(*num_args).checked_sub(1).map(|count| count as usize);
+    Ok((num_args, payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_wrapped_comes_back() {
+        for num_args in [None, Some(0), Some(7)] {
+            let bytes = wrap("cpu 1", num_args, b"code");
+            assert_eq!(unwrap("cpu 1", &bytes), Ok((num_args, &b"code"[..])));
+        }
+    }
+
+    #[test]
+    fn another_compiler_is_named() {
+        let bytes = wrap("cpu 1", None, b"code");
+        let error = unwrap("cpu 2", &bytes).unwrap_err();
+        let expected =
+            Error::SerializedElsewhere { written_by: "cpu 1".into(), this: "cpu 2".into() };
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn damage_is_noticed_wherever_it_is() {
+        let bytes = wrap("cpu 1", Some(1), b"");
+        for len in 0..bytes.len() {
+            let error = unwrap("cpu 1", &bytes[..len]).unwrap_err();
+            assert!(matches!(error, Error::SerializedDamaged { .. }), "{len}: {error}");
+        }
+        let mut newer = bytes;
+        newer[8] = 2;
+        let error = unwrap("cpu 1", &newer).unwrap_err();
+        assert_eq!(error, Error::SerializedDamaged { reason: "it has another format version" });
+    }
+}

@@ -1,0 +1,135 @@
+//! Named values: options that go into a plugin, and attributes that come out of one.
+
+use crate::sys::{CStruct, PJRT_NamedValue, PJRT_NamedValue_Payload, named_value};
+
+/// The value of an option or attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A string.
+    String(String),
+    /// An integer.
+    Int64(i64),
+    /// A list of integers.
+    Int64List(Vec<i64>),
+    /// A number.
+    Float(f32),
+    /// A truth value.
+    Bool(bool),
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Value {
+        Value::String(value.to_owned())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Value {
+        Value::Int64(value)
+    }
+}
+
+impl From<f32> for Value {
+    fn from(value: f32) -> Value {
+        Value::Float(value)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Bool(value)
+    }
+}
+
+/// The C form of an option. It points into `name` and `value`.
+pub(crate) fn to_raw(name: &str, value: &Value) -> PJRT_NamedValue {
+    let mut raw = PJRT_NamedValue::new();
+    raw.name = name.as_ptr();
+    raw.name_size = name.len();
+    (raw.kind, raw.value, raw.value_size) = match value {
+        Value::String(text) => {
+            (named_value::STRING, PJRT_NamedValue_Payload { string: text.as_ptr() }, text.len())
+        }
+        Value::Int64(int64) => (named_value::INT64, PJRT_NamedValue_Payload { int64: *int64 }, 1),
+        Value::Int64List(list) => {
+            let payload = PJRT_NamedValue_Payload { int64_list: list.as_ptr() };
+            (named_value::INT64_LIST, payload, list.len())
+        }
+        Value::Float(float) => (named_value::FLOAT, PJRT_NamedValue_Payload { float: *float }, 1),
+        Value::Bool(bool) => (named_value::BOOL, PJRT_NamedValue_Payload { bool: *bool }, 1),
+    };
+    raw
+}
+
+/// Copies attributes out of a plugin. Values of unknown kinds are left out.
+///
+/// # Safety
+/// `values` points to `len` named values as a plugin returns them.
+pub(crate) unsafe fn from_raw(values: *const PJRT_NamedValue, len: usize) -> Vec<(String, Value)> {
+    let mut attributes = Vec::with_capacity(len);
+    let mut next = values;
+    for _ in 0..len {
+        // SAFETY: `next` is at one of the `len` values. Each pointer and union field is read with
+        // the length and kind that the value itself declares.
+        unsafe {
+            let raw = &*next;
+            let value = match raw.kind {
+                named_value::STRING => Some(Value::String(text(raw.value.string, raw.value_size))),
+                named_value::INT64 => Some(Value::Int64(raw.value.int64)),
+                named_value::INT64_LIST => {
+                    Some(Value::Int64List(slice(raw.value.int64_list, raw.value_size).to_vec()))
+                }
+                named_value::FLOAT => Some(Value::Float(raw.value.float)),
+                named_value::BOOL => Some(Value::Bool(raw.value.bool)),
+                _ => None,
+            };
+            attributes.extend(value.map(|value| (text(raw.name, raw.name_size), value)));
+            next = next.add(1);
+        }
+    }
+    attributes
+}
+
+/// A string that C gave as pointer and length; bytes that are no UTF-8 are replaced.
+///
+/// # Safety
+/// `data` points to `len` readable bytes, or `len` is 0.
+pub(crate) unsafe fn text(data: *const u8, len: usize) -> String {
+    // SAFETY: passed on to the caller.
+    String::from_utf8_lossy(unsafe { slice(data, len) }).into_owned()
+}
+
+/// A C array. Null is accepted for an empty one, which Rust slices do not allow.
+///
+/// # Safety
+/// `data` points to `len` initialized values that outlive `'a`, or `len` is 0.
+pub(crate) unsafe fn slice<'a, T>(data: *const T, len: usize) -> &'a [T] {
+    if len == 0 || data.is_null() {
+        return &[];
+    }
+    // SAFETY: not null, and the caller vouches for the rest.
+    unsafe { std::slice::from_raw_parts(data, len) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_value_survives_the_c_form() {
+        let values = [
+            ("text", Value::from("grün")),
+            ("empty", Value::from("")),
+            ("int", Value::from(-3_i64)),
+            ("list", Value::Int64List(vec![1, 2, 3])),
+            ("float", Value::from(0.5_f32)),
+            ("bool", Value::from(true)),
+        ];
+        let raw: Vec<_> = values.iter().map(|(name, value)| to_raw(name, value)).collect();
+        // SAFETY: `raw` and what it points into are alive.
+        let back = unsafe { from_raw(raw.as_ptr(), raw.len()) };
+        let expected: Vec<_> =
+            values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        assert_eq!(back, expected);
+    }
+}

@@ -1,0 +1,52 @@
+//! What the tests share: the plugin, a client, and short ways to make and run programs.
+
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+use std::sync::OnceLock;
+
+use nxla_pjrt::{Buffer, Client, CompileOptions, Executable, ExecuteOptions, Plugin, discover};
+use nxla_tensor::{Element, HostTensor, Shape};
+
+/// The plugin. Without one these tests fail: what they test is the way to it.
+pub(crate) fn plugin() -> Plugin {
+    let path = discover(None).unwrap_or_else(|error| panic!("the tests need a plugin: {error}"));
+    Plugin::load(path).unwrap_or_else(|error| panic!("the tests need a plugin: {error}"))
+}
+
+/// A client with one device, made once per process.
+pub(crate) fn client() -> Client {
+    static CLIENT: OnceLock<Client> = OnceLock::new();
+    CLIENT.get_or_init(|| Client::new(&plugin(), &[]).unwrap()).clone()
+}
+
+pub(crate) fn compile(text: &str) -> Executable {
+    client().compile(text, &CompileOptions::default()).unwrap()
+}
+
+/// `x + 1` for one `f32`.
+pub(crate) const INCREMENT: &str = "
+module @increment {
+  func.func public @main(%x: tensor<f32>) -> tensor<f32> {
+    %one = stablehlo.constant dense<1.0> : tensor<f32>
+    %y = stablehlo.add %x, %one : tensor<f32>
+    return %y : tensor<f32>
+  }
+}";
+
+pub(crate) fn tensor<T: Element>(elements: &[T], shape: impl Into<Shape>) -> HostTensor {
+    HostTensor::from_slice(elements, shape).unwrap()
+}
+
+/// A tensor on the first device.
+pub(crate) fn buffer<T: Element>(elements: &[T], shape: impl Into<Shape>) -> Buffer {
+    let client = client();
+    client.buffer_from_host(&tensor(elements, shape), &client.devices()[0]).unwrap()
+}
+
+pub(crate) fn values<T: Element>(buffer: &Buffer) -> Vec<T> {
+    buffer.to_host().unwrap().to_vec().unwrap()
+}
+
+pub(crate) fn run(program: &Executable, args: &[&Buffer]) -> Vec<Buffer> {
+    program.execute(args, &ExecuteOptions::default()).unwrap()
+}

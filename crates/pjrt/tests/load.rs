@@ -1,0 +1,93 @@
+//! Loading plugins and creating clients, and what is said when that fails.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{client, plugin};
+use nxla_pjrt::{Client, Error, ErrorCode, Plugin, Value};
+
+/// A shared library that every Linux process has mapped, but that is no plugin.
+fn some_shared_library() -> PathBuf {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+    paths.map(PathBuf::from).find(|path| path.to_string_lossy().contains("/libc.so")).unwrap()
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let path = Path::new("/nowhere/plugin.so");
+    let error = Plugin::load(path).unwrap_err();
+    assert_eq!(error, Error::PluginMissing { path: path.to_owned() });
+    let text = error.to_string();
+    assert!(text.contains("/nowhere/plugin.so does not exist"), "{text}");
+    assert!(text.contains("pip install xla-cpu-pjrt"), "{text}");
+}
+
+#[test]
+fn a_text_file_is_no_library() {
+    let path = std::env::temp_dir().join(format!("nxla-not-a-library-{}", std::process::id()));
+    std::fs::write(&path, "not a library").unwrap();
+    let error = Plugin::load(&path).unwrap_err();
+    std::fs::remove_file(&path).unwrap();
+    let Error::NotALibrary { path: named, reason } = error else { panic!("{error}") };
+    assert_eq!(named.file_name(), path.file_name());
+    assert!(!reason.is_empty());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn another_library_is_no_plugin() {
+    let path = some_shared_library();
+    let error = Plugin::load(&path).unwrap_err();
+    assert!(matches!(error, Error::NotAPlugin { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("libc.so") && text.contains("GetPjrtApi"), "{text}");
+}
+
+#[test]
+fn a_plugin_is_loaded_once_however_it_is_named() {
+    let first = plugin();
+    let parent = first.path().parent().unwrap();
+    let detour = parent.join("..").join(parent.file_name().unwrap());
+    let again = Plugin::load(detour.join(first.path().file_name().unwrap())).unwrap();
+    assert_eq!(first, again);
+}
+
+#[test]
+fn a_plugin_tells_its_versions() {
+    let plugin = plugin();
+    let (major, minor) = plugin.api_version();
+    assert_eq!(major, 0);
+    assert!(minor >= 57, "{minor}");
+    let version = plugin.attribute("stablehlo_current_version");
+    let Some(Value::Int64List(numbers)) = version else { panic!("{version:?}") };
+    assert_eq!(numbers.len(), 3);
+    assert_eq!(plugin.attribute("no such attribute"), None);
+    assert!(plugin.supports_ffi());
+}
+
+#[test]
+fn a_cpu_client_has_one_device_unless_told_otherwise() {
+    let client = client();
+    assert_eq!(client.platform_name(), "cpu");
+    assert!(!client.platform_version().is_empty());
+    assert_eq!(client.devices().len(), 1);
+    let device = &client.devices()[0];
+    assert_eq!((device.index(), device.id(), device.kind()), (0, 0, "cpu"));
+    assert!(!device.debug_string().is_empty());
+    assert!(client.fingerprint().starts_with("cpu "), "{}", client.fingerprint());
+
+    let three = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(3))]).unwrap();
+    assert_eq!(three.devices().len(), 3);
+    assert_eq!(three.fingerprint(), client.fingerprint());
+    assert_ne!(three, client);
+}
+
+#[test]
+fn an_option_of_the_wrong_type_is_refused() {
+    let options = [("cpu_device_count", Value::from("two"))];
+    let error = Client::new(&plugin(), &options).unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::InvalidArgument));
+    assert!(error.to_string().contains("cpu_device_count"), "{error}");
+}
