@@ -129,8 +129,8 @@ pub fn promote_keep_pred(a: DType, b: DType) -> DType {
 /// * an integer next to integers takes the result type itself: `other`, widened until the number
 ///   fits, and signed of at least twice the width where a negative number meets an unsigned type;
 /// * an integer next to floats and complex types keeps its default type;
-/// * a finite float takes the (real) type of a float or complex `other`, and `f32` otherwise;
-/// * a float that is not finite is `f32`, or `f64` next to `f64` and `c128`;
+/// * a float takes the (real) type of a float or complex `other`, and `f32` otherwise; that holds
+///   for infinities too, where Nx widens to `f32`: `select(mask, x, -inf)` keeps the type of `x`;
 /// * a complex number is `c128` next to `f64` and `c128`, and `c64` otherwise;
 /// * a boolean is `pred` next to `pred`, and counts as the integer 0 or 1 otherwise.
 ///
@@ -141,11 +141,9 @@ pub fn weak_dtype(number: Number, other: DType) -> Result<DType, NumberError> {
         Number::Bool(_) if other.is_pred() => Ok(DType::Pred),
         Number::Bool(value) => weak_int(i128::from(value), other),
         Number::Int(value) => weak_int(value, other),
-        Number::Float(value) => Ok(match other.kind() {
+        Number::Float(_) => Ok(match other.kind() {
             Kind::Pred | Kind::Unsigned | Kind::Signed => DType::F32,
-            Kind::Float | Kind::Complex if value.is_finite() => other.to_real(),
-            Kind::Float | Kind::Complex if matches!(other, DType::F64 | DType::C128) => DType::F64,
-            Kind::Float | Kind::Complex => DType::F32,
+            Kind::Float | Kind::Complex => other.to_real(),
         }),
         Number::Complex(_, _) => Ok(other.to_complex()),
     }
@@ -334,7 +332,7 @@ mod tests {
         assert_eq!(weak_dtype(Number::Float(0.5), DType::C64), Ok(DType::F32));
         assert_eq!(weak_dtype(Number::Float(0.5), DType::C128), Ok(DType::F64));
         assert_eq!(weak_dtype(Number::Float(0.5), DType::S64), Ok(DType::F32));
-        assert_eq!(weak_dtype(Number::Float(f64::INFINITY), DType::BF16), Ok(DType::F32));
+        assert_eq!(weak_dtype(Number::Float(f64::INFINITY), DType::BF16), Ok(DType::BF16));
         assert_eq!(weak_dtype(Number::Float(f64::NAN), DType::F64), Ok(DType::F64));
         assert_eq!(weak_dtype(Number::Complex(1.0, 2.0), DType::BF16), Ok(DType::C64));
         assert_eq!(weak_dtype(Number::Complex(1.0, 2.0), DType::F64), Ok(DType::C128));
