@@ -1,0 +1,171 @@
+//! Dot products and convolutions.
+
+use nxla_tensor::{AxisName, Names};
+
+use super::WindowPadding;
+use crate::error::Result;
+use crate::graph::{ExprId, Graph};
+use crate::op::{Axes, Conv, Dot, Op};
+
+/// Options of [`Graph::conv`]. The default is stride 1, no padding, no dilation, no groups, and
+/// channels before spatial axes everywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConvOptions {
+    /// Window strides, one per spatial axis; 1 for `None`.
+    pub strides: Option<Vec<usize>>,
+    /// How the spatial axes are extended.
+    pub padding: WindowPadding,
+    /// Dilation of the input, one per spatial axis; 1 for `None`.
+    pub input_dilation: Option<Vec<usize>>,
+    /// Dilation of the kernel, one per spatial axis; 1 for `None`.
+    pub kernel_dilation: Option<Vec<usize>>,
+    /// Groups that split the input channels.
+    pub feature_groups: usize,
+    /// Groups that split the batch.
+    pub batch_groups: usize,
+    /// Which axes of the input are batch, channel and spatial, in this order.
+    pub input_permutation: Option<Vec<i64>>,
+    /// Which axes of the kernel are output channel, input channel and spatial, in this order.
+    pub kernel_permutation: Option<Vec<i64>>,
+    /// Which axes of the result are batch, channel and spatial, in this order.
+    pub output_permutation: Option<Vec<i64>>,
+}
+
+impl Default for ConvOptions {
+    fn default() -> Self {
+        Self {
+            strides: None,
+            padding: WindowPadding::Valid,
+            input_dilation: None,
+            kernel_dilation: None,
+            feature_groups: 1,
+            batch_groups: 1,
+            input_permutation: None,
+            kernel_permutation: None,
+            output_permutation: None,
+        }
+    }
+}
+
+impl Graph {
+    /// The dot product: contracts the last axis of `x` with the last but one axis of `y` (its only
+    /// one if `y` is a vector). A scalar multiplies. The dtypes promote.
+    ///
+    /// ```
+    /// # use nxla_expr::{Graph, TensorType};
+    /// # use nxla_tensor::DType;
+    /// let mut graph = Graph::new();
+    /// let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
+    /// let y = graph.parameter(1, TensorType::new(DType::F32, [3, 4]));
+    /// let dot = graph.dot(x, y)?;
+    /// assert_eq!(graph.tensor_type(dot).to_string(), "f32[2][4]");
+    /// assert_eq!(
+    ///     graph.dot(y, x).unwrap_err().to_string(),
+    ///     "dot: axis 1 of left has size 4, axis 0 of right has size 2 (left is f32[3][4], right \
+    ///      is f32[2][3])"
+    /// );
+    /// # nxla_expr::Result::Ok(())
+    /// ```
+    ///
+    /// # Errors
+    /// Contracted axes of different sizes; a name that two axes of the result would share.
+    pub fn dot(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let (x_rank, y_rank) = (self.shape(x).rank(), self.shape(y).rank());
+        if x_rank == 0 || y_rank == 0 {
+            return self.multiply(x, y);
+        }
+        let right = if y_rank == 1 { -1 } else { -2 };
+        self.dot_general(x, &[-1], &[], y, &[right], &[])
+    }
+
+    /// Multiplies and sums over pairs of contracted axes, separately for each index of the batch
+    /// axes, which must lead. The result has the batch axes, then the free axes of `x`, then
+    /// those of `y`. The dtypes promote.
+    ///
+    /// # Errors
+    /// Axes out of range or used twice; different numbers or sizes of paired axes; batch axes
+    /// that do not lead; a name that two axes of the result would share.
+    pub fn dot_general(
+        &mut self,
+        x: ExprId,
+        x_contract: &[i64],
+        x_batch: &[i64],
+        y: ExprId,
+        y_contract: &[i64],
+        y_batch: &[i64],
+    ) -> Result<ExprId> {
+        let dot = Dot {
+            left_contract: self.axes("dot", x, x_contract)?.into(),
+            left_batch: self.axes("dot", x, x_batch)?.into(),
+            right_contract: self.axes("dot", y, y_contract)?.into(),
+            right_batch: self.axes("dot", y, y_batch)?.into(),
+        };
+        self.make(Op::Dot(Box::new(dot)), &[x, y])
+    }
+
+    /// Every element of `x` times every element of `y` (conjugated if complex), both flattened:
+    /// a matrix of `x.size` rows and `y.size` columns.
+    ///
+    /// # Errors
+    /// None for tensors; the result is fallible like that of every builder.
+    pub fn outer(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let (rows, columns) = (self.shape(x).size(), self.shape(y).size());
+        let (row_name, column_name) = (self.vector_name(x), self.vector_name(y));
+        let x = self.reshape_named(x, [rows, 1], Some(Names::new([row_name, None])))?;
+        let y = if self.dtype(y).is_complex() { self.conjugate(y)? } else { y };
+        let y = self.reshape_named(y, [1, columns], Some(Names::new([None, column_name])))?;
+        self.multiply(x, y)
+    }
+
+    /// The name of the only axis.
+    fn vector_name(&self, x: ExprId) -> Option<AxisName> {
+        match self.tensor_type(x).names.as_deref() {
+            Some([name]) => name.clone(),
+            _ => None,
+        }
+    }
+
+    /// The convolution (in fact cross-correlation: the kernel is not flipped) over all axes but
+    /// batch and channel. The dtypes promote to a float.
+    ///
+    /// # Errors
+    /// Fewer than three axes or different ranks; channels that do not fit; groups that do not
+    /// divide, or groups of both kinds; permutations that are none; strides or dilations of 0.
+    pub fn conv(&mut self, input: ExprId, kernel: ExprId, options: &ConvOptions) -> Result<ExprId> {
+        let spatial = self.shape(input).rank().saturating_sub(2);
+        let ones = |values: &Option<Vec<usize>>| values.clone().unwrap_or_else(|| vec![1; spatial]);
+        let kernel_permutation =
+            self.permutation("kernel_permutation", kernel, options.kernel_permutation.as_deref())?;
+        let sizes: Vec<usize> =
+            kernel_permutation.iter().skip(2).map(|&axis| self.shape(kernel)[axis]).collect();
+        let kernel_dilation = ones(&options.kernel_dilation);
+        let input_permutation = options.input_permutation.as_deref();
+        let output_permutation = options.output_permutation.as_deref();
+        let conv = Conv {
+            strides: ones(&options.strides).into(),
+            padding: options.padding.resolve(&sizes, &kernel_dilation),
+            input_dilation: ones(&options.input_dilation).into(),
+            kernel_dilation: kernel_dilation.into(),
+            feature_groups: options.feature_groups,
+            batch_groups: options.batch_groups,
+            input_permutation: self.permutation("input_permutation", input, input_permutation)?,
+            kernel_permutation,
+            output_permutation: self.permutation(
+                "output_permutation",
+                input,
+                output_permutation,
+            )?,
+        };
+        self.make(Op::Conv(Box::new(conv)), &[input, kernel])
+    }
+
+    /// A permutation of the axes of `x`; the identity for `None`.
+    fn permutation(&self, argument: &'static str, x: ExprId, axes: Option<&[i64]>) -> Result<Axes> {
+        match axes {
+            Some(axes) => nxla_tensor::normalize_axes(axes, self.shape(x).rank())
+                .map(|axes| axes.into_iter().collect())
+                .map_err(|error| self.invalid("conv", argument, error.to_string())),
+            None => Ok((0..self.shape(x).rank()).collect()),
+        }
+    }
+}

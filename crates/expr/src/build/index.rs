@@ -1,0 +1,427 @@
+//! Slices, gathers, scatters and sorts.
+//!
+//! Indices that are out of range when a program runs are no error: slices and gathers clamp them,
+//! scatters drop what would land outside.
+
+use nxla_tensor::{DType, Names};
+
+use super::of_op;
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+use crate::op::{Axes, Op, Slice, Sort, Start};
+
+/// Where a slice begins along one axis; clamped so that the slice fits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SliceStart {
+    /// At this index.
+    Static(i64),
+    /// At the value of a scalar integer tensor.
+    Dynamic(ExprId),
+}
+
+impl From<i64> for SliceStart {
+    fn from(start: i64) -> Self {
+        SliceStart::Static(start)
+    }
+}
+
+impl SliceStart {
+    /// At a position that is known not to be negative. Past the end of every axis means the
+    /// same as just past the end, so that a huge position may become a smaller one.
+    pub fn at(start: usize) -> Self {
+        SliceStart::Static(i64::try_from(start).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<ExprId> for SliceStart {
+    fn from(start: ExprId) -> Self {
+        SliceStart::Dynamic(start)
+    }
+}
+
+impl Graph {
+    /// The elements of a range of each axis: `lengths` elements from `starts` on, of which every
+    /// `strides`-th is taken (all of them for `None`).
+    ///
+    /// # Errors
+    /// Lists without one entry per axis; a length beyond the axis; a stride of 0; a dynamic start
+    /// that is no scalar integer.
+    pub fn slice(
+        &mut self,
+        x: ExprId,
+        starts: &[SliceStart],
+        lengths: &[usize],
+        strides: Option<&[usize]>,
+    ) -> Result<ExprId> {
+        let (starts, dynamic) = self.starts(starts);
+        let strides = strides.map_or_else(|| vec![1; lengths.len()].into(), Axes::from);
+        if self.shape(x).rank() == 0 && starts.is_empty() && lengths.is_empty() {
+            return Ok(x);
+        }
+        let slice = Slice { starts, lengths: lengths.into(), strides };
+        let operands: Vec<ExprId> = std::iter::once(x).chain(dynamic).collect();
+        self.make(Op::Slice(Box::new(slice)), &operands)
+    }
+
+    /// Splits starts into attributes and operands. A constant is no operand: its value is known.
+    fn starts(&self, starts: &[SliceStart]) -> (Box<[Start]>, Vec<ExprId>) {
+        let mut dynamic = Vec::new();
+        let starts = starts.iter().map(|&start| match start {
+            SliceStart::Static(start) => Start::Static(start),
+            SliceStart::Dynamic(id) => match self.constant_start(id) {
+                Some(start) => Start::Static(start),
+                None => {
+                    dynamic.push(id);
+                    Start::Dynamic
+                }
+            },
+        });
+        (starts.collect(), dynamic)
+    }
+
+    fn constant_start(&self, id: ExprId) -> Option<i64> {
+        match self.op(id) {
+            Op::Constant(constant) if constant.ty.rank() == 0 && constant.ty.dtype.is_integer() => {
+                constant.value.as_i64()
+            }
+            _ => None,
+        }
+    }
+
+    /// [`Graph::slice`] of one axis, all others kept whole.
+    ///
+    /// # Errors
+    /// An axis out of range, and as for [`Graph::slice`].
+    pub fn slice_along_axis(
+        &mut self,
+        x: ExprId,
+        start: impl Into<SliceStart>,
+        length: usize,
+        axis: i64,
+        stride: usize,
+    ) -> Result<ExprId> {
+        let axis = self.axis("slice_along_axis", x, axis)?;
+        let mut lengths = self.shape(x).to_vec();
+        if length == lengths[axis] && stride == 1 {
+            return Ok(x);
+        }
+        let mut starts = vec![SliceStart::Static(0); lengths.len()];
+        let mut strides = vec![1; lengths.len()];
+        (starts[axis], lengths[axis], strides[axis]) = (start.into(), length, stride);
+        self.slice(x, &starts, &lengths, Some(&strides)).map_err(of_op("slice_along_axis"))
+    }
+
+    /// `x` with `update` written over the elements from `starts` on. Dtypes promote, names merge.
+    ///
+    /// # Errors
+    /// An update of another rank or larger than `x`; starts as for [`Graph::slice`].
+    pub fn put_slice(
+        &mut self,
+        x: ExprId,
+        starts: &[SliceStart],
+        update: ExprId,
+    ) -> Result<ExprId> {
+        let (starts, dynamic) = self.starts(starts);
+        let operands: Vec<ExprId> = [x, update].into_iter().chain(dynamic).collect();
+        self.make(Op::PutSlice(starts), &operands)
+    }
+
+    /// Elements at indices: the last axis of `indices` holds one coordinate for each of `axes`
+    /// (the first axes of `x` for `None`). The result has the other axes of `indices`, then the
+    /// axes of `x` that are not indexed, and no names.
+    ///
+    /// # Errors
+    /// Axes that are not increasing or not as many as coordinates; indices that are no integers.
+    pub fn gather(&mut self, x: ExprId, indices: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
+        let axes = self.indexed_axes("gather", x, indices, axes)?;
+        self.make(Op::Gather(axes), &[x, indices])
+    }
+
+    /// The axes of `x` that the coordinates in the last axis of `indices` refer to.
+    fn indexed_axes(
+        &self,
+        op: &str,
+        x: ExprId,
+        indices: ExprId,
+        axes: Option<&[i64]>,
+    ) -> Result<Axes> {
+        if let Some(axes) = axes {
+            return Ok(self.axes(op, x, axes)?.into());
+        }
+        let rank = self.shape(x).rank();
+        match self.shape(indices).last() {
+            Some(&coordinates) if coordinates <= rank => Ok((0..coordinates).collect()),
+            _ => Err(self.error(
+                op,
+                ErrorKind::Shape {
+                    argument: "indices",
+                    found: self.tensor_type(indices).to_string(),
+                    expected: format!("a last axis of at most {rank} coordinates"),
+                },
+            )),
+        }
+    }
+
+    /// `x` with `updates` added at indices, laid out as for [`Graph::gather`]: `updates` has the
+    /// shape that gathering would give, except that it may cover less of an axis that is not
+    /// indexed. What meets at one index adds up. The dtypes promote.
+    ///
+    /// # Errors
+    /// As for [`Graph::gather`]; updates of another shape.
+    pub fn indexed_add(
+        &mut self,
+        x: ExprId,
+        indices: ExprId,
+        updates: ExprId,
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        let axes = self.indexed_axes("indexed_add", x, indices, axes)?;
+        let (indices, updates) = self.as_batch(indices, updates)?;
+        self.make(Op::IndexedAdd(axes), &[x, indices, updates])
+    }
+
+    /// `x` with `updates` written over the elements at indices, as for [`Graph::indexed_add`];
+    /// which of several updates of one element wins is not defined.
+    ///
+    /// # Errors
+    /// As for [`Graph::indexed_add`].
+    pub fn indexed_put(
+        &mut self,
+        x: ExprId,
+        indices: ExprId,
+        updates: ExprId,
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        let axes = self.indexed_axes("indexed_put", x, indices, axes)?;
+        let (indices, updates) = self.as_batch(indices, updates)?;
+        self.make(Op::IndexedPut(axes), &[x, indices, updates])
+    }
+
+    /// A lone index and its update as a batch of one.
+    fn as_batch(&mut self, indices: ExprId, updates: ExprId) -> Result<(ExprId, ExprId)> {
+        if self.shape(indices).rank() != 1 {
+            return Ok((indices, updates));
+        }
+        Ok((self.new_axis(indices, 0, None)?, self.new_axis(updates, 0, None)?))
+    }
+
+    /// The elements of one axis at `indices`, whose axes take its place. Their names do too; a
+    /// vector of indices merges its name with that of the axis.
+    ///
+    /// # Errors
+    /// An axis out of range; indices that are no integers.
+    pub fn take(&mut self, x: ExprId, indices: ExprId, axis: i64) -> Result<ExprId> {
+        let at = self.axis("take", x, axis)?;
+        let names = self.taken_names(x, indices, at)?;
+        let count = self.shape(indices).rank();
+        let columns = self.new_axis(indices, -1, None)?;
+        let taken = self.make(Op::Gather([at].into()), &[x, columns]).map_err(of_op("take"))?;
+        // Gathering puts the axes of the indices first; they belong where the axis was.
+        let others = count..self.shape(taken).rank();
+        let order: Axes = others.clone().take(at).chain(0..count).chain(others.skip(at)).collect();
+        let placed = self.make(Op::Transpose(order), &[taken])?;
+        self.rename(placed, names)
+    }
+
+    fn taken_names(&self, x: ExprId, indices: ExprId, axis: usize) -> Result<Option<Names>> {
+        let (x, indices) = (self.tensor_type(x), self.tensor_type(indices));
+        if x.names.is_none() && indices.names.is_none() {
+            return Ok(None);
+        }
+        let unnamed = |ty: &crate::TensorType| {
+            ty.names.clone().unwrap_or_else(|| Names::unnamed(ty.rank())).to_vec()
+        };
+        let (names, mut inserted) = (unnamed(x), unnamed(indices));
+        if let [name] = &inserted[..] {
+            let of_axis = Names::new([names[axis].clone()]);
+            let merged = of_axis.merge(&Names::new([name.clone()]));
+            let merged =
+                merged.map_err(|error| self.error("take", ErrorKind::Names(error.to_string())))?;
+            inserted = merged.to_vec();
+        }
+        let (before, after) = (&names[..axis], &names[axis + 1..]);
+        Ok(Some(before.iter().cloned().chain(inserted).chain(after.iter().cloned()).collect()))
+    }
+
+    /// At each position of `indices`, the element of `x` at the same position but for one axis,
+    /// where the index says. The result has the shape of `indices` and the names of `x`.
+    ///
+    /// # Errors
+    /// An axis out of range; indices that are no integers, or whose shape differs from that of
+    /// `x` on another axis.
+    pub fn take_along_axis(&mut self, x: ExprId, indices: ExprId, axis: i64) -> Result<ExprId> {
+        let op = "take_along_axis";
+        let axis = self.axis(op, x, axis)?;
+        let (ty, index_ty) = (self.tensor_type(x), self.tensor_type(indices));
+        let fits = ty.rank() == index_ty.rank()
+            && (0..ty.rank()).all(|at| at == axis || ty.shape[at] == index_ty.shape[at]);
+        if !fits {
+            let (found, ty) = (index_ty.to_string(), ty.to_string());
+            let expected = format!("the shape of {ty} but for axis {axis}");
+            return Err(self.error(op, ErrorKind::Shape { argument: "indices", found, expected }));
+        }
+        let (names, shape) = (ty.names.clone(), index_ty.shape.clone());
+        let mut columns = Vec::with_capacity(shape.rank());
+        for (at, counting) in (0..).zip(0..shape.rank()) {
+            columns.push(match counting == axis {
+                true => indices,
+                false => self.iota(shape.clone(), Some(at), index_dtype(&shape))?,
+            });
+        }
+        let unnamed = self.rename(indices, None)?;
+        columns[axis] = unnamed;
+        let coordinates = self.stack(&columns, -1, None).map_err(of_op(op))?;
+        let taken = self.gather(x, coordinates, None).map_err(of_op(op))?;
+        self.rename(taken, names)
+    }
+
+    /// The elements in increasing order along an axis, or in decreasing order. NaN counts as
+    /// largest. Equal elements keep their order; `stable` says that the caller relies on it.
+    ///
+    /// # Errors
+    /// An axis out of range; complex numbers.
+    pub fn sort(&mut self, x: ExprId, axis: i64, descending: bool, stable: bool) -> Result<ExprId> {
+        let axis = self.axis("sort", x, axis)?;
+        self.make(Op::Sort(Sort { axis, descending, stable }), &[x])
+    }
+
+    /// The indices that [`Graph::sort`] an axis.
+    ///
+    /// # Errors
+    /// As for [`Graph::sort`]; a `dtype` that is no integer.
+    pub fn argsort(
+        &mut self,
+        x: ExprId,
+        axis: i64,
+        descending: bool,
+        stable: bool,
+        dtype: DType,
+    ) -> Result<ExprId> {
+        let axis = self.axis("argsort", x, axis)?;
+        self.make(Op::Argsort(Sort { axis, descending, stable }, dtype), &[x])
+    }
+
+    /// The `k` largest elements of the last axis, largest first, and their indices as `s32`.
+    ///
+    /// # Errors
+    /// A scalar; `k` of 0 or more than there are elements; complex numbers.
+    pub fn top_k(&mut self, x: ExprId, k: usize) -> Result<(ExprId, ExprId)> {
+        let Some(&size) = self.shape(x).last() else {
+            return Err(self.invalid("top_k", "operand", "must have at least one axis"));
+        };
+        if k == 0 || k > size {
+            let why = format!(
+                "{k} is not from 1 to {size}, the size of the last axis of {}",
+                self.tensor_type(x)
+            );
+            return Err(self.invalid("top_k", "k", why));
+        }
+        let order = self.argsort(x, -1, true, false, DType::S32).map_err(of_op("top_k"))?;
+        let indices = self.slice_along_axis(order, 0, k, -1, 1)?;
+        let values = self.take_along_axis(x, indices, -1)?;
+        Ok((values, indices))
+    }
+
+    /// The elements of a diagonal of the last two axes, `offset` columns right of the main one.
+    /// Leading axes stay; names are dropped.
+    ///
+    /// # Errors
+    /// Fewer than two axes; an offset outside of the matrix.
+    pub fn take_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
+        let op = "take_diagonal";
+        let (rank, [rows, columns]) = self.matrix(op, x)?;
+        let indices = self.diagonal(op, rows, columns, offset)?;
+        let axes: Axes = [rank - 2, rank - 1].into();
+        let taken = self.make(Op::Gather(axes), &[x, indices])?;
+        // Gathering puts the axis of the indices first.
+        self.make(Op::Transpose((1..rank - 1).chain([0]).collect()), &[taken])
+    }
+
+    /// A square matrix with the vector `x` on a diagonal and zeros elsewhere. Integers narrower
+    /// than 32 bits widen, as in Nx.
+    ///
+    /// # Errors
+    /// An operand that is no vector; an offset that makes the matrix too large.
+    pub fn make_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
+        let op = "make_diagonal";
+        let &[length] = self.shape(x).as_slice() else {
+            return Err(self.not_a_vector(op, "operand", x));
+        };
+        let distance = usize::try_from(offset.unsigned_abs()).ok();
+        let Some(side) = distance.and_then(|distance| length.checked_add(distance)) else {
+            return Err(self.invalid(op, "offset", format!("{offset} is too large")));
+        };
+        let zero = self.scalar_constant(nxla_tensor::Scalar::Int(0), DType::S32)?;
+        let zeros = self.broadcast(zero, [side, side], None)?;
+        if length == 0 {
+            return self.as_type(zeros, nxla_tensor::promote(DType::S32, self.dtype(x)));
+        }
+        let indices = self.diagonal(op, side, side, offset)?;
+        self.indexed_put(zeros, indices, x, Some(&[0, 1]))
+    }
+
+    /// The matrix `x` with the vector `diagonal` written over a diagonal. The dtypes promote.
+    ///
+    /// # Errors
+    /// An operand that is no matrix; a diagonal that is no vector of the right length; an offset
+    /// outside of the matrix.
+    pub fn put_diagonal(&mut self, x: ExprId, diagonal: ExprId, offset: i64) -> Result<ExprId> {
+        let op = "put_diagonal";
+        let &[rows, columns] = self.shape(x).as_slice() else {
+            let (found, expected) = (self.tensor_type(x).to_string(), "a matrix".into());
+            return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
+        };
+        if self.shape(diagonal).rank() != 1 {
+            return Err(self.not_a_vector(op, "diagonal", diagonal));
+        }
+        let indices = self.diagonal(op, rows, columns, offset)?;
+        let (length, found) = (self.shape(indices)[0], self.shape(diagonal)[0]);
+        if length != found {
+            let (found, expected) = (format!("[{found}]"), format!("[{length}]"));
+            return Err(self.error(op, ErrorKind::Shape { argument: "diagonal", found, expected }));
+        }
+        self.indexed_put(x, indices, diagonal, Some(&[0, 1]))
+    }
+
+    fn not_a_vector(&self, op: &str, argument: &'static str, x: ExprId) -> crate::Error {
+        let (found, expected) = (self.tensor_type(x).to_string(), "a vector".into());
+        self.error(op, ErrorKind::Shape { argument, found, expected })
+    }
+
+    /// The rank, and the sizes of the last two axes.
+    pub(super) fn matrix(&self, op: &str, x: ExprId) -> Result<(usize, [usize; 2])> {
+        let shape = self.shape(x);
+        if let [.., rows, columns] = shape[..] {
+            return Ok((shape.rank(), [rows, columns]));
+        }
+        let (found, expected) = (self.tensor_type(x).to_string(), "at least two axes".into());
+        Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }))
+    }
+
+    /// The coordinates of a diagonal, one row each.
+    fn diagonal(&mut self, op: &str, rows: usize, columns: usize, offset: i64) -> Result<ExprId> {
+        let distance = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
+        let (first_row, first_column) = if offset < 0 { (distance, 0) } else { (0, distance) };
+        let left = rows.checked_sub(first_row).zip(columns.checked_sub(first_column));
+        let Some(length) = left.map(|(rows, columns)| rows.min(columns)).filter(|&left| left > 0)
+        else {
+            let why = format!("{offset} is outside of a matrix of {rows} by {columns}");
+            return Err(self.invalid(op, "offset", why));
+        };
+        let dtype = index_dtype(&[rows, columns]);
+        let count = self.iota([length], None, dtype)?;
+        let mut coordinates = [count, count];
+        for (coordinate, first) in coordinates.iter_mut().zip([first_row, first_column]) {
+            let first = i64::try_from(first).expect("smaller than an axis");
+            let first = self.scalar_constant(nxla_tensor::Scalar::Int(first), dtype)?;
+            *coordinate = self.add(first, count)?;
+        }
+        self.stack(&coordinates, -1, None)
+    }
+}
+
+/// The dtype that can count along axes of these sizes.
+fn index_dtype(sizes: &[usize]) -> DType {
+    let fits = sizes.iter().all(|&size| i32::try_from(size).is_ok());
+    if fits { DType::S32 } else { DType::S64 }
+}

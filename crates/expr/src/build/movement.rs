@@ -1,0 +1,267 @@
+//! Functions that move elements without computing.
+//!
+//! What leaves a tensor as it is leaves no node. `None` for axes means all of them. Axis names
+//! are dropped where a shape is given anew (`reshape`, `broadcast`, `tile`), as in Nx; the
+//! functions ending in `_named` take new ones.
+
+use nxla_tensor::{AxisName, Names, Shape};
+
+use super::SliceStart;
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+use crate::op::{Axes, Broadcast, Op, Padding, Reshape, Stack};
+
+impl Graph {
+    /// The elements of `x` in row-major order under another shape of the same size.
+    ///
+    /// # Errors
+    /// A shape of another size.
+    pub fn reshape(&mut self, x: ExprId, shape: impl Into<Shape>) -> Result<ExprId> {
+        self.reshape_named(x, shape, None)
+    }
+
+    /// [`Graph::reshape`] that also names the new axes.
+    ///
+    /// # Errors
+    /// A shape of another size; not one entry of `names` per axis.
+    pub fn reshape_named(
+        &mut self,
+        x: ExprId,
+        shape: impl Into<Shape>,
+        names: Option<Names>,
+    ) -> Result<ExprId> {
+        let shape = shape.into();
+        self.make(Op::Reshape(Box::new(Reshape { shape, names })), &[x])
+    }
+
+    /// [`Graph::reshape`] where one size, given as `None`, is what the others leave.
+    ///
+    /// # Errors
+    /// Several unknown sizes, or one that the others do not determine.
+    pub fn reshape_auto(&mut self, x: ExprId, sizes: &[Option<usize>]) -> Result<ExprId> {
+        let known: Shape = sizes.iter().copied().flatten().collect();
+        let unknown = sizes.len() - known.rank();
+        if unknown == 0 {
+            return self.reshape(x, known);
+        }
+        let fit = self.shape(x).size().checked_div(known.size());
+        let (1, Some(fit)) = (unknown, fit) else {
+            let why = format!("{sizes:?} leaves a size undetermined for {}", self.tensor_type(x));
+            return Err(self.invalid("reshape", "shape", why));
+        };
+        self.reshape(x, sizes.iter().map(|size| size.unwrap_or(fit)).collect::<Shape>())
+    }
+
+    /// `x` with other axis names.
+    ///
+    /// # Errors
+    /// Not one entry of `names` per axis.
+    pub fn rename(&mut self, x: ExprId, names: Option<Names>) -> Result<ExprId> {
+        let shape = self.shape(x).clone();
+        self.reshape_named(x, shape, names)
+    }
+
+    /// `x` without these axes of size 1; without any of size 1 for `None`.
+    ///
+    /// # Errors
+    /// An axis out of range, given twice, or of another size.
+    pub fn squeeze(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
+        let axes = match axes {
+            Some(axes) => self.axis_set("squeeze", x, axes)?,
+            None => {
+                let sizes = self.shape(x).iter().enumerate();
+                sizes.filter(|&(_, &size)| size == 1).map(|(axis, _)| axis).collect()
+            }
+        };
+        self.make(Op::Squeeze(axes), &[x])
+    }
+
+    /// `x` with an axis of size 1 before `axis`; negative positions count from the end of the
+    /// result, so that -1 appends.
+    ///
+    /// # Errors
+    /// A position outside of the result.
+    pub fn new_axis(&mut self, x: ExprId, axis: i64, name: Option<AxisName>) -> Result<ExprId> {
+        let axis = self.new_position("new_axis", x, axis)?;
+        let ty = self.tensor_type(x);
+        let mut shape = ty.shape.clone();
+        shape.insert(axis, 1);
+        let mut names = ty.names.as_deref().map_or(vec![None; ty.rank()], <[_]>::to_vec);
+        names.insert(axis, name);
+        self.reshape_named(x, shape, Some(Names::new(names)))
+    }
+
+    /// The position of a new axis in a result that has one axis more than `x`.
+    fn new_position(&self, op: &str, x: ExprId, axis: i64) -> Result<usize> {
+        let rank = self.shape(x).rank();
+        nxla_tensor::normalize_axis(axis, rank + 1).map_err(|_| {
+            let why = format!(
+                "{axis} is out of range for a new axis of {}, expected -{} to {rank}",
+                self.tensor_type(x),
+                rank + 1
+            );
+            self.invalid(op, "axis", why)
+        })
+    }
+
+    /// `x` with its axes in another order: axis `i` of the result is axis `axes[i]` of `x`.
+    /// `None` reverses them.
+    ///
+    /// # Errors
+    /// Axes that are no permutation.
+    pub fn transpose(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
+        let permutation: Axes = match axes {
+            Some(axes) => self.axes("transpose", x, axes)?.into(),
+            None => (0..self.shape(x).rank()).rev().collect(),
+        };
+        self.make(Op::Transpose(permutation), &[x])
+    }
+
+    /// `x` with the order of elements along these axes reversed.
+    ///
+    /// # Errors
+    /// An axis out of range or given twice.
+    pub fn reverse(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
+        let axes = match axes {
+            Some(axes) => self.axis_set("reverse", x, axes)?,
+            None => (0..self.shape(x).rank()).collect(),
+        };
+        self.make(Op::Reverse(axes), &[x])
+    }
+
+    /// `x` repeated to a shape. Axis `i` of `x`, of size 1 or of the final size, becomes axis
+    /// `axes[i]` of the result; `None` aligns the axes at the right.
+    ///
+    /// # Errors
+    /// Sizes that do not fit; axes that are not increasing or not one per axis of `x`.
+    pub fn broadcast(
+        &mut self,
+        x: ExprId,
+        shape: impl Into<Shape>,
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        let shape = shape.into();
+        let Some(axes) = axes else { return self.broadcast_named(x, shape, None) };
+        let axes = nxla_tensor::normalize_axes(axes, shape.rank())
+            .map_err(|error| self.invalid("broadcast", "axes", error.to_string()))?;
+        let axes = axes.into_iter().collect();
+        self.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names: None })), &[x])
+    }
+
+    /// `x` with the scalar `value` around and between its elements; see [`Padding`]. The dtypes
+    /// promote.
+    ///
+    /// # Errors
+    /// Not one entry per axis; trimming more than there is; a value that is no scalar.
+    pub fn pad(&mut self, x: ExprId, value: ExprId, padding: &[Padding]) -> Result<ExprId> {
+        self.make(Op::Pad(padding.into()), &[x, value])
+    }
+
+    /// Tensors joined along an axis. Dtypes promote, names merge.
+    ///
+    /// # Errors
+    /// No tensors; ranks or sizes of other axes that differ; scalars.
+    pub fn concatenate(&mut self, parts: &[ExprId], axis: i64) -> Result<ExprId> {
+        let Some(&first) = parts.first() else { return Err(self.no_parts("concatenate")) };
+        let axis = self.axis("concatenate", first, axis)?;
+        self.make(Op::Concatenate(axis), parts)
+    }
+
+    /// Tensors of one shape joined along a new axis, which may get a name. Negative axes count
+    /// from the end of the result.
+    ///
+    /// # Errors
+    /// No tensors; shapes that differ; a position outside of the result.
+    pub fn stack(&mut self, parts: &[ExprId], axis: i64, name: Option<AxisName>) -> Result<ExprId> {
+        let Some(&first) = parts.first() else { return Err(self.no_parts("stack")) };
+        let axis = self.new_position("stack", first, axis)?;
+        self.make(Op::Stack(Box::new(Stack { axis, name })), parts)
+    }
+
+    fn no_parts(&self, op: &str) -> crate::Error {
+        self.error(op, ErrorKind::Arity { expected: "one or more".into(), found: 0 })
+    }
+
+    /// The parts of `x` before and from an index of an axis; a negative index counts from the
+    /// end. Either part may be empty.
+    ///
+    /// # Errors
+    /// An axis or an index out of range.
+    pub fn split(&mut self, x: ExprId, index: i64, axis: i64) -> Result<(ExprId, ExprId)> {
+        let at = self.axis("split", x, axis)?;
+        let size = self.shape(x)[at];
+        let index = match usize::try_from(index) {
+            Ok(index) => Some(index),
+            Err(_) => size.checked_sub(usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX)),
+        };
+        let Some(index) = index.filter(|&index| index <= size) else {
+            let why = format!("is outside of axis {at} of {}", self.tensor_type(x));
+            return Err(self.invalid("split", "index", why));
+        };
+        let low = self.slice_along_axis(x, 0, index, axis, 1)?;
+        let high = self.slice_along_axis(x, SliceStart::at(index), size - index, axis, 1)?;
+        Ok((low, high))
+    }
+
+    /// The elements in row-major order under one axis; with axes, which must be neighbours, only
+    /// those are merged, and the merged axis has no name.
+    ///
+    /// # Errors
+    /// Axes that are not consecutive.
+    pub fn flatten(&mut self, x: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
+        let Some(axes) = axes else {
+            let size = self.shape(x).size();
+            return self.reshape(x, [size]);
+        };
+        let axes = self.axes("flatten", x, axes)?;
+        let Some((&first, &last)) = axes.first().zip(axes.last()) else { return Ok(x) };
+        if !axes.iter().copied().eq(first..=last) {
+            let why = format!("{axes:?} must be consecutive");
+            return Err(self.invalid("flatten", "axes", why));
+        }
+        let ty = self.tensor_type(x);
+        let merged: Shape = ty.shape[first..=last].into();
+        let mut shape = ty.shape[..first].to_vec();
+        shape.push(merged.size());
+        shape.extend(&ty.shape[last + 1..]);
+        let names = ty.names.as_deref().map(|names| {
+            let (before, after) = (&names[..first], &names[last + 1..]);
+            Names::new(before.iter().cloned().chain([None]).chain(after.iter().cloned()))
+        });
+        self.reshape_named(x, shape, names)
+    }
+
+    /// `x` repeated as a whole along each axis; shorter lists apply to the last axes, longer ones
+    /// add leading axes.
+    ///
+    /// # Errors
+    /// A result too large to count.
+    pub fn tile(&mut self, x: ExprId, repetitions: &[usize]) -> Result<ExprId> {
+        let shape = self.shape(x);
+        let rank = shape.rank().max(repetitions.len());
+        let aligned = |values: &[usize]| -> Vec<usize> {
+            let missing = rank - values.len();
+            std::iter::repeat_n(1, missing).chain(values.iter().copied()).collect()
+        };
+        let (sizes, repetitions) = (aligned(shape), aligned(repetitions));
+        // Each axis becomes a pair: repetitions, then elements.
+        let pairs: Shape = sizes.iter().flat_map(|&size| [1, size]).collect();
+        let repeated: Shape =
+            repetitions.iter().zip(&sizes).flat_map(|(&times, &size)| [times, size]).collect();
+        let tiled: Shape = repetitions
+            .iter()
+            .zip(&sizes)
+            .map(|(times, size)| times.saturating_mul(*size))
+            .collect();
+        let pairs = self.reshape(x, pairs)?;
+        let repeated = self.broadcast(pairs, repeated, None)?;
+        self.reshape(repeated, tiled)
+    }
+
+    /// Axes that form a set: resolved, checked and sorted.
+    pub(super) fn axis_set(&self, op: &str, x: ExprId, axes: &[i64]) -> Result<Axes> {
+        let mut axes = self.axes(op, x, axes)?;
+        axes.sort_unstable();
+        Ok(axes.into())
+    }
+}

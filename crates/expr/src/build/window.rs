@@ -1,0 +1,328 @@
+//! Reductions of sliding windows, and cumulative ones.
+//!
+//! A window has one size per axis of the tensor; an axis that is not to be mixed has size 1.
+
+use std::sync::Arc;
+
+use nxla_tensor::{DType, Scalar, promote, promote_keep_pred};
+
+use super::of_op;
+use super::reduce::Fold;
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+use crate::op::{Op, Padding, ScatterOp, Window, WindowFun, WindowOp};
+use crate::table::BinaryOp;
+
+/// How a tensor is extended before windows are laid over it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum WindowPadding {
+    /// Not at all.
+    #[default]
+    Valid,
+    /// So that as many windows fit as there are elements when strides are 1. An odd element goes
+    /// to the end. Strides do not matter, unlike in other libraries.
+    Same,
+    /// By this many elements before and after each axis; negative numbers trim.
+    Explicit(Vec<(i64, i64)>),
+}
+
+/// Options of the window functions; the default is stride 1, no padding, no dilation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowOptions {
+    /// Elements between the starts of neighbouring windows, one per axis; 1 for `None`.
+    pub strides: Option<Vec<usize>>,
+    /// How the tensor is extended.
+    pub padding: WindowPadding,
+    /// Elements between neighbours inside a window, plus one; 1 for `None`.
+    pub dilations: Option<Vec<usize>>,
+}
+
+impl WindowPadding {
+    /// The padding of each axis for windows of these sizes and dilations.
+    pub(super) fn resolve(&self, sizes: &[usize], dilations: &[usize]) -> Box<[(i64, i64)]> {
+        match self {
+            WindowPadding::Valid => vec![(0, 0); sizes.len()].into(),
+            WindowPadding::Same => sizes.iter().zip(dilations).map(same_padding).collect(),
+            WindowPadding::Explicit(padding) => padding.as_slice().into(),
+        }
+    }
+}
+
+fn same_padding((size, dilation): (&usize, &usize)) -> (i64, i64) {
+    let total = size.saturating_sub(1).saturating_mul(*dilation);
+    let total = i64::try_from(total).unwrap_or(i64::MAX);
+    (total / 2, total - total / 2)
+}
+
+impl WindowOptions {
+    fn window(&self, dimensions: &[usize]) -> Window {
+        let ones = || vec![1; dimensions.len()];
+        let dilations = self.dilations.clone().unwrap_or_else(ones);
+        Window {
+            padding: self.padding.resolve(dimensions, &dilations),
+            dimensions: dimensions.into(),
+            strides: self.strides.clone().unwrap_or_else(ones).into(),
+            dilations: dilations.into(),
+        }
+    }
+}
+
+/// The cumulative reductions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Cumulative {
+    Sum,
+    Product,
+    Max,
+    Min,
+}
+
+impl Cumulative {
+    /// The name of the function and of its block.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cumulative::Sum => "cumulative_sum",
+            Cumulative::Product => "cumulative_product",
+            Cumulative::Max => "cumulative_max",
+            Cumulative::Min => "cumulative_min",
+        }
+    }
+
+    fn step(self) -> BinaryOp {
+        match self {
+            Cumulative::Sum => BinaryOp::Add,
+            Cumulative::Product => BinaryOp::Multiply,
+            Cumulative::Max => BinaryOp::Max,
+            Cumulative::Min => BinaryOp::Min,
+        }
+    }
+
+    fn neutral(self, dtype: DType) -> Scalar {
+        match self {
+            Cumulative::Sum => Scalar::zero(dtype),
+            Cumulative::Product => Scalar::one(dtype),
+            Cumulative::Max => dtype.min_value(),
+            Cumulative::Min => dtype.max_value(),
+        }
+    }
+}
+
+impl Graph {
+    /// A window reduction of the table. The dtype stays, unlike in full reductions; padding
+    /// counts as the neutral element.
+    ///
+    /// # Errors
+    /// Lists without one entry per axis; sizes, strides or dilations of 0; trimming more than
+    /// there is; a complex operand of a maximum or minimum.
+    pub fn window_reduction(
+        &mut self,
+        op: WindowOp,
+        x: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
+        self.make(Op::Window(op, Box::new(options.window(dimensions))), &[x])
+    }
+
+    /// The sum of each window. See [`Graph::window_reduction`].
+    ///
+    /// # Errors
+    /// As for [`Graph::window_reduction`].
+    pub fn window_sum(
+        &mut self,
+        x: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
+        self.window_reduction(WindowOp::Sum, x, dimensions, options)
+    }
+
+    /// The product of each window. See [`Graph::window_reduction`].
+    ///
+    /// # Errors
+    /// As for [`Graph::window_reduction`].
+    pub fn window_product(
+        &mut self,
+        x: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
+        self.window_reduction(WindowOp::Product, x, dimensions, options)
+    }
+
+    /// The largest element of each window. See [`Graph::window_reduction`].
+    ///
+    /// # Errors
+    /// As for [`Graph::window_reduction`].
+    pub fn window_max(
+        &mut self,
+        x: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
+        self.window_reduction(WindowOp::Max, x, dimensions, options)
+    }
+
+    /// The smallest element of each window. See [`Graph::window_reduction`].
+    ///
+    /// # Errors
+    /// As for [`Graph::window_reduction`].
+    pub fn window_min(
+        &mut self,
+        x: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
+        self.window_reduction(WindowOp::Min, x, dimensions, options)
+    }
+
+    /// The mean of each window as a float: its sum divided by its size, padding included.
+    ///
+    /// # Errors
+    /// As for [`Graph::window_reduction`].
+    pub fn window_mean(
+        &mut self,
+        x: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
+        let sum = self.window_sum(x, dimensions, options).map_err(of_op("window_mean"))?;
+        let size = nxla_tensor::Shape::from(dimensions).size();
+        self.divide_by(sum, i128::try_from(size).expect("a size fits in 128 bits"))
+    }
+
+    /// Folds each window with `function(element, accumulator)`, starting from the scalar
+    /// `initial`, which is also the padding. The dtype is that of `x`.
+    ///
+    /// # Errors
+    /// As for [`Graph::window_reduction`] and [`Graph::reduce_fun`]; an initial value that does
+    /// not promote to the dtype of `x`.
+    pub fn window_reduce<E: From<crate::Error>>(
+        &mut self,
+        x: ExprId,
+        initial: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+        function: impl FnOnce(&mut Graph, ExprId, ExprId) -> Result<ExprId, E>,
+    ) -> Result<ExprId, E> {
+        let fold = self.open_window_fold(x, initial)?;
+        let result = function(self, fold.element(), fold.accumulator())?;
+        Ok(self.close_window_reduce(fold, result, dimensions, options)?)
+    }
+
+    /// Begins the tracing of the function of [`Graph::window_reduce`] for callers that cannot
+    /// pass it as a closure. [`Graph::close_window_reduce`] ends it.
+    ///
+    /// # Errors
+    /// An initial value that does not promote to the dtype of `x`.
+    pub fn open_window_fold(&mut self, x: ExprId, initial: ExprId) -> Result<Fold> {
+        let (dtype, found) = (self.dtype(x), self.dtype(initial));
+        if promote_keep_pred(dtype, found) != dtype {
+            let why = format!(
+                "has dtype {found}, which does not promote to that of the {dtype} \
+                               tensor"
+            );
+            return Err(self.invalid("window_reduce", "initial", why));
+        }
+        self.open_fold(x, initial)
+    }
+
+    /// Ends the tracing of a function that gave `result`; see [`Graph::window_reduce`].
+    ///
+    /// # Errors
+    /// As for [`Graph::window_reduce`].
+    pub fn close_window_reduce(
+        &mut self,
+        fold: Fold,
+        result: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
+        let (function, operands) = self.close_fold(&fold, result)?;
+        let window = options.window(dimensions);
+        self.make(Op::WindowFun(Box::new(WindowFun { window, function })), &operands)
+    }
+
+    /// Sends each element of `source` to the position of the largest element of its window of
+    /// `x` (the last one of equals); what lands on one position adds up, starting from `initial`.
+    /// The dtype is the promoted one of `source` and `initial`.
+    ///
+    /// # Errors
+    /// As for [`Graph::window_reduction`]; a source without one element per window; an initial
+    /// value that is no scalar.
+    pub fn window_scatter_max(
+        &mut self,
+        x: ExprId,
+        source: ExprId,
+        initial: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
+        let op = Op::WindowScatter(ScatterOp::Max, Box::new(options.window(dimensions)));
+        self.make(op, &[x, source, initial])
+    }
+
+    /// [`Graph::window_scatter_max`] with the smallest element.
+    ///
+    /// # Errors
+    /// As for [`Graph::window_scatter_max`].
+    pub fn window_scatter_min(
+        &mut self,
+        x: ExprId,
+        source: ExprId,
+        initial: ExprId,
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
+        let op = Op::WindowScatter(ScatterOp::Min, Box::new(options.window(dimensions)));
+        self.make(op, &[x, source, initial])
+    }
+
+    /// At each index along an axis, the reduction of all elements up to it, or from it on with
+    /// `reverse`. The dtype stays (`pred` counts as `u8`). A block, whose default doubles the
+    /// reach of every element in each of its log2(size) steps.
+    ///
+    /// # Errors
+    /// An axis out of range; a complex operand of a maximum or minimum.
+    pub fn cumulative(
+        &mut self,
+        op: Cumulative,
+        x: ExprId,
+        axis: i64,
+        reverse: bool,
+    ) -> Result<ExprId> {
+        let axis = self.axis(op.name(), x, axis)?;
+        let dtype = promote(self.dtype(x), self.dtype(x));
+        if dtype.is_complex() && matches!(op, Cumulative::Max | Cumulative::Min) {
+            let kind =
+                ErrorKind::DType { argument: "operand", found: dtype, expected: "a real dtype" };
+            return Err(self.error(op.name(), kind));
+        }
+        let x = self.as_type(x, dtype)?;
+        let attributes: Vec<(Arc<str>, String)> =
+            vec![("axis".into(), axis.to_string()), ("reverse".into(), reverse.to_string())];
+        let results = self.block(op.name(), attributes, &[x], |graph, parameters| {
+            let result = graph.scan(op, parameters[0], axis, reverse)?;
+            crate::Result::Ok(vec![result])
+        })?;
+        Ok(results[0])
+    }
+
+    /// The body of [`Graph::cumulative`]: combines each element with the one at distance 1, 2, 4…
+    fn scan(&mut self, op: Cumulative, x: ExprId, axis: usize, reverse: bool) -> Result<ExprId> {
+        let ty = self.tensor_type(x);
+        let (size, rank, dtype) = (ty.shape[axis], ty.rank(), ty.dtype);
+        let neutral = self.scalar_constant(op.neutral(dtype), dtype)?;
+        let (mut result, mut distance) = (x, 1);
+        while distance < size {
+            let shift = i64::try_from(distance).expect("an axis has fewer than 2^63 elements");
+            let (low, high) = if reverse { (-shift, shift) } else { (shift, -shift) };
+            let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
+            padding[axis] = Padding { low, high, interior: 0 };
+            let shifted = self.pad(result, neutral, &padding)?;
+            result = self.binary(op.step(), shifted, result)?;
+            distance *= 2;
+        }
+        Ok(result)
+    }
+}

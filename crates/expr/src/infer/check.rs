@@ -1,0 +1,196 @@
+//! Checks and axis-name rules that several families share.
+//!
+//! Names follow Nx: an op that keeps an axis keeps its name, operands that meet must agree where
+//! both have a name, and a list without any name is stored as `None`, so that equal types compare
+//! equal.
+
+use nxla_tensor::{AxisName, DType, Names, NamesError};
+
+use crate::error::ErrorKind;
+use crate::program::Program;
+use crate::types::TensorType;
+
+/// The names of these axes of a type.
+pub(super) fn names_at(ty: &TensorType, axes: impl Iterator<Item = usize>) -> Option<Names> {
+    let names = ty.names.as_ref()?;
+    named(axes.map(|axis| names[axis].clone()).collect())
+}
+
+/// The name of each axis, for rules that mix the axes of several operands.
+pub(super) fn axis_names(ty: &TensorType) -> Vec<Option<AxisName>> {
+    match &ty.names {
+        Some(names) => names.to_vec(),
+        None => vec![None; ty.rank()],
+    }
+}
+
+/// Names, or `None` if no axis has one.
+pub(super) fn named(names: Names) -> Option<Names> {
+    (!names.is_unnamed()).then_some(names)
+}
+
+/// Names that came as an attribute: one entry per axis of the result.
+pub(super) fn given_names(
+    names: Option<&Names>,
+    result: &TensorType,
+) -> Result<Option<Names>, ErrorKind> {
+    let Some(names) = names else { return Ok(None) };
+    count("names", names.len(), result.rank(), result)?;
+    Ok(named(names.clone()))
+}
+
+/// A conflict of names as a fact of an error.
+pub(super) fn names_error(error: &NamesError) -> ErrorKind {
+    ErrorKind::Names(error.to_string())
+}
+
+/// An attribute with one entry per axis of an operand.
+pub(super) fn count(
+    argument: &'static str,
+    found: usize,
+    expected: usize,
+    ty: &TensorType,
+) -> Result<(), ErrorKind> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(ErrorKind::Count { argument, expected, found, ty: Box::new(ty.clone()) })
+}
+
+/// One axis of an operand.
+pub(super) fn axis_in_range(axis: usize, ty: &TensorType) -> Result<(), ErrorKind> {
+    if axis < ty.rank() { Ok(()) } else { Err(out_of_range(axis, ty)) }
+}
+
+fn out_of_range(axis: usize, ty: &TensorType) -> ErrorKind {
+    ErrorKind::Axis { axis: i64::try_from(axis).unwrap_or(i64::MAX), ty: Box::new(ty.clone()) }
+}
+
+/// A list of axes of an operand, each given once.
+pub(super) fn distinct_axes(
+    argument: &'static str,
+    axes: &[usize],
+    ty: &TensorType,
+) -> Result<(), ErrorKind> {
+    for (position, &axis) in axes.iter().enumerate() {
+        axis_in_range(axis, ty)?;
+        if axes[..position].contains(&axis) {
+            return Err(ErrorKind::DuplicateAxis { argument, axis });
+        }
+    }
+    Ok(())
+}
+
+/// A set of axes of an operand, written in increasing order so that equal sets are equal nodes.
+pub(super) fn increasing_axes(
+    argument: &'static str,
+    axes: &[usize],
+    ty: &TensorType,
+) -> Result<(), ErrorKind> {
+    distinct_axes(argument, axes, ty)?;
+    if axes.is_sorted() {
+        return Ok(());
+    }
+    Err(ErrorKind::invalid(argument, format!("{axes:?} must be in increasing order")))
+}
+
+/// A permutation of the axes of an operand.
+pub(super) fn permutation(
+    argument: &'static str,
+    axes: &[usize],
+    ty: &TensorType,
+) -> Result<(), ErrorKind> {
+    count(argument, axes.len(), ty.rank(), ty)?;
+    distinct_axes(argument, axes, ty)
+}
+
+/// An operand that must be a single number.
+pub(super) fn scalar(argument: &'static str, ty: &TensorType) -> Result<(), ErrorKind> {
+    if ty.rank() == 0 {
+        return Ok(());
+    }
+    let found = ty.shape.to_string();
+    Err(ErrorKind::Shape { argument, found, expected: "a scalar".into() })
+}
+
+/// A dtype that must be an integer.
+pub(super) fn integer(argument: &'static str, dtype: DType) -> Result<(), ErrorKind> {
+    if dtype.is_integer() {
+        return Ok(());
+    }
+    Err(ErrorKind::DType { argument, found: dtype, expected: "an integer dtype" })
+}
+
+/// A dtype that must have an order.
+pub(super) fn ordered(argument: &'static str, dtype: DType) -> Result<(), ErrorKind> {
+    if !dtype.is_complex() {
+        return Ok(());
+    }
+    Err(ErrorKind::DType { argument, found: dtype, expected: "a real dtype" })
+}
+
+/// A dtype that must be the one of the folded tensor; builders convert before they get here.
+pub(super) fn same_dtype(
+    argument: &'static str,
+    found: DType,
+    x: &TensorType,
+) -> Result<(), ErrorKind> {
+    if found == x.dtype {
+        return Ok(());
+    }
+    Err(ErrorKind::invalid(argument, format!("has dtype {found}, the operand is {x}")))
+}
+
+/// Entries that must be at least one, such as strides.
+pub(super) fn positive(argument: &'static str, values: &[usize]) -> Result<(), ErrorKind> {
+    match values.iter().position(|&value| value == 0) {
+        None => Ok(()),
+        Some(axis) => {
+            Err(ErrorKind::invalid(argument, format!("must be at least 1, got 0 for axis {axis}")))
+        }
+    }
+}
+
+/// The function of a fold: `(element, accumulator, captures…) -> accumulator`.
+pub(super) fn fold_function(
+    function: &Program,
+    dtype: DType,
+    captures: &[&TensorType],
+) -> Result<(), ErrorKind> {
+    let scalar = TensorType::scalar(dtype);
+    let expected = [&scalar, &scalar].into_iter().chain(captures.iter().copied());
+    if !function.inputs().iter().eq(expected) {
+        let found: Vec<String> = function.inputs().iter().map(ToString::to_string).collect();
+        let why = format!("takes ({}), not two {scalar} and the captures", found.join(", "));
+        return Err(ErrorKind::invalid("function", why));
+    }
+    if !function.output_types().eq([&scalar]) {
+        let found: Vec<String> = function.output_types().map(ToString::to_string).collect();
+        let why = format!("gives ({}), expected one {scalar}", found.join(", "));
+        return Err(ErrorKind::invalid("function", why));
+    }
+    if !function.effects().is_empty() {
+        let why = "holds a hook; the order of a fold is not defined, so no hook can run in it";
+        return Err(ErrorKind::invalid("function", why));
+    }
+    Ok(())
+}
+
+/// Adds padding, which may be negative, to a size.
+pub(super) fn padded(size: usize, low: i64, high: i64) -> Option<usize> {
+    let size = i128::try_from(size).ok()? + i128::from(low) + i128::from(high);
+    usize::try_from(size).ok()
+}
+
+/// The size of an axis with `step - 1` elements between neighbours.
+pub(super) fn dilated(size: usize, step: usize) -> Option<usize> {
+    match size.checked_sub(1) {
+        None => Some(0),
+        Some(gaps) => gaps.checked_mul(step)?.checked_add(1),
+    }
+}
+
+/// How many windows fit: none where the window is larger than the axis.
+pub(super) fn window_count(size: usize, window: usize, stride: usize) -> usize {
+    size.checked_sub(window).map_or(0, |slack| slack / stride + 1)
+}

@@ -1,0 +1,222 @@
+//! Types of contractions: dot products and convolutions.
+
+use nxla_tensor::{AxisName, Names, Shape, promote};
+
+use super::{Inferred, check, operands, tensor};
+use crate::error::ErrorKind;
+use crate::op::{Conv, Dot, Op};
+use crate::types::TensorType;
+
+pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
+    match op {
+        Op::Dot(attributes) => dot(attributes, types),
+        Op::Conv(attributes) => conv(attributes, types),
+        other => unreachable!("{} is not a contraction", other.name()),
+    }
+}
+
+fn dot(attributes: &Dot, types: &[&TensorType]) -> Inferred {
+    let [left, right] = operands(types)?;
+    let Dot { left_contract, left_batch, right_contract, right_batch } = attributes;
+    check_side(("left_contract", left_contract), ("left_batch", left_batch), left)?;
+    check_side(("right_contract", right_contract), ("right_batch", right_batch), right)?;
+    check_pairs(("left_contract", left_contract), ("right_contract", right_contract), left, right)?;
+    check_pairs(("left_batch", left_batch), ("right_batch", right_batch), left, right)?;
+
+    let free = |ty: &TensorType, contract: &[usize], batch: &[usize]| -> Vec<usize> {
+        (0..ty.rank()).filter(|axis| !contract.contains(axis) && !batch.contains(axis)).collect()
+    };
+    let left_free = free(left, left_contract, left_batch);
+    let right_free = free(right, right_contract, right_batch);
+    let left_sizes = left_batch.iter().chain(&left_free).map(|&axis| left.shape[axis]);
+    let right_sizes = right_free.iter().map(|&axis| right.shape[axis]);
+    let shape: Shape = left_sizes.chain(right_sizes).collect();
+    let names = dot_names(attributes, (left, &left_free), (right, &right_free))?;
+    tensor(TensorType { dtype: promote(left.dtype, right.dtype), shape, names })
+}
+
+/// The axes of one operand: each used once, the batch axes leading and in order.
+fn check_side(
+    (contract_name, contract): (&'static str, &[usize]),
+    (batch_name, batch): (&'static str, &[usize]),
+    ty: &TensorType,
+) -> Result<(), ErrorKind> {
+    check::distinct_axes(contract_name, contract, ty)?;
+    check::distinct_axes(batch_name, batch, ty)?;
+    if !batch.iter().copied().eq(0..batch.len()) {
+        let why = format!("batch axes must be 0, 1, … in order, got {batch:?}");
+        return Err(ErrorKind::invalid(batch_name, why));
+    }
+    if let Some(axis) = contract.iter().find(|axis| batch.contains(axis)) {
+        let why = format!("axis {axis} is a batch axis already");
+        return Err(ErrorKind::invalid(contract_name, why));
+    }
+    Ok(())
+}
+
+/// Axes of the two operands that meet: as many on either side, and of equal sizes.
+fn check_pairs(
+    (left_name, left_axes): (&'static str, &[usize]),
+    (right_name, right_axes): (&'static str, &[usize]),
+    left: &TensorType,
+    right: &TensorType,
+) -> Result<(), ErrorKind> {
+    if left_axes.len() != right_axes.len() {
+        let why = format!("{left_axes:?} must be as many as {right_axes:?} in {right_name}");
+        return Err(ErrorKind::invalid(left_name, why));
+    }
+    for (&left_axis, &right_axis) in left_axes.iter().zip(right_axes) {
+        let (left_size, right_size) = (left.shape[left_axis], right.shape[right_axis]);
+        if left_size != right_size {
+            return Err(ErrorKind::AxisSizes {
+                left_axis,
+                left_size,
+                right_axis,
+                right_size,
+                left: Box::new(left.clone()),
+                right: Box::new(right.clone()),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Batch axes merge their names; contracted names vanish and need not agree; free axes keep
+/// theirs, and no name may appear twice.
+fn dot_names(
+    attributes: &Dot,
+    (left, left_free): (&TensorType, &[usize]),
+    (right, right_free): (&TensorType, &[usize]),
+) -> Result<Option<Names>, ErrorKind> {
+    if left.names.is_none() && right.names.is_none() {
+        return Ok(None);
+    }
+    let (left, right) = (check::axis_names(left), check::axis_names(right));
+    let pick = |names: &[Option<AxisName>], axes: &[usize]| -> Names {
+        axes.iter().map(|&axis| names[axis].clone()).collect()
+    };
+    let batch = pick(&left, &attributes.left_batch)
+        .merge(&pick(&right, &attributes.right_batch))
+        .map_err(|error| check::names_error(&error))?;
+    let free = pick(&left, left_free).to_vec().into_iter().chain(pick(&right, right_free).to_vec());
+    let names: Names = batch.to_vec().into_iter().chain(free).collect();
+    names.check_unique().map_err(|error| check::names_error(&error))?;
+    Ok(check::named(names))
+}
+
+fn conv(attributes: &Conv, types: &[&TensorType]) -> Inferred {
+    let [input, kernel] = operands(types)?;
+    for (argument, ty) in [("input", input), ("kernel", kernel)] {
+        if ty.rank() < 3 {
+            let why = format!("needs batch, channel and spatial axes, got {ty}");
+            return Err(ErrorKind::invalid(argument, why));
+        }
+    }
+    if kernel.rank() != input.rank() {
+        let why = format!("has another rank than the input: {kernel} with {input}");
+        return Err(ErrorKind::invalid("kernel", why));
+    }
+    check::permutation("input_permutation", &attributes.input_permutation, input)?;
+    check::permutation("kernel_permutation", &attributes.kernel_permutation, kernel)?;
+    check::permutation("output_permutation", &attributes.output_permutation, input)?;
+    check_spatial_attributes(attributes, input)?;
+
+    // All sizes below are in canonical layout.
+    let at = |ty: &TensorType, permutation: &[usize]| -> Vec<usize> {
+        permutation.iter().map(|&axis| ty.shape[axis]).collect()
+    };
+    let input_sizes = at(input, &attributes.input_permutation);
+    let kernel_sizes = at(kernel, &attributes.kernel_permutation);
+    check_groups(attributes, &input_sizes, &kernel_sizes)?;
+    let mut sizes = vec![input_sizes[0] / attributes.batch_groups, kernel_sizes[0]];
+    for axis in 0..input.rank() - 2 {
+        sizes.push(spatial_size(attributes, axis, input_sizes[axis + 2], kernel_sizes[axis + 2])?);
+    }
+    let names = check::axis_names(input);
+    let mut shape = Shape::from(vec![0; input.rank()]);
+    let mut result_names: Vec<Option<AxisName>> = vec![None; input.rank()];
+    for (canonical, &axis) in attributes.output_permutation.iter().enumerate() {
+        shape.as_mut_slice()[axis] = sizes[canonical];
+        result_names[axis] = names[attributes.input_permutation[canonical]].clone();
+    }
+    let dtype = promote(input.dtype, kernel.dtype).to_floating();
+    tensor(TensorType { dtype, shape, names: check::named(Names::new(result_names)) })
+}
+
+fn check_spatial_attributes(attributes: &Conv, input: &TensorType) -> Result<(), ErrorKind> {
+    let spatial = input.rank() - 2;
+    check::count("padding", attributes.padding.len(), spatial, input)?;
+    for (argument, values) in [
+        ("strides", &attributes.strides),
+        ("input_dilation", &attributes.input_dilation),
+        ("kernel_dilation", &attributes.kernel_dilation),
+    ] {
+        check::count(argument, values.len(), spatial, input)?;
+        check::positive(argument, values)?;
+    }
+    Ok(())
+}
+
+/// Groups split the input channels (or the batch) and the output channels into equal parts.
+fn check_groups(attributes: &Conv, input: &[usize], kernel: &[usize]) -> Result<(), ErrorKind> {
+    let Conv { feature_groups, batch_groups, .. } = *attributes;
+    let invalid = |argument, why: String| Err(ErrorKind::invalid(argument, why));
+    if feature_groups == 0 || batch_groups == 0 {
+        return invalid("groups", "must be at least 1".into());
+    }
+    if feature_groups > 1 && batch_groups > 1 {
+        let why = format!(
+            "{feature_groups} feature groups and {batch_groups} batch groups; only \
+                           one of them can exceed 1"
+        );
+        return invalid("groups", why);
+    }
+    let (batch, channels, outputs) = (input[0], input[1], kernel[0]);
+    if channels % feature_groups != 0 || outputs % feature_groups != 0 {
+        let why = format!(
+            "{feature_groups} does not divide both {channels} input channels and \
+                           {outputs} output channels"
+        );
+        return invalid("feature_groups", why);
+    }
+    if batch % batch_groups != 0 || outputs % batch_groups != 0 {
+        let why = format!(
+            "{batch_groups} does not divide both a batch of {batch} and {outputs} \
+                           output channels"
+        );
+        return invalid("batch_groups", why);
+    }
+    if channels / feature_groups != kernel[1] {
+        let why = format!(
+            "has {} input channels, expected {channels} / {feature_groups} (channels \
+                           of the input / feature groups)",
+            kernel[1]
+        );
+        return invalid("kernel", why);
+    }
+    Ok(())
+}
+
+/// The size of one spatial axis of the result.
+fn spatial_size(
+    attributes: &Conv,
+    axis: usize,
+    input: usize,
+    kernel: usize,
+) -> Result<usize, ErrorKind> {
+    if kernel == 0 {
+        return Err(ErrorKind::invalid("kernel", format!("spatial axis {axis} has size 0")));
+    }
+    let (low, high) = attributes.padding[axis];
+    let spread = check::dilated(input, attributes.input_dilation[axis]);
+    let padded = spread.and_then(|size| check::padded(size, low, high));
+    let extent = check::dilated(kernel, attributes.kernel_dilation[axis]);
+    let (Some(padded), Some(extent)) = (padded, extent) else {
+        let why = format!(
+            "({low}, {high}) on spatial axis {axis} of size {input} leaves no valid \
+                           size"
+        );
+        return Err(ErrorKind::invalid("padding", why));
+    };
+    Ok(check::window_count(padded, extent, attributes.strides[axis]))
+}

@@ -1,0 +1,165 @@
+//! Types of slices, gathers, scatters and sorts.
+//!
+//! Indices are values of a running program, so only their shapes and dtypes can be checked: an
+//! index out of range is clamped (slices, gathers) or its update dropped (scatters). What can be
+//! known is refused here: an axis without elements has no index at all.
+
+use nxla_tensor::{DType, Shape, promote, promote_keep_pred};
+
+use super::{Inferred, check, merge_names, operands, tensor};
+use crate::error::ErrorKind;
+use crate::op::{Op, Slice, Sort, Start};
+use crate::types::TensorType;
+
+pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
+    match op {
+        Op::Slice(attributes) => slice(attributes, types),
+        Op::PutSlice(starts) => put_slice(starts, types),
+        Op::Gather(axes) => gather(axes, types),
+        Op::IndexedAdd(axes) => indexed(axes, types, promote),
+        Op::IndexedPut(axes) => indexed(axes, types, promote_keep_pred),
+        Op::Sort(attributes) => {
+            let [x] = operands(types)?;
+            check_sort(attributes, x)?;
+            tensor(x.clone())
+        }
+        Op::Argsort(attributes, dtype) => {
+            let [x] = operands(types)?;
+            check_sort(attributes, x)?;
+            check::integer("dtype", *dtype)?;
+            tensor(x.with_dtype(*dtype))
+        }
+        other => unreachable!("{} is not an indexing op", other.name()),
+    }
+}
+
+fn slice(attributes: &Slice, types: &[&TensorType]) -> Inferred {
+    let [x, dynamic @ ..] = types else {
+        return Err(ErrorKind::Arity { expected: "one or more".into(), found: 0 });
+    };
+    let Slice { starts, lengths, strides } = attributes;
+    check_starts(starts, dynamic, x)?;
+    check::count("lengths", lengths.len(), x.rank(), x)?;
+    check::count("strides", strides.len(), x.rank(), x)?;
+    check::positive("strides", strides)?;
+    for (axis, (&length, &size)) in lengths.iter().zip(&x.shape).enumerate() {
+        if length > size {
+            let why = format!("{length} is more than the size {size} of axis {axis} of {x}");
+            return Err(ErrorKind::invalid("lengths", why));
+        }
+    }
+    let shape = lengths.iter().zip(strides).map(|(length, &stride)| length.div_ceil(stride));
+    tensor(TensorType { dtype: x.dtype, shape: shape.collect(), names: x.names.clone() })
+}
+
+/// One start per axis, each dynamic one with its scalar integer operand.
+fn check_starts(
+    starts: &[Start],
+    dynamic: &[&TensorType],
+    x: &TensorType,
+) -> Result<(), ErrorKind> {
+    check::count("starts", starts.len(), x.rank(), x)?;
+    let expected = starts.iter().filter(|start| **start == Start::Dynamic).count();
+    if dynamic.len() != expected {
+        let expected = format!("{expected} dynamic starts");
+        return Err(ErrorKind::Arity { expected, found: dynamic.len() });
+    }
+    for start in dynamic {
+        check::scalar("start", start)?;
+        check::integer("start", start.dtype)?;
+    }
+    Ok(())
+}
+
+fn put_slice(starts: &[Start], types: &[&TensorType]) -> Inferred {
+    let [x, update, dynamic @ ..] = types else {
+        return Err(ErrorKind::Arity { expected: "two or more".into(), found: types.len() });
+    };
+    check_starts(starts, dynamic, x)?;
+    let fits = update.rank() == x.rank()
+        && update.shape.iter().zip(&x.shape).all(|(update, size)| update <= size);
+    if !fits {
+        return Err(ErrorKind::Shape {
+            argument: "update",
+            found: update.shape.to_string(),
+            expected: format!("the rank of {x} and no larger axis"),
+        });
+    }
+    let names = merge_names(x, update)?;
+    let dtype = promote_keep_pred(x.dtype, update.dtype);
+    tensor(TensorType { dtype, shape: x.shape.clone(), names })
+}
+
+/// The shape of `indices` without its last axis, which holds a coordinate for each of `axes`.
+fn index_shape<'a>(
+    axes: &[usize],
+    x: &TensorType,
+    indices: &'a TensorType,
+) -> Result<&'a [usize], ErrorKind> {
+    check::increasing_axes("axes", axes, x)?;
+    check::integer("indices", indices.dtype)?;
+    let shape = indices.shape.as_slice();
+    let leading = match shape.split_last() {
+        Some((&coordinates, leading)) if coordinates == axes.len() => leading,
+        _ => {
+            return Err(ErrorKind::Shape {
+                argument: "indices",
+                found: shape_text(&indices.shape),
+                expected: format!("a last axis with one coordinate for each of axes {axes:?}"),
+            });
+        }
+    };
+    let is_empty = leading.contains(&0);
+    if let Some(axis) = axes.iter().find(|&&axis| x.shape[axis] == 0 && !is_empty) {
+        let why = format!("axis {axis} of {x} has no elements to index");
+        return Err(ErrorKind::invalid("axes", why));
+    }
+    Ok(leading)
+}
+
+fn shape_text(shape: &Shape) -> String {
+    if shape.rank() == 0 { "[] (a scalar)".into() } else { shape.to_string() }
+}
+
+fn gather(axes: &[usize], types: &[&TensorType]) -> Inferred {
+    let [x, indices] = operands(types)?;
+    let leading = index_shape(axes, x, indices)?;
+    let window = (0..x.rank()).filter(|axis| !axes.contains(axis)).map(|axis| x.shape[axis]);
+    let shape: Shape = leading.iter().copied().chain(window).collect();
+    tensor(TensorType { dtype: x.dtype, shape, names: None })
+}
+
+/// Scatters: `updates` has the leading axes of `indices`, then the axes of `x` that are not
+/// indexed, possibly shorter.
+fn indexed(
+    axes: &[usize],
+    types: &[&TensorType],
+    promote: impl Fn(DType, DType) -> DType,
+) -> Inferred {
+    let [x, indices, updates] = operands(types)?;
+    let leading = index_shape(axes, x, indices)?;
+    let window: Vec<usize> =
+        (0..x.rank()).filter(|axis| !axes.contains(axis)).map(|axis| x.shape[axis]).collect();
+    let fits = updates.rank() == leading.len() + window.len()
+        && updates.shape.starts_with(leading)
+        && updates.shape[leading.len()..].iter().zip(&window).all(|(size, limit)| size <= limit);
+    if !fits {
+        let full: Shape = leading.iter().chain(&window).copied().collect();
+        return Err(ErrorKind::Shape {
+            argument: "updates",
+            found: shape_text(&updates.shape),
+            expected: format!(
+                "{}: the leading axes of indices {}, then the axes of {x} that are not indexed",
+                shape_text(&full),
+                indices.shape
+            ),
+        });
+    }
+    let dtype = promote(x.dtype, updates.dtype);
+    tensor(TensorType { dtype, shape: x.shape.clone(), names: x.names.clone() })
+}
+
+fn check_sort(sort: &Sort, x: &TensorType) -> Result<(), ErrorKind> {
+    check::axis_in_range(sort.axis, x)?;
+    check::ordered("operand", x.dtype)
+}

@@ -1,0 +1,67 @@
+//! Types of Fourier transforms and matrix factorisations, batched over leading axes.
+
+use nxla_tensor::promote;
+
+use super::{Inferred, check, operands, tensor};
+use crate::error::ErrorKind;
+use crate::op::{Fft, Op, TriangularSolve};
+use crate::types::TensorType;
+
+pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
+    match op {
+        Op::Fft(attributes) => fft(attributes, types),
+        Op::TriangularSolve(attributes) => triangular_solve(attributes, types),
+        Op::Cholesky => {
+            let [a] = operands(types)?;
+            square("operand", a)?;
+            tensor(TensorType::new(a.dtype.to_floating(), a.shape.clone()))
+        }
+        other => unreachable!("{} is not a linear algebra op", other.name()),
+    }
+}
+
+fn fft(attributes: &Fft, types: &[&TensorType]) -> Inferred {
+    let [x] = operands(types)?;
+    check::axis_in_range(attributes.axis, x)?;
+    if attributes.length == 0 {
+        return Err(ErrorKind::invalid("length", "must be at least 1"));
+    }
+    let mut result = x.with_dtype(x.dtype.to_complex());
+    result.shape.as_mut_slice()[attributes.axis] = attributes.length;
+    tensor(result)
+}
+
+/// The last two axes form square matrices.
+fn square(argument: &'static str, ty: &TensorType) -> Result<(), ErrorKind> {
+    match ty.shape.as_slice() {
+        [.., rows, columns] if rows == columns => Ok(()),
+        _ => Err(ErrorKind::Shape {
+            argument,
+            found: ty.to_string(),
+            expected: "square matrices in the last two axes".into(),
+        }),
+    }
+}
+
+/// `b` is one matrix or one vector for each matrix of `a`.
+fn triangular_solve(attributes: &TriangularSolve, types: &[&TensorType]) -> Inferred {
+    let [a, b] = operands(types)?;
+    square("a", a)?;
+    let batch = a.rank() - 2;
+    let side = a.shape[batch];
+    let fits = match (b.rank().checked_sub(batch), attributes.left_side) {
+        (Some(1), _) | (Some(2), true) => b.shape[batch] == side,
+        (Some(2), false) => b.shape[batch + 1] == side,
+        _ => false,
+    };
+    if !fits || b.shape[..batch] != a.shape[..batch] {
+        let equation = if attributes.left_side { "a x = b" } else { "x a = b" };
+        return Err(ErrorKind::Shape {
+            argument: "b",
+            found: b.shape.to_string(),
+            expected: format!("vectors or matrices that fit {equation} for {a}"),
+        });
+    }
+    let dtype = promote(a.dtype, b.dtype).to_floating();
+    tensor(TensorType::new(dtype, b.shape.clone()))
+}

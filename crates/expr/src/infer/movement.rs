@@ -1,0 +1,154 @@
+//! Types of ops that move elements without computing: the dtype stays, `pred` included.
+
+use nxla_tensor::{Names, Shape, promote_keep_pred};
+
+use super::{Inferred, check, merge_names, operands, tensor};
+use crate::error::ErrorKind;
+use crate::op::{Broadcast, Op, Padding, Reshape, Stack};
+use crate::types::TensorType;
+
+pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
+    match op {
+        Op::Reshape(attributes) => reshape(attributes, types),
+        Op::Squeeze(axes) => squeeze(axes, types),
+        Op::Transpose(permutation) => transpose(permutation, types),
+        Op::Reverse(axes) => {
+            let [x] = operands(types)?;
+            check::increasing_axes("axes", axes, x)?;
+            tensor(x.clone())
+        }
+        Op::Broadcast(attributes) => broadcast(attributes, types),
+        Op::Pad(config) => pad(config, types),
+        Op::Concatenate(axis) => concatenate(*axis, types),
+        Op::Stack(attributes) => stack(attributes, types),
+        other => unreachable!("{} is not a movement op", other.name()),
+    }
+}
+
+fn reshape(attributes: &Reshape, types: &[&TensorType]) -> Inferred {
+    let [x] = operands(types)?;
+    let shape = &attributes.shape;
+    if shape.checked_size() != x.shape.checked_size() {
+        let size = shape.checked_size().map_or("too many".into(), |size| size.to_string());
+        let why = format!("{shape:?} has {size} elements, {x} has {}", x.shape.size());
+        return Err(ErrorKind::invalid("shape", why));
+    }
+    shaped(x, shape.clone(), attributes.names.as_ref())
+}
+
+/// A result with the operand's dtype and names that came as an attribute.
+fn shaped(x: &TensorType, shape: Shape, names: Option<&Names>) -> Inferred {
+    let mut result = TensorType::new(x.dtype, shape);
+    result.names = check::given_names(names, &result)?;
+    tensor(result)
+}
+
+fn squeeze(axes: &[usize], types: &[&TensorType]) -> Inferred {
+    let [x] = operands(types)?;
+    check::increasing_axes("axes", axes, x)?;
+    if let Some(axis) = axes.iter().find(|&&axis| x.shape[axis] != 1) {
+        let why = format!("axis {axis} has size {}, not 1, in {x}", x.shape[*axis]);
+        return Err(ErrorKind::invalid("axes", why));
+    }
+    let kept = || (0..x.rank()).filter(|axis| !axes.contains(axis));
+    let shape: Shape = kept().map(|axis| x.shape[axis]).collect();
+    tensor(TensorType { dtype: x.dtype, shape, names: check::names_at(x, kept()) })
+}
+
+fn transpose(permutation: &[usize], types: &[&TensorType]) -> Inferred {
+    let [x] = operands(types)?;
+    check::permutation("axes", permutation, x)?;
+    let shape = permutation.iter().map(|&axis| x.shape[axis]).collect();
+    let names = check::names_at(x, permutation.iter().copied());
+    tensor(TensorType { dtype: x.dtype, shape, names })
+}
+
+fn broadcast(attributes: &Broadcast, types: &[&TensorType]) -> Inferred {
+    let [x] = operands(types)?;
+    let Broadcast { shape, axes, names } = attributes;
+    check::count("axes", axes.len(), x.rank(), x)?;
+    let result = TensorType::new(x.dtype, shape.clone());
+    check::increasing_axes("axes", axes, &result)?;
+    if shape.checked_size().is_none() {
+        return Err(ErrorKind::invalid("shape", format!("{shape:?} has too many elements")));
+    }
+    for (axis, (&target, &size)) in axes.iter().zip(&x.shape).enumerate() {
+        if size != 1 && size != shape[target] {
+            let why = format!(
+                "axis {axis} of {x} has size {size}, which cannot become {} (axis {target} of \
+                 {shape:?})",
+                shape[target]
+            );
+            return Err(ErrorKind::invalid("shape", why));
+        }
+    }
+    shaped(x, shape.clone(), names.as_ref())
+}
+
+fn pad(config: &[Padding], types: &[&TensorType]) -> Inferred {
+    let [x, value] = operands(types)?;
+    check::scalar("value", value)?;
+    check::count("padding", config.len(), x.rank(), x)?;
+    let sizes = config.iter().zip(&x.shape).enumerate().map(|(axis, (padding, &size))| {
+        let spread = padding.interior.checked_add(1).and_then(|step| check::dilated(size, step));
+        spread.and_then(|size| check::padded(size, padding.low, padding.high)).ok_or_else(|| {
+            let Padding { low, high, interior } = padding;
+            let why = format!(
+                "axis {axis} of {x} padded by ({low}, {high}, {interior}) has no valid size"
+            );
+            ErrorKind::invalid("padding", why)
+        })
+    });
+    let shape = sizes.collect::<Result<Shape, _>>()?;
+    let dtype = promote_keep_pred(x.dtype, value.dtype);
+    tensor(TensorType { dtype, shape, names: x.names.clone() })
+}
+
+fn concatenate(axis: usize, types: &[&TensorType]) -> Inferred {
+    let mut result = first(types)?.clone();
+    check::axis_in_range(axis, &result)?;
+    for (position, other) in types.iter().enumerate().skip(1) {
+        let fits = other.rank() == result.rank()
+            && (0..result.rank()).all(|at| at == axis || result.shape[at] == other.shape[at]);
+        if !fits {
+            let why = format!(
+                "operand {position} is {other}, which differs from {} outside of axis {axis}",
+                types[0]
+            );
+            return Err(ErrorKind::invalid("operands", why));
+        }
+        result.dtype = promote_keep_pred(result.dtype, other.dtype);
+        result.names = merge_names(&result, other)?;
+        let joined = result.shape[axis].checked_add(other.shape[axis]);
+        result.shape.as_mut_slice()[axis] =
+            joined.ok_or_else(|| ErrorKind::invalid("operands", "the joined axis is too long"))?;
+    }
+    tensor(result)
+}
+
+fn stack(attributes: &Stack, types: &[&TensorType]) -> Inferred {
+    let mut result = first(types)?.clone();
+    let Stack { axis, name } = attributes;
+    for (position, other) in types.iter().enumerate().skip(1) {
+        if other.shape != result.shape {
+            let why = format!("operand {position} is {other}, operand 0 is {}", types[0]);
+            return Err(ErrorKind::invalid("operands", format!("shapes differ: {why}")));
+        }
+        result.dtype = promote_keep_pred(result.dtype, other.dtype);
+        result.names = merge_names(&result, other)?;
+    }
+    if *axis > result.rank() {
+        let why = format!("{axis} is out of range for a new axis of {result}");
+        return Err(ErrorKind::invalid("axis", why));
+    }
+    let mut names = check::axis_names(&result);
+    names.insert(*axis, name.clone());
+    result.shape.insert(*axis, types.len());
+    result.names = check::named(Names::new(names));
+    tensor(result)
+}
+
+fn first<'a>(types: &[&'a TensorType]) -> Result<&'a TensorType, ErrorKind> {
+    let arity = ErrorKind::Arity { expected: "one or more".into(), found: 0 };
+    types.first().copied().ok_or(arity)
+}

@@ -1,0 +1,92 @@
+//! Types of reductions.
+//!
+//! Sums and products widen narrow integers ([`DType::to_aggregate`]); `all` and `any` give `pred`
+//! where Nx gives `u8`; a maximum keeps its dtype. An axis without elements reduces to the
+//! neutral element, but has no position of an extremum, so `argmax` refuses it.
+//!
+//! [`DType::to_aggregate`]: nxla_tensor::DType::to_aggregate
+
+use nxla_tensor::{DType, Names, Shape};
+
+use super::{Inferred, check, operands, tensor};
+use crate::error::ErrorKind;
+use crate::op::{ArgReduce, Op, Reduce, ReduceFun, ReduceOp};
+use crate::types::TensorType;
+
+pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
+    match op {
+        Op::Reduce(reduction, attributes) => {
+            let [x] = operands(types)?;
+            let dtype = reduced_dtype(*reduction, x.dtype)?;
+            reduced(x, attributes, dtype)
+        }
+        Op::ArgReduce(_, attributes) => arg_reduce(attributes, types),
+        Op::ReduceFun(attributes) => reduce_fun(attributes, types),
+        other => unreachable!("{} is not a reduction", other.name()),
+    }
+}
+
+fn reduced_dtype(reduction: ReduceOp, dtype: DType) -> Result<DType, ErrorKind> {
+    match reduction {
+        ReduceOp::Sum | ReduceOp::Product => Ok(dtype.to_aggregate()),
+        ReduceOp::All | ReduceOp::Any => Ok(DType::Pred),
+        ReduceOp::Max | ReduceOp::Min => check::ordered("operand", dtype).map(|()| dtype),
+    }
+}
+
+fn reduced(x: &TensorType, attributes: &Reduce, dtype: DType) -> Inferred {
+    if let Some(axes) = &attributes.axes {
+        check::increasing_axes("axes", axes, x)?;
+    }
+    let is_reduced = |axis| attributes.axes.as_ref().is_none_or(|axes| axes.contains(&axis));
+    let (shape, names) = without(x, is_reduced, attributes.keep_axes);
+    tensor(TensorType { dtype, shape, names })
+}
+
+/// The shape and names without the reduced axes, or with size 1 in their place.
+fn without(
+    x: &TensorType,
+    is_reduced: impl Fn(usize) -> bool,
+    keep_axes: bool,
+) -> (Shape, Option<Names>) {
+    if keep_axes {
+        let sizes = x.shape.iter().enumerate();
+        let shape = sizes.map(|(axis, &size)| if is_reduced(axis) { 1 } else { size }).collect();
+        return (shape, x.names.clone());
+    }
+    let kept = || (0..x.rank()).filter(|&axis| !is_reduced(axis));
+    (kept().map(|axis| x.shape[axis]).collect(), check::names_at(x, kept()))
+}
+
+fn arg_reduce(attributes: &ArgReduce, types: &[&TensorType]) -> Inferred {
+    let [x] = operands(types)?;
+    check::ordered("operand", x.dtype)?;
+    check::integer("dtype", attributes.dtype)?;
+    let searched = match attributes.axis {
+        Some(axis) => {
+            check::axis_in_range(axis, x)?;
+            x.shape[axis]
+        }
+        None => x.shape.size(),
+    };
+    if searched == 0 {
+        let why = format!("there is no extremum among the 0 elements of {x}");
+        return Err(ErrorKind::invalid("operand", why));
+    }
+    let (shape, names) = match attributes.axis {
+        Some(reduced) => without(x, |axis| axis == reduced, attributes.keep_axis),
+        // Nx gives a scalar here even when the axis is to be kept: there is no one axis to keep.
+        None => (Shape::scalar(), None),
+    };
+    tensor(TensorType { dtype: attributes.dtype, shape, names })
+}
+
+fn reduce_fun(attributes: &ReduceFun, types: &[&TensorType]) -> Inferred {
+    let [x, initial, captures @ ..] = types else {
+        return Err(ErrorKind::Arity { expected: "two or more".into(), found: types.len() });
+    };
+    check::scalar("initial", initial)?;
+    check::same_dtype("initial", initial.dtype, x)?;
+    check::fold_function(&attributes.function, x.dtype, captures)?;
+    reduced(x, &attributes.reduce, x.dtype)
+}

@@ -1,0 +1,86 @@
+//! Types of window reductions and their scatters.
+//!
+//! A window that is larger than its padded axis fits nowhere and leaves an axis of size 0. Sums
+//! and products keep the operand's dtype (they do not widen, unlike full reductions), with `pred`
+//! counting as `u8`.
+
+use nxla_tensor::{DType, Shape, promote};
+
+use super::{Inferred, check, operands, tensor};
+use crate::error::ErrorKind;
+use crate::op::{Op, Window, WindowFun, WindowOp};
+use crate::types::TensorType;
+
+pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
+    match op {
+        Op::Window(reduction, window) => {
+            let [x] = operands(types)?;
+            let dtype = window_dtype(*reduction, x.dtype)?;
+            let shape = windows(x, window)?;
+            tensor(TensorType { dtype, shape, names: x.names.clone() })
+        }
+        Op::WindowFun(attributes) => window_fun(attributes, types),
+        Op::WindowScatter(_, window) => window_scatter(window, types),
+        other => unreachable!("{} is not a window op", other.name()),
+    }
+}
+
+fn window_dtype(reduction: WindowOp, dtype: DType) -> Result<DType, ErrorKind> {
+    match reduction {
+        WindowOp::Sum | WindowOp::Product => Ok(promote(dtype, dtype)),
+        WindowOp::Max | WindowOp::Min => check::ordered("operand", dtype).map(|()| dtype),
+    }
+}
+
+/// How many windows there are along each axis.
+fn windows(x: &TensorType, window: &Window) -> Result<Shape, ErrorKind> {
+    let Window { dimensions, strides, padding, dilations } = window;
+    check::count("dimensions", dimensions.len(), x.rank(), x)?;
+    check::count("strides", strides.len(), x.rank(), x)?;
+    check::count("padding", padding.len(), x.rank(), x)?;
+    check::count("dilations", dilations.len(), x.rank(), x)?;
+    check::positive("dimensions", dimensions)?;
+    check::positive("strides", strides)?;
+    check::positive("dilations", dilations)?;
+    let count = |axis: usize| -> Option<usize> {
+        let (low, high) = padding[axis];
+        let size = check::padded(x.shape[axis], low, high)?;
+        let extent = check::dilated(dimensions[axis], dilations[axis])?;
+        Some(check::window_count(size, extent, strides[axis]))
+    };
+    (0..x.rank())
+        .map(|axis| {
+            count(axis).ok_or_else(|| {
+                let why = format!("{:?} on axis {axis} of {x} leaves no valid size", padding[axis]);
+                ErrorKind::invalid("padding", why)
+            })
+        })
+        .collect()
+}
+
+fn window_fun(attributes: &WindowFun, types: &[&TensorType]) -> Inferred {
+    let [x, initial, captures @ ..] = types else {
+        return Err(ErrorKind::Arity { expected: "two or more".into(), found: types.len() });
+    };
+    check::scalar("initial", initial)?;
+    check::same_dtype("initial", initial.dtype, x)?;
+    check::fold_function(&attributes.function, x.dtype, captures)?;
+    let shape = windows(x, &attributes.window)?;
+    tensor(TensorType { dtype: x.dtype, shape, names: x.names.clone() })
+}
+
+fn window_scatter(window: &Window, types: &[&TensorType]) -> Inferred {
+    let [x, source, initial] = operands(types)?;
+    check::ordered("operand", x.dtype)?;
+    check::scalar("initial", initial)?;
+    let expected = windows(x, window)?;
+    if source.shape != expected {
+        return Err(ErrorKind::Shape {
+            argument: "source",
+            found: source.shape.to_string(),
+            expected: format!("{expected}, one element for each window of {x}"),
+        });
+    }
+    let dtype = promote(source.dtype, initial.dtype);
+    tensor(TensorType { dtype, shape: x.shape.clone(), names: x.names.clone() })
+}
