@@ -1,0 +1,274 @@
+//! Conditionals, loops, hooks, annotations and composites.
+//!
+//! A region is traced in steps, so that a caller in another language can run the user's function
+//! in between: take a [`Mark`], open a [`Scope`] where the region has parameters, build its nodes
+//! as usual, and hand the results over with [`Graph::traced`].
+
+use std::sync::Arc;
+
+use nxla_tensor::{broadcast_shapes, promote_keep_pred};
+
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph, Operands};
+use crate::hook::{HookOp, HostFn};
+use crate::op::{Block, Cond, CustomGrad, Metadata, Op, While};
+use crate::region::{Mark, Scope, Traced};
+use crate::types::TensorType;
+
+impl Graph {
+    /// One part of a node with several results.
+    ///
+    /// # Errors
+    /// A node that is no tuple or has no such part.
+    pub fn elem(&mut self, tuple: ExprId, index: usize) -> Result<ExprId> {
+        self.make(Op::Elem(index), &[tuple])
+    }
+
+    /// The results of a node: its parts, or the node itself when it has a single one.
+    ///
+    /// # Errors
+    /// None; the result is fallible like that of every builder.
+    pub fn parts(&mut self, id: ExprId) -> Result<Vec<ExprId>> {
+        if self.ty(id).as_tensor().is_some() {
+            return Ok(vec![id]);
+        }
+        (0..self.ty(id).parts().len()).map(|index| self.elem(id, index)).collect()
+    }
+
+    /// `values`, annotated; several values give a tuple (see [`Graph::parts`]).
+    ///
+    /// # Errors
+    /// Values that are tuples.
+    pub fn metadata(&mut self, values: &[ExprId], metadata: Metadata) -> Result<ExprId> {
+        self.make(Op::Metadata(Box::new(metadata)), values)
+    }
+
+    /// `x`, through which no gradient flows.
+    ///
+    /// # Errors
+    /// A tuple.
+    pub fn stop_grad(&mut self, x: ExprId) -> Result<ExprId> {
+        let inspect = Some("stop_grad".into());
+        self.metadata(&[x], Metadata { stop_grad: true, inspect, custom_grad: None })
+    }
+
+    /// `outputs` with a derivative of the user's: `rule` gets their cotangents and gives those of
+    /// `inputs`, one each. Gives the outputs.
+    ///
+    /// # Errors
+    /// A rule that gives another number of cotangents, and what the rule itself raises.
+    pub fn custom_grad<E: From<crate::Error>>(
+        &mut self,
+        outputs: &[ExprId],
+        inputs: &[ExprId],
+        rule: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
+    ) -> Result<Vec<ExprId>, E> {
+        let mark = self.mark();
+        let types: Vec<TensorType> = outputs
+            .iter()
+            .map(|&id| {
+                let ty = self.tensor_type(id);
+                TensorType::new(ty.dtype.to_floating(), ty.shape.clone())
+            })
+            .collect();
+        let scope = self.open_scope(&types);
+        let cotangents = rule(self, &scope.parameters)?;
+        if cotangents.len() != inputs.len() {
+            let why = format!("gave {} cotangents for {} inputs", cotangents.len(), inputs.len());
+            return Err(self.invalid("custom_grad", "rule", why).into());
+        }
+        let traced = self.traced(mark, cotangents);
+        let closed = self.close(mark, Some(&scope), &[traced], true)?;
+        let program = closed.programs[0].clone();
+        let custom = CustomGrad { outputs: outputs.len(), inputs: inputs.len(), program };
+        let operands: Operands =
+            outputs.iter().chain(inputs).chain(&closed.captures).copied().collect();
+        let metadata = Metadata { custom_grad: Some(custom), ..Metadata::default() };
+        let node = self.metadata(&operands, metadata)?;
+        Ok(self.parts(node)?)
+    }
+
+    /// Shows values to a host function whenever they are computed, and gives them back.
+    ///
+    /// A named hook can be given another function for each call of the program; without a name
+    /// `default` is the only one.
+    ///
+    /// # Errors
+    /// Neither a name nor a function; no values.
+    pub fn hook(
+        &mut self,
+        values: &[ExprId],
+        name: Option<&str>,
+        default: Option<Arc<dyn HostFn>>,
+    ) -> Result<Vec<ExprId>> {
+        if values.is_empty() {
+            return Err(self.invalid("io_call", "value", "there is no tensor to show"));
+        }
+        if name.is_none() && default.is_none() {
+            return Err(self.invalid("io_call", "function", "a hook needs a name or a function"));
+        }
+        let sequence = self.next_sequence();
+        let hook = HookOp { name: name.map(Into::into), sequence, default };
+        let node = self.make(Op::Hook(Box::new(hook)), values)?;
+        self.parts(node)
+    }
+
+    /// A named composite: `body` builds its default from parameters that stand for `operands`.
+    /// A compiler may know a better way to compute it.
+    ///
+    /// # Errors
+    /// What `body` raises.
+    pub fn block<E: From<crate::Error>>(
+        &mut self,
+        name: &str,
+        attributes: Vec<(Arc<str>, String)>,
+        operands: &[ExprId],
+        body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
+    ) -> Result<Vec<ExprId>, E> {
+        let mark = self.mark();
+        let types: Vec<TensorType> =
+            operands.iter().map(|&id| self.tensor_type(id).clone()).collect();
+        let scope = self.open_scope(&types);
+        let results = body(self, &scope.parameters)?;
+        let traced = self.traced(mark, results);
+        let closed = self.close(mark, Some(&scope), &[traced], true)?;
+        let block = Block { name: name.into(), attributes, body: closed.programs[0].clone() };
+        let operands: Operands = operands.iter().chain(&closed.captures).copied().collect();
+        let node = self.make(Op::Block(Arc::new(block)), &operands)?;
+        Ok(self.parts(node)?)
+    }
+
+    /// The truth of a predicate that is known while tracing.
+    pub fn known_truth(&self, predicate: ExprId) -> Option<bool> {
+        match self.op(predicate) {
+            Op::Constant(constant) => Some(!constant.value.is_zero()),
+            _ => None,
+        }
+    }
+
+    /// Takes the body of the first clause whose predicate is non-zero, else `otherwise`.
+    ///
+    /// `mark` is the position before the first branch was traced; everything built since goes
+    /// into the branches and is computed only there. Results are unified position by position:
+    /// dtypes promote, shapes broadcast. A clause whose predicate is a constant is decided now.
+    ///
+    /// # Errors
+    /// A predicate that is no scalar; branches with different numbers of results, or whose
+    /// results do not broadcast, with the number of the branch and of the result.
+    pub fn cond(
+        &mut self,
+        mark: Mark,
+        clauses: Vec<(Traced, Traced)>,
+        otherwise: Traced,
+    ) -> Result<Vec<ExprId>> {
+        let (mut open, mut last) = (Vec::new(), otherwise);
+        for (predicate, body) in clauses {
+            match self.known_truth(self.predicate_of(&predicate)?) {
+                Some(false) => {}
+                Some(true) => {
+                    last = body;
+                    break;
+                }
+                None => open.push((predicate, body)),
+            }
+        }
+        if open.is_empty() {
+            self.return_effects(&last.effects);
+            return Ok(last.outputs);
+        }
+        self.unify(&mut open, &mut last)?;
+        let regions: Vec<Traced> = open
+            .into_iter()
+            .flat_map(|(predicate, body)| [predicate, body])
+            .chain(std::iter::once(last))
+            .collect();
+        let closed = self.close(mark, None, &regions, false)?;
+        let (otherwise, clauses) = closed.programs.split_last().expect("there is a last branch");
+        let clauses =
+            clauses.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        let cond = Cond { clauses, otherwise: otherwise.clone() };
+        let node = self.make(Op::Cond(Arc::new(cond)), &closed.captures)?;
+        self.parts(node)
+    }
+
+    fn predicate_of(&self, traced: &Traced) -> Result<ExprId> {
+        match traced.outputs[..] {
+            [id] if self.shape(id).rank() == 0 => Ok(id),
+            [id] => {
+                let found = self.tensor_type(id).to_string();
+                let expected = "a scalar; reduce it with all or any".into();
+                Err(self.error("cond", ErrorKind::Shape { argument: "predicate", found, expected }))
+            }
+            _ => Err(self.invalid("cond", "predicate", "must be one scalar")),
+        }
+    }
+
+    /// Casts and broadcasts the results of all branches to common types.
+    fn unify(&mut self, clauses: &mut [(Traced, Traced)], last: &mut Traced) -> Result<()> {
+        let mut branches: Vec<&mut Traced> =
+            clauses.iter_mut().map(|(_, body)| body).chain(std::iter::once(last)).collect();
+        let count = branches[0].outputs.len();
+        for (number, branch) in branches.iter().enumerate() {
+            if branch.outputs.len() != count {
+                let found = branch.outputs.len();
+                let why = format!("branch {number} gives {found} results, branch 0 gives {count}");
+                return Err(self.invalid("cond", "branch", why));
+            }
+        }
+        for leaf in 0..count {
+            let leaves: Vec<ExprId> = branches.iter().map(|branch| branch.outputs[leaf]).collect();
+            let ty = self.common_type(&leaves, leaf)?;
+            for branch in &mut branches {
+                let cast = self.as_type(branch.outputs[leaf], ty.dtype)?;
+                branch.outputs[leaf] = if self.tensor_type(cast) == &ty {
+                    cast
+                } else {
+                    self.broadcast_named(cast, ty.shape.clone(), ty.names.clone())?
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn common_type(&self, leaves: &[ExprId], position: usize) -> Result<TensorType> {
+        let mut common = self.tensor_type(leaves[0]).clone();
+        for (number, &leaf) in leaves.iter().enumerate().skip(1) {
+            let ty = self.tensor_type(leaf);
+            let shape = broadcast_shapes(&common.shape, &ty.shape).map_err(|_| {
+                let why = format!(
+                    "result {position} of branch {number} is {ty}, which does not broadcast with \
+                     {common} of the branches before"
+                );
+                self.invalid("cond", "branch", why)
+            })?;
+            let dtype = promote_keep_pred(common.dtype, ty.dtype);
+            let names =
+                crate::infer::merge_names(&common, ty).map_err(|kind| self.error("cond", kind))?;
+            common = TensorType { dtype, shape, names };
+        }
+        Ok(common)
+    }
+
+    /// Repeats `body` while `condition` is non-zero, starting from `initial`. Outer values that
+    /// the regions mention are captured; what depends on no state is computed once, before.
+    ///
+    /// # Errors
+    /// A condition that is no scalar; a body whose results differ in number, dtype or shape from
+    /// `initial`.
+    pub fn while_loop(
+        &mut self,
+        mark: Mark,
+        scope: &Scope,
+        initial: &[ExprId],
+        condition: Traced,
+        body: Traced,
+    ) -> Result<Vec<ExprId>> {
+        let closed = self.close(mark, Some(scope), &[condition, body], true)?;
+        let [condition, body] = &closed.programs[..] else { unreachable!("two regions went in") };
+        let (condition, body) = (condition.clone(), body.clone());
+        let op = While { state: initial.len(), condition, body };
+        let operands: Operands = initial.iter().chain(&closed.captures).copied().collect();
+        let node = self.make(Op::While(Arc::new(op)), &operands)?;
+        self.parts(node)
+    }
+}

@@ -1,0 +1,185 @@
+//! Constants, literals and tensors made by a formula.
+
+use nxla_tensor::{DType, HostTensor, Names, Number, Scalar, Shape, weak_dtype};
+
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+use crate::op::{Broadcast, Constant, Iota, Literal, Op};
+use crate::types::TensorType;
+
+impl Graph {
+    /// `value` repeated over a type's shape. The value keeps the precision it is written with, so
+    /// that `0.1` prints as `0.1` whatever the dtype; engines round it.
+    pub fn constant(&mut self, value: Scalar, ty: TensorType) -> Result<ExprId> {
+        let value = value.canonical(ty.dtype);
+        self.make(Op::Constant(Box::new(Constant { value, ty })), &[])
+    }
+
+    /// One number of a dtype.
+    pub fn scalar_constant(&mut self, value: Scalar, dtype: DType) -> Result<ExprId> {
+        self.constant(value, TensorType::scalar(dtype))
+    }
+
+    /// One number that stands alone: integers are `s32` (or wider if they must), floats `f32`,
+    /// complex numbers `c64`, truth values `pred`.
+    ///
+    /// # Errors
+    /// An integer that no dtype holds.
+    pub fn number(&mut self, number: Number) -> Result<ExprId> {
+        let dtype =
+            number.default_dtype().map_err(|e| self.invalid("constant", "value", e.to_string()))?;
+        let value =
+            number.to_scalar().map_err(|e| self.invalid("constant", "value", e.to_string()))?;
+        self.scalar_constant(value, dtype)
+    }
+
+    /// One number next to `other`, whose dtype it takes as far as it can: `x + 1` stays `f16` for
+    /// an `f16` tensor and `u8` for a `u8` one. This is how the operators treat plain numbers.
+    ///
+    /// # Errors
+    /// An integer that no dtype holds.
+    pub fn weak_number(&mut self, number: Number, other: ExprId) -> Result<ExprId> {
+        let other = self.dtype(other);
+        let dtype = weak_dtype(number, other)
+            .map_err(|error| self.invalid("constant", "value", error.to_string()))?;
+        let value =
+            number.to_scalar().map_err(|e| self.invalid("constant", "value", e.to_string()))?;
+        self.scalar_constant(value, dtype)
+    }
+
+    /// A literal tensor. A single number becomes a constant.
+    pub fn tensor(&mut self, tensor: HostTensor) -> Result<ExprId> {
+        if tensor.rank() == 0 {
+            return self.scalar_constant(tensor.get(0), tensor.dtype());
+        }
+        self.make(Op::Tensor(Literal(tensor)), &[])
+    }
+
+    /// Counts 0, 1, 2… along `axis`, or through the whole tensor in row-major order.
+    ///
+    /// # Errors
+    /// An axis out of range; the dtype `pred`.
+    pub fn iota(
+        &mut self,
+        shape: impl Into<Shape>,
+        axis: Option<i64>,
+        dtype: DType,
+    ) -> Result<ExprId> {
+        let ty = TensorType::new(dtype, shape);
+        let axis = match axis {
+            None => None,
+            Some(axis) => match nxla_tensor::normalize_axis(axis, ty.rank()) {
+                Ok(axis) => Some(axis),
+                Err(_) => {
+                    return Err(self.error("iota", ErrorKind::Axis { axis, ty: Box::new(ty) }));
+                }
+            },
+        };
+        self.make(Op::Iota(Box::new(Iota { axis, ty })), &[])
+    }
+
+    /// Ones on the diagonal of the last two axes, zeros elsewhere.
+    ///
+    /// # Errors
+    /// Fewer than two axes.
+    pub fn eye(&mut self, shape: impl Into<Shape>, dtype: DType) -> Result<ExprId> {
+        self.make(Op::Eye(Box::new(TensorType::new(dtype, shape))), &[])
+    }
+
+    /// A `pred` mask of `rows` by `columns`, true where `column <= row + offset`.
+    pub fn tri(&mut self, rows: usize, columns: usize, offset: i64) -> Result<ExprId> {
+        let row = self.iota([rows, columns], Some(0), DType::S32)?;
+        let column = self.iota([rows, columns], Some(1), DType::S32)?;
+        let offset = self.scalar_constant(Scalar::Int(offset), DType::S32)?;
+        let last = self.add(row, offset)?;
+        self.less_equal(column, last)
+    }
+
+    /// The lower triangle of the last two axes, zeros above the diagonal `offset`.
+    ///
+    /// # Errors
+    /// Fewer than two axes.
+    pub fn tril(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
+        let mask = self.triangle("tril", x, offset)?;
+        let zero = self.zero_like(x)?;
+        self.select(mask, x, zero)
+    }
+
+    /// The upper triangle of the last two axes, zeros below the diagonal `offset`.
+    ///
+    /// # Errors
+    /// Fewer than two axes.
+    pub fn triu(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
+        let mask = self.triangle("triu", x, offset - 1)?;
+        let zero = self.zero_like(x)?;
+        self.select(mask, zero, x)
+    }
+
+    fn triangle(&mut self, op: &str, x: ExprId, offset: i64) -> Result<ExprId> {
+        let [.., rows, columns] = self.shape(x)[..] else {
+            let (found, expected) = (self.tensor_type(x).to_string(), "at least two axes".into());
+            return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
+        };
+        self.tri(rows, columns, offset)
+    }
+
+    /// `steps` evenly spaced numbers from `start` to `stop`, the last one included if `endpoint`.
+    ///
+    /// # Errors
+    /// A dtype that is not a float.
+    pub fn linspace(
+        &mut self,
+        start: f64,
+        stop: f64,
+        steps: usize,
+        endpoint: bool,
+        dtype: DType,
+    ) -> Result<ExprId> {
+        if !dtype.is_float() {
+            let expected = "a float dtype";
+            return Err(self.error(
+                "linspace",
+                ErrorKind::DType { argument: "dtype", found: dtype, expected },
+            ));
+        }
+        let gaps = if endpoint { steps.saturating_sub(1) } else { steps };
+        #[expect(clippy::cast_precision_loss, reason = "a count of elements")]
+        let step = if gaps == 0 { 0.0 } else { (stop - start) / gaps as f64 };
+        let count = self.iota([steps], None, dtype)?;
+        let step = self.scalar_constant(Scalar::Float(step), dtype)?;
+        let start = self.scalar_constant(Scalar::Float(start), dtype)?;
+        let scaled = self.multiply(count, step)?;
+        self.add(scaled, start)
+    }
+
+    /// Zero of the dtype of `x`.
+    pub fn zero_like(&mut self, x: ExprId) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        self.scalar_constant(Scalar::zero(dtype), dtype)
+    }
+
+    /// One of the dtype of `x`.
+    pub fn one_like(&mut self, x: ExprId) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        self.scalar_constant(Scalar::one(dtype), dtype)
+    }
+
+    /// `x` broadcast to a shape, its axes aligned from the right, with these names.
+    pub(crate) fn broadcast_named(
+        &mut self,
+        x: ExprId,
+        shape: Shape,
+        names: Option<Names>,
+    ) -> Result<ExprId> {
+        let added = shape.rank().checked_sub(self.shape(x).rank());
+        let Some(added) = added else {
+            let found = self.tensor_type(x).to_string();
+            let expected = format!("a shape that broadcasts to {shape}");
+            return Err(
+                self.error("broadcast", ErrorKind::Shape { argument: "operand", found, expected })
+            );
+        };
+        let axes = (added..shape.rank()).collect();
+        self.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names })), &[x])
+    }
+}

@@ -1,0 +1,58 @@
+//! Builders: one method of [`Graph`] per function that users call.
+//!
+//! They resolve negative axes and defaults, turn what has no op of its own into a composition,
+//! and end in [`Graph::make`](crate::Graph::make). One file per family, like every layer.
+
+mod contract;
+mod control;
+mod create;
+mod elementwise;
+mod index;
+mod linalg;
+mod movement;
+mod reduce;
+mod window;
+
+pub use contract::ConvOptions;
+pub use index::SliceStart;
+pub use reduce::Fold;
+pub use window::{Cumulative, WindowOptions, WindowPadding};
+
+use nxla_tensor::{normalize_axes, normalize_axis};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+
+impl Graph {
+    /// Resolves an axis that may be negative.
+    pub(crate) fn axis(&self, op: &str, x: ExprId, axis: i64) -> Result<usize> {
+        normalize_axis(axis, self.shape(x).rank()).map_err(|_| {
+            self.error(op, ErrorKind::Axis { axis, ty: Box::new(self.tensor_type(x).clone()) })
+        })
+    }
+
+    /// Resolves axes that may be negative; each may be given once.
+    pub(crate) fn axes(&self, op: &str, x: ExprId, axes: &[i64]) -> Result<Vec<usize>> {
+        for &axis in axes {
+            self.axis(op, x, axis)?;
+        }
+        normalize_axes(axes, self.shape(x).rank())
+            .map(|axes| axes.into_vec())
+            .map_err(|error| self.error(op, ErrorKind::from(error)))
+    }
+
+    /// An argument whose value is wrong.
+    pub(crate) fn invalid(
+        &self,
+        op: &str,
+        argument: &'static str,
+        why: impl Into<String>,
+    ) -> Error {
+        self.error(op, ErrorKind::invalid(argument, why))
+    }
+}
+
+/// Gives an error of a step the name of the function that the user called.
+fn of_op(op: &'static str) -> impl Fn(Error) -> Error {
+    move |error| Error { op: op.into(), ..error }
+}

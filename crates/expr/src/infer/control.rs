@@ -1,0 +1,123 @@
+//! Types of the ops that hold the graph together: inputs, literals, tuples and regions.
+
+use super::{Inferred, tensor};
+use crate::error::ErrorKind;
+use crate::op::{Block, Cond, Metadata, Op, While};
+use crate::program::Program;
+use crate::types::{TensorType, Type};
+
+pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
+    match op {
+        Op::Parameter(parameter) => tensor(parameter.ty.clone()),
+        Op::Constant(constant) => tensor(constant.ty.clone()),
+        Op::Tensor(literal) => tensor(TensorType {
+            dtype: literal.0.dtype(),
+            shape: literal.0.shape().clone(),
+            names: literal.0.names().cloned(),
+        }),
+        Op::Elem(index) => elem(*index, operands),
+        Op::Metadata(metadata) => metadata_type(metadata, &super::tensors(operands)?),
+        Op::Hook(_) => Ok(results(&super::tensors(operands)?)),
+        Op::Cond(cond) => cond_type(cond, &super::tensors(operands)?),
+        Op::While(op) => while_type(op, &super::tensors(operands)?),
+        Op::Block(block) => block_type(block, &super::tensors(operands)?),
+        op => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+fn results(types: &[&TensorType]) -> Type {
+    Type::of_results(types.iter().map(|&ty| ty.clone()).collect())
+}
+
+fn elem(index: usize, operands: &[&Type]) -> Inferred {
+    let [ty] = operands else {
+        return Err(ErrorKind::Arity { expected: "1".into(), found: operands.len() });
+    };
+    match ty {
+        Type::Tuple(parts) if index < parts.len() => tensor(parts[index].clone()),
+        ty => Err(ErrorKind::invalid("index", format!("{index} is not a part of {ty}"))),
+    }
+}
+
+fn metadata_type(metadata: &Metadata, operands: &[&TensorType]) -> Inferred {
+    let shown = match &metadata.custom_grad {
+        Some(custom) if custom.outputs + custom.inputs > operands.len() => {
+            let expected = format!("at least {}", custom.outputs + custom.inputs);
+            return Err(ErrorKind::Arity { expected, found: operands.len() });
+        }
+        Some(custom) => &operands[..custom.outputs],
+        None => operands,
+    };
+    Ok(results(shown))
+}
+
+/// Checks that a region takes the node's operands.
+fn check_inputs(
+    argument: &'static str,
+    program: &Program,
+    operands: &[&TensorType],
+) -> Result<(), ErrorKind> {
+    let fits = program.inputs().len() == operands.len()
+        && program.inputs().iter().zip(operands).all(|(input, operand)| input == *operand);
+    if fits {
+        return Ok(());
+    }
+    let found = describe(operands.iter().copied());
+    Err(ErrorKind::Shape { argument, found, expected: describe(program.inputs()) })
+}
+
+fn describe<'a>(types: impl IntoIterator<Item = &'a TensorType>) -> String {
+    let types: Vec<String> = types.into_iter().map(ToString::to_string).collect();
+    format!("({})", types.join(", "))
+}
+
+fn check_predicate(argument: &'static str, program: &Program) -> Result<(), ErrorKind> {
+    let types: Vec<&TensorType> = program.output_types().collect();
+    match types[..] {
+        [ty] if ty.rank() == 0 => Ok(()),
+        _ => Err(ErrorKind::Shape {
+            argument,
+            found: describe(types),
+            expected: "one scalar; reduce it with all or any".into(),
+        }),
+    }
+}
+
+fn cond_type(cond: &Cond, operands: &[&TensorType]) -> Inferred {
+    check_inputs("otherwise", &cond.otherwise, operands)?;
+    let expected: Vec<TensorType> = cond.otherwise.output_types().cloned().collect();
+    for (predicate, body) in &cond.clauses {
+        check_inputs("predicate", predicate, operands)?;
+        check_predicate("predicate", predicate)?;
+        check_inputs("branch", body, operands)?;
+        if !body.output_types().eq(&expected) {
+            let found = describe(body.output_types());
+            let expected = describe(&expected);
+            return Err(ErrorKind::Shape { argument: "branch", found, expected });
+        }
+    }
+    Ok(Type::of_results(expected))
+}
+
+fn while_type(op: &While, operands: &[&TensorType]) -> Inferred {
+    check_inputs("condition", &op.condition, operands)?;
+    check_predicate("condition", &op.condition)?;
+    check_inputs("body", &op.body, operands)?;
+    let state = operands.get(..op.state).ok_or_else(|| ErrorKind::Arity {
+        expected: format!("at least {}", op.state),
+        found: operands.len(),
+    })?;
+    if !op.body.output_types().eq(state.iter().copied()) {
+        return Err(ErrorKind::Shape {
+            argument: "body",
+            found: describe(op.body.output_types()),
+            expected: format!("{} like the initial state", describe(state.iter().copied())),
+        });
+    }
+    Ok(results(state))
+}
+
+fn block_type(block: &Block, operands: &[&TensorType]) -> Inferred {
+    check_inputs("body", &block.body, operands)?;
+    Ok(Type::of_results(block.body.output_types().cloned().collect()))
+}

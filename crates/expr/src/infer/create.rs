@@ -1,0 +1,33 @@
+//! Types of ops without operands that fill a tensor by a formula.
+
+use super::{Inferred, tensor};
+use crate::error::ErrorKind;
+use crate::op::Op;
+use crate::types::TensorType;
+
+pub(super) fn infer(op: &Op) -> Inferred {
+    match op {
+        Op::Iota(iota) => match iota.axis {
+            Some(axis) if axis >= iota.ty.rank() => Err(ErrorKind::Axis {
+                axis: i64::try_from(axis).unwrap_or(i64::MAX),
+                ty: Box::new(iota.ty.clone()),
+            }),
+            _ => countable(&iota.ty),
+        },
+        Op::Eye(ty) if ty.rank() < 2 => Err(ErrorKind::Shape {
+            argument: "shape",
+            found: ty.to_string(),
+            expected: "at least two axes".into(),
+        }),
+        Op::Eye(ty) => tensor((**ty).clone()),
+        op => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+fn countable(ty: &TensorType) -> Inferred {
+    if ty.dtype.is_pred() {
+        let expected = "an integer, float or complex dtype";
+        return Err(ErrorKind::DType { argument: "dtype", found: ty.dtype, expected });
+    }
+    tensor(ty.clone())
+}

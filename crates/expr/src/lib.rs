@@ -1,0 +1,53 @@
+//! The expression graph of nxla: a hash-consed, typed DAG of tensor operations.
+//!
+//! A [`Graph`] belongs to one trace. Nodes are built by [`Graph::make`] and the methods of
+//! [`build`], which check shapes and dtypes, simplify, and intern. A finished trace becomes a
+//! [`Program`], which is what every other crate works on.
+//!
+//! # Invariants
+//!
+//! [`verify`](verify::verify) checks each of them:
+//!
+//! 1. Equal nodes have equal ids.
+//! 2. Operands have smaller ids than the node that uses them.
+//! 3. The stored type equals what inference says.
+//! 4. Nodes never change and are never removed.
+//! 5. A region names only its own parameters: it is a closed [`Program`], and outer values are
+//!    operands of the node that holds it.
+//! 6. Every node is in simplified form: building it again gives the same id.
+//! 7. Hooks have increasing sequence numbers and are listed, in that order, among the roots.
+#![forbid(unsafe_code)]
+
+pub mod build;
+mod error;
+mod graph;
+mod hook;
+mod infer;
+pub mod mermaid;
+mod nested;
+mod op;
+mod picture;
+pub mod print;
+mod program;
+mod region;
+pub mod rewrite;
+pub mod serialize;
+mod simplify;
+mod source;
+pub mod svg;
+mod table;
+mod types;
+pub mod verify;
+mod walk;
+
+pub use error::{Error, ErrorKind, Result};
+pub use graph::{ExprId, Graph, Node, Operands, Options};
+pub use hook::{HookOp, HostFn};
+pub use nested::Regions;
+pub use op::*;
+pub use program::{Digest, Program};
+pub use region::{Mark, Scope, Traced};
+pub use source::{Line, Locate, Source, SourceId};
+pub use table::{BinaryClass, BinaryOp, Composed, Lowering, UnaryClass, UnaryOp};
+pub use types::{TensorType, Type, TypeId};
+pub use walk::{IdMap, IdSet};

@@ -1,0 +1,313 @@
+//! A program: a graph with inputs, outputs and an identity of its own.
+//!
+//! A finished trace becomes a program, and so does each region (the body of a loop, the branch of
+//! a conditional). It holds only what its outputs and hooks need, in the order of a depth-first
+//! walk, so that two traces that build the same function give equal programs, whatever else they
+//! built and in which order.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph, Operands};
+use crate::hook::HookOp;
+use crate::op::{Op, Parameter};
+use crate::serialize::digest_of;
+use crate::source::SourceMap;
+use crate::types::TensorType;
+use crate::walk::IdMap;
+
+/// The identity of a program: equal for structurally equal programs, in every process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest(pub [u8; 32]);
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A closed function over tensors.
+#[derive(Clone)]
+pub struct Program {
+    graph: Graph,
+    inputs: Vec<TensorType>,
+    parameters: Vec<ExprId>,
+    outputs: Vec<ExprId>,
+    effects: Vec<ExprId>,
+    digest: Digest,
+}
+
+impl Program {
+    /// Closes what a trace has built: keeps what the outputs and the unclaimed hooks need.
+    ///
+    /// # Errors
+    /// If a value that belongs to the inside of a loop or branch is used outside of it.
+    pub fn new(graph: &Graph, inputs: Vec<TensorType>, outputs: &[ExprId]) -> Result<Self> {
+        let roots = Roots { outputs, effects: graph.effects() };
+        Self::close(graph, inputs, &roots, &mut IdMap::default(), 0)
+    }
+
+    /// Builds the program of `roots`, with some nodes replaced by parameters.
+    ///
+    /// `parameter_of` holds the position plus one of each node that becomes a parameter; besides
+    /// those, parameters of `scope` stay parameters. Hooks come first in the walk, so that their
+    /// order survives.
+    pub(crate) fn close(
+        from: &Graph,
+        inputs: Vec<TensorType>,
+        roots: &Roots<'_>,
+        parameter_of: &mut IdMap<u32>,
+        scope: u32,
+    ) -> Result<Self> {
+        let mut graph = Graph::with_options(from.options());
+        let parameters: Vec<ExprId> = inputs
+            .iter()
+            .enumerate()
+            .map(|(index, ty)| graph.scope_parameter(0, index, ty.clone()))
+            .collect();
+        let mut copier = Closer {
+            from,
+            graph,
+            parameters: &parameters,
+            parameter_of,
+            scope,
+            new_id: IdMap::default(),
+            sources: SourceMap::default(),
+        };
+        for &root in roots.effects.iter().chain(roots.outputs) {
+            copier.copy(root)?;
+        }
+        let rename = |ids: &[ExprId], map: &IdMap<u32>| -> Vec<ExprId> {
+            ids.iter().map(|&id| ExprId::from_index(map.get(id) as usize - 1)).collect()
+        };
+        let outputs = rename(roots.outputs, &copier.new_id);
+        let effects = rename(roots.effects, &copier.new_id);
+        let graph = copier.graph;
+        let mut program =
+            Program { graph, inputs, parameters, outputs, effects, digest: Digest([0; 32]) };
+        program.digest = digest_of(&program);
+        Ok(program)
+    }
+
+    /// Puts a deserialized program together; see [`crate::serialize`].
+    pub(crate) fn from_parts(
+        graph: Graph,
+        inputs: Vec<TensorType>,
+        parameters: Vec<ExprId>,
+        outputs: Vec<ExprId>,
+        effects: Vec<ExprId>,
+    ) -> Self {
+        let mut program =
+            Program { graph, inputs, parameters, outputs, effects, digest: Digest([0; 32]) };
+        program.digest = digest_of(&program);
+        program
+    }
+
+    /// The nodes; all are needed, but for inputs that nothing uses.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The types of the inputs.
+    pub fn inputs(&self) -> &[TensorType] {
+        &self.inputs
+    }
+
+    /// The parameter node of each input.
+    pub fn parameters(&self) -> &[ExprId] {
+        &self.parameters
+    }
+
+    /// The results.
+    pub fn outputs(&self) -> &[ExprId] {
+        &self.outputs
+    }
+
+    /// The types of the results.
+    pub fn output_types(&self) -> impl Iterator<Item = &TensorType> {
+        self.outputs.iter().map(|&id| self.graph.tensor_type(id))
+    }
+
+    /// The hooks of the program itself (regions hold their own), in the order in which they run.
+    pub fn effects(&self) -> &[ExprId] {
+        &self.effects
+    }
+
+    /// Effects first, then outputs: everything that must be computed.
+    pub fn roots(&self) -> Vec<ExprId> {
+        self.effects.iter().chain(&self.outputs).copied().collect()
+    }
+
+    /// The structural digest.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// For each input, whether an output or a hook needs it.
+    pub fn used_inputs(&self) -> Vec<bool> {
+        let reachable = self.graph.reachable(&self.roots());
+        self.parameters.iter().map(|&id| reachable.contains(id)).collect()
+    }
+
+    /// Appends the program's nodes to another graph, with `arguments` for its inputs, and gives
+    /// the nodes of its outputs there. Nodes are simplified anew, since an argument may be a
+    /// constant; hooks become hooks of that graph.
+    ///
+    /// # Errors
+    /// If the number or the types of the arguments do not fit.
+    pub fn inline(&self, into: &mut Graph, arguments: &[ExprId]) -> Result<Vec<ExprId>> {
+        if arguments.len() != self.inputs.len() {
+            let expected = self.inputs.len().to_string();
+            return Err(into.error("call", ErrorKind::Arity { expected, found: arguments.len() }));
+        }
+        let mut new_id: Vec<ExprId> = Vec::with_capacity(self.graph.len());
+        for id in self.graph.ids() {
+            let op = self.graph.op(id);
+            let operands: Operands =
+                self.graph.operands(id).iter().map(|&id| new_id[id.index()]).collect();
+            new_id.push(match op {
+                Op::Parameter(parameter) => arguments[parameter.index as usize],
+                Op::Hook(hook) => {
+                    let sequence = into.next_sequence();
+                    into.make(renumbered(hook, sequence), &operands)?
+                }
+                op => into.make(op.clone(), &operands)?,
+            });
+        }
+        Ok(self.outputs.iter().map(|&id| new_id[id.index()]).collect())
+    }
+}
+
+fn renumbered(hook: &HookOp, sequence: u32) -> Op {
+    Op::Hook(Box::new(HookOp { sequence, ..hook.clone() }))
+}
+
+/// What a program must compute.
+pub(crate) struct Roots<'a> {
+    pub(crate) outputs: &'a [ExprId],
+    pub(crate) effects: &'a [ExprId],
+}
+
+/// Copies what roots need into a fresh graph, depth first.
+struct Closer<'a> {
+    from: &'a Graph,
+    graph: Graph,
+    parameters: &'a [ExprId],
+    parameter_of: &'a IdMap<u32>,
+    scope: u32,
+    /// New id plus one of each copied node.
+    new_id: IdMap<u32>,
+    sources: SourceMap,
+}
+
+impl Closer<'_> {
+    fn copy(&mut self, root: ExprId) -> Result<()> {
+        let mut stack = vec![(root, 0)];
+        while let Some((id, visited)) = stack.last_mut() {
+            let id = *id;
+            if self.new_id.get(id) != 0 {
+                stack.pop();
+                continue;
+            }
+            if let Some(parameter) = self.parameter(id)? {
+                self.record(id, parameter);
+                stack.pop();
+                continue;
+            }
+            match self.from.operands(id).get(*visited) {
+                Some(&operand) => {
+                    *visited += 1;
+                    stack.push((operand, 0));
+                }
+                None => {
+                    let new = self.adopt(id);
+                    self.record(id, new);
+                    stack.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, old: ExprId, new: ExprId) {
+        self.new_id.set(old, u32::try_from(new.index() + 1).expect("ids fit in 32 bits"));
+    }
+
+    /// The new parameter that stands for a node, if it becomes one.
+    fn parameter(&self, id: ExprId) -> Result<Option<ExprId>> {
+        let position = self.parameter_of.get(id);
+        if position != 0 {
+            return Ok(Some(self.parameters[position as usize - 1]));
+        }
+        match self.from.op(id) {
+            Op::Parameter(parameter) if parameter.scope == self.scope => {
+                Ok(self.parameters.get(parameter.index as usize).copied())
+            }
+            Op::Parameter(_) => {
+                let why = "a value from inside a loop or a branch is used outside of it; return \
+                           it from there instead";
+                let mut error = ErrorKind::Trace(why.into()).of("parameter");
+                error.line = self.from.line(id);
+                Err(error)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn adopt(&mut self, id: ExprId) -> ExprId {
+        let operands: Operands = self
+            .from
+            .operands(id)
+            .iter()
+            .map(|&operand| ExprId::from_index(self.new_id.get(operand) as usize - 1))
+            .collect();
+        let op = match self.from.op(id) {
+            Op::Hook(hook) => renumbered(hook, self.graph.next_sequence()),
+            op => op.clone(),
+        };
+        self.graph.copy_source(self.from, id, &mut self.sources);
+        self.graph.adopt(self.from, id, op, &operands)
+    }
+}
+
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for Program {}
+
+impl Hash for Program {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.digest.hash(state);
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program({} inputs, {} nodes, ", self.inputs.len(), self.graph.len())?;
+        write!(f, "{} outputs)", self.outputs.len())
+    }
+}
+
+impl Graph {
+    /// An input of the program that is being traced.
+    pub fn parameter(&mut self, index: usize, ty: TensorType) -> ExprId {
+        self.scope_parameter(0, index, ty)
+    }
+
+    /// A parameter of the program (scope 0) or of a region that is being traced.
+    pub(crate) fn scope_parameter(&mut self, scope: u32, index: usize, ty: TensorType) -> ExprId {
+        let index = u32::try_from(index).expect("fewer than 2^32 inputs");
+        self.make(Op::Parameter(Box::new(Parameter { scope, index, ty })), &[])
+            .expect("a parameter carries its own type")
+    }
+}

@@ -1,0 +1,88 @@
+//! Rewriting: the same expression with some nodes replaced.
+//!
+//! Every node that depends on a replaced one is made again, and so simplified and interned again;
+//! the others are shared with the original. One pass over the ids, no recursion.
+
+use crate::error::Result;
+use crate::graph::{ExprId, Graph, Operands};
+use crate::hook::HookOp;
+use crate::op::Op;
+use crate::walk::IdMap;
+
+/// Which node stands for which.
+#[derive(Clone, Default, Debug)]
+pub struct Substitution {
+    /// New id plus one; zero where nothing changes.
+    new_id: IdMap<u32>,
+    first: Option<ExprId>,
+}
+
+impl Substitution {
+    /// A substitution that changes nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `old` is replaced by `new`.
+    pub fn insert(&mut self, old: ExprId, new: ExprId) {
+        self.new_id.set(old, u32::try_from(new.index() + 1).expect("ids fit in 32 bits"));
+        self.first = Some(self.first.map_or(old, |first| first.min(old)));
+    }
+
+    /// What stands for a node now.
+    pub fn get(&self, id: ExprId) -> ExprId {
+        match self.new_id.get(id) {
+            0 => id,
+            new => ExprId::from_index(new as usize - 1),
+        }
+    }
+}
+
+impl Graph {
+    /// The roots with the substitution applied throughout. A hook that depends on a replaced
+    /// node takes the place of the old one among the graph's effects.
+    ///
+    /// # Errors
+    /// If a replacement does not fit where it is used.
+    pub fn substitute(
+        &mut self,
+        roots: &[ExprId],
+        substitution: &mut Substitution,
+    ) -> Result<Vec<ExprId>> {
+        let all: Vec<ExprId> = roots.iter().chain(self.effects()).copied().collect();
+        let (Some(first), Some(&last)) = (substitution.first, all.iter().max()) else {
+            return Ok(roots.to_vec());
+        };
+        let reachable = self.reachable(&all);
+        for index in first.index()..=last.index() {
+            let id = ExprId::from_index(index);
+            let replaced = substitution.new_id.get(id) != 0;
+            if replaced || !reachable.contains(id) {
+                continue;
+            }
+            let operands: Operands =
+                self.operands(id).iter().map(|&operand| substitution.get(operand)).collect();
+            if operands[..] == *self.operands(id) {
+                continue;
+            }
+            let source = self.source_id(id);
+            self.set_source(source);
+            let new = self.remake(id, &operands)?;
+            substitution.insert(id, new);
+        }
+        Ok(roots.iter().map(|&root| substitution.get(root)).collect())
+    }
+
+    /// The node with other operands.
+    fn remake(&mut self, id: ExprId, operands: &[ExprId]) -> Result<ExprId> {
+        match self.op(id).clone() {
+            Op::Hook(hook) => {
+                let sequence = self.next_sequence();
+                let new = self.make(Op::Hook(Box::new(HookOp { sequence, ..*hook })), operands)?;
+                self.replace_effect(id, new);
+                Ok(new)
+            }
+            op => self.make(op, operands),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Laws of arithmetic with constants. `c`, `c1`, `c2` are constants, `∘` is `+` or `*`.
+
+use smallvec::smallvec;
+
+use super::{Simplified, adjust, constant, fold};
+use crate::error::Result;
+use crate::graph::{ExprId, Graph};
+use crate::op::{Constant, Op};
+use crate::table::BinaryOp;
+use crate::types::{Type, TypeId};
+
+pub(super) fn binary(
+    graph: &mut Graph,
+    op: BinaryOp,
+    x: ExprId,
+    y: ExprId,
+    ty: TypeId,
+) -> Result<Simplified> {
+    let (left, right) = (is_constant(graph, x), is_constant(graph, y));
+    if left && right {
+        return Ok(fold_binary(graph, op, x, y, ty));
+    }
+    if (left || right)
+        && let Some(other) = neutral(graph, op, x, y)
+    {
+        return Ok(Simplified::Is(adjust(graph, other, ty)?));
+    }
+    match op {
+        BinaryOp::Add | BinaryOp::Multiply => commutative(graph, op, x, y, ty),
+        _ => Ok(Simplified::Keep),
+    }
+}
+
+fn is_constant(graph: &Graph, id: ExprId) -> bool {
+    matches!(graph.op(id), Op::Constant(_))
+}
+
+fn node(op: BinaryOp, x: ExprId, y: ExprId) -> Simplified {
+    Simplified::Node(Op::Binary(op), smallvec![x, y])
+}
+
+/// c1 op c2 = the constant c1 op c2
+fn fold_binary(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) -> Simplified {
+    let (Some(left), Some(right)) = (constant(graph, x), constant(graph, y)) else {
+        return Simplified::Keep;
+    };
+    let Type::Tensor(result) = graph.type_at(ty) else { return Simplified::Keep };
+    let operand_dtypes = (left.ty.dtype, right.ty.dtype);
+    match fold::binary(op, left.value, right.value, operand_dtypes, result.dtype) {
+        Some(value) => Simplified::Node(
+            Op::Constant(Box::new(Constant { value, ty: result.clone() })),
+            Default::default(),
+        ),
+        None => Simplified::Keep,
+    }
+}
+
+/// The operand that the other one, a neutral constant, leaves unchanged.
+fn neutral(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId) -> Option<ExprId> {
+    let zero = |id| constant(graph, id).is_some_and(|constant| constant.value.is_zero());
+    let one = |id| constant(graph, id).is_some_and(|constant| constant.value.is_one());
+    match op {
+        // 0 + y = y
+        BinaryOp::Add if zero(x) => Some(y),
+        // x + 0 = x, x - 0 = x
+        BinaryOp::Add | BinaryOp::Subtract if zero(y) => Some(x),
+        // 1 * y = y
+        BinaryOp::Multiply if one(x) => Some(y),
+        // x * 1 = x, x / 1 = x, x ^ 1 = x
+        BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Pow if one(y) => Some(x),
+        _ => None,
+    }
+}
+
+fn commutative(
+    graph: &mut Graph,
+    op: BinaryOp,
+    x: ExprId,
+    y: ExprId,
+    ty: TypeId,
+) -> Result<Simplified> {
+    // x ∘ c = c ∘ x
+    if is_constant(graph, y) {
+        return Ok(node(op, y, x));
+    }
+    if let Some(inverse) = undo_inverse(graph, op, x, y) {
+        return Ok(inverse);
+    }
+    if !reassociates(graph, ty) {
+        return Ok(Simplified::Keep);
+    }
+    if is_constant(graph, x) {
+        // c1 ∘ (c2 ∘ y) = (c1 ∘ c2) ∘ y
+        return Ok(match constant_times(graph, op, y, ty) {
+            Some((c2, y)) => {
+                let c = graph.make(Op::Binary(op), &[x, c2])?;
+                node(op, c, y)
+            }
+            None => Simplified::Keep,
+        });
+    }
+    // x ∘ (c ∘ y) = c ∘ (x ∘ y)
+    if let Some((c, y)) = constant_times(graph, op, y, ty) {
+        let rest = graph.make(Op::Binary(op), &[x, y])?;
+        return Ok(node(op, c, rest));
+    }
+    // (c ∘ x) ∘ y = c ∘ (x ∘ y)
+    if let Some((c, x)) = constant_times(graph, op, x, ty) {
+        let rest = graph.make(Op::Binary(op), &[x, y])?;
+        return Ok(node(op, c, rest));
+    }
+    Ok(Simplified::Keep)
+}
+
+/// x + (0 - y) = x - y, and x * (1 / y) = x / y where that may round differently.
+fn undo_inverse(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId) -> Option<Simplified> {
+    let Op::Binary(inner) = graph.op(y) else { return None };
+    let operands = graph.operands(y);
+    let neutral = constant(graph, operands[0])?;
+    match (op, inner) {
+        (BinaryOp::Add, BinaryOp::Subtract) if neutral.value.is_zero() => {
+            Some(node(BinaryOp::Subtract, x, operands[1]))
+        }
+        (BinaryOp::Multiply, BinaryOp::Divide)
+            if neutral.value.is_one() && graph.options().reassociate_floats =>
+        {
+            Some(node(BinaryOp::Divide, x, operands[1]))
+        }
+        _ => None,
+    }
+}
+
+/// Integers wrap, so their sums and products can be reordered freely.
+fn reassociates(graph: &Graph, ty: TypeId) -> bool {
+    let exact = graph.type_at(ty).as_tensor().is_some_and(|ty| ty.dtype.is_integer());
+    exact || graph.options().reassociate_floats
+}
+
+/// `(c, y)` if the node is `c ∘ y` of the same dtype as the whole.
+fn constant_times(graph: &Graph, op: BinaryOp, id: ExprId, ty: TypeId) -> Option<(ExprId, ExprId)> {
+    let same_dtype = graph.type_at(ty).as_tensor()?.dtype == graph.ty(id).as_tensor()?.dtype;
+    match (graph.op(id), graph.operands(id)) {
+        (Op::Binary(inner), &[c, y]) if *inner == op && same_dtype && is_constant(graph, c) => {
+            Some((c, y))
+        }
+        _ => None,
+    }
+}

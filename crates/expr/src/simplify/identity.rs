@@ -1,0 +1,54 @@
+//! Nodes that change nothing, and unary ops on constants.
+
+use nxla_tensor::DType;
+
+use super::{Simplified, constant, fold};
+use crate::graph::{ExprId, Graph};
+use crate::op::{Constant, Op};
+use crate::table::UnaryOp;
+use crate::types::{Type, TypeId};
+
+/// `x` itself when the op gives exactly its type and no other value.
+pub(super) fn unchanged(graph: &Graph, x: ExprId, ty: TypeId) -> Simplified {
+    if graph.type_id(x) == ty { Simplified::Is(x) } else { Simplified::Keep }
+}
+
+pub(super) fn as_type(graph: &Graph, dtype: DType, x: ExprId, ty: TypeId) -> Simplified {
+    if graph.type_id(x) == ty {
+        return Simplified::Is(x);
+    }
+    // as_type(c) = the converted constant
+    match constant(graph, x) {
+        Some(constant) => {
+            let ty = constant.ty.with_dtype(dtype);
+            let value = constant.value.cast(dtype);
+            Simplified::Node(Op::Constant(Box::new(Constant { value, ty })), Default::default())
+        }
+        None => Simplified::Keep,
+    }
+}
+
+pub(super) fn unary(graph: &Graph, op: UnaryOp, x: ExprId, ty: TypeId) -> Simplified {
+    if let Some(constant) = constant(graph, x) {
+        let Type::Tensor(result) = graph.type_at(ty) else { return Simplified::Keep };
+        // f(c) = the constant f(c)
+        return match fold::unary(op, constant.value, result.dtype) {
+            Some(value) => Simplified::Node(
+                Op::Constant(Box::new(Constant { value, ty: result.clone() })),
+                Default::default(),
+            ),
+            None => Simplified::Keep,
+        };
+    }
+    let dtype = graph.dtype(x);
+    let changes_nothing = match op {
+        // rounding an integer gives the integer
+        UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => dtype.is_integer(),
+        // |x| = x for unsigned x
+        UnaryOp::Abs => dtype.is_unsigned(),
+        // the real part of a real number is the number
+        UnaryOp::Real => dtype.is_float(),
+        _ => false,
+    };
+    if changes_nothing { Simplified::Is(x) } else { Simplified::Keep }
+}
