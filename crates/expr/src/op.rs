@@ -406,9 +406,9 @@ pub struct Constant {
     pub ty: TensorType,
 }
 
-/// A literal tensor, compared by its bits.
+/// A literal tensor, compared by its bits. Boxed, because every node is as large as the largest op.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Literal(pub HostTensor);
+pub struct Literal(pub Box<HostTensor>);
 
 impl PartialEq for Literal {
     fn eq(&self, other: &Self) -> bool {
@@ -613,3 +613,6 @@ impl WindowOp {
         }
     }
 }
+
+/// A million nodes are an ordinary graph, so the size of an op is a budget.
+const _: () = assert!(std::mem::size_of::<Op>() <= 32);

@@ -52,7 +52,7 @@ impl Graph {
         if tensor.rank() == 0 {
             return self.scalar_constant(tensor.get(0), tensor.dtype());
         }
-        self.make(Op::Tensor(Literal(tensor)), &[])
+        self.make(Op::Tensor(Literal(Box::new(tensor))), &[])
     }
 
     /// Counts 0, 1, 2… along `axis`, or through the whole tensor in row-major order.
