@@ -1,0 +1,310 @@
+//! Where the boxes and arrows of a layered picture go.
+//!
+//! The steps are those of Sugiyama, Tagawa and Toda: give each node a layer below everything that
+//! points to it, put a joint into each layer that a long arrow crosses, order each layer by the
+//! mean position of its neighbours in the layer before, and then find horizontal positions close
+//! to the neighbours. The last step is a least-squares fit under minimal distances, solved exactly
+//! by pooling adjacent violators.
+
+/// Width and height.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Size {
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+/// A place in the picture.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+/// Room around the picture.
+const MARGIN: f64 = 16.0;
+/// Room between neighbours in a layer.
+const GAP: f64 = 24.0;
+/// Room between layers.
+const LAYER_GAP: f64 = 44.0;
+/// Width of a long arrow where it crosses a layer.
+const JOINT: f64 = 8.0;
+/// How often the order and the positions are improved, downward and upward.
+const SWEEPS: usize = 12;
+
+pub(super) struct Layout {
+    /// The middle of each box.
+    pub(super) centers: Vec<Point>,
+    /// The points that each arrow goes through.
+    pub(super) paths: Vec<Vec<Point>>,
+    pub(super) size: Size,
+}
+
+impl Layout {
+    pub(super) fn new(sizes: &[Size], edges: &[(usize, usize)]) -> Self {
+        let layers = layers(sizes.len(), edges);
+        let mut grid = Grid::new(sizes, edges, &layers);
+        grid.order();
+        let x = grid.positions();
+        let (middles, bottom) = row_middles(sizes, &layers);
+        let point = |node: usize| Point { x: x[node], y: middles[grid.layer_of[node]] };
+        let centers: Vec<Point> = (0..sizes.len()).map(point).collect();
+        let arrivals = arrivals(sizes, edges, &centers);
+        let paths = edges
+            .iter()
+            .enumerate()
+            .map(|(index, &(from, to))| {
+                // An arrow against the layers leaves its box at the top and arrives at the bottom.
+                let down = if layers[from] < layers[to] { 0.5 } else { -0.5 };
+                let start = centers[from].y + down * sizes[from].height;
+                let mut path = vec![Point { x: centers[from].x, y: start }];
+                path.extend(grid.joints[index].iter().map(|&joint| point(joint)));
+                path.push(Point { x: arrivals[index], y: centers[to].y - down * sizes[to].height });
+                path
+            })
+            .collect();
+        let width = |node: usize| x[node] + grid.widths[node] / 2.0;
+        let right = (0..x.len()).map(width).fold(0.0, f64::max);
+        let size = Size { width: (right + MARGIN).max(2.0 * MARGIN), height: bottom + MARGIN };
+        Self { centers, paths, size }
+    }
+}
+
+/// The layer of each node: one below the lowest of those that point to it. A node to which
+/// nothing points moves down next to its first user. In a cycle, the arrow back to the node that
+/// was met first is ignored.
+fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut waiting = vec![0_usize; count];
+    for &(from, to) in edges.iter().filter(|(from, to)| from != to) {
+        users[from].push(to);
+        waiting[to] += 1;
+    }
+    let is_source: Vec<bool> = waiting.iter().map(|&count| count == 0).collect();
+    let mut layer = vec![0_usize; count];
+    let mut done = vec![false; count];
+    let mut ready: Vec<usize> = (0..count).filter(|&node| is_source[node]).collect();
+    let mut first_left = 0;
+    loop {
+        let Some(node) = ready.pop().or_else(|| {
+            // Only cycles are left: break one at its first node.
+            first_left = (first_left..count).find(|&node| !done[node])?;
+            Some(first_left)
+        }) else {
+            break;
+        };
+        done[node] = true;
+        for &user in &users[node] {
+            if done[user] {
+                continue;
+            }
+            layer[user] = layer[user].max(layer[node] + 1);
+            waiting[user] -= 1;
+            if waiting[user] == 0 {
+                ready.push(user);
+            }
+        }
+    }
+    for node in (0..count).filter(|&node| is_source[node]) {
+        if let Some(first) = users[node].iter().map(|&user| layer[user]).min() {
+            layer[node] = first.saturating_sub(1);
+        }
+    }
+    layer
+}
+
+/// The nodes and joints of each layer, in order from left to right.
+struct Grid {
+    rows: Vec<Vec<usize>>,
+    /// Neighbours in the layer above and in the layer below.
+    above: Vec<Vec<usize>>,
+    below: Vec<Vec<usize>>,
+    widths: Vec<f64>,
+    layer_of: Vec<usize>,
+    /// The joints of each arrow, from its tail to its head.
+    joints: Vec<Vec<usize>>,
+}
+
+impl Grid {
+    fn new(sizes: &[Size], edges: &[(usize, usize)], layers: &[usize]) -> Self {
+        let count = layers.iter().max().map_or(0, |last| last + 1);
+        let mut grid = Self {
+            rows: vec![Vec::new(); count],
+            above: vec![Vec::new(); sizes.len()],
+            below: vec![Vec::new(); sizes.len()],
+            widths: sizes.iter().map(|size| size.width).collect(),
+            layer_of: layers.to_vec(),
+            joints: Vec::with_capacity(edges.len()),
+        };
+        for (node, &layer) in layers.iter().enumerate() {
+            grid.rows[layer].push(node);
+        }
+        for &(from, to) in edges {
+            let joints = grid.connect(from, to);
+            grid.joints.push(joints);
+        }
+        grid
+    }
+
+    /// Adds the joints of an arrow, and the links between neighbouring layers.
+    fn connect(&mut self, from: usize, to: usize) -> Vec<usize> {
+        let (start, end) = (self.layer_of[from], self.layer_of[to]);
+        let between: Vec<usize> = match start <= end {
+            true => (start + 1..end).collect(),
+            false => (end + 1..start).rev().collect(),
+        };
+        let mut joints = Vec::with_capacity(between.len());
+        let mut last = from;
+        for layer in between {
+            let joint = self.widths.len();
+            self.widths.push(JOINT);
+            self.layer_of.push(layer);
+            self.above.push(Vec::new());
+            self.below.push(Vec::new());
+            self.rows[layer].push(joint);
+            self.link(last, joint);
+            joints.push(joint);
+            last = joint;
+        }
+        self.link(last, to);
+        joints
+    }
+
+    fn link(&mut self, a: usize, b: usize) {
+        let (upper, lower) = if self.layer_of[a] < self.layer_of[b] { (a, b) } else { (b, a) };
+        if self.layer_of[upper] < self.layer_of[lower] {
+            self.below[upper].push(lower);
+            self.above[lower].push(upper);
+        }
+    }
+
+    /// Sorts each layer by the mean place of the neighbours, downward and upward in turn.
+    fn order(&mut self) {
+        let mut place = vec![0.0; self.widths.len()];
+        for row in &self.rows {
+            number(row, &mut place);
+        }
+        for sweep in 0..SWEEPS {
+            let downward = sweep % 2 == 0;
+            for step in 1..self.rows.len() {
+                let layer = if downward { step } else { self.rows.len() - 1 - step };
+                let neighbours = if downward { &self.above } else { &self.below };
+                let keys: Vec<(f64, usize)> = self.rows[layer]
+                    .iter()
+                    .map(|&node| (mean(&neighbours[node], &place).unwrap_or(place[node]), node))
+                    .collect();
+                let mut sorted = keys;
+                sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+                self.rows[layer] = sorted.into_iter().map(|(_, node)| node).collect();
+                number(&self.rows[layer], &mut place);
+            }
+        }
+    }
+
+    /// The horizontal middle of every node and joint.
+    fn positions(&self) -> Vec<f64> {
+        let mut x = vec![0.0; self.widths.len()];
+        for row in &self.rows {
+            self.settle(row, &mut x, |_, _| None);
+        }
+        for sweep in 0..SWEEPS {
+            let downward = sweep % 2 == 0;
+            for step in 0..self.rows.len() {
+                let layer = if downward { step } else { self.rows.len() - 1 - step };
+                self.settle(&self.rows[layer], &mut x, |node, x| {
+                    let all = || self.above[node].iter().chain(&self.below[node]);
+                    let side = if downward { &self.above[node] } else { &self.below[node] };
+                    mean(side, x).or_else(|| mean(all(), x))
+                });
+            }
+        }
+        let left = |node: usize| x[node] - self.widths[node] / 2.0;
+        let edge = (0..x.len()).map(left).fold(f64::INFINITY, f64::min);
+        x.iter().map(|x| x - edge + MARGIN).collect()
+    }
+
+    /// Moves the nodes of a layer as close as possible to where they want to be, keeping their
+    /// order and distances.
+    fn settle(&self, row: &[usize], x: &mut [f64], wanted: impl Fn(usize, &[f64]) -> Option<f64>) {
+        // With the distances subtracted, the order is all that is left to keep.
+        let mut offset = 0.0;
+        let mut offsets = Vec::with_capacity(row.len());
+        // Pooled runs: the sum of what is wanted, and how many nodes share the mean.
+        let mut runs: Vec<(f64, f64)> = Vec::new();
+        let mut lengths: Vec<usize> = Vec::new();
+        for (index, &node) in row.iter().enumerate() {
+            if index > 0 {
+                offset += (self.widths[row[index - 1]] + self.widths[node]) / 2.0 + GAP;
+            }
+            offsets.push(offset);
+            let mut run = (wanted(node, x).unwrap_or(x[node]) - offset, 1.0);
+            let mut length = 1;
+            while let Some(&(sum, weight)) = runs.last()
+                && sum / weight >= run.0 / run.1
+            {
+                runs.pop();
+                run = (run.0 + sum, run.1 + weight);
+                length += lengths.pop().expect("each run has a length");
+            }
+            runs.push(run);
+            lengths.push(length);
+        }
+        let means = runs.iter().zip(&lengths);
+        let settled =
+            means.flat_map(|(&(sum, weight), &length)| std::iter::repeat_n(sum / weight, length));
+        for ((&node, offset), base) in row.iter().zip(offsets).zip(settled) {
+            x[node] = base + offset;
+        }
+    }
+}
+
+/// Writes down where each node of a layer is.
+fn number(row: &[usize], place: &mut [f64]) {
+    let mut next = 0.0;
+    for &node in row {
+        place[node] = next;
+        next += 1.0;
+    }
+}
+
+fn mean<'a>(nodes: impl IntoIterator<Item = &'a usize>, place: &[f64]) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for &node in nodes {
+        sum += place[node];
+        count += 1.0;
+    }
+    (count > 0.0).then(|| sum / count)
+}
+
+/// The middle of each layer, and where the last one ends.
+fn row_middles(sizes: &[Size], layers: &[usize]) -> (Vec<f64>, f64) {
+    let count = layers.iter().max().map_or(0, |last| last + 1);
+    let mut heights = vec![0.0_f64; count];
+    for (size, &layer) in sizes.iter().zip(layers) {
+        heights[layer] = heights[layer].max(size.height);
+    }
+    let mut bottom = MARGIN;
+    let mut middles = Vec::with_capacity(count);
+    for (layer, height) in heights.into_iter().enumerate() {
+        let top = if layer == 0 { bottom } else { bottom + LAYER_GAP };
+        middles.push(top + height / 2.0);
+        bottom = top + height;
+    }
+    (middles, bottom)
+}
+
+/// Where each arrow meets its box: spread over the width, in the order of the arrows.
+fn arrivals(sizes: &[Size], edges: &[(usize, usize)], centers: &[Point]) -> Vec<f64> {
+    let mut total = vec![0.0; sizes.len()];
+    for &(_, to) in edges {
+        total[to] += 1.0;
+    }
+    let mut met = vec![0.0; sizes.len()];
+    edges
+        .iter()
+        .map(|&(_, to)| {
+            met[to] += 1.0;
+            let share = met[to] / (total[to] + 1.0) - 0.5;
+            centers[to].x + share * sizes[to].width * 0.8
+        })
+        .collect()
+}
