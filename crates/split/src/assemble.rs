@@ -1,0 +1,159 @@
+//! Building the program of each stage.
+//!
+//! Nodes are made again in a fresh graph, with parameters for what comes from elsewhere, and so
+//! they are in simplified form by construction. Each node keeps its source line.
+
+use std::sync::Arc;
+
+use nxla_expr::{ExprId, Graph, Op, Program, SourceId};
+use rustc_hash::FxHashMap;
+
+use crate::cut::{Cut, Value, is_copied};
+use crate::error::SplitError;
+use crate::stage::{Source, Stage, StageGraph, StageId};
+use crate::wire::Wiring;
+
+/// Turns a cut program into stages.
+pub(crate) fn assemble(program: &Program, cut: &Cut) -> Result<StageGraph, SplitError> {
+    let nodes = cut.nodes_by_stage();
+    let wiring = Wiring::new(program, cut, &nodes);
+    let mut follows = previous_with_effects(cut);
+    let mut builder = Builder {
+        program,
+        cut,
+        wiring: &wiring,
+        new_id: vec![ExprId::from_index(0); program.graph().len()],
+    };
+    let count = cut.declared.len();
+    let mut stages = Vec::with_capacity(count);
+    for stage in 0..count {
+        let id = StageId::from_index(stage);
+        let program = builder
+            .build(stage, nodes.of(stage))
+            .map_err(|error| SplitError::Build { stage: id, error: Box::new(error) })?;
+        stages.push(Stage {
+            id,
+            program: Arc::new(program),
+            arguments: wiring.arguments[stage].clone(),
+            follows: follows.remove(&stage),
+        });
+    }
+    let last = StageId::from_index(count - 1);
+    let outputs = (0..program.outputs().len()).map(|index| Source::output(last, index)).collect();
+    Ok(StageGraph::from_parts(program.inputs().to_vec(), stages, outputs))
+}
+
+/// For each stage with effects, the stage before it that has some.
+fn previous_with_effects(cut: &Cut) -> FxHashMap<usize, StageId> {
+    let owners: Vec<usize> = cut.effects.iter().filter_map(|&id| cut.owner(id)).collect();
+    let changes = owners.windows(2).filter(|pair| pair[0] != pair[1]);
+    changes.map(|pair| (pair[1], StageId::from_index(pair[0]))).collect()
+}
+
+struct Builder<'a> {
+    program: &'a Program,
+    cut: &'a Cut,
+    wiring: &'a Wiring,
+    /// For each node of the program its id in the graph of its owner, once made.
+    new_id: Vec<ExprId>,
+}
+
+impl Builder<'_> {
+    fn build(&mut self, stage: usize, nodes: &[ExprId]) -> Result<Program, nxla_expr::Error> {
+        let from = self.program.graph();
+        let arguments = &self.wiring.arguments[stage];
+        let types: Vec<_> =
+            arguments.iter().map(|&source| self.wiring.type_of(self.program, source)).collect();
+        let mut graph = Graph::with_options(from.options());
+        let parameters: Vec<ExprId> =
+            (0..).zip(&types).map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
+        let mut local =
+            Local { from, graph, parameters, arguments, copies: FxHashMap::default(), lines: FxHashMap::default() };
+        let mut operands = Vec::new();
+        for &id in nodes {
+            operands.clear();
+            for &operand in from.operands(id) {
+                let operand = self.translate(&mut local, stage, Value::of(from, operand))?;
+                operands.push(operand);
+            }
+            local.enter_line(id);
+            self.new_id[id.index()] = local.graph.make(from.op(id).clone(), &operands)?;
+        }
+        let values = &self.wiring.outputs[stage];
+        let outputs = values
+            .iter()
+            .map(|&value| self.translate(&mut local, stage, value))
+            .collect::<Result<Vec<_>, _>>()?;
+        Program::new(&local.graph, types, &outputs)
+    }
+
+    /// The node that stands for a value in the graph of a stage.
+    fn translate(
+        &self,
+        local: &mut Local<'_>,
+        stage: usize,
+        value: Value,
+    ) -> Result<ExprId, nxla_expr::Error> {
+        if let Some(source) = self.wiring.source(self.program, self.cut, stage, value) {
+            return Ok(local.parameter(source));
+        }
+        let from = self.program.graph();
+        if is_copied(from, value.node) {
+            return self.copy(local, stage, value.node);
+        }
+        let new = self.new_id[value.node.index()];
+        match from.ty(value.node).as_tensor() {
+            Some(_) => Ok(new),
+            None => local.graph.make(Op::Elem(value.part), &[new]),
+        }
+    }
+
+    /// The stage's own copy of a node.
+    fn copy(
+        &self,
+        local: &mut Local<'_>,
+        stage: usize,
+        id: ExprId,
+    ) -> Result<ExprId, nxla_expr::Error> {
+        if let Some(&copy) = local.copies.get(&id) {
+            return Ok(copy);
+        }
+        let from = self.program.graph();
+        let operands = from
+            .operands(id)
+            .iter()
+            .map(|&operand| self.translate(local, stage, Value::of(from, operand)))
+            .collect::<Result<Vec<_>, _>>()?;
+        local.enter_line(id);
+        let copy = local.graph.make(from.op(id).clone(), &operands)?;
+        local.copies.insert(id, copy);
+        Ok(copy)
+    }
+}
+
+/// The graph of one stage while it is built.
+struct Local<'a> {
+    from: &'a Graph,
+    graph: Graph,
+    parameters: Vec<ExprId>,
+    arguments: &'a [Source],
+    /// The copies of nodes that no stage owns.
+    copies: FxHashMap<ExprId, ExprId>,
+    lines: FxHashMap<SourceId, SourceId>,
+}
+
+impl Local<'_> {
+    fn parameter(&self, source: Source) -> ExprId {
+        let position =
+            self.arguments.binary_search(&source).expect("what a stage imports is an argument");
+        self.parameters[position]
+    }
+
+    /// Makes the line of a node the current one.
+    fn enter_line(&mut self, id: ExprId) {
+        let (from, graph) = (self.from, &mut self.graph);
+        let line = self.lines.entry(from.source_id(id));
+        let line = *line.or_insert_with(|| graph.add_source(from.source(id).clone()));
+        self.graph.set_source(line);
+    }
+}

@@ -1,0 +1,212 @@
+//! Stages as bytes, to be run in another process or kept for later.
+//!
+//! A stage is a header (what it is, its version, its number, the stage that it follows, where its
+//! arguments come from), then the digest of its program and the program's own bytes. Numbers are
+//! little-endian. Reading checks everything that could make a reader run the wrong thing: lengths,
+//! the digest, and for a whole graph that the stages fit together.
+//!
+//! A hook's function stays behind: a program from bytes has hooks that only a caller can serve.
+
+use std::sync::Arc;
+
+use nxla_expr::{Digest, Graph, Program, serialize};
+
+use crate::error::SplitError;
+use crate::stage::{Source, Stage, StageGraph, StageId};
+
+/// The version of both encodings; bytes of another version are refused.
+const FORMAT: u32 = 1;
+/// Stands for the absence of a stage.
+const NO_STAGE: u32 = u32::MAX;
+
+const STAGE: Kind = Kind { name: "stage", magic: *b"nxst" };
+const STAGE_GRAPH: Kind = Kind { name: "graph of stages", magic: *b"nxsg" };
+
+/// What the bytes hold.
+#[derive(Clone, Copy)]
+struct Kind {
+    name: &'static str,
+    magic: [u8; 4],
+}
+
+impl Stage {
+    /// The digest of the program: equal for stages that compute the same function.
+    pub fn digest(&self) -> Digest {
+        self.program.digest()
+    }
+
+    /// The stage as bytes, from which [`Stage::from_bytes`] rebuilds it anywhere.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new(STAGE);
+        writer.stage(Some(self.id));
+        writer.stage(self.follows);
+        writer.sources(&self.arguments);
+        writer.bytes.extend_from_slice(&self.digest().0);
+        writer.block(&serialize::to_bytes(&self.program));
+        writer.bytes
+    }
+
+    /// A stage from its bytes.
+    ///
+    /// # Errors
+    /// Bytes of something else, of another version, damaged or incomplete.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SplitError> {
+        let mut reader = Reader::new(STAGE, bytes)?;
+        let id = reader.stage()?.ok_or_else(|| reader.error("the stage has no number"))?;
+        let follows = reader.stage()?;
+        let arguments = reader.sources()?;
+        let digest = Digest(reader.array()?);
+        let program = serialize::from_bytes(reader.block()?)?;
+        reader.end()?;
+        if program.digest() != digest {
+            return Err(reader.error("the program is not the one that the digest names"));
+        }
+        if program.inputs().len() != arguments.len() {
+            return Err(reader.error("there is not one argument for each input of the program"));
+        }
+        Ok(Stage { id, program: Arc::new(program), arguments, follows })
+    }
+}
+
+impl StageGraph {
+    /// All stages as bytes, from which [`StageGraph::from_bytes`] rebuilds them anywhere.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new(STAGE_GRAPH);
+        // A program without outputs is just the types of its inputs.
+        let inputs = Program::new(&Graph::new(), self.inputs().to_vec(), &[])
+            .expect("a program without outputs uses nothing");
+        writer.block(&serialize::to_bytes(&inputs));
+        writer.length(self.stages().len());
+        for stage in self.stages() {
+            writer.block(&stage.to_bytes());
+        }
+        writer.sources(self.outputs());
+        writer.bytes
+    }
+
+    /// A graph of stages from its bytes.
+    ///
+    /// # Errors
+    /// Bytes of something else, of another version, damaged or incomplete; stages that do not fit
+    /// together.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SplitError> {
+        let mut reader = Reader::new(STAGE_GRAPH, bytes)?;
+        let inputs = serialize::from_bytes(reader.block()?)?.inputs().to_vec();
+        let count = reader.length()?;
+        let stages = (0..count)
+            .map(|_| Stage::from_bytes(reader.block()?))
+            .collect::<Result<Vec<_>, SplitError>>()?;
+        let outputs = reader.sources()?;
+        reader.end()?;
+        StageGraph::new(inputs, stages, outputs)
+    }
+}
+
+struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    fn new(kind: Kind) -> Self {
+        let mut bytes = kind.magic.to_vec();
+        bytes.extend_from_slice(&FORMAT.to_le_bytes());
+        Self { bytes }
+    }
+
+    fn length(&mut self, length: usize) {
+        self.bytes.extend_from_slice(&(length as u64).to_le_bytes());
+    }
+
+    fn block(&mut self, block: &[u8]) {
+        self.length(block.len());
+        self.bytes.extend_from_slice(block);
+    }
+
+    fn stage(&mut self, stage: Option<StageId>) {
+        let number = stage.map_or(NO_STAGE, |stage| {
+            u32::try_from(stage.index()).expect("stage numbers fit in 32 bits")
+        });
+        self.bytes.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn sources(&mut self, sources: &[Source]) {
+        self.length(sources.len());
+        for source in sources {
+            self.stage(source.stage);
+            self.length(source.index);
+        }
+    }
+}
+
+/// Bytes that have not been read yet.
+struct Reader<'b> {
+    kind: Kind,
+    bytes: &'b [u8],
+}
+
+impl<'b> Reader<'b> {
+    fn new(kind: Kind, bytes: &'b [u8]) -> Result<Self, SplitError> {
+        let mut reader = Self { kind, bytes };
+        if reader.array()? != kind.magic {
+            return Err(reader.error("they do not begin like one"));
+        }
+        if u32::from_le_bytes(reader.array()?) != FORMAT {
+            return Err(reader.error("they have another version of the format"));
+        }
+        Ok(reader)
+    }
+
+    fn error(&self, why: &'static str) -> SplitError {
+        SplitError::Bytes { expected: self.kind.name, why }
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'b [u8], SplitError> {
+        let (taken, rest) =
+            self.bytes.split_at_checked(count).ok_or_else(|| self.error("they end too early"))?;
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], SplitError> {
+        let (taken, rest) =
+            self.bytes.split_first_chunk().ok_or_else(|| self.error("they end too early"))?;
+        self.bytes = rest;
+        Ok(*taken)
+    }
+
+    fn number(&mut self) -> Result<usize, SplitError> {
+        let number = u64::from_le_bytes(self.array()?);
+        usize::try_from(number).map_err(|_| self.error("a number is out of range"))
+    }
+
+    /// The number of things that follow, each at least one byte long.
+    fn length(&mut self) -> Result<usize, SplitError> {
+        let length = self.number()?;
+        if length > self.bytes.len() {
+            return Err(self.error("they end too early"));
+        }
+        Ok(length)
+    }
+
+    fn block(&mut self) -> Result<&'b [u8], SplitError> {
+        let length = self.length()?;
+        self.take(length)
+    }
+
+    fn stage(&mut self) -> Result<Option<StageId>, SplitError> {
+        let number = u32::from_le_bytes(self.array()?);
+        Ok((number != NO_STAGE).then(|| StageId::from_index(number as usize)))
+    }
+
+    fn sources(&mut self) -> Result<Vec<Source>, SplitError> {
+        let count = self.length()?;
+        (0..count).map(|_| Ok(Source { stage: self.stage()?, index: self.number()? })).collect()
+    }
+
+    fn end(&self) -> Result<(), SplitError> {
+        match self.bytes {
+            [] => Ok(()),
+            _ => Err(self.error("there is more behind its end")),
+        }
+    }
+}

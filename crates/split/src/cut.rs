@@ -1,0 +1,254 @@
+//! Deciding where to cut, and which stage computes which node.
+//!
+//! The nodes are visited depth first from the outputs, operands before users, and the caller
+//! decides at each one. A boundary makes a stage with some values as its declared outputs. That
+//! stage *owns* every node that its outputs need and that no earlier stage owns; the last stage
+//! owns the rest. So each node has exactly one owner, an owner never needs a later stage, and all
+//! boundaries together cost one walk over the graph.
+//!
+//! What is surprising:
+//!
+//! * Literals and other cheap nodes without operands have no owner: each stage that needs one makes
+//!   its own, unless a boundary declares it as an output, as Nx does for the direct operands of
+//!   the node at the boundary. From then on it is passed like any other value. The same holds for
+//!   annotations, which cost nothing: passing an annotated value on would make stages wait for
+//!   each other that could run side by side.
+//! * Nodes with effects are chained: each needs the one before it. An owner of a hook therefore
+//!   owns, or comes after the owners of, all earlier hooks, and their order survives.
+
+use nxla_expr::{ExprId, Graph, Node, Op, Program};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::Decision;
+use crate::effects::nodes_with_effects;
+
+/// One tensor: a node, or one part of a node with several results.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Value {
+    pub(crate) node: ExprId,
+    pub(crate) part: usize,
+}
+
+impl Value {
+    /// The tensor behind a node: `elem` is only a name for a part of its operand.
+    pub(crate) fn of(graph: &Graph, id: ExprId) -> Self {
+        match (graph.op(id), graph.operands(id)) {
+            (&Op::Elem(part), &[node]) => Value { node, part },
+            _ => Value { node: id, part: 0 },
+        }
+    }
+}
+
+/// Whether each stage makes its own copy of a node: it costs little and has no operands, or it
+/// annotates its only operand. Annotations of annotations are not copied, so that a long chain of
+/// them is not copied again and again.
+pub(crate) fn is_copied(graph: &Graph, id: ExprId) -> bool {
+    match (graph.op(id), graph.operands(id)) {
+        (Op::Constant(_) | Op::Iota(_) | Op::Eye(_) | Op::Tensor(_), _) => true,
+        (Op::Metadata(_), &[operand]) => !matches!(graph.op(operand), Op::Metadata(_)),
+        _ => false,
+    }
+}
+
+/// The owner of a node that has none (yet).
+const NOBODY: u32 = u32::MAX;
+
+/// Where the program was cut.
+pub(crate) struct Cut {
+    owners: Vec<u32>,
+    /// The declared outputs of each stage; those of the last stage are the program's.
+    pub(crate) declared: Vec<Vec<Value>>,
+    /// The nodes with effects in the order in which they run.
+    pub(crate) effects: Vec<ExprId>,
+}
+
+impl Cut {
+    /// The stage that computes a node; `None` for inputs, names of parts, and copied nodes.
+    pub(crate) fn owner(&self, id: ExprId) -> Option<usize> {
+        let owner = self.owners[id.index()];
+        (owner != NOBODY).then_some(owner as usize)
+    }
+
+    /// The nodes of each stage, operands before users.
+    pub(crate) fn nodes_by_stage(&self) -> NodesByStage {
+        let mut first = vec![0; self.declared.len() + 1];
+        for &owner in self.owners.iter().filter(|&&owner| owner != NOBODY) {
+            first[owner as usize + 1] += 1;
+        }
+        for stage in 1..first.len() {
+            first[stage] += first[stage - 1];
+        }
+        let mut next = first.clone();
+        let mut nodes = vec![ExprId::from_index(0); first[self.declared.len()]];
+        for (index, &owner) in self.owners.iter().enumerate() {
+            if owner != NOBODY {
+                nodes[next[owner as usize]] = ExprId::from_index(index);
+                next[owner as usize] += 1;
+            }
+        }
+        NodesByStage { first, nodes }
+    }
+}
+
+/// The nodes sorted by the stage that owns them.
+pub(crate) struct NodesByStage {
+    first: Vec<usize>,
+    nodes: Vec<ExprId>,
+}
+
+impl NodesByStage {
+    pub(crate) fn of(&self, stage: usize) -> &[ExprId] {
+        &self.nodes[self.first[stage]..self.first[stage + 1]]
+    }
+}
+
+/// Visits the program and cuts it where `decide` says so.
+pub(crate) fn cut<E>(
+    program: &Program,
+    mut decide: impl FnMut(Node<'_>) -> Result<Decision, E>,
+) -> Result<Cut, E> {
+    let mut cutter = Cutter::new(program);
+    let mut seen = vec![false; program.graph().len()];
+    // Each entry is a node and how many of its dependencies have been visited.
+    let mut stack: Vec<(ExprId, usize)> = Vec::new();
+    for &root in program.outputs().iter().chain(program.effects()) {
+        if !std::mem::replace(&mut seen[root.index()], true) {
+            stack.push((root, 0));
+        }
+        while let Some((id, visited)) = stack.last_mut() {
+            let id = *id;
+            if let Some(dependency) = cutter.dependency(id, *visited) {
+                *visited += 1;
+                if !std::mem::replace(&mut seen[dependency.index()], true) {
+                    stack.push((dependency, 0));
+                }
+                continue;
+            }
+            stack.pop();
+            let node = cutter.graph.node(id);
+            if !matches!(node.op, Op::Parameter(_) | Op::Elem(_)) {
+                let decision = decide(node)?;
+                cutter.apply(node, decision);
+            }
+        }
+    }
+    Ok(cutter.finish(program))
+}
+
+struct Cutter<'p> {
+    graph: &'p Graph,
+    cut: Cut,
+    /// The values that earlier boundaries declared.
+    declared: FxHashSet<Value>,
+    /// For each node with effects, the one that must run before it.
+    previous_effect: FxHashMap<ExprId, ExprId>,
+    stack: Vec<ExprId>,
+}
+
+impl<'p> Cutter<'p> {
+    fn new(program: &'p Program) -> Self {
+        let graph = program.graph();
+        let effects = nodes_with_effects(program);
+        let previous_effect = effects.windows(2).map(|pair| (pair[1], pair[0])).collect();
+        let cut = Cut { owners: vec![NOBODY; graph.len()], declared: Vec::new(), effects };
+        Self { graph, cut, declared: FxHashSet::default(), previous_effect, stack: Vec::new() }
+    }
+
+    /// What a node needs: its operands, then the effect before it.
+    fn dependency(&self, id: ExprId, position: usize) -> Option<ExprId> {
+        let operands = self.graph.operands(id);
+        if position < operands.len() {
+            Some(operands[position])
+        } else if position == operands.len() && !self.previous_effect.is_empty() {
+            self.previous_effect.get(&id).copied()
+        } else {
+            None
+        }
+    }
+
+    fn apply(&mut self, node: Node<'_>, decision: Decision) {
+        let (before, after) = match (decision, node.op) {
+            (Decision::None, _) => return,
+            // A conditional is cut out as a whole, with what it needs.
+            (_, Op::Cond(_)) => (false, true),
+            (Decision::Before, _) => (true, false),
+            (Decision::After, _) => (false, true),
+            (Decision::Both, _) => (true, true),
+        };
+        let hoisted = if before { self.hoisted(node) } else { Vec::new() };
+        let cut_before = !hoisted.is_empty();
+        if cut_before {
+            self.boundary(hoisted);
+        }
+        // Where there is nothing to hoist, the node itself makes the stage; a loop stays.
+        if after || (before && !cut_before && !matches!(node.op, Op::While(_))) {
+            let parts = 0..node.ty.parts().len();
+            self.boundary(parts.map(|part| Value { node: node.id, part }).collect());
+        }
+    }
+
+    /// The operands that no earlier stage provides, each once.
+    fn hoisted(&self, node: Node<'_>) -> Vec<Value> {
+        let mut distinct = FxHashSet::default();
+        let values = node.operands.iter().map(|&operand| Value::of(self.graph, operand));
+        values.filter(|&value| !self.is_provided(value) && distinct.insert(value)).collect()
+    }
+
+    fn is_provided(&self, value: Value) -> bool {
+        let (graph, id) = (self.graph, value.node);
+        if matches!(graph.op(id), Op::Parameter(_)) || self.declared.contains(&value) {
+            return true;
+        }
+        match graph.operands(id) {
+            _ if !is_copied(graph, id) => self.cut.owner(id).is_some(),
+            [] => false,
+            // An annotation is there when what it annotates is.
+            operands => {
+                operands.iter().all(|&operand| self.is_provided(Value::of(graph, operand)))
+            }
+        }
+    }
+
+    /// Ends a stage whose outputs are these values.
+    fn boundary(&mut self, values: Vec<Value>) {
+        for &value in &values {
+            self.declared.insert(value);
+            self.claim(value.node);
+        }
+        self.cut.declared.push(values);
+    }
+
+    /// Makes the stage that is being ended the owner of a node and of all it needs.
+    fn claim(&mut self, root: ExprId) {
+        let stage = u32::try_from(self.cut.declared.len()).expect("fewer stages than nodes");
+        self.stack.push(root);
+        while let Some(id) = self.stack.pop() {
+            let op = self.graph.op(id);
+            if matches!(op, Op::Parameter(_)) {
+                continue;
+            }
+            if !matches!(op, Op::Elem(_)) && !is_copied(self.graph, id) {
+                let owner = &mut self.cut.owners[id.index()];
+                if *owner != NOBODY {
+                    continue;
+                }
+                *owner = stage;
+            }
+            let mut position = 0;
+            while let Some(dependency) = self.dependency(id, position) {
+                self.stack.push(dependency);
+                position += 1;
+            }
+        }
+    }
+
+    /// Ends the last stage, which gives the program's outputs and runs the remaining effects.
+    fn finish(mut self, program: &Program) -> Cut {
+        for &effect in program.effects() {
+            self.claim(effect);
+        }
+        let outputs = program.outputs().iter().map(|&id| Value::of(self.graph, id)).collect();
+        self.boundary(outputs);
+        self.cut
+    }
+}

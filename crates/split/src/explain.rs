@@ -1,0 +1,177 @@
+//! Stages for people: a table and a picture.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use nxla_expr::svg::{SvgNode, layered_svg};
+use nxla_expr::{Op, Program, TensorType};
+
+use crate::stage::{Edge, Source, Stage, StageGraph, StageId, bytes_of};
+
+/// The most entries of a list that are written out.
+const LISTED: usize = 6;
+
+/// Whether a node computes something, rather than naming, annotating or being a value.
+fn computes(op: &Op) -> bool {
+    !matches!(
+        op,
+        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Elem(_) | Op::Metadata(_)
+    )
+}
+
+fn op_count(program: &Program) -> usize {
+    let graph = program.graph();
+    graph.ids().filter(|&id| computes(graph.op(id))).count()
+}
+
+/// The first entries of a list, and how many more there are.
+fn listed(entries: impl ExactSizeIterator<Item = String>) -> String {
+    let more = entries.len().saturating_sub(LISTED);
+    let mut text = entries.take(LISTED).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        write!(text, ", … {more} more").expect("writing to a string cannot fail");
+    }
+    text
+}
+
+/// A size with its unit, to three digits.
+fn bytes_text(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let power = ((bytes.ilog2() / 10) as usize).min(UNITS.len());
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    let scaled = bytes as f64 / (1_u64 << (10 * power)) as f64;
+    let digits = if scaled < 9.995 { 2 } else if scaled < 99.95 { 1 } else { 0 };
+    format!("{scaled:.digits$} {}", UNITS[power - 1])
+}
+
+impl StageGraph {
+    /// A table with a row for each stage: how many operations it has, what it takes (`in0` is an
+    /// input, `s2.1` an output of stage 2) and gives, and the bytes of both.
+    ///
+    /// ```text
+    /// stage  ops  takes      bytes  gives   bytes  after
+    ///     0    2  in0          4 B  f32       4 B
+    ///     1    2  in1, s0.0    8 B  f32       4 B
+    /// 2 stages on 2 levels, 4 operations, 4 B between stages
+    /// ```
+    pub fn explain(&self) -> String {
+        let header = ["stage", "ops", "takes", "bytes", "gives", "bytes", "after"];
+        let mut rows = vec![header.map(String::from)];
+        rows.extend(self.stages().iter().map(|stage| self.row(stage)));
+        let mut text = String::new();
+        for line in aligned(&rows) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text.push_str(&self.summary());
+        text.push('\n');
+        text
+    }
+
+    /// A picture of the stages: a box for the inputs and one for each stage, with the operations
+    /// it has most of and the types it gives, thicker if it has hooks. Arrows tell the bytes that
+    /// cross, or that only the order of hooks matters.
+    pub fn to_svg(&self) -> String {
+        let mut nodes = vec![input_box(self.inputs())];
+        nodes.extend(self.stages().iter().map(stage_box));
+        let mut crossing: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+        for Edge { source, stage, bytes, .. } in self.edges() {
+            *crossing.entry((box_of(source.stage), box_of(Some(stage)))).or_default() += bytes;
+        }
+        let values = crossing.iter().map(|(&(from, to), &bytes)| (from, to, Some(bytes_text(bytes))));
+        let mut edges: Vec<_> = values.collect();
+        for stage in self.stages() {
+            let to = box_of(Some(stage.id));
+            let order = stage.follows.map(|before| (box_of(Some(before)), to));
+            let order = order.filter(|pair| !crossing.contains_key(pair));
+            edges.extend(order.map(|(from, to)| (from, to, Some("hooks".to_owned()))));
+        }
+        layered_svg(&nodes, &edges)
+    }
+
+    fn row(&self, stage: &Stage) -> [String; 7] {
+        let program = &stage.program;
+        let taken = program.inputs().iter().map(bytes_of).sum();
+        let given = program.output_types().map(bytes_of).sum();
+        let outputs = program.outputs().iter();
+        [
+            stage.id.index().to_string(),
+            op_count(program).to_string(),
+            listed(stage.arguments.iter().map(Source::to_string)),
+            bytes_text(taken),
+            listed(outputs.map(|&id| program.graph().tensor_type(id).to_string())),
+            bytes_text(given),
+            stage.follows.map_or_else(String::new, |before| before.to_string()),
+        ]
+    }
+
+    fn summary(&self) -> String {
+        let ops: usize = self.stages().iter().map(|stage| op_count(&stage.program)).sum();
+        let inner = self.edges().filter(|edge| edge.source.stage.is_some());
+        let bytes = inner.map(|edge| edge.bytes).sum();
+        format!(
+            "{} on {}, {}, {} between stages",
+            counted(self.stages().len(), "stage"),
+            counted(self.levels().len(), "level"),
+            counted(ops, "operation"),
+            bytes_text(bytes),
+        )
+    }
+}
+
+/// The position of the box of a stage, or of the inputs.
+fn box_of(stage: Option<StageId>) -> usize {
+    stage.map_or(0, |stage| stage.index() + 1)
+}
+
+fn input_box(inputs: &[TensorType]) -> SvgNode {
+    let types = listed(inputs.iter().map(TensorType::to_string));
+    SvgNode { fill: "#e8eef7".into(), ..SvgNode::new(["inputs".to_owned(), types]) }
+}
+
+fn stage_box(stage: &Stage) -> SvgNode {
+    let program = &stage.program;
+    let graph = program.graph();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for id in graph.ids().filter(|&id| computes(graph.op(id))) {
+        *counts.entry(graph.op(id).name()).or_default() += 1;
+    }
+    let mut ops: Vec<(&str, usize)> = counts.into_iter().collect();
+    ops.sort_by_key(|&(_, count)| Reverse(count));
+    let ops = listed(ops.into_iter().map(|(name, count)| match count {
+        1 => name.to_owned(),
+        count => format!("{name} × {count}"),
+    }));
+    let given = listed(program.outputs().iter().map(|&id| graph.tensor_type(id).to_string()));
+    let tooltip = format!("{}, digest {}", counted(op_count(program), "operation"), stage.digest());
+    SvgNode {
+        tooltip: Some(tooltip),
+        emphasis: !program.effects().is_empty(),
+        ..SvgNode::new([stage.id.to_string(), ops, given])
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+/// Lines of a table: numbers to the right, lists to the left.
+fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    const LEFT: [&str; 3] = ["takes", "gives", "after"];
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[String; N]| {
+        let cells: [String; N] = std::array::from_fn(|column| {
+            let (cell, width) = (&row[column], widths[column]);
+            let left = LEFT.contains(&rows[0][column].as_str());
+            if left { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+        });
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,280 @@
+//! Stages and how they are connected.
+
+use std::fmt;
+use std::sync::Arc;
+
+use nxla_expr::{Program, TensorType};
+
+use crate::error::SplitError;
+use crate::plan::Plan;
+
+/// The number of a stage. Stages are numbered in an order in which they can run one by one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StageId(u32);
+
+impl StageId {
+    /// The position in [`StageGraph::stages`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The stage at this position.
+    pub fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("a program has fewer than 2^32 nodes, so stages"))
+    }
+}
+
+impl fmt::Display for StageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stage {}", self.0)
+    }
+}
+
+impl fmt::Debug for StageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Where a value comes from. Inputs sort before outputs of stages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Source {
+    /// The stage that gives it; `None` for an input of the original program.
+    pub stage: Option<StageId>,
+    /// The position among the outputs of that stage, or among the inputs.
+    pub index: usize,
+}
+
+impl Source {
+    /// An input of the original program.
+    pub fn input(index: usize) -> Self {
+        Self { stage: None, index }
+    }
+
+    /// An output of a stage.
+    pub fn output(stage: StageId, index: usize) -> Self {
+        Self { stage: Some(stage), index }
+    }
+}
+
+impl fmt::Display for Source {
+    /// `in0` for an input, `s2.1` for an output of a stage.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.stage {
+            None => write!(f, "in{}", self.index),
+            Some(stage) => write!(f, "s{}.{}", stage.0, self.index),
+        }
+    }
+}
+
+/// One stage: a program, and where its inputs come from.
+///
+/// It does not refer to other stages but by number, so it can be sent elsewhere as bytes (see
+/// [`Stage::to_bytes`]) and run by whatever runs programs. Stages that compute the same function
+/// have equal programs, whose digest an executor can cache by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Its number.
+    pub id: StageId,
+    /// What it computes.
+    pub program: Arc<Program>,
+    /// For each input of the program where it comes from: distinct, inputs of the original
+    /// program first, then outputs of earlier stages.
+    pub arguments: Vec<Source>,
+    /// A stage that must have run before although no value comes from it: both have hooks.
+    pub follows: Option<StageId>,
+}
+
+impl Stage {
+    /// The stages that must have run before this one, in increasing order.
+    pub fn dependencies(&self) -> Vec<StageId> {
+        let sources = self.arguments.iter().filter_map(|source| source.stage);
+        let mut stages: Vec<StageId> = sources.chain(self.follows).collect();
+        stages.sort_unstable();
+        stages.dedup();
+        stages
+    }
+}
+
+/// A value on its way into a stage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// Where it comes from.
+    pub source: Source,
+    /// The stage that takes it.
+    pub stage: StageId,
+    /// The position among the arguments of that stage.
+    pub argument: usize,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// A program cut into stages: an acyclic graph, in an order in which it can run.
+///
+/// The last stage gives the outputs of the original program, those that an earlier stage computes
+/// by handing a parameter through.
+#[derive(Clone, Debug)]
+pub struct StageGraph {
+    inputs: Vec<TensorType>,
+    stages: Vec<Stage>,
+    outputs: Vec<Source>,
+    pub(crate) plan: Arc<Plan>,
+}
+
+impl StageGraph {
+    /// Puts stages together that are known to fit.
+    pub(crate) fn from_parts(
+        inputs: Vec<TensorType>,
+        stages: Vec<Stage>,
+        outputs: Vec<Source>,
+    ) -> Self {
+        let plan = Arc::new(Plan::new(inputs.len(), &stages, &outputs));
+        Self { inputs, stages, outputs, plan }
+    }
+
+    /// Puts stages together that were made or received one by one.
+    ///
+    /// # Errors
+    /// Stages that do not fit together, see [`StageGraph::verify`].
+    pub fn new(
+        inputs: Vec<TensorType>,
+        stages: Vec<Stage>,
+        outputs: Vec<Source>,
+    ) -> Result<Self, SplitError> {
+        verify(&inputs, &stages, &outputs)?;
+        Ok(Self::from_parts(inputs, stages, outputs))
+    }
+
+    /// The stages, in an order in which they can run one by one.
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// The stage with this number.
+    pub fn stage(&self, id: StageId) -> &Stage {
+        &self.stages[id.index()]
+    }
+
+    /// The types of the inputs of the original program. A stage takes only those it needs.
+    pub fn inputs(&self) -> &[TensorType] {
+        &self.inputs
+    }
+
+    /// Where the outputs of the original program come from.
+    pub fn outputs(&self) -> &[Source] {
+        &self.outputs
+    }
+
+    /// The type of what a source gives.
+    pub fn type_of(&self, source: Source) -> &TensorType {
+        match source.stage {
+            None => &self.inputs[source.index],
+            Some(stage) => {
+                let program = &self.stage(stage).program;
+                program.graph().tensor_type(program.outputs()[source.index])
+            }
+        }
+    }
+
+    /// Every value that a stage takes, by stage and argument.
+    pub fn edges(&self) -> impl Iterator<Item = Edge> {
+        self.stages.iter().flat_map(move |stage| {
+            stage.arguments.iter().enumerate().map(move |(argument, &source)| Edge {
+                source,
+                stage: stage.id,
+                argument,
+                bytes: bytes_of(self.type_of(source)),
+            })
+        })
+    }
+
+    /// The stages that must have run before this one, in increasing order.
+    pub fn dependencies(&self, id: StageId) -> Vec<StageId> {
+        self.stage(id).dependencies()
+    }
+
+    /// The stages by the length of the longest way to them. Those of one level do not need each
+    /// other and can run at the same time.
+    pub fn levels(&self) -> Vec<Vec<StageId>> {
+        let mut level_of = vec![0; self.stages.len()];
+        let mut levels: Vec<Vec<StageId>> = Vec::new();
+        for stage in &self.stages {
+            let before = stage.dependencies();
+            let level = before.iter().map(|id| level_of[id.index()] + 1).max().unwrap_or(0);
+            level_of[stage.id.index()] = level;
+            if level == levels.len() {
+                levels.push(Vec::new());
+            }
+            levels[level].push(stage.id);
+        }
+        levels
+    }
+
+    /// Checks that the stages fit together and that each program keeps the invariants of its
+    /// graph.
+    ///
+    /// # Errors
+    /// The first thing that does not fit.
+    pub fn verify(&self) -> Result<(), SplitError> {
+        verify(&self.inputs, &self.stages, &self.outputs)?;
+        for stage in &self.stages {
+            if let Err(violations) = nxla_expr::verify::verify_program(&stage.program) {
+                let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
+                return Err(SplitError::structure(stage.id, texts.join("; ")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The size of a tensor.
+pub(crate) fn bytes_of(ty: &TensorType) -> u64 {
+    ty.shape.size() as u64 * ty.dtype.size() as u64
+}
+
+fn verify(
+    inputs: &[TensorType],
+    stages: &[Stage],
+    outputs: &[Source],
+) -> Result<(), SplitError> {
+    for (index, stage) in stages.iter().enumerate() {
+        let fail = |why: String| Err(SplitError::structure(stage.id, why));
+        if stage.id.index() != index {
+            return fail(format!("is at position {index}"));
+        }
+        if let Some(before) = stage.follows.filter(|&before| before >= stage.id) {
+            return fail(format!("follows {before}, which is not before it"));
+        }
+        let (found, expected) = (stage.arguments.len(), stage.program.inputs().len());
+        if found != expected {
+            return fail(format!("has {found} arguments for {expected} inputs"));
+        }
+        if !stage.arguments.is_sorted_by(|left, right| left < right) {
+            return fail("has arguments that are not sorted and distinct".into());
+        }
+        for (&source, expected) in stage.arguments.iter().zip(stage.program.inputs()) {
+            match given(inputs, &stages[..index], source) {
+                Some(ty) if ty == expected => {}
+                Some(ty) => return fail(format!("takes {source} as {expected}, but it is {ty}")),
+                None => return fail(format!("takes {source}, which nothing before it gives")),
+            }
+        }
+    }
+    for (output, &source) in outputs.iter().enumerate() {
+        if given(inputs, stages, source).is_none() {
+            return Err(SplitError::Output { output, why: format!("{source}, which nothing gives") });
+        }
+    }
+    Ok(())
+}
+
+/// The type of what a source gives, if there is such a source.
+fn given<'a>(inputs: &'a [TensorType], stages: &'a [Stage], source: Source) -> Option<&'a TensorType> {
+    match source.stage {
+        None => inputs.get(source.index),
+        Some(stage) => {
+            let program = &stages.get(stage.index())?.program;
+            Some(program.graph().tensor_type(*program.outputs().get(source.index)?))
+        }
+    }
+}

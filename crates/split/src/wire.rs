@@ -1,0 +1,115 @@
+//! Connecting the stages: which values cross from one to another.
+//!
+//! A stage gives its declared outputs first, in the order of the boundary. Behind them come *extra
+//! outputs*: values that it computes on the way and that a later stage turns out to need as well.
+//! They are appended in the order in which the later stages, and the nodes in them, ask. A stage
+//! takes each value once: inputs of the program first, by position, then outputs of earlier
+//! stages, by stage and position.
+
+use nxla_expr::{Op, Program, TensorType};
+use rustc_hash::FxHashMap;
+
+use crate::cut::{Cut, NodesByStage, Value, is_copied};
+use crate::stage::{Source, StageId};
+
+/// What each stage takes and gives.
+pub(crate) struct Wiring {
+    /// For each stage the values it gives.
+    pub(crate) outputs: Vec<Vec<Value>>,
+    /// For each stage where its arguments come from, sorted and distinct.
+    pub(crate) arguments: Vec<Vec<Source>>,
+    source_of: FxHashMap<Value, Source>,
+}
+
+impl Wiring {
+    /// Wires up a cut program.
+    pub(crate) fn new(program: &Program, cut: &Cut, nodes: &NodesByStage) -> Self {
+        let mut wiring = Wiring {
+            outputs: cut.declared.clone(),
+            arguments: Vec::with_capacity(cut.declared.len()),
+            source_of: FxHashMap::default(),
+        };
+        // What the last stage gives is nobody's argument.
+        let inner = &cut.declared[..cut.declared.len() - 1];
+        for (stage, declared) in inner.iter().enumerate() {
+            for (index, &value) in declared.iter().enumerate() {
+                wiring.source_of.insert(value, Source::output(StageId::from_index(stage), index));
+            }
+        }
+        let graph = program.graph();
+        for stage in 0..cut.declared.len() {
+            let mut arguments = Vec::new();
+            for &id in nodes.of(stage) {
+                for &operand in graph.operands(id) {
+                    let value = Value::of(graph, operand);
+                    arguments.extend(wiring.import(program, cut, stage, value));
+                }
+            }
+            for &value in &cut.declared[stage] {
+                arguments.extend(wiring.import(program, cut, stage, value));
+            }
+            arguments.sort_unstable();
+            arguments.dedup();
+            wiring.arguments.push(arguments);
+        }
+        wiring
+    }
+
+    /// What a stage takes in order to have a value. What its owner does not give yet becomes an
+    /// extra output there.
+    fn import(
+        &mut self,
+        program: &Program,
+        cut: &Cut,
+        stage: usize,
+        value: Value,
+    ) -> Option<Source> {
+        let graph = program.graph();
+        if let Some(owner) = cut.owner(value.node).filter(|&owner| owner < stage) {
+            let outputs = &mut self.outputs[owner];
+            let source = self.source_of.entry(value).or_insert_with(|| {
+                outputs.push(value);
+                Source::output(StageId::from_index(owner), outputs.len() - 1)
+            });
+            return Some(*source);
+        }
+        let source = self.source(program, cut, stage, value);
+        match graph.operands(value.node) {
+            // The stage copies the annotation and takes what is annotated.
+            &[operand] if source.is_none() && is_copied(graph, value.node) => {
+                self.import(program, cut, stage, Value::of(graph, operand))
+            }
+            _ => source,
+        }
+    }
+
+    /// Where a stage gets a value from once everything is wired up; `None` if it makes it itself.
+    pub(crate) fn source(
+        &self,
+        program: &Program,
+        cut: &Cut,
+        stage: usize,
+        value: Value,
+    ) -> Option<Source> {
+        let graph = program.graph();
+        if let Op::Parameter(parameter) = graph.op(value.node) {
+            return Some(Source::input(parameter.index as usize));
+        }
+        if cut.owner(value.node) == Some(stage) {
+            return None;
+        }
+        let before = |source: &Source| source.stage.is_some_and(|from| from.index() < stage);
+        self.source_of.get(&value).copied().filter(before)
+    }
+
+    /// The type of what a source gives.
+    pub(crate) fn type_of(&self, program: &Program, source: Source) -> TensorType {
+        match source.stage {
+            None => program.inputs()[source.index].clone(),
+            Some(stage) => {
+                let value = self.outputs[stage.index()][source.index];
+                program.graph().ty(value.node).parts()[value.part].clone()
+            }
+        }
+    }
+}

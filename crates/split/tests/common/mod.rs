@@ -1,0 +1,125 @@
+//! What the tests share: programs that are quick to write, stages as short text, and a symbolic
+//! evaluator.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+
+use std::hash::{Hash, Hasher};
+
+use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
+use nxla_split::{Decision, RunOptions, Stage, StageGraph};
+use nxla_tensor::DType;
+use std::collections::hash_map::DefaultHasher;
+
+/// An error of any kind, for tests that build graphs with `?`.
+pub type Test<T = ()> = Result<T, Box<dyn std::error::Error>>;
+
+/// The type of a tensor of `s32`.
+pub fn s32<const N: usize>(shape: [usize; N]) -> TensorType {
+    TensorType::new(DType::S32, shape)
+}
+
+/// The type of a tensor of `f32`.
+pub fn f32<const N: usize>(shape: [usize; N]) -> TensorType {
+    TensorType::new(DType::F32, shape)
+}
+
+/// A program of inputs of these types.
+pub fn program(
+    inputs: Vec<TensorType>,
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> nxla_expr::Result<Vec<ExprId>>,
+) -> Program {
+    let mut graph = Graph::new();
+    let parameters: Vec<ExprId> =
+        inputs.iter().enumerate().map(|(i, ty)| graph.parameter(i, ty.clone())).collect();
+    let outputs = build(&mut graph, &parameters).expect("the expression is well-typed");
+    Program::new(&graph, inputs, &outputs).expect("the program is closed")
+}
+
+/// The decision for nodes of one name, no cut elsewhere.
+pub fn at(name: &str, decision: Decision) -> impl FnMut(nxla_expr::Node<'_>) -> Decision {
+    move |node| if node.op.name() == name { decision } else { Decision::None }
+}
+
+/// Each stage on a line: where its arguments come from, its operations, its outputs.
+///
+/// ```text
+/// in0, in1 | add, subtract | s32[2], s32[2]
+/// ```
+pub fn shown(graph: &StageGraph) -> Vec<String> {
+    graph.verify().expect("stages fit together");
+    graph.stages().iter().map(show).collect()
+}
+
+fn show(stage: &Stage) -> String {
+    let graph = stage.program.graph();
+    let ids = graph.ids().filter(|&id| !matches!(graph.op(id), Op::Parameter(_) | Op::Elem(_)));
+    let join = |texts: Vec<String>| texts.join(", ");
+    format!(
+        "{} | {} | {}",
+        join(stage.arguments.iter().map(ToString::to_string).collect()),
+        join(ids.map(|id| graph.op(id).name().to_owned()).collect()),
+        join(stage.program.output_types().map(ToString::to_string).collect()),
+    )
+}
+
+/// What a symbolic evaluation came across.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Log {
+    /// Every operation that was computed; not literals and annotations, which stages may repeat.
+    pub computed: Vec<u64>,
+    /// Every hook that ran, in order: its name and what it was shown.
+    pub hooks: Vec<(String, Vec<u64>)>,
+}
+
+/// Evaluates a program on terms instead of numbers. A term is a hash of an operation and the terms
+/// of its operands, so equal terms mean that the same was computed, bit for bit, whatever it is.
+pub fn evaluate(program: &Program, arguments: &[u64], log: &mut Log) -> Vec<u64> {
+    let graph = program.graph();
+    let mut terms: Vec<u64> = Vec::with_capacity(graph.len());
+    for id in graph.ids() {
+        let operands: Vec<u64> = graph.operands(id).iter().map(|id| terms[id.index()]).collect();
+        terms.push(match graph.op(id) {
+            Op::Parameter(parameter) => arguments[parameter.index as usize],
+            Op::Hook(hook) => {
+                let name = hook.name.as_deref().unwrap_or_default().to_owned();
+                let term = hashed(&("hook", &name, &operands));
+                log.hooks.push((name, operands));
+                log.computed.push(term);
+                term
+            }
+            op => {
+                let term = hashed(&(op, &operands));
+                if !operands.is_empty() && !matches!(op, Op::Elem(_) | Op::Metadata(_)) {
+                    log.computed.push(term);
+                }
+                term
+            }
+        });
+    }
+    program.outputs().iter().map(|id| terms[id.index()]).collect()
+}
+
+/// Evaluates the whole program and its stages, and checks that both do the same.
+pub fn check_equal(program: &Program, stages: &StageGraph) {
+    stages.verify().expect("stages fit together");
+    let inputs: Vec<u64> = (0..program.inputs().len()).map(|index| hashed(&index)).collect();
+    let mut whole = Log::default();
+    let expected = evaluate(program, &inputs, &mut whole);
+    let log = std::sync::Mutex::new(Log::default());
+    let run_stage = |stage: &Stage, arguments: Vec<u64>| {
+        let mut log = log.lock().expect("no stage panics");
+        Ok::<_, std::convert::Infallible>(evaluate(&stage.program, &arguments, &mut log))
+    };
+    let outputs = stages.run(inputs, run_stage, RunOptions::sequential()).expect("stages run");
+    assert_eq!(outputs, expected);
+    let mut parts = log.into_inner().expect("no stage panics");
+    assert_eq!(parts.hooks, whole.hooks, "hooks run once, in order");
+    parts.computed.sort_unstable();
+    whole.computed.sort_unstable();
+    assert_eq!(parts.computed, whole.computed, "every operation is computed once");
+}
+
+fn hashed(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
