@@ -1,0 +1,116 @@
+# Every command of the project; `make help` lists them. Each sets up what it needs, so all of them
+# work on a fresh clone where Rust, Python with pip and the package registries are at hand.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+GOLDEN ?= tests/golden
+
+RUST_SOURCES := $(shell find crates .cargo -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
+
+# `maturin` builds for the interpreter that runs it; naming the same one for plain `cargo` keeps
+# the two from rebuilding each other's work.
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# The plugin's notices on stderr say nothing about this project.
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+section = @printf '\n== %s ==\n' '$(1)'
+# Tests find the CPU plugin of the virtual environment, unless another one is named.
+with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
+
+.PHONY: help demo test check bench golden stress clean
+.PHONY: test-rust test-python check-rust check-python check-types check-tidy
+
+help: ## list the commands
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(STAMPS)/release ## train a classifier on handwritten digits, end to end
+	$(BIN)/python examples/digits.py
+
+test: test-rust test-python ## run all tests, Rust and Python
+
+check: check-python check-rust check-types check-tidy ## formatting, lints, docs, types, dependency and style rules
+
+bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with other libraries
+	$(call section,cargo bench)
+	$(with_plugin) cargo bench -p nxla-benches
+	$(call section,comparison)
+	$(BIN)/python benches/python
+
+golden: $(STAMPS)/tools ## compare with recorded results; GOLDEN=folder takes other recordings, BLESS=1 rewrites texts
+	$(with_plugin) NXLA_GOLDEN="$(abspath $(GOLDEN))" cargo test -p nxla-tests --test golden -- --nocapture
+
+stress: $(STAMPS)/release ## run the tests that take minutes
+	$(call section,cargo test --release: ignored tests)
+	$(with_plugin) cargo test --workspace --release -- --ignored
+	$(call section,pytest: stress)
+	$(BIN)/python -m pytest -m stress
+
+clean: ## remove everything that was built
+	rm -rf target $(VENV) dist out python/nxla/_core*.so
+
+test-rust: $(STAMPS)/tools
+	$(call section,cargo test)
+	$(with_plugin) cargo test --workspace
+
+test-python: $(STAMPS)/dev
+	$(call section,pytest)
+	$(BIN)/python -m pytest
+
+check-python: $(STAMPS)/tools
+	$(call section,ruff)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+check-rust: $(STAMPS)/tools
+	$(call section,rustfmt)
+	cargo fmt --all --check
+	$(call section,clippy)
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(call section,rustdoc)
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items
+
+check-types: $(STAMPS)/dev
+	$(call section,mypy)
+	$(BIN)/mypy
+	$(call section,stubtest)
+	$(BIN)/python -m mypy.stubtest nxla._core
+
+# `--workspace` chooses the same features as `make test` does, so that nothing is built twice.
+check-tidy: $(STAMPS)/tools
+	$(call section,tidy)
+	cargo test --workspace --test tidy
+
+$(STAMPS)/tools: pyproject.toml tools/requirements.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=…")'
+# Where the `venv` module comes without `ensurepip`, the interpreter's own pip fills in.
+	$(PYTHON) -m venv $(VENV) || { \
+		$(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install -q pip; }
+	@mkdir -p $(STAMPS)
+	$(BIN)/python tools/requirements.py test xla demo > $(STAMPS)/requirements.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/requirements.txt
+	@touch $@
+
+$(STAMPS)/bench: $(STAMPS)/tools
+	$(BIN)/python tools/requirements.py bench > $(STAMPS)/bench.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/bench.txt
+	@touch $@
+
+# The compiled module exists once, in one of two builds: the tests share the profile (and so the
+# compiled crates) of `cargo test`; the demo and the benches want full optimisation.
+$(STAMPS)/dev: $(STAMPS)/tools $(RUST_SOURCES)
+	$(call section,the compiled module)
+	$(BIN)/maturin develop --quiet
+	@rm -f $(STAMPS)/release && touch $@
+
+$(STAMPS)/release: $(STAMPS)/tools $(RUST_SOURCES)
+	$(call section,the compiled module (optimised))
+	$(BIN)/maturin develop --quiet --release
+	@rm -f $(STAMPS)/dev && touch $@
