@@ -9,10 +9,14 @@
 
 use std::error::Error;
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Instant;
 
-use nxla_pjrt::{Buffer, Client, CompileOptions, ExecuteOptions, Plugin, discover};
-use nxla_tensor::HostTensor;
+use nxla_pjrt::{
+    Buffer, Client, CompileOptions, ExecuteOptions, HOST_CALL_TARGET, HostCall, Plugin, discover,
+    register_host_fn,
+};
+use nxla_tensor::{DType, HostTensor};
 
 const RUNS: usize = 15;
 
@@ -40,26 +44,43 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("execute {label:<9} {micros:8.2} us   (compiled in {compile:.0} ms)");
     }
 
-    let (one, device) = (HostTensor::from_slice(&[1.0_f32], [])?, &client.devices()[0]);
-    let micros = best_of(20_000, || client.buffer_from_host(&one, device).map(drop))?;
-    println!("scalar to device  {micros:8.2} us");
-    let buffer = client.buffer_from_host(&one, device)?;
-    let micros = best_of(20_000, || buffer.to_host().map(drop))?;
-    println!("scalar to host    {micros:8.2} us");
-    let micros = best_of(20_000, || buffer.read(1).map(drop))?;
-    println!("scalar raw        {micros:8.2} us");
-    let micros = best_of(20_000, || buffer.wait())?;
-    println!("scalar wait       {micros:8.2} us");
-    let large = HostTensor::zeros(nxla_tensor::DType::F32, [1024, 1024])?;
-    let micros = best_of(200, || client.buffer_from_host(&large, device).map(drop))?;
-    println!("4 MiB to device   {micros:8.2} us");
-    let buffer = client.buffer_from_host(&large, device)?;
-    let micros = best_of(50, || buffer.to_host().map(drop))?;
-    println!("4 MiB to host     {micros:8.2} us");
-    let micros = best_of(50, || buffer.read(1 << 30).map(drop))?;
-    println!("4 MiB raw     {micros:8.2} us");
-    let micros = best_of(200, || buffer.map().map(drop))?;
-    println!("4 MiB in place    {micros:8.2} us");
+    time_host_calls(&client)?;
+    time_transfers(&client)
+}
+
+/// A program that does nothing but call a host function, which does nothing.
+fn time_host_calls(client: &Client) -> Result<(), Box<dyn Error>> {
+    register_host_fn(1, Arc::new(|_: &mut HostCall<'_>| Ok(())));
+    let text = format!(
+        "func.func @main(%x: tensor<f32>) -> tensor<f32> {{
+           %y = stablehlo.custom_call @{HOST_CALL_TARGET}(%x) {{
+             api_version = 4 : i32, backend_config = {{id = 1 : i64}}
+           }} : (tensor<f32>) -> tensor<f32>
+           return %y : tensor<f32>
+         }}"
+    );
+    let program = client.compile(&text, &CompileOptions::default())?;
+    let one = HostTensor::from_slice(&[1.0_f32], [])?;
+    let x = client.buffer_from_host(&one, &client.devices()[0])?;
+    let options = ExecuteOptions::default();
+    let micros = best_of(10_000, || program.execute(&[&x], &options).map(drop))?;
+    println!("execute host call {micros:8.2} us");
+    Ok(())
+}
+
+fn time_transfers(client: &Client) -> Result<(), Box<dyn Error>> {
+    let device = &client.devices()[0];
+    let small = HostTensor::from_slice(&[1.0_f32], [])?;
+    let large = HostTensor::zeros(DType::F32, [1024, 1024])?;
+    for (label, tensor, calls) in [("scalar", &small, 20_000), ("4 MiB", &large, 50)] {
+        let buffer = client.buffer_from_host(tensor, device)?;
+        let micros = best_of(calls, || client.buffer_from_host(tensor, device).map(drop))?;
+        println!("{label:>7} to device {micros:8.2} us");
+        let micros = best_of(calls, || buffer.to_host().map(drop))?;
+        println!("{label:>7} to host   {micros:8.2} us");
+        let micros = best_of(calls, || buffer.map().map(drop))?;
+        println!("{label:>7} in place  {micros:8.2} us");
+    }
     Ok(())
 }
 

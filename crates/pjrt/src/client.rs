@@ -50,9 +50,10 @@ impl Client {
     /// says `cpu`, one device is asked for unless `options` says otherwise.
     ///
     /// # Errors
-    /// What the plugin reports: an unknown option, missing hardware or drivers.
+    /// [`Error::Option`], [`Error::NoDevices`], or what the plugin reports, such as missing
+    /// drivers. Whether an option it does not know is an error is up to the plugin.
     ///
-    /// ```no_run
+    /// ```
     /// # fn main() -> Result<(), nxla_pjrt::Error> {
     /// use nxla_pjrt::{Client, Plugin, Value, discover};
     ///
@@ -62,13 +63,13 @@ impl Client {
     /// # Ok(()) }
     /// ```
     pub fn new(plugin: &Plugin, options: &[(&str, Value)]) -> Result<Client, Error> {
-        const DEVICE_COUNT: &str = "cpu_device_count";
         let one = Value::Int64(1);
         let mut raw_options: Vec<_> =
             options.iter().map(|(name, value)| value::to_raw(name, value)).collect();
-        let is_given = options.iter().any(|(name, _)| *name == DEVICE_COUNT);
-        if names_cpu(plugin) && !is_given {
-            raw_options.push(value::to_raw(DEVICE_COUNT, &one));
+        match options.iter().find(|(name, _)| *name == DEVICE_COUNT) {
+            Some((_, value)) => check_device_count(value)?,
+            None if names_cpu(plugin) => raw_options.push(value::to_raw(DEVICE_COUNT, &one)),
+            None => {}
         }
         let mut args = PJRT_Client_Create_Args::new();
         args.create_options = raw_options.as_ptr();
@@ -87,6 +88,9 @@ impl Client {
         };
         inner.read_platform()?;
         inner.read_devices()?;
+        if inner.devices.is_empty() {
+            return Err(Error::NoDevices { path: plugin.path().to_owned() });
+        }
         inner.fingerprint = fingerprint(&inner);
         Ok(Client { inner: Arc::new(inner) })
     }
@@ -109,7 +113,7 @@ impl Client {
         &self.inner.platform_version
     }
 
-    /// The devices this process can use, in the plugin's order.
+    /// The devices this process can use, in the plugin's order; at least one.
     #[must_use]
     pub fn devices(&self) -> &[Device] {
         &self.inner.devices
@@ -281,6 +285,19 @@ unsafe fn read_device(
     }
 }
 
+/// The option of CPU plugins for the number of devices.
+const DEVICE_COUNT: &str = "cpu_device_count";
+
+/// Plugins throw a C++ exception through the C function for a value of another type, which ends
+/// the process, and make a client without devices for a count of none.
+fn check_device_count(value: &Value) -> Result<(), Error> {
+    if matches!(value, Value::Int64(1..)) {
+        return Ok(());
+    }
+    let reason = "takes an integer of at least 1";
+    Err(Error::Option { name: DEVICE_COUNT, reason, given: format!("{value:?}") })
+}
+
 /// Whether a plugin is one for CPUs. Before there is a client, only its name can tell.
 fn names_cpu(plugin: &Plugin) -> bool {
     plugin.path().file_name().is_some_and(|name| name.to_string_lossy().contains("cpu"))
@@ -300,6 +317,9 @@ fn fingerprint(client: &Inner) -> String {
         .collect();
     parts.sort();
     parts.push(format!("api={major}.{minor}"));
+    // Builds of one version differ, and plugins do not tell their source revision.
+    let len = std::fs::metadata(client.plugin.path()).map_or(0, |file| file.len());
+    parts.push(format!("file={len}"));
     parts.extend(client.devices.first().map(|device| format!("device={}", device.kind)));
     format!("{} {} [{}]", client.platform_name, client.platform_version, parts.join(", "))
 }

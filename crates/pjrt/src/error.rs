@@ -67,6 +67,22 @@ pub enum Error {
         /// The plugin's minor version.
         minor: i32,
     },
+    /// A client option that the plugin would crash on.
+    #[error("client option {name}: {reason}, got {given}")]
+    Option {
+        /// The name of the option.
+        name: &'static str,
+        /// What is right.
+        reason: &'static str,
+        /// What was given.
+        given: String,
+    },
+    /// The plugin found no device it can use.
+    #[error("the PJRT plugin {} found no device", path.display())]
+    NoDevices {
+        /// The plugin's path.
+        path: PathBuf,
+    },
     /// The plugin lacks a function.
     #[error("the PJRT plugin {} (API {version}) has no {function}", path.display())]
     Unsupported {
@@ -175,6 +191,8 @@ impl Error {
             | Error::NotALibrary { .. }
             | Error::NotAPlugin { .. }
             | Error::IncompatibleVersion { .. }
+            | Error::Option { .. }
+            | Error::NoDevices { .. }
             | Error::Unsupported { .. }
             | Error::ArgumentCount { .. }
             | Error::DeviceCount { .. }

@@ -22,7 +22,6 @@ use crate::host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     PROCESS_WIDE, stored_size,
 };
-use crate::options::ExecuteOptions;
 use crate::sys::*;
 use crate::value::slice;
 
@@ -130,16 +129,11 @@ unsafe impl Send for ExecutionContext {}
 unsafe impl Sync for ExecutionContext {}
 
 impl ExecutionContext {
-    /// The context for an execution with its own host functions, `None` for one without.
-    #[inline]
-    pub(crate) fn create(
+    /// A context that carries `table`.
+    pub(crate) fn new(
         client: &Client,
-        options: &ExecuteOptions<'_>,
-    ) -> Result<Option<ExecutionContext>, Error> {
-        options.host_calls.map(|table| ExecutionContext::new(client, table.clone())).transpose()
-    }
-
-    fn new(client: &Client, table: Arc<HostCallTable>) -> Result<ExecutionContext, Error> {
+        table: Arc<HostCallTable>,
+    ) -> Result<ExecutionContext, Error> {
         const FUNCTION: &str = "PJRT_FFI_UserData_Add";
         let plugin = client.plugin();
         let host_calls = plugin.host_calls()?;
@@ -394,7 +388,7 @@ unsafe fn find_function(
 ///
 /// # Safety
 /// `frame` is a call frame of the execute stage.
-unsafe fn execution_table<'a>(frame: &'a XLA_FFI_CallFrame) -> Option<&'a HostCallTable> {
+unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Option<&HostCallTable> {
     let types = TABLE_TYPES.read().unwrap_or_else(PoisonError::into_inner);
     let address = frame.api.addr();
     let mut type_id = types.iter().find(|(api, _)| *api == address).map(|(_, type_id)| *type_id)?;
@@ -402,9 +396,10 @@ unsafe fn execution_table<'a>(frame: &'a XLA_FFI_CallFrame) -> Option<&'a HostCa
     let mut args = XLA_FFI_ExecutionContext_Get_Args::new();
     args.ctx = frame.ctx;
     args.type_id = &raw mut type_id;
-    // SAFETY: the function table and the context are those of the frame. Data of this type is
-    // only ever added by `ExecutionContext`, which keeps the table alive until the execution is
-    // over. An error says that there is none; it is ours to destroy.
+    // SAFETY: the function table and the context are those of the frame, and programs that get
+    // here are never executed without a context. Data of this type is only ever added by
+    // `ExecutionContext`, which keeps the table alive until the execution is over. An error says
+    // that there is none; it is ours to destroy.
     unsafe {
         let error = (*frame.api).XLA_FFI_ExecutionContext_Get?(&mut args);
         if !error.is_null() {

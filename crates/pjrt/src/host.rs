@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use nxla_tensor::{DType, HostTensor, Shape};
 
-use crate::buffer::NEW_IS_UNIQUE;
+use crate::transfer::NEW_IS_UNIQUE;
 
 /// The name that programs call host functions by.
 pub const HOST_CALL_TARGET: &str = "nxla_host_call";

@@ -4,7 +4,7 @@
 //! A plugin is a shared library found at run time, so nothing of XLA is needed to build. Programs
 //! are StableHLO text; this crate knows nothing of expressions.
 //!
-//! ```no_run
+//! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use nxla_pjrt::{Client, CompileOptions, ExecuteOptions, Plugin, discover};
 //! use nxla_tensor::{DType, Shape};
@@ -28,12 +28,13 @@
 //!   demands of plugins that their functions may be called from any thread.
 //! * Transfers and executions are asynchronous; errors of running programs surface at whoever
 //!   waits for a result.
-//! * All foreign memory is described in [`sys`], and every struct a plugin gives is checked for
+//! * All foreign memory is described in one module, and a table a plugin gives is checked for
 //!   its size before a field is used that older plugins lack.
 //!
 //! Unsafe code is confined to this crate (and to one file of the Python bindings).
 
 #![deny(clippy::undocumented_unsafe_blocks)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
 mod buffer;
 mod client;
@@ -42,6 +43,7 @@ mod dtype;
 mod error;
 mod event;
 mod executable;
+mod execute;
 mod ffi;
 mod host;
 mod options;
@@ -49,9 +51,10 @@ mod plugin;
 mod scratch;
 mod serialized;
 mod sys;
+mod transfer;
 mod value;
 
-pub use buffer::{Buffer, MappedBuffer};
+pub use buffer::Buffer;
 pub use client::{Client, Device};
 pub use discover::{PLUGIN_VARIABLE, discover};
 pub use error::{Error, ErrorCode};
@@ -63,4 +66,5 @@ pub use host::{
 };
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
+pub use transfer::MappedBuffer;
 pub use value::Value;

@@ -1,37 +1,45 @@
 //! The envelope around a serialized executable.
 //!
 //! A plugin accepts executables of another XLA version without complaint and can then compute
-//! wrong results, so the bytes carry the fingerprint of their compiler. They also carry the
-//! number of arguments, which the plugin cannot tell afterwards.
+//! wrong results, so the bytes carry the fingerprint of their compiler. They also carry what was
+//! learnt from the program's text, which the plugin cannot tell afterwards.
 //!
 //! Layout, integers little-endian: magic, format version (u32), length of the fingerprint (u32),
-//! fingerprint, number of arguments plus one or 0 if unknown (u64), the plugin's bytes.
+//! fingerprint, number of arguments plus one or 0 if unknown (u64), whether host functions are
+//! called (u8), the plugin's bytes.
 
 use crate::error::Error;
 
 const MAGIC: &[u8; 8] = b"nxlapjrt";
 const VERSION: u32 = 1;
 
+/// What the text of a program tells about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Unknown for a module whose text has no plain `@main`; the plugin checks in any case.
+    pub(crate) num_args: Option<usize>,
+    /// Whether it calls host functions.
+    pub(crate) calls_host: bool,
+}
+
 /// Wraps the plugin's bytes.
-pub(crate) fn wrap(fingerprint: &str, num_args: Option<usize>, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(24 + fingerprint.len() + payload.len());
+pub(crate) fn wrap(fingerprint: &str, facts: Facts, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(25 + fingerprint.len() + payload.len());
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
     bytes.extend((fingerprint.len() as u32).to_le_bytes());
     bytes.extend(fingerprint.as_bytes());
-    bytes.extend(num_args.map_or(0, |count| count as u64 + 1).to_le_bytes());
+    bytes.extend(facts.num_args.map_or(0, |count| count as u64 + 1).to_le_bytes());
+    bytes.push(u8::from(facts.calls_host));
     bytes.extend(payload);
     bytes
 }
 
-/// Checks and removes the envelope; gives the number of arguments and the plugin's bytes.
+/// Checks and removes the envelope.
 ///
 /// # Errors
 /// [`Error::SerializedDamaged`] or [`Error::SerializedElsewhere`].
-pub(crate) fn unwrap<'a>(
-    fingerprint: &str,
-    bytes: &'a [u8],
-) -> Result<(Option<usize>, &'a [u8]), Error> {
+pub(crate) fn unwrap<'a>(fingerprint: &str, bytes: &'a [u8]) -> Result<(Facts, &'a [u8]), Error> {
     let damaged = |reason| Error::SerializedDamaged { reason };
     let short = || damaged("it ends early");
     let rest = bytes.strip_prefix(MAGIC).ok_or(damaged("it does not start like one"))?;
@@ -46,26 +54,32 @@ pub(crate) fn unwrap<'a>(
         let written_by = String::from_utf8_lossy(written_by).into_owned();
         return Err(Error::SerializedElsewhere { written_by, this: fingerprint.to_owned() });
     }
-    let (num_args, payload) = rest.split_first_chunk().ok_or_else(short)?;
+    let (num_args, rest) = rest.split_first_chunk().ok_or_else(short)?;
     let num_args = u64::from_le_bytes(*num_args).checked_sub(1).map(|count| count as usize);
-    Ok((num_args, payload))
+    let (calls_host, payload) = rest.split_first().ok_or_else(short)?;
+    Ok((Facts { num_args, calls_host: *calls_host != 0 }, payload))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const FACTS: Facts = Facts { num_args: Some(1), calls_host: false };
+
     #[test]
     fn what_was_wrapped_comes_back() {
         for num_args in [None, Some(0), Some(7)] {
-            let bytes = wrap("cpu 1", num_args, b"code");
-            assert_eq!(unwrap("cpu 1", &bytes), Ok((num_args, &b"code"[..])));
+            for calls_host in [false, true] {
+                let facts = Facts { num_args, calls_host };
+                let bytes = wrap("cpu 1", facts, b"code");
+                assert_eq!(unwrap("cpu 1", &bytes), Ok((facts, &b"code"[..])));
+            }
         }
     }
 
     #[test]
     fn another_compiler_is_named() {
-        let bytes = wrap("cpu 1", None, b"code");
+        let bytes = wrap("cpu 1", FACTS, b"code");
         let error = unwrap("cpu 2", &bytes).unwrap_err();
         let expected =
             Error::SerializedElsewhere { written_by: "cpu 1".into(), this: "cpu 2".into() };
@@ -74,7 +88,7 @@ mod tests {
 
     #[test]
     fn damage_is_noticed_wherever_it_is() {
-        let bytes = wrap("cpu 1", Some(1), b"");
+        let bytes = wrap("cpu 1", FACTS, b"");
         for len in 0..bytes.len() {
             let error = unwrap("cpu 1", &bytes[..len]).unwrap_err();
             assert!(matches!(error, Error::SerializedDamaged { .. }), "{len}: {error}");

@@ -1,5 +1,7 @@
 //! Tensors on their way to a device, between devices, and back.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 mod common;
 
 use std::sync::Arc;

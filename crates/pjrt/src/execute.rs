@@ -1,0 +1,271 @@
+//! Executing programs: the hot path of everything above this crate.
+//!
+//! An execution asks the plugin nothing but to execute, takes no lock, and allocates only the
+//! buffers it returns. Their types were read when the program was compiled.
+
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use nxla_tensor::{DType, Shape};
+
+use crate::buffer::Buffer;
+use crate::error::Error;
+use crate::event::Event;
+use crate::executable::{Compiled, Executable};
+use crate::ffi::ExecutionContext;
+use crate::options::ExecuteOptions;
+use crate::scratch::with_scratch;
+use crate::sys::*;
+
+impl Executable {
+    /// Starts the program on one device and returns its results, without waiting for them.
+    ///
+    /// Arguments that the program declares as donated (`tf.aliasing_output`,
+    /// `jax.buffer_donor`) are deleted, unless [`ExecuteOptions::non_donatable`] lists them.
+    ///
+    /// # Errors
+    /// [`Error::ArgumentCount`], [`Error::ForeignObject`], [`Error::DeviceCount`] for a program of
+    /// several devices, or what the plugin reports, such as a deleted argument or one of the wrong
+    /// size. Errors of the running program show when its results are read.
+    #[inline]
+    pub fn execute(
+        &self,
+        args: &[&Buffer],
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Vec<Buffer>, Error> {
+        let (outputs, _) = self.execute_on_one(args, options, false)?;
+        Ok(outputs)
+    }
+
+    /// [`execute`](Executable::execute), with an event for the end of the execution: for programs
+    /// that are run for their effects and may have no results.
+    ///
+    /// # Errors
+    /// As for [`execute`](Executable::execute).
+    pub fn execute_with_event(
+        &self,
+        args: &[&Buffer],
+        options: &ExecuteOptions<'_>,
+    ) -> Result<(Vec<Buffer>, Option<Event>), Error> {
+        self.execute_on_one(args, options, true)
+    }
+
+    fn execute_on_one(
+        &self,
+        args: &[&Buffer],
+        options: &ExecuteOptions<'_>,
+        wants_event: bool,
+    ) -> Result<(Vec<Buffer>, Option<Event>), Error> {
+        let inner = &*self.inner;
+        let device = match (options.device, &inner.devices[..]) {
+            (Some(device), _) => inner.client.index_of(device)?,
+            (None, [device]) => *device,
+            (None, []) => 0,
+            (None, devices) => {
+                return Err(inner.device_count(devices.len(), 1));
+            }
+        };
+        with_scratch(args.len(), null_mut(), |inputs| {
+            inner.check_args(args, inputs)?;
+            with_scratch(inner.outputs.len(), null_mut(), |outputs| {
+                let mut event = null_mut();
+                let context = inner.create_context(options)?;
+                let mut launch = Launch {
+                    argument_lists: &[inputs.as_ptr()],
+                    output_lists: &[outputs.as_mut_ptr()],
+                    num_args: inputs.len(),
+                    events: null_mut(),
+                    device: null_mut(),
+                    context: null_mut(),
+                };
+                if wants_event || context.is_some() {
+                    launch.events = &raw mut event;
+                }
+                if options.device.is_some() || inner.devices.is_empty() {
+                    launch.device = inner.client.devices()[device].as_ptr();
+                }
+                if let Some(context) = &context {
+                    launch.context = context.as_ptr();
+                }
+                // SAFETY: the lists have the lengths the program expects, on one device.
+                unsafe { inner.launch(&launch, options)? };
+                // SAFETY: the buffers and the event, if one was asked for, are ours.
+                let (outputs, event) = unsafe {
+                    let event = Event::from_raw(event, &inner.client);
+                    (inner.take_outputs(outputs, device), event)
+                };
+                keep_until_done(context, event.as_ref())?;
+                Ok((outputs, event.filter(|_| wants_event)))
+            })
+        })
+    }
+
+    /// Starts a program of several replicas or partitions: one list of arguments for each of its
+    /// devices, and as many lists of results.
+    ///
+    /// # Errors
+    /// As for [`execute`](Executable::execute); [`Error::DeviceCount`] if the number of lists is
+    /// not the number of devices.
+    pub fn execute_on_all(
+        &self,
+        args: &[&[&Buffer]],
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Vec<Vec<Buffer>>, Error> {
+        let inner = &*self.inner;
+        if args.len() != inner.devices.len() {
+            return Err(inner.device_count(inner.devices.len(), args.len()));
+        }
+        let num_args = args.first().map_or(0, |list| list.len());
+        let mut inputs = Vec::with_capacity(args.len());
+        for list in args {
+            let mut raw = vec![null_mut(); num_args];
+            if list.len() != num_args {
+                return Err(inner.argument_count(num_args, list.len()));
+            }
+            inner.check_args(list, &mut raw)?;
+            inputs.push(raw);
+        }
+        let mut outputs = vec![vec![null_mut(); inner.outputs.len()]; args.len()];
+        let mut events = vec![null_mut(); args.len()];
+        let context = inner.create_context(options)?;
+        let argument_lists: Vec<_> = inputs.iter().map(|list| list.as_ptr()).collect();
+        let output_lists: Vec<_> = outputs.iter_mut().map(|list| list.as_mut_ptr()).collect();
+        let launch = Launch {
+            argument_lists: &argument_lists,
+            output_lists: &output_lists,
+            num_args,
+            events: events.as_mut_ptr(),
+            device: null_mut(),
+            context: context.as_ref().map_or(null_mut(), ExecutionContext::as_ptr),
+        };
+        // SAFETY: there is one list of each kind per device, with the lengths the program expects.
+        unsafe { inner.launch(&launch, options)? };
+        let devices = inner.devices.iter();
+        let outputs = outputs
+            .iter()
+            .zip(devices)
+            // SAFETY: the buffers are ours.
+            .map(|(raw, &device)| unsafe { inner.take_outputs(raw, device) })
+            .collect();
+        let context = context.map(Arc::new);
+        for event in events {
+            // SAFETY: the events are ours.
+            let event = unsafe { Event::from_raw(event, &inner.client) };
+            keep_until_done(context.clone(), event.as_ref())?;
+        }
+        Ok(outputs)
+    }
+}
+
+/// The pointers of one execution.
+struct Launch<'a> {
+    argument_lists: &'a [*const *mut PJRT_Buffer],
+    output_lists: &'a [*mut *mut PJRT_Buffer],
+    num_args: usize,
+    /// Null, or room for one event per device.
+    events: *mut *mut PJRT_Event,
+    /// Null, or the only device.
+    device: *mut PJRT_Device,
+    context: *mut PJRT_ExecuteContext,
+}
+
+impl Compiled {
+    /// Checks number and origin of the arguments and collects their pointers.
+    #[inline]
+    fn check_args(&self, args: &[&Buffer], raw: &mut [*mut PJRT_Buffer]) -> Result<(), Error> {
+        if let Some(expected) = self.facts.num_args.filter(|&expected| expected != args.len()) {
+            return Err(self.argument_count(expected, args.len()));
+        }
+        for (index, (to, arg)) in raw.iter_mut().zip(args).enumerate() {
+            if !arg.client().is(&self.client) {
+                return Err(Error::ForeignObject { what: format!("argument {index}") });
+            }
+            *to = arg.as_ptr();
+        }
+        Ok(())
+    }
+
+    /// Calls the plugin.
+    ///
+    /// # Safety
+    /// There is one argument list of `num_args` living buffers and one output list with room for
+    /// all results per device, and room for as many events, if any.
+    #[inline]
+    unsafe fn launch(
+        &self,
+        launch: &Launch<'_>,
+        options: &ExecuteOptions<'_>,
+    ) -> Result<(), Error> {
+        let mut execute_options = PJRT_ExecuteOptions::new();
+        execute_options.launch_id = options.launch_id;
+        execute_options.non_donatable_input_indices = options.non_donatable.as_ptr();
+        execute_options.num_non_donatable_input_indices = options.non_donatable.len();
+        execute_options.context = launch.context;
+        let mut args = PJRT_LoadedExecutable_Execute_Args::new();
+        args.executable = self.as_ptr();
+        args.options = &raw mut execute_options;
+        args.argument_lists = launch.argument_lists.as_ptr();
+        args.num_devices = launch.argument_lists.len();
+        args.num_args = launch.num_args;
+        args.output_lists = launch.output_lists.as_ptr();
+        args.device_complete_events = launch.events;
+        args.execute_device = launch.device;
+        // SAFETY: the executable is alive, the lists are as the caller vouches, and everything
+        // that is pointed to outlives the call.
+        unsafe { self.call(&mut args) }
+    }
+
+    /// The context that carries host functions, for programs that call some. They get one even if
+    /// the execution has no functions of its own: without any, XLA crashes when asked for it.
+    #[inline]
+    fn create_context(
+        &self,
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Option<ExecutionContext>, Error> {
+        if !self.facts.calls_host {
+            return Ok(None);
+        }
+        let table = options.host_calls.cloned().unwrap_or_default();
+        ExecutionContext::new(&self.client, table).map(Some)
+    }
+
+    /// Wraps the results of a successful execution.
+    ///
+    /// # Safety
+    /// `raw` holds the results on `device`, and they are ours.
+    #[inline]
+    unsafe fn take_outputs(&self, raw: &[*mut PJRT_Buffer], device: usize) -> Vec<Buffer> {
+        let wrap = |(&raw, (dtype, shape)): (&*mut PJRT_Buffer, &(DType, Shape))| {
+            let raw = NonNull::new(raw).expect("a successful execution fills the output list");
+            // SAFETY: the caller vouches for the buffer; its type was read from the program.
+            unsafe { Buffer::new(raw, self.client.clone(), device, *dtype, shape.clone()) }
+        };
+        raw.iter().zip(&self.outputs).map(wrap).collect()
+    }
+
+    #[cold]
+    fn argument_count(&self, expected: usize, actual: usize) -> Error {
+        Error::ArgumentCount { executable: self.name.clone(), expected, actual }
+    }
+
+    #[cold]
+    fn device_count(&self, expected: usize, actual: usize) -> Error {
+        Error::DeviceCount { executable: self.name.clone(), expected, actual }
+    }
+}
+
+/// Keeps what an execution uses until it is over. No event means that it is over.
+fn keep_until_done<T: Send + Sync + 'static>(
+    context: Option<T>,
+    event: Option<&Event>,
+) -> Result<(), Error> {
+    let (Some(context), Some(event)) = (context, event) else {
+        return Ok(());
+    };
+    let context = Arc::new(context);
+    let kept = context.clone();
+    event.on_ready(move |_| drop(kept)).inspect_err(|_| {
+        // Nobody will tell when the execution is over, so the context has to stay.
+        std::mem::forget(context);
+    })
+}

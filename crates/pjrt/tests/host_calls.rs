@@ -1,0 +1,266 @@
+//! Host functions called by compiled programs.
+//!
+//! Ids are process-wide, so every test uses its own.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use common::{buffer, client, compile, plugin, run, values};
+use nxla_pjrt::{
+    Error, Executable, ExecuteOptions, HostAttribute, HostCall, HostCallTable, HostFn,
+    register_host_fn, unregister_host_fn,
+};
+use nxla_tensor::{DType, HostTensor, Shape};
+
+/// A program that passes four numbers through host function `id`.
+fn calling(id: i64, more: &str) -> Executable {
+    compile(&format!(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+           %y = stablehlo.custom_call @nxla_host_call(%x) {{
+             api_version = 4 : i32, backend_config = {{id = {id} : i64{more}}}
+           }} : (tensor<4xf32>) -> tensor<4xf32>
+           return %y : tensor<4xf32>
+         }}"
+    ))
+}
+
+/// Adds `amount` to every element.
+fn adding(amount: f32) -> Arc<dyn HostFn> {
+    Arc::new(move |call: &mut HostCall<'_>| {
+        let x = call.args[0].to_tensor().to_vec::<f32>().map_err(|error| error.to_string())?;
+        let y: Vec<f32> = x.iter().map(|x| x + amount).collect();
+        call.results[0].write(&HostTensor::from_slice(&y, [4]).map_err(|error| error.to_string())?)
+    })
+}
+
+/// The error of a program's result.
+fn failure(program: &Executable) -> Error {
+    let x = buffer(&[1.0_f32; 4], [4]);
+    match program.execute(&[&x], &ExecuteOptions::default()) {
+        Ok(results) => results[0].to_host().unwrap_err(),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn a_registered_function_is_called() {
+    assert!(plugin().supports_ffi());
+    let program = calling(100, "");
+    assert!(register_host_fn(100, adding(0.5)).is_none());
+    let x = buffer(&[1.0_f32, 2.0, 3.0, 4.0], [4]);
+    assert_eq!(values::<f32>(&run(&program, &[&x])[0]), [1.5, 2.5, 3.5, 4.5]);
+    // The function is looked up when the program runs.
+    assert!(register_host_fn(100, adding(1.0)).is_some());
+    assert_eq!(values::<f32>(&run(&program, &[&x])[0]), [2.0, 3.0, 4.0, 5.0]);
+    assert!(unregister_host_fn(100).is_some());
+    assert!(unregister_host_fn(100).is_none());
+    let text = failure(&program).to_string();
+    assert!(text.contains("no host function is registered with id 100"), "{text}");
+}
+
+#[test]
+fn the_error_of_a_function_reaches_the_reader() {
+    register_host_fn(101, Arc::new(|_: &mut HostCall<'_>| Err("grün \0 and bad".to_owned())));
+    let program = calling(101, "");
+    let text = failure(&program).to_string();
+    assert!(text.contains("grün  and bad"), "{text}");
+    // The program is usable afterwards.
+    register_host_fn(101, adding(1.0));
+    assert_eq!(values::<f32>(&run(&program, &[&buffer(&[0.0_f32; 4], [4])])[0]), [1.0; 4]);
+}
+
+#[test]
+fn a_panic_becomes_an_error() {
+    register_host_fn(102, Arc::new(|_: &mut HostCall<'_>| panic!("out of {}", "cheese")));
+    let text = failure(&calling(102, "")).to_string();
+    assert!(text.contains("a host function panicked: out of cheese"), "{text}");
+}
+
+#[test]
+fn a_call_without_id_is_an_error() {
+    let program = compile(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+           %y = stablehlo.custom_call @nxla_host_call(%x) {api_version = 4 : i32}
+             : (tensor<4xf32>) -> tensor<4xf32>
+           return %y : tensor<4xf32>
+         }",
+    );
+    let text = failure(&program).to_string();
+    assert!(text.contains("no integer attribute `id`"), "{text}");
+}
+
+#[test]
+fn attributes_are_passed_on() {
+    let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+    let record = seen.clone();
+    let function = move |call: &mut HostCall<'_>| {
+        assert_eq!(call.attribute("word"), Some(HostAttribute::Str("grün")));
+        let each =
+            call.attributes.iter().map(|(name, value)| ((*name).to_owned(), format!("{value:?}")));
+        record.lock().unwrap().extend(each);
+        let bytes = call.args[0].bytes.to_vec();
+        call.results[0].bytes.copy_from_slice(&bytes);
+        Ok(())
+    };
+    register_host_fn(103, Arc::new(function));
+    let more = ", word = \"grün\", small = -3 : i32, half = 0.5 : f64, yes = true";
+    let x = buffer(&[1.0_f32; 4], [4]);
+    assert_eq!(values::<f32>(&run(&calling(103, more), &[&x])[0]), [1.0; 4]);
+    let expected = [
+        ("half", "Float(0.5)"),
+        ("id", "Int(103)"),
+        ("small", "Int(-3)"),
+        ("word", "Str(\"grün\")"),
+        ("yes", "Bool(true)"),
+    ];
+    let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(*seen.lock().unwrap(), expected);
+}
+
+#[test]
+fn every_type_passes_through_a_function() {
+    let function = |call: &mut HostCall<'_>| {
+        let arg = call.args[0].to_tensor();
+        assert_eq!((arg.dtype(), arg.shape()), (call.args[0].dtype, &call.args[0].shape));
+        call.results[0].write(&arg)?;
+        // The size of the first argument, from one that is empty.
+        assert!(call.args[1].bytes.is_empty() && call.args[1].shape == [2, 0]);
+        let size = call.args[0].shape.size() as i64;
+        call.results[1].bytes.copy_from_slice(&size.to_ne_bytes());
+        Ok(())
+    };
+    register_host_fn(104, Arc::new(function));
+    let client = client();
+    for (dtype, name) in [
+        (DType::Pred, "i1"),
+        (DType::U2, "ui2"),
+        (DType::S2, "i2"),
+        (DType::U4, "ui4"),
+        (DType::S4, "i4"),
+        (DType::U8, "ui8"),
+        (DType::S16, "i16"),
+        (DType::U64, "ui64"),
+        (DType::F8E4M3FN, "f8E4M3FN"),
+        (DType::BF16, "bf16"),
+        (DType::F64, "f64"),
+        (DType::C64, "complex<f32>"),
+        (DType::C128, "complex<f64>"),
+    ] {
+        // The subtraction of nothing makes the compiler store the argument its own way.
+        let program = compile(&format!(
+            "func.func @main(%x: tensor<7x{name}>, %e: tensor<2x0xf32>)
+                 -> (tensor<7x{name}>, tensor<i64>) {{
+               %r = stablehlo.reverse %x, dims = [0] : tensor<7x{name}>
+               %y:2 = stablehlo.custom_call @nxla_host_call(%r, %e) {{
+                 api_version = 4 : i32, backend_config = {{id = 104 : i64}}
+               }} : (tensor<7x{name}>, tensor<2x0xf32>) -> (tensor<7x{name}>, tensor<i64>)
+               %z = stablehlo.reverse %y#0, dims = [0] : tensor<7x{name}>
+               return %z, %y#1 : tensor<7x{name}>, tensor<i64>
+             }}"
+        ));
+        let low =
+            if dtype.is_signed() { (1_u8 << (dtype.bits().min(8) - 1)).wrapping_neg() } else { 0 };
+        let values_of = 1_u16 << dtype.bits().min(7);
+        let limit = if dtype.is_pred() { 2 } else { values_of };
+        let bytes: Vec<u8> = (0..7 * dtype.size() as u16)
+            .map(|index| low.wrapping_add((index * 5 % limit) as u8))
+            .collect();
+        let x = HostTensor::from_bytes(dtype, [7], &bytes).unwrap();
+        let device = &client.devices()[0];
+        let arg = client.buffer_from_host(&x, device).unwrap();
+        let results = run(&program, &[&arg, &buffer::<f32>(&[], [2, 0])]);
+        assert!(results[0].to_host().unwrap().same_bits(&x), "{dtype}");
+        assert_eq!(values::<i64>(&results[1]), [7]);
+    }
+}
+
+#[test]
+fn a_result_of_the_wrong_shape_is_refused() {
+    let function = |call: &mut HostCall<'_>| {
+        call.results[0].write(&HostTensor::zeros(DType::F32, Shape::from([3])).unwrap())
+    };
+    register_host_fn(105, Arc::new(function));
+    let text = failure(&calling(105, "")).to_string();
+    assert!(text.contains("returned f32[3] where the program expects f32[4]"), "{text}");
+}
+
+#[test]
+fn executions_have_their_own_functions() {
+    let program = calling(106, "");
+    register_host_fn(106, adding(1.0));
+    thread::scope(|scope| {
+        for amount in 2..6 {
+            let program = &program;
+            scope.spawn(move || {
+                let table = Arc::new(HostCallTable::new());
+                table.insert(106, adding(amount as f32));
+                let options =
+                    ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
+                let x = buffer(&[0.0_f32; 4], [4]);
+                for _ in 0..50 {
+                    let y = program.execute(&[&x], &options).unwrap();
+                    assert_eq!(values::<f32>(&y[0]), [amount as f32; 4]);
+                }
+            });
+        }
+    });
+    // Without a table, and with one that lacks the id, the function of the process is called.
+    let empty = Arc::new(HostCallTable::new());
+    let x = buffer(&[0.0_f32; 4], [4]);
+    for host_calls in [None, Some(&empty)] {
+        let options = ExecuteOptions { host_calls, ..ExecuteOptions::default() };
+        assert_eq!(values::<f32>(&program.execute(&[&x], &options).unwrap()[0]), [1.0; 4]);
+    }
+}
+
+#[test]
+fn the_functions_of_an_execution_live_until_it_is_over() {
+    /// Counts calls and its own end.
+    struct Hook(Arc<AtomicUsize>, Arc<AtomicUsize>);
+
+    impl HostFn for Hook {
+        fn call(&self, _: &mut HostCall<'_>) -> Result<(), String> {
+            thread::sleep(std::time::Duration::from_millis(20));
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        }
+    }
+
+    impl Drop for Hook {
+        fn drop(&mut self) {
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    // A program that has nothing but an effect.
+    let program = compile(
+        "func.func @main(%x: tensor<4xf32>) {
+           stablehlo.custom_call @nxla_host_call(%x) {
+             api_version = 4 : i32, has_side_effect = true, backend_config = {id = 107 : i64}
+           } : (tensor<4xf32>) -> ()
+           return
+         }",
+    );
+    let (calls, ends) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let table = Arc::new(HostCallTable::new());
+    table.insert(107, Arc::new(Hook(calls.clone(), ends.clone())));
+    let options = ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
+    let x = buffer(&[0.0_f32; 4], [4]);
+    let (_, event) = program.execute_with_event(&[&x], &options).unwrap();
+    drop(table);
+    event.expect("an event was asked for").wait().unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+    // The end of the execution is announced to all who wait in some order.
+    for _ in 0..1000 {
+        if ends.load(Ordering::SeqCst) == 1 {
+            return;
+        }
+        thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("the functions of the execution were never dropped");
+}

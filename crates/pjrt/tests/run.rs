@@ -1,0 +1,325 @@
+//! Compiling and executing programs.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use std::thread;
+
+use common::{INCREMENT, buffer, client, compile, plugin, run, tensor, values};
+use nxla_pjrt::{Client, CompileOptions, Error, ErrorCode, Executable, ExecuteOptions, Value};
+use nxla_tensor::{DType, HostTensor, Shape};
+
+#[test]
+fn a_program_runs_and_describes_itself() {
+    let program = compile(INCREMENT);
+    assert!(program.name().contains("increment"), "{}", program.name());
+    assert_eq!(program.num_args(), Some(1));
+    assert_eq!(program.num_devices(), 1);
+    assert_eq!(program.outputs(), [(DType::F32, Shape::scalar())]);
+    let y = run(&program, &[&buffer(&[41.0_f32], [])]);
+    assert_eq!(y.len(), 1);
+    assert_eq!(values::<f32>(&y[0]), [42.0]);
+    // Results are arguments.
+    let z = run(&program, &[&y[0]]);
+    assert_eq!(values::<f32>(&z[0]), [43.0]);
+}
+
+#[test]
+fn results_of_several_types_and_ranks_keep_their_order() {
+    let program = compile(
+        "func.func @main(%x: tensor<2x3xf32>) -> (tensor<f32>, tensor<0x4xi8>, tensor<3x2xf32>) {
+           %a = stablehlo.constant dense<7.0> : tensor<f32>
+           %b = stablehlo.constant dense<> : tensor<0x4xi8>
+           %c = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+           return %a, %b, %c : tensor<f32>, tensor<0x4xi8>, tensor<3x2xf32>
+         }",
+    );
+    let expected = [
+        (DType::F32, Shape::scalar()),
+        (DType::S8, Shape::from([0, 4])),
+        (DType::F32, Shape::from([3, 2])),
+    ];
+    assert_eq!(program.outputs(), expected);
+    let results = run(&program, &[&buffer(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])]);
+    for (result, (dtype, shape)) in results.iter().zip(&expected) {
+        assert_eq!((result.dtype(), result.shape()), (*dtype, shape));
+    }
+    assert_eq!(values::<f32>(&results[0]), [7.0]);
+    assert!(values::<i8>(&results[1]).is_empty());
+    assert_eq!(values::<f32>(&results[2]), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+}
+
+#[test]
+fn a_program_may_have_no_arguments_and_no_results() {
+    let program = compile("func.func @main() { return }");
+    assert_eq!((program.num_args(), program.outputs().len()), (Some(0), 0));
+    let (results, event) = program.execute_with_event(&[], &ExecuteOptions::default()).unwrap();
+    assert!(results.is_empty());
+    event.expect("an event was asked for").wait().unwrap();
+}
+
+#[test]
+fn a_wrong_program_is_explained() {
+    let compile = |text: &str| client().compile(text, &CompileOptions::default()).unwrap_err();
+    let error = compile("no program");
+    assert!(matches!(error, Error::Compile { .. }) && error.code().is_some(), "{error:?}");
+    let error =
+        compile(&INCREMENT.replace("stablehlo.add %x, %one : tensor<f32>", "stablehlo.nope %x"));
+    let text = error.to_string();
+    assert!(text.starts_with("compilation failed: ") && text.contains("nope"), "{text}");
+}
+
+#[test]
+fn arguments_are_counted() {
+    let program = compile(INCREMENT);
+    let x = buffer(&[1.0_f32], []);
+    for args in [&[][..], &[&x, &x]] {
+        let error = program.execute(args, &ExecuteOptions::default()).unwrap_err();
+        let Error::ArgumentCount { expected: 1, actual, .. } = error else { panic!("{error}") };
+        assert_eq!(actual, args.len());
+    }
+    // Of the wrong size.
+    let x = buffer(&[1.0_f32, 2.0], [2]);
+    let error = program.execute(&[&x], &ExecuteOptions::default()).unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::InvalidArgument), "{error}");
+}
+
+/// `x + 1`, written over `x`.
+fn donating() -> Executable {
+    compile(
+        "func.func @main(%x: tensor<1000xf32> {tf.aliasing_output = 0 : i32}) -> tensor<1000xf32> {
+           %one = stablehlo.constant dense<1.0> : tensor<1000xf32>
+           %y = stablehlo.add %x, %one : tensor<1000xf32>
+           return %y : tensor<1000xf32>
+         }",
+    )
+}
+
+#[test]
+fn a_donated_argument_is_gone() {
+    let program = donating();
+    let step = |x: &nxla_pjrt::Buffer| run(&program, &[x]).remove(0);
+    let x = step(&buffer(&[1.0_f32; 1000], [1000]));
+    let y = step(&x);
+    assert!(x.is_deleted().unwrap());
+    assert_eq!(x.delete(), Ok(false));
+    assert_eq!(values::<f32>(&y), [3.0; 1000]);
+    assert!(x.to_host().is_err());
+    let error = program.execute(&[&x], &ExecuteOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("donated"), "{error}");
+}
+
+#[test]
+fn donation_can_be_declined() {
+    let program = donating();
+    let x = buffer(&[1.0_f32; 1000], [1000]);
+    let options = ExecuteOptions { non_donatable: &[0], ..ExecuteOptions::default() };
+    let y = program.execute(&[&x], &options).unwrap();
+    assert!(!x.is_deleted().unwrap());
+    assert_eq!((values::<f32>(&x), values::<f32>(&y[0])), (vec![1.0; 1000], vec![2.0; 1000]));
+}
+
+#[test]
+fn donating_memory_of_the_host_does_not_write_to_it() {
+    let (client, tensor) =
+        (client(), HostTensor::from_vec(vec![1.0_f32; 100_000], [100_000]).unwrap());
+    let program = compile(
+        "func.func @main(%x: tensor<100000xf32> {tf.aliasing_output = 0 : i32})
+             -> tensor<100000xf32> {
+           %y = stablehlo.add %x, %x : tensor<100000xf32>
+           return %y : tensor<100000xf32>
+         }",
+    );
+    let x = client.buffer_from_host(&tensor, &client.devices()[0]).unwrap();
+    let y = run(&program, &[&x]);
+    assert_eq!(values::<f32>(&y[0]), vec![2.0; 100_000]);
+    assert_eq!(tensor.as_slice::<f32>().unwrap(), vec![1.0; 100_000]);
+}
+
+#[test]
+fn mapped_memory_is_not_overwritten_by_donation() {
+    let program = donating();
+    let x = run(&program, &[&buffer(&[1.0_f32; 1000], [1000])]).remove(0);
+    let view = x.map().unwrap();
+    // Whether the program works on a copy or is refused is up to the plugin.
+    let outcome = program.execute(&[&x], &ExecuteOptions::default());
+    if let Ok(results) = outcome {
+        assert_eq!(values::<f32>(&results[0]), [3.0; 1000]);
+    }
+    let expected: Vec<u8> =
+        [2.0_f32; 1000].iter().flat_map(|element| element.to_ne_bytes()).collect();
+    assert_eq!(&*view, expected);
+}
+
+/// A product of matrices repeated often enough that it cannot be over when its start returns.
+const LONG: &str = "
+  func.func @main(%x: tensor<400x400xf32>) -> tensor<400x400xf32> {
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %count = stablehlo.constant dense<40> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<400x400xf32>
+    cond {
+      %c = stablehlo.compare LT, %i, %count : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do {
+      %j = stablehlo.add %i, %one : tensor<i32>
+      %z = stablehlo.dot_general %y, %x, contracting_dims = [1] x [0]
+        : (tensor<400x400xf32>, tensor<400x400xf32>) -> tensor<400x400xf32>
+      stablehlo.return %j, %z : tensor<i32>, tensor<400x400xf32>
+    }
+    return %r#1 : tensor<400x400xf32>
+  }";
+
+/// The identity, so that products of it are known.
+fn identity() -> HostTensor {
+    let mut elements = vec![0.0_f32; 400 * 400];
+    elements.iter_mut().step_by(401).for_each(|element| *element = 1.0);
+    HostTensor::from_vec(elements, [400, 400]).unwrap()
+}
+
+#[test]
+fn execution_returns_before_the_result_is_there() {
+    let (client, program) = (client(), compile(LONG));
+    let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
+    let y = run(&program, &[&x]).remove(0);
+    assert!(!y.is_ready().unwrap());
+    // Arguments and program may be dropped meanwhile, and results be used before they are there.
+    x.delete().unwrap();
+    drop((x, program));
+    let z = run(&compile(LONG), &[&y]).remove(0);
+    assert!(z.to_host().unwrap().same_bits(&identity()));
+    assert!(y.is_ready().unwrap() && z.is_ready().unwrap());
+}
+
+#[test]
+fn everything_may_be_dropped_while_a_program_runs() {
+    let client = Client::new(&plugin(), &[]).unwrap();
+    let program = client.compile(LONG, &CompileOptions::default()).unwrap();
+    let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
+    drop(run(&program, &[&x]));
+    drop((x, program, client));
+}
+
+#[test]
+fn many_threads_share_a_program() {
+    let program = compile(INCREMENT);
+    thread::scope(|scope| {
+        for start in 0..8 {
+            let program = &program;
+            scope.spawn(move || {
+                let mut x = buffer(&[start as f32], []);
+                for _ in 0..500 {
+                    x = run(program, &[&x]).remove(0);
+                }
+                assert_eq!(values::<f32>(&x), [start as f32 + 500.0]);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_serialized_program_runs_without_compiling() {
+    let program = compile(INCREMENT);
+    let bytes = program.serialize().unwrap();
+    // In another client, as in another process.
+    let client = Client::new(&plugin(), &[]).unwrap();
+    let loaded = client.deserialize(&bytes).unwrap();
+    assert_eq!(loaded.outputs(), program.outputs());
+    assert_eq!((loaded.name(), loaded.num_args()), (program.name(), Some(1)));
+    let x = client.buffer_from_host(&tensor(&[1.0_f32], []), &client.devices()[0]).unwrap();
+    assert_eq!(values::<f32>(&run(&loaded, &[&x])[0]), [2.0]);
+    let error = loaded.execute(&[], &ExecuteOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::ArgumentCount { expected: 1, actual: 0, .. }));
+}
+
+#[test]
+fn bytes_of_another_compiler_are_refused() {
+    let mut bytes = compile(INCREMENT).serialize().unwrap();
+    let place = bytes.windows(3).position(|window| window == b"cpu").unwrap();
+    bytes[place] = b'g';
+    let error = client().deserialize(&bytes).unwrap_err();
+    assert!(matches!(error, Error::SerializedElsewhere { .. }), "{error}");
+    let error = client().deserialize(b"not an executable").unwrap_err();
+    assert!(matches!(error, Error::SerializedDamaged { .. }), "{error}");
+}
+
+#[test]
+fn a_program_can_be_analysed() {
+    let program = compile(LONG);
+    match program.cost_analysis() {
+        Ok(cost) => {
+            let flops = cost.iter().find(|(name, _)| name == "flops").map(|(_, value)| value);
+            let Some(Value::Float(flops)) = flops else { panic!("{cost:?}") };
+            assert!(*flops >= 2.0 * 400.0_f32.powi(3), "{flops}");
+        }
+        // Newer CPU plugins have given it up.
+        Err(error) => assert_eq!(error.code(), Some(ErrorCode::Unimplemented), "{error}"),
+    }
+    let memory = program.memory_stats().unwrap();
+    assert_eq!((memory.arguments, memory.outputs), (640_000, 640_000));
+    assert_ne!(program.fingerprint(), compile(INCREMENT).fingerprint());
+}
+
+#[test]
+fn compiler_options_reach_the_compiler() {
+    let options = |name: &str, value: Value| CompileOptions {
+        overrides: vec![(name.to_owned(), value)],
+        ..CompileOptions::default()
+    };
+    let fast = options("xla_cpu_enable_fast_math", Value::Bool(true));
+    client().compile(INCREMENT, &fast).unwrap();
+    let error = client().compile(INCREMENT, &options("xla_no_such", Value::Bool(true)));
+    assert!(error.unwrap_err().to_string().contains("xla_no_such"));
+}
+
+#[test]
+fn a_portable_program_runs_where_it_is_told() {
+    let client = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
+    let portable = CompileOptions { portable: true, ..CompileOptions::default() };
+    let program = client.compile(INCREMENT, &portable).unwrap();
+    for device in client.devices() {
+        let x = client.buffer_from_host(&tensor(&[1.0_f32], []), device).unwrap();
+        let options = ExecuteOptions { device: Some(device), ..ExecuteOptions::default() };
+        let y = program.execute(&[&x], &options).unwrap();
+        assert_eq!((y[0].device().id(), values::<f32>(&y[0])), (device.id(), vec![2.0]));
+    }
+    let x = client.buffer_from_host(&tensor(&[1.0_f32], []), &client.devices()[0]).unwrap();
+    let y = program.execute(&[&x], &ExecuteOptions::default()).unwrap();
+    assert_eq!(y[0].device().id(), client.devices()[0].id());
+}
+
+#[test]
+fn replicas_run_together() {
+    let client = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
+    let text = "
+      func.func @main(%x: tensor<f32>) -> tensor<f32> {
+        %y = \"stablehlo.all_reduce\"(%x) ({
+          ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+            %c = stablehlo.add %a, %b : tensor<f32>
+            stablehlo.return %c : tensor<f32>
+        }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>} : (tensor<f32>) -> tensor<f32>
+        return %y : tensor<f32>
+      }";
+    let options = CompileOptions {
+        num_replicas: 2,
+        device_ids: client.devices().iter().map(|device| device.id()).collect(),
+        ..CompileOptions::default()
+    };
+    let program = client.compile(text, &options).unwrap();
+    assert_eq!(program.num_devices(), 2);
+    let args: Vec<_> = [3.0_f32, 4.0]
+        .iter()
+        .zip(client.devices())
+        .map(|(&x, device)| client.buffer_from_host(&tensor(&[x], []), device).unwrap())
+        .collect();
+    let results =
+        program.execute_on_all(&[&[&args[0]], &[&args[1]]], &ExecuteOptions::default()).unwrap();
+    for (result, device) in results.iter().zip(client.devices()) {
+        assert_eq!((result[0].device().id(), values::<f32>(&result[0])), (device.id(), vec![7.0]));
+    }
+    let error = program.execute(&[&args[0]], &ExecuteOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::DeviceCount { expected: 2, actual: 1, .. }), "{error}");
+    let error = program.execute_on_all(&[&[&args[0]]], &ExecuteOptions::default()).unwrap_err();
+    assert!(matches!(error, Error::DeviceCount { expected: 2, actual: 1, .. }), "{error}");
+}
