@@ -64,7 +64,7 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use nxla_tensor::DType;
+    use nxla_tensor::{DType, Scalar};
 
     use super::*;
     use crate::types::TensorType;
@@ -73,7 +73,7 @@ mod tests {
     fn roots_inputs_and_numbers() {
         let mut graph = Graph::new();
         let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
-        let two = graph.constant(2.0, DType::F32);
+        let two = graph.scalar_constant(Scalar::Float(2.0), DType::F32).unwrap();
         let y = graph.multiply(x, two).unwrap();
         let z = graph.subtract(y, x).unwrap();
         let expected = "flowchart TD
