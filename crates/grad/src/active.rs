@@ -1,0 +1,101 @@
+//! Which nodes depend on the inputs of a gradient through differentiable operands.
+//!
+//! The sweep looks at nothing else: a comparison, an index or a counter that depends on an input
+//! costs no nodes, and one that has no derivative rule is no error.
+
+use std::collections::HashMap;
+
+use nxla_expr::{ExprId, Family, Graph, Op, Program};
+
+use crate::rules;
+
+/// The active nodes of a graph, from the first input on.
+pub(crate) struct Active {
+    base: usize,
+    flags: Vec<bool>,
+    /// Which parts of each active tuple are active.
+    parts: HashMap<ExprId, Box<[bool]>>,
+}
+
+impl Active {
+    /// What depends on `inputs`, up to the node `last`.
+    pub(crate) fn new(graph: &Graph, inputs: &[ExprId], last: ExprId) -> Self {
+        let base = inputs.iter().copied().min().unwrap_or(last).index();
+        let flags = vec![false; (last.index() + 1).saturating_sub(base)];
+        let mut active = Active { base, flags, parts: HashMap::new() };
+        for input in inputs {
+            if let Some(flag) = active.flags.get_mut(input.index() - base) {
+                *flag = true;
+            }
+        }
+        for offset in 0..active.flags.len() {
+            if !active.flags[offset] {
+                let id = ExprId::from_index(base + offset);
+                active.flags[offset] = active.follows(graph, id);
+            }
+        }
+        active
+    }
+
+    /// The first node that can be active.
+    pub(crate) fn base(&self) -> usize {
+        self.base
+    }
+
+    /// Whether a node depends on an input.
+    pub(crate) fn contains(&self, id: ExprId) -> bool {
+        id.index().checked_sub(self.base).is_some_and(|at| self.flags.get(at) == Some(&true))
+    }
+
+    fn follows(&mut self, graph: &Graph, id: ExprId) -> bool {
+        let operands = graph.operands(id);
+        if !operands.iter().any(|&operand| self.contains(operand)) {
+            return false;
+        }
+        let op = graph.op(id);
+        if let Op::Elem(index) = op {
+            return self.parts.get(&operands[0]).is_none_or(|parts| parts[*index]);
+        }
+        if op.family() == Family::Control {
+            let inputs: Vec<bool> = operands.iter().map(|&id| self.contains(id)).collect();
+            let parts = rules::control::active_parts(op, &inputs);
+            let any = parts.contains(&true);
+            self.parts.insert(id, parts.into());
+            return any;
+        }
+        (0..operands.len()).any(|position| {
+            self.contains(operands[position]) && rules::carries(graph, op, operands, position)
+        })
+    }
+}
+
+/// Which outputs of a program depend on the marked inputs.
+pub(crate) fn active_outputs(program: &Program, inputs: &[bool]) -> Vec<bool> {
+    let marked: Vec<ExprId> = program
+        .parameters()
+        .iter()
+        .zip(inputs)
+        .filter_map(|(&parameter, &active)| active.then_some(parameter))
+        .collect();
+    let Some(&last) = program.outputs().iter().max() else { return Vec::new() };
+    if marked.is_empty() {
+        return vec![false; program.outputs().len()];
+    }
+    let active = Active::new(program.graph(), &marked, last);
+    program.outputs().iter().map(|&output| active.contains(output)).collect()
+}
+
+/// Marks the states of a loop that depend on marked inputs after any number of trips.
+pub(crate) fn close_over_trips(body: &Program, states: usize, inputs: &mut [bool]) {
+    loop {
+        let outputs = active_outputs(body, inputs);
+        let mut grew = false;
+        for (input, output) in inputs[..states].iter_mut().zip(outputs) {
+            grew |= output && !*input;
+            *input |= output;
+        }
+        if !grew {
+            return;
+        }
+    }
+}

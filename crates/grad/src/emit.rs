@@ -1,0 +1,186 @@
+//! Small builders that several derivative rules share.
+//!
+//! They take resolved axes and sizes, so they end in [`Graph::make`] directly.
+
+use nxla_expr::{
+    Axes, Broadcast, ExprId, Graph, Op, Padding, Reduce, ReduceOp, Reshape, Result, Slice, Start,
+    TensorType, UnaryOp,
+};
+use nxla_tensor::{DType, Names, Scalar, Shape};
+
+/// One number, which broadcasts against anything.
+pub(crate) fn number(graph: &mut Graph, value: f64, dtype: DType) -> Result<ExprId> {
+    graph.scalar_constant(Scalar::Float(value), dtype)
+}
+
+/// One number repeated over a shape.
+pub(crate) fn filled(graph: &mut Graph, value: f64, dtype: DType, shape: &Shape) -> Result<ExprId> {
+    graph.constant(Scalar::Float(value), TensorType::new(dtype, shape.clone()))
+}
+
+/// `x` times a number.
+pub(crate) fn scale(graph: &mut Graph, x: ExprId, factor: f64) -> Result<ExprId> {
+    let factor = number(graph, factor, graph.dtype(x))?;
+    graph.multiply(factor, x)
+}
+
+/// `1 + x`.
+pub(crate) fn one_plus(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    let one = number(graph, 1.0, graph.dtype(x))?;
+    graph.add(one, x)
+}
+
+/// `1 - x`.
+pub(crate) fn one_minus(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    let one = number(graph, 1.0, graph.dtype(x))?;
+    graph.subtract(one, x)
+}
+
+/// `dy` where the mask holds, else zero.
+pub(crate) fn keep_where(graph: &mut Graph, mask: ExprId, dy: ExprId) -> Result<ExprId> {
+    let zero = number(graph, 0.0, graph.dtype(dy))?;
+    graph.select(mask, dy, zero)
+}
+
+/// `x` in a dtype.
+pub(crate) fn cast(graph: &mut Graph, x: ExprId, dtype: DType) -> Result<ExprId> {
+    if graph.dtype(x) == dtype { Ok(x) } else { graph.as_type(x, dtype) }
+}
+
+/// `x` as a float: integers become `f32`.
+pub(crate) fn floating(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    cast(graph, x, graph.dtype(x).to_floating())
+}
+
+/// `x` without axis names. Cotangents carry none: the axes of an operand and of its cotangent
+/// are the same only by position, and names that meet by chance would be refused.
+pub(crate) fn plain(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    if graph.tensor_type(x).names.is_none() { Ok(x) } else { named(graph, x, None) }
+}
+
+/// `x` with exactly these axis names.
+pub(crate) fn named(graph: &mut Graph, x: ExprId, names: Option<Names>) -> Result<ExprId> {
+    let ty = graph.tensor_type(x);
+    if ty.names == names {
+        return Ok(x);
+    }
+    let shape = ty.shape.clone();
+    graph.make(Op::Reshape(Box::new(Reshape { shape, names })), &[x])
+}
+
+/// The part of a cotangent that matters to a node of this dtype: for real numbers only the real
+/// one, since `df = Re(c dx)`.
+pub(crate) fn real_if(graph: &mut Graph, dy: ExprId, primal: DType) -> Result<ExprId> {
+    if graph.dtype(dy).is_complex() && !primal.is_complex() {
+        return graph.make(Op::Unary(UnaryOp::Real), &[dy]);
+    }
+    Ok(dy)
+}
+
+pub(crate) fn reshape(graph: &mut Graph, x: ExprId, shape: Shape) -> Result<ExprId> {
+    if *graph.shape(x) == shape {
+        return Ok(x);
+    }
+    graph.make(Op::Reshape(Box::new(Reshape { shape, names: None })), &[x])
+}
+
+/// Axis `i` of the result is axis `permutation[i]` of `x`.
+pub(crate) fn transpose(graph: &mut Graph, x: ExprId, permutation: Axes) -> Result<ExprId> {
+    graph.make(Op::Transpose(permutation), &[x])
+}
+
+/// The permutation that undoes one.
+pub(crate) fn inverse(permutation: &[usize]) -> Axes {
+    let mut inverse = vec![0; permutation.len()];
+    for (position, &axis) in permutation.iter().enumerate() {
+        inverse[axis] = position;
+    }
+    inverse.into()
+}
+
+/// The sum over axes, which vanish.
+pub(crate) fn sum(graph: &mut Graph, x: ExprId, axes: Axes) -> Result<ExprId> {
+    if axes.is_empty() {
+        return Ok(x);
+    }
+    let attributes = Reduce { axes: Some(axes), keep_axes: false };
+    graph.make(Op::Reduce(ReduceOp::Sum, Box::new(attributes)), &[x])
+}
+
+/// The sum of all elements.
+pub(crate) fn total(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    let axes = (0..graph.shape(x).rank()).collect();
+    sum(graph, x, axes)
+}
+
+/// `x` broadcast to a shape; axis `i` of `x` becomes axis `axes[i]`.
+pub(crate) fn broadcast(graph: &mut Graph, x: ExprId, shape: Shape, axes: Axes) -> Result<ExprId> {
+    if *graph.shape(x) == shape {
+        return Ok(x);
+    }
+    graph.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names: None })), &[x])
+}
+
+/// The adjoint of broadcasting from `shape`: sums over the axes that broadcasting added or
+/// stretched.
+pub(crate) fn unbroadcast(graph: &mut Graph, dy: ExprId, shape: &Shape) -> Result<ExprId> {
+    let from = graph.shape(dy);
+    if from == shape {
+        return Ok(dy);
+    }
+    let added = from.rank() - shape.rank();
+    let stretched = |axis: usize| axis < added || (shape[axis - added] == 1 && from[axis] != 1);
+    let axes: Axes = (0..from.rank()).filter(|&axis| stretched(axis)).collect();
+    let summed = sum(graph, dy, axes)?;
+    reshape(graph, summed, shape.clone())
+}
+
+/// The axes of a reduction as a list.
+pub(crate) fn reduced_axes(reduce: &Reduce, rank: usize) -> Axes {
+    reduce.axes.clone().unwrap_or_else(|| (0..rank).collect())
+}
+
+/// Puts back the axes that a reduction of a tensor of this shape removed or shrank, repeating
+/// `x` along them.
+pub(crate) fn unreduce(
+    graph: &mut Graph,
+    x: ExprId,
+    shape: &Shape,
+    reduced: &[usize],
+) -> Result<ExprId> {
+    let kept: Axes = (0..shape.rank()).filter(|axis| !reduced.contains(axis)).collect();
+    let without = kept.iter().map(|&axis| shape[axis]).collect();
+    let x = reshape(graph, x, without)?;
+    broadcast(graph, x, shape.clone(), kept)
+}
+
+/// `x` with zeros around and between its elements; negative counts trim.
+pub(crate) fn pad_zeros(graph: &mut Graph, x: ExprId, padding: &[Padding]) -> Result<ExprId> {
+    if padding.iter().all(|axis| *axis == Padding { low: 0, high: 0, interior: 0 }) {
+        return Ok(x);
+    }
+    let zero = number(graph, 0.0, graph.dtype(x))?;
+    graph.make(Op::Pad(padding.into()), &[x, zero])
+}
+
+/// The range of `lengths` elements from `starts`, every `strides`-th of them.
+pub(crate) fn slice(
+    graph: &mut Graph,
+    x: ExprId,
+    starts: &[usize],
+    lengths: Axes,
+    strides: Axes,
+) -> Result<ExprId> {
+    let starts = starts.iter().map(|&start| Start::Static(signed(start))).collect();
+    graph.make(Op::Slice(Box::new(Slice { starts, lengths, strides })), &[x])
+}
+
+/// A size as a signed number.
+pub(crate) fn signed(size: usize) -> i64 {
+    i64::try_from(size).expect("sizes of tensors fit in 63 bits")
+}
+
+/// The size of an axis with `step - 1` elements between neighbours.
+pub(crate) fn spread(size: usize, step: usize) -> usize {
+    size.checked_sub(1).map_or(0, |gaps| gaps * step + 1)
+}

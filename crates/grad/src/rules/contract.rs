@@ -1,0 +1,285 @@
+//! Derivatives of contractions. Both ops are linear in each operand, so the cotangent of one
+//! operand is another contraction, of the result's cotangent with the other operand.
+
+use nxla_expr::{Axes, Conv, Dot, ExprId, Graph, Op, Padding};
+use nxla_tensor::Shape;
+
+use crate::emit::{inverse, pad_zeros, reshape, signed, spread, transpose};
+use crate::error::Result;
+use crate::sweep::{Sweep, Visit};
+
+/// One operand of a dot product: its contracted axes and its rank.
+struct Side<'a> {
+    value: ExprId,
+    contract: &'a [usize],
+    rank: usize,
+    batch: usize,
+}
+
+impl Side<'_> {
+    /// The axes that appear in the result.
+    fn free(&self) -> Vec<usize> {
+        (self.batch..self.rank).filter(|axis| !self.contract.contains(axis)).collect()
+    }
+}
+
+/// The result has the batch axes, then the free axes of the left operand, then those of the
+/// right one. So the cotangent of an operand contracts `dy` with the other operand over the
+/// other's free axes.
+pub(super) fn dot(sweep: &mut Sweep<'_>, visit: &Visit, attributes: &Dot) -> Result<()> {
+    let dy = sweep.dy(visit)?;
+    let batch = attributes.left_batch.len();
+    let mut side = |position: usize, contract| -> Result<Side<'_>> {
+        let value = sweep.operand(visit, position)?;
+        Ok(Side { value, contract, rank: sweep.graph.shape(value).rank(), batch })
+    };
+    let left = side(0, &attributes.left_contract)?;
+    let right = side(1, &attributes.right_contract)?;
+    let right_first = batch + left.free().len();
+    if sweep.wants(visit, 0) {
+        let part = dot_operand(sweep.graph, dy, right_first, &left, &right)?;
+        sweep.give(visit, 0, part)?;
+    }
+    if sweep.wants(visit, 1) {
+        let part = dot_operand(sweep.graph, dy, batch, &right, &left)?;
+        sweep.give(visit, 1, part)?;
+    }
+    Ok(())
+}
+
+/// The cotangent of `own`; the free axes of `other` begin at axis `first` of `dy`.
+fn dot_operand(
+    graph: &mut Graph,
+    dy: ExprId,
+    first: usize,
+    own: &Side<'_>,
+    other: &Side<'_>,
+) -> Result<ExprId> {
+    let batch: Axes = (0..own.batch).collect();
+    let other_free = other.free();
+    let product = Dot {
+        left_contract: (first..first + other_free.len()).collect(),
+        left_batch: batch.clone(),
+        right_contract: other_free.into(),
+        right_batch: batch,
+    };
+    let product = graph.make(Op::Dot(Box::new(product)), &[dy, other.value])?;
+    // Its axes are the batch axes, the free axes of `own`, and the axes that `other` contracted
+    // in increasing order, each of which stands for the axis of `own` that it met.
+    let mut met: Vec<(usize, usize)> =
+        other.contract.iter().copied().zip(own.contract.iter().copied()).collect();
+    met.sort_unstable();
+    let axes: Vec<usize> =
+        (0..own.batch).chain(own.free()).chain(met.into_iter().map(|(_, own)| own)).collect();
+    Ok(transpose(graph, product, inverse(&axes))?)
+}
+
+/// Convolution in canonical layout: `y[n, o, j] = sum over c, t of x[n, c, j s + t d - low]
+/// k[o, c, t]`, where `x` has been spread by the input dilation `e`. Each cotangent is again a
+/// convolution.
+pub(super) fn conv(sweep: &mut Sweep<'_>, visit: &Visit, attributes: &Conv) -> Result<()> {
+    let dy = sweep.dy(visit)?;
+    let (input, kernel) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
+    let graph = &mut *sweep.graph;
+    let input = transpose(graph, input, attributes.input_permutation.clone())?;
+    let kernel = transpose(graph, kernel, attributes.kernel_permutation.clone())?;
+    let dy = transpose(graph, dy, attributes.output_permutation.clone())?;
+    let canonical = Canonical {
+        attributes,
+        input: graph.shape(input).clone(),
+        kernel: graph.shape(kernel).clone(),
+        output: graph.shape(dy).clone(),
+    };
+    if canonical.is_empty() {
+        // Nothing flows: the sweep gives zeros to what gets no cotangent.
+        return Ok(());
+    }
+    if sweep.wants(visit, 0) {
+        let part = canonical.input(sweep.graph, dy, kernel)?;
+        let part = transpose(sweep.graph, part, inverse(&attributes.input_permutation))?;
+        sweep.give(visit, 0, part)?;
+    }
+    if sweep.wants(visit, 1) {
+        let part = canonical.kernel(sweep.graph, dy, input)?;
+        let part = transpose(sweep.graph, part, inverse(&attributes.kernel_permutation))?;
+        sweep.give(visit, 1, part)?;
+    }
+    Ok(())
+}
+
+/// A convolution whose operands have been brought into canonical layout.
+struct Canonical<'a> {
+    attributes: &'a Conv,
+    input: Shape,
+    kernel: Shape,
+    output: Shape,
+}
+
+/// How one spatial axis is convolved in a cotangent.
+struct Spatial {
+    stride: usize,
+    input_dilation: usize,
+    kernel_dilation: usize,
+    low: i64,
+    high: i64,
+}
+
+impl Canonical<'_> {
+    fn is_empty(&self) -> bool {
+        [&self.input, &self.kernel, &self.output].iter().any(|shape| shape.size() == 0)
+    }
+
+    fn spatial(&self) -> std::ops::Range<usize> {
+        0..self.input.rank() - 2
+    }
+
+    /// The groups of either kind; at most one kind has more than one.
+    fn groups(&self) -> usize {
+        self.attributes.feature_groups * self.attributes.batch_groups
+    }
+
+    /// The input's cotangent: element `p` of the spread input meets `dy[j] k[t]` wherever
+    /// `j s + t d - low = p`. With the kernel reversed, that is a convolution of `dy`, spread by
+    /// the stride, of which every `e`-th element is taken.
+    ///
+    /// Batch groups share no output channel, so for `dy` they are feature groups whose results,
+    /// side by side among the channels, are then moved to the batch.
+    fn input(&self, graph: &mut Graph, dy: ExprId, kernel: ExprId) -> Result<ExprId> {
+        let groups = self.groups();
+        let (outputs, channels) = (self.kernel[0], self.kernel[1]);
+        let taps: Axes = (2..self.kernel.rank()).collect();
+        let reversed = graph.make(Op::Reverse(taps), &[kernel])?;
+        let split = self.with_spatial(&[groups, outputs / groups, channels], &self.kernel);
+        let swapped = reshape(graph, reversed, split)?;
+        let swapped = transpose(graph, swapped, swap(self.kernel.rank() + 1, 1, 2))?;
+        let merged = self.with_spatial(&[groups * channels, outputs / groups], &self.kernel);
+        let swapped = reshape(graph, swapped, merged)?;
+        let spatial: Vec<Spatial> = self
+            .spatial()
+            .map(|axis| {
+                let Conv { strides, input_dilation, kernel_dilation, padding, .. } =
+                    self.attributes;
+                let low = padding[axis].0;
+                let reach = signed(spread(self.kernel[axis + 2], kernel_dilation[axis])) - 1;
+                let needed = signed(spread(self.input[axis + 2], input_dilation[axis]));
+                Spatial {
+                    stride: input_dilation[axis],
+                    input_dilation: strides[axis],
+                    kernel_dilation: kernel_dilation[axis],
+                    low: reach - low,
+                    high: needed + low - signed(spread(self.output[axis + 2], strides[axis])),
+                }
+            })
+            .collect();
+        let part = convolve(graph, dy, swapped, &spatial, (groups, 1))?;
+        self.channels_to_batch(graph, part)
+    }
+
+    /// `[n, groups c, …]` as `[groups n, c, …]`, for batch groups.
+    fn channels_to_batch(&self, graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+        let groups = self.attributes.batch_groups;
+        if groups == 1 {
+            return Ok(x);
+        }
+        let (batch, channels) = (self.output[0], self.input[1]);
+        let split = self.with_spatial(&[batch, groups, channels], &self.input);
+        let split = reshape(graph, x, split)?;
+        let moved = transpose(graph, split, swap(self.input.rank() + 1, 0, 1))?;
+        Ok(reshape(graph, moved, self.input.clone())?)
+    }
+
+    /// The kernel's cotangent: tap `t` meets `dy[j] x[j s + t d - low]`, which is a convolution
+    /// of the input with `dy` as its kernel, where batch and channels swap roles, and so do
+    /// stride and kernel dilation. Feature groups become batch groups and the other way round.
+    fn kernel(&self, graph: &mut Graph, dy: ExprId, input: ExprId) -> Result<ExprId> {
+        let Conv { strides, input_dilation, kernel_dilation, padding, .. } = self.attributes;
+        let rank = self.input.rank();
+        let input = self.batch_to_channels(graph, input)?;
+        let input = transpose(graph, input, swap(rank, 0, 1))?;
+        let dy = transpose(graph, dy, swap(rank, 0, 1))?;
+        let spatial: Vec<Spatial> = self
+            .spatial()
+            .map(|axis| {
+                let low = padding[axis].0;
+                let taps = signed(spread(self.kernel[axis + 2], kernel_dilation[axis]));
+                let reach = signed(spread(self.output[axis + 2], strides[axis]));
+                let size = signed(spread(self.input[axis + 2], input_dilation[axis]));
+                Spatial {
+                    stride: kernel_dilation[axis],
+                    input_dilation: input_dilation[axis],
+                    kernel_dilation: strides[axis],
+                    low,
+                    high: taps + reach - 1 - low - size,
+                }
+            })
+            .collect();
+        let groups = (self.attributes.batch_groups, self.attributes.feature_groups);
+        let part = convolve(graph, input, dy, &spatial, groups)?;
+        Ok(transpose(graph, part, swap(rank, 0, 1))?)
+    }
+
+    /// `[groups n, c, …]` as `[n, groups c, …]`, for batch groups.
+    fn batch_to_channels(&self, graph: &mut Graph, input: ExprId) -> Result<ExprId> {
+        let groups = self.attributes.batch_groups;
+        if groups == 1 {
+            return Ok(input);
+        }
+        let (batch, channels) = (self.output[0], self.input[1]);
+        let split = self.with_spatial(&[groups, batch, channels], &self.input);
+        let split = reshape(graph, input, split)?;
+        let moved = transpose(graph, split, swap(self.input.rank() + 1, 0, 1))?;
+        let merged = self.with_spatial(&[batch, groups * channels], &self.input);
+        Ok(reshape(graph, moved, merged)?)
+    }
+
+    /// Leading sizes followed by the spatial sizes of a shape.
+    fn with_spatial(&self, leading: &[usize], shape: &Shape) -> Shape {
+        leading.iter().chain(&shape[2..]).copied().collect()
+    }
+}
+
+/// A convolution in canonical layout. Negative padding is done by a pad of its own, which every
+/// engine has.
+fn convolve(
+    graph: &mut Graph,
+    input: ExprId,
+    kernel: ExprId,
+    spatial: &[Spatial],
+    (feature_groups, batch_groups): (usize, usize),
+) -> Result<ExprId> {
+    let trims = spatial.iter().any(|axis| axis.low < 0 || axis.high < 0);
+    let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; 2];
+    padding.extend(spatial.iter().map(|axis| Padding {
+        low: axis.low,
+        high: axis.high,
+        interior: axis.input_dilation - 1,
+    }));
+    let input = if trims { pad_zeros(graph, input, &padding)? } else { input };
+    let rank = spatial.len() + 2;
+    let identity: Axes = (0..rank).collect();
+    let conv = Conv {
+        strides: spatial.iter().map(|axis| axis.stride).collect(),
+        padding: spatial
+            .iter()
+            .map(|axis| if trims { (0, 0) } else { (axis.low, axis.high) })
+            .collect(),
+        input_dilation: spatial
+            .iter()
+            .map(|axis| if trims { 1 } else { axis.input_dilation })
+            .collect(),
+        kernel_dilation: spatial.iter().map(|axis| axis.kernel_dilation).collect(),
+        feature_groups,
+        batch_groups,
+        input_permutation: identity.clone(),
+        kernel_permutation: identity.clone(),
+        output_permutation: identity,
+    };
+    Ok(graph.make(Op::Conv(Box::new(conv)), &[input, kernel])?)
+}
+
+/// The permutation that exchanges two axes.
+fn swap(rank: usize, a: usize, b: usize) -> Axes {
+    let mut axes: Vec<usize> = (0..rank).collect();
+    axes.swap(a, b);
+    axes.into()
+}

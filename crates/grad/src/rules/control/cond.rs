@@ -1,0 +1,84 @@
+//! The derivative of a conditional: a conditional with the same predicates, whose branches are
+//! the derivatives of the branches.
+//!
+//! A branch computes again what it needs of the forward branch, so that nothing of a branch that
+//! is not taken is ever computed. The predicates are computed again too; they are small, and
+//! compilers merge equal ones.
+
+use std::sync::Arc;
+
+use nxla_expr::{Cond, ExprId, Op, Program, TensorType};
+
+use super::{given, wanted};
+use crate::error::Result;
+use crate::region::{Backward, Hooks, narrow};
+use crate::sweep::{Sweep, Visit};
+
+pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, cond: &Cond) -> Result<()> {
+    let (given, cotangents) = given(sweep, visit)?;
+    let types: Vec<TensorType> =
+        cotangents.iter().map(|&id| sweep.graph.tensor_type(id).clone()).collect();
+    let wanted = wanted(sweep, visit);
+    let bodies = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
+    let branches = bodies
+        .map(|body| Backward::new(body, &given, &types, &wanted))
+        .collect::<Result<Vec<_>>>()?;
+
+    // What no branch flows into gets no cotangent at all.
+    let mut flows = vec![false; wanted.len()];
+    for branch in &branches {
+        for (any, flows) in flows.iter_mut().zip(branch.flows()) {
+            *any |= flows;
+        }
+    }
+    if !flows.contains(&true) {
+        return Ok(());
+    }
+    let inputs = branches[0].inputs().to_vec();
+    let branches = branches
+        .into_iter()
+        .map(|branch| branch.program(&flows))
+        .collect::<Result<Vec<Program>>>()?;
+    let (backward, used) = conditional(cond, &branches, &inputs)?;
+    let operands: Vec<ExprId> = visit
+        .operands
+        .iter()
+        .chain(&cotangents)
+        .zip(used)
+        .filter_map(|(&id, used)| used.then_some(id))
+        .collect();
+    let node = sweep.graph.make(Op::Cond(Arc::new(backward)), &operands)?;
+    let parts = sweep.graph.parts(node)?;
+    let flowing = wanted.into_iter().zip(flows).filter(|(_, flows)| *flows);
+    for ((position, _), part) in flowing.zip(parts) {
+        sweep.give(visit, position, part)?;
+    }
+    Ok(())
+}
+
+/// The conditional of the derivatives, and which of all the inputs it needs.
+fn conditional(
+    cond: &Cond,
+    branches: &[Program],
+    inputs: &[TensorType],
+) -> Result<(Cond, Vec<bool>)> {
+    let mut used = vec![false; inputs.len()];
+    let predicates = cond.clauses.iter().map(|(predicate, _)| &**predicate);
+    for program in predicates.chain(branches) {
+        for (any, used) in used.iter_mut().zip(program.used_inputs()) {
+            *any |= used;
+        }
+    }
+    let (otherwise, bodies) = branches.split_last().expect("there is a last branch");
+    let clauses = cond
+        .clauses
+        .iter()
+        .zip(bodies)
+        .map(|((predicate, _), body)| {
+            let predicate = narrow(predicate, inputs, &used, Hooks::Drop)?;
+            Ok((predicate, narrow(body, inputs, &used, Hooks::Keep)?))
+        })
+        .collect::<Result<_>>()?;
+    let otherwise = narrow(otherwise, inputs, &used, Hooks::Keep)?;
+    Ok((Cond { clauses, otherwise }, used))
+}

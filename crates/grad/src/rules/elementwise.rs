@@ -1,0 +1,505 @@
+//! Derivatives of element-wise ops.
+//!
+//! Below, `dy` is the cotangent of the result `y`, and what an operand gets is summed over the
+//! axes along which it was broadcast. Where `y` itself appears in the derivative it is used in
+//! place of recomputing it.
+
+use std::f64::consts::{FRAC_2_SQRT_PI, PI};
+
+use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
+use nxla_tensor::{DType, Scalar};
+
+use crate::emit::{floating, keep_where, number, one_minus, one_plus, scale};
+use crate::error::{GradError, Result};
+use crate::sweep::{Sweep, Visit};
+
+/// Whether a unary op of an operand of this dtype has a derivative other than zero.
+pub(super) fn unary_carries(op: UnaryOp, dtype: DType) -> bool {
+    match op {
+        UnaryOp::Exp
+        | UnaryOp::Expm1
+        | UnaryOp::Log
+        | UnaryOp::Log1p
+        | UnaryOp::Sigmoid
+        | UnaryOp::Sin
+        | UnaryOp::Cos
+        | UnaryOp::Tan
+        | UnaryOp::Asin
+        | UnaryOp::Acos
+        | UnaryOp::Atan
+        | UnaryOp::Sinh
+        | UnaryOp::Cosh
+        | UnaryOp::Tanh
+        | UnaryOp::Asinh
+        | UnaryOp::Acosh
+        | UnaryOp::Atanh
+        | UnaryOp::Sqrt
+        | UnaryOp::Rsqrt
+        | UnaryOp::Cbrt
+        | UnaryOp::Erf
+        | UnaryOp::Erfc
+        | UnaryOp::ErfInv
+        | UnaryOp::Negate
+        | UnaryOp::Abs
+        | UnaryOp::Real
+        | UnaryOp::Conjugate => true,
+        // The sign of a real number is constant by parts; that of a complex one turns with it.
+        UnaryOp::Sign | UnaryOp::Imag => dtype.is_complex(),
+        UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Round
+        | UnaryOp::IsNan
+        | UnaryOp::IsInfinity
+        | UnaryOp::LogicalNot
+        | UnaryOp::BitwiseNot
+        | UnaryOp::PopulationCount
+        | UnaryOp::CountLeadingZeros => false,
+    }
+}
+
+/// The rule of each unary op.
+pub(super) fn unary(sweep: &mut Sweep<'_>, visit: &Visit, op: UnaryOp) -> Result<()> {
+    let (dy, y) = (sweep.dy(visit)?, sweep.answer(visit)?);
+    let x = sweep.operand(visit, 0)?;
+    let graph = &mut *sweep.graph;
+    let dx = match op {
+        UnaryOp::Exp => graph.multiply(dy, y)?,
+        UnaryOp::Expm1 => times(graph, dy, y, one_plus)?,
+        UnaryOp::Log => graph.divide(dy, x)?,
+        UnaryOp::Log1p => {
+            let x = floating(graph, x)?;
+            over(graph, dy, x, one_plus)?
+        }
+        // y (1 - y) rather than e^-x y^2, which overflows for very negative x.
+        UnaryOp::Sigmoid => {
+            let rest = one_minus(graph, y)?;
+            let slope = graph.multiply(y, rest)?;
+            graph.multiply(dy, slope)?
+        }
+        UnaryOp::Sin => times(graph, dy, x, Graph::cos)?,
+        UnaryOp::Cos => {
+            let slope = times(graph, dy, x, Graph::sin)?;
+            graph.negate(slope)?
+        }
+        UnaryOp::Tan => {
+            let square = graph.multiply(y, y)?;
+            times(graph, dy, square, one_plus)?
+        }
+        UnaryOp::Asin => times(graph, dy, x, asin_slope)?,
+        UnaryOp::Acos => {
+            let slope = times(graph, dy, x, asin_slope)?;
+            graph.negate(slope)?
+        }
+        UnaryOp::Atan => {
+            let square = square(graph, x)?;
+            over(graph, dy, square, one_plus)?
+        }
+        UnaryOp::Sinh => times(graph, dy, x, Graph::cosh)?,
+        UnaryOp::Cosh => times(graph, dy, x, Graph::sinh)?,
+        UnaryOp::Tanh => {
+            let square = graph.multiply(y, y)?;
+            times(graph, dy, square, one_minus)?
+        }
+        UnaryOp::Asinh => {
+            let square = square(graph, x)?;
+            let norm = one_plus(graph, square)?;
+            times(graph, dy, norm, Graph::rsqrt)?
+        }
+        UnaryOp::Acosh => times(graph, dy, x, acosh_slope)?,
+        UnaryOp::Atanh => over(graph, dy, x, one_minus_square)?,
+        UnaryOp::Sqrt => {
+            let half = scale(graph, dy, 0.5)?;
+            graph.divide(half, y)?
+        }
+        // d x^(-1/2) = -1/2 x^(-3/2) = -1/2 y / x.
+        UnaryOp::Rsqrt => {
+            let slope = graph.divide(y, x)?;
+            let slope = scale(graph, slope, -0.5)?;
+            graph.multiply(dy, slope)?
+        }
+        UnaryOp::Cbrt => {
+            let square = graph.multiply(y, y)?;
+            let square = scale(graph, square, 3.0)?;
+            graph.divide(dy, square)?
+        }
+        UnaryOp::Erf => times(graph, dy, x, |graph, x| bell(graph, x, FRAC_2_SQRT_PI, -1.0))?,
+        UnaryOp::Erfc => times(graph, dy, x, |graph, x| bell(graph, x, -FRAC_2_SQRT_PI, -1.0))?,
+        UnaryOp::ErfInv => times(graph, dy, y, |graph, y| bell(graph, y, PI.sqrt() / 2.0, 1.0))?,
+        UnaryOp::Negate => graph.negate(dy)?,
+        UnaryOp::Abs if graph.dtype(x).is_complex() => complex_abs(graph, dy, x, y)?,
+        UnaryOp::Abs => {
+            let zero = graph.zero_like(x)?;
+            let positive = graph.greater_equal(x, zero)?;
+            let negated = graph.negate(dy)?;
+            graph.select(positive, dy, negated)?
+        }
+        UnaryOp::Sign if graph.dtype(x).is_complex() => complex_sign(graph, dy, x, y)?,
+        UnaryOp::Real => dy,
+        // With z = a + ib and f(b): df = dy db = Re(-i dy dz).
+        UnaryOp::Imag if graph.dtype(x).is_complex() => {
+            let dtype = graph.dtype(dy).to_complex();
+            let minus_i = graph.scalar_constant(Scalar::Complex(0.0, -1.0), dtype)?;
+            graph.multiply(minus_i, dy)?
+        }
+        // Re(dy conj(dz)) = Re(conj(dy) dz).
+        UnaryOp::Conjugate if graph.dtype(dy).is_complex() => graph.conjugate(dy)?,
+        UnaryOp::Conjugate => dy,
+        UnaryOp::Sign
+        | UnaryOp::Imag
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Round
+        | UnaryOp::IsNan
+        | UnaryOp::IsInfinity
+        | UnaryOp::LogicalNot
+        | UnaryOp::BitwiseNot
+        | UnaryOp::PopulationCount
+        | UnaryOp::CountLeadingZeros => return Ok(()),
+    };
+    sweep.give(visit, 0, dx)
+}
+
+type Build = nxla_expr::Result<ExprId>;
+
+/// `dy * f(x)`.
+fn times(
+    graph: &mut Graph,
+    dy: ExprId,
+    x: ExprId,
+    f: impl FnOnce(&mut Graph, ExprId) -> Build,
+) -> Build {
+    let slope = f(graph, x)?;
+    graph.multiply(dy, slope)
+}
+
+/// `dy / f(x)`.
+fn over(
+    graph: &mut Graph,
+    dy: ExprId,
+    x: ExprId,
+    f: impl FnOnce(&mut Graph, ExprId) -> Build,
+) -> Build {
+    let slope = f(graph, x)?;
+    graph.divide(dy, slope)
+}
+
+/// `x^2` as a float.
+fn square(graph: &mut Graph, x: ExprId) -> Build {
+    let x = floating(graph, x)?;
+    graph.multiply(x, x)
+}
+
+/// `(1 - x) (1 + x)`, which is exact near the ends where `1 - x^2` cancels.
+fn one_minus_square(graph: &mut Graph, x: ExprId) -> Build {
+    let x = floating(graph, x)?;
+    let (below, above) = (one_minus(graph, x)?, one_plus(graph, x)?);
+    graph.multiply(below, above)
+}
+
+/// `1 / sqrt(1 - x^2)`.
+fn asin_slope(graph: &mut Graph, x: ExprId) -> Build {
+    let product = one_minus_square(graph, x)?;
+    graph.rsqrt(product)
+}
+
+/// `1 / (sqrt(x - 1) sqrt(x + 1))`: two roots, because `sqrt(x^2 - 1)` is on the wrong branch for
+/// complex `x` with a negative real part.
+fn acosh_slope(graph: &mut Graph, x: ExprId) -> Build {
+    let x = floating(graph, x)?;
+    let one = graph.one_like(x)?;
+    let below = graph.subtract(x, one)?;
+    let above = graph.add(x, one)?;
+    let (below, above) = (graph.rsqrt(below)?, graph.rsqrt(above)?);
+    graph.multiply(below, above)
+}
+
+/// `factor * e^(sign * x^2)`.
+fn bell(graph: &mut Graph, x: ExprId, factor: f64, sign: f64) -> Build {
+    let square = square(graph, x)?;
+    let exponent = if sign < 0.0 { graph.negate(square)? } else { square };
+    let bell = graph.exp(exponent)?;
+    scale(graph, bell, factor)
+}
+
+/// `|z|`, with 1 in place of 0, so that the derivative at the origin is 0 and not NaN.
+fn safe_magnitude(graph: &mut Graph, magnitude: ExprId) -> Build {
+    let (zero, one) = (graph.zero_like(magnitude)?, graph.one_like(magnitude)?);
+    let is_zero = graph.equal(magnitude, zero)?;
+    graph.select(is_zero, one, magnitude)
+}
+
+/// `d|z| = Re(conj(z) dz) / |z|`.
+fn complex_abs(graph: &mut Graph, dy: ExprId, z: ExprId, y: ExprId) -> Build {
+    let magnitude = safe_magnitude(graph, y)?;
+    let slope = graph.divide(dy, magnitude)?;
+    let conjugate = graph.conjugate(z)?;
+    graph.multiply(slope, conjugate)
+}
+
+/// `y = z / |z|` turns but does not grow: `Re(dy dz)/|z|` less its radial part,
+/// `dz = (dy - Re(dy y) conj(y)) / |z|`.
+fn complex_sign(graph: &mut Graph, dy: ExprId, z: ExprId, y: ExprId) -> Build {
+    let radial = graph.multiply(dy, y)?;
+    let radial = graph.real(radial)?;
+    let inward = graph.conjugate(y)?;
+    let radial = graph.multiply(radial, inward)?;
+    let across = graph.subtract(dy, radial)?;
+    let magnitude = graph.abs(z)?;
+    let magnitude = safe_magnitude(graph, magnitude)?;
+    graph.divide(across, magnitude)
+}
+
+/// Whether a binary op has a derivative other than zero. A quotient has none, but it is an error
+/// rather than a silent zero: who writes it usually meant `divide`.
+pub(super) fn binary_carries(op: BinaryOp) -> bool {
+    match op {
+        BinaryOp::Add
+        | BinaryOp::Subtract
+        | BinaryOp::Multiply
+        | BinaryOp::Pow
+        | BinaryOp::Divide
+        | BinaryOp::Atan2
+        | BinaryOp::Remainder
+        | BinaryOp::Quotient
+        | BinaryOp::Max
+        | BinaryOp::Min => true,
+        BinaryOp::BitwiseAnd
+        | BinaryOp::BitwiseOr
+        | BinaryOp::BitwiseXor
+        | BinaryOp::LeftShift
+        | BinaryOp::RightShift
+        | BinaryOp::Equal
+        | BinaryOp::NotEqual
+        | BinaryOp::Greater
+        | BinaryOp::Less
+        | BinaryOp::GreaterEqual
+        | BinaryOp::LessEqual
+        | BinaryOp::LogicalAnd
+        | BinaryOp::LogicalOr
+        | BinaryOp::LogicalXor => false,
+    }
+}
+
+/// The rule of each binary op.
+pub(super) fn binary(sweep: &mut Sweep<'_>, visit: &Visit, op: BinaryOp) -> Result<()> {
+    let dy = sweep.dy(visit)?;
+    match op {
+        BinaryOp::Add => {
+            sweep.give_summed(visit, 0, dy)?;
+            sweep.give_summed(visit, 1, dy)
+        }
+        BinaryOp::Subtract => {
+            sweep.give_summed(visit, 0, dy)?;
+            give(sweep, visit, 1, |graph| graph.negate(dy))
+        }
+        BinaryOp::Multiply => {
+            let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
+            give(sweep, visit, 0, |graph| graph.multiply(dy, b))?;
+            give(sweep, visit, 1, |graph| graph.multiply(dy, a))
+        }
+        BinaryOp::Divide => divide(sweep, visit, dy),
+        BinaryOp::Pow => pow(sweep, visit, dy),
+        BinaryOp::Atan2 => atan2(sweep, visit, dy),
+        BinaryOp::Remainder => remainder(sweep, visit, dy),
+        BinaryOp::Quotient => Err(GradError::no_rule(
+            sweep.graph,
+            visit.id,
+            "integer division has no derivative; divide instead, or mark it with stop_grad",
+        )),
+        BinaryOp::Max => extremum(sweep, visit, dy, BinaryOp::Greater),
+        BinaryOp::Min => extremum(sweep, visit, dy, BinaryOp::Less),
+        BinaryOp::BitwiseAnd
+        | BinaryOp::BitwiseOr
+        | BinaryOp::BitwiseXor
+        | BinaryOp::LeftShift
+        | BinaryOp::RightShift
+        | BinaryOp::Equal
+        | BinaryOp::NotEqual
+        | BinaryOp::Greater
+        | BinaryOp::Less
+        | BinaryOp::GreaterEqual
+        | BinaryOp::LessEqual
+        | BinaryOp::LogicalAnd
+        | BinaryOp::LogicalOr
+        | BinaryOp::LogicalXor => Ok(()),
+    }
+}
+
+/// Builds and gives a contribution of the result's shape, if anybody wants it.
+fn give(
+    sweep: &mut Sweep<'_>,
+    visit: &Visit,
+    position: usize,
+    part: impl FnOnce(&mut Graph) -> Build,
+) -> Result<()> {
+    if !sweep.wants(visit, position) {
+        return Ok(());
+    }
+    let part = part(sweep.graph)?;
+    sweep.give_summed(visit, position, part)
+}
+
+/// `d(a/b) = da/b - y db/b`.
+fn divide(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
+    let (b, y) = (sweep.operand(visit, 1)?, sweep.answer(visit)?);
+    let slope = sweep.graph.divide(dy, b)?;
+    give(sweep, visit, 0, |_| Ok(slope))?;
+    give(sweep, visit, 1, |graph| {
+        let part = graph.multiply(slope, y)?;
+        graph.negate(part)
+    })
+}
+
+/// `d(a^b) = b a^(b-1) da + log(a) y db`.
+fn pow(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
+    let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
+    let exponent = match sweep.graph.op(b) {
+        Op::Constant(constant) => match constant.value {
+            Scalar::Complex(..) => None,
+            value => Some(value.as_f64()),
+        },
+        _ => None,
+    };
+    match exponent {
+        Some(0.0) => {}
+        Some(exponent) => give(sweep, visit, 0, |graph| pow_constant(graph, dy, a, exponent))?,
+        None => give(sweep, visit, 0, |graph| pow_base(graph, dy, a, b))?,
+    }
+    let y = sweep.answer(visit)?;
+    give(sweep, visit, 1, |graph| {
+        // The limit of log(a) a^b at a = 0 is 0 for b > 0; with log(1) it is that, not NaN.
+        let a = floating(graph, a)?;
+        let (zero, one) = (graph.zero_like(a)?, graph.one_like(a)?);
+        let is_zero = graph.equal(a, zero)?;
+        let safe = graph.select(is_zero, one, a)?;
+        let log = graph.log(safe)?;
+        let slope = graph.multiply(log, y)?;
+        graph.multiply(dy, slope)
+    })
+}
+
+fn pow_constant(graph: &mut Graph, dy: ExprId, a: ExprId, exponent: f64) -> Build {
+    let a = floating(graph, a)?;
+    let power = if exponent == 2.0 {
+        a
+    } else {
+        let less = number(graph, exponent - 1.0, graph.dtype(a))?;
+        graph.pow(a, less)?
+    };
+    let slope = scale(graph, power, exponent)?;
+    graph.multiply(dy, slope)
+}
+
+/// `b a^(b-1)`; where `b` is 0 the power is taken to be `a`, since `0 * 0^-1` would be NaN.
+fn pow_base(graph: &mut Graph, dy: ExprId, a: ExprId, b: ExprId) -> Build {
+    let (a, b) = (floating(graph, a)?, floating(graph, b)?);
+    let (zero, one) = (graph.zero_like(b)?, graph.one_like(b)?);
+    let is_zero = graph.equal(b, zero)?;
+    let less = graph.subtract(b, one)?;
+    let less = graph.select(is_zero, one, less)?;
+    let power = graph.pow(a, less)?;
+    let slope = graph.multiply(b, power)?;
+    graph.multiply(dy, slope)
+}
+
+/// `d atan2(a, b) = (b da - a db) / (a^2 + b^2)`.
+fn atan2(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
+    let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
+    let graph = &mut *sweep.graph;
+    let (a, b) = (floating(graph, a)?, floating(graph, b)?);
+    let (a2, b2) = (graph.multiply(a, a)?, graph.multiply(b, b)?);
+    let norm = graph.add(a2, b2)?;
+    let slope = graph.divide(dy, norm)?;
+    give(sweep, visit, 0, |graph| graph.multiply(slope, b))?;
+    give(sweep, visit, 1, |graph| {
+        let part = graph.multiply(slope, a)?;
+        graph.negate(part)
+    })
+}
+
+/// `y = a - b trunc(a/b)`, so `da` passes and `db` counts `-trunc(a/b) = (y - a)/b`.
+fn remainder(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
+    let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
+    let y = sweep.answer(visit)?;
+    sweep.give_summed(visit, 0, dy)?;
+    give(sweep, visit, 1, |graph| {
+        let (a, y) = (floating(graph, a)?, floating(graph, y)?);
+        let multiple = graph.subtract(y, a)?;
+        let count = graph.divide(multiple, b)?;
+        // Rounding removes the error of the division: the count is a whole number.
+        let count = graph.round(count)?;
+        graph.multiply(dy, count)
+    })
+}
+
+/// The winner gets all; in a tie each gets one half.
+fn extremum(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId, wins: BinaryOp) -> Result<()> {
+    let operands = [sweep.operand(visit, 0)?, sweep.operand(visit, 1)?];
+    for (position, (own, other)) in
+        [(operands[0], operands[1]), (operands[1], operands[0])].into_iter().enumerate()
+    {
+        give(sweep, visit, position, |graph| {
+            let (won, tied) = (graph.binary(wins, own, other)?, graph.equal(own, other)?);
+            let half = scale(graph, dy, 0.5)?;
+            let shared = keep_where(graph, tied, half)?;
+            graph.select(won, dy, shared)
+        })?;
+    }
+    Ok(())
+}
+
+/// Both branches carry; the predicate chooses and has no derivative.
+pub(super) fn select_carries(position: usize) -> bool {
+    position != 0
+}
+
+/// Each branch gets what it was chosen for.
+pub(super) fn select(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
+    let (dy, predicate) = (sweep.dy(visit)?, sweep.operand(visit, 0)?);
+    give(sweep, visit, 1, |graph| keep_where(graph, predicate, dy))?;
+    give(sweep, visit, 2, |graph| {
+        let zero = number(graph, 0.0, graph.dtype(dy))?;
+        graph.select(predicate, zero, dy)
+    })
+}
+
+/// `min(max(x, low), high)`: the cotangent goes to whichever of the three is the result. Where
+/// `x` equals a bound, it is `x`.
+pub(super) fn clip(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
+    let dy = sweep.dy(visit)?;
+    let x = sweep.operand(visit, 0)?;
+    let (low, high) = (sweep.operand(visit, 1)?, sweep.operand(visit, 2)?);
+    give(sweep, visit, 0, |graph| {
+        let above = graph.greater_equal(x, low)?;
+        let below = graph.less_equal(x, high)?;
+        let inside = graph.logical_and(above, below)?;
+        keep_where(graph, inside, dy)
+    })?;
+    give(sweep, visit, 1, |graph| {
+        let under = graph.less(x, low)?;
+        let ordered = graph.less(low, high)?;
+        let taken = graph.logical_and(under, ordered)?;
+        keep_where(graph, taken, dy)
+    })?;
+    give(sweep, visit, 2, |graph| {
+        let raised = graph.max(x, low)?;
+        let taken = graph.greater(raised, high)?;
+        keep_where(graph, taken, dy)
+    })
+}
+
+/// Conversions are the identity of real numbers, through integers too, as in Nx. A truth value
+/// is no number.
+pub(super) fn as_type_carries(dtype: DType) -> bool {
+    !dtype.is_pred()
+}
+
+/// The cotangent passes in its own dtype. From complex to real it is real already, and from real
+/// to complex the sweep takes its real part.
+///
+/// The same holds for `bitcast`, which is Nx's convention: right for a dtype read as itself, and
+/// for others a choice, since bits have no derivative.
+pub(super) fn convert(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
+    let dy = sweep.dy(visit)?;
+    sweep.give(visit, 0, dy)
+}

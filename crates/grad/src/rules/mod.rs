@@ -1,0 +1,105 @@
+//! The derivative rule of every op, one file per family.
+//!
+//! Both matches below are exhaustive: a new op does not compile until it is said here whether it
+//! carries derivatives, to which operands, and how.
+
+mod contract;
+pub(crate) mod control;
+mod create;
+mod elementwise;
+mod index;
+mod linalg;
+mod movement;
+mod reduce;
+mod window;
+
+use nxla_expr::{ExprId, Graph, Op};
+
+use crate::error::Result;
+use crate::sweep::{Sweep, Visit};
+
+/// Whether the result of an op changes smoothly with the operand at a position. Ops without a
+/// rule carry: they are an error when the sweep meets them, not a silent zero.
+pub(crate) fn carries(graph: &Graph, op: &Op, operands: &[ExprId], position: usize) -> bool {
+    match op {
+        Op::Iota(_) | Op::Eye(_) => create::CARRIES,
+        Op::Unary(op) => elementwise::unary_carries(*op, graph.dtype(operands[0])),
+        Op::Binary(op) => elementwise::binary_carries(*op),
+        Op::Select => elementwise::select_carries(position),
+        Op::AsType(dtype) => elementwise::as_type_carries(*dtype),
+        Op::Bitcast(_) | Op::Clip => true,
+        Op::Reshape(_)
+        | Op::Squeeze(_)
+        | Op::Transpose(_)
+        | Op::Reverse(_)
+        | Op::Broadcast(_)
+        | Op::Pad(_)
+        | Op::Concatenate(_)
+        | Op::Stack(_) => true,
+        Op::Reduce(op, _) => reduce::carries(*op),
+        Op::ArgReduce(..) => false,
+        Op::ReduceFun(_) => true,
+        Op::Window(..) | Op::WindowFun(_) => true,
+        Op::WindowScatter(..) => window::scatter_carries(position),
+        Op::Dot(_) | Op::Conv(_) => true,
+        Op::Slice(_) | Op::Gather(_) => position == 0,
+        Op::PutSlice(_) => position < 2,
+        Op::IndexedAdd(_) | Op::IndexedPut(_) => position != 1,
+        Op::Sort(_) => true,
+        Op::Argsort(..) => false,
+        Op::Fft(_) | Op::TriangularSolve(_) | Op::Cholesky => true,
+        Op::Parameter(_)
+        | Op::Constant(_)
+        | Op::Tensor(_)
+        | Op::Metadata(_)
+        | Op::Elem(_)
+        | Op::Cond(_)
+        | Op::While(_)
+        | Op::Hook(_)
+        | Op::Block(_) => unreachable!("{} is asked part by part", op.name()),
+    }
+}
+
+/// Hands the cotangent of a node on to its operands.
+pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, op: &Op) -> Result<()> {
+    match op {
+        Op::Iota(_) | Op::Eye(_) => create::none(),
+        Op::Unary(op) => elementwise::unary(sweep, visit, *op),
+        Op::Binary(op) => elementwise::binary(sweep, visit, *op),
+        Op::Select => elementwise::select(sweep, visit),
+        Op::Clip => elementwise::clip(sweep, visit),
+        Op::AsType(_) | Op::Bitcast(_) => elementwise::convert(sweep, visit),
+        Op::Reshape(_) | Op::Squeeze(_) => movement::reshape(sweep, visit),
+        Op::Transpose(permutation) => movement::transpose(sweep, visit, permutation),
+        Op::Reverse(axes) => movement::reverse(sweep, visit, axes),
+        Op::Broadcast(attributes) => movement::broadcast(sweep, visit, attributes),
+        Op::Pad(padding) => movement::pad(sweep, visit, padding),
+        Op::Concatenate(axis) => movement::concatenate(sweep, visit, *axis),
+        Op::Stack(attributes) => movement::stack(sweep, visit, attributes.axis),
+        Op::Reduce(op, attributes) => reduce::reduce(sweep, visit, *op, attributes),
+        Op::ArgReduce(..) => reduce::no_derivative(),
+        Op::ReduceFun(_) => reduce::reduce_fun(sweep, visit),
+        Op::Window(op, window) => window::window(sweep, visit, *op, window),
+        Op::WindowFun(_) => window::window_fun(sweep, visit),
+        Op::WindowScatter(op, window) => window::scatter(sweep, visit, *op, window),
+        Op::Dot(attributes) => contract::dot(sweep, visit, attributes),
+        Op::Conv(attributes) => contract::conv(sweep, visit, attributes),
+        Op::Slice(attributes) => index::slice(sweep, visit, attributes),
+        Op::PutSlice(starts) => index::put_slice(sweep, visit, starts),
+        Op::Gather(axes) => index::gather(sweep, visit, axes),
+        Op::IndexedAdd(axes) => index::indexed_add(sweep, visit, axes),
+        Op::IndexedPut(axes) => index::indexed_put(sweep, visit, axes),
+        Op::Sort(attributes) => index::sort(sweep, visit, *attributes),
+        Op::Argsort(..) => index::no_derivative(),
+        Op::Fft(attributes) => linalg::fft(sweep, visit, *attributes),
+        Op::TriangularSolve(attributes) => linalg::triangular_solve(sweep, visit, *attributes),
+        Op::Cholesky => linalg::cholesky(sweep, visit),
+        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => control::leaf(),
+        Op::Elem(_) => unreachable!("the sweep routes cotangents of parts itself"),
+        Op::Metadata(metadata) => control::metadata(sweep, visit, metadata),
+        Op::Cond(op) => control::cond::rule(sweep, visit, op),
+        Op::While(op) => control::repeat::rule(sweep, visit, op),
+        Op::Hook(_) => control::hook(sweep, visit),
+        Op::Block(block) => control::block(sweep, visit, block),
+    }
+}

@@ -1,0 +1,276 @@
+//! Derivatives of window reductions.
+//!
+//! Along one axis, with stride `s`, dilation `d` and `low` elements of padding, window `j` reads
+//! element `j s + t d - low` at its offset `t`. So for one offset, all windows together read a
+//! strided range of the padded axis; rules that need single elements of a window go through its
+//! offsets, one range each.
+
+use nxla_expr::{Axes, BinaryOp, ExprId, Graph, Op, Padding, ScatterOp, Window, WindowOp};
+use nxla_tensor::{Scalar, Shape};
+
+use super::movement::put_back;
+use crate::emit::{self, keep_where, number, pad_zeros, signed, spread, total};
+use crate::error::{GradError, Result};
+use crate::sweep::{Sweep, Visit};
+
+/// The rule of each uniform window reduction.
+pub(super) fn window(
+    sweep: &mut Sweep<'_>,
+    visit: &Visit,
+    op: WindowOp,
+    window: &Window,
+) -> Result<()> {
+    let dy = sweep.dy(visit)?;
+    let x = sweep.operand(visit, 0)?;
+    if sweep.graph.shape(dy).size() == 0 {
+        return Ok(());
+    }
+    let dx = match op {
+        WindowOp::Sum => sum(sweep.graph, window, dy, x)?,
+        WindowOp::Product => product(sweep.graph, window, dy, x)?,
+        WindowOp::Max | WindowOp::Min => {
+            let y = sweep.answer(visit)?;
+            extremum(sweep.graph, scatter_of(op), window, dy, (x, y))?
+        }
+    };
+    sweep.give(visit, 0, dx)
+}
+
+/// The scatter that belongs to an extremum.
+fn scatter_of(op: WindowOp) -> ScatterOp {
+    match op {
+        WindowOp::Min => ScatterOp::Min,
+        WindowOp::Max | WindowOp::Sum | WindowOp::Product => ScatterOp::Max,
+    }
+}
+
+/// Element `i` is read by the windows `j` with `j s = i + low - t d`: with `s - 1` zeros between
+/// the cotangents that is again a window sum, of stride 1 and the same dilation, over cotangents
+/// shifted by the extent of a window.
+fn sum(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<ExprId> {
+    let (from, to) = (graph.shape(x).clone(), graph.shape(dy).clone());
+    let padding: Vec<Padding> = (0..from.rank())
+        .map(|axis| {
+            let low = window.padding[axis].0;
+            let reach = signed(spread(window.dimensions[axis], window.dilations[axis])) - 1;
+            let last = signed(spread(to[axis], window.strides[axis]));
+            let high = signed(from[axis]) + low - last;
+            Padding { low: reach - low, high, interior: window.strides[axis] - 1 }
+        })
+        .collect();
+    let spaced = pad_zeros(graph, dy, &padding)?;
+    let adjoint = Window {
+        strides: vec![1; from.rank()].into(),
+        padding: vec![(0, 0); from.rank()].into(),
+        ..window.clone()
+    };
+    Ok(graph.make(Op::Window(WindowOp::Sum, Box::new(adjoint)), &[spaced])?)
+}
+
+/// Each element of a window gets the product of the others: of those at smaller offsets times
+/// those at larger ones, which is exact with zeros too.
+fn product(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<ExprId> {
+    let offsets = Offsets::new(window, graph.shape(x), graph.shape(dy));
+    let padded = offsets.padded(graph, x, Scalar::UInt(1))?;
+    let elements = offsets
+        .iter()
+        .map(|offset| offsets.take(graph, padded, &offset))
+        .collect::<Result<Vec<_>>>()?;
+    let mut after = vec![dy; elements.len()];
+    for at in (1..elements.len()).rev() {
+        after[at - 1] = graph.multiply(after[at], elements[at])?;
+    }
+    let mut before: Option<ExprId> = None;
+    let mut dx: Option<ExprId> = None;
+    for (at, offset) in offsets.iter().enumerate() {
+        let part = match before {
+            Some(before) => graph.multiply(before, after[at])?,
+            None => after[at],
+        };
+        before = Some(match before {
+            Some(before) => graph.multiply(before, elements[at])?,
+            None => elements[at],
+        });
+        dx = Some(offsets.put(graph, dx, part, &offset)?);
+    }
+    Ok(dx.expect("a window has at least one offset"))
+}
+
+/// The extremum of each window, the last one in a tie, gets the cotangent of the window.
+fn extremum(
+    graph: &mut Graph,
+    op: ScatterOp,
+    window: &Window,
+    dy: ExprId,
+    (x, y): (ExprId, ExprId),
+) -> Result<ExprId> {
+    if window.dilations.iter().all(|&dilation| dilation == 1) {
+        let zero = number(graph, 0.0, graph.dtype(dy))?;
+        let scatter = Op::WindowScatter(op, Box::new(window.clone()));
+        return Ok(graph.make(scatter, &[x, dy, zero])?);
+    }
+    // Compilers know no scatter with a dilated window.
+    let offsets = Offsets::new(window, graph.shape(x), graph.shape(dy));
+    let mut dx = None;
+    for (offset, wins) in offsets.winners(graph, op, x, y)? {
+        let part = keep_where(graph, wins, dy)?;
+        dx = Some(offsets.put(graph, dx, part, &offset)?);
+    }
+    Ok(dx.expect("a window has at least one offset"))
+}
+
+/// The tensor that is searched only chooses positions; the source and the initial value carry.
+pub(super) fn scatter_carries(position: usize) -> bool {
+    position != 0
+}
+
+/// What each window sent comes back from the position of its extremum; the initial value was
+/// added everywhere.
+pub(super) fn scatter(
+    sweep: &mut Sweep<'_>,
+    visit: &Visit,
+    op: ScatterOp,
+    window: &Window,
+) -> Result<()> {
+    let dy = sweep.dy(visit)?;
+    let x = sweep.operand(visit, 0)?;
+    let graph = &mut *sweep.graph;
+    let source = graph.shape(visit.operands[1]).clone();
+    if sweep.wants(visit, 1) && source.size() > 0 {
+        let graph = &mut *sweep.graph;
+        let extremum = match op {
+            ScatterOp::Max => WindowOp::Max,
+            ScatterOp::Min => WindowOp::Min,
+        };
+        let y = graph.make(Op::Window(extremum, Box::new(window.clone())), &[x])?;
+        let offsets = Offsets::new(window, graph.shape(x), &source);
+        let padded = offsets.padded(graph, dy, Scalar::UInt(0))?;
+        let mut part: Option<ExprId> = None;
+        for (offset, wins) in offsets.winners(graph, op, x, y)? {
+            let cotangents = offsets.take(graph, padded, &offset)?;
+            part = Some(match part {
+                Some(part) => graph.select(wins, cotangents, part)?,
+                None => keep_where(graph, wins, cotangents)?,
+            });
+        }
+        sweep.give(visit, 1, part.expect("a window has at least one offset"))?;
+    }
+    if sweep.wants(visit, 2) {
+        let initial = total(sweep.graph, dy)?;
+        sweep.give(visit, 2, initial)?;
+    }
+    Ok(())
+}
+
+/// A fold with the user's function, as for full reductions.
+pub(super) fn window_fun(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
+    let why = "a window reduction with a function has no derivative rule; use window_sum, \
+               window_product, window_max or window_min, mark it with stop_grad, or give its \
+               derivative with custom_grad";
+    Err(GradError::no_rule(sweep.graph, visit.id, why))
+}
+
+/// The offsets inside the windows over a tensor.
+struct Offsets<'a> {
+    window: &'a Window,
+    from: Shape,
+    /// How many windows there are along each axis, at least one.
+    count: Shape,
+}
+
+impl<'a> Offsets<'a> {
+    fn new(window: &'a Window, from: &Shape, count: &Shape) -> Self {
+        Self { window, from: from.clone(), count: count.clone() }
+    }
+
+    /// Every offset, in row-major order.
+    fn iter(&self) -> impl DoubleEndedIterator<Item = Vec<usize>> + use<> {
+        let dimensions = self.window.dimensions.clone();
+        let total: usize = dimensions.iter().product();
+        (0..total).map(move |mut position| {
+            let mut offset = vec![0; dimensions.len()];
+            for (at, &size) in offset.iter_mut().zip(&dimensions).rev() {
+                *at = position % size;
+                position /= size;
+            }
+            offset
+        })
+    }
+
+    /// A tensor with the padding of the windows, of one value.
+    fn padded(&self, graph: &mut Graph, x: ExprId, value: Scalar) -> Result<ExprId> {
+        let value = graph.scalar_constant(value, graph.dtype(x))?;
+        let padding: Box<[Padding]> = self
+            .window
+            .padding
+            .iter()
+            .map(|&(low, high)| Padding { low, high, interior: 0 })
+            .collect();
+        Ok(graph.make(Op::Pad(padding), &[x, value])?)
+    }
+
+    /// The element of a padded tensor that each window reads at an offset.
+    fn take(&self, graph: &mut Graph, padded: ExprId, offset: &[usize]) -> Result<ExprId> {
+        let Window { strides, dilations, .. } = self.window;
+        let starts: Vec<usize> = offset.iter().zip(dilations).map(|(at, step)| at * step).collect();
+        let lengths: Axes =
+            self.count.iter().zip(strides).map(|(&count, &stride)| spread(count, stride)).collect();
+        Ok(emit::slice(graph, padded, &starts, lengths, strides.clone())?)
+    }
+
+    /// Adds a value per window at the elements that the windows read at an offset.
+    fn put(
+        &self,
+        graph: &mut Graph,
+        sum: Option<ExprId>,
+        part: ExprId,
+        offset: &[usize],
+    ) -> Result<ExprId> {
+        let Window { strides, dilations, padding, .. } = self.window;
+        let padding: Vec<Padding> = (0..self.from.rank())
+            .map(|axis| {
+                let start = signed(offset[axis] * dilations[axis]) - padding[axis].0;
+                put_back(start, self.count[axis], strides[axis], self.from[axis])
+            })
+            .collect();
+        let placed = pad_zeros(graph, part, &padding)?;
+        Ok(match sum {
+            Some(sum) => graph.add(sum, placed)?,
+            None => placed,
+        })
+    }
+
+    /// For each offset, which windows have their extremum `y` there; of several equal ones only
+    /// the last counts, as it does for the scatter.
+    fn winners(
+        &self,
+        graph: &mut Graph,
+        op: ScatterOp,
+        x: ExprId,
+        y: ExprId,
+    ) -> Result<Vec<(Vec<usize>, ExprId)>> {
+        let dtype = graph.dtype(x);
+        let padding = match op {
+            ScatterOp::Max => dtype.min_value(),
+            ScatterOp::Min => dtype.max_value(),
+        };
+        let padded = self.padded(graph, x, padding)?;
+        let mut free: Option<ExprId> = None;
+        let mut winners = Vec::new();
+        for offset in self.iter().rev() {
+            let element = self.take(graph, padded, &offset)?;
+            let equal = graph.binary(BinaryOp::Equal, element, y)?;
+            let wins = match free {
+                Some(free) => graph.logical_and(free, equal)?,
+                None => equal,
+            };
+            let differs = graph.logical_not(equal)?;
+            free = Some(match free {
+                Some(free) => graph.logical_and(free, differs)?,
+                None => differs,
+            });
+            winners.push((offset, wins));
+        }
+        Ok(winners)
+    }
+}
