@@ -67,8 +67,14 @@ impl Builder<'_> {
         let mut graph = Graph::with_options(from.options());
         let parameters: Vec<ExprId> =
             (0..).zip(&types).map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
-        let mut local =
-            Local { from, graph, parameters, arguments, copies: FxHashMap::default(), lines: FxHashMap::default() };
+        let mut local = Local {
+            from,
+            graph,
+            parameters,
+            arguments,
+            copies: FxHashMap::default(),
+            lines: FxHashMap::default(),
+        };
         let mut operands = Vec::new();
         for &id in nodes {
             operands.clear();

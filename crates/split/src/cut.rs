@@ -203,9 +203,7 @@ impl<'p> Cutter<'p> {
             _ if !is_copied(graph, id) => self.cut.owner(id).is_some(),
             [] => false,
             // An annotation is there when what it annotates is.
-            operands => {
-                operands.iter().all(|&operand| self.is_provided(Value::of(graph, operand)))
-            }
+            operands => operands.iter().all(|&operand| self.is_provided(Value::of(graph, operand))),
         }
     }
 

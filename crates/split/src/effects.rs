@@ -1,7 +1,8 @@
 //! Which nodes do more than give a value.
 //!
 //! Hooks do, and so do loops, conditionals and functions with hooks inside. They run in the order
-//! of their ids.
+//! of their ids. Stages keep that order among each other; within a stage it is kept for hooks
+//! themselves, while a loop with hooks inside runs when the program of the stage comes to it.
 
 use nxla_expr::{Digest, ExprId, Op, Program};
 use rustc_hash::FxHashSet;

@@ -44,7 +44,13 @@ fn bytes_text(bytes: u64) -> String {
     let power = ((bytes.ilog2() / 10) as usize).min(UNITS.len());
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let scaled = bytes as f64 / (1_u64 << (10 * power)) as f64;
-    let digits = if scaled < 9.995 { 2 } else if scaled < 99.95 { 1 } else { 0 };
+    let digits = if scaled < 9.995 {
+        2
+    } else if scaled < 99.95 {
+        1
+    } else {
+        0
+    };
     format!("{scaled:.digits$} {}", UNITS[power - 1])
 }
 
@@ -82,7 +88,8 @@ impl StageGraph {
         for Edge { source, stage, bytes, .. } in self.edges() {
             *crossing.entry((box_of(source.stage), box_of(Some(stage)))).or_default() += bytes;
         }
-        let values = crossing.iter().map(|(&(from, to), &bytes)| (from, to, Some(bytes_text(bytes))));
+        let values =
+            crossing.iter().map(|(&(from, to), &bytes)| (from, to, Some(bytes_text(bytes))));
         let mut edges: Vec<_> = values.collect();
         for stage in self.stages() {
             let to = box_of(Some(stage.id));
@@ -163,7 +170,8 @@ fn counted(count: usize, noun: &str) -> String {
 /// Lines of a table: numbers to the right, lists to the left.
 fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     const LEFT: [&str; 3] = ["takes", "gives", "after"];
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     let line = |row: &[String; N]| {
         let cells: [String; N] = std::array::from_fn(|column| {

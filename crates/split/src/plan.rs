@@ -90,7 +90,9 @@ impl Plan {
             uses[slot] += 1;
         }
         let waits = (0..stages.len())
-            .map(|stage| u32::try_from(dependencies.of(stage).len()).expect("fewer than 2^32 stages"))
+            .map(|stage| {
+                u32::try_from(dependencies.of(stage).len()).expect("fewer than 2^32 stages")
+            })
             .collect();
         let is_chain =
             (1..stages.len()).all(|stage| dependencies.of(stage).last() == Some(&(stage - 1)));

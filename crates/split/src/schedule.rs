@@ -98,8 +98,11 @@ impl<V: Clone> Schedule<V> {
             return Err(ScheduleError::Inputs { expected: plan.inputs, found: inputs.len() });
         }
         let uses = plan.uses.clone();
-        let mut values: Vec<Option<V>> =
-            inputs.into_iter().zip(&uses).map(|(value, &uses)| (uses > 0).then_some(value)).collect();
+        let mut values: Vec<Option<V>> = inputs
+            .into_iter()
+            .zip(&uses)
+            .map(|(value, &uses)| (uses > 0).then_some(value))
+            .collect();
         values.resize_with(uses.len(), || None);
         let waits = plan.waits.clone();
         let ready = (0..plan.stages()).filter(|&stage| waits[stage] == 0).map(Reverse).collect();

@@ -232,11 +232,7 @@ pub(crate) fn bytes_of(ty: &TensorType) -> u64 {
     ty.shape.size() as u64 * ty.dtype.size() as u64
 }
 
-fn verify(
-    inputs: &[TensorType],
-    stages: &[Stage],
-    outputs: &[Source],
-) -> Result<(), SplitError> {
+fn verify(inputs: &[TensorType], stages: &[Stage], outputs: &[Source]) -> Result<(), SplitError> {
     for (index, stage) in stages.iter().enumerate() {
         let fail = |why: String| Err(SplitError::structure(stage.id, why));
         if stage.id.index() != index {
@@ -262,14 +258,21 @@ fn verify(
     }
     for (output, &source) in outputs.iter().enumerate() {
         if given(inputs, stages, source).is_none() {
-            return Err(SplitError::Output { output, why: format!("{source}, which nothing gives") });
+            return Err(SplitError::Output {
+                output,
+                why: format!("{source}, which nothing gives"),
+            });
         }
     }
     Ok(())
 }
 
 /// The type of what a source gives, if there is such a source.
-fn given<'a>(inputs: &'a [TensorType], stages: &'a [Stage], source: Source) -> Option<&'a TensorType> {
+fn given<'a>(
+    inputs: &'a [TensorType],
+    stages: &'a [Stage],
+    source: Source,
+) -> Option<&'a TensorType> {
     match source.stage {
         None => inputs.get(source.index),
         Some(stage) => {

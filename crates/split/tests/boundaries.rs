@@ -4,8 +4,8 @@ mod common;
 
 use common::{Test, at, check_equal, f32, program, s32, shown};
 use nxla_expr::{ExprId, Graph, Metadata, Program, Result};
-use nxla_tensor::Number;
 use nxla_split::{Decision, SplitError, split, split_with, try_split, try_split_with};
+use nxla_tensor::Number;
 
 fn two(graph: &mut Graph, value: i64) -> Result<ExprId> {
     graph.number(Number::Int(value.into()))
@@ -76,8 +76,7 @@ fn after_ends_a_stage_with_the_node() -> Test {
 #[test]
 fn both_isolates_the_node() -> Test {
     let stages = split(&chain(), at("cos", Decision::Both))?;
-    let expected =
-        ["in0 | negate, sin | f32", "s0.0 | cos | f32", "in1, s1.0 | add | f32"];
+    let expected = ["in0 | negate, sin | f32", "s0.0 | cos | f32", "in1, s1.0 | add | f32"];
     assert_eq!(shown(&stages), expected);
     let stages = split(&dot_of_sum_and_difference(), at("dot", Decision::Both))?;
     assert_eq!(stages.stages().len(), 3);
@@ -253,8 +252,9 @@ fn an_error_of_the_callback_comes_back() {
     });
     assert_eq!(result.err(), Some(Refused(2)));
     assert_eq!(calls, 2);
-    let result =
-        try_split_with(&chain(), 5, |_, left| if left == 3 { Err(Refused(left)) } else { Ok((Decision::None, left - 1)) });
+    let result = try_split_with(&chain(), 5, |_, left| {
+        if left == 3 { Err(Refused(left)) } else { Ok((Decision::None, left - 1)) }
+    });
     assert_eq!(result.err(), Some(Refused(3)));
 }
 

@@ -4,8 +4,8 @@ mod common;
 
 use common::{Test, at, check_equal, f32, program, s32, shown};
 use nxla_expr::{ExprId, Graph, Metadata, Program, Result};
-use nxla_tensor::Number;
 use nxla_split::{Decision, Source, split};
+use nxla_tensor::Number;
 
 const DECISIONS: [Decision; 4] =
     [Decision::None, Decision::Before, Decision::After, Decision::Both];
@@ -122,7 +122,10 @@ fn conditional() -> Program {
 fn conditionals_are_cut_out_whole() -> Test {
     for decision in [Decision::Before, Decision::After, Decision::Both] {
         let stages = split(&conditional(), at("cond", decision))?;
-        assert_eq!(shown(&stages), ["in0, in1 | add, cond | f32", "s0.0 | constant, multiply | f32"]);
+        assert_eq!(
+            shown(&stages),
+            ["in0, in1 | add, cond | f32", "s0.0 | constant, multiply | f32"]
+        );
         check_equal(&conditional(), &stages);
     }
     let stages = split(&conditional(), at("add", Decision::After))?;
@@ -162,8 +165,7 @@ fn annotated_tuples_are_cut_part_by_part() -> Test {
         Ok(vec![graph.add(parts[0], parts[1])?])
     });
     let before = split(&program, at("metadata", Decision::Before))?;
-    let expected =
-        ["in0 | negate, constant, add | s32, s32", "s0.0, s0.1 | metadata, add | s32"];
+    let expected = ["in0 | negate, constant, add | s32, s32", "s0.0, s0.1 | metadata, add | s32"];
     assert_eq!(shown(&before), expected);
     let both = split(&program, at("metadata", Decision::Both))?;
     let expected = [
@@ -264,5 +266,30 @@ fn a_hook_that_nothing_needs_still_runs() -> Test {
         check_equal(&program, &split(&program, at("io_call", decision))?);
         check_equal(&program, &split(&program, at("negate", decision))?);
     }
+    Ok(())
+}
+
+#[test]
+fn loops_with_hooks_inside_follow_each_other() -> Test {
+    let program = program(vec![f32([]), f32([])], |graph, inputs| {
+        let mut results = Vec::new();
+        for (&input, name) in inputs.iter().zip(["left", "right"]) {
+            let mark = graph.mark();
+            let scope = graph.open_scope(&[f32([])]);
+            let below = graph.less(scope.parameters[0], input)?;
+            let condition = graph.traced(mark, vec![below]);
+            let shown = graph.hook(&[scope.parameters[0]], Some(name), None)?[0];
+            let next = graph.exp(shown)?;
+            let body = graph.traced(mark, vec![next]);
+            let initial = graph.sin(input)?;
+            results.extend(graph.while_loop(mark, &scope, &[initial], condition, body)?);
+        }
+        Ok(vec![graph.add(results[0], results[1])?])
+    });
+    let stages = split(&program, at("while", Decision::After))?;
+    let [first, second, _] = stages.stages() else { panic!("two cuts make three stages") };
+    assert_eq!(second.arguments, [Source::input(1)], "no value comes from the first stage");
+    assert_eq!(second.follows, Some(first.id));
+    check_equal(&program, &stages);
     Ok(())
 }
