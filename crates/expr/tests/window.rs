@@ -1,4 +1,5 @@
 //! Window functions: shapes, dtypes, padding and errors.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
 

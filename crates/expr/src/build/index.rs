@@ -260,19 +260,45 @@ impl Graph {
             let expected = format!("the shape of {ty} but for axis {axis}");
             return Err(self.error(op, ErrorKind::Shape { argument: "indices", found, expected }));
         }
-        let (names, shape) = (ty.names.clone(), index_ty.shape.clone());
-        let mut columns = Vec::with_capacity(shape.rank());
-        for (at, counting) in (0..).zip(0..shape.rank()) {
-            columns.push(match counting == axis {
-                true => indices,
-                false => self.iota(shape.clone(), Some(at), index_dtype(&shape))?,
-            });
-        }
-        let unnamed = self.rename(indices, None)?;
-        columns[axis] = unnamed;
-        let coordinates = self.stack(&columns, -1, None).map_err(of_op(op))?;
+        let names = ty.names.clone();
+        let coordinates = self.coordinates_along(indices, axis).map_err(of_op(op))?;
         let taken = self.gather(x, coordinates, None).map_err(of_op(op))?;
         self.rename(taken, names)
+    }
+
+    /// Coordinates, in a new last axis, that say where each element of `indices` is, but for one
+    /// axis, where the element itself says it.
+    pub(super) fn coordinates_along(&mut self, indices: ExprId, axis: usize) -> Result<ExprId> {
+        let indices = self.rename(indices, None)?;
+        let shape = self.shape(indices).clone();
+        if shape.rank() == 1 {
+            return self.new_axis(indices, -1, None);
+        }
+        let mut columns = Vec::with_capacity(shape.rank());
+        for (counted, position) in (0..).zip(0..shape.rank()) {
+            columns.push(match position == axis {
+                true => indices,
+                false => self.iota(shape.clone(), Some(counted), index_dtype(&shape))?,
+            });
+        }
+        self.stack(&columns, -1, None)
+    }
+
+    /// Differences of neighbours along an axis, `order` times over; the axis gets shorter by
+    /// `order`, down to 0.
+    ///
+    /// # Errors
+    /// An axis out of range.
+    pub fn diff(&mut self, x: ExprId, order: usize, axis: i64) -> Result<ExprId> {
+        let at = self.axis("diff", x, axis)?;
+        let mut result = x;
+        for _ in 0..order.min(self.shape(x)[at]) {
+            let length = self.shape(result)[at] - 1;
+            let high = self.slice_along_axis(result, 1, length, axis, 1)?;
+            let low = self.slice_along_axis(result, 0, length, axis, 1)?;
+            result = self.subtract(high, low)?;
+        }
+        Ok(result)
     }
 
     /// The elements in increasing order along an axis, or in decreasing order. NaN counts as
@@ -321,107 +347,10 @@ impl Graph {
         let values = self.take_along_axis(x, indices, -1)?;
         Ok((values, indices))
     }
-
-    /// The elements of a diagonal of the last two axes, `offset` columns right of the main one.
-    /// Leading axes stay; names are dropped.
-    ///
-    /// # Errors
-    /// Fewer than two axes; an offset outside of the matrix.
-    pub fn take_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
-        let op = "take_diagonal";
-        let (rank, [rows, columns]) = self.matrix(op, x)?;
-        let indices = self.diagonal(op, rows, columns, offset)?;
-        let axes: Axes = [rank - 2, rank - 1].into();
-        let taken = self.make(Op::Gather(axes), &[x, indices])?;
-        // Gathering puts the axis of the indices first.
-        self.make(Op::Transpose((1..rank - 1).chain([0]).collect()), &[taken])
-    }
-
-    /// A square matrix with the vector `x` on a diagonal and zeros elsewhere. Integers narrower
-    /// than 32 bits widen, as in Nx.
-    ///
-    /// # Errors
-    /// An operand that is no vector; an offset that makes the matrix too large.
-    pub fn make_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
-        let op = "make_diagonal";
-        let &[length] = self.shape(x).as_slice() else {
-            return Err(self.not_a_vector(op, "operand", x));
-        };
-        let distance = usize::try_from(offset.unsigned_abs()).ok();
-        let Some(side) = distance.and_then(|distance| length.checked_add(distance)) else {
-            return Err(self.invalid(op, "offset", format!("{offset} is too large")));
-        };
-        let zero = self.scalar_constant(nxla_tensor::Scalar::Int(0), DType::S32)?;
-        let zeros = self.broadcast(zero, [side, side], None)?;
-        if length == 0 {
-            return self.as_type(zeros, nxla_tensor::promote(DType::S32, self.dtype(x)));
-        }
-        let indices = self.diagonal(op, side, side, offset)?;
-        self.indexed_put(zeros, indices, x, Some(&[0, 1]))
-    }
-
-    /// The matrix `x` with the vector `diagonal` written over a diagonal. The dtypes promote.
-    ///
-    /// # Errors
-    /// An operand that is no matrix; a diagonal that is no vector of the right length; an offset
-    /// outside of the matrix.
-    pub fn put_diagonal(&mut self, x: ExprId, diagonal: ExprId, offset: i64) -> Result<ExprId> {
-        let op = "put_diagonal";
-        let &[rows, columns] = self.shape(x).as_slice() else {
-            let (found, expected) = (self.tensor_type(x).to_string(), "a matrix".into());
-            return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
-        };
-        if self.shape(diagonal).rank() != 1 {
-            return Err(self.not_a_vector(op, "diagonal", diagonal));
-        }
-        let indices = self.diagonal(op, rows, columns, offset)?;
-        let (length, found) = (self.shape(indices)[0], self.shape(diagonal)[0]);
-        if length != found {
-            let (found, expected) = (format!("[{found}]"), format!("[{length}]"));
-            return Err(self.error(op, ErrorKind::Shape { argument: "diagonal", found, expected }));
-        }
-        self.indexed_put(x, indices, diagonal, Some(&[0, 1]))
-    }
-
-    fn not_a_vector(&self, op: &str, argument: &'static str, x: ExprId) -> crate::Error {
-        let (found, expected) = (self.tensor_type(x).to_string(), "a vector".into());
-        self.error(op, ErrorKind::Shape { argument, found, expected })
-    }
-
-    /// The rank, and the sizes of the last two axes.
-    pub(super) fn matrix(&self, op: &str, x: ExprId) -> Result<(usize, [usize; 2])> {
-        let shape = self.shape(x);
-        if let [.., rows, columns] = shape[..] {
-            return Ok((shape.rank(), [rows, columns]));
-        }
-        let (found, expected) = (self.tensor_type(x).to_string(), "at least two axes".into());
-        Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }))
-    }
-
-    /// The coordinates of a diagonal, one row each.
-    fn diagonal(&mut self, op: &str, rows: usize, columns: usize, offset: i64) -> Result<ExprId> {
-        let distance = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
-        let (first_row, first_column) = if offset < 0 { (distance, 0) } else { (0, distance) };
-        let left = rows.checked_sub(first_row).zip(columns.checked_sub(first_column));
-        let Some(length) = left.map(|(rows, columns)| rows.min(columns)).filter(|&left| left > 0)
-        else {
-            let why = format!("{offset} is outside of a matrix of {rows} by {columns}");
-            return Err(self.invalid(op, "offset", why));
-        };
-        let dtype = index_dtype(&[rows, columns]);
-        let count = self.iota([length], None, dtype)?;
-        let mut coordinates = [count, count];
-        for (coordinate, first) in coordinates.iter_mut().zip([first_row, first_column]) {
-            let first = i64::try_from(first).expect("smaller than an axis");
-            let first = self.scalar_constant(nxla_tensor::Scalar::Int(first), dtype)?;
-            *coordinate = self.add(first, count)?;
-        }
-        self.stack(&coordinates, -1, None)
-    }
 }
 
 /// The dtype that can count along axes of these sizes.
-fn index_dtype(sizes: &[usize]) -> DType {
+pub(super) fn index_dtype(sizes: &[usize]) -> DType {
     let fits = sizes.iter().all(|&size| i32::try_from(size).is_ok());
     if fits { DType::S32 } else { DType::S64 }
 }

@@ -1,9 +1,26 @@
 //! Fourier transforms and linear algebra on matrices in the last two axes.
 
+use nxla_tensor::Number;
+
 use super::{SliceStart, of_op};
 use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Graph};
 use crate::op::{Axes, Fft, Op, Padding, TriangularSolve};
+
+/// Which norm [`Graph::norm`] computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Norm {
+    /// The root of the sum of squares: Euclid's norm of vectors, Frobenius' of matrices.
+    #[default]
+    Euclid,
+    /// Of vectors, the `p`-th root of the sum of `p`-th powers, or the number of elements that
+    /// are not 0 for `p` of 0. Of matrices 1 and -1 only: the largest and smallest column sum.
+    Power(i32),
+    /// The largest element of a vector, the largest row sum of a matrix.
+    Max,
+    /// The smallest element of a vector, the smallest row sum of a matrix.
+    Min,
+}
 
 impl Graph {
     /// The discrete Fourier transform of `length` points along an axis (as many as there are for
@@ -128,5 +145,78 @@ impl Graph {
         }
         let order: Axes = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
         self.make(Op::Transpose(order), &[x])
+    }
+
+    /// A norm over one axis (of vectors) or two axes (of matrices), all axes for `None`. Absolute
+    /// values enter everywhere. A real float.
+    ///
+    /// # Errors
+    /// Not one or two axes; a power that has no closed form for matrices.
+    pub fn norm(
+        &mut self,
+        x: ExprId,
+        norm: Norm,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+    ) -> Result<ExprId> {
+        let axes: Axes = match axes {
+            Some(axes) => self.axes("norm", x, axes)?.into(),
+            None => (0..self.shape(x).rank()).collect(),
+        };
+        let signed = |&axis: &usize| i64::try_from(axis).expect("an axis is small");
+        let axes: Vec<i64> = axes.iter().map(signed).collect();
+        let dtype = self.dtype(x).to_real();
+        let size = self.abs(x)?;
+        let result = match (norm, &axes[..]) {
+            (Norm::Euclid, [_] | [_, _]) => self.power_norm(size, 2, &axes)?,
+            (Norm::Power(0), [_]) => {
+                let zero = self.zero_like(size)?;
+                let occupied = self.not_equal(size, zero)?;
+                self.sum(occupied, Some(&axes), true)?
+            }
+            (Norm::Power(power), [_]) => self.power_norm(size, power, &axes)?,
+            (Norm::Max, [_]) => self.reduce_max(size, Some(&axes), true)?,
+            (Norm::Min, [_]) => self.reduce_min(size, Some(&axes), true)?,
+            (Norm::Power(1), &[rows, columns]) => self.sum_norm(size, rows, columns, true)?,
+            (Norm::Power(-1), &[rows, columns]) => self.sum_norm(size, rows, columns, false)?,
+            (Norm::Max, &[rows, columns]) => self.sum_norm(size, columns, rows, true)?,
+            (Norm::Min, &[rows, columns]) => self.sum_norm(size, columns, rows, false)?,
+            (Norm::Power(power), [_, _]) => {
+                let why = format!("{power} is not supported for matrices, expected 1 or -1");
+                return Err(self.invalid("norm", "power", why));
+            }
+            (Norm::Euclid | Norm::Power(_) | Norm::Max | Norm::Min, _) => {
+                let why =
+                    format!("must be one or two, got {} of {}", axes.len(), self.tensor_type(x));
+                return Err(self.invalid("norm", "axes", why));
+            }
+        };
+        let result = self.as_type(result, dtype)?;
+        if keep_axes { Ok(result) } else { self.squeeze(result, Some(&axes)) }
+    }
+
+    /// `sum(x^p)^(1/p)`. Dividing by the largest element first keeps the powers in range.
+    fn power_norm(&mut self, size: ExprId, power: i32, axes: &[i64]) -> Result<ExprId> {
+        let largest = self.reduce_max(size, Some(axes), true)?;
+        let zero = self.weak_number(Number::Int(0), largest)?;
+        let positive = self.greater(largest, zero)?;
+        let one = self.weak_number(Number::Int(1), largest)?;
+        let scale = self.select(positive, largest, one)?;
+        let scaled = self.divide(size, scale)?;
+        let exponent = self.weak_number(Number::Int(i128::from(power)), scaled)?;
+        let powers = self.pow(scaled, exponent)?;
+        let sum = self.sum(powers, Some(axes), true)?;
+        let root = self.weak_number(Number::Float(f64::from(power).recip()), sum)?;
+        let root = self.pow(sum, root)?;
+        self.multiply(root, scale)
+    }
+
+    /// The largest or smallest sum along one axis.
+    fn sum_norm(&mut self, size: ExprId, summed: i64, searched: i64, max: bool) -> Result<ExprId> {
+        let sums = self.sum(size, Some(&[summed]), true)?;
+        match max {
+            true => self.reduce_max(sums, Some(&[searched]), true),
+            false => self.reduce_min(sums, Some(&[searched]), true),
+        }
     }
 }

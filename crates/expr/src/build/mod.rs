@@ -6,15 +6,18 @@
 mod contract;
 mod control;
 mod create;
+mod diagonal;
 mod elementwise;
 mod index;
 mod linalg;
 mod movement;
 mod reduce;
+mod statistics;
 mod window;
 
 pub use contract::ConvOptions;
 pub use index::SliceStart;
+pub use linalg::Norm;
 pub use reduce::Fold;
 pub use window::{Cumulative, WindowOptions, WindowPadding};
 

@@ -121,6 +121,14 @@ pub(super) fn integer(argument: &'static str, dtype: DType) -> Result<(), ErrorK
     Err(ErrorKind::DType { argument, found: dtype, expected: "an integer dtype" })
 }
 
+/// The dtype of indices that an attribute asks for.
+pub(super) fn index_dtype(dtype: DType) -> Result<(), ErrorKind> {
+    if dtype.is_integer() {
+        return Ok(());
+    }
+    Err(ErrorKind::invalid("dtype", format!("{dtype} is no integer dtype")))
+}
+
 /// A dtype that must have an order.
 pub(super) fn ordered(argument: &'static str, dtype: DType) -> Result<(), ErrorKind> {
     if !dtype.is_complex() {

@@ -98,8 +98,8 @@ fn dot_names(
     let batch = pick(&left, &attributes.left_batch)
         .merge(&pick(&right, &attributes.right_batch))
         .map_err(|error| check::names_error(&error))?;
-    let free = pick(&left, left_free).to_vec().into_iter().chain(pick(&right, right_free).to_vec());
-    let names: Names = batch.to_vec().into_iter().chain(free).collect();
+    let (left, right) = (pick(&left, left_free), pick(&right, right_free));
+    let names: Names = batch.iter().chain(left.iter()).chain(right.iter()).cloned().collect();
     names.check_unique().map_err(|error| check::names_error(&error))?;
     Ok(check::named(names))
 }
@@ -145,13 +145,22 @@ fn conv(attributes: &Conv, types: &[&TensorType]) -> Inferred {
 
 fn check_spatial_attributes(attributes: &Conv, input: &TensorType) -> Result<(), ErrorKind> {
     let spatial = input.rank() - 2;
-    check::count("padding", attributes.padding.len(), spatial, input)?;
+    let count = |argument, found: usize| {
+        if found == spatial {
+            return Ok(());
+        }
+        let why = format!(
+            "needs one entry for each of the {spatial} spatial axes of {input}, got {found}"
+        );
+        Err(ErrorKind::invalid(argument, why))
+    };
+    count("padding", attributes.padding.len())?;
     for (argument, values) in [
         ("strides", &attributes.strides),
         ("input_dilation", &attributes.input_dilation),
         ("kernel_dilation", &attributes.kernel_dilation),
     ] {
-        check::count(argument, values.len(), spatial, input)?;
+        count(argument, values.len())?;
         check::positive(argument, values)?;
     }
     Ok(())

@@ -26,7 +26,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
         Op::Argsort(attributes, dtype) => {
             let [x] = operands(types)?;
             check_sort(attributes, x)?;
-            check::integer("dtype", *dtype)?;
+            check::index_dtype(*dtype)?;
             tensor(x.with_dtype(*dtype))
         }
         other => unreachable!("{} is not an indexing op", other.name()),
@@ -61,8 +61,8 @@ fn check_starts(
     check::count("starts", starts.len(), x.rank(), x)?;
     let expected = starts.iter().filter(|start| **start == Start::Dynamic).count();
     if dynamic.len() != expected {
-        let expected = format!("{expected} dynamic starts");
-        return Err(ErrorKind::Arity { expected, found: dynamic.len() });
+        let why = format!("{expected} are dynamic, but {} operands give them", dynamic.len());
+        return Err(ErrorKind::invalid("starts", why));
     }
     for start in dynamic {
         check::scalar("start", start)?;

@@ -61,7 +61,7 @@ fn without(
 fn arg_reduce(attributes: &ArgReduce, types: &[&TensorType]) -> Inferred {
     let [x] = operands(types)?;
     check::ordered("operand", x.dtype)?;
-    check::integer("dtype", attributes.dtype)?;
+    check::index_dtype(attributes.dtype)?;
     let searched = match attributes.axis {
         Some(axis) => {
             check::axis_in_range(axis, x)?;

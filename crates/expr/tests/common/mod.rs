@@ -1,5 +1,4 @@
 //! A short way to state what a builder gives: types and errors as text.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use nxla_expr::{ExprId, Graph, Result, TensorType};
 use nxla_tensor::{AxisName, Names};

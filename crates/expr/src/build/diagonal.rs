@@ -1,0 +1,107 @@
+//! Diagonals of matrices, as gathers and scatters of counted coordinates.
+
+use nxla_tensor::{DType, Scalar, promote};
+
+use super::index::index_dtype;
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+use crate::op::{Axes, Op};
+
+impl Graph {
+    /// The elements of a diagonal of the last two axes, `offset` columns right of the main one.
+    /// Leading axes stay; names are dropped.
+    ///
+    /// # Errors
+    /// Fewer than two axes; an offset outside of the matrix.
+    pub fn take_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
+        let op = "take_diagonal";
+        let (rank, [rows, columns]) = self.matrix(op, x)?;
+        let indices = self.diagonal(op, rows, columns, offset)?;
+        let axes: Axes = [rank - 2, rank - 1].into();
+        let taken = self.make(Op::Gather(axes), &[x, indices])?;
+        // Gathering puts the axis of the indices first.
+        self.make(Op::Transpose((1..rank - 1).chain([0]).collect()), &[taken])
+    }
+
+    /// A square matrix with the vector `x` on a diagonal and zeros elsewhere. Integers narrower
+    /// than 32 bits widen, as in Nx.
+    ///
+    /// # Errors
+    /// An operand that is no vector; an offset that makes the matrix too large.
+    pub fn make_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
+        let op = "make_diagonal";
+        let &[length] = self.shape(x).as_slice() else {
+            return Err(self.not_a_vector(op, "operand", x));
+        };
+        let distance = usize::try_from(offset.unsigned_abs()).ok();
+        let Some(side) = distance.and_then(|distance| length.checked_add(distance)) else {
+            return Err(self.invalid(op, "offset", format!("{offset} is too large")));
+        };
+        let zero = self.scalar_constant(Scalar::Int(0), DType::S32)?;
+        let zeros = self.broadcast(zero, [side, side], None)?;
+        if length == 0 {
+            return self.as_type(zeros, promote(DType::S32, self.dtype(x)));
+        }
+        let indices = self.diagonal(op, side, side, offset)?;
+        self.indexed_put(zeros, indices, x, Some(&[0, 1]))
+    }
+
+    /// The matrix `x` with the vector `diagonal` written over a diagonal. The dtypes promote.
+    ///
+    /// # Errors
+    /// An operand that is no matrix; a diagonal that is no vector of the right length; an offset
+    /// outside of the matrix.
+    pub fn put_diagonal(&mut self, x: ExprId, diagonal: ExprId, offset: i64) -> Result<ExprId> {
+        let op = "put_diagonal";
+        let &[rows, columns] = self.shape(x).as_slice() else {
+            let (found, expected) = (self.tensor_type(x).to_string(), "a matrix".into());
+            return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
+        };
+        if self.shape(diagonal).rank() != 1 {
+            return Err(self.not_a_vector(op, "diagonal", diagonal));
+        }
+        let indices = self.diagonal(op, rows, columns, offset)?;
+        let (length, found) = (self.shape(indices)[0], self.shape(diagonal)[0]);
+        if length != found {
+            let (found, expected) = (format!("[{found}]"), format!("[{length}]"));
+            return Err(self.error(op, ErrorKind::Shape { argument: "diagonal", found, expected }));
+        }
+        self.indexed_put(x, indices, diagonal, Some(&[0, 1]))
+    }
+
+    fn not_a_vector(&self, op: &str, argument: &'static str, x: ExprId) -> crate::Error {
+        let (found, expected) = (self.tensor_type(x).to_string(), "a vector".into());
+        self.error(op, ErrorKind::Shape { argument, found, expected })
+    }
+
+    /// The rank, and the sizes of the last two axes.
+    pub(super) fn matrix(&self, op: &str, x: ExprId) -> Result<(usize, [usize; 2])> {
+        let shape = self.shape(x);
+        if let [.., rows, columns] = shape[..] {
+            return Ok((shape.rank(), [rows, columns]));
+        }
+        let (found, expected) = (self.tensor_type(x).to_string(), "at least two axes".into());
+        Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }))
+    }
+
+    /// The coordinates of a diagonal, one row each.
+    fn diagonal(&mut self, op: &str, rows: usize, columns: usize, offset: i64) -> Result<ExprId> {
+        let distance = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
+        let (first_row, first_column) = if offset < 0 { (distance, 0) } else { (0, distance) };
+        let left = rows.checked_sub(first_row).zip(columns.checked_sub(first_column));
+        let Some(length) = left.map(|(rows, columns)| rows.min(columns)).filter(|&left| left > 0)
+        else {
+            let why = format!("{offset} is outside of a matrix of {rows} by {columns}");
+            return Err(self.invalid(op, "offset", why));
+        };
+        let dtype = index_dtype(&[rows, columns]);
+        let count = self.iota([length], None, dtype)?;
+        let mut coordinates = [count, count];
+        for (coordinate, first) in coordinates.iter_mut().zip([first_row, first_column]) {
+            let first = i64::try_from(first).expect("smaller than an axis");
+            let first = self.scalar_constant(Scalar::Int(first), dtype)?;
+            *coordinate = self.add(first, count)?;
+        }
+        self.stack(&coordinates, -1, None)
+    }
+}

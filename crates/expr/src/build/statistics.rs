@@ -1,0 +1,281 @@
+//! Statistics along axes. They are compositions, as in Nx, and leave no node of their own.
+
+use nxla_tensor::{DType, Number, Scalar, Shape};
+
+use super::{Cumulative, SliceStart, of_op};
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+use crate::op::{Axes, Op};
+
+impl Graph {
+    /// The arithmetic mean, as a float; NaN for no elements.
+    ///
+    /// # Errors
+    /// An axis out of range or given twice.
+    pub fn mean(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
+        let count = self.reduced_size("mean", x, axes)?;
+        let sum = self.sum(x, axes, keep_axes)?;
+        self.divide_by(sum, count)
+    }
+
+    /// The mean weighted by `weights`, which have the shape of `x` or one axis for each of
+    /// `axes`.
+    ///
+    /// # Errors
+    /// Weights of another shape; an axis out of range or given twice.
+    pub fn weighted_mean(
+        &mut self,
+        x: ExprId,
+        weights: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+    ) -> Result<ExprId> {
+        let weights = self.aligned_weights(x, weights, axes)?;
+        let weighted = self.multiply(x, weights)?;
+        let total = self.sum(weighted, axes, keep_axes)?;
+        let weight = self.sum(weights, axes, keep_axes)?;
+        self.divide(total, weight)
+    }
+
+    /// Weights with the rank of `x`.
+    fn aligned_weights(
+        &mut self,
+        x: ExprId,
+        weights: ExprId,
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        if self.shape(weights) == self.shape(x) {
+            return Ok(weights);
+        }
+        let axes = match axes {
+            Some(axes) => self.axes("weighted_mean", x, axes)?,
+            None => {
+                let why = "must be given when the weights have another shape than the tensor";
+                return Err(self.invalid("weighted_mean", "axes", why));
+            }
+        };
+        let expected: Shape = axes.iter().map(|&axis| self.shape(x)[axis]).collect();
+        if *self.shape(weights) != expected {
+            let (found, expected) = (self.shape(weights).to_string(), expected.to_string());
+            let kind = ErrorKind::Shape { argument: "weights", found, expected };
+            return Err(self.error("weighted_mean", kind));
+        }
+        // The weights' axes come in the order of `axes`, those of the tensor in increasing order.
+        let mut order: Vec<usize> = (0..axes.len()).collect();
+        order.sort_by_key(|&position| axes[position]);
+        let weights = self.make(Op::Transpose(order.into()), &[weights])?;
+        let sizes = self.shape(x).iter().enumerate();
+        let shape: Shape =
+            sizes.map(|(axis, &size)| if axes.contains(&axis) { size } else { 1 }).collect();
+        self.reshape(weights, shape)
+    }
+
+    /// The mean squared distance from the mean, divided by `count - ddof` rather than `count`.
+    ///
+    /// # Errors
+    /// An axis out of range or given twice.
+    pub fn variance(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+        ddof: i64,
+    ) -> Result<ExprId> {
+        let count = self.reduced_size("variance", x, axes)?;
+        let all = self.all_axes(x);
+        let mean = self.mean(x, Some(axes.unwrap_or(&all)), true)?;
+        let distance = self.subtract(x, mean)?;
+        let two = self.weak_number(Number::Int(2), distance)?;
+        let squared = self.pow(distance, two)?;
+        let sum = self.sum(squared, axes, keep_axes)?;
+        self.divide_by(sum, count - i128::from(ddof))
+    }
+
+    /// The square root of [`Graph::variance`].
+    ///
+    /// # Errors
+    /// As for [`Graph::variance`].
+    pub fn standard_deviation(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+        ddof: i64,
+    ) -> Result<ExprId> {
+        let variance = self.variance(x, axes, keep_axes, ddof)?;
+        self.sqrt(variance)
+    }
+
+    /// `log(sum(scale * exp(x)))` without overflow: the maximum, through which no gradient flows,
+    /// is taken out first. `scale` is 1 for `None`.
+    ///
+    /// # Errors
+    /// An axis out of range or given twice; complex numbers; a scale that does not broadcast.
+    pub fn logsumexp(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+        scale: Option<ExprId>,
+    ) -> Result<ExprId> {
+        let all = self.all_axes(x);
+        let reduced = axes.unwrap_or(&all);
+        let max = self.reduce_max(x, Some(reduced), true).map_err(of_op("logsumexp"))?;
+        let max = self.stop_grad(max)?;
+        // An infinite maximum must not become `inf - inf`.
+        let infinite = self.is_infinity(max)?;
+        let dtype = self.dtype(max).to_floating();
+        let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
+        let max = self.select(infinite, zero, max)?;
+        let shifted = self.subtract(x, max)?;
+        let mut terms = self.exp(shifted)?;
+        if let Some(scale) = scale {
+            terms = self.multiply(scale, terms)?;
+        }
+        let sum = self.sum(terms, axes, keep_axes)?;
+        let log = self.log(sum)?;
+        let max = if keep_axes { max } else { self.squeeze(max, Some(reduced))? };
+        self.add(log, max)
+    }
+
+    /// The covariance matrix of the columns of `x`, whose last axis but one counts observations:
+    /// `(x - mean)^T conj(x - mean) / (rows - ddof)`, batched over leading axes. `mean` has one
+    /// number per column; it is computed for `None`. A float without axis names.
+    ///
+    /// # Errors
+    /// Fewer than two axes; a mean that is a scalar or does not broadcast.
+    pub fn covariance(&mut self, x: ExprId, mean: Option<ExprId>, ddof: i64) -> Result<ExprId> {
+        let op = "covariance";
+        let (rank, [rows, _]) = self.matrix(op, x)?;
+        let x = self.rename(x, None)?;
+        let mean = match mean {
+            Some(mean) => self.rename(mean, None)?,
+            None => self.mean(x, Some(&[-2]), false)?,
+        };
+        if self.shape(mean).rank() == 0 {
+            return Err(self.invalid(op, "mean", "is a scalar, expected one number per column"));
+        }
+        let mean = self.new_axis(mean, -2, None)?;
+        let centred = self.subtract(x, mean).map_err(of_op(op))?;
+        let other =
+            if self.dtype(centred).is_complex() { self.conjugate(centred)? } else { centred };
+        let batch: Vec<i64> = (0..).take(rank - 2).collect();
+        let products = self.dot_general(centred, &[-2], &batch, other, &[-2], &batch)?;
+        let count = i128::try_from(rows).expect("a size fits in 128 bits");
+        self.divide_by(products, count - i128::from(ddof))
+    }
+
+    /// The middle element in order of size, or the mean of the two middle ones. `None` takes the
+    /// flattened tensor and gives a scalar.
+    ///
+    /// # Errors
+    /// An axis out of range or without elements; complex numbers.
+    pub fn median(&mut self, x: ExprId, axis: Option<i64>, keep_axis: bool) -> Result<ExprId> {
+        let (x, at, keep_axis) = match axis {
+            Some(axis) => (x, self.axis("median", x, axis)?, keep_axis),
+            None => (self.flatten(x, None)?, 0, false),
+        };
+        let axis = i64::try_from(at).expect("an axis is small");
+        let size = self.shape(x)[at];
+        if size == 0 {
+            let why = format!("there is no median of the 0 elements of {}", self.tensor_type(x));
+            return Err(self.invalid("median", "operand", why));
+        }
+        let sorted = self.sort(x, axis, false, false).map_err(of_op("median"))?;
+        if size == 2 {
+            return self.mean(sorted, Some(&[axis]), keep_axis);
+        }
+        let upper = self.element_along(sorted, size / 2, axis, keep_axis)?;
+        if size % 2 == 1 {
+            return Ok(upper);
+        }
+        let lower = self.element_along(sorted, size / 2 - 1, axis, keep_axis)?;
+        let sum = self.add(lower, upper)?;
+        self.divide_by(sum, 2)
+    }
+
+    /// The element that occurs most often, the smallest of several. `None` takes the flattened
+    /// tensor.
+    ///
+    /// Sorting brings equal elements together; each run of them gets a number, which counts how
+    /// often the run's element occurs.
+    ///
+    /// # Errors
+    /// An axis out of range or without elements; complex numbers.
+    pub fn mode(&mut self, x: ExprId, axis: Option<i64>, keep_axis: bool) -> Result<ExprId> {
+        let op = "mode";
+        let Some(axis) = axis else {
+            let rank = self.shape(x).rank();
+            let flat = self.flatten(x, None)?;
+            let mode = self.mode(flat, Some(0), false)?;
+            return if keep_axis { self.reshape(mode, vec![1; rank]) } else { Ok(mode) };
+        };
+        let at = self.axis(op, x, axis)?;
+        let size = self.shape(x)[at];
+        if size == 0 {
+            let why = format!("there is no mode of the 0 elements of {}", self.tensor_type(x));
+            return Err(self.invalid(op, "operand", why));
+        }
+        let sorted = self.sort(x, axis, false, false).map_err(of_op(op))?;
+        let runs = self.run_numbers(sorted, axis)?;
+        let shape = self.shape(runs).clone();
+        let indices = self.coordinates_along(runs, at)?;
+        let zero = self.scalar_constant(Scalar::Int(0), DType::S32)?;
+        let zeros = self.broadcast(zero, shape.clone(), None)?;
+        let one = self.scalar_constant(Scalar::Int(1), DType::S32)?;
+        let ones = self.broadcast(one, shape.clone(), None)?;
+        let counts = self.indexed_add(zeros, indices, ones, None)?;
+        let longest = self.argmax(counts, Some(axis), true, false, DType::S32)?;
+        let longest = self.broadcast(longest, shape, None)?;
+        let belongs = self.equal(longest, runs)?;
+        let first = self.argmax(belongs, Some(axis), true, false, DType::S32)?;
+        let mode = self.take_along_axis(sorted, first, axis)?;
+        if keep_axis { Ok(mode) } else { self.squeeze(mode, Some(&[axis])) }
+    }
+
+    /// For each element of a sorted axis, how many different ones come before it.
+    fn run_numbers(&mut self, sorted: ExprId, axis: i64) -> Result<ExprId> {
+        let at = self.axis("mode", sorted, axis)?;
+        let mut first = self.shape(sorted).clone();
+        let others = first[at] - 1;
+        first.as_mut_slice()[at] = 1;
+        let low = self.slice_along_axis(sorted, 0, others, axis, 1)?;
+        let high = self.slice_along_axis(sorted, 1, others, axis, 1)?;
+        let changes = self.not_equal(low, high)?;
+        let zero = self.scalar_constant(Scalar::Int(0), DType::S32)?;
+        let first = self.broadcast(zero, first, None)?;
+        let steps = self.concatenate(&[first, changes], axis)?;
+        self.cumulative(Cumulative::Sum, steps, axis, false)
+    }
+
+    fn element_along(
+        &mut self,
+        x: ExprId,
+        index: usize,
+        axis: i64,
+        keep_axis: bool,
+    ) -> Result<ExprId> {
+        let element = self.slice_along_axis(x, SliceStart::at(index), 1, axis, 1)?;
+        if keep_axis { Ok(element) } else { self.squeeze(element, Some(&[axis])) }
+    }
+
+    /// How many elements go into one element of the result.
+    fn reduced_size(&self, op: &str, x: ExprId, axes: Option<&[i64]>) -> Result<i128> {
+        let axes: Axes = match axes {
+            Some(axes) => self.axis_set(op, x, axes)?,
+            None => (0..self.shape(x).rank()).collect(),
+        };
+        let size: Shape = axes.iter().map(|&axis| self.shape(x)[axis]).collect();
+        Ok(i128::try_from(size.size()).expect("a size fits in 128 bits"))
+    }
+
+    fn all_axes(&self, x: ExprId) -> Vec<i64> {
+        (0..).take(self.shape(x).rank()).collect()
+    }
+
+    /// `x / count`, as a float.
+    pub(super) fn divide_by(&mut self, x: ExprId, count: i128) -> Result<ExprId> {
+        let count = self.weak_number(Number::Int(count), x)?;
+        self.divide(x, count)
+    }
+}
