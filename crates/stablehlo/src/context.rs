@@ -1,0 +1,208 @@
+//! What lowering keeps in mind while it goes through a program and the regions in it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use nxla_expr::{Digest, ExprId, Graph, HookOp, Line, Op, Program, TensorType};
+use nxla_tensor::{DType, Scalar, Shape};
+use rustc_hash::FxHashMap;
+
+use crate::error::{LowerError, Result};
+use crate::module::HostCall;
+use crate::options::LowerOptions;
+use crate::types::Ty;
+use crate::writer::{Open, Value, Values, Writer};
+
+/// The state of a lowering. Programs, and so their graphs, are borrowed for `'a`.
+pub(crate) struct Cx<'a> {
+    pub(crate) writer: Writer,
+    pub(crate) options: &'a LowerOptions<'a>,
+    /// What the present block has written already.
+    pub(crate) memo: Memo,
+    /// The same for the blocks around it, whose values a region does not use: some regions may
+    /// not, and a loop would carry them along.
+    outer_memos: Vec<Memo>,
+    /// The node that is being written.
+    current: Option<(&'a Graph, ExprId)>,
+    /// The line of the last location, and its text.
+    location: Option<(Line, Box<str>)>,
+    /// The end of the chain of hooks; none where no hook is active.
+    pub(crate) order: Option<Value>,
+    /// The second argument of host calls.
+    pub(crate) run_id: Option<Value>,
+    host_calls: Vec<HostCall>,
+    /// Whether a program has active hooks inside, by its address.
+    active: FxHashMap<*const Program, bool>,
+    /// The functions that stand for the bodies of blocks.
+    functions: FxHashMap<Digest, Arc<str>>,
+    /// Those that are called but not written yet.
+    pending: VecDeque<(Arc<str>, &'a Program)>,
+}
+
+/// The constants and conversions of one block.
+#[derive(Default)]
+pub(crate) struct Memo {
+    pub(crate) constants: FxHashMap<(Scalar, Ty), Value>,
+    pub(crate) conversions: FxHashMap<(Value, Ty), Value>,
+}
+
+impl<'a> Cx<'a> {
+    pub(crate) fn new(options: &'a LowerOptions<'a>) -> Self {
+        Self {
+            writer: Writer::default(),
+            options,
+            memo: Memo::default(),
+            outer_memos: Vec::new(),
+            current: None,
+            location: None,
+            order: None,
+            run_id: None,
+            host_calls: Vec::new(),
+            active: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            pending: VecDeque::new(),
+        }
+    }
+
+    /// The text and its host calls.
+    pub(crate) fn finish(self) -> (String, Vec<HostCall>) {
+        (self.writer.finish(), self.host_calls)
+    }
+
+    // --- types ---
+
+    pub(crate) fn ty(&mut self, dtype: DType, shape: &Shape) -> Ty {
+        self.writer.types.intern(dtype, shape)
+    }
+
+    pub(crate) fn tensor_ty(&mut self, ty: &TensorType) -> Ty {
+        self.ty(ty.dtype, &ty.shape)
+    }
+
+    pub(crate) fn dtype(&self, ty: Ty) -> DType {
+        self.writer.types.dtype(ty)
+    }
+
+    pub(crate) fn shape(&self, ty: Ty) -> &Shape {
+        self.writer.types.shape(ty)
+    }
+
+    // --- nodes and their lines ---
+
+    /// Operations from now on belong to this node.
+    pub(crate) fn enter(&mut self, graph: &'a Graph, id: ExprId) {
+        self.current = Some((graph, id));
+        if self.options.locations {
+            let location = graph.line(id).map(|line| self.location_text(line));
+            self.writer.set_location(location);
+        }
+    }
+
+    fn location_text(&mut self, line: Line) -> Box<str> {
+        match &self.location {
+            Some((last, text)) if *last == line => text.clone(),
+            _ => {
+                let file = line.file.replace('\\', "\\\\").replace('"', "\\\"");
+                let text: Box<str> = format!(" loc(\"{file}\":{}:1)", line.line).into();
+                self.location = Some((line, text.clone()));
+                text
+            }
+        }
+    }
+
+    fn line(&self) -> Option<Line> {
+        self.current.and_then(|(graph, id)| graph.line(id))
+    }
+
+    /// The error of an op that StableHLO has no words for.
+    pub(crate) fn unsupported(&self, op: &'static str, why: impl Into<String>) -> LowerError {
+        LowerError::Unsupported { op, why: why.into(), line: self.line() }
+    }
+
+    // --- regions ---
+
+    /// Begins the next region of an operation; gives the region's arguments.
+    pub(crate) fn begin_region(&mut self, open: &mut Open, arguments: &[Ty]) -> Values {
+        self.outer_memos.push(std::mem::take(&mut self.memo));
+        self.writer.begin_region(open, arguments)
+    }
+
+    /// Ends a region with its results.
+    pub(crate) fn end_region(&mut self, results: &[Value]) {
+        self.writer.end_region(results);
+        self.memo = self.outer_memos.pop().expect("every region has been begun");
+    }
+
+    /// Begins the body of a function that knows nothing of what came before.
+    pub(crate) fn forget(&mut self) {
+        self.memo = Memo::default();
+        self.order = None;
+        self.run_id = None;
+    }
+
+    // --- hooks ---
+
+    /// Whether an op is an active hook or has one inside.
+    pub(crate) fn has_active_hook(&mut self, op: &'a Op) -> bool {
+        match op {
+            Op::Hook(hook) => (self.options.active_hooks)(hook),
+            // A derivative is no part of what is computed.
+            Op::Metadata(_) => false,
+            op => op.regions().into_iter().any(|program| self.is_active(program)),
+        }
+    }
+
+    /// Whether a program has active hooks, inside its regions too.
+    pub(crate) fn is_active(&mut self, program: &'a Program) -> bool {
+        let address = std::ptr::from_ref(program);
+        if let Some(&known) = self.active.get(&address) {
+            return known;
+        }
+        let graph = program.graph();
+        let found = graph.ids().any(|id| self.has_active_hook(graph.op(id)));
+        self.active.insert(address, found);
+        found
+    }
+
+    /// The number of a new host call for an active hook.
+    pub(crate) fn add_host_call(
+        &mut self,
+        hook: &HookOp,
+        arguments: Vec<TensorType>,
+    ) -> Result<i64> {
+        if !self.options.host_calls {
+            let hook = match &hook.name {
+                Some(name) => format!("hook {name:?}"),
+                None => "a hook without a name".to_owned(),
+            };
+            return Err(LowerError::HostCalls { hook, line: self.line() });
+        }
+        let id = i64::try_from(self.host_calls.len()).expect("fewer than 2^63 hooks");
+        let (name, default) = (hook.name.clone(), hook.default.clone());
+        self.host_calls.push(HostCall { id, name, default, arguments });
+        Ok(id)
+    }
+
+    // --- functions ---
+
+    /// The function that computes a program, written once for equal programs. It must not have
+    /// active hooks: equal programs may have hooks with different functions.
+    pub(crate) fn function(&mut self, block: &str, program: &'a Program) -> Arc<str> {
+        let number = self.functions.len();
+        let pending = &mut self.pending;
+        let name = self.functions.entry(program.digest()).or_insert_with(|| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let plain: String =
+                block.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+            let name: Arc<str> = format!("block_{number}_{plain}").into();
+            pending.push_back((name.clone(), program));
+            name
+        });
+        name.clone()
+    }
+
+    /// The next function to write.
+    pub(crate) fn next_function(&mut self) -> Option<(Arc<str>, &'a Program)> {
+        self.pending.pop_front()
+    }
+}

@@ -1,0 +1,253 @@
+//! Parameters, literals, tuples, regions and hooks.
+//!
+//! Where a region holds active hooks, the order value goes in and comes out with the results. A
+//! condition of a loop can give nothing back but its answer; one with hooks is therefore
+//! evaluated before the loop and at the end of its body, and the answer is part of the state.
+
+use std::sync::Arc;
+
+use nxla_expr::{Block, Cond, HookOp, Node, Op, Program, While};
+use nxla_tensor::{HostTensor, Scalar};
+use smallvec::SmallVec;
+
+use crate::context::Cx;
+use crate::error::Result;
+use crate::literal::{Dense, stored_as};
+use crate::region::{self, Frame, Source, Sources};
+use crate::types::Ty;
+use crate::writer::{Value, Values};
+
+pub(crate) fn lower<'a>(
+    cx: &mut Cx<'a>,
+    frame: &Frame<'_>,
+    node: &Node<'a>,
+) -> Result<Sources> {
+    match node.op {
+        Op::Parameter(parameter) => Ok(one(frame.input(parameter.index))),
+        Op::Constant(constant) => {
+            let ty = cx.tensor_ty(&constant.ty);
+            Ok(one(Source::Splat(constant.value, ty)))
+        }
+        Op::Tensor(literal) => Ok(one(tensor(cx, &literal.0))),
+        Op::Metadata(_) => {
+            // Operands beyond the results belong to a derivative.
+            let shown = &node.operands[..node.ty.parts().len()];
+            Ok(shown.iter().map(|&id| frame.tensor(id)).collect())
+        }
+        Op::Elem(index) => Ok(one(frame.parts(node.operands[0])[*index])),
+        Op::Cond(op) => cond(cx, op, &frame.operands(node), node),
+        Op::While(op) => while_loop(cx, op, &frame.operands(node)),
+        Op::Hook(hook) => {
+            let operands = frame.operands(node);
+            if cx.has_active_hook(node.op) {
+                host_call(cx, hook, &operands, node)?;
+            }
+            Ok(operands)
+        }
+        Op::Block(op) => block(cx, op, &frame.operands(node)),
+        op => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+fn one(source: Source) -> Sources {
+    Sources::from_slice(&[source])
+}
+
+/// Many sources of values.
+fn sources(values: &[Value]) -> Sources {
+    values.iter().map(|&value| value.into()).collect()
+}
+
+// --- literals ---
+
+fn tensor(cx: &mut Cx<'_>, tensor: &HostTensor) -> Source {
+    let ty = cx.ty(tensor.dtype(), tensor.shape());
+    if let Some(number) = repeated(tensor) {
+        return Source::Splat(number, ty);
+    }
+    let stored = cx.ty(stored_as(tensor.dtype()), tensor.shape());
+    let value = cx.writer.constant(format_args!("{}", Dense(tensor)), stored);
+    cx.convert(value, tensor.dtype()).into()
+}
+
+/// The number that all elements are, by their bits; NaN has too many bits to be told by a number.
+fn repeated(tensor: &HostTensor) -> Option<Scalar> {
+    if tensor.size() == 0 {
+        return Some(Scalar::UInt(0));
+    }
+    let mut elements = tensor.bytes().chunks_exact(tensor.dtype().size());
+    let first = elements.next()?;
+    let number = tensor.get(0);
+    let (re, im) = number.parts();
+    let is_nan = re.is_nan() || im.is_nan();
+    (!is_nan && elements.all(|element| element == first)).then_some(number)
+}
+
+// --- hooks ---
+
+/// Shows values to the host. The new order value depends on the old one, so calls stay in order.
+fn host_call<'a>(
+    cx: &mut Cx<'a>,
+    hook: &'a HookOp,
+    shown: &[Source],
+    node: &Node<'a>,
+) -> Result<()> {
+    let id = cx.add_host_call(hook, node.ty.parts().to_vec())?;
+    let (order, run_id) = (order(cx), cx.run_id.expect("a function with hooks has a run id"));
+    let shown = shown.iter().map(|&x| cx.value(x));
+    let operands: Values = [order, run_id].into_iter().chain(shown).collect();
+    let attributes = format_args!(
+        "call_target_name = \"nxla_host_call\", api_version = 4 : i32, has_side_effect = true, \
+         backend_config = {{id = {id} : i64}}"
+    );
+    let next = cx.writer.operation("stablehlo.custom_call", &operands, attributes, order.ty);
+    cx.order = Some(next);
+    Ok(())
+}
+
+/// The end of the chain of hooks.
+fn order(cx: &Cx<'_>) -> Value {
+    cx.order.expect("a block with hooks has an order value")
+}
+
+/// What a region gives back: its results, and the order value if it has hooks.
+fn with_order(cx: &mut Cx<'_>, results: &[Source], has_hooks: bool) -> Values {
+    let mut values: Values = results.iter().map(|&result| cx.value(result)).collect();
+    if has_hooks {
+        values.push(order(cx));
+    }
+    values
+}
+
+/// The results of an operation; the order value, if it gives one, becomes the present one.
+fn without_order(cx: &mut Cx<'_>, mut results: Values, has_hooks: bool) -> Sources {
+    if has_hooks {
+        cx.order = results.pop();
+    }
+    sources(&results)
+}
+
+// --- regions ---
+
+/// Writes a program as a part of the present block.
+fn inline<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Source]) -> Result<Sources> {
+    let inputs: Vec<Option<Source>> = inputs.iter().copied().map(Some).collect();
+    region::lower(cx, program, &inputs)
+}
+
+/// The answer of a predicate, as a scalar `pred`.
+fn answer<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Source]) -> Result<Value> {
+    let results = inline(cx, program, inputs)?;
+    Ok(cx.truth(results[0]))
+}
+
+/// A chain of `if`s: each predicate is evaluated in the other branch of the one before it.
+fn cond<'a>(
+    cx: &mut Cx<'a>,
+    op: &'a Cond,
+    captures: &[Source],
+    node: &Node<'a>,
+) -> Result<Sources> {
+    let has_hooks = cx.has_active_hook(node.op);
+    let mut types: SmallVec<[Ty; 4]> =
+        node.ty.parts().iter().map(|ty| cx.tensor_ty(ty)).collect();
+    if has_hooks {
+        types.push(order(cx).ty);
+    }
+    let mut opened = Vec::with_capacity(op.clauses.len());
+    for (predicate, body) in &op.clauses {
+        let predicate = answer(cx, predicate, captures)?;
+        let mut open = cx.writer.open("stablehlo.if", &[predicate], &types);
+        let before = cx.order;
+        cx.begin_region(&mut open, &[]);
+        let results = inline(cx, body, captures)?;
+        let results = with_order(cx, &results, has_hooks);
+        cx.end_region(&results);
+        cx.order = before;
+        cx.begin_region(&mut open, &[]);
+        opened.push(open);
+    }
+    let mut results = inline(cx, &op.otherwise, captures)?;
+    for open in opened.into_iter().rev() {
+        let values = with_order(cx, &results, has_hooks);
+        cx.end_region(&values);
+        let values = cx.writer.close(open, format_args!(""));
+        results = without_order(cx, values, has_hooks);
+    }
+    Ok(results)
+}
+
+fn while_loop<'a>(cx: &mut Cx<'a>, op: &'a While, operands: &[Source]) -> Result<Sources> {
+    let (initial, captures) = operands.split_at(op.state);
+    let asks_hooks = cx.is_active(&op.condition);
+    let has_hooks = asks_hooks || cx.is_active(&op.body);
+    let with_captures = |state: &[Source]| -> Sources {
+        state.iter().chain(captures).copied().collect()
+    };
+    // The state is the user's, then the answer, then the order.
+    let mut start: Values = initial.iter().map(|&x| cx.value(x)).collect();
+    if asks_hooks {
+        start.push(answer(cx, &op.condition, &with_captures(initial))?);
+    }
+    if has_hooks {
+        start.push(order(cx));
+    }
+    let types: SmallVec<[Ty; 4]> = start.iter().map(|value| value.ty).collect();
+    let mut open = cx.writer.open("stablehlo.while", &start, &types);
+
+    let state = cx.begin_region(&mut open, &types);
+    let goes_on = if asks_hooks {
+        state[op.state]
+    } else {
+        answer(cx, &op.condition, &with_captures(&sources(&state[..op.state])))?
+    };
+    cx.end_region(&[goes_on]);
+
+    let state = cx.begin_region(&mut open, &types);
+    if has_hooks {
+        cx.order = state.last().copied();
+    }
+    let mut results = inline(cx, &op.body, &with_captures(&sources(&state[..op.state])))?;
+    if asks_hooks {
+        let goes_on = answer(cx, &op.condition, &with_captures(&results))?;
+        results.push(goes_on.into());
+    }
+    let results = with_order(cx, &results, has_hooks);
+    cx.end_region(&results);
+    let results = cx.writer.close(open, format_args!(""));
+    let mut results = without_order(cx, results, has_hooks);
+    results.truncate(op.state);
+    Ok(results)
+}
+
+/// A call of a function that is written once for equal bodies; a body with hooks is written in
+/// place, where it finds the order value.
+fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sources> {
+    let body: &'a Program = &op.body;
+    if cx.is_active(body) {
+        return inline(cx, body, operands);
+    }
+    let function: Arc<str> = cx.function(&op.name, body);
+    let operands: Values = operands.iter().map(|&x| cx.value(x)).collect();
+    let types: SmallVec<[Ty; 4]> = body.output_types().map(|ty| cx.tensor_ty(ty)).collect();
+    let results = cx.writer.call(&function, &operands, &types);
+    Ok(sources(&results))
+}
+
+#[cfg(test)]
+mod tests {
+    use nxla_tensor::DType;
+
+    use super::*;
+
+    #[test]
+    fn repeated_numbers() {
+        let full = |value| HostTensor::full(Scalar::Float(value), DType::F32, [2, 2]).unwrap();
+        assert_eq!(repeated(&full(1.5)), Some(Scalar::Float(1.5)));
+        assert_eq!(repeated(&full(-0.0)), Some(Scalar::Float(-0.0)));
+        assert_eq!(repeated(&full(f64::NAN)), None);
+        assert_eq!(repeated(&HostTensor::from_slice(&[0.0_f32, -0.0], [2]).unwrap()), None);
+        let empty = HostTensor::zeros(DType::C64, [0]).unwrap();
+        assert_eq!(repeated(&empty), Some(Scalar::UInt(0)));
+    }
+}

@@ -1,0 +1,203 @@
+//! Element-wise ops, written from the lowering column of the op table.
+
+use nxla_expr::{BinaryClass, BinaryOp, Composed, Lowering, Op, TensorType, UnaryOp};
+use nxla_tensor::{DType, Scalar, promote_keep_pred};
+
+use crate::context::Cx;
+use crate::region::Source;
+use crate::widen;
+use crate::writer::Value;
+
+pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorType) -> Value {
+    match (op, operands) {
+        (Op::Unary(op), &[x]) => unary(cx, *op, x, ty),
+        (Op::Binary(op), &[x, y]) => binary(cx, *op, x, y, ty),
+        (Op::Select, &[predicate, on_true, on_false]) => {
+            let on_true = cx.coerce(on_true, ty.dtype, &ty.shape);
+            let on_false = cx.coerce(on_false, ty.dtype, &ty.shape);
+            let mut predicate = cx.truth(predicate);
+            if cx.shape(predicate.ty).rank() != 0 {
+                predicate = cx.broadcast_right(predicate, &ty.shape);
+            }
+            cx.select(predicate, on_true, on_false)
+        }
+        (Op::Clip, &[x, min, max]) => {
+            let x = cx.cast(x, ty.dtype);
+            let (min, max) = (cx.cast(min, ty.dtype), cx.cast(max, ty.dtype));
+            cx.operation("stablehlo.clamp", &[min, x, max], x.ty)
+        }
+        (Op::AsType(dtype), &[x]) => cx.cast(x, *dtype),
+        (Op::Bitcast(dtype), &[x]) => bitcast(cx, x, *dtype),
+        (op, operands) => unreachable!("{} of {} operands", op.name(), operands.len()),
+    }
+}
+
+/// A `pred` is one bit in XLA, but one byte that is 0 or 1 to the user.
+fn bitcast(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
+    let value = cx.value(x);
+    let from = cx.dtype(value.ty);
+    if from == dtype {
+        return value;
+    }
+    if from.is_pred() || dtype.is_pred() {
+        let byte = cx.convert(value, DType::U8);
+        return if dtype.is_pred() { cx.truth(byte.into()) } else { bitcast(cx, byte.into(), dtype) };
+    }
+    let ty = cx.retyped(value, dtype);
+    cx.operation("stablehlo.bitcast_convert", &[value], ty)
+}
+
+fn unary(cx: &mut Cx<'_>, op: UnaryOp, x: Source, ty: &TensorType) -> Value {
+    match op.lowering() {
+        Lowering::Composed(composed) => compose(cx, composed, &[x], ty),
+        Lowering::Compare(_) => unreachable!("comparisons have two operands"),
+        Lowering::Direct(_) if op == UnaryOp::Cbrt && ty.dtype.is_complex() => {
+            // StableHLO has the cube root of real numbers only; this is the principal one.
+            let x = cx.cast(x, ty.dtype);
+            let third = cx.splat(Scalar::Complex(1.0 / 3.0, 0.0), ty.dtype, &ty.shape);
+            cx.uniform("stablehlo.power", &[x, third])
+        }
+        Lowering::Direct(name) => {
+            let x = cx.cast(x, widen::unary(op, ty.dtype));
+            let y = cx.uniform(name, &[x]);
+            cx.convert(y, ty.dtype)
+        }
+    }
+}
+
+fn binary(cx: &mut Cx<'_>, op: BinaryOp, x: Source, y: Source, ty: &TensorType) -> Value {
+    let compute = match op.class() {
+        BinaryClass::Equality | BinaryClass::Order => {
+            promote_keep_pred(cx.dtype(x.ty()), cx.dtype(y.ty()))
+        }
+        // The results of these are `pred`, and so are their operands.
+        BinaryClass::Logical => DType::Pred,
+        BinaryClass::Arithmetic
+        | BinaryClass::Ordered
+        | BinaryClass::Float
+        | BinaryClass::RealFloat
+        | BinaryClass::Int
+        | BinaryClass::Bits => ty.dtype,
+    };
+    let x = cx.coerce(x, compute, &ty.shape);
+    let y = cx.coerce(y, compute, &ty.shape);
+    match op.lowering() {
+        Lowering::Direct(name) => cx.uniform(name, &[x, y]),
+        Lowering::Compare(direction) => cx.compare(direction, x, y),
+        Lowering::Composed(composed) => compose(cx, composed, &[x.into(), y.into()], ty),
+    }
+}
+
+/// Ops that take more than one operation, or another one for each kind of dtype. The operands of
+/// binary ops have been converted to the dtype they are computed in.
+fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) -> Value {
+    let same = |cx: &mut Cx<'_>, name: &str| -> Value {
+        let operands: Vec<Value> = operands.iter().map(|&x| cx.cast(x, ty.dtype)).collect();
+        cx.uniform(name, &operands)
+    };
+    let logical = |cx: &mut Cx<'_>, name: &str| -> Value {
+        let operands: Vec<Value> = operands.iter().map(|&x| cx.truth(x)).collect();
+        cx.uniform(name, &operands)
+    };
+    match op {
+        Composed::Negate => same(cx, "stablehlo.negate"),
+        Composed::Pow => same(cx, "stablehlo.power"),
+        Composed::Quotient => same(cx, "stablehlo.divide"),
+        Composed::Remainder => same(cx, "stablehlo.remainder"),
+        Composed::RightShift if ty.dtype.is_signed() => {
+            same(cx, "stablehlo.shift_right_arithmetic")
+        }
+        Composed::RightShift => same(cx, "stablehlo.shift_right_logical"),
+        Composed::Sign if ty.dtype.is_unsigned() => {
+            let x = cx.cast(operands[0], ty.dtype);
+            let one = cx.splat(Scalar::UInt(1), ty.dtype, &ty.shape);
+            cx.uniform("stablehlo.minimum", &[x, one])
+        }
+        Composed::Sign => same(cx, "stablehlo.sign"),
+        Composed::Floor => rounded(cx, "stablehlo.floor", operands[0], ty),
+        Composed::Ceil => rounded(cx, "stablehlo.ceil", operands[0], ty),
+        Composed::Round => rounded(cx, "stablehlo.round_nearest_afz", operands[0], ty),
+        Composed::Abs => abs(cx, operands[0], ty.dtype),
+        Composed::IsNan => each_part(cx, operands[0], |cx, x| cx.compare("NE", x, x)),
+        Composed::IsInfinity => each_part(cx, operands[0], is_infinity),
+        Composed::LogicalNot => logical(cx, "stablehlo.not"),
+        Composed::LogicalAnd => logical(cx, "stablehlo.and"),
+        Composed::LogicalOr => logical(cx, "stablehlo.or"),
+        Composed::LogicalXor => logical(cx, "stablehlo.xor"),
+        Composed::Real => part(cx, "stablehlo.real", operands[0], ty),
+        Composed::Imag if !cx.dtype(operands[0].ty()).is_complex() => {
+            cx.splat(Scalar::UInt(0), ty.dtype, &ty.shape)
+        }
+        Composed::Imag => part(cx, "stablehlo.imag", operands[0], ty),
+        Composed::Conjugate => {
+            let x = cx.cast(operands[0], ty.dtype);
+            let part_ty = cx.ty(ty.dtype.to_real(), &ty.shape);
+            let real = cx.operation("stablehlo.real", &[x], part_ty);
+            let imag = cx.operation("stablehlo.imag", &[x], part_ty);
+            let imag = cx.uniform("stablehlo.negate", &[imag]);
+            cx.operation("stablehlo.complex", &[real, imag], x.ty)
+        }
+    }
+}
+
+/// Integers are round already.
+fn rounded(cx: &mut Cx<'_>, name: &str, x: Source, ty: &TensorType) -> Value {
+    let x = cx.cast(x, ty.dtype);
+    if ty.dtype.is_float() { cx.uniform(name, &[x]) } else { x }
+}
+
+fn abs(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
+    if cx.dtype(x.ty()).is_complex() {
+        let x = cx.value(x);
+        let ty = cx.retyped(x, dtype);
+        return cx.operation("stablehlo.abs", &[x], ty);
+    }
+    let x = cx.cast(x, dtype);
+    if dtype.is_unsigned() { x } else { cx.uniform("stablehlo.abs", &[x]) }
+}
+
+/// The real or imaginary part of a complex number; the real part of a real one is itself.
+fn part(cx: &mut Cx<'_>, name: &str, x: Source, ty: &TensorType) -> Value {
+    if !cx.dtype(x.ty()).is_complex() {
+        return cx.cast(x, ty.dtype);
+    }
+    let x = cx.value(x);
+    let ty = cx.retyped(x, ty.dtype);
+    cx.operation(name, &[x], ty)
+}
+
+/// Whether a float, or either part of a complex number, satisfies a predicate that no integer
+/// does.
+fn each_part(
+    cx: &mut Cx<'_>,
+    x: Source,
+    predicate: impl Fn(&mut Cx<'_>, Value) -> Value,
+) -> Value {
+    let dtype = cx.dtype(x.ty());
+    if dtype.is_float() {
+        let x = cx.value(x);
+        return predicate(cx, x);
+    }
+    if !dtype.is_complex() {
+        let shape = cx.shape(x.ty()).clone();
+        return cx.splat(Scalar::UInt(0), DType::Pred, &shape);
+    }
+    let x = cx.value(x);
+    let part = cx.retyped(x, dtype.to_real());
+    let real = cx.operation("stablehlo.real", &[x], part);
+    let imag = cx.operation("stablehlo.imag", &[x], part);
+    let (real, imag) = (predicate(cx, real), predicate(cx, imag));
+    cx.uniform("stablehlo.or", &[real, imag])
+}
+
+fn is_infinity(cx: &mut Cx<'_>, x: Value) -> Value {
+    let shape = cx.shape(x.ty).clone();
+    let dtype = cx.dtype(x.ty);
+    if dtype == DType::F8E4M3FN {
+        // It has no infinities.
+        return cx.splat(Scalar::UInt(0), DType::Pred, &shape);
+    }
+    let magnitude = cx.uniform("stablehlo.abs", &[x]);
+    let infinity = cx.splat(Scalar::Float(f64::INFINITY), dtype, &shape);
+    cx.compare("EQ", magnitude, infinity)
+}

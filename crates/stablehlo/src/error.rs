@@ -1,0 +1,49 @@
+//! What cannot be written as StableHLO.
+
+use std::fmt;
+
+use nxla_expr::Line;
+
+/// A program that cannot be lowered, or options that do not fit it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LowerError {
+    /// A list of donated inputs that does not have one entry per input.
+    #[error("donated has {found} entries for a program of {expected} inputs")]
+    Donated {
+        /// Inputs of the program.
+        expected: usize,
+        /// Entries given.
+        found: usize,
+    },
+    /// A hook that somebody listens to, on a plugin that cannot call the host.
+    #[error("io_call: {hook} cannot run, the plugin does not support host calls{}", At(line))]
+    HostCalls {
+        /// `hook "loss"`, or `a hook without a name`.
+        hook: String,
+        /// The user's line, where known.
+        line: Option<Line>,
+    },
+    /// An op in a form that StableHLO has no words for.
+    #[error("{op}: {why}{}", At(line))]
+    Unsupported {
+        /// The op's name in expression text.
+        op: &'static str,
+        /// The argument and what is wrong with it.
+        why: String,
+        /// The user's line, where known.
+        line: Option<Line>,
+    },
+}
+
+/// A user's line at the end of a message.
+struct At<'a>(&'a Option<Line>);
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |line| write!(f, " ({line})"))
+    }
+}
+
+/// The result of lowering.
+pub(crate) type Result<T> = std::result::Result<T, LowerError>;

@@ -1,0 +1,236 @@
+//! Folds with a function of the user's: `reduce` and `window_reduce`.
+//!
+//! StableHLO's folds differ from the user's in two ways. Their initial value may enter several
+//! times, because a fold may be computed in pieces, so it has to be neutral; a user's can be
+//! anything. And their regions cannot name outer values, which a user's function may.
+//!
+//! A full reduction therefore takes the initial value as one more element, in front, and carries
+//! along whether an accumulator holds anything yet. Outer scalars are carried along as further
+//! accumulators that never change. A function that is more than scalar arithmetic (it has a loop,
+//! or looks something up in a table) becomes a loop over the elements.
+
+use nxla_expr::{Family, Op, Program};
+use nxla_tensor::{DType, Scalar, Shape};
+use smallvec::SmallVec;
+
+use crate::builder::Range;
+use crate::context::Cx;
+use crate::error::Result;
+use crate::literal::I64s;
+use crate::region::{self, Source, Sources};
+use crate::widen;
+use crate::writer::{Value, Values};
+
+/// A user's function `(element, accumulator, captures…) -> accumulator` and its captures.
+pub(crate) struct Function<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) captures: Sources,
+}
+
+impl<'a> Function<'a> {
+    /// Writes one step.
+    fn apply(
+        &self,
+        cx: &mut Cx<'a>,
+        element: Value,
+        accumulator: Value,
+        captures: &[Source],
+    ) -> Result<Value> {
+        let inputs: Vec<Option<Source>> = [element.into(), accumulator.into()]
+            .into_iter()
+            .chain(captures.iter().copied())
+            .map(Some)
+            .collect();
+        let outputs = region::lower(cx, self.program, &inputs)?;
+        Ok(cx.value(outputs[0]))
+    }
+
+    /// Whether the function can be the region of a fold: scalar arithmetic on scalars.
+    pub(crate) fn is_scalar(&self) -> bool {
+        let graph = self.program.graph();
+        graph.ids().all(|id| {
+            let op = graph.op(id);
+            let is_plain = match op.family() {
+                Family::Elementwise => true,
+                Family::Control => {
+                    matches!(op, Op::Parameter(_) | Op::Constant(_) | Op::Metadata(_) | Op::Elem(_))
+                }
+                Family::Create
+                | Family::Movement
+                | Family::Reduce
+                | Family::Window
+                | Family::Contract
+                | Family::Index
+                | Family::Linalg => false,
+            };
+            is_plain && graph.ty(id).parts().iter().all(|ty| ty.rank() == 0)
+        })
+    }
+
+    /// The captures that have to be carried along: constants are written where they are used.
+    fn carried(&self) -> Values {
+        self.captures
+            .iter()
+            .filter_map(|&capture| match capture {
+                Source::Value(value) => Some(value),
+                Source::Splat(..) => None,
+            })
+            .collect()
+    }
+
+    /// The captures inside a region that carries them as these values.
+    fn inside(&self, carried: &[Value]) -> Sources {
+        let mut carried = carried.iter();
+        self.captures
+            .iter()
+            .map(|&capture| match capture {
+                Source::Value(_) => (*carried.next().expect("one for each")).into(),
+                Source::Splat(..) => capture,
+            })
+            .collect()
+    }
+}
+
+/// Folds the first axis of `elements`, `[n][m]`, into `[m]`, beginning with the scalar `initial`.
+pub(crate) fn rows<'a>(
+    cx: &mut Cx<'a>,
+    elements: Value,
+    initial: Value,
+    function: &Function<'a>,
+) -> Result<Value> {
+    if !function.is_scalar() {
+        return one_by_one(cx, elements, initial, function);
+    }
+    let width = cx.shape(elements.ty)[1];
+    let first = cx.broadcast(initial, &[], &Shape::from([1, width]));
+    let elements = cx.concatenate(&[first, elements], 0);
+    let shape = cx.shape(elements.ty).clone();
+
+    let carried = function.carried();
+    let holds = cx.splat(Scalar::UInt(1), DType::Pred, &shape);
+    let holds_nothing = cx.splat(Scalar::UInt(0), DType::Pred, &Shape::scalar());
+    let mut values = Values::from_slice(&[holds, elements]);
+    let mut start = Values::from_slice(&[holds_nothing, initial]);
+    for &capture in &carried {
+        values.push(cx.broadcast(capture, &[], &shape));
+        start.push(capture);
+    }
+    let results = cx.reduce(&values, &start, &[0], |cx, left, right| {
+        let captures = function.inside(&left[2..]);
+        let folded = function.apply(cx, right[1], left[1], &captures)?;
+        let both = cx.uniform("stablehlo.and", &[left[0], right[0]]);
+        let either = cx.uniform("stablehlo.or", &[left[0], right[0]]);
+        let only = cx.select(left[0], left[1], right[1]);
+        let accumulator = cx.select(both, folded, only);
+        let kept = left[2..].iter().copied();
+        Ok([either, accumulator].into_iter().chain(kept).collect())
+    })?;
+    Ok(results[1])
+}
+
+/// Folds each window of `x` with scalar arithmetic. The windows must not reach into padding.
+pub(crate) fn windows<'a>(
+    cx: &mut Cx<'a>,
+    x: Value,
+    initial: Value,
+    function: &Function<'a>,
+    shape: &Shape,
+    attributes: std::fmt::Arguments<'_>,
+) -> Result<Value> {
+    let full = cx.shape(x.ty).clone();
+    let carried = function.carried();
+    let mut values = Values::from_slice(&[x]);
+    let mut start = Values::from_slice(&[initial]);
+    for &capture in &carried {
+        values.push(cx.broadcast(capture, &[], &full));
+        start.push(capture);
+    }
+    let body = |cx: &mut Cx<'a>, left: &[Value], right: &[Value]| {
+        let captures = function.inside(&left[1..]);
+        let folded = function.apply(cx, right[0], left[0], &captures)?;
+        Ok(std::iter::once(folded).chain(left[1..].iter().copied()).collect())
+    };
+    let results = cx.fold("stablehlo.reduce_window", &values, &start, shape, attributes, body)?;
+    Ok(results[0])
+}
+
+/// Like [`rows`], as a loop over single elements: any function will do.
+fn one_by_one<'a>(
+    cx: &mut Cx<'a>,
+    elements: Value,
+    initial: Value,
+    function: &Function<'a>,
+) -> Result<Value> {
+    let (height, width) = (cx.shape(elements.ty)[0], cx.shape(elements.ty)[1]);
+    let total = height.saturating_mul(width);
+    let index = widen::index(total);
+    let scalar = Shape::scalar();
+    let number = |cx: &mut Cx<'a>, value: usize| cx.splat(Scalar::UInt(value as u64), index, &scalar);
+
+    let begin = number(cx, 0);
+    let row = cx.broadcast(initial, &[], &Shape::from([width]));
+    let types = [begin.ty, row.ty];
+    let mut open = cx.writer.open("stablehlo.while", &[begin, row], &types);
+
+    let state = cx.begin_region(&mut open, &types);
+    let end = number(cx, total);
+    let goes_on = cx.compare("LT", state[0], end);
+    cx.end_region(&[goes_on]);
+
+    let state = cx.begin_region(&mut open, &types);
+    let (count, row) = (state[0], state[1]);
+    let divisor = number(cx, width);
+    let at_row = cx.uniform("stablehlo.divide", &[count, divisor]);
+    let at_column = cx.uniform("stablehlo.remainder", &[count, divisor]);
+    let element = element_at(cx, elements, &[at_row, at_column]);
+    let accumulator = element_at(cx, row, &[at_column]);
+    let folded = function.apply(cx, element, accumulator, &function.captures)?;
+    let folded = cx.reshape(folded, &Shape::from([1]));
+    let row = cx.operation("stablehlo.dynamic_update_slice", &[row, folded, at_column], row.ty);
+    let one = number(cx, 1);
+    let next = cx.uniform("stablehlo.add", &[count, one]);
+    cx.end_region(&[next, row]);
+    let results = cx.writer.close(open, format_args!(""));
+    Ok(results[1])
+}
+
+/// One element as a scalar.
+fn element_at(cx: &mut Cx<'_>, x: Value, at: &[Value]) -> Value {
+    let ones: Shape = at.iter().map(|_| 1).collect();
+    let ty = cx.ty(cx.dtype(x.ty), &ones);
+    let operands: Values = std::iter::once(x).chain(at.iter().copied()).collect();
+    let attributes = format_args!("slice_sizes = {}", I64s(&ones));
+    let slice = cx.writer.operation("stablehlo.dynamic_slice", &operands, attributes, ty);
+    cx.reshape(slice, &Shape::scalar())
+}
+
+/// The elements of each window in row-major order: `[elements of a window][windows…]`.
+///
+/// One strided slice for each position in a window, so this is for functions that a fold cannot
+/// hold.
+pub(crate) fn unrolled(
+    cx: &mut Cx<'_>,
+    x: Value,
+    window: &nxla_expr::Window,
+    windows: &Shape,
+) -> Value {
+    let size: usize = window.dimensions.iter().product();
+    let lengths: SmallVec<[usize; 8]> = (windows.iter().zip(&window.strides))
+        .map(|(&count, &stride)| (count - 1) * stride + 1)
+        .collect();
+    let row: Shape = std::iter::once(1).chain(windows.iter().copied()).collect();
+    let strides = Shape::from(&window.dimensions[..]).strides();
+    let rows: Values = (0..size)
+        .map(|position| {
+            let starts: SmallVec<[usize; 8]> = (0..windows.rank())
+                .map(|axis| {
+                    position / strides[axis] % window.dimensions[axis] * window.dilations[axis]
+                })
+                .collect();
+            let range = Range { starts: &starts, lengths: &lengths, strides: &window.strides };
+            let slice = cx.slice(x, &range);
+            cx.reshape(slice, &row)
+        })
+        .collect();
+    cx.concatenate(&rows, 0)
+}

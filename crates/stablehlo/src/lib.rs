@@ -1,0 +1,70 @@
+//! Writes a [`Program`](nxla_expr::Program) as StableHLO text, the language that XLA plugins take.
+//!
+//! The crate knows no device: it turns a graph into a text, and says what the caller must know to
+//! run it (which inputs it takes, which host functions it calls, which inputs it may overwrite).
+//!
+//! What is surprising:
+//!
+//! * **Implicit conversions become explicit.** Operands of a node may have other dtypes and shapes
+//!   than the result; every rule converts and broadcasts its operands first. Within one block, the
+//!   same value is converted once.
+//! * **Constants are written where they are used**, already in the dtype and shape that the use
+//!   needs, so a region never captures one from outside.
+//! * **Some dtypes are computed in wider ones** and converted back; the table is in one place, the
+//!   module `widen`.
+//! * **Hooks form a chain.** Each takes an order value and gives the next one, through loops and
+//!   branches too, so that XLA can neither reorder them nor run two at once.
+//! * **The text means what StableHLO says.** XLA departs from it unless told otherwise; compile
+//!   with [`STRICT_OPTIONS`].
+//!
+//! ```
+//! use nxla_expr::{Graph, Program, TensorType};
+//! use nxla_stablehlo::{LowerOptions, lower};
+//! use nxla_tensor::DType;
+//!
+//! let ty = TensorType::new(DType::F32, [3]);
+//! let mut graph = Graph::new();
+//! let x = graph.parameter(0, ty.clone());
+//! let y = graph.exp(x)?;
+//! let program = Program::new(&graph, vec![ty], &[y])?;
+//!
+//! let module = lower(&program, &LowerOptions::default())?;
+//! assert_eq!(
+//!     module.text,
+//!     "\
+//! module @nxla {
+//!   func.func public @main(%0: tensor<3xf32>) -> tensor<3xf32> {
+//!     %1 = stablehlo.exponential %0 : tensor<3xf32>
+//!     return %1 : tensor<3xf32>
+//!   }
+//! }
+//! "
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod builder;
+mod context;
+mod contract;
+mod control;
+mod create;
+mod elementwise;
+mod error;
+mod fold;
+mod index;
+mod linalg;
+mod literal;
+mod module;
+mod movement;
+mod options;
+mod reduce;
+mod region;
+mod types;
+mod widen;
+mod window;
+mod writer;
+
+pub use error::LowerError;
+pub use module::{Donation, HostCall, Module, lower};
+pub use options::{LowerOptions, Precision, STRICT_OPTIONS};

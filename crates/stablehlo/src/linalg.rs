@@ -1,0 +1,104 @@
+//! Fourier transforms and matrix factorisations.
+
+use nxla_expr::{Fft, Op, TensorType, Transform, TriangularSolve};
+use nxla_tensor::{DType, Scalar, Shape};
+use smallvec::SmallVec;
+
+use crate::builder::{Pad, Range};
+use crate::context::Cx;
+use crate::region::Source;
+use crate::widen;
+use crate::writer::Value;
+
+pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorType) -> Value {
+    match op {
+        Op::Fft(attributes) => fft(cx, *attributes, operands[0], ty),
+        Op::TriangularSolve(attributes) => triangular_solve(cx, *attributes, operands, ty),
+        Op::Cholesky => cholesky(cx, operands[0], ty),
+        op => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// StableHLO transforms the last axis, over its whole length.
+fn fft(cx: &mut Cx<'_>, Fft { inverse, length, axis }: Fft, x: Source, ty: &TensorType) -> Value {
+    let x = cx.cast(x, ty.dtype);
+    let x = fit(cx, x, axis, length);
+    // Exchanging two axes undoes itself.
+    let mut exchange: SmallVec<[usize; 8]> = (0..ty.rank()).collect();
+    exchange.swap(axis, ty.rank() - 1);
+    let x = cx.transpose(x, &exchange);
+    let kind = if inverse { "IFFT" } else { "FFT" };
+    let attributes =
+        format_args!("fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {length}>");
+    let x = cx.writer.operation("stablehlo.fft", &[x], attributes, x.ty);
+    cx.transpose(x, &exchange)
+}
+
+/// Cuts an axis to a length, or fills it up with zeros.
+fn fit(cx: &mut Cx<'_>, x: Value, axis: usize, length: usize) -> Value {
+    let mut shape = cx.shape(x.ty).clone();
+    let size = shape[axis];
+    shape.as_mut_slice()[axis] = length;
+    if length <= size {
+        let starts: SmallVec<[usize; 8]> = SmallVec::from_elem(0, shape.rank());
+        let strides: SmallVec<[usize; 8]> = SmallVec::from_elem(1, shape.rank());
+        return cx.slice(x, &Range { starts: &starts, lengths: &shape, strides: &strides });
+    }
+    let mut padding: SmallVec<[(i64, i64); 8]> = SmallVec::from_elem((0, 0), shape.rank());
+    padding[axis].1 = i64::try_from(length - size).expect("a length that a tensor can have");
+    let zero = cx.splat(Scalar::UInt(0), cx.dtype(x.ty), &Shape::scalar());
+    cx.pad(x, zero, &Pad::edges(&padding, &shape))
+}
+
+fn triangular_solve(
+    cx: &mut Cx<'_>,
+    attributes: TriangularSolve,
+    operands: &[Source],
+    ty: &TensorType,
+) -> Value {
+    let TriangularSolve { lower, left_side, transform } = attributes;
+    let compute = widen::linalg(ty.dtype);
+    let mut a = cx.cast(operands[0], compute);
+    let b = cx.cast(operands[1], compute);
+    if transform == Transform::Conjugate && compute.is_complex() {
+        a = conjugate(cx, a);
+    }
+    let transform = match transform {
+        Transform::None | Transform::Conjugate => "NO_TRANSPOSE",
+        Transform::Transpose => "TRANSPOSE",
+    };
+    // A vector is a matrix of one column, or of one row where it stands on the left.
+    let mut matrix = ty.shape.clone();
+    if ty.rank() < cx.shape(a.ty).rank() {
+        matrix.insert(if left_side { ty.rank() } else { ty.rank() - 1 }, 1);
+    }
+    let b = cx.reshape(b, &matrix);
+    let attributes = format_args!(
+        "left_side = {left_side}, lower = {lower}, unit_diagonal = false, \
+         transpose_a = #stablehlo<transpose {transform}>"
+    );
+    let x = cx.writer.operation("stablehlo.triangular_solve", &[a, b], attributes, b.ty);
+    let x = cx.reshape(x, &ty.shape);
+    cx.convert(x, ty.dtype)
+}
+
+fn conjugate(cx: &mut Cx<'_>, x: Value) -> Value {
+    let part = cx.retyped(x, cx.dtype(x.ty).to_real());
+    let real = cx.operation("stablehlo.real", &[x], part);
+    let imag = cx.operation("stablehlo.imag", &[x], part);
+    let imag = cx.uniform("stablehlo.negate", &[imag]);
+    cx.operation("stablehlo.complex", &[real, imag], x.ty)
+}
+
+/// StableHLO leaves the other triangle undefined.
+fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Value {
+    let compute = widen::linalg(ty.dtype);
+    let a = cx.cast(a, compute);
+    let l = cx.writer.operation("stablehlo.cholesky", &[a], format_args!("lower = true"), a.ty);
+    let row = cx.iota(ty.rank() - 2, DType::S32, &ty.shape);
+    let column = cx.iota(ty.rank() - 1, DType::S32, &ty.shape);
+    let is_lower = cx.compare("GE", row, column);
+    let zero = cx.splat(Scalar::UInt(0), compute, &ty.shape);
+    let l = cx.select(is_lower, l, zero);
+    cx.convert(l, ty.dtype)
+}

@@ -1,0 +1,176 @@
+//! Modules: the function `@main`, the private functions it calls, and what the caller must know.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use nxla_expr::{HostFn, Program, TensorType};
+use nxla_tensor::{DType, Scalar, Shape};
+use rustc_hash::FxHashMap;
+
+use crate::context::Cx;
+use crate::error::{LowerError, Result};
+use crate::options::LowerOptions;
+use crate::region::{self, Source};
+use crate::writer::Values;
+
+/// A program as StableHLO text, and how to run it.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// The text, in MLIR's syntax. Equal programs and options give equal texts.
+    pub text: String,
+    /// Which inputs of the program `@main` takes, in order; the others are not needed.
+    pub used_inputs: Vec<usize>,
+    /// Whether `@main` takes a scalar `u64` before the inputs, which its host calls get as well:
+    /// a number that tells this run from others.
+    pub takes_run_id: bool,
+    /// The host functions that the text calls.
+    pub host_calls: Vec<HostCall>,
+    /// The inputs that the caller gives up by running the text.
+    pub donations: Vec<Donation>,
+}
+
+/// One place in the text where a host function is called, through
+/// `stablehlo.custom_call @nxla_host_call(%order, %run_id, %x…) {id = …}`.
+#[derive(Clone)]
+pub struct HostCall {
+    /// The attribute `id` of the call: the position in [`Module::host_calls`].
+    pub id: i64,
+    /// The name under which a caller can install a function of its own.
+    pub name: Option<Arc<str>>,
+    /// The function to call unless the caller has installed another.
+    pub default: Option<Arc<dyn HostFn>>,
+    /// The types of the values shown: the arguments after `%order` (`u32`) and `%run_id` (`u64`).
+    /// The one result is the next order, whose value does not matter.
+    pub arguments: Vec<TensorType>,
+}
+
+/// An input whose memory the program may overwrite.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Donation {
+    /// Which input of the program.
+    pub input: usize,
+    /// The output that takes the place of the input. Without one, the memory is free for
+    /// intermediate results.
+    pub output: Option<usize>,
+}
+
+impl Donation {
+    /// What XLA wants to read behind the parameter.
+    fn attribute(self) -> String {
+        match self.output {
+            Some(output) => format!("tf.aliasing_output = {output} : i32"),
+            None => "jax.buffer_donor = true".to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for HostCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostCall")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("has_default", &self.default.is_some())
+            .field("arguments", &self.arguments)
+            .finish()
+    }
+}
+
+/// Writes a program as StableHLO.
+///
+/// # Errors
+/// * [`LowerError::Donated`] for a list of another length than the inputs;
+/// * [`LowerError::HostCalls`] for an active hook where the plugin cannot call the host;
+/// * [`LowerError::Unsupported`] for a form of an op that StableHLO has no words for.
+pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
+    let mut cx = Cx::new(options);
+    let needed = region::needed(&mut cx, program);
+    let is_used = |input: &usize| needed[program.parameters()[*input].index()];
+    let used_inputs: Vec<usize> = (0..program.inputs().len()).filter(is_used).collect();
+    let donations = donations(program, &used_inputs, options)?;
+    let takes_run_id = cx.is_active(program);
+
+    cx.writer.begin_module();
+    main(&mut cx, program, &used_inputs, takes_run_id, &donations)?;
+    while let Some((name, body)) = cx.next_function() {
+        function(&mut cx, &name, body)?;
+    }
+    cx.writer.end_module();
+    let (text, host_calls) = cx.finish();
+    Ok(Module { text, used_inputs, takes_run_id, host_calls, donations })
+}
+
+/// Writes `@main`.
+fn main<'a>(
+    cx: &mut Cx<'a>,
+    program: &'a Program,
+    used_inputs: &[usize],
+    takes_run_id: bool,
+    donations: &[Donation],
+) -> Result<()> {
+    let run_id = takes_run_id.then(|| cx.ty(DType::U64, &Shape::scalar()));
+    let input_types = used_inputs.iter().map(|&input| cx.tensor_ty(&program.inputs()[input]));
+    let parameters: Vec<_> = run_id.into_iter().chain(input_types).collect();
+    let results: Vec<_> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
+
+    let attributes: FxHashMap<usize, String> =
+        donations.iter().map(|donation| (donation.input, donation.attribute())).collect();
+    let first_input = usize::from(takes_run_id);
+    let attribute = |parameter: usize| {
+        let input = used_inputs[parameter.checked_sub(first_input)?];
+        attributes.get(&input).map(String::as_str)
+    };
+    let parameters = cx.writer.begin_function("public", "main", &parameters, &results, attribute);
+    if takes_run_id {
+        cx.run_id = Some(parameters[0]);
+        cx.order = Some(cx.splat(Scalar::UInt(0), DType::U32, &Shape::scalar()));
+    }
+    let mut inputs: Vec<Option<Source>> = vec![None; program.inputs().len()];
+    for (&input, &parameter) in used_inputs.iter().zip(&parameters[first_input..]) {
+        inputs[input] = Some(parameter.into());
+    }
+    body(cx, program, &inputs)
+}
+
+/// Writes a function that stands for the body of a block without active hooks.
+fn function<'a>(cx: &mut Cx<'a>, name: &str, program: &'a Program) -> Result<()> {
+    let parameters: Vec<_> = program.inputs().iter().map(|ty| cx.tensor_ty(ty)).collect();
+    let results: Vec<_> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
+    let parameters =
+        cx.writer.begin_function("private", name, &parameters, &results, |_| None);
+    cx.forget();
+    let inputs: Vec<Option<Source>> = parameters.iter().map(|&value| Some(value.into())).collect();
+    body(cx, program, &inputs)
+}
+
+fn body<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Option<Source>]) -> Result<()> {
+    let outputs = region::lower(cx, program, inputs)?;
+    let outputs: Values = outputs.iter().map(|&output| cx.value(output)).collect();
+    cx.writer.end_function(&outputs);
+    Ok(())
+}
+
+/// Pairs each donated input that is used with the first free output of its type.
+fn donations(
+    program: &Program,
+    used_inputs: &[usize],
+    options: &LowerOptions<'_>,
+) -> Result<Vec<Donation>> {
+    let expected = program.inputs().len();
+    let donated = match options.donated {
+        [] => return Ok(Vec::new()),
+        donated if donated.len() == expected => donated,
+        donated => return Err(LowerError::Donated { expected, found: donated.len() }),
+    };
+    let mut free: FxHashMap<(DType, &Shape), VecDeque<usize>> = FxHashMap::default();
+    for (output, ty) in program.output_types().enumerate() {
+        free.entry((ty.dtype, &ty.shape)).or_default().push_back(output);
+    }
+    let pair = |&input: &usize| {
+        let ty = &program.inputs()[input];
+        let output = free.get_mut(&(ty.dtype, &ty.shape)).and_then(VecDeque::pop_front);
+        Donation { input, output }
+    };
+    Ok(used_inputs.iter().filter(|&&input| donated[input]).map(pair).collect())
+}
+

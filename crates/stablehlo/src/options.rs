@@ -1,0 +1,77 @@
+//! What a caller chooses about the text.
+
+use std::fmt;
+
+use nxla_expr::HookOp;
+
+/// XLA's debug options under which its CPU compiler keeps to what StableHLO defines: without them
+/// a maximum forgets NaN in its right operand, and narrow floats keep excess precision between
+/// operations, depending on what was fused with what.
+///
+/// Pass them with the text when compiling it.
+pub const STRICT_OPTIONS: &[(&str, bool)] =
+    &[("xla_cpu_enable_fast_min_max", false), ("xla_allow_excess_precision", false)];
+
+/// How a program is written.
+#[derive(Clone, Copy)]
+pub struct LowerOptions<'a> {
+    /// Whether somebody listens to a hook; others are left out. By default, those with a function
+    /// of their own.
+    pub active_hooks: &'a dyn Fn(&HookOp) -> bool,
+    /// For each input of the program, whether its memory may be used for a result. Empty means
+    /// none.
+    pub donated: &'a [bool],
+    /// Whether the plugin can call host functions.
+    pub host_calls: bool,
+    /// Whether operations carry the user's line, for XLA's errors, dumps and profiles.
+    pub locations: bool,
+    /// How exactly hardware multiplies `f32` in `dot` and `conv`.
+    pub precision: Precision,
+}
+
+impl Default for LowerOptions<'_> {
+    fn default() -> Self {
+        Self {
+            active_hooks: &|hook| hook.default.is_some(),
+            donated: &[],
+            host_calls: false,
+            locations: false,
+            precision: Precision::Default,
+        }
+    }
+}
+
+impl fmt::Debug for LowerOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LowerOptions")
+            .field("donated", &self.donated)
+            .field("host_calls", &self.host_calls)
+            .field("locations", &self.locations)
+            .field("precision", &self.precision)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The precision of products in `dot` and `conv`. CPUs always use the highest; accelerators may
+/// round the factors to fewer bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Precision {
+    /// What the plugin prefers.
+    #[default]
+    Default,
+    /// Slower and more exact.
+    High,
+    /// As exact as the dtype.
+    Highest,
+}
+
+impl Precision {
+    /// StableHLO's word.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Precision::Default => "DEFAULT",
+            Precision::High => "HIGH",
+            Precision::Highest => "HIGHEST",
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Lowering the nodes of one program into the block that is being written.
+//!
+//! Nodes are visited once, in order of their ids, which is a topological order. Nodes that only
+//! a left-out hook needed are skipped.
+
+use nxla_expr::{ExprId, Family, Graph, Node, Op, Program};
+use nxla_tensor::Scalar;
+use smallvec::SmallVec;
+
+use crate::error::Result;
+use crate::context::Cx;
+use crate::types::Ty;
+use crate::writer::Value;
+use crate::{contract, control, create, elementwise, index, linalg, movement, reduce, window};
+
+/// What stands for one tensor of the graph: a value, or a number that is written when it is used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source {
+    /// A value of the block, or of one around it.
+    Value(Value),
+    /// One number, not rounded to the dtype of its type yet, repeated over the shape.
+    Splat(Scalar, Ty),
+}
+
+impl Source {
+    /// The type as the graph knows it.
+    pub(crate) fn ty(self) -> Ty {
+        match self {
+            Source::Value(value) => value.ty,
+            Source::Splat(_, ty) => ty,
+        }
+    }
+}
+
+impl From<Value> for Source {
+    fn from(value: Value) -> Self {
+        Source::Value(value)
+    }
+}
+
+/// A few sources.
+pub(crate) type Sources = SmallVec<[Source; 4]>;
+
+/// What stands for the nodes of one program.
+pub(crate) struct Frame<'p> {
+    pub(crate) graph: &'p Graph,
+    inputs: &'p [Option<Source>],
+    /// Where the parts of each node begin in `parts`.
+    first: Vec<u32>,
+    parts: Vec<Source>,
+}
+
+impl<'p> Frame<'p> {
+    fn new(graph: &'p Graph, inputs: &'p [Option<Source>]) -> Self {
+        Self { graph, inputs, first: vec![0; graph.len()], parts: Vec::with_capacity(graph.len()) }
+    }
+
+    /// The parts of a node: one for a tensor.
+    pub(crate) fn parts(&self, id: ExprId) -> &[Source] {
+        let first = self.first[id.index()] as usize;
+        &self.parts[first..first + self.graph.ty(id).parts().len()]
+    }
+
+    /// A node that is one tensor.
+    pub(crate) fn tensor(&self, id: ExprId) -> Source {
+        self.parts[self.first[id.index()] as usize]
+    }
+
+    /// An input of the program that is needed.
+    pub(crate) fn input(&self, index: u32) -> Source {
+        self.inputs[index as usize].expect("an input that a node needs is given")
+    }
+
+    /// The operands of a node, each of which is one tensor.
+    pub(crate) fn operands(&self, node: &Node<'_>) -> Sources {
+        node.operands.iter().map(|&id| self.tensor(id)).collect()
+    }
+
+    fn set(&mut self, id: ExprId, parts: &[Source]) {
+        self.first[id.index()] = u32::try_from(self.parts.len()).expect("fewer than 2^32 values");
+        self.parts.extend_from_slice(parts);
+    }
+}
+
+/// Which nodes the outputs and the active hooks of a program need, and whether each is needed.
+///
+/// One backward pass: every user of a node has a larger id.
+pub(crate) fn needed<'a>(cx: &mut Cx<'a>, program: &'a Program) -> Vec<bool> {
+    let graph = program.graph();
+    let mut needed = vec![false; graph.len()];
+    for &id in program.outputs() {
+        needed[id.index()] = true;
+    }
+    for &id in program.effects() {
+        needed[id.index()] |= cx.has_active_hook(graph.op(id));
+    }
+    for id in graph.ids().rev() {
+        if needed[id.index()] {
+            for operand in operands_used(graph, id) {
+                needed[operand.index()] = true;
+            }
+        }
+    }
+    needed
+}
+
+/// The operands that the value of a node depends on: not those of a user's derivative.
+fn operands_used(graph: &Graph, id: ExprId) -> &[ExprId] {
+    let operands = graph.operands(id);
+    if let Op::Metadata(metadata) = graph.op(id)
+        && let Some(custom) = &metadata.custom_grad
+    {
+        return &operands[..custom.outputs];
+    }
+    operands
+}
+
+/// Writes what a program computes from these inputs, of which those that are not needed may be
+/// missing; gives its outputs.
+pub(crate) fn lower<'a>(
+    cx: &mut Cx<'a>,
+    program: &'a Program,
+    inputs: &[Option<Source>],
+) -> Result<Sources> {
+    let graph = program.graph();
+    let needed = needed(cx, program);
+    let mut frame = Frame::new(graph, inputs);
+    for id in graph.ids() {
+        if needed[id.index()] {
+            cx.enter(graph, id);
+            let parts = node(cx, &frame, &graph.node(id))?;
+            frame.set(id, &parts);
+        }
+    }
+    Ok(program.outputs().iter().map(|&id| frame.tensor(id)).collect())
+}
+
+fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> Result<Sources> {
+    let family = node.op.family();
+    if family == Family::Control {
+        return control::lower(cx, frame, node);
+    }
+    let ty = node.ty.as_tensor().expect("ops of this family give one tensor");
+    if ty.shape.size() == 0 {
+        // There is nothing to compute, and XLA has corners that trip over empty tensors.
+        let ty = cx.ty(ty.dtype, &ty.shape);
+        return Ok(Sources::from_slice(&[Source::Splat(Scalar::UInt(0), ty)]));
+    }
+    let operands = frame.operands(node);
+    let value = match family {
+        Family::Create => create::lower(cx, node.op),
+        Family::Elementwise => elementwise::lower(cx, node.op, &operands, ty),
+        Family::Movement => movement::lower(cx, node.op, &operands, ty),
+        Family::Reduce => reduce::lower(cx, node.op, &operands, ty)?,
+        Family::Window => window::lower(cx, node.op, &operands, ty)?,
+        Family::Contract => contract::lower(cx, node.op, &operands, ty),
+        Family::Index => index::lower(cx, node.op, &operands, ty)?,
+        Family::Linalg => linalg::lower(cx, node.op, &operands, ty),
+        Family::Control => unreachable!("handled above"),
+    };
+    Ok(Sources::from_slice(&[value.into()]))
+}

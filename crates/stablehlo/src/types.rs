@@ -1,0 +1,107 @@
+//! Tensor types as text. Each distinct one is formatted once and then named by a small id.
+
+use std::fmt::Write;
+
+use nxla_tensor::{DType, Shape};
+use rustc_hash::FxHashMap;
+
+/// The name of an element type in MLIR.
+pub(crate) const fn element(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Pred => "i1",
+        DType::U2 => "ui2",
+        DType::U4 => "ui4",
+        DType::U8 => "ui8",
+        DType::U16 => "ui16",
+        DType::U32 => "ui32",
+        DType::U64 => "ui64",
+        DType::S2 => "i2",
+        DType::S4 => "i4",
+        DType::S8 => "i8",
+        DType::S16 => "i16",
+        DType::S32 => "i32",
+        DType::S64 => "i64",
+        DType::F8E5M2 => "f8E5M2",
+        DType::F8E4M3FN => "f8E4M3FN",
+        DType::BF16 => "bf16",
+        DType::F16 => "f16",
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        DType::C64 => "complex<f32>",
+        DType::C128 => "complex<f64>",
+    }
+}
+
+/// A tensor type of one module; equal types have equal ids.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Ty(u32);
+
+struct Entry {
+    dtype: DType,
+    shape: Shape,
+    text: Box<str>,
+}
+
+/// The types that a module has mentioned so far.
+#[derive(Default)]
+pub(crate) struct Types {
+    entries: Vec<Entry>,
+    ids: FxHashMap<(DType, Shape), Ty>,
+}
+
+impl Types {
+    pub(crate) fn intern(&mut self, dtype: DType, shape: &Shape) -> Ty {
+        let key = (dtype, shape.clone());
+        if let Some(&id) = self.ids.get(&key) {
+            return id;
+        }
+        let id = Ty(u32::try_from(self.entries.len()).expect("fewer than 2^32 distinct types"));
+        self.entries.push(Entry { dtype, shape: shape.clone(), text: text(dtype, shape).into() });
+        self.ids.insert(key, id);
+        id
+    }
+
+    pub(crate) fn text(&self, ty: Ty) -> &str {
+        &self.entries[ty.0 as usize].text
+    }
+
+    pub(crate) fn dtype(&self, ty: Ty) -> DType {
+        self.entries[ty.0 as usize].dtype
+    }
+
+    pub(crate) fn shape(&self, ty: Ty) -> &Shape {
+        &self.entries[ty.0 as usize].shape
+    }
+}
+
+/// `tensor<2x3xf32>`, `tensor<f32>` for a scalar.
+fn text(dtype: DType, shape: &Shape) -> String {
+    let mut text = String::from("tensor<");
+    for dim in shape {
+        write!(text, "{dim}x").expect("writing to a string cannot fail");
+    }
+    text.push_str(element(dtype));
+    text.push('>');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_types_share_an_id() {
+        let mut types = Types::default();
+        let a = types.intern(DType::F32, &Shape::from([2, 3]));
+        assert_eq!(types.intern(DType::F32, &Shape::from([2, 3])), a);
+        assert_ne!(types.intern(DType::F32, &Shape::from([3, 2])), a);
+        assert_ne!(types.intern(DType::F16, &Shape::from([2, 3])), a);
+        assert_eq!(types.text(a), "tensor<2x3xf32>");
+    }
+
+    #[test]
+    fn text_of_scalars_empty_and_complex() {
+        assert_eq!(text(DType::Pred, &Shape::scalar()), "tensor<i1>");
+        assert_eq!(text(DType::C64, &Shape::from([0, 2])), "tensor<0x2xcomplex<f32>>");
+    }
+}

@@ -1,0 +1,116 @@
+//! Dtypes that an operation is computed in, where they are not the dtype of its result.
+//!
+//! There are two reasons. Some operations do not exist for every dtype in the plugins, or are
+//! wrong there. And sums of narrow floats lose what the dtype could hold when each partial sum is
+//! rounded to it, so they are kept in `f32` and rounded once.
+
+use nxla_expr::UnaryOp;
+use nxla_tensor::{DType, promote};
+
+/// The dtype for a unary op with a result of this dtype.
+pub(crate) fn unary(op: UnaryOp, dtype: DType) -> DType {
+    match (op, dtype) {
+        // There is no expansion of `chlo.erfc` for 8-bit floats.
+        (UnaryOp::Erfc, DType::F8E5M2 | DType::F8E4M3FN) => DType::F32,
+        // XLA counts the bits of the sign-extended byte.
+        (UnaryOp::PopulationCount, DType::S4) => DType::U4,
+        (UnaryOp::PopulationCount, DType::S2) => DType::U2,
+        (_, dtype) => dtype,
+    }
+}
+
+/// The dtype in which sums and products are accumulated.
+pub(crate) const fn accumulator(dtype: DType) -> DType {
+    match dtype {
+        DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => DType::F32,
+        DType::Pred
+        | DType::U2
+        | DType::U4
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::S2
+        | DType::S4
+        | DType::S8
+        | DType::S16
+        | DType::S32
+        | DType::S64
+        | DType::F32
+        | DType::F64
+        | DType::C64
+        | DType::C128 => dtype,
+    }
+}
+
+/// One dtype that orders the elements of `x` and adds up those of a result: a scatter of windows
+/// has no other for its sources. An `f32` cannot order wide integers.
+pub(crate) fn scatter(x: DType, result: DType) -> DType {
+    let compute = accumulator(promote(x, result));
+    let is_wide_integer = |dtype: DType| dtype.is_integer() && dtype.bits() >= 32;
+    if compute == DType::F32 && (is_wide_integer(x) || is_wide_integer(result)) {
+        return DType::F64;
+    }
+    compute
+}
+
+/// The dtype of matrix factorisations, which need the range and precision of `f32` at least.
+pub(crate) const fn linalg(dtype: DType) -> DType {
+    accumulator(dtype)
+}
+
+/// The dtype in which elements are compared: a wider one that keeps their order, where the
+/// narrow one is packed or has no compare instruction.
+pub(crate) const fn ordered(dtype: DType) -> DType {
+    match dtype {
+        DType::Pred | DType::U2 | DType::U4 => DType::U8,
+        DType::S2 | DType::S4 => DType::S8,
+        DType::F8E5M2 | DType::F8E4M3FN => DType::F32,
+        DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::S8
+        | DType::S16
+        | DType::S32
+        | DType::S64
+        | DType::BF16
+        | DType::F16
+        | DType::F32
+        | DType::F64
+        | DType::C64
+        | DType::C128 => dtype,
+    }
+}
+
+/// The dtype in which elements are counted before they are converted.
+pub(crate) fn counting(dtype: DType, count: usize) -> DType {
+    match dtype {
+        DType::S32 | DType::S64 | DType::U32 | DType::U64 | DType::F32 | DType::F64 => dtype,
+        DType::Pred
+        | DType::U2
+        | DType::U4
+        | DType::U8
+        | DType::U16
+        | DType::S2
+        | DType::S4
+        | DType::S8
+        | DType::S16
+        | DType::F8E5M2
+        | DType::F8E4M3FN
+        | DType::BF16
+        | DType::F16
+        | DType::C64
+        | DType::C128 => index(count),
+    }
+}
+
+/// The signed dtype that holds indices below `count`.
+pub(crate) fn index(count: usize) -> DType {
+    if i32::try_from(count).is_ok() { DType::S32 } else { DType::S64 }
+}
+
+/// The signed dtype for indices that come in this dtype, into axes of at most this size.
+pub(crate) fn index_of(dtype: DType, largest: usize) -> DType {
+    if dtype == DType::S64 || index(largest) == DType::S64 { DType::S64 } else { DType::S32 }
+}

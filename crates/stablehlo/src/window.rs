@@ -1,0 +1,156 @@
+//! Reductions over sliding windows, and their scatters.
+
+use nxla_expr::{Op, ScatterOp, TensorType, Window, WindowFun, WindowOp};
+use nxla_tensor::{Scalar, Shape};
+use smallvec::SmallVec;
+
+use crate::builder::Pad;
+use crate::context::Cx;
+use crate::error::Result;
+use crate::fold;
+use crate::literal::{I64s, Pairs};
+use crate::region::Source;
+use crate::widen;
+use crate::writer::{Value, Values};
+
+pub(crate) fn lower<'a>(
+    cx: &mut Cx<'a>,
+    op: &'a Op,
+    operands: &[Source],
+    ty: &TensorType,
+) -> Result<Value> {
+    match op {
+        Op::Window(op, window) => uniform(cx, *op, window, operands[0], ty),
+        Op::WindowFun(attributes) => window_fun(cx, attributes, operands, ty),
+        Op::WindowScatter(op, window) => scatter(cx, *op, window, operands, ty),
+        op => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+fn uniform(
+    cx: &mut Cx<'_>,
+    op: WindowOp,
+    window: &Window,
+    x: Source,
+    ty: &TensorType,
+) -> Result<Value> {
+    let (name, neutral, compute) = match op {
+        WindowOp::Sum => ("stablehlo.add", Scalar::UInt(0), widen::accumulator(ty.dtype)),
+        WindowOp::Product => ("stablehlo.multiply", Scalar::UInt(1), widen::accumulator(ty.dtype)),
+        WindowOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), ty.dtype),
+        WindowOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), ty.dtype),
+    };
+    let x = cx.cast(x, compute);
+    let result = if ty.rank() == 0 {
+        // The one window of a scalar holds the scalar.
+        x
+    } else {
+        let initial = cx.splat(neutral, compute, &Shape::scalar());
+        let body = |cx: &mut Cx<'_>, accumulators: &[Value], elements: &[Value]| {
+            Ok(Values::from_slice(&[cx.uniform(name, &[accumulators[0], elements[0]])]))
+        };
+        let results = cx.fold(
+            "stablehlo.reduce_window",
+            &[x],
+            &[initial],
+            &ty.shape,
+            format_args!(
+                "window_dimensions = {}, window_strides = {}, window_dilations = {}, padding = {}",
+                I64s(&window.dimensions),
+                I64s(&window.strides),
+                I64s(&window.dilations),
+                Pairs(&window.padding)
+            ),
+            body,
+        )?;
+        results[0]
+    };
+    Ok(cx.convert(result, ty.dtype))
+}
+
+/// The padding is written out, because the padding of a window reduction counts as absent where
+/// the initial value is not neutral.
+fn window_fun<'a>(
+    cx: &mut Cx<'a>,
+    attributes: &'a WindowFun,
+    operands: &[Source],
+    ty: &TensorType,
+) -> Result<Value> {
+    let window = &attributes.window;
+    let function = fold::Function { program: &attributes.function, captures: operands[2..].into() };
+    let (mut x, initial) = (cx.value(operands[0]), cx.value(operands[1]));
+    if window.padding.iter().any(|&padding| padding != (0, 0)) {
+        let padded: Shape = (cx.shape(x.ty).iter().zip(&window.padding))
+            .map(|(&size, &(low, high))| {
+                size.checked_add_signed((low + high) as isize)
+                    .expect("the type of the node holds such windows")
+            })
+            .collect();
+        x = cx.pad(x, initial, &Pad::edges(&window.padding, &padded));
+    }
+    if ty.rank() > 0 && function.is_scalar() {
+        return fold::windows(
+            cx,
+            x,
+            initial,
+            &function,
+            &ty.shape,
+            format_args!(
+                "window_dimensions = {}, window_strides = {}, window_dilations = {}, padding = {}",
+                I64s(&window.dimensions),
+                I64s(&window.strides),
+                I64s(&window.dilations),
+                Pairs(&SmallVec::<[_; 8]>::from_elem((0, 0), ty.rank()))
+            ),
+        );
+    }
+    let elements = fold::unrolled(cx, x, window, &ty.shape);
+    let height = cx.shape(elements.ty)[0];
+    let elements = cx.reshape(elements, &Shape::from([height, ty.shape.size()]));
+    let result = fold::rows(cx, elements, initial, &function)?;
+    Ok(cx.reshape(result, &ty.shape))
+}
+
+/// Each window sends its element of the source to its extremum, the last one if there are several.
+fn scatter(
+    cx: &mut Cx<'_>,
+    op: ScatterOp,
+    window: &Window,
+    operands: &[Source],
+    ty: &TensorType,
+) -> Result<Value> {
+    let (name, selects) = match op {
+        ScatterOp::Max => ("window_scatter_max", "GT"),
+        ScatterOp::Min => ("window_scatter_min", "LT"),
+    };
+    if window.dilations.iter().any(|&dilation| dilation != 1) {
+        return Err(cx.unsupported(name, "dilations: windows with gaps cannot be scattered to"));
+    }
+    let compute = widen::scatter(cx.dtype(operands[0].ty()), ty.dtype);
+    let x = cx.cast(operands[0], compute);
+    let source = cx.cast(operands[1], compute);
+    let initial = cx.cast(operands[2], compute);
+    if ty.rank() == 0 {
+        let sum = cx.uniform("stablehlo.add", &[source, initial]);
+        return Ok(cx.convert(sum, ty.dtype));
+    }
+
+    let scalars = [initial.ty, initial.ty];
+    let mut open = cx.writer.open("stablehlo.select_and_scatter", &[x, source, initial], &[x.ty]);
+    let pair = cx.begin_region(&mut open, &scalars);
+    let stays = cx.compare(selects, pair[0], pair[1]);
+    cx.end_region(&[stays]);
+    let pair = cx.begin_region(&mut open, &scalars);
+    let sum = cx.uniform("stablehlo.add", &pair);
+    cx.end_region(&[sum]);
+    let results = cx.writer.close(
+        open,
+        format_args!(
+            "window_dimensions = {}, window_strides = {}, padding = {}",
+            I64s(&window.dimensions),
+            I64s(&window.strides),
+            Pairs(&window.padding)
+        ),
+    );
+    Ok(cx.convert(results[0], ty.dtype))
+}
