@@ -1,0 +1,108 @@
+//! How long things are. A file that cannot be read in one sitting, or a function that does not
+//! fit on a screen, is split before it lands rather than some day.
+
+use syn::visit::{self, Visit};
+use syn::{Block, ImplItemFn, ItemFn, Signature, TraitItemFn};
+
+use crate::source::{File, Tree};
+
+const FILE_LINES: usize = 800;
+const FUNCTION_LINES: usize = 70;
+
+/// Files and functions that are too long.
+pub(crate) fn complaints(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in code(tree) {
+        let lines = file.text.lines().count();
+        if lines > FILE_LINES {
+            let path = &file.path;
+            complaints.push(format!("{path}: {lines} lines; a file has {FILE_LINES} at most"));
+        }
+    }
+    for file in tree.rust() {
+        let mut functions = Functions { path: &file.path, complaints: &mut complaints };
+        functions.visit_file(&file.parse());
+    }
+    complaints
+}
+
+/// The number of files and the median of their lengths.
+pub(crate) fn median(tree: &Tree) -> (usize, usize) {
+    let mut lengths: Vec<usize> = code(tree).map(|file| file.text.lines().count()).collect();
+    lengths.sort_unstable();
+    (lengths.len(), lengths.get(lengths.len() / 2).copied().unwrap_or(0))
+}
+
+fn code(tree: &Tree) -> impl Iterator<Item = &File> {
+    tree.files.iter().filter(|file| file.is("rs") || file.is("py"))
+}
+
+struct Functions<'a> {
+    path: &'a str,
+    complaints: &'a mut Vec<String>,
+}
+
+impl Functions<'_> {
+    /// Counts from the line of `fn` to the closing brace; comments above are free.
+    fn measure(&mut self, signature: &Signature, body: &Block) {
+        let first = signature.fn_token.span.start().line;
+        let lines = body.brace_token.span.close().end().line + 1 - first;
+        if lines > FUNCTION_LINES {
+            let (path, name) = (self.path, &signature.ident);
+            self.complaints.push(format!(
+                "{path}:{first}: `{name}` has {lines} lines; a function has {FUNCTION_LINES} at most"
+            ));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Functions<'_> {
+    fn visit_item_fn(&mut self, function: &'ast ItemFn) {
+        self.measure(&function.sig, &function.block);
+        visit::visit_item_fn(self, function);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast ImplItemFn) {
+        self.measure(&function.sig, &function.block);
+        visit::visit_impl_item_fn(self, function);
+    }
+
+    fn visit_trait_item_fn(&mut self, function: &'ast TraitItemFn) {
+        if let Some(body) = &function.default {
+            self.measure(&function.sig, body);
+        }
+        visit::visit_trait_item_fn(self, function);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn tree(text: String) -> Tree {
+        let file = File { path: "a.rs".into(), text };
+        Tree { root: PathBuf::new(), files: vec![file] }
+    }
+
+    #[test]
+    fn counts_the_lines_of_functions() {
+        let body = "    let brace = \"}\";\n".repeat(69);
+        let fits =
+            format!("impl A {{\n/// Doc.\nfn long() {{\n{}}}\n}}\n", &body[body.len() / 69..]);
+        assert_eq!(complaints(&tree(fits)), [""; 0]);
+        let too_long = format!("impl A {{\n/// Doc.\nfn long() {{\n{body}}}\n}}\n");
+        assert_eq!(
+            complaints(&tree(too_long)),
+            ["a.rs:3: `long` has 71 lines; a function has 70 at most"]
+        );
+    }
+
+    #[test]
+    fn counts_the_lines_of_files() {
+        assert_eq!(complaints(&tree("//\n".repeat(800))), [""; 0]);
+        let found = complaints(&tree("//\n".repeat(801)));
+        assert_eq!(found, ["a.rs: 801 lines; a file has 800 at most"]);
+    }
+}

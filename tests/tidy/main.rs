@@ -1,0 +1,72 @@
+//! The project's rules about its own sources, as tests.
+//!
+//! Rust files are parsed, so that comments, strings and macros do not mislead the rules. A rule
+//! gives a list of complaints, each with a file and a line; an empty list passes. There are no
+//! lists of exceptions: where a rule does not fit, change the rule and say why.
+#![forbid(unsafe_code)]
+
+mod dependencies;
+mod layout;
+mod length;
+mod rules;
+mod source;
+mod text;
+
+use crate::source::Tree;
+
+fn expect_none(complaints: &[String]) {
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+#[test]
+fn crates_depend_on_what_the_architecture_says() {
+    expect_none(&dependencies::complaints(&Tree::load()));
+}
+
+#[test]
+fn every_layer_has_the_nine_families() {
+    expect_none(&layout::missing_families(&Tree::load()));
+}
+
+#[test]
+fn every_file_is_part_of_a_crate() {
+    expect_none(&layout::dead_files(&Tree::load()));
+}
+
+#[test]
+fn files_and_functions_are_short() {
+    let tree = Tree::load();
+    report_lengths(&tree);
+    expect_none(&length::complaints(&tree));
+}
+
+#[expect(clippy::print_stdout, reason = "a figure to watch, shown with --nocapture")]
+fn report_lengths(tree: &Tree) {
+    let (files, median) = length::median(tree);
+    println!("{files} Rust and Python files, median length {median} lines");
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    expect_none(&rules::missing_module_docs(&Tree::load()));
+}
+
+#[test]
+fn unsafe_code_is_where_it_belongs() {
+    expect_none(&rules::misplaced_unsafe(&Tree::load()));
+}
+
+#[test]
+fn rules_name_every_op() {
+    expect_none(&rules::swallowed_ops(&Tree::load()));
+}
+
+#[test]
+fn texts_stand_on_their_own() {
+    expect_none(&text::foreign_references(&Tree::load()));
+}
+
+#[test]
+fn paths_in_texts_exist() {
+    expect_none(&text::broken_paths(&Tree::load()));
+}

@@ -1,0 +1,210 @@
+//! What Rust files contain: a description of each module, `unsafe` only where it is fenced in,
+//! and rules that name every op.
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Arm, ExprMatch, Pat, Path};
+
+use crate::layout::{FAMILIES, LAYERS};
+use crate::source::{File, Tree};
+
+/// The crate that talks to a C interface, and the file that shares memory with other Python
+/// packages.
+const UNSAFE_HOMES: [&str; 2] = ["crates/pjrt/", "crates/python/src/dlpack.rs"];
+
+/// A match that tells this many ops apart owes an answer for all of them. With fewer it asks
+/// whether a node is of a kind it has a use for, and "no" is an answer.
+const DISPATCH: usize = 4;
+
+/// Files whose first line is not a module comment.
+pub(crate) fn missing_module_docs(tree: &Tree) -> Vec<String> {
+    tree.rust()
+        .filter(|file| !file.text.starts_with("//! "))
+        .map(|file| format!("{}: the first line must be a `//!` comment", file.path))
+        .collect()
+}
+
+/// `unsafe` outside its homes, and crates that do not forbid it.
+pub(crate) fn misplaced_unsafe(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in tree.rust() {
+        if UNSAFE_HOMES.iter().any(|home| file.path.starts_with(home)) {
+            continue;
+        }
+        let tokens = file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
+        if let Some(line) = line_of_unsafe(tokens) {
+            complaints.push(format!("{}:{line}: `unsafe` belongs into crates/pjrt", file.path));
+        }
+        let is_crate = file.path.starts_with("crates/") && file.path.ends_with("/src/lib.rs");
+        let has_unsafe_module = file.path.starts_with("crates/python/");
+        if is_crate && !has_unsafe_module && !file.text.contains("#![forbid(unsafe_code)]") {
+            complaints.push(format!("{}: `#![forbid(unsafe_code)]` is missing", file.path));
+        }
+    }
+    complaints
+}
+
+/// The first line with the keyword; looks into macros, but not into comments and strings.
+fn line_of_unsafe(tokens: TokenStream) -> Option<usize> {
+    let mut streams = vec![tokens];
+    let mut first: Option<usize> = None;
+    while let Some(tokens) = streams.pop() {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => streams.push(group.stream()),
+                TokenTree::Ident(word) if word == "unsafe" => {
+                    let line = word.span().start().line;
+                    first = Some(first.map_or(line, |first| first.min(line)));
+                }
+                TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+    first
+}
+
+/// Matches of family files that answer for several ops by name and for all others at once: a new
+/// op would be swallowed instead of asking for its rule.
+pub(crate) fn swallowed_ops(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in tree.rust().filter(|file| is_rule_file(file)) {
+        let mut matches = Matches { path: &file.path, complaints: &mut complaints };
+        matches.visit_file(&file.parse());
+    }
+    complaints
+}
+
+/// The files of the families, and the `mod.rs` that hands each op to its family.
+fn is_rule_file(file: &File) -> bool {
+    LAYERS.iter().any(|layer| {
+        let Some(rest) = file.path.strip_prefix(layer).and_then(|rest| rest.strip_prefix('/'))
+        else {
+            return false;
+        };
+        let name = rest.split('/').next().unwrap_or(rest);
+        let name = name.strip_suffix(".rs").unwrap_or(name);
+        name == "mod" || name == "lib" || FAMILIES.contains(&name)
+    })
+}
+
+struct Matches<'a> {
+    path: &'a str,
+    complaints: &'a mut Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for Matches<'_> {
+    fn visit_expr_match(&mut self, expression: &'ast ExprMatch) {
+        let mut ops = Ops::default();
+        expression.arms.iter().for_each(|arm| ops.visit_pat(&arm.pat));
+        ops.names.sort_unstable();
+        ops.names.dedup();
+        if ops.names.len() >= DISPATCH && expression.arms.iter().any(is_catch_all) {
+            let line = expression.match_token.span.start().line;
+            let path = self.path;
+            let names = ops.names.join(", ");
+            self.complaints.push(format!(
+                "{path}:{line}: a match that names {names} must name every op instead of `_`"
+            ));
+        }
+        visit::visit_expr_match(self, expression);
+    }
+}
+
+/// `_ => …` or `other => …`, also as the op of a tuple; a guard makes no difference.
+fn is_catch_all(arm: &Arm) -> bool {
+    fn catches(pattern: &Pat) -> bool {
+        match pattern {
+            Pat::Wild(_) => true,
+            Pat::Ident(binding) => binding.subpat.is_none(),
+            Pat::Tuple(tuple) => tuple.elems.first().is_some_and(catches),
+            _ => false,
+        }
+    }
+    catches(&arm.pat)
+}
+
+/// The op variants that a pattern names, such as `Op::Reshape` or `UnaryOp::Sin`.
+#[derive(Default)]
+struct Ops {
+    names: Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for Ops {
+    fn visit_path(&mut self, path: &'ast Path) {
+        let mut segments = path.segments.iter().rev();
+        if let (Some(variant), Some(family)) = (segments.next(), segments.next())
+            && family.ident.to_string().ends_with("Op")
+        {
+            self.names.push(variant.ident.to_string());
+        }
+        visit::visit_path(self, path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn tree(path: &str, text: &str) -> Tree {
+        let file = File { path: path.into(), text: text.into() };
+        Tree { root: PathBuf::new(), files: vec![file] }
+    }
+
+    #[test]
+    fn finds_swallowed_ops() {
+        let text = "fn rule(op: UnaryOp) -> f64 {
+    match op {
+        UnaryOp::Sin | UnaryOp::Cos => 1.0,
+        UnaryOp::Tan => 2.0,
+        UnaryOp::Exp if true => 3.0,
+        _ => 0.0,
+    }
+}";
+        let path = "crates/grad/src/rules/elementwise.rs";
+        let complaint = "crates/grad/src/rules/elementwise.rs:2: a match that names Cos, Exp, Sin, \
+                         Tan must name every op instead of `_`";
+        assert_eq!(swallowed_ops(&tree(path, text)), [complaint]);
+        let bound = text.replace("_ =>", "other =>");
+        assert_eq!(swallowed_ops(&tree(path, &bound)), [complaint]);
+        let tuple = text.replace("match op", "match (op, 1)").replace("_ =>", "(_, 2) =>");
+        assert_eq!(swallowed_ops(&tree(path, &tuple)), [complaint]);
+    }
+
+    #[test]
+    fn allows_questions_and_exhaustive_matches() {
+        let path = "crates/eval/src/elementwise/mod.rs";
+        let question =
+            "fn known(op: &Op) -> bool { match op { Op::Constant(_) => true, _ => false } }";
+        assert_eq!(swallowed_ops(&tree(path, question)), [""; 0]);
+        let all = "fn f(op: A) -> u8 { match op { AOp::A | AOp::B => 1, AOp::C | AOp::D => 2 } }";
+        assert_eq!(swallowed_ops(&tree(path, all)), [""; 0]);
+        let elsewhere =
+            "fn f(op: A) -> u8 { match op { AOp::A | AOp::B | AOp::C | AOp::D => 1, _ => 2 } }";
+        assert_eq!(swallowed_ops(&tree("crates/expr/src/print.rs", elsewhere)), [""; 0]);
+    }
+
+    #[test]
+    fn finds_unsafe_in_macros_but_not_in_texts() {
+        let macro_body = "macro_rules! m { () => { unsafe { f() } } }";
+        let text = "// unsafe\nconst A: &str = \"unsafe\";";
+        let path = "crates/eval/src/a.rs";
+        assert_eq!(misplaced_unsafe(&tree(path, text)), [""; 0]);
+        assert_eq!(
+            misplaced_unsafe(&tree(path, macro_body)),
+            ["crates/eval/src/a.rs:1: `unsafe` belongs into crates/pjrt"]
+        );
+        assert_eq!(misplaced_unsafe(&tree("crates/pjrt/src/a.rs", macro_body)), [""; 0]);
+        assert_eq!(
+            misplaced_unsafe(&tree("crates/eval/src/lib.rs", text)),
+            ["crates/eval/src/lib.rs: `#![forbid(unsafe_code)]` is missing"]
+        );
+    }
+
+    #[test]
+    fn wants_module_docs() {
+        assert_eq!(missing_module_docs(&tree("a.rs", "//! What it is for.\n")), [""; 0]);
+        assert_eq!(missing_module_docs(&tree("a.rs", "use b;\n")).len(), 1);
+    }
+}

@@ -1,0 +1,118 @@
+//! What texts refer to: nothing that a reader of the project does not have, and no file that has
+//! moved.
+
+use crate::dependencies::code_spans;
+use crate::source::{File, Tree};
+
+/// Folders that a path in a text begins with.
+const TOP_FOLDERS: [&str; 7] =
+    ["benches/", "crates/", "docs/", "examples/", "python/", "tests/", "tools/"];
+
+/// Where this module is, which must spell what it looks for.
+const THIS: &str = "tests/tidy/text.rs";
+
+/// Mentions of places and trackers that exist only for whoever wrote them.
+pub(crate) fn foreign_references(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in tree.files.iter().filter(|file| file.path != THIS) {
+        for (index, line) in file.text.lines().enumerate() {
+            if let Some(found) = foreign_reference(line) {
+                let line = index + 1;
+                complaints.push(format!("{}:{line}: mentions `{found}`", file.path));
+            }
+        }
+    }
+    complaints
+}
+
+fn foreign_reference(line: &str) -> Option<String> {
+    let places = ["../shared", " shared/", "`shared/", "/work/", "/root/", "/home/"];
+    if let Some(place) = places.into_iter().find(|place| line.contains(place)) {
+        return Some(place.trim().to_owned());
+    }
+    let lower = line.to_lowercase();
+    let trackers = ["issue #", "issues #", "pr #", "issues/", "pull/", "bug #"];
+    trackers.into_iter().find_map(|tracker| {
+        let (_, rest) = lower.split_once(tracker)?;
+        rest.starts_with(|digit: char| digit.is_ascii_digit()).then(|| tracker.to_owned())
+    })
+}
+
+/// Paths between backticks, and relative links of Markdown, that lead nowhere.
+pub(crate) fn broken_paths(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in tree.files.iter().filter(|file| file.path != THIS) {
+        for (index, line) in file.text.lines().enumerate() {
+            for path in mentioned_paths(file, line) {
+                if !tree.root.join(&path).exists() {
+                    let line = index + 1;
+                    complaints.push(format!("{}:{line}: there is no {path}", file.path));
+                }
+            }
+        }
+    }
+    complaints
+}
+
+/// Paths from the root that a line mentions; patterns such as `crates/*/src` are not paths.
+fn mentioned_paths(file: &File, line: &str) -> Vec<String> {
+    let is_prose = file.is("md") || line.trim_start().starts_with("//");
+    if !is_prose {
+        return Vec::new();
+    }
+    let is_path = |span: &String| {
+        TOP_FOLDERS.iter().any(|folder| span.starts_with(folder))
+            && !span.contains(['*', '<', '{', ' ', '…', '$'])
+    };
+    let mut paths: Vec<String> = code_spans(line).into_iter().filter(is_path).collect();
+    if file.is("md") {
+        paths.extend(links(line).into_iter().map(|link| beside(file, link)));
+    }
+    paths
+}
+
+/// The targets of the links of a line that lead into the project.
+fn links(line: &str) -> Vec<&str> {
+    line.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .map(|target| target.split('#').next().unwrap_or(target))
+        .filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' '))
+        .collect()
+}
+
+/// A link is relative to the file that it stands in.
+fn beside(file: &File, link: &str) -> String {
+    let mut parts: Vec<&str> = file.folder().split('/').filter(|part| !part.is_empty()).collect();
+    for part in link.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_foreign_references() {
+        for line in ["see ../shared/a.md", "in /root/x", "fixes issue #12", "a/issues/7"] {
+            assert!(foreign_reference(line).is_some(), "{line}");
+        }
+        for line in ["values are shared", "a raw string r#\"1\"#", "the issue #the", "work/"] {
+            assert_eq!(foreign_reference(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn finds_paths() {
+        let file = File { path: "docs/decisions/a.md".into(), text: String::new() };
+        let line = "see [the table](../../crates/expr/src/table.rs#L1), `crates/eval/src`, \
+                    `crates/*/src`, [a site](https://example.org/a) and `cargo test`";
+        assert_eq!(mentioned_paths(&file, line), ["crates/eval/src", "crates/expr/src/table.rs"]);
+    }
+}
