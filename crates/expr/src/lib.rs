@@ -17,6 +17,7 @@
 //! 6. Every node is in simplified form: building it again gives the same id.
 //! 7. Hooks have increasing sequence numbers and are listed, in that order, among the roots.
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
 pub mod build;
 mod error;

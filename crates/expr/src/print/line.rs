@@ -128,7 +128,7 @@ pub(super) fn arguments(op: &Op, operands: &[String]) -> String {
             }
         }
         Op::Block(block) => args.push(block_text(block)).all(operands),
-        Op::Constant(constant) => args.push(constant.value),
+        Op::Constant(constant) => args.push(number(constant.value)),
         Op::Eye(_)
         | Op::Unary(_)
         | Op::Binary(_)
@@ -153,9 +153,17 @@ pub(super) fn type_text(ty: &Type) -> String {
     }
 }
 
-/// A number as an operand.
+/// A number as an operand. Real numbers that are not finite are Elixir's atoms, which are spelled
+/// differently from the same elements of a printed tensor.
 pub(super) fn number(value: Scalar) -> String {
-    value.to_string()
+    match value {
+        Scalar::Float(value) if value.is_nan() => "nan".into(),
+        Scalar::Float(f64::INFINITY) => "infinity".into(),
+        Scalar::Float(f64::NEG_INFINITY) => "neg_infinity".into(),
+        Scalar::Int(_) | Scalar::UInt(_) | Scalar::Float(_) | Scalar::Complex(..) => {
+            value.to_string()
+        }
+    }
 }
 
 /// One value alone, several in braces.

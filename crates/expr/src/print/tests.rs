@@ -504,7 +504,10 @@ fn numbers_alone() {
         (Scalar::Float(0.0), DType::F32, "0.0"),
         (Scalar::Int(-2), DType::S32, "-2"),
         (Scalar::Float(1e-10), DType::F64, "1.0e-10"),
-        (Scalar::Float(f64::NAN), DType::F32, "NaN"),
+        (Scalar::Float(f64::NAN), DType::F32, "nan"),
+        (Scalar::Float(f64::INFINITY), DType::F32, "infinity"),
+        (Scalar::Float(f64::NEG_INFINITY), DType::F64, "neg_infinity"),
+        (Scalar::Complex(1.0, -2.5), DType::C64, "1.0-2.5i"),
     ];
     for (value, dtype, expected) in cases {
         let root = graph.constant(value, TensorType::new(dtype, [2])).unwrap();
@@ -570,4 +573,24 @@ fn a_long_chain_prints() {
     let text = lines(&graph, &[x], &PrintOptions { limit: Some(2) });
     assert_eq!(text, ["...", "b = sin a   f32", "c = sin b   f32"]);
     assert_eq!(lines(&graph, &[x], &PrintOptions::default()).len(), 1_000_001);
+}
+
+#[test]
+fn custom_derivatives_show_their_outputs() {
+    let mut graph = Graph::new();
+    let (x, y) = (f32s(&mut graph, 0, &[2]), f32s(&mut graph, 1, &[2]));
+    let (sin, cos) = (graph.sin(x).unwrap(), graph.cos(x).unwrap());
+    let rule = |graph: &mut Graph, cotangents: &[ExprId]| one(graph.multiply(cotangents[0], y));
+    let outputs = graph.custom_grad(&[sin, cos], &[x], rule).unwrap();
+    check(
+        &graph,
+        outputs[1],
+        "
+        parameter a:0                       f32[2]
+        b = sin a                           f32[2]
+        c = cos a                           f32[2]
+        d = metadata {b, c}, :custom_grad   tuple2
+        e = elem d, 1                       f32[2]
+        ",
+    );
 }

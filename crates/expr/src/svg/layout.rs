@@ -28,6 +28,8 @@ const GAP: f64 = 24.0;
 const LAYER_GAP: f64 = 44.0;
 /// Width of a long arrow where it crosses a layer.
 const JOINT: f64 = 8.0;
+/// The part of a box's width over which arriving arrows are spread.
+const SPREAD: f64 = 0.8;
 /// How often the order and the positions are improved, downward and upward.
 const SWEEPS: usize = 12;
 
@@ -48,17 +50,18 @@ impl Layout {
         let (middles, bottom) = row_middles(sizes, &layers);
         let point = |node: usize| Point { x: x[node], y: middles[grid.layer_of[node]] };
         let centers: Vec<Point> = (0..sizes.len()).map(point).collect();
-        let arrivals = arrivals(sizes, edges, &centers);
         let paths = edges
             .iter()
-            .enumerate()
-            .map(|(index, &(from, to))| {
+            .zip(&grid.joints)
+            .zip(ports(sizes.len(), edges))
+            .map(|((&(from, to), joints), port)| {
                 // An arrow against the layers leaves its box at the top and arrives at the bottom.
                 let down = if layers[from] < layers[to] { 0.5 } else { -0.5 };
                 let start = centers[from].y + down * sizes[from].height;
                 let mut path = vec![Point { x: centers[from].x, y: start }];
-                path.extend(grid.joints[index].iter().map(|&joint| point(joint)));
-                path.push(Point { x: arrivals[index], y: centers[to].y - down * sizes[to].height });
+                path.extend(joints.iter().map(|&joint| point(joint)));
+                let arrival = centers[to].x + port * sizes[to].width * SPREAD;
+                path.push(Point { x: arrival, y: centers[to].y - down * sizes[to].height });
                 path
             })
             .collect();
@@ -84,14 +87,12 @@ fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut done = vec![false; count];
     let mut ready: Vec<usize> = (0..count).filter(|&node| is_source[node]).collect();
     let mut first_left = 0;
-    loop {
-        let Some(node) = ready.pop().or_else(|| {
-            // Only cycles are left: break one at its first node.
-            first_left = (first_left..count).find(|&node| !done[node])?;
-            Some(first_left)
-        }) else {
-            break;
-        };
+    // Once only cycles are left, one is broken at its first node.
+    let mut first_of_cycles = |done: &[bool]| {
+        first_left = (first_left..count).find(|&node| !done[node])?;
+        Some(first_left)
+    };
+    while let Some(node) = ready.pop().or_else(|| first_of_cycles(&done)) {
         done[node] = true;
         for &user in &users[node] {
             if done[user] {
@@ -115,9 +116,10 @@ fn layers(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
 /// The nodes and joints of each layer, in order from left to right.
 struct Grid {
     rows: Vec<Vec<usize>>,
-    /// Neighbours in the layer above and in the layer below.
-    above: Vec<Vec<usize>>,
-    below: Vec<Vec<usize>>,
+    /// Neighbours in the layer above and in the layer below, with where the arrow meets them: 0
+    /// is the middle, ±0.5 are the ends.
+    above: Vec<Vec<(usize, f64)>>,
+    below: Vec<Vec<(usize, f64)>>,
     widths: Vec<f64>,
     layer_of: Vec<usize>,
     /// The joints of each arrow, from its tail to its head.
@@ -138,15 +140,15 @@ impl Grid {
         for (node, &layer) in layers.iter().enumerate() {
             grid.rows[layer].push(node);
         }
-        for &(from, to) in edges {
-            let joints = grid.connect(from, to);
+        for (&(from, to), port) in edges.iter().zip(ports(sizes.len(), edges)) {
+            let joints = grid.connect(from, to, port);
             grid.joints.push(joints);
         }
         grid
     }
 
     /// Adds the joints of an arrow, and the links between neighbouring layers.
-    fn connect(&mut self, from: usize, to: usize) -> Vec<usize> {
+    fn connect(&mut self, from: usize, to: usize, port: f64) -> Vec<usize> {
         let (start, end) = (self.layer_of[from], self.layer_of[to]);
         let between: Vec<usize> = match start <= end {
             true => (start + 1..end).collect(),
@@ -161,19 +163,21 @@ impl Grid {
             self.above.push(Vec::new());
             self.below.push(Vec::new());
             self.rows[layer].push(joint);
-            self.link(last, joint);
+            self.link(last, joint, 0.0);
             joints.push(joint);
             last = joint;
         }
-        self.link(last, to);
+        self.link(last, to, port);
         joints
     }
 
-    fn link(&mut self, a: usize, b: usize) {
-        let (upper, lower) = if self.layer_of[a] < self.layer_of[b] { (a, b) } else { (b, a) };
-        if self.layer_of[upper] < self.layer_of[lower] {
-            self.below[upper].push(lower);
-            self.above[lower].push(upper);
+    fn link(&mut self, from: usize, to: usize, port: f64) {
+        if self.layer_of[from] < self.layer_of[to] {
+            self.below[from].push((to, port));
+            self.above[to].push((from, 0.0));
+        } else if self.layer_of[from] > self.layer_of[to] {
+            self.above[from].push((to, port));
+            self.below[to].push((from, 0.0));
         }
     }
 
@@ -190,7 +194,10 @@ impl Grid {
                 let neighbours = if downward { &self.above } else { &self.below };
                 let keys: Vec<(f64, usize)> = self.rows[layer]
                     .iter()
-                    .map(|&node| (mean(&neighbours[node], &place).unwrap_or(place[node]), node))
+                    .map(|&node| {
+                        let wanted = mean(&neighbours[node], |other, port| place[other] + port);
+                        (wanted.unwrap_or(place[node]), node)
+                    })
                     .collect();
                 let mut sorted = keys;
                 sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -211,9 +218,11 @@ impl Grid {
             for step in 0..self.rows.len() {
                 let layer = if downward { step } else { self.rows.len() - 1 - step };
                 self.settle(&self.rows[layer], &mut x, |node, x| {
-                    let all = || self.above[node].iter().chain(&self.below[node]);
+                    let at =
+                        |other: usize, port: f64| x[other] + port * self.widths[other] * SPREAD;
                     let side = if downward { &self.above[node] } else { &self.below[node] };
-                    mean(side, x).or_else(|| mean(all(), x))
+                    mean(side, at)
+                        .or_else(|| mean(self.above[node].iter().chain(&self.below[node]), at))
                 });
             }
         }
@@ -266,10 +275,13 @@ fn number(row: &[usize], place: &mut [f64]) {
     }
 }
 
-fn mean<'a>(nodes: impl IntoIterator<Item = &'a usize>, place: &[f64]) -> Option<f64> {
+fn mean<'a>(
+    neighbours: impl IntoIterator<Item = &'a (usize, f64)>,
+    place: impl Fn(usize, f64) -> f64,
+) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0.0);
-    for &node in nodes {
-        sum += place[node];
+    for &(node, port) in neighbours {
+        sum += place(node, port);
         count += 1.0;
     }
     (count > 0.0).then(|| sum / count)
@@ -292,19 +304,16 @@ fn row_middles(sizes: &[Size], layers: &[usize]) -> (Vec<f64>, f64) {
     (middles, bottom)
 }
 
-/// Where each arrow meets its box: spread over the width, in the order of the arrows.
-fn arrivals(sizes: &[Size], edges: &[(usize, usize)], centers: &[Point]) -> Vec<f64> {
-    let mut total = vec![0.0; sizes.len()];
+/// Where each arrow meets its box, from -0.5 to 0.5: in the order of the arrows.
+fn ports(count: usize, edges: &[(usize, usize)]) -> Vec<f64> {
+    let mut total = vec![0.0; count];
     for &(_, to) in edges {
         total[to] += 1.0;
     }
-    let mut met = vec![0.0; sizes.len()];
-    edges
-        .iter()
-        .map(|&(_, to)| {
-            met[to] += 1.0;
-            let share = met[to] / (total[to] + 1.0) - 0.5;
-            centers[to].x + share * sizes[to].width * 0.8
-        })
-        .collect()
+    let mut met = vec![0.0; count];
+    let port = |&(_, to): &(usize, usize)| {
+        met[to] += 1.0;
+        met[to] / (total[to] + 1.0) - 0.5
+    };
+    edges.iter().map(port).collect()
 }
