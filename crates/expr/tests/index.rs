@@ -232,10 +232,7 @@ fn sorts() {
         outcome(&["c64[2]"], |g, x| g.sort(x[0], 0, false, false)),
         "sort: operand has dtype c64, expected a real dtype"
     );
-    assert_eq!(
-        outcome(&x, |g, x| argsort(g, x[0], DType::F32)),
-        "argsort: dtype: f32 is no integer dtype"
-    );
+    assert_eq!(outcome(&x, |g, x| argsort(g, x[0], DType::F32)), "f32[x: 2][y: 3]");
 }
 
 #[test]
@@ -298,4 +295,23 @@ fn nodes_made_by_hand_are_checked_too() {
         text(graph.make(op, &[x, x])),
         "put_slice: starts: 1 are dynamic, but 0 operands give them"
     );
+}
+
+#[test]
+fn differences() {
+    let diff = |x: &str, order, axis| outcome(&[x], |g, x| g.diff(x[0], order, axis));
+    assert_eq!(diff("s32[x: 2][y: 3]", 1, 0), "s32[x: 1][y: 3]");
+    assert_eq!(diff("u8[2][3]", 2, -1), "u8[2][1]");
+    assert_eq!(diff("f32[3]", 0, 0), "f32[3]");
+    assert_eq!(diff("f32[3]", 9, 0), "f32[0]");
+    assert_eq!(diff("f32", 1, -1), "diff: axis -1 is out of range for f32");
+}
+
+#[test]
+fn index_ops_made_by_hand_want_integers() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
+    let sort = nxla_expr::Sort { axis: 0, descending: false, stable: false };
+    let error = graph.make(Op::Argsort(sort, DType::F32), &[x]).unwrap_err();
+    assert_eq!(error.to_string(), "argsort: dtype: f32 is no integer dtype");
 }

@@ -4,6 +4,7 @@
 mod common;
 
 use common::outcome;
+use nxla_expr::build::Norm;
 use nxla_expr::{Transform, TriangularSolve};
 use nxla_tensor::DType;
 
@@ -90,4 +91,32 @@ fn cholesky_and_adjoint() {
     assert_eq!(adjoint("f32[5][x: 2][y: 3]"), "f32[5][y: 3][x: 2]");
     assert_eq!(adjoint("c64[x: 2]"), "c64[x: 2]");
     assert_eq!(adjoint("s32"), "s32");
+}
+
+#[test]
+fn norms() {
+    let norm = |x: &str, norm, axes: Option<&[i64]>, keep| {
+        outcome(&[x], |g, x| g.norm(x[0], norm, axes, keep))
+    };
+    for kind in [Norm::Euclid, Norm::Power(0), Norm::Power(-3), Norm::Max, Norm::Min] {
+        assert_eq!(norm("s32[3]", kind, None, false), "f32");
+        assert_eq!(norm("c128[3]", kind, None, false), "f64");
+        assert_eq!(norm("bf16[x: 2][y: 3]", kind, Some(&[-1]), true), "bf16[x: 2][y: 1]");
+    }
+    for kind in [Norm::Euclid, Norm::Power(1), Norm::Power(-1), Norm::Max, Norm::Min] {
+        assert_eq!(norm("u8[2][3]", kind, None, false), "f32");
+        assert_eq!(norm("f32[x: 2][3][y: 4]", kind, Some(&[2, 0]), false), "f32[3]");
+    }
+    assert_eq!(
+        norm("f32[2][3]", Norm::Power(2), None, false),
+        "norm: power: 2 is not supported for matrices, expected 1 or -1"
+    );
+    assert_eq!(
+        norm("f32[2][3][4]", Norm::Max, None, false),
+        "norm: axes: must be one or two, got 3 of f32[2][3][4]"
+    );
+    assert_eq!(
+        norm("f32", Norm::Euclid, None, false),
+        "norm: axes: must be one or two, got 0 of f32"
+    );
 }

@@ -75,7 +75,7 @@ fn arg_reductions() {
         argmax("c64[2]", None, false, DType::S32),
         "argmax: operand has dtype c64, expected a real dtype"
     );
-    assert_eq!(argmax("f32[2]", None, false, DType::F32), "argmax: dtype: f32 is no integer dtype");
+    assert_eq!(argmax("f32[2]", None, false, DType::BF16), "bf16");
     assert_eq!(
         outcome(&["f32[2]"], |g, x| g.argmin(x[0], Some(1), false, true, DType::S32)),
         "argmin: axis 1 is out of range for f32[2]"
@@ -223,4 +223,40 @@ fn weights_follow_the_given_order_of_axes() {
         mean("f32[2][3]", "f32[2]", None, false),
         "weighted_mean: axes: must be given when the weights have another shape than the tensor"
     );
+}
+
+#[test]
+fn modes() {
+    let mode = |x: &str, axis, keep| outcome(&[x], |g, x| g.mode(x[0], axis, keep));
+    assert_eq!(mode("u8[x: 2][y: 3]", None, false), "u8");
+    assert_eq!(mode("f32[x: 2][y: 3]", None, true), "f32[1][1]");
+    assert_eq!(mode("f32[x: 2][y: 3]", Some(-1), false), "f32[x: 2]");
+    assert_eq!(mode("pred[x: 2][y: 3]", Some(0), true), "pred[x: 1][y: 3]");
+    assert_eq!(mode("s32", None, false), "s32");
+    assert_eq!(
+        mode("f32[2][0]", Some(1), false),
+        "mode: operand: there is no mode of the 0 elements of f32[2][0]"
+    );
+    assert_eq!(
+        mode("c64[2]", Some(0), false),
+        "mode: operand has dtype c64, expected a real dtype"
+    );
+    assert_eq!(mode("f32[2]", Some(1), false), "mode: axis 1 is out of range for f32[2]");
+}
+
+#[test]
+fn covariances() {
+    let covariance = |x: &str| outcome(&[x], |g, x| g.covariance(x[0], None, 1));
+    assert_eq!(covariance("s32[x: 3][y: 2]"), "f32[2][2]");
+    assert_eq!(covariance("f64[5][6][3][2]"), "f64[5][6][2][2]");
+    assert_eq!(covariance("c64[3][2]"), "c64[2][2]");
+    assert_eq!(
+        covariance("f32[3]"),
+        "covariance: operand has shape f32[3], expected at least two axes"
+    );
+    let given =
+        |mean: &str| outcome(&["s32[3][2]", mean], |g, x| g.covariance(x[0], Some(x[1]), 0));
+    assert_eq!(given("s32[2]"), "f32[2][2]");
+    assert_eq!(given("s32[3]"), "covariance: cannot broadcast s32[3][2] with s32[1][3]");
+    assert_eq!(given("s32"), "covariance: mean: is a scalar, expected one number per column");
 }

@@ -64,7 +64,7 @@ impl Graph {
     ///     "dot: axis 1 of left has size 4, axis 0 of right has size 2 (left is f32[3][4], right \
     ///      is f32[2][3])"
     /// );
-    /// # nxla_expr::Result::Ok(())
+    /// # Ok::<(), nxla_expr::Error>(())
     /// ```
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use nxla_tensor::{DType, Scalar, promote};
 
-use super::index::index_dtype;
+use super::index::counting_dtype;
 use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Graph};
 use crate::op::{Axes, Op};
@@ -94,7 +94,7 @@ impl Graph {
             let why = format!("{offset} is outside of a matrix of {rows} by {columns}");
             return Err(self.invalid(op, "offset", why));
         };
-        let dtype = index_dtype(&[rows, columns]);
+        let dtype = counting_dtype(&[rows, columns]);
         let count = self.iota([length], None, dtype)?;
         let mut coordinates = [count, count];
         for (coordinate, first) in coordinates.iter_mut().zip([first_row, first_column]) {

@@ -6,6 +6,7 @@
 use nxla_tensor::{DType, Names};
 
 use super::of_op;
+use super::reduce::index_dtype;
 use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Graph};
 use crate::op::{Axes, Op, Slice, Sort, Start};
@@ -278,7 +279,7 @@ impl Graph {
         for (counted, position) in (0..).zip(0..shape.rank()) {
             columns.push(match position == axis {
                 true => indices,
-                false => self.iota(shape.clone(), Some(counted), index_dtype(&shape))?,
+                false => self.iota(shape.clone(), Some(counted), counting_dtype(&shape))?,
             });
         }
         self.stack(&columns, -1, None)
@@ -311,10 +312,11 @@ impl Graph {
         self.make(Op::Sort(Sort { axis, descending, stable }), &[x])
     }
 
-    /// The indices that [`Graph::sort`] an axis.
+    /// The indices that [`Graph::sort`] an axis. A `dtype` that is no integer is converted to from
+    /// `s32`.
     ///
     /// # Errors
-    /// As for [`Graph::sort`]; a `dtype` that is no integer.
+    /// As for [`Graph::sort`].
     pub fn argsort(
         &mut self,
         x: ExprId,
@@ -324,7 +326,9 @@ impl Graph {
         dtype: DType,
     ) -> Result<ExprId> {
         let axis = self.axis("argsort", x, axis)?;
-        self.make(Op::Argsort(Sort { axis, descending, stable }, dtype), &[x])
+        let order = Op::Argsort(Sort { axis, descending, stable }, index_dtype(dtype));
+        let order = self.make(order, &[x])?;
+        self.as_type(order, dtype)
     }
 
     /// The `k` largest elements of the last axis, largest first, and their indices as `s32`.
@@ -350,7 +354,7 @@ impl Graph {
 }
 
 /// The dtype that can count along axes of these sizes.
-pub(super) fn index_dtype(sizes: &[usize]) -> DType {
+pub(super) fn counting_dtype(sizes: &[usize]) -> DType {
     let fits = sizes.iter().all(|&size| i32::try_from(size).is_ok());
     if fits { DType::S32 } else { DType::S64 }
 }

@@ -110,9 +110,10 @@ impl Graph {
 
     /// The index of the largest element along an axis, or in the flattened tensor for `None`
     /// (always a scalar). The first of several wins, or the last with `tie_high`; NaN is largest.
+    /// A `dtype` that is no integer is converted to from `s32`.
     ///
     /// # Errors
-    /// An axis out of range or without elements; complex numbers; a `dtype` that is no integer.
+    /// An axis out of range or without elements; complex numbers.
     pub fn argmax(
         &mut self,
         x: ExprId,
@@ -153,8 +154,9 @@ impl Graph {
             ArgReduceOp::Argmin => "argmin",
         };
         let axis = axis.map(|axis| self.axis(name, x, axis)).transpose()?;
-        let attributes = ArgReduce { axis, keep_axis, tie_high, dtype };
-        self.make(Op::ArgReduce(op, Box::new(attributes)), &[x])
+        let attributes = ArgReduce { axis, keep_axis, tie_high, dtype: index_dtype(dtype) };
+        let index = self.make(Op::ArgReduce(op, Box::new(attributes)), &[x])?;
+        self.as_type(index, dtype)
     }
 
     /// Folds elements with `function(element, accumulator)`, starting from the scalar `initial`,
@@ -171,7 +173,7 @@ impl Graph {
     ///     graph.add(element, sum)
     /// })?;
     /// assert_eq!(graph.tensor_type(sums).to_string(), "f32[2]");
-    /// # nxla_expr::Result::Ok(())
+    /// # Ok::<(), nxla_expr::Error>(())
     /// ```
     ///
     /// # Errors
@@ -233,4 +235,9 @@ impl Graph {
         let operands = [fold.x, fold.initial].into_iter().chain(closed.captures).collect();
         Ok((closed.programs[0].clone(), operands))
     }
+}
+
+/// The dtype in which indices are found when they are asked for in `dtype`.
+pub(super) fn index_dtype(dtype: DType) -> DType {
+    if dtype.is_integer() { dtype } else { DType::S32 }
 }

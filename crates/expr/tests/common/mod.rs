@@ -1,9 +1,11 @@
 //! A short way to state what a builder gives: types and errors as text.
 
+use nxla_expr::verify::verify;
 use nxla_expr::{ExprId, Graph, Result, TensorType};
 use nxla_tensor::{AxisName, Names};
 
-/// The type of what `build` gives for inputs of these types, or the text of its error.
+/// The type of what `build` gives for inputs of these types, or the text of its error. The graph
+/// is verified.
 ///
 /// Inputs are written as types print: `f32[2][3]`, `s32[x: 2][3]`.
 pub(crate) fn outcome(
@@ -16,7 +18,9 @@ pub(crate) fn outcome(
         .enumerate()
         .map(|(index, text)| graph.parameter(index, parse(text)))
         .collect();
-    match build(&mut graph, &inputs) {
+    let result = build(&mut graph, &inputs);
+    assert_eq!(verify(&graph), Ok(()));
+    match result {
         Ok(id) => graph.ty(id).to_string(),
         Err(error) => error.to_string(),
     }
