@@ -163,6 +163,12 @@ impl Buffer {
         }
     }
 
+    /// Whether two handles are of the same buffer.
+    #[must_use]
+    pub fn is(&self, other: &Buffer) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// Frees the device memory as soon as running programs are done with it, although handles
     /// are left. Returns whether there was anything to free: false if it was deleted or donated
     /// before.

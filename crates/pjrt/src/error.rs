@@ -67,8 +67,8 @@ pub enum Error {
         /// The plugin's minor version.
         minor: i32,
     },
-    /// A client option that the plugin would crash on.
-    #[error("client option {name}: {reason}, got {given}")]
+    /// An option that the plugin would crash on.
+    #[error("option {name}: {reason}, got {given}")]
     Option {
         /// The name of the option.
         name: &'static str,

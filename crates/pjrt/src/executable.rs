@@ -61,7 +61,7 @@ impl Client {
     /// Compiles a StableHLO module, given as text, whose entry is `@main`.
     ///
     /// # Errors
-    /// [`Error::Compile`] with the compiler's message.
+    /// [`Error::Compile`] with the compiler's message, or [`Error::Option`].
     ///
     /// ```
     /// # fn main() -> Result<(), nxla_pjrt::Error> {
@@ -84,7 +84,7 @@ impl Client {
         program.code_size = stablehlo.len();
         program.format = FORMAT.as_ptr();
         program.format_size = FORMAT.len();
-        let options = options.to_proto();
+        let options = options.to_proto()?;
         let mut args = PJRT_Client_Compile_Args::new();
         args.client = self.as_ptr();
         args.program = &raw const program;

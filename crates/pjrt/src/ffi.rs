@@ -379,7 +379,7 @@ unsafe fn find_function(
         return Err(format!("a call of {HOST_CALL_TARGET} has no integer attribute `id`"));
     };
     // SAFETY: passed on to the caller.
-    let own = unsafe { execution_table(frame) }.and_then(|table| table.get(id));
+    let own = unsafe { execution_table(frame)? }.and_then(|table| table.get(id));
     own.or_else(|| PROCESS_WIDE.get(id))
         .ok_or_else(|| format!("no host function is registered with id {id}"))
 }
@@ -388,11 +388,13 @@ unsafe fn find_function(
 ///
 /// # Safety
 /// `frame` is a call frame of the execute stage.
-unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Option<&HostCallTable> {
+unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Result<Option<&HostCallTable>, String> {
     let types = TABLE_TYPES.read().unwrap_or_else(PoisonError::into_inner);
     let address = frame.api.addr();
-    let mut type_id = types.iter().find(|(api, _)| *api == address).map(|(_, type_id)| *type_id)?;
+    let found = types.iter().find(|(api, _)| *api == address).map(|(_, type_id)| *type_id);
     drop(types);
+    let mut type_id =
+        found.ok_or("this XLA did not ask for the version of the handler it calls")?;
     let mut args = XLA_FFI_ExecutionContext_Get_Args::new();
     args.ctx = frame.ctx;
     args.type_id = &raw mut type_id;
@@ -401,16 +403,17 @@ unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Option<&HostCallTable> {
     // `ExecutionContext`, which keeps the table alive until the execution is over. An error says
     // that there is none; it is ours to destroy.
     unsafe {
-        let error = (*frame.api).XLA_FFI_ExecutionContext_Get?(&mut args);
+        let get = (*frame.api).XLA_FFI_ExecutionContext_Get;
+        let error = get.ok_or("this XLA has no execution contexts")?(&mut args);
         if !error.is_null() {
             let mut destroy = XLA_FFI_Error_Destroy_Args::new();
             destroy.error = error;
             if let Some(destroy_error) = (*frame.api).XLA_FFI_Error_Destroy {
                 destroy_error(&mut destroy);
             }
-            return None;
+            return Ok(None);
         }
-        args.data.cast::<HostCallTable>().as_ref()
+        Ok(args.data.cast::<HostCallTable>().as_ref())
     }
 }
 

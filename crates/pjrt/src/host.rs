@@ -3,8 +3,9 @@
 //! A program calls one with
 //!
 //! ```mlir
-//! %y = stablehlo.custom_call @nxla_host_call(%x)
-//!        {api_version = 4 : i32, backend_config = {id = 7 : i64}} : (tensor<4xf32>) -> tensor<4xf32>
+//! %y = stablehlo.custom_call @nxla_host_call(%x) {
+//!   api_version = 4 : i32, backend_config = {id = 7 : i64}
+//! } : (tensor<4xf32>) -> tensor<4xf32>
 //! ```
 //!
 //! One handler serves all calls of all programs; the attribute `id` selects the function, first
@@ -12,8 +13,9 @@
 //! the process-wide one ([`register_host_fn`]). Other attributes are passed to the function. A
 //! call that must not be removed when its results are unused needs `has_side_effect = true`.
 //!
-//! Functions run on XLA's own threads, of which a CPU client may have just one: a function that
-//! waits for another program of the same client can wait forever.
+//! Functions run on XLA's own threads, of which a CPU client has about one per core, and other
+//! work of the client waits for those threads. A function should therefore return soon. One that
+//! waits for another program of the same client, or for somebody who does, can wait forever.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};

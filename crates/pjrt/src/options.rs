@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::client::Device;
+use crate::error::Error;
 use crate::host::HostCallTable;
 use crate::value::Value;
 
@@ -52,7 +53,16 @@ impl CompileOptions {
     }
 
     /// The serialized `CompileOptionsProto`.
-    pub(crate) fn to_proto(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`Error::Option`] for a count of 0, on which XLA ends the process. Everything else it
+    /// checks itself.
+    pub(crate) fn to_proto(&self) -> Result<Vec<u8>, Error> {
+        let counts = [("num_replicas", self.num_replicas), ("num_partitions", self.num_partitions)];
+        if let Some((name, count)) = counts.into_iter().find(|(_, count)| *count == 0) {
+            let reason = "takes an integer of at least 1";
+            return Err(Error::Option { name, reason, given: count.to_string() });
+        }
         let mut build = Message::default();
         build.integer(4, self.num_replicas as u64);
         build.integer(5, self.num_partitions as u64);
@@ -76,7 +86,7 @@ impl CompileOptions {
             entry.message(2, &override_value(value));
             options.message(7, &entry);
         }
-        options.0
+        Ok(options.0)
     }
 
     /// A `DeviceAssignmentProto`: for each partition the devices of its replicas.
@@ -84,7 +94,7 @@ impl CompileOptions {
         let mut assignment = Message::default();
         assignment.integer(1, self.num_replicas as u64);
         assignment.integer(2, self.num_partitions as u64);
-        for replicas in self.device_ids.chunks(self.num_replicas.max(1)) {
+        for replicas in self.device_ids.chunks(self.num_replicas) {
             let mut packed = Message::default();
             for &id in replicas {
                 packed.varint(i64::from(id) as u64);
@@ -174,7 +184,7 @@ mod tests {
     #[test]
     fn the_default_is_the_six_known_bytes() {
         let expected = [0x1a, 0x04, 0x20, 0x01, 0x28, 0x01];
-        assert_eq!(CompileOptions::default().to_proto(), expected);
+        assert_eq!(CompileOptions::default().to_proto().unwrap(), expected);
     }
 
     #[test]
@@ -203,6 +213,12 @@ mod tests {
         expected.extend(0.5_f64.to_le_bytes());
         expected.extend([0x3a, 11, 0x0a, 1, b'd', 0x12, 6, 0x0a, 4]);
         expected.extend(b"1,-2");
-        assert_eq!(options.to_proto(), expected);
+        assert_eq!(options.to_proto().unwrap(), expected);
+    }
+    #[test]
+    fn a_count_of_none_is_refused() {
+        let none = CompileOptions { num_partitions: 0, ..CompileOptions::default() };
+        let text = none.to_proto().unwrap_err().to_string();
+        assert_eq!(text, "option num_partitions: takes an integer of at least 1, got 0");
     }
 }

@@ -4,10 +4,15 @@
 
 mod common;
 
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use common::{INCREMENT, buffer, client, compile, plugin, run, tensor, values};
-use nxla_pjrt::{Client, CompileOptions, Error, ErrorCode, Executable, ExecuteOptions, Value};
+use nxla_pjrt::{
+    Client, CompileOptions, Error, ErrorCode, Executable, ExecuteOptions, HostCall, HostCallTable,
+    Value,
+};
 use nxla_tensor::{DType, HostTensor, Shape};
 
 #[test]
@@ -152,7 +157,7 @@ fn mapped_memory_is_not_overwritten_by_donation() {
     assert_eq!(&*view, expected);
 }
 
-/// A product of matrices repeated often enough that it cannot be over when its start returns.
+/// A product of matrices, repeated often enough that XLA does not run it in the caller's thread.
 const LONG: &str = "
   func.func @main(%x: tensor<400x400xf32>) -> tensor<400x400xf32> {
     %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -180,14 +185,38 @@ fn identity() -> HostTensor {
 
 #[test]
 fn execution_returns_before_the_result_is_there() {
-    let (client, program) = (client(), compile(LONG));
+    // A program that cannot end before it is allowed to: its host function waits for a message.
+    // It keeps one thread of its client busy, so the client must not be that of the other tests.
+    let waiting = LONG.replacen(
+        "%zero =",
+        "%x = stablehlo.custom_call @nxla_host_call(%given) {
+           api_version = 4 : i32, backend_config = {id = 200 : i64}
+         } : (tensor<400x400xf32>) -> tensor<400x400xf32>
+         %zero =",
+        1,
+    );
+    let client = Client::new(&plugin(), &[]).unwrap();
+    let compile = |text: &str| client.compile(text, &CompileOptions::default()).unwrap();
+    let (program, next) = (compile(&waiting.replacen("%x: ", "%given: ", 1)), compile(LONG));
+    let (allow, allowed) = mpsc::channel();
+    let allowed = Mutex::new(allowed);
+    let pass_on = move |call: &mut HostCall<'_>| {
+        let wait = allowed.lock().unwrap().recv_timeout(Duration::from_secs(20));
+        call.results[0].bytes.copy_from_slice(call.args[0].bytes);
+        wait.map_err(|error| error.to_string())
+    };
+    let table = Arc::new(HostCallTable::new());
+    table.insert(200, Arc::new(pass_on));
     let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
-    let y = run(&program, &[&x]).remove(0);
+    let options = ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
+    let y = program.execute(&[&x], &options).unwrap().remove(0);
     assert!(!y.is_ready().unwrap());
     // Arguments and program may be dropped meanwhile, and results be used before they are there.
     x.delete().unwrap();
     drop((x, program));
-    let z = run(&compile(LONG), &[&y]).remove(0);
+    let z = run(&next, &[&y]).remove(0);
+    assert!(!z.is_ready().unwrap());
+    allow.send(()).unwrap();
     assert!(z.to_host().unwrap().same_bits(&identity()));
     assert!(y.is_ready().unwrap() && z.is_ready().unwrap());
 }
