@@ -1,13 +1,20 @@
 //! How long things are. A file that cannot be read in one sitting, or a function that does not
 //! fit on a screen, is split before it lands rather than some day.
+//!
+//! A match with an arm for each op is a table that grows with the ops, and cannot be split without
+//! losing the compiler's word that it is complete. Its lines do not count, but each arm is kept
+//! short: what is longer has a name and is a function.
 
+use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Block, ImplItemFn, ItemFn, Signature, TraitItemFn};
+use syn::{Arm, Block, ExprMatch, ImplItemFn, ItemFn, Signature, TraitItemFn};
 
+use crate::rules::is_dispatch;
 use crate::source::{File, Tree};
 
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 70;
+const ARM_LINES: usize = 20;
 
 /// Files and functions that are too long.
 pub(crate) fn complaints(tree: &Tree) -> Vec<String> {
@@ -46,7 +53,10 @@ impl Functions<'_> {
     /// Counts from the line of `fn` to the closing brace; comments above are free.
     fn measure(&mut self, signature: &Signature, body: &Block) {
         let first = signature.fn_token.span.start().line;
-        let lines = body.brace_token.span.close().end().line + 1 - first;
+        let mut tables = Tables { path: self.path, lines: 0, long_arms: Vec::new() };
+        tables.visit_block(body);
+        self.complaints.append(&mut tables.long_arms);
+        let lines = body.brace_token.span.close().end().line + 1 - first - tables.lines;
         if lines > FUNCTION_LINES {
             let (path, name) = (self.path, &signature.ident);
             self.complaints.push(format!(
@@ -75,6 +85,41 @@ impl<'ast> Visit<'ast> for Functions<'_> {
     }
 }
 
+/// The tables of a function.
+struct Tables<'a> {
+    path: &'a str,
+    lines: usize,
+    long_arms: Vec<String>,
+}
+
+impl Tables<'_> {
+    fn check(&mut self, arm: &Arm) {
+        let span = arm.body.span();
+        let (first, last) = (span.start().line, span.end().line);
+        let lines = last + 1 - first;
+        if lines > ARM_LINES {
+            self.long_arms.push(format!(
+                "{}:{first}: an arm of {lines} lines; {ARM_LINES} at most, or it is a function",
+                self.path
+            ));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Tables<'_> {
+    fn visit_expr_match(&mut self, expression: &'ast ExprMatch) {
+        if !is_dispatch(expression) {
+            return visit::visit_expr_match(self, expression);
+        }
+        let braces = expression.brace_token.span;
+        self.lines += braces.close().end().line - braces.open().start().line;
+        expression.arms.iter().for_each(|arm| self.check(arm));
+    }
+
+    // What is defined inside is measured on its own.
+    fn visit_item_fn(&mut self, _: &'ast ItemFn) {}
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -96,6 +141,25 @@ mod tests {
         assert_eq!(
             complaints(&tree(too_long)),
             ["a.rs:3: `long` has 71 lines; a function has 70 at most"]
+        );
+    }
+
+    #[test]
+    fn counts_the_arms_of_tables_one_by_one() {
+        let arm = |op: &str, lines: usize| {
+            format!(
+                "        UnaryOp::{op} => {{\n{}        }}\n",
+                "            f();\n".repeat(lines)
+            )
+        };
+        let function = |longest: usize| {
+            let arms = [arm("A", longest), arm("B", 18), arm("C", 18), arm("D", 18)].concat();
+            format!("fn rule(op: UnaryOp) {{\n    match op {{\n{arms}    }}\n}}\n")
+        };
+        assert_eq!(complaints(&tree(function(18))), [""; 0]);
+        assert_eq!(
+            complaints(&tree(function(19))),
+            ["a.rs:3: an arm of 21 lines; 20 at most, or it is a function"]
         );
     }
 

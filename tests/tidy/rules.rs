@@ -87,6 +87,20 @@ fn is_rule_file(file: &File) -> bool {
     })
 }
 
+/// The ops that the arms of a match name, each once.
+pub(crate) fn named_ops(expression: &ExprMatch) -> Vec<String> {
+    let mut ops = Ops::default();
+    expression.arms.iter().for_each(|arm| ops.visit_pat(&arm.pat));
+    ops.names.sort_unstable();
+    ops.names.dedup();
+    ops.names
+}
+
+/// Whether a match is a table of rules.
+pub(crate) fn is_dispatch(expression: &ExprMatch) -> bool {
+    named_ops(expression).len() >= DISPATCH
+}
+
 struct Matches<'a> {
     path: &'a str,
     complaints: &'a mut Vec<String>,
@@ -94,14 +108,10 @@ struct Matches<'a> {
 
 impl<'ast> Visit<'ast> for Matches<'_> {
     fn visit_expr_match(&mut self, expression: &'ast ExprMatch) {
-        let mut ops = Ops::default();
-        expression.arms.iter().for_each(|arm| ops.visit_pat(&arm.pat));
-        ops.names.sort_unstable();
-        ops.names.dedup();
-        if ops.names.len() >= DISPATCH && expression.arms.iter().any(is_catch_all) {
+        if is_dispatch(expression) && expression.arms.iter().any(is_catch_all) {
             let line = expression.match_token.span.start().line;
             let path = self.path;
-            let names = ops.names.join(", ");
+            let names = named_ops(expression).join(", ");
             self.complaints.push(format!(
                 "{path}:{line}: a match that names {names} must name every op instead of `_`"
             ));
