@@ -62,88 +62,40 @@ pub(super) fn unary(sweep: &mut Sweep<'_>, visit: &Visit, op: UnaryOp) -> Result
     let (dy, y) = (sweep.dy(visit)?, sweep.answer(visit)?);
     let x = sweep.operand(visit, 0)?;
     let graph = &mut *sweep.graph;
+    let is_complex = graph.dtype(x).is_complex();
     let dx = match op {
-        UnaryOp::Exp => graph.multiply(dy, y)?,
-        UnaryOp::Expm1 => times(graph, dy, y, one_plus)?,
-        UnaryOp::Log => graph.divide(dy, x)?,
-        UnaryOp::Log1p => {
-            let x = floating(graph, x)?;
-            over(graph, dy, x, one_plus)?
-        }
-        // y (1 - y) rather than e^-x y^2, which overflows for very negative x.
-        UnaryOp::Sigmoid => {
-            let rest = one_minus(graph, y)?;
-            let slope = graph.multiply(y, rest)?;
-            graph.multiply(dy, slope)?
-        }
-        UnaryOp::Sin => times(graph, dy, x, Graph::cos)?,
-        UnaryOp::Cos => {
-            let slope = times(graph, dy, x, Graph::sin)?;
-            graph.negate(slope)?
-        }
-        UnaryOp::Tan => {
-            let square = graph.multiply(y, y)?;
-            times(graph, dy, square, one_plus)?
-        }
-        UnaryOp::Asin => times(graph, dy, x, asin_slope)?,
-        UnaryOp::Acos => {
-            let slope = times(graph, dy, x, asin_slope)?;
-            graph.negate(slope)?
-        }
-        UnaryOp::Atan => {
-            let square = square(graph, x)?;
-            over(graph, dy, square, one_plus)?
-        }
-        UnaryOp::Sinh => times(graph, dy, x, Graph::cosh)?,
-        UnaryOp::Cosh => times(graph, dy, x, Graph::sinh)?,
-        UnaryOp::Tanh => {
-            let square = graph.multiply(y, y)?;
-            times(graph, dy, square, one_minus)?
-        }
-        UnaryOp::Asinh => {
-            let square = square(graph, x)?;
-            let norm = one_plus(graph, square)?;
-            times(graph, dy, norm, Graph::rsqrt)?
-        }
-        UnaryOp::Acosh => times(graph, dy, x, acosh_slope)?,
-        UnaryOp::Atanh => over(graph, dy, x, one_minus_square)?,
-        UnaryOp::Sqrt => {
-            let half = scale(graph, dy, 0.5)?;
-            graph.divide(half, y)?
-        }
-        // d x^(-1/2) = -1/2 x^(-3/2) = -1/2 y / x.
-        UnaryOp::Rsqrt => {
-            let slope = graph.divide(y, x)?;
-            let slope = scale(graph, slope, -0.5)?;
-            graph.multiply(dy, slope)?
-        }
-        UnaryOp::Cbrt => {
-            let square = graph.multiply(y, y)?;
-            let square = scale(graph, square, 3.0)?;
-            graph.divide(dy, square)?
-        }
-        UnaryOp::Erf => times(graph, dy, x, |graph, x| bell(graph, x, FRAC_2_SQRT_PI, -1.0))?,
-        UnaryOp::Erfc => times(graph, dy, x, |graph, x| bell(graph, x, -FRAC_2_SQRT_PI, -1.0))?,
-        UnaryOp::ErfInv => times(graph, dy, y, |graph, y| bell(graph, y, PI.sqrt() / 2.0, 1.0))?,
-        UnaryOp::Negate => graph.negate(dy)?,
-        UnaryOp::Abs if graph.dtype(x).is_complex() => complex_abs(graph, dy, x, y)?,
-        UnaryOp::Abs => {
-            let zero = graph.zero_like(x)?;
-            let positive = graph.greater_equal(x, zero)?;
-            let negated = graph.negate(dy)?;
-            graph.select(positive, dy, negated)?
-        }
-        UnaryOp::Sign if graph.dtype(x).is_complex() => complex_sign(graph, dy, x, y)?,
-        UnaryOp::Real => dy,
-        // With z = a + ib and f(b): df = dy db = Re(-i dy dz).
-        UnaryOp::Imag if graph.dtype(x).is_complex() => {
-            let dtype = graph.dtype(dy).to_complex();
-            let minus_i = graph.scalar_constant(Scalar::Complex(0.0, -1.0), dtype)?;
-            graph.multiply(minus_i, dy)?
-        }
+        UnaryOp::Exp => graph.multiply(dy, y),
+        UnaryOp::Expm1 => times(graph, dy, y, one_plus),
+        UnaryOp::Log => graph.divide(dy, x),
+        UnaryOp::Log1p => over(graph, dy, x, one_plus),
+        UnaryOp::Sigmoid => times(graph, dy, y, sigmoid_slope),
+        UnaryOp::Sin => times(graph, dy, x, Graph::cos),
+        UnaryOp::Cos => minus(graph, dy, x, Graph::sin),
+        UnaryOp::Tan => times(graph, dy, y, one_plus_square),
+        UnaryOp::Asin => times(graph, dy, x, asin_slope),
+        UnaryOp::Acos => minus(graph, dy, x, asin_slope),
+        UnaryOp::Atan => over(graph, dy, x, one_plus_square),
+        UnaryOp::Sinh => times(graph, dy, x, Graph::cosh),
+        UnaryOp::Cosh => times(graph, dy, x, Graph::sinh),
+        UnaryOp::Tanh => times(graph, dy, y, one_minus_square),
+        UnaryOp::Asinh => times(graph, dy, x, asinh_slope),
+        UnaryOp::Acosh => times(graph, dy, x, acosh_slope),
+        UnaryOp::Atanh => over(graph, dy, x, one_minus_square),
+        UnaryOp::Sqrt => over(graph, dy, y, |graph, y| scale(graph, y, 2.0)),
+        UnaryOp::Rsqrt => times(graph, dy, y, |graph, y| rsqrt_slope(graph, x, y)),
+        UnaryOp::Cbrt => over(graph, dy, y, |graph, y| times(graph, y, y, |g, y| scale(g, y, 3.0))),
+        UnaryOp::Erf => times(graph, dy, x, |graph, x| bell(graph, x, FRAC_2_SQRT_PI, -1.0)),
+        UnaryOp::Erfc => times(graph, dy, x, |graph, x| bell(graph, x, -FRAC_2_SQRT_PI, -1.0)),
+        UnaryOp::ErfInv => times(graph, dy, y, |graph, y| bell(graph, y, PI.sqrt() / 2.0, 1.0)),
+        UnaryOp::Negate => graph.negate(dy),
+        UnaryOp::Abs if is_complex => complex_abs(graph, dy, x, y),
+        UnaryOp::Abs => real_abs(graph, dy, x),
+        UnaryOp::Sign if is_complex => complex_sign(graph, dy, x, y),
+        UnaryOp::Real => Ok(dy),
+        UnaryOp::Imag if is_complex => times_minus_i(graph, dy),
         // Re(dy conj(dz)) = Re(conj(dy) dz).
-        UnaryOp::Conjugate if graph.dtype(dy).is_complex() => graph.conjugate(dy)?,
-        UnaryOp::Conjugate => dy,
+        UnaryOp::Conjugate if graph.dtype(dy).is_complex() => graph.conjugate(dy),
+        UnaryOp::Conjugate => Ok(dy),
         UnaryOp::Sign
         | UnaryOp::Imag
         | UnaryOp::Floor
@@ -156,20 +108,32 @@ pub(super) fn unary(sweep: &mut Sweep<'_>, visit: &Visit, op: UnaryOp) -> Result
         | UnaryOp::PopulationCount
         | UnaryOp::CountLeadingZeros => return Ok(()),
     };
-    sweep.give(visit, 0, dx)
+    sweep.give(visit, 0, dx?)
 }
 
 type Build = nxla_expr::Result<ExprId>;
 
-/// `dy * f(x)`.
+/// `dy * f(x)`. Functions of `x` take it as a float, in which integers cannot overflow.
 fn times(
     graph: &mut Graph,
     dy: ExprId,
     x: ExprId,
     f: impl FnOnce(&mut Graph, ExprId) -> Build,
 ) -> Build {
+    let x = floating(graph, x)?;
     let slope = f(graph, x)?;
     graph.multiply(dy, slope)
+}
+
+/// `-dy * f(x)`.
+fn minus(
+    graph: &mut Graph,
+    dy: ExprId,
+    x: ExprId,
+    f: impl FnOnce(&mut Graph, ExprId) -> Build,
+) -> Build {
+    let product = times(graph, dy, x, f)?;
+    graph.negate(product)
 }
 
 /// `dy / f(x)`.
@@ -179,19 +143,25 @@ fn over(
     x: ExprId,
     f: impl FnOnce(&mut Graph, ExprId) -> Build,
 ) -> Build {
+    let x = floating(graph, x)?;
     let slope = f(graph, x)?;
     graph.divide(dy, slope)
 }
 
-/// `x^2` as a float.
-fn square(graph: &mut Graph, x: ExprId) -> Build {
-    let x = floating(graph, x)?;
-    graph.multiply(x, x)
+/// `y (1 - y)`, rather than Nx's `e^-x y^2`, which overflows for very negative `x`.
+fn sigmoid_slope(graph: &mut Graph, y: ExprId) -> Build {
+    let rest = one_minus(graph, y)?;
+    graph.multiply(y, rest)
+}
+
+/// `1 + x^2`.
+fn one_plus_square(graph: &mut Graph, x: ExprId) -> Build {
+    let square = graph.multiply(x, x)?;
+    one_plus(graph, square)
 }
 
 /// `(1 - x) (1 + x)`, which is exact near the ends where `1 - x^2` cancels.
 fn one_minus_square(graph: &mut Graph, x: ExprId) -> Build {
-    let x = floating(graph, x)?;
     let (below, above) = (one_minus(graph, x)?, one_plus(graph, x)?);
     graph.multiply(below, above)
 }
@@ -202,10 +172,15 @@ fn asin_slope(graph: &mut Graph, x: ExprId) -> Build {
     graph.rsqrt(product)
 }
 
+/// `1 / sqrt(1 + x^2)`.
+fn asinh_slope(graph: &mut Graph, x: ExprId) -> Build {
+    let norm = one_plus_square(graph, x)?;
+    graph.rsqrt(norm)
+}
+
 /// `1 / (sqrt(x - 1) sqrt(x + 1))`: two roots, because `sqrt(x^2 - 1)` is on the wrong branch for
 /// complex `x` with a negative real part.
 fn acosh_slope(graph: &mut Graph, x: ExprId) -> Build {
-    let x = floating(graph, x)?;
     let one = graph.one_like(x)?;
     let below = graph.subtract(x, one)?;
     let above = graph.add(x, one)?;
@@ -213,12 +188,34 @@ fn acosh_slope(graph: &mut Graph, x: ExprId) -> Build {
     graph.multiply(below, above)
 }
 
+/// `-1/2 x^(-3/2) = -1/2 y / x`.
+fn rsqrt_slope(graph: &mut Graph, x: ExprId, y: ExprId) -> Build {
+    let slope = graph.divide(y, x)?;
+    scale(graph, slope, -0.5)
+}
+
 /// `factor * e^(sign * x^2)`.
 fn bell(graph: &mut Graph, x: ExprId, factor: f64, sign: f64) -> Build {
-    let square = square(graph, x)?;
+    let square = graph.multiply(x, x)?;
     let exponent = if sign < 0.0 { graph.negate(square)? } else { square };
     let bell = graph.exp(exponent)?;
     scale(graph, bell, factor)
+}
+
+/// `dy` where `x` is not negative, else `-dy`.
+fn real_abs(graph: &mut Graph, dy: ExprId, x: ExprId) -> Build {
+    let zero = graph.zero_like(x)?;
+    let positive = graph.greater_equal(x, zero)?;
+    let negated = graph.negate(dy)?;
+    graph.select(positive, dy, negated)
+}
+
+/// With `z = a + ib` and `f(b)`: `df = dy db = Re(-i dy dz)`. Nx has `imag(dy)` here, which is
+/// zero for every real `dy` and loses the derivative.
+fn times_minus_i(graph: &mut Graph, dy: ExprId) -> Build {
+    let dtype = graph.dtype(dy).to_complex();
+    let minus_i = graph.scalar_constant(Scalar::Complex(0.0, -1.0), dtype)?;
+    graph.multiply(minus_i, dy)
 }
 
 /// `|z|`, with 1 in place of 0, so that the derivative at the origin is 0 and not NaN.

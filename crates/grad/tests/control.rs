@@ -1,0 +1,545 @@
+//! Gradients through conditionals, loops, composites, hooks and annotations.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{check, check_twice, check_with, f64s, integers, number, run, samples, tensor};
+use nxla_expr::{ExprId, Graph, Metadata, Op, Result};
+use nxla_grad::{GradError, gradients};
+use nxla_tensor::{DType, HostTensor, Scalar};
+
+fn integer(graph: &mut Graph, value: i64) -> ExprId {
+    graph.scalar_constant(Scalar::Int(value), DType::S64).unwrap()
+}
+
+/// `if` with a predicate that is scalar.
+fn choose(
+    graph: &mut Graph,
+    predicate: impl FnOnce(&mut Graph) -> ExprId,
+    on_true: impl FnOnce(&mut Graph) -> Vec<ExprId>,
+    on_false: impl FnOnce(&mut Graph) -> Vec<ExprId>,
+) -> Vec<ExprId> {
+    let mark = graph.mark();
+    let predicate = predicate(graph);
+    let predicate = graph.traced(mark, vec![predicate]);
+    let on_true = on_true(graph);
+    let on_true = graph.traced(mark, on_true);
+    let on_false = on_false(graph);
+    let on_false = graph.traced(mark, on_false);
+    graph.cond(mark, vec![(predicate, on_true)], on_false).unwrap()
+}
+
+fn repeat(
+    graph: &mut Graph,
+    initial: &[ExprId],
+    condition: impl FnOnce(&mut Graph, &[ExprId]) -> ExprId,
+    body: impl FnOnce(&mut Graph, &[ExprId]) -> Vec<ExprId>,
+) -> Vec<ExprId> {
+    let mark = graph.mark();
+    let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+    let scope = graph.open_scope(&types);
+    let condition = condition(graph, &scope.parameters);
+    let condition = graph.traced(mark, vec![condition]);
+    let body = body(graph, &scope.parameters);
+    let body = graph.traced(mark, body);
+    graph.while_loop(mark, &scope, initial, condition, body).unwrap()
+}
+
+/// Repeats a body on one tensor `count` times.
+fn times(
+    graph: &mut Graph,
+    x: ExprId,
+    count: ExprId,
+    body: impl FnOnce(&mut Graph, ExprId, ExprId) -> ExprId,
+) -> ExprId {
+    let zero = integer(graph, 0);
+    let results = repeat(
+        graph,
+        &[zero, x],
+        |graph, state| graph.less(state[0], count).unwrap(),
+        |graph, state| {
+            let one = integer(graph, 1);
+            let next = graph.add(state[0], one).unwrap();
+            vec![next, body(graph, state[0], state[1])]
+        },
+    );
+    results[1]
+}
+
+#[test]
+fn cond_takes_the_derivative_of_the_branch() {
+    for sign in [-1.0, 1.0] {
+        let inputs = [tensor(&[], &[0.7 * sign]), samples(&[3], (0.5, 1.5), 1)];
+        check_twice(&inputs, |graph, x| {
+            choose(
+                graph,
+                |graph| {
+                    let zero = number(graph, 0.0);
+                    graph.greater(x[0], zero).unwrap()
+                },
+                |graph| {
+                    let sine = graph.sin(x[1]).unwrap();
+                    vec![graph.multiply(sine, x[0]).unwrap()]
+                },
+                |graph| vec![graph.multiply(x[1], x[1]).unwrap()],
+            )[0]
+        });
+    }
+}
+
+#[test]
+fn cond_with_several_clauses_and_results() {
+    for value in [0.5, 1.5, 2.5] {
+        let inputs = [tensor(&[], &[value]), samples(&[2], (0.5, 1.5), 1), tensor(&[], &[0.3])];
+        check(&inputs, |graph, x| {
+            let mark = graph.mark();
+            let clauses = [1.0, 2.0].map(|bound| {
+                let bound = number(graph, bound);
+                let predicate = graph.less(x[0], bound).unwrap();
+                let predicate = graph.traced(mark, vec![predicate]);
+                let first = graph.multiply(x[1], bound).unwrap();
+                let second = graph.multiply(x[0], x[0]).unwrap();
+                (predicate, graph.traced(mark, vec![first, second]))
+            });
+            let product = graph.multiply(x[1], x[2]).unwrap();
+            let otherwise = graph.traced(mark, vec![product, x[0]]);
+            let results = graph.cond(mark, clauses.into(), otherwise).unwrap();
+            graph.multiply(results[0], results[1]).unwrap()
+        });
+    }
+}
+
+#[test]
+fn a_branch_that_is_not_taken_is_not_computed() {
+    // The derivative of the other branch is a division by zero.
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[0.0])];
+    let x = common::parameters(&mut graph, &inputs)[0];
+    let y = choose(
+        &mut graph,
+        |graph| {
+            let zero = number(graph, 0.0);
+            graph.greater(x, zero).unwrap()
+        },
+        |graph| vec![graph.log(x).unwrap()],
+        |graph| vec![graph.sin(x).unwrap()],
+    )[0];
+    let found = gradients(&mut graph, y, &[x]).unwrap();
+    assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [1.0]);
+}
+
+#[test]
+fn only_active_captures_of_a_cond_get_cotangents() {
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[2.0]), tensor(&[], &[3.0])];
+    let ids = common::parameters(&mut graph, &inputs);
+    let y = choose(
+        &mut graph,
+        |graph| graph.less(ids[0], ids[1]).unwrap(),
+        |graph| vec![graph.multiply(ids[0], ids[1]).unwrap()],
+        |graph| vec![graph.floor(ids[1]).unwrap()],
+    )[0];
+    let found = gradients(&mut graph, y, &[ids[0]]).unwrap();
+    let backward = graph
+        .ids()
+        .filter(|&id| matches!(graph.op(id), Op::Cond(_)))
+        .last()
+        .expect("the gradient holds a cond");
+    assert_eq!(graph.ty(backward).parts().len(), 1);
+    assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [3.0]);
+}
+
+#[test]
+fn while_with_a_dynamic_trip_count() {
+    // More trips than the checkpoints hold in one go, and none at all.
+    for trips in [0, 1, 2, 3, 5, 16, 37] {
+        let inputs = [samples(&[2], (0.5, 0.9), 1), integers(&[], &[trips])];
+        check(&inputs, |graph, x| {
+            times(graph, x[0], x[1], |graph, _, x| {
+                let sine = graph.sin(x).unwrap();
+                graph.add(sine, x).unwrap()
+            })
+        });
+    }
+}
+
+#[test]
+fn while_until_a_value_is_reached() {
+    check(&[tensor(&[], &[1.3])], |graph, x| {
+        repeat(
+            graph,
+            &[x[0]],
+            |graph, state| {
+                let bound = number(graph, 50.0);
+                graph.less(state[0], bound).unwrap()
+            },
+            |graph, state| vec![graph.multiply(state[0], x[0]).unwrap()],
+        )[0]
+    });
+}
+
+#[test]
+fn while_with_captures_counters_and_several_states() {
+    let inputs =
+        [samples(&[3], (0.5, 0.9), 1), samples(&[3], (0.4, 0.8), 2), samples(&[4], (0.1, 0.9), 3)];
+    check(&inputs, |graph, x| {
+        let (zero, one) = (integer(graph, 0), integer(graph, 1));
+        let results = repeat(
+            graph,
+            &[zero, x[0], x[1]],
+            |graph, state| {
+                let count = integer(graph, 4);
+                graph.less(state[0], count).unwrap()
+            },
+            |graph, state| {
+                // A capture read at a place that moves, and states that exchange.
+                let item = graph.slice(x[2], &[state[0].into()], &[1], None).unwrap();
+                let product = graph.multiply(state[1], item).unwrap();
+                let sum = graph.add(product, x[0]).unwrap();
+                let next = graph.add(state[0], one).unwrap();
+                vec![next, state[2], sum]
+            },
+        );
+        graph.multiply(results[1], results[2]).unwrap()
+    });
+}
+
+#[test]
+fn second_derivative_of_a_while() {
+    let inputs = [samples(&[2], (0.5, 0.9), 1), integers(&[], &[5])];
+    check_twice(&inputs, |graph, x| {
+        times(graph, x[0], x[1], |graph, _, x| graph.multiply(x, x).unwrap())
+    });
+}
+
+#[test]
+fn nested_loops_and_branches() {
+    let inputs = [samples(&[2], (0.5, 0.9), 1), integers(&[], &[3])];
+    check(&inputs, |graph, x| {
+        times(graph, x[0], x[1], |graph, count, value| {
+            let inner =
+                times(graph, value, count, |graph, _, value| graph.multiply(value, x[0]).unwrap());
+            choose(
+                graph,
+                |graph| {
+                    let one = integer(graph, 1);
+                    graph.equal(count, one).unwrap()
+                },
+                |graph| vec![graph.exp(inner).unwrap()],
+                |graph| vec![graph.sin(inner).unwrap()],
+            )[0]
+        })
+    });
+}
+
+#[test]
+fn a_loop_of_integers_keeps_the_dtype_of_floats() {
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[1.5])];
+    let x = common::parameters(&mut graph, &inputs)[0];
+    let count = integer(&mut graph, 3);
+    let y = times(&mut graph, x, count, |graph, count, x| graph.multiply(count, x).unwrap());
+    let found = gradients(&mut graph, y, &[x]).unwrap();
+    assert_eq!(graph.dtype(found[0]), DType::F64);
+    assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [0.0]);
+}
+
+#[test]
+fn loops_run_the_body_n_log_n_times() {
+    let trips = 1000;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[0.5])];
+    let x = common::parameters(&mut graph, &inputs)[0];
+    let count = integer(&mut graph, trips);
+    let y = times(&mut graph, x, count, |graph, _, x| graph.sin(x).unwrap());
+    let found = gradients(&mut graph, y, &[x]).unwrap();
+    // Count how often each `sin` of the derivative runs, by putting hooks in their place.
+    let counted = count_ops(&graph, found[0], &calls);
+    let program =
+        nxla_expr::Program::new(&counted.0, common::types(&inputs), &[counted.1]).unwrap();
+    nxla_eval::evaluate(&program, inputs.to_vec()).unwrap();
+    let calls = calls.load(Ordering::Relaxed);
+    assert!((4 * 1000..=7 * 1000).contains(&calls), "{calls} evaluations of the body");
+}
+
+/// A copy of the graph in which every `sin` inside of any region also counts itself.
+fn count_ops(graph: &Graph, root: ExprId, calls: &Arc<AtomicUsize>) -> (Graph, ExprId) {
+    let mut copy = Graph::new();
+    let mut new_id = Vec::new();
+    for id in graph.ids().take(root.index() + 1) {
+        let operands: Vec<ExprId> =
+            graph.operands(id).iter().map(|&operand| new_id[ExprId::index(operand)]).collect();
+        let op = graph.op(id).map_regions(|program| {
+            let last = *program.outputs().iter().max().unwrap();
+            let last = last.max(ExprId::from_index(program.graph().len() - 1));
+            let (mut inner, _) = count_ops(program.graph(), last, calls);
+            let counters: Vec<ExprId> = inner
+                .ids()
+                .filter(|&id| *inner.op(id) == Op::Unary(nxla_expr::UnaryOp::Sin))
+                .collect();
+            for id in counters {
+                let calls = calls.clone();
+                let counter = move |_: &[HostTensor]| -> std::result::Result<(), String> {
+                    calls.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                };
+                inner.hook(&[id], None, Some(Arc::new(counter))).unwrap();
+            }
+            let inputs = program.inputs().to_vec();
+            Arc::new(nxla_expr::Program::new(&inner, inputs, program.outputs()).unwrap())
+        });
+        new_id.push(copy.make(op, &operands).unwrap());
+        assert_eq!(new_id.last(), Some(&id), "a copy has the ids of the original");
+    }
+    (copy, new_id[root.index()])
+}
+
+#[test]
+fn stop_grad_is_a_constant() {
+    check_stopped(
+        |graph, x| {
+            let exp = graph.exp(x).unwrap();
+            let stopped = graph.stop_grad(exp).unwrap();
+            graph.multiply(stopped, x).unwrap()
+        },
+        1.5f64.exp(),
+    );
+    check_stopped(
+        |graph, x| {
+            let stopped = graph.stop_grad(x).unwrap();
+            graph.multiply(stopped, stopped).unwrap()
+        },
+        0.0,
+    );
+}
+
+fn check_stopped(build: impl Fn(&mut Graph, ExprId) -> ExprId, expected: f64) {
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[1.5])];
+    let x = common::parameters(&mut graph, &inputs)[0];
+    let y = build(&mut graph, x);
+    let found = gradients(&mut graph, y, &[x]).unwrap();
+    assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [expected]);
+}
+
+#[test]
+fn stop_grad_makes_an_op_without_a_rule_harmless() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, nxla_expr::TensorType::new(DType::S32, [2]));
+    let two = graph.scalar_constant(Scalar::Int(2), DType::S32).unwrap();
+    let halves = graph.quotient(x, two).unwrap();
+    let stopped = graph.stop_grad(halves).unwrap();
+    let y = graph.add(stopped, x).unwrap();
+    assert!(gradients(&mut graph, y, &[x]).is_ok());
+    let bad = graph.add(halves, x).unwrap();
+    assert!(gradients(&mut graph, bad, &[x]).is_err());
+}
+
+fn custom(
+    graph: &mut Graph,
+    outputs: &[ExprId],
+    inputs: &[ExprId],
+    rule: impl FnOnce(&mut Graph, &[ExprId]) -> Vec<ExprId>,
+) -> Vec<ExprId> {
+    graph
+        .custom_grad(outputs, inputs, |graph, dy| -> Result<Vec<ExprId>> { Ok(rule(graph, dy)) })
+        .unwrap()
+}
+
+#[test]
+fn custom_grad_replaces_the_derivative() {
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[2], &[0.5, 1.5]), tensor(&[2], &[2.0, 3.0])];
+    let ids = common::parameters(&mut graph, &inputs);
+    let product = graph.multiply(ids[0], ids[1]).unwrap();
+    let sum = graph.add(ids[0], ids[1]).unwrap();
+    let results = custom(&mut graph, &[product, sum], &ids, |graph, dy| {
+        let hundred = number(graph, 100.0);
+        let first = graph.multiply(dy[0], hundred).unwrap();
+        // The second one captures a value, and is a number per tensor.
+        let total = graph.sum(ids[1], None, false).unwrap();
+        vec![graph.add(first, dy[1]).unwrap(), total]
+    });
+    let product = graph.multiply(results[0], ids[0]).unwrap();
+    let y = graph.add(product, results[1]).unwrap();
+    let found = gradients(&mut graph, y, &ids).unwrap();
+    let found = run(&graph, &inputs, &found);
+    // 100 x + 1 by the rule, and the product itself by the multiplication outside.
+    assert_eq!(f64s(&found[0]), [50.0 + 1.0 + 1.0, 150.0 + 1.0 + 4.5]);
+    assert_eq!(f64s(&found[1]), [5.0, 5.0]);
+}
+
+#[test]
+fn custom_grad_of_one_output_and_no_input() {
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[0.5])];
+    let x = common::parameters(&mut graph, &inputs)[0];
+    let cos = graph.cos(x).unwrap();
+    let y = custom(&mut graph, &[cos], &[], |_, _| vec![])[0];
+    let found = gradients(&mut graph, y, &[x]).unwrap();
+    assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [0.0]);
+}
+
+#[test]
+fn custom_grad_differentiates_again() {
+    check_twice(&[tensor(&[], &[0.5])], |graph, x| {
+        let sine = graph.sin(x[0]).unwrap();
+        custom(graph, &[sine], &[x[0]], |graph, dy| {
+            let cosine = graph.cos(x[0]).unwrap();
+            vec![graph.multiply(dy[0], cosine).unwrap()]
+        })[0]
+    });
+}
+
+#[test]
+fn custom_grad_inside_a_loop() {
+    let inputs = [tensor(&[], &[0.5]), integers(&[], &[4])];
+    check(&inputs, |graph, x| {
+        times(graph, x[0], x[1], |graph, _, x| {
+            let sine = graph.sin(x).unwrap();
+            custom(graph, &[sine], &[x], |graph, dy| {
+                let cosine = graph.cos(x).unwrap();
+                vec![graph.multiply(dy[0], cosine).unwrap()]
+            })[0]
+        })
+    });
+}
+
+#[test]
+fn a_cotangent_of_another_shape_is_an_error() {
+    let mut graph = Graph::new();
+    let x = common::parameters(&mut graph, &[tensor(&[2], &[0.5, 0.6])])[0];
+    let cos = graph.cos(x).unwrap();
+    let y = custom(&mut graph, &[cos], &[x], |graph, _| {
+        vec![graph.iota([3], None, DType::F64).unwrap()]
+    })[0];
+    let error = gradients(&mut graph, y, &[x]).unwrap_err();
+    assert!(matches!(error, GradError::Cotangent { op: "custom_grad", .. }));
+    assert_eq!(
+        error.to_string(),
+        "custom_grad: a cotangent is f64[3], expected the shape of f64[2]"
+    );
+}
+
+#[test]
+fn plain_metadata_passes() {
+    check(&[samples(&[2], (0.5, 1.5), 1), samples(&[3], (0.5, 1.5), 2)], |graph, x| {
+        let inspect = Some("seen".into());
+        let metadata = Metadata { inspect, ..Metadata::default() };
+        let node = graph.metadata(x, metadata).unwrap();
+        let parts = graph.parts(node).unwrap();
+        let sine = graph.sin(parts[1]).unwrap();
+        let first = graph.slice(sine, &[0.into()], &[2], None).unwrap();
+        graph.multiply(parts[0], first).unwrap()
+    });
+}
+
+#[test]
+fn hooks_pass_and_run_once() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[0.5]), integers(&[], &[3])];
+    let ids = common::parameters(&mut graph, &inputs);
+    let counter = {
+        let calls = calls.clone();
+        Arc::new(move |_: &[HostTensor]| -> std::result::Result<(), String> {
+            calls.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+    };
+    let seen = graph.hook(&[ids[0], ids[1]], None, Some(counter.clone())).unwrap();
+    let looped = times(&mut graph, seen[0], seen[1], |graph, _, x| {
+        let chosen = choose(
+            graph,
+            |graph| {
+                let zero = number(graph, 0.0);
+                graph.greater(x, zero).unwrap()
+            },
+            |graph| {
+                let sine = graph.sin(x).unwrap();
+                graph.hook(&[sine, x], None, Some(counter.clone())).unwrap()
+            },
+            |_| vec![x, x],
+        );
+        graph.multiply(chosen[0], chosen[1]).unwrap()
+    });
+    let found = gradients(&mut graph, looped, &[ids[0]]).unwrap();
+    run(&graph, &inputs, &[looped, found[0]]);
+    assert_eq!(calls.load(Ordering::Relaxed), 1 + 3);
+}
+
+#[test]
+fn hooks_of_a_custom_rule_run_in_the_derivative() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[0.5]), integers(&[], &[3])];
+    let ids = common::parameters(&mut graph, &inputs);
+    let y = times(&mut graph, ids[0], ids[1], |graph, _, x| {
+        let sine = graph.sin(x).unwrap();
+        let calls = calls.clone();
+        custom(graph, &[sine], &[x], |graph, dy| {
+            let counter = move |_: &[HostTensor]| -> std::result::Result<(), String> {
+                calls.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            };
+            graph.hook(dy, None, Some(Arc::new(counter))).unwrap()
+        })[0]
+    });
+    run(&graph, &inputs, &[y]);
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+    let found = gradients(&mut graph, y, &[ids[0]]).unwrap();
+    run(&graph, &inputs, &found);
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn blocks_differentiate_through_their_default() {
+    let inputs = [samples(&[3], (0.5, 1.5), 1), samples(&[3], (0.5, 1.5), 2)];
+    check_twice(&inputs, |graph, x| {
+        // The operands depend on each other, and a capture comes in.
+        let sine = graph.sin(x[0]).unwrap();
+        let results = graph
+            .block("mix", Vec::new(), &[x[0], sine], |graph, inner| -> Result<Vec<ExprId>> {
+                let product = graph.multiply(inner[0], inner[1])?;
+                let scaled = graph.multiply(product, x[1])?;
+                Ok(vec![scaled, graph.sin(inner[0])?, graph.floor(inner[1])?])
+            })
+            .unwrap();
+        let sum = graph.add(results[0], results[1]).unwrap();
+        graph.add(sum, results[2]).unwrap()
+    });
+    use nxla_expr::build::Cumulative;
+    for op in [Cumulative::Sum, Cumulative::Product, Cumulative::Max, Cumulative::Min] {
+        check_with(&[samples(&[2, 5], (0.5, 1.5), 1)], 1e-6, |graph, x| {
+            graph.cumulative(op, x[0], 1, false).unwrap()
+        });
+    }
+}
+
+#[test]
+fn parts_that_nothing_depends_on_do_not_reach_ops_without_a_rule() {
+    // The counter of a loop that also carries a float may be divided as an integer.
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[1.5])];
+    let x = common::parameters(&mut graph, &inputs)[0];
+    let (zero, one, three) =
+        (integer(&mut graph, 0), integer(&mut graph, 1), integer(&mut graph, 3));
+    let results = repeat(
+        &mut graph,
+        &[zero, x],
+        |graph, state| graph.less(state[0], three).unwrap(),
+        |graph, state| {
+            let next = graph.add(state[0], one).unwrap();
+            vec![next, graph.multiply(state[1], x).unwrap()]
+        },
+    );
+    let two = integer(&mut graph, 2);
+    let half = graph.quotient(results[0], two).unwrap();
+    let y = graph.multiply(half, results[1]).unwrap();
+    let found = gradients(&mut graph, y, &[x]).unwrap();
+    assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [4.0 * 1.5f64.powi(3)]);
+}
