@@ -20,12 +20,13 @@ pub(crate) const FAMILIES: [&str; 9] = [
 ];
 
 /// The folders that hold one file, or one folder, per family.
-pub(crate) const LAYERS: [&str; 6] = [
+pub(crate) const LAYERS: [&str; 7] = [
     "crates/expr/src/infer",
     "crates/expr/src/build",
     "crates/eval/src",
     "crates/grad/src/rules",
     "crates/stablehlo/src",
+    "crates/python/src/ops",
     "python/nxla/ops",
 ];
 
