@@ -15,6 +15,20 @@ use crate::op::{Block, Cond, CustomGrad, Metadata, Op, While};
 use crate::region::{Mark, Scope, Traced};
 use crate::types::TensorType;
 
+/// The rule of a custom gradient that is being traced, see [`Graph::open_custom_grad`].
+#[derive(Clone, Debug)]
+pub struct OpenRule {
+    mark: Mark,
+    scope: Scope,
+}
+
+impl OpenRule {
+    /// The parameters that stand for the cotangents of the outputs.
+    pub fn cotangents(&self) -> &[ExprId] {
+        &self.scope.parameters
+    }
+}
+
 impl Graph {
     /// One part of a node with several results.
     ///
@@ -63,6 +77,14 @@ impl Graph {
         inputs: &[ExprId],
         rule: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
     ) -> Result<Vec<ExprId>, E> {
+        let open = self.open_custom_grad(outputs);
+        let cotangents = rule(self, open.cotangents())?;
+        Ok(self.close_custom_grad(open, outputs, inputs, cotangents)?)
+    }
+
+    /// Begins the tracing of the rule of [`Graph::custom_grad`] for callers that cannot pass it as
+    /// a closure. [`Graph::close_custom_grad`] ends it.
+    pub fn open_custom_grad(&mut self, outputs: &[ExprId]) -> OpenRule {
         let mark = self.mark();
         let types: Vec<TensorType> = outputs
             .iter()
@@ -71,22 +93,33 @@ impl Graph {
                 TensorType::new(ty.dtype.to_floating(), ty.shape.clone())
             })
             .collect();
-        let scope = self.open_scope(&types);
-        let cotangents = rule(self, &scope.parameters)?;
+        OpenRule { mark, scope: self.open_scope(&types) }
+    }
+
+    /// Ends the tracing of a rule that gave these cotangents of the inputs.
+    ///
+    /// # Errors
+    /// Another number of cotangents than of inputs.
+    pub fn close_custom_grad(
+        &mut self,
+        open: OpenRule,
+        outputs: &[ExprId],
+        inputs: &[ExprId],
+        cotangents: Vec<ExprId>,
+    ) -> Result<Vec<ExprId>> {
         if cotangents.len() != inputs.len() {
             let why = format!("gave {} cotangents for {} inputs", cotangents.len(), inputs.len());
-            return Err(self.invalid("custom_grad", "rule", why).into());
+            return Err(self.invalid("custom_grad", "rule", why));
         }
-        let traced = self.traced(mark, cotangents);
-        let closed = self.close(mark, Some(&scope), &[traced], true)?;
+        let traced = self.traced(open.mark, cotangents);
+        let closed = self.close(open.mark, Some(&open.scope), &[traced], true)?;
         let program = closed.programs[0].clone();
         let custom = CustomGrad { outputs: outputs.len(), inputs: inputs.len(), program };
         let operands: Operands =
             outputs.iter().chain(inputs).chain(&closed.captures).copied().collect();
-        let inspect = Some("custom_grad".into());
-        let metadata = Metadata { inspect, stop_grad: false, custom_grad: Some(custom) };
+        let metadata = Metadata { custom_grad: Some(custom), ..Metadata::default() };
         let node = self.metadata(&operands, metadata)?;
-        Ok(self.parts(node)?)
+        self.parts(node)
     }
 
     /// Shows values to a host function whenever they are computed, and gives them back.

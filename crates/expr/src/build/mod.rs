@@ -16,6 +16,7 @@ mod statistics;
 mod window;
 
 pub use contract::ConvOptions;
+pub use control::OpenRule;
 pub use index::SliceStart;
 pub use linalg::Norm;
 pub use reduce::Fold;

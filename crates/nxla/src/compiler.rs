@@ -1,0 +1,156 @@
+//! What a compiler is: something that turns programs into things that run.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use nxla_eval::Interrupt;
+use nxla_expr::{HookOp, HostFn, Program};
+
+use crate::error::{Error, Result};
+use crate::evaluator::Evaluator;
+use crate::options::{Setting, Settings};
+use crate::tensor::Tensor;
+use crate::xla::Xla;
+
+/// Turns programs into executables. Register one of your own with [`register_compiler`].
+pub trait Compiler: Send + Sync {
+    /// The name by which options choose it.
+    fn name(&self) -> &str;
+
+    /// Compiles a program.
+    ///
+    /// # Errors
+    /// Settings that it does not have; a program that it cannot compile.
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>>;
+
+    /// Settings for each device that can run on its own.
+    ///
+    /// # Errors
+    /// Settings that it does not have.
+    fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
+        Ok(vec![settings.clone()])
+    }
+
+    /// Where its results live.
+    ///
+    /// # Errors
+    /// Settings that it does not have.
+    fn backend(&self, settings: &Settings) -> Result<Backend>;
+}
+
+/// What is to be compiled.
+pub struct CompileRequest<'a> {
+    /// The program.
+    pub program: &'a Arc<Program>,
+    /// The compiler's settings.
+    pub settings: &'a Settings,
+    /// Names of hooks that the call brings functions for. Any other hook without a function of
+    /// its own is left out of the executable.
+    pub listeners: &'a [Arc<str>],
+    /// Inputs whose memory the outputs may take over; empty means none.
+    pub donated: &'a [bool],
+}
+
+impl CompileRequest<'_> {
+    /// Whether somebody listens to a hook.
+    pub fn listens(&self, hook: &HookOp) -> bool {
+        let named = hook.name.as_ref().is_some_and(|name| self.listeners.contains(name));
+        named || hook.default.is_some()
+    }
+}
+
+/// Where tensors live.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Backend {
+    /// `"host"` or the platform of a PJRT client, such as `"cpu"`.
+    pub platform: String,
+    /// Which device of the platform.
+    pub device: usize,
+}
+
+/// A compiled program.
+pub trait Executable: Send + Sync {
+    /// Runs it. Results may not be ready yet when this returns.
+    ///
+    /// # Errors
+    /// Inputs of other types than the program's; whatever goes wrong while it runs.
+    fn run(&self, inputs: &[Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>>;
+
+    /// An estimate of the memory that the executable itself takes, in bytes.
+    fn byte_size(&self) -> usize;
+}
+
+/// What one run brings along.
+#[derive(Clone, Copy, Default)]
+pub struct RunContext<'a> {
+    /// Host functions for named hooks.
+    pub hooks: Option<&'a BTreeMap<Arc<str>, Arc<dyn HostFn>>>,
+    /// Asked now and then during a long run; `true` stops it.
+    pub interrupt: Option<&'a Interrupt<'a>>,
+}
+
+type Registry = RwLock<BTreeMap<String, Arc<dyn Compiler>>>;
+
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        let built_in: [Arc<dyn Compiler>; 2] = [Arc::new(Evaluator), Arc::new(Xla)];
+        RwLock::new(built_in.into_iter().map(|c| (c.name().to_owned(), c)).collect())
+    })
+}
+
+/// Makes a compiler known under its name, replacing one of the same name.
+pub fn register_compiler(compiler: Arc<dyn Compiler>) {
+    let mut known = registry().write().unwrap_or_else(PoisonError::into_inner);
+    known.insert(compiler.name().to_owned(), compiler);
+}
+
+/// The names of all compilers, sorted.
+pub fn compiler_names() -> Vec<String> {
+    let known = registry().read().unwrap_or_else(PoisonError::into_inner);
+    known.keys().cloned().collect()
+}
+
+/// The compiler of a name; the evaluator if there is none.
+///
+/// # Errors
+/// An unknown name, with those that exist.
+pub fn compiler_named(name: Option<&str>) -> Result<Arc<dyn Compiler>> {
+    let name = name.unwrap_or("evaluator");
+    let known = registry().read().unwrap_or_else(PoisonError::into_inner);
+    known.get(name).cloned().ok_or_else(|| {
+        let names: Vec<String> = known.keys().map(|name| format!("{name:?}")).collect();
+        Error::Options(format!("there is no compiler {name:?}; there are {}", names.join(", ")))
+    })
+}
+
+/// Refuses settings that a compiler does not have.
+pub(crate) fn check_settings(compiler: &str, settings: &Settings, known: &[&str]) -> Result<()> {
+    match settings.keys().find(|name| !known.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) if known.is_empty() => Err(Error::Options(format!(
+            "the compiler {compiler:?} has no option {name:?}; it has none at all"
+        ))),
+        Some(name) => Err(Error::Options(format!(
+            "the compiler {compiler:?} has no option {name:?}; it has {}",
+            known.join(", ")
+        ))),
+    }
+}
+
+/// A setting that must be a whole number of at least `least`.
+pub(crate) fn integer_setting(
+    compiler: &str,
+    settings: &Settings,
+    name: &str,
+    least: i64,
+) -> Result<Option<usize>> {
+    match settings.get(name) {
+        None => Ok(None),
+        Some(Setting::Int(value)) if *value >= least => Ok(usize::try_from(*value).ok()),
+        Some(other) => Err(Error::Options(format!(
+            "option {name:?} of the compiler {compiler:?} must be a whole number of at least \
+             {least}, got {other}"
+        ))),
+    }
+}

@@ -1,0 +1,101 @@
+//! Every way a call can fail, from the layer that found it.
+
+use nxla_eval::EvalError;
+use nxla_expr::{Error as ExprError, ErrorKind};
+use nxla_grad::GradError;
+use nxla_split::SplitError;
+use nxla_stablehlo::LowerError;
+use nxla_tensor::TensorError;
+
+/// The error of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An operation that cannot be built: shapes, dtypes, axes, or a value of another trace.
+    #[error(transparent)]
+    Expr(#[from] ExprError),
+    /// A gradient that cannot be taken.
+    #[error(transparent)]
+    Grad(#[from] GradError),
+    /// A graph that cannot be split as asked.
+    #[error(transparent)]
+    Split(#[from] SplitError),
+    /// The evaluator stopped.
+    #[error(transparent)]
+    Eval(#[from] EvalError),
+    /// A program that cannot be written for XLA.
+    #[error(transparent)]
+    Lower(#[from] LowerError),
+    /// XLA or its plugin refused something.
+    #[error(transparent)]
+    Pjrt(#[from] nxla_pjrt::Error),
+    /// Host data that does not fit its description.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    /// A compiled function was called with something else than it was compiled for.
+    #[error("{function}: {why}")]
+    Arguments {
+        /// The function as the user knows it.
+        function: String,
+        /// What differs.
+        why: String,
+    },
+    /// A compiler name or option that does not exist, or an option of a wrong value.
+    #[error("{0}")]
+    Options(String),
+    /// A function called where it may not be, such as a jitted function during a trace.
+    #[error("{0}")]
+    Usage(String),
+    /// A user's function (a callback, a host function) failed.
+    #[error("{0}")]
+    User(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// What kind of mistake an [`Error`] reports, for languages with exception classes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorClass {
+    /// Shapes, axes, sizes.
+    Shape,
+    /// Dtypes.
+    DType,
+    /// A value of a wrong trace, or one that is finished.
+    Trace,
+    /// Another wrong argument.
+    Argument,
+    /// A missing derivative.
+    Gradient,
+    /// A compiler name or option.
+    Options,
+    /// The plugin, its device or its compiler.
+    Device,
+    /// Anything that happens while a program runs.
+    Runtime,
+}
+
+impl Error {
+    /// The kind of mistake.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Error::Expr(error) => class_of(&error.kind),
+            Error::Grad(_) => ErrorClass::Gradient,
+            Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
+            Error::Eval(_) | Error::Usage(_) | Error::User(_) => ErrorClass::Runtime,
+            Error::Lower(_) | Error::Pjrt(_) => ErrorClass::Device,
+            Error::Options(_) => ErrorClass::Options,
+        }
+    }
+}
+
+fn class_of(kind: &ErrorKind) -> ErrorClass {
+    match kind {
+        ErrorKind::DType { .. } => ErrorClass::DType,
+        ErrorKind::Trace(_) => ErrorClass::Trace,
+        ErrorKind::Arity { .. } | ErrorKind::Invalid { .. } | ErrorKind::NotATensor { .. } => {
+            ErrorClass::Argument
+        }
+        _ => ErrorClass::Shape,
+    }
+}
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,52 @@
+//! The evaluator as a compiler: in-process, nothing to install, results on the host.
+
+use std::sync::Arc;
+
+use nxla_eval::{Hooks, Plan};
+
+use crate::compiler::{Backend, CompileRequest, Compiler, Executable, RunContext, check_settings};
+use crate::error::{Error, Result};
+use crate::options::Settings;
+use crate::tensor::Tensor;
+
+/// Interprets programs; named `"evaluator"`. It has no settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluator;
+
+impl Compiler for Evaluator {
+    fn name(&self) -> &str {
+        "evaluator"
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
+        check_settings(self.name(), request.settings, &[])?;
+        Ok(Arc::new(Planned { plan: Plan::new(request.program.clone()) }))
+    }
+
+    fn backend(&self, settings: &Settings) -> Result<Backend> {
+        check_settings(self.name(), settings, &[])?;
+        Ok(Backend { platform: "host".into(), device: 0 })
+    }
+}
+
+struct Planned {
+    plan: Plan,
+}
+
+/// What a plan holds for each node of its program: the node, its step and its liveness.
+const BYTES_PER_NODE: usize = 256;
+
+impl Executable for Planned {
+    fn run(&self, inputs: &[Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+        let inputs = inputs.iter().map(Tensor::to_host).collect::<Result<_>>()?;
+        let hooks = context.hooks.map_or_else(Hooks::default, |hooks| {
+            hooks.iter().map(|(name, hook)| (name.clone(), hook.clone())).collect()
+        });
+        let results = self.plan.run_with(inputs, &hooks, context.interrupt).map_err(Error::from)?;
+        Ok(results.into_iter().map(Tensor::Host).collect())
+    }
+
+    fn byte_size(&self) -> usize {
+        self.plan.program().graph().len() * BYTES_PER_NODE
+    }
+}

@@ -1,0 +1,73 @@
+//! Numerical functions over tensors: traced into an expression graph that is printed,
+//! differentiated, split into stages, interpreted in-process, or compiled by XLA.
+//!
+//! ```
+//! use nxla::{Expr, Tensor, jit, value_and_grad};
+//!
+//! let loss = |[w, x]: [Expr; 2]| ((w * x).sin() - 0.5).pow(2).sum();
+//! let step = jit(value_and_grad(loss));
+//! let w = Tensor::from(vec![1.0f32, 2.0, 3.0]);
+//! let x = Tensor::from(vec![0.1f32, 0.2, 0.3]);
+//! let (value, [dw, _dx]) = step.call([&w, &x])?;
+//! assert_eq!(value.shape().rank(), 0);
+//! assert_eq!(dw.shape()[..], [3]);
+//! # Ok::<(), nxla::Error>(())
+//! ```
+//!
+//! The default compiler is the evaluator, which needs nothing installed. `jit(f).compiler("xla")`
+//! runs the same function through XLA, once a PJRT plugin is found (`pip install xla-cpu-pjrt`
+//! brings one for the CPU; see [`xla`]).
+//!
+//! # Where things are
+//!
+//! [`Tensor`] is data, on the host or on a device. [`Expr`] is a value inside a [`Trace`].
+//! [`Jit`] traces a function for each new signature, hands the [`Program`] to a [`Compiler`], and
+//! keeps what it gets. [`Stages`] runs a split program. The layers below are re-exported as
+//! modules for those who write passes or compilers of their own.
+#![forbid(unsafe_code)]
+
+mod cache;
+mod compiler;
+mod error;
+mod evaluator;
+mod expr;
+mod function;
+mod operand;
+mod ops;
+mod options;
+mod outputs;
+mod stages;
+mod tensor;
+mod trace;
+mod transform;
+pub mod xla;
+
+pub use cache::{CacheKey, CacheReport, ExecutableCache, executables};
+pub use compiler::{
+    Backend, CompileRequest, Compiler, Executable, RunContext, compiler_named, compiler_names,
+    register_compiler,
+};
+pub use error::{Error, ErrorClass, Result};
+pub use evaluator::Evaluator;
+pub use expr::Expr;
+pub use function::{Jit, compile_program, jit};
+pub use operand::Operand;
+pub use options::{
+    Options, OptionsGuard, Setting, Settings, default_options, global_default_options,
+    set_default_options, set_global_default_options, with_default_options,
+};
+pub use outputs::{Outputs, Structure};
+pub use stages::Stages;
+pub use tensor::{Device, Tensor};
+pub use trace::{Gradient, Trace};
+pub use transform::{grad, value_and_grad};
+
+pub use nxla_eval as eval;
+pub use nxla_expr as graph;
+pub use nxla_expr::{Digest, Program, TensorType};
+pub use nxla_grad as gradient;
+pub use nxla_pjrt as pjrt;
+pub use nxla_split as split;
+pub use nxla_stablehlo as stablehlo;
+pub use nxla_tensor as host;
+pub use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};

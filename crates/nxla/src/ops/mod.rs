@@ -1,0 +1,3 @@
+//! Functions on expressions, one file per family.
+
+mod elementwise;

@@ -1,0 +1,224 @@
+//! Data, on the host or on a device.
+
+use std::fmt;
+
+use nxla_expr::TensorType;
+use nxla_pjrt as pjrt;
+use nxla_tensor::{DType, Element, HostTensor, Scalar, Shape, TensorError};
+
+use crate::error::Result;
+
+/// A tensor of numbers, on the host or in the memory of a device.
+///
+/// Clones share the data. A device tensor may still be in the making: asking for its dtype and
+/// shape is free, reading it waits.
+///
+/// ```
+/// use nxla::{DType, Tensor};
+///
+/// let x = Tensor::from(vec![1.0f32, 2.0]);
+/// assert_eq!((x.dtype(), &x.shape()[..]), (DType::F32, &[2usize][..]));
+/// ```
+#[derive(Clone)]
+pub enum Tensor {
+    /// In host memory.
+    Host(HostTensor),
+    /// In the memory of a PJRT device.
+    Device(pjrt::Buffer),
+}
+
+/// A device of a PJRT client.
+pub type Device = pjrt::Device;
+
+impl Tensor {
+    /// A tensor of a shape from its elements in row-major order.
+    ///
+    /// # Errors
+    /// A number of elements that is not the size of the shape.
+    pub fn new<T: Element>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self, TensorError> {
+        Ok(Self::Host(HostTensor::from_vec(elements, shape)?))
+    }
+
+    /// One number of a dtype.
+    pub fn scalar(value: Scalar, dtype: DType) -> Self {
+        Self::Host(HostTensor::scalar(value, dtype))
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Tensor::Host(tensor) => tensor.dtype(),
+            Tensor::Device(buffer) => buffer.dtype(),
+        }
+    }
+
+    /// The size of each axis.
+    pub fn shape(&self) -> &Shape {
+        match self {
+            Tensor::Host(tensor) => tensor.shape(),
+            Tensor::Device(buffer) => buffer.shape(),
+        }
+    }
+
+    /// Dtype, shape and axis names.
+    pub fn ty(&self) -> TensorType {
+        let names = match self {
+            Tensor::Host(tensor) => tensor.names().cloned(),
+            Tensor::Device(_) => None,
+        };
+        TensorType { dtype: self.dtype(), shape: self.shape().clone(), names }
+    }
+
+    /// Whether two tensors share their data.
+    pub fn is(&self, other: &Tensor) -> bool {
+        match (self, other) {
+            (Tensor::Host(left), Tensor::Host(right)) => {
+                let same = std::ptr::eq(left.bytes(), right.bytes());
+                same && left.dtype() == right.dtype() && left.shape() == right.shape()
+            }
+            (Tensor::Device(left), Tensor::Device(right)) => left.is(right),
+            (Tensor::Host(_), Tensor::Device(_)) | (Tensor::Device(_), Tensor::Host(_)) => false,
+        }
+    }
+
+    /// The data on the host; a device tensor is waited for and copied.
+    ///
+    /// # Errors
+    /// What the computation of a device tensor ran into; a tensor that was freed.
+    pub fn to_host(&self) -> Result<HostTensor> {
+        match self {
+            Tensor::Host(tensor) => Ok(tensor.clone()),
+            Tensor::Device(buffer) => Ok(buffer.to_host()?),
+        }
+    }
+
+    /// The elements in row-major order.
+    ///
+    /// # Errors
+    /// As for [`Tensor::to_host`]; a dtype that `T` does not hold.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        Ok(self.to_host()?.to_vec()?)
+    }
+
+    /// The only element.
+    ///
+    /// # Errors
+    /// As for [`Tensor::to_host`]; a tensor of another size than 1.
+    pub fn item(&self) -> Result<Scalar> {
+        Ok(self.to_host()?.item()?)
+    }
+
+    /// The device it lives on; `None` for the host.
+    pub fn device(&self) -> Option<&Device> {
+        match self {
+            Tensor::Host(_) => None,
+            Tensor::Device(buffer) => Some(buffer.device()),
+        }
+    }
+
+    /// Whether reading it would not wait.
+    ///
+    /// # Errors
+    /// What the computation ran into.
+    pub fn is_ready(&self) -> Result<bool> {
+        match self {
+            Tensor::Host(_) => Ok(true),
+            Tensor::Device(buffer) => Ok(buffer.is_ready()?),
+        }
+    }
+
+    /// Waits until the data is there.
+    ///
+    /// # Errors
+    /// What the computation ran into.
+    pub fn wait(&self) -> Result<()> {
+        match self {
+            Tensor::Host(_) => Ok(()),
+            Tensor::Device(buffer) => Ok(buffer.wait()?),
+        }
+    }
+
+    /// A copy on a device; the transfer may still be under way when this returns.
+    ///
+    /// # Errors
+    /// What the plugin says of the transfer.
+    pub fn copy_to(&self, device: &Device, client: &pjrt::Client) -> Result<Tensor> {
+        Ok(Tensor::Device(match self {
+            Tensor::Host(tensor) => client.buffer_from_host(tensor, device)?,
+            Tensor::Device(buffer) if buffer.client() == client => buffer.copy_to(device)?,
+            Tensor::Device(buffer) => client.buffer_from_host(&buffer.to_host()?, device)?,
+        }))
+    }
+
+    /// Like [`Tensor::copy_to`], and then frees this tensor, even if the copy failed.
+    ///
+    /// # Errors
+    /// As for [`Tensor::copy_to`].
+    pub fn transfer_to(self, device: &Device, client: &pjrt::Client) -> Result<Tensor> {
+        let copied = self.copy_to(device, client);
+        let freed = self.deallocate();
+        let copied = copied?;
+        freed?;
+        Ok(copied)
+    }
+
+    /// Frees device memory at once, for all clones; whether there was anything to free. Host
+    /// memory is freed with the last clone, so for the host the answer is `false`.
+    ///
+    /// # Errors
+    /// What the plugin says.
+    pub fn deallocate(&self) -> Result<bool> {
+        match self {
+            Tensor::Host(_) => Ok(false),
+            Tensor::Device(buffer) => Ok(buffer.delete()?),
+        }
+    }
+}
+
+impl From<HostTensor> for Tensor {
+    fn from(tensor: HostTensor) -> Self {
+        Tensor::Host(tensor)
+    }
+}
+
+impl<T: Element> From<Vec<T>> for Tensor {
+    fn from(elements: Vec<T>) -> Self {
+        let length = elements.len();
+        let tensor = HostTensor::from_vec(elements, [length]);
+        Tensor::Host(tensor.expect("the shape is the number of elements"))
+    }
+}
+
+macro_rules! from_numbers {
+    ($($ty:ty)*) => {
+        $(
+            impl From<$ty> for Tensor {
+                fn from(number: $ty) -> Self {
+                    let tensor = HostTensor::from_slice(&[number], Shape::scalar());
+                    Tensor::Host(tensor.expect("a scalar has one element"))
+                }
+            }
+        )*
+    };
+}
+
+from_numbers!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tensor::Host(tensor) => write!(f, "{tensor}"),
+            Tensor::Device(buffer) => write!(f, "{buffer:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Tensor {
+    /// The values, waiting for them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.to_host() {
+            Ok(tensor) => write!(f, "{tensor}"),
+            Err(error) => write!(f, "#nxla.Tensor<{}: {error}>", self.ty()),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! A trace: the running of a user's function on expressions instead of tensors.
+//!
+//! The trace owns the graph under construction. While it is entered, functions that take no
+//! expression (such as `iota`) know from the thread-local stack where to build. When it finishes,
+//! the graph becomes a [`Program`], and expressions that outlive it answer with an error.
+
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nxla_expr::rewrite::Substitution;
+use nxla_expr::{ErrorKind, ExprId, Graph, Options as GraphOptions, Program, Scope, TensorType};
+
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::tensor::Tensor;
+
+/// Tensors above this size become inputs rather than literals: beyond a few kilobytes, writing
+/// them into the program costs more than passing them.
+const LITERAL_LIMIT_BYTES: usize = 16 << 10;
+
+/// A function being traced. Clones are the same trace.
+#[derive(Clone)]
+pub struct Trace(Arc<State>);
+
+struct State {
+    number: u64,
+    graph: Mutex<Graph>,
+    inputs: Mutex<Vec<TensorType>>,
+    finished: AtomicBool,
+    /// Large tensors that the function mentions: they are inputs after those of the function.
+    captured: Mutex<Vec<(Tensor, ExprId)>>,
+    /// The first error of an operator, which cannot return one.
+    failure: Mutex<Option<Error>>,
+}
+
+thread_local! {
+    /// The traces entered on this thread, the innermost last.
+    static ENTERED: RefCell<Vec<Trace>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Leaves the trace when dropped.
+#[must_use = "the trace is left when this is dropped"]
+pub struct Entered(());
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        ENTERED.with_borrow_mut(Vec::pop);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic while building leaves the graph whole: nodes are pushed last, in one piece.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Trace {
+    /// An empty trace.
+    pub fn new() -> Self {
+        Self::with_options(GraphOptions::default())
+    }
+
+    /// An empty trace whose graph simplifies as told.
+    pub fn with_options(options: GraphOptions) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(Arc::new(State {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            graph: Mutex::new(Graph::with_options(options)),
+            inputs: Mutex::default(),
+            finished: AtomicBool::new(false),
+            captured: Mutex::default(),
+            failure: Mutex::default(),
+        }))
+    }
+
+    /// The innermost trace entered on this thread.
+    pub fn current() -> Option<Trace> {
+        ENTERED.with_borrow(|stack| stack.last().cloned())
+    }
+
+    /// Makes this the current trace of the thread until the result is dropped.
+    pub fn enter(&self) -> Entered {
+        ENTERED.with_borrow_mut(|stack| stack.push(self.clone()));
+        Entered(())
+    }
+
+    /// A number that no other trace of the process has.
+    pub fn number(&self) -> u64 {
+        self.0.number
+    }
+
+    /// Whether two traces are the same.
+    pub fn is(&self, other: &Trace) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Builds in the graph.
+    ///
+    /// # Errors
+    /// If the trace has finished, and what `build` raises.
+    pub fn build<T, E>(&self, build: impl FnOnce(&mut Graph) -> Result<T, E>) -> Result<T>
+    where
+        Error: From<E>,
+    {
+        if self.0.finished.load(Ordering::Acquire) {
+            return Err(finished());
+        }
+        Ok(build(&mut lock(&self.0.graph))?)
+    }
+
+    /// Reads the graph. A finished trace has none left and gives `None`.
+    pub fn read<T>(&self, read: impl FnOnce(&Graph) -> T) -> Option<T> {
+        (!self.0.finished.load(Ordering::Acquire)).then(|| read(&lock(&self.0.graph)))
+    }
+
+    /// The next input of the program.
+    ///
+    /// # Errors
+    /// If the trace has finished.
+    pub fn parameter(&self, ty: TensorType) -> Result<Expr> {
+        let mut inputs = lock(&self.0.inputs);
+        let index = inputs.len();
+        inputs.push(ty.clone());
+        let id = self.build(|graph| Ok::<_, Error>(graph.parameter(index, ty)))?;
+        Ok(Expr::new(self.clone(), id))
+    }
+
+    /// Makes a node of a tensor that the function mentions. A small one becomes a literal, part
+    /// of the program and its digest. A large one becomes a hidden input, so that the program
+    /// stays small and is compiled once whatever the numbers are.
+    ///
+    /// # Errors
+    /// If the trace has finished; a device tensor that cannot be read.
+    pub fn capture(&self, tensor: &Tensor) -> Result<Expr> {
+        let bytes = tensor.shape().size() * tensor.dtype().size();
+        let id = if bytes <= LITERAL_LIMIT_BYTES {
+            let literal = tensor.to_host()?;
+            self.build(|graph| graph.tensor(literal))?
+        } else {
+            self.capture_input(tensor)?
+        };
+        Ok(Expr::new(self.clone(), id))
+    }
+
+    fn capture_input(&self, tensor: &Tensor) -> Result<ExprId> {
+        let known =
+            lock(&self.0.captured).iter().find_map(|(other, id)| other.is(tensor).then_some(*id));
+        if let Some(id) = known {
+            return Ok(id);
+        }
+        let id = self.parameter(tensor.ty())?.id();
+        lock(&self.0.captured).push((tensor.clone(), id));
+        Ok(id)
+    }
+
+    /// The tensors that became hidden inputs, in the order of these inputs. The function's own
+    /// inputs must all have been made before.
+    pub fn captured(&self) -> Vec<Tensor> {
+        lock(&self.0.captured).iter().map(|(tensor, _)| tensor.clone()).collect()
+    }
+
+    /// How many inputs the program has.
+    pub fn input_count(&self) -> usize {
+        lock(&self.0.inputs).len()
+    }
+
+    /// Ends the trace with these results.
+    ///
+    /// # Errors
+    /// The first error of an operator; a result that belongs to another trace or to the inside of
+    /// a loop.
+    pub fn finish(&self, outputs: &[Expr]) -> Result<Program> {
+        if let Some(error) = lock(&self.0.failure).take() {
+            self.0.finished.store(true, Ordering::Release);
+            return Err(error);
+        }
+        let outputs = self.ids(outputs)?;
+        if self.0.finished.swap(true, Ordering::AcqRel) {
+            return Err(finished());
+        }
+        let graph = std::mem::take(&mut *lock(&self.0.graph));
+        let inputs = std::mem::take(&mut *lock(&self.0.inputs));
+        Ok(Program::new(&graph, inputs, &outputs)?)
+    }
+
+    /// Ends the trace without a result.
+    pub fn abandon(&self) {
+        self.0.finished.store(true, Ordering::Release);
+        *lock(&self.0.graph) = Graph::new();
+    }
+
+    /// A program of the trace so far with these results; the trace goes on.
+    ///
+    /// # Errors
+    /// As for [`Trace::finish`].
+    pub fn snapshot(&self, outputs: &[Expr]) -> Result<Program> {
+        let outputs = self.ids(outputs)?;
+        let inputs = lock(&self.0.inputs).clone();
+        self.build(|graph| Program::new(graph, inputs, &outputs))
+    }
+
+    /// The ids of expressions, which must be of this trace.
+    ///
+    /// # Errors
+    /// An expression of another trace.
+    pub fn ids(&self, exprs: &[Expr]) -> Result<Vec<ExprId>> {
+        exprs.iter().map(|expr| self.id(expr)).collect()
+    }
+
+    /// The id of an expression, which must be of this trace.
+    ///
+    /// # Errors
+    /// An expression of another trace.
+    pub fn id(&self, expr: &Expr) -> Result<ExprId> {
+        if self.is(expr.trace()) { Ok(expr.id()) } else { Err(foreign(expr)) }
+    }
+
+    /// Remembers the first error of operators.
+    pub(crate) fn fail(&self, error: Error) {
+        lock(&self.0.failure).get_or_insert(error);
+    }
+
+    /// Whether an operator has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        lock(&self.0.failure).is_some()
+    }
+
+    /// Builds one node for an operator, which has no way to return an error: the first error is
+    /// kept for [`Trace::finish`], and everything after it is a placeholder.
+    pub(crate) fn operator(
+        &self,
+        location: &'static Location<'static>,
+        build: impl FnOnce(&mut Graph) -> Result<ExprId>,
+    ) -> Expr {
+        let built = if self.has_failed() {
+            Err(None)
+        } else {
+            self.build(|graph| {
+                graph.enter_rust(location);
+                build(graph)
+            })
+            .map_err(Some)
+        };
+        let id = built.unwrap_or_else(|error| {
+            error.into_iter().for_each(|error| self.fail(error));
+            ExprId::from_index(0)
+        });
+        Expr::new(self.clone(), id)
+    }
+
+    /// Starts a gradient with respect to these values; see [`Gradient`].
+    ///
+    /// # Errors
+    /// Values of another trace.
+    pub fn begin_gradient(&self, wrt: &[Expr]) -> Result<Gradient> {
+        let ids = self.ids(wrt)?;
+        let scope = self.build(|graph| {
+            let types: Vec<TensorType> =
+                ids.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+            Ok::<_, Error>(graph.open_scope(&types))
+        })?;
+        Ok(Gradient { trace: self.clone(), wrt: ids, scope })
+    }
+}
+
+/// A gradient in the making.
+///
+/// The function is traced on stand-ins for the values, so that only its own use of them counts:
+/// what it captures from outside is constant, even if it was computed from the same values. When
+/// the gradient is finished, the values take the place of their stand-ins.
+pub struct Gradient {
+    trace: Trace,
+    wrt: Vec<ExprId>,
+    scope: Scope,
+}
+
+impl Gradient {
+    /// What the function is to be called with.
+    pub fn stand_ins(&self) -> Vec<Expr> {
+        let parameters = &self.scope.parameters;
+        parameters.iter().map(|&id| Expr::new(self.trace.clone(), id)).collect()
+    }
+
+    /// The function's results, and the gradients of the sum of `output` with respect to the
+    /// values, in their order.
+    ///
+    /// # Errors
+    /// Results of another trace; an op without a derivative on the way.
+    pub fn finish(self, output: &Expr, results: &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>)> {
+        let Gradient { trace, wrt, scope } = self;
+        let output = trace.id(output)?;
+        let mut roots = trace.ids(results)?;
+        let count = roots.len();
+        let roots = trace.build(|graph| {
+            roots.extend(nxla_grad::gradients(graph, output, &scope.parameters)?);
+            let mut substitution = Substitution::new();
+            for (&stand_in, &value) in scope.parameters.iter().zip(&wrt) {
+                substitution.insert(stand_in, value);
+            }
+            Ok::<_, Error>(graph.substitute(&roots, &mut substitution)?)
+        })?;
+        let mut exprs: Vec<Expr> =
+            roots.into_iter().map(|id| Expr::new(trace.clone(), id)).collect();
+        let gradients = exprs.split_off(count);
+        Ok((exprs, gradients))
+    }
+}
+
+fn finished() -> Error {
+    let why = "a value of a finished trace is used; return it from the traced function instead";
+    Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
+}
+
+fn foreign(expr: &Expr) -> Error {
+    let why = "a value of another trace is used here; pass it as an argument instead";
+    let mut error = ErrorKind::Trace(why.into()).of("trace");
+    error.line = expr.trace().read(|graph| graph.line(expr.id())).flatten();
+    Error::Expr(error)
+}

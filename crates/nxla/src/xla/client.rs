@@ -1,0 +1,96 @@
+//! Clients: one for each plugin and device count, made on first use.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use nxla_pjrt::{Client, Device, Plugin, Value, discover};
+
+use super::NAME;
+use crate::compiler::integer_setting;
+use crate::error::{Error, Result};
+use crate::options::{Setting, Settings};
+
+/// Where programs are compiled for.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The client of a plugin.
+    pub client: Client,
+    /// Which of its devices.
+    pub device: usize,
+}
+
+impl Target {
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.client.devices()[self.device]
+    }
+
+    /// Whether the device is the host's own processor.
+    pub fn is_cpu(&self) -> bool {
+        let platform = self.client.platform_name();
+        platform.eq_ignore_ascii_case("cpu") || platform.eq_ignore_ascii_case("host")
+    }
+}
+
+/// The plugin's file and the number of devices asked for.
+type Key = (PathBuf, Option<usize>);
+
+/// The target that settings ask for; the plugin is loaded and its client made if need be.
+///
+/// # Errors
+/// No plugin, or a file that is none; a device that does not exist.
+pub fn target(settings: &Settings) -> Result<Target> {
+    let count = integer_setting(NAME, settings, "cpu_device_count", 1)?;
+    let device = integer_setting(NAME, settings, "device", 0)?.unwrap_or(0);
+    let path = plugin_path(settings)?;
+    let client = client((path, count))?;
+    let devices = client.devices().len();
+    if device >= devices {
+        return Err(Error::Options(format!(
+            "there is no device {device}; the platform {:?} has {devices}, counted from 0",
+            client.platform_name()
+        )));
+    }
+    Ok(Target { client, device })
+}
+
+fn plugin_path(settings: &Settings) -> Result<PathBuf> {
+    let explicit = match settings.get("plugin") {
+        None => None,
+        Some(Setting::Text(path)) => Some(Path::new(path)),
+        Some(other) => {
+            let why =
+                format!("option \"plugin\" of the compiler \"xla\" must be a path, got {other}");
+            return Err(Error::Options(why));
+        }
+    };
+    if explicit.is_some() {
+        return Ok(discover(explicit)?);
+    }
+    // Without an explicit path the answer is looked up once: it depends on the environment and
+    // the file system only.
+    static FOUND: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*found {
+        Some(path) => Ok(path.clone()),
+        None => Ok(found.insert(discover(None)?).clone()),
+    }
+}
+
+fn client(key: Key) -> Result<Client> {
+    static CLIENTS: OnceLock<Mutex<HashMap<Key, Client>>> = OnceLock::new();
+    let clients = CLIENTS.get_or_init(Mutex::default);
+    // Held while the client is made, so that two threads do not make two.
+    let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(client) = clients.get(&key) {
+        return Ok(client.clone());
+    }
+    let plugin = Plugin::load(&key.0)?;
+    let count = key.1.map(|count| Value::Int64(i64::try_from(count).unwrap_or(i64::MAX)));
+    let options: Vec<(&str, Value)> =
+        count.into_iter().map(|count| ("cpu_device_count", count)).collect();
+    let client = Client::new(&plugin, &options)?;
+    clients.insert(key, client.clone());
+    Ok(client)
+}

@@ -1,0 +1,131 @@
+//! A compiled program: inputs go to the device as needed, results stay there.
+
+use std::sync::Arc;
+
+use nxla_expr::Program;
+use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
+use nxla_stablehlo::{HostCall, Module};
+use nxla_tensor::{DType, HostTensor, Scalar};
+use smallvec::SmallVec;
+
+use super::client::Target;
+use super::hooks::{HookRun, host_table};
+use crate::compiler::{CompileRequest, Executable, RunContext};
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+
+pub(super) struct Compiled {
+    target: Target,
+    executable: pjrt::Executable,
+    program: Arc<Program>,
+    used_inputs: Vec<usize>,
+    host_calls: Vec<HostCall>,
+    takes_run_id: bool,
+    byte_size: usize,
+}
+
+/// Compiled code is larger than its text; XLA's CPU compiler gives a few times as much.
+const BYTES_PER_CHARACTER: usize = 4;
+
+impl Compiled {
+    pub(super) fn new(
+        target: Target,
+        executable: pjrt::Executable,
+        module: Module,
+        request: &CompileRequest<'_>,
+    ) -> Self {
+        Self {
+            target,
+            executable,
+            program: request.program.clone(),
+            byte_size: module.text.len() * BYTES_PER_CHARACTER,
+            used_inputs: module.used_inputs,
+            host_calls: module.host_calls,
+            takes_run_id: module.takes_run_id,
+        }
+    }
+
+    /// Checks that an input is what the program was compiled for.
+    fn check(&self, inputs: &[Tensor]) -> Result<()> {
+        let expected = self.program.inputs();
+        let fits = inputs.len() == expected.len()
+            && inputs
+                .iter()
+                .zip(expected)
+                .all(|(tensor, ty)| tensor.dtype() == ty.dtype && *tensor.shape() == ty.shape);
+        if fits {
+            return Ok(());
+        }
+        let list = |types: Vec<String>| types.join(", ");
+        let found = list(inputs.iter().map(|tensor| tensor.ty().to_string()).collect());
+        let expected = list(expected.iter().map(ToString::to_string).collect());
+        let why = format!("called with ({found}), compiled for ({expected})");
+        Err(Error::Arguments { function: "compiled program".into(), why })
+    }
+
+    /// The buffer of an input on the right device, if it is there already.
+    fn resident<'a>(&self, tensor: &'a Tensor) -> Option<&'a Buffer> {
+        match tensor {
+            Tensor::Device(buffer)
+                if *buffer.client() == self.target.client
+                    && buffer.device().index() == self.target.device =>
+            {
+                Some(buffer)
+            }
+            Tensor::Host(_) | Tensor::Device(_) => None,
+        }
+    }
+
+    fn upload(&self, tensor: &Tensor) -> Result<Buffer> {
+        match tensor.copy_to(self.target.device(), &self.target.client)? {
+            Tensor::Device(buffer) => Ok(buffer),
+            Tensor::Host(_) => unreachable!("a copy on a device is on a device"),
+        }
+    }
+
+    fn execute(&self, buffers: &[&Buffer], context: &RunContext<'_>) -> Result<Vec<Buffer>> {
+        if self.host_calls.is_empty() {
+            return Ok(self.executable.execute(buffers, &ExecuteOptions::default())?);
+        }
+        // A hook that fails must be known to the caller of this very run, so its end is awaited.
+        let run = Arc::new(HookRun::default());
+        let table = Arc::new(host_table(&self.host_calls, context, &run));
+        let options = ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
+        let outcome = self.executable.execute_with_event(buffers, &options);
+        let outcome = outcome
+            .and_then(|(results, done)| done.map_or(Ok(()), |done| done.wait()).map(|()| results));
+        match run.failure() {
+            Some(why) => Err(Error::Usage(why)),
+            None => Ok(outcome?),
+        }
+    }
+}
+
+impl Executable for Compiled {
+    fn run(&self, inputs: &[Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+        self.check(inputs)?;
+        let mut uploaded: SmallVec<[Buffer; 8]> = SmallVec::new();
+        if self.takes_run_id {
+            let number = HostTensor::scalar(Scalar::UInt(0), DType::U64);
+            uploaded.push(self.upload(&Tensor::Host(number))?);
+        }
+        for &input in &self.used_inputs {
+            if self.resident(&inputs[input]).is_none() {
+                uploaded.push(self.upload(&inputs[input])?);
+            }
+        }
+        let mut fresh = uploaded.iter();
+        let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::new();
+        buffers.extend(fresh.by_ref().take(usize::from(self.takes_run_id)));
+        for &input in &self.used_inputs {
+            let buffer = self.resident(&inputs[input]).or_else(|| fresh.next());
+            buffers.push(buffer.expect("what was not there has been uploaded"));
+        }
+        let results = self.execute(&buffers, context)?;
+        Ok(results.into_iter().map(Tensor::Device).collect())
+    }
+
+    fn byte_size(&self) -> usize {
+        self.byte_size
+    }
+}

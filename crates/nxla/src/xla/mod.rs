@@ -1,0 +1,102 @@
+//! XLA as a compiler: programs become StableHLO text, which a PJRT plugin compiles.
+//!
+//! The plugin is a shared library that is looked for when XLA is first asked for, and only then:
+//! the setting `plugin`, the environment variable `NXLA_PJRT_PLUGIN`, then the Python packages at
+//! hand (see [`discover`](nxla_pjrt::discover)). Each plugin and device count has one client,
+//! made on first use and kept, because results of one client cannot be used by another without a
+//! copy.
+//!
+//! ```no_run
+//! use nxla::{Expr, Tensor, jit};
+//!
+//! let f = jit(|[x]: [Expr; 1]| x.sin()).compiler("xla");
+//! let y = f.call([&Tensor::from(1.0f32)])?;
+//! # Ok::<(), nxla::Error>(())
+//! ```
+
+mod client;
+mod executable;
+mod hooks;
+
+use std::sync::Arc;
+
+use nxla_pjrt::{CompileOptions, Value};
+use nxla_stablehlo::{LowerOptions, Precision, STRICT_OPTIONS, lower};
+
+use crate::compiler::{Backend, CompileRequest, Compiler, Executable, check_settings};
+use crate::error::{Error, Result};
+use crate::options::{Setting, Settings};
+
+pub use client::{Target, target};
+
+/// Compiles with XLA; named `"xla"`.
+///
+/// Settings: `plugin` (path of a PJRT plugin), `device` (its number, 0 by default),
+/// `cpu_device_count` (how many devices a CPU plugin makes), `precision` of products on hardware
+/// that can trade it (`"default"`, `"high"`, `"highest"`).
+#[derive(Clone, Copy, Debug)]
+pub struct Xla;
+
+const NAME: &str = "xla";
+const SETTINGS: &[&str] = &["plugin", "device", "cpu_device_count", "precision"];
+
+impl Compiler for Xla {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
+        check_settings(NAME, request.settings, SETTINGS)?;
+        let precision = precision(request.settings)?;
+        let target = target(request.settings)?;
+        let module = lower(
+            request.program,
+            &LowerOptions {
+                active_hooks: &|hook| request.listens(hook),
+                donated: request.donated,
+                host_calls: target.client.plugin().supports_ffi(),
+                locations: true,
+                precision,
+            },
+        )?;
+        let mut options = CompileOptions::on(target.device());
+        if target.is_cpu() {
+            let strict = STRICT_OPTIONS.iter();
+            options.overrides =
+                strict.map(|&(name, value)| (name.to_owned(), Value::Bool(value))).collect();
+        }
+        let compiled = target.client.compile(&module.text, &options)?;
+        Ok(Arc::new(executable::Compiled::new(target, compiled, module, request)))
+    }
+
+    fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
+        check_settings(NAME, settings, SETTINGS)?;
+        let target = target(settings)?;
+        let on = |device: usize| {
+            let device = i64::try_from(device).expect("a device number is small");
+            let mut settings = settings.clone();
+            settings.insert("device".into(), Setting::Int(device));
+            settings
+        };
+        Ok((0..target.client.devices().len()).map(on).collect())
+    }
+
+    fn backend(&self, settings: &Settings) -> Result<Backend> {
+        check_settings(NAME, settings, SETTINGS)?;
+        let target = target(settings)?;
+        Ok(Backend { platform: target.client.platform_name().to_owned(), device: target.device })
+    }
+}
+
+fn precision(settings: &Settings) -> Result<Precision> {
+    match settings.get("precision") {
+        None => Ok(Precision::Default),
+        Some(Setting::Text(name)) if name == "default" => Ok(Precision::Default),
+        Some(Setting::Text(name)) if name == "high" => Ok(Precision::High),
+        Some(Setting::Text(name)) if name == "highest" => Ok(Precision::Highest),
+        Some(other) => Err(Error::Options(format!(
+            "option \"precision\" of the compiler \"xla\" must be \"default\", \"high\" or \
+             \"highest\", got {other}"
+        ))),
+    }
+}

@@ -1,0 +1,161 @@
+//! Compilers written in Python.
+
+use std::sync::Arc;
+
+use nxla::{
+    Backend, CompileRequest, Compiler, Error, Executable, Program, Result, RunContext, Setting,
+    Settings, Tensor, register_compiler,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::errors::{argument_error, user_error};
+use crate::program::PyExpression;
+use crate::tensor::PyTensor;
+
+/// A compiler whose methods are Python's.
+struct PyCompiler {
+    name: String,
+    object: Py<PyAny>,
+}
+
+impl Compiler for PyCompiler {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
+        Python::attach(|py| {
+            let expression = PyExpression::of_program(request.program.clone());
+            let options = settings_dict(py, request.settings)?;
+            let run = self.object.bind(py).call_method1("compile", (expression, options))?;
+            if !run.is_callable() {
+                return Err(argument_error(&self.name, "compile must give a function of tensors"));
+            }
+            let executable = PyExecutable {
+                run: run.unbind(),
+                name: self.name.clone(),
+                program: request.program.clone(),
+            };
+            Ok(Arc::new(executable) as Arc<dyn Executable>)
+        })
+        .map_err(user_error)
+    }
+
+    fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
+        Python::attach(|py| {
+            let options = settings_dict(py, settings)?;
+            let answer = self.object.bind(py).call_method1("partitions_options", (options,))?;
+            answer.try_iter()?.map(|item| settings_from(item?.cast::<PyDict>()?)).collect()
+        })
+        .map_err(user_error)
+    }
+
+    fn backend(&self, settings: &Settings) -> Result<Backend> {
+        Python::attach(|py| {
+            let options = settings_dict(py, settings)?;
+            let answer = self.object.bind(py).call_method1("to_backend", (options,))?;
+            let (platform, device) = answer.extract()?;
+            Ok(Backend { platform, device })
+        })
+        .map_err(user_error)
+    }
+}
+
+struct PyExecutable {
+    run: Py<PyAny>,
+    name: String,
+    program: Arc<Program>,
+}
+
+/// Python does not tell the size of its objects; this stands for a closure over a few tables.
+const ASSUMED_BYTES: usize = 64 << 10;
+
+impl Executable for PyExecutable {
+    fn run(&self, inputs: &[Tensor], _: &RunContext<'_>) -> Result<Vec<Tensor>> {
+        Python::attach(|py| {
+            let inputs: Vec<Py<PyAny>> = inputs
+                .iter()
+                .map(|tensor| PyTensor::wrap(py, tensor.clone()))
+                .collect::<PyResult<_>>()?;
+            let results = self.run.bind(py).call1((inputs,))?;
+            let mut tensors = Vec::new();
+            for result in results.try_iter()? {
+                let result = result?;
+                let tensor = result.cast::<PyTensor>().map_err(|_| {
+                    argument_error(&self.name, "the compiled function must give tensors")
+                })?;
+                tensors.push(tensor.get().get().clone());
+            }
+            self.check(&tensors)?;
+            Ok(tensors)
+        })
+        .map_err(user_error)
+    }
+
+    fn byte_size(&self) -> usize {
+        ASSUMED_BYTES
+    }
+}
+
+impl PyExecutable {
+    /// Results must be what the program says, or everything after goes wrong without a trace.
+    fn check(&self, results: &[Tensor]) -> PyResult<()> {
+        let same = results.len() == self.program.outputs().len()
+            && results
+                .iter()
+                .zip(self.program.output_types())
+                .all(|(tensor, ty)| tensor.dtype() == ty.dtype && tensor.shape() == &ty.shape);
+        if same {
+            return Ok(());
+        }
+        let show = |types: Vec<String>| types.join(", ");
+        let expected = show(self.program.output_types().map(ToString::to_string).collect());
+        let found = show(results.iter().map(|tensor| tensor.ty().to_string()).collect());
+        let why = format!("the compiled function gave ({found}), expected ({expected})");
+        Err(argument_error(&self.name, why))
+    }
+}
+
+fn settings_dict<'py>(py: Python<'py>, settings: &Settings) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, setting) in settings {
+        match setting {
+            Setting::Bool(value) => dict.set_item(name, value)?,
+            Setting::Int(value) => dict.set_item(name, value)?,
+            Setting::Text(value) => dict.set_item(name, value)?,
+        }
+    }
+    Ok(dict)
+}
+
+fn settings_from(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
+    Ok(crate::options::options_from(Some(dict))?.0.settings)
+}
+
+/// The name of a compiler object, which is registered under it.
+pub(crate) fn name_of(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    let known = object.hasattr("compile")? && object.hasattr("to_backend")?;
+    match object.getattr_opt("name")? {
+        Some(name) if known && name.is_instance_of::<PyString>() => {
+            let name: String = name.extract()?;
+            let object = object.clone().unbind();
+            register_compiler(Arc::new(PyCompiler { name: name.clone(), object }));
+            Ok(name)
+        }
+        _ => Err(crate::errors::exception(Error::Options(format!(
+            "compiler must be a name or an nxla.Compiler, got {}",
+            object.repr()?
+        )))),
+    }
+}
+
+/// Makes a compiler known under its ``name``.
+#[pyfunction(name = "register_compiler")]
+fn register_python_compiler(compiler: &Bound<'_, PyAny>) -> PyResult<String> {
+    name_of(compiler)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(register_python_compiler, module)?)
+}

@@ -1,0 +1,346 @@
+//! Containers: what arguments and results may be made of, flattened and put together again.
+//!
+//! Tuples, lists, dicts, named tuples, dataclasses and classes registered with
+//! ``register_container`` hold tensors; everything else that is no tensor (strings, functions,
+//! None) is static: it is part of the structure and compared by value.
+
+use pyo3::IntoPyObjectExt;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+
+use crate::errors::argument_error;
+
+/// The shape of a container.
+pub(crate) enum Tree {
+    /// A tensor.
+    Leaf,
+    /// A value that is part of the structure.
+    Static(Py<PyAny>),
+    /// A tuple.
+    Tuple(Vec<Tree>),
+    /// A list.
+    List(Vec<Tree>),
+    /// A dict, its keys in the order of its leaves.
+    Dict(Vec<Py<PyAny>>, Vec<Tree>),
+    /// A named tuple.
+    Named(Py<PyType>, Vec<Tree>),
+    /// A dataclass, with the names of its fields.
+    Dataclass(Py<PyType>, Vec<Py<PyString>>, Vec<Tree>),
+    /// A registered class, with what its unflatten function needs besides the children.
+    Registered(Py<PyAny>, Py<PyAny>, Vec<Tree>),
+}
+
+/// What a value is.
+pub(crate) enum Kind<'py> {
+    /// A tensor, a number, an array: a leaf if the caller says so, else static.
+    Other,
+    /// Children of a tuple or a list.
+    Tuple(Bound<'py, PyTuple>),
+    /// Children of a list.
+    List(Bound<'py, PyList>),
+    /// Keys and values of a dict, in leaf order.
+    Dict(Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>),
+    /// Children of a named tuple.
+    Named(Bound<'py, PyTuple>),
+    /// Fields of a dataclass.
+    Dataclass(Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>),
+    /// Children, auxiliary data and the unflatten function of a registered class.
+    Registered(Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, Bound<'py, PyAny>),
+}
+
+/// Registered classes: class → (flatten, unflatten).
+static REGISTRY: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+
+fn registry(py: Python<'_>) -> &Bound<'_, PyDict> {
+    REGISTRY.get_or_init(py, || PyDict::new(py).unbind()).bind(py)
+}
+
+/// Looks at the class of a value.
+pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
+    let py = value.py();
+    if let Ok(tuple) = value.cast::<PyTuple>() {
+        if !tuple.get_type().is(py.get_type::<PyTuple>())
+            && value.hasattr(intern!(py, "_fields"))?
+        {
+            return Ok(Kind::Named(tuple.clone()));
+        }
+        return Ok(Kind::Tuple(tuple.clone()));
+    }
+    if let Ok(list) = value.cast::<PyList>() {
+        return Ok(Kind::List(list.clone()));
+    }
+    if let Ok(dict) = value.cast::<PyDict>() {
+        return Ok(Kind::Dict(ordered(dict)?));
+    }
+    let class = value.get_type();
+    if let Some(entry) = registry(py).get_item(&class)? {
+        let (flatten, unflatten): (Bound<'py, PyAny>, Bound<'py, PyAny>) = entry.extract()?;
+        let (children, aux): (Bound<'py, PyAny>, Bound<'py, PyAny>) =
+            flatten.call1((value,))?.extract()?;
+        let children = children.try_iter()?.collect::<PyResult<_>>()?;
+        return Ok(Kind::Registered(children, aux, unflatten));
+    }
+    match class.getattr_opt(intern!(py, "__dataclass_fields__"))? {
+        Some(fields) => Ok(Kind::Dataclass(dataclass_fields(value, &fields)?)),
+        None => Ok(Kind::Other),
+    }
+}
+
+/// Items by sorted keys where all keys are strings, so that two dicts with the same keys have the
+/// same structure; else as they come.
+fn ordered<'py>(
+    dict: &Bound<'py, PyDict>,
+) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+    let mut items: Vec<_> = dict.iter().collect();
+    if items.iter().all(|(key, _)| key.is_instance_of::<PyString>()) {
+        let mut keyed = Vec::with_capacity(items.len());
+        for (key, value) in items {
+            let name = key.cast::<PyString>()?.to_cow()?.into_owned();
+            keyed.push((name, key, value));
+        }
+        keyed.sort_by(|left, right| left.0.cmp(&right.0));
+        items = keyed.into_iter().map(|(_, key, value)| (key, value)).collect();
+    }
+    Ok(items)
+}
+
+fn dataclass_fields<'py>(
+    value: &Bound<'py, PyAny>,
+    fields: &Bound<'py, PyAny>,
+) -> PyResult<Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>> {
+    let fields = fields.cast::<PyDict>()?;
+    fields
+        .keys()
+        .iter()
+        .map(|name| {
+            let name = name.cast_into::<PyString>()?;
+            let field = value.getattr(&name)?;
+            Ok((name, field))
+        })
+        .collect()
+}
+
+/// The structure of a value; `leaf` takes what is a leaf and says so.
+pub(crate) fn flatten<'py>(
+    value: &Bound<'py, PyAny>,
+    path: &str,
+    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
+) -> PyResult<Tree> {
+    let py = value.py();
+    Ok(match kind_of(value)? {
+        Kind::Other => match leaf(value, path)? {
+            true => Tree::Leaf,
+            false => Tree::Static(value.clone().unbind()),
+        },
+        Kind::Tuple(items) => Tree::Tuple(sequence(items.iter(), path, leaf)?),
+        Kind::List(items) => Tree::List(sequence(items.iter(), path, leaf)?),
+        Kind::Named(items) => {
+            let class = value.get_type();
+            let names: Vec<String> = class.getattr(intern!(py, "_fields"))?.extract()?;
+            let mut children = Vec::with_capacity(names.len());
+            for (name, item) in names.iter().zip(items.iter()) {
+                children.push(flatten(&item, &format!("{path}.{name}"), leaf)?);
+            }
+            Tree::Named(class.unbind(), children)
+        }
+        Kind::Dict(items) => {
+            let (mut keys, mut children) = (Vec::new(), Vec::new());
+            for (key, item) in items {
+                children.push(flatten(&item, &format!("{path}[{}]", key.repr()?), leaf)?);
+                keys.push(key.unbind());
+            }
+            Tree::Dict(keys, children)
+        }
+        Kind::Dataclass(fields) => {
+            let (mut names, mut children) = (Vec::new(), Vec::new());
+            for (name, item) in fields {
+                children.push(flatten(&item, &format!("{path}.{name}"), leaf)?);
+                names.push(name.unbind());
+            }
+            Tree::Dataclass(value.get_type().unbind(), names, children)
+        }
+        Kind::Registered(items, aux, unflatten) => {
+            let children = sequence(items.into_iter(), path, leaf)?;
+            Tree::Registered(unflatten.unbind(), aux.unbind(), children)
+        }
+    })
+}
+
+fn sequence<'py>(
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    path: &str,
+    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
+) -> PyResult<Vec<Tree>> {
+    items
+        .enumerate()
+        .map(|(index, item)| flatten(&item, &format!("{path}[{index}]"), leaf))
+        .collect()
+}
+
+impl Tree {
+    /// The container filled with leaves.
+    pub(crate) fn rebuild(
+        &self,
+        py: Python<'_>,
+        leaves: &mut dyn Iterator<Item = PyResult<Py<PyAny>>>,
+    ) -> PyResult<Py<PyAny>> {
+        let mut fill = |children: &[Tree]| -> PyResult<Vec<Py<PyAny>>> {
+            children.iter().map(|child| child.rebuild(py, leaves)).collect()
+        };
+        match self {
+            Tree::Leaf => leaves.next().expect("one value for each leaf"),
+            Tree::Static(value) => Ok(value.clone_ref(py)),
+            Tree::Tuple(children) => PyTuple::new(py, fill(children)?)?.into_py_any(py),
+            Tree::List(children) => PyList::new(py, fill(children)?)?.into_py_any(py),
+            Tree::Named(class, children) => class
+                .bind(py)
+                .call_method1(intern!(py, "_make"), (fill(children)?,))
+                .map(Bound::unbind),
+            Tree::Dict(keys, children) => {
+                let dict = PyDict::new(py);
+                for (key, value) in keys.iter().zip(fill(children)?) {
+                    dict.set_item(key, value)?;
+                }
+                dict.into_py_any(py)
+            }
+            Tree::Dataclass(class, names, children) => {
+                let values = fill(children)?;
+                rebuild_dataclass(class.bind(py), names, values)
+            }
+            Tree::Registered(unflatten, aux, children) => {
+                unflatten.call1(py, (aux, PyTuple::new(py, fill(children)?)?))
+            }
+        }
+    }
+
+    /// Whether two containers have the same structure, static values included.
+    pub(crate) fn same_structure(&self, py: Python<'_>, other: &Tree) -> PyResult<bool> {
+        let all = |left: &[Tree], right: &[Tree]| -> PyResult<bool> {
+            if left.len() != right.len() {
+                return Ok(false);
+            }
+            for (left, right) in left.iter().zip(right) {
+                if !left.same_structure(py, right)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        Ok(match (self, other) {
+            (Tree::Leaf, Tree::Leaf) => true,
+            (Tree::Static(left), Tree::Static(right)) => left.bind(py).eq(right)?,
+            (Tree::Tuple(left), Tree::Tuple(right)) | (Tree::List(left), Tree::List(right)) => {
+                all(left, right)?
+            }
+            (Tree::Dict(keys, left), Tree::Dict(other_keys, right)) => {
+                PyList::new(py, keys)?.eq(PyList::new(py, other_keys)?)? && all(left, right)?
+            }
+            (Tree::Named(class, left), Tree::Named(other_class, right))
+            | (Tree::Dataclass(class, _, left), Tree::Dataclass(other_class, _, right)) => {
+                class.is(other_class) && all(left, right)?
+            }
+            (Tree::Registered(rule, aux, left), Tree::Registered(other_rule, other_aux, right)) => {
+                rule.is(other_rule) && aux.bind(py).eq(other_aux)? && all(left, right)?
+            }
+            _ => false,
+        })
+    }
+
+    /// The number of leaves.
+    pub(crate) fn leaf_count(&self) -> usize {
+        match self {
+            Tree::Leaf => 1,
+            Tree::Static(_) => 0,
+            Tree::Tuple(children)
+            | Tree::List(children)
+            | Tree::Dict(_, children)
+            | Tree::Named(_, children)
+            | Tree::Dataclass(_, _, children)
+            | Tree::Registered(_, _, children) => children.iter().map(Tree::leaf_count).sum(),
+        }
+    }
+
+    /// Whether the value is a leaf itself.
+    pub(crate) fn is_leaf(&self) -> bool {
+        matches!(self, Tree::Leaf)
+    }
+}
+
+/// A dataclass with these fields. Its constructor may do more than assign them, so it is not
+/// called: the fields are set on a fresh instance.
+fn rebuild_dataclass(
+    class: &Bound<'_, PyType>,
+    names: &[Py<PyString>],
+    values: Vec<Py<PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let py = class.py();
+    let object = py.import("builtins")?.getattr("object")?;
+    let instance = object.call_method1("__new__", (class,))?;
+    for (name, value) in names.iter().zip(values) {
+        object.call_method1("__setattr__", (&instance, name, value))?;
+    }
+    Ok(instance.unbind())
+}
+
+/// Makes a class a container.
+///
+/// ``flatten(value)`` gives ``(children, aux)``, ``unflatten(aux, children)`` puts the value
+/// together. ``aux`` must be hashable and comparable.
+#[pyfunction]
+fn register_container(
+    class: &Bound<'_, PyType>,
+    flatten: &Bound<'_, PyAny>,
+    unflatten: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    if !flatten.is_callable() || !unflatten.is_callable() {
+        return Err(argument_error(
+            "register_container",
+            "flatten and unflatten must be functions",
+        ));
+    }
+    registry(class.py()).set_item(class, (flatten, unflatten))
+}
+
+/// The structure of a Python value, to put it together again.
+#[pyclass(name = "TreeDef", module = "nxla", frozen)]
+pub(crate) struct PyTree(pub(crate) Tree);
+
+#[pymethods]
+impl PyTree {
+    /// The number of leaves.
+    #[getter]
+    fn num_leaves(&self) -> usize {
+        self.0.leaf_count()
+    }
+
+    /// The container filled with leaves.
+    fn unflatten(&self, py: Python<'_>, leaves: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        if leaves.len() != self.0.leaf_count() {
+            let why = format!("expected {} leaves, got {}", self.0.leaf_count(), leaves.len());
+            return Err(argument_error("unflatten", why));
+        }
+        self.0.rebuild(py, &mut leaves.into_iter().map(Ok))
+    }
+}
+
+/// The leaves of a container (tensors, traced values, numbers and arrays) and its structure.
+#[pyfunction]
+fn tree_flatten(value: &Bound<'_, PyAny>) -> PyResult<(Vec<Py<PyAny>>, PyTree)> {
+    let mut leaves = Vec::new();
+    let tree = flatten(value, "", &mut |item, _| {
+        let is_leaf = crate::signature::is_leaf(item)?;
+        if is_leaf {
+            leaves.push(item.clone().unbind());
+        }
+        Ok(is_leaf)
+    })?;
+    Ok((leaves, PyTree(tree)))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyTree>()?;
+    module.add_function(wrap_pyfunction!(register_container, module)?)?;
+    module.add_function(wrap_pyfunction!(tree_flatten, module)?)
+}

@@ -1,0 +1,146 @@
+//! The dtype class, and everything that counts as a dtype.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::str::FromStr;
+
+use nxla::DType;
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
+
+use crate::errors::dtype_error;
+
+/// An element type, such as ``nx.float32``.
+///
+/// Prints and compares by its short name (``f32``). Comparing with anything gives True or False
+/// and never raises; a string or a numpy dtype that names the same type is equal.
+#[pyclass(name = "DType", module = "nxla", frozen)]
+#[derive(Clone, Copy)]
+pub(crate) struct PyDType(pub(crate) DType);
+
+#[pymethods]
+impl PyDType {
+    #[new]
+    fn new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        dtype_of(value).map(PyDType)
+    }
+
+    /// The short name: ``f32``, ``s32``, ``pred``.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Bytes per element in memory.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.0.size()
+    }
+
+    /// Bits that carry the value.
+    #[getter]
+    fn bits(&self) -> usize {
+        self.0.bits()
+    }
+
+    /// One of ``pred``, ``unsigned``, ``signed``, ``float``, ``complex``.
+    #[getter]
+    fn kind(&self) -> String {
+        format!("{:?}", self.0.kind()).to_lowercase()
+    }
+
+    fn __repr__(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __richcmp__(&self, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
+        let py = other.py();
+        // Only things that look like dtypes are compared, so that nothing can raise.
+        let equal = parse(other).is_ok_and(|dtype| dtype == Some(self.0));
+        Ok(match op {
+            CompareOp::Eq => PyBool::new(py, equal).to_owned().into_any().unbind(),
+            CompareOp::Ne => PyBool::new(py, !equal).to_owned().into_any().unbind(),
+            CompareOp::Lt | CompareOp::Le | CompareOp::Gt | CompareOp::Ge => py.NotImplemented(),
+        })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyType>, (&'static str,))> {
+        Ok((slf.get_type(), (slf.get().0.name(),)))
+    }
+}
+
+/// The dtype that an object stands for, `None` if it is of no kind that names dtypes.
+fn parse(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    if let Ok(dtype) = value.cast::<PyDType>() {
+        return Ok(Some(dtype.get().0));
+    }
+    if let Ok(name) = value.cast::<PyString>() {
+        return Ok(DType::from_str(&name.to_cow()?).ok());
+    }
+    if let Ok(class) = value.cast::<PyType>() {
+        return python_type(class);
+    }
+    // numpy dtypes have a name, and so have those of ml_dtypes.
+    match value.getattr_opt("name")? {
+        Some(name) if value.hasattr("itemsize")? => parse(&name),
+        _ => Ok(None),
+    }
+}
+
+/// Python's own number types, and numpy's scalar types by their names.
+fn python_type(class: &Bound<'_, PyType>) -> PyResult<Option<DType>> {
+    let py = class.py();
+    Ok(if class.is(py.get_type::<PyBool>()) {
+        Some(DType::Pred)
+    } else if class.is(py.get_type::<PyInt>()) {
+        Some(DType::S32)
+    } else if class.is(py.get_type::<PyFloat>()) {
+        Some(DType::F32)
+    } else if class.is(py.get_type::<PyComplex>()) {
+        Some(DType::C64)
+    } else {
+        let name = class.name()?;
+        let name = name.to_cow()?;
+        DType::from_str(name.trim_end_matches('_')).ok()
+    })
+}
+
+/// The dtype that an object stands for.
+pub(crate) fn dtype_of(value: &Bound<'_, PyAny>) -> PyResult<DType> {
+    match parse(value)? {
+        Some(dtype) => Ok(dtype),
+        None => {
+            let names: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
+            let shown = value.repr()?.to_cow()?.into_owned();
+            let names = names.join(", ");
+            Err(dtype_error(format!(
+                "{shown} is not a dtype; there are {names}, and numpy's names"
+            )))
+        }
+    }
+}
+
+/// An argument that is a dtype or None.
+pub(crate) struct DTypeArg(pub(crate) DType);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for DTypeArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        dtype_of(&value).map(DTypeArg)
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyDType>()?;
+    for &dtype in DType::ALL {
+        module.add(dtype.name(), PyDType(dtype))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,290 @@
+//! The class of traced values.
+
+use nxla::Expr;
+use nxla::graph::BinaryOp;
+use pyo3::basic::CompareOp;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::apply::{apply, one};
+use crate::dtype::PyDType;
+use crate::errors::trace_error;
+use crate::ops::indexing;
+use crate::source::current_line;
+use crate::value::Value;
+
+/// A tensor inside a traced function: it has a dtype and a shape, but no data yet.
+#[pyclass(name = "Expr", module = "nxla", frozen)]
+pub(crate) struct PyExpr(pub(crate) Expr);
+
+impl PyExpr {
+    pub(crate) fn wrap(py: Python<'_>, expr: Expr) -> PyResult<Py<PyAny>> {
+        Ok(Py::new(py, PyExpr(expr))?.into_any())
+    }
+}
+
+/// Applies a binary op to two operands; what is no operand leaves the other side a chance.
+pub(crate) fn binary(
+    left: &Bound<'_, PyAny>,
+    right: &Bound<'_, PyAny>,
+    op: BinaryOp,
+) -> PyResult<Py<PyAny>> {
+    let py = left.py();
+    let (Some(left), Some(right)) = (Value::try_of(left)?, Value::try_of(right)?) else {
+        return Ok(py.NotImplemented());
+    };
+    apply(py, &[left, right], |graph, ids| one(graph.binary(op, ids[0], ids[1])))
+}
+
+/// The op of a comparison operator.
+pub(crate) fn comparison(op: CompareOp) -> BinaryOp {
+    match op {
+        CompareOp::Lt => BinaryOp::Less,
+        CompareOp::Le => BinaryOp::LessEqual,
+        CompareOp::Eq => BinaryOp::Equal,
+        CompareOp::Ne => BinaryOp::NotEqual,
+        CompareOp::Gt => BinaryOp::Greater,
+        CompareOp::Ge => BinaryOp::GreaterEqual,
+    }
+}
+
+/// Generates the operator methods that traced values and tensors share.
+macro_rules! operator_methods {
+    ($class:ident { $($extra:tt)* }) => {
+        #[pymethods]
+        impl $class {
+            fn __add__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Add)
+            }
+            fn __radd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Add)
+            }
+            fn __sub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Subtract)
+            }
+            fn __rsub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Subtract)
+            }
+            fn __mul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Multiply)
+            }
+            fn __rmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Multiply)
+            }
+            fn __truediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Divide)
+            }
+            fn __rtruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Divide)
+            }
+            fn __floordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::ops::elementwise::floor_divide_operator(slf, other)
+            }
+            fn __rfloordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::ops::elementwise::floor_divide_operator(other, slf)
+            }
+            fn __mod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::ops::elementwise::remainder_operator(slf, other)
+            }
+            fn __rmod__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::ops::elementwise::remainder_operator(other, slf)
+            }
+            fn __pow__(
+                slf: &Bound<'_, Self>,
+                other: &Bound<'_, PyAny>,
+                modulo: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Py<PyAny>> {
+                $crate::expr::refuse_modulo(modulo)?;
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Pow)
+            }
+            fn __rpow__(
+                slf: &Bound<'_, Self>,
+                other: &Bound<'_, PyAny>,
+                modulo: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<Py<PyAny>> {
+                $crate::expr::refuse_modulo(modulo)?;
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Pow)
+            }
+            fn __matmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::ops::contract::matmul_operator(slf, other)
+            }
+            fn __rmatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::ops::contract::matmul_operator(other, slf)
+            }
+            fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::BitwiseAnd)
+            }
+            fn __rand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::BitwiseAnd)
+            }
+            fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::BitwiseOr)
+            }
+            fn __ror__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::BitwiseOr)
+            }
+            fn __xor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::BitwiseXor)
+            }
+            fn __rxor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::BitwiseXor)
+            }
+            fn __lshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::LeftShift)
+            }
+            fn __rlshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::LeftShift)
+            }
+            fn __rshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::RightShift)
+            }
+            fn __rrshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::RightShift)
+            }
+            fn __richcmp__(
+                slf: &Bound<'_, Self>,
+                other: &Bound<'_, PyAny>,
+                op: pyo3::basic::CompareOp,
+            ) -> PyResult<Py<PyAny>> {
+                $crate::expr::binary(slf, other, $crate::expr::comparison(op))
+            }
+            fn __neg__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                $crate::ops::elementwise::unary(slf, nxla::graph::UnaryOp::Negate)
+            }
+            fn __pos__(slf: &Bound<'_, Self>) -> Py<PyAny> {
+                slf.clone().into_any().unbind()
+            }
+            fn __abs__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                $crate::ops::elementwise::unary(slf, nxla::graph::UnaryOp::Abs)
+            }
+            fn __invert__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                $crate::ops::elementwise::unary(slf, nxla::graph::UnaryOp::BitwiseNot)
+            }
+            fn __getitem__(
+                slf: &Bound<'_, Self>,
+                key: &Bound<'_, PyAny>,
+            ) -> PyResult<Py<PyAny>> {
+                $crate::ops::indexing::get_item(slf, key)
+            }
+            /// numpy's operators leave the work to this class.
+            #[classattr]
+            fn __array_priority__() -> i32 {
+                1000
+            }
+            /// Makes ``numpy_array + x`` call this class instead of looping over elements.
+            #[classattr]
+            fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
+                py.None()
+            }
+            $($extra)*
+        }
+    };
+}
+pub(crate) use operator_methods;
+
+pub(crate) fn refuse_modulo(modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match modulo {
+        Some(modulo) if !modulo.is_none() => {
+            Err(crate::errors::argument_error("pow", "a modulus is not supported"))
+        }
+        _ => Ok(()),
+    }
+}
+
+operator_methods!(PyExpr {
+    /// The element type.
+    #[getter]
+    fn dtype(&self) -> PyDType {
+        PyDType(self.0.dtype())
+    }
+
+    /// The size of each axis.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.shape().iter())
+    }
+
+    /// The number of axes.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.0.shape().rank()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.shape().size()
+    }
+
+    /// The names of the axes, None for those without.
+    #[getter]
+    fn names(&self) -> Vec<Option<String>> {
+        crate::program::axis_names(&self.0.ty())
+    }
+
+    /// With the axes reversed.
+    #[getter(T)]
+    fn transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        crate::ops::movement::reversed_axes(slf)
+    }
+
+    /// The name of the operation, as expression text spells it.
+    #[getter]
+    fn op(&self) -> Option<&'static str> {
+        self.0.trace().read(|graph| graph.op(self.0.id()).name())
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        crate::program::text_of(&self.0)
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.0.shape().first() {
+            Some(&length) => Ok(length),
+            None => Err(crate::errors::argument_error("len", "a scalar has no length")),
+        }
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        indexing::iterate(slf)
+    }
+
+    fn __hash__(slf: &Bound<'_, Self>) -> isize {
+        slf.as_ptr() as isize >> 4
+    }
+
+    fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        Err(no_value(slf.py(), "truth", "nx.cond, nx.while_loop, nx.where, nx.logical_and or nx.logical_or"))
+    }
+
+    fn __int__(slf: &Bound<'_, Self>) -> PyResult<i64> {
+        Err(no_value(slf.py(), "integer value", "nx.astype(x, nx.int32)"))
+    }
+
+    fn __index__(slf: &Bound<'_, Self>) -> PyResult<i64> {
+        Err(no_value(slf.py(), "integer value", "a static argument (static_argnames=), or x[i] with a traced i"))
+    }
+
+    fn __float__(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        Err(no_value(slf.py(), "float value", "nx.astype(x, nx.float32)"))
+    }
+
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__(slf: &Bound<'_, Self>, dtype: Option<&Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<Py<PyAny>> {
+        let _ = (dtype, copy);
+        Err(no_value(slf.py(), "numpy array", "the function of the same name in nx"))
+    }
+});
+
+/// Python asked a traced value for data, which it has none of yet.
+fn no_value(py: Python<'_>, what: &str, instead: &str) -> PyErr {
+    let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
+    trace_error(format!(
+        "a traced value has no {what}: it is known only when the function runs; use {instead} \
+         instead{line}"
+    ))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyExpr>()
+}

@@ -1,0 +1,417 @@
+//! Jitted functions.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nxla::{
+    Executable, Expr, Options, Program, RunContext, Tensor, Trace, compile_program, default_options,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::containers::{Tree, flatten};
+use crate::errors::{OrRaise, argument_error, exception};
+use crate::expr::PyExpr;
+use crate::hooks::run_interruptible;
+use crate::options::{Conflict, fingerprint, options_from};
+use crate::program::PyExpression;
+use crate::signature::{Leaves, Signature, is_leaf};
+use crate::source;
+use crate::tensor::PyTensor;
+use crate::value::Value;
+
+/// A function that runs compiled. Made by ``nx.jit``, ``nx.compile`` and ``nx.defn``.
+#[pyclass(name = "Function", module = "nxla", frozen, dict, weakref)]
+pub(crate) struct PyFunction {
+    callable: Py<PyAny>,
+    name: String,
+    options: Options,
+    conflict: Conflict,
+    statics: Statics,
+    donated: FxHashSet<usize>,
+    entries: Mutex<Entries>,
+}
+
+/// Which arguments are part of the structure rather than inputs.
+#[derive(Default)]
+struct Statics {
+    positions: FxHashSet<usize>,
+    names: FxHashSet<String>,
+}
+
+#[derive(Default)]
+struct Entries {
+    by_hash: FxHashMap<u64, Vec<(Signature, Arc<Entry>)>>,
+    hits: u64,
+    misses: u64,
+}
+
+/// What a signature leads to.
+struct Entry {
+    executable: Arc<dyn Executable>,
+    program: Arc<Program>,
+    results: Tree,
+    /// Large tensors that the function mentions, passed after its arguments.
+    captured: Vec<Tensor>,
+}
+
+/// A finished trace.
+pub(crate) struct Traced {
+    pub(crate) program: Arc<Program>,
+    pub(crate) results: Tree,
+    pub(crate) captured: Vec<Tensor>,
+}
+
+/// The arguments of a call, without a copy of them.
+#[derive(Clone, Copy)]
+struct Call<'a, 'py> {
+    args: &'a Bound<'py, PyTuple>,
+    kwargs: Option<&'a Bound<'py, PyDict>>,
+}
+
+#[pymethods]
+impl PyFunction {
+    #[new]
+    #[pyo3(signature = (callable, name, options=None, static_positions=vec![], static_names=vec![], donated=vec![]))]
+    fn new(
+        callable: Py<PyAny>,
+        name: String,
+        options: Option<&Bound<'_, PyDict>>,
+        static_positions: Vec<usize>,
+        static_names: Vec<String>,
+        donated: Vec<usize>,
+    ) -> PyResult<Self> {
+        let (options, conflict) = options_from(options)?;
+        let statics = Statics {
+            positions: static_positions.into_iter().collect(),
+            names: static_names.into_iter().collect(),
+        };
+        let donated = donated.into_iter().collect();
+        let entries = Mutex::default();
+        Ok(Self { callable, name, options, conflict, statics, donated, entries })
+    }
+
+    /// The function that is traced.
+    #[getter]
+    fn callable(&self, py: Python<'_>) -> Py<PyAny> {
+        self.callable.clone_ref(py)
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        let call = Call { args, kwargs };
+        if Trace::current().is_some() {
+            match self.conflict {
+                Conflict::Raise => return Err(self.conflict_error()),
+                Conflict::Reuse => return self.callable.call(py, args, kwargs),
+                Conflict::Force => {}
+            }
+        }
+        let options = self.options.over(&default_options());
+        let (entry, mut leaves) = self.entry(py, call, &options)?;
+        leaves.extend(entry.captured.iter().cloned());
+        let results = run_interruptible(py, &*entry.executable, &leaves, &options)?;
+        wrap_results(py, &entry.results, results)
+    }
+
+    fn __get__<'py>(
+        slf: &Bound<'py, Self>,
+        instance: &Bound<'py, PyAny>,
+        _owner: Option<&Bound<'py, PyType>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if instance.is_none() {
+            return Ok(slf.clone().into_any());
+        }
+        slf.py().import("types")?.getattr("MethodType")?.call1((slf, instance))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<nxla function {}>", self.name)
+    }
+
+    /// Traces and compiles for these arguments without running; templates stand for tensors.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn warm_up<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<()> {
+        let options = self.options.over(&default_options());
+        self.entry(py, Call { args, kwargs }, &options).map(drop)
+    }
+
+    /// Traces for these arguments and gives the expression.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn debug_expr<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<PyExpression> {
+        let mut leaves = Leaves::new();
+        self.sign(Call { args, kwargs }, &mut leaves)?;
+        let traced = self.trace(py, Call { args, kwargs }, &leaves)?;
+        Ok(PyExpression::new(traced))
+    }
+
+    /// What the function has compiled: entries, hits, misses and the digests of its programs.
+    fn cache_report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let entries = self.lock();
+        let report = PyDict::new(py);
+        let programs: Vec<&Arc<Entry>> =
+            entries.by_hash.values().flatten().map(|(_, entry)| entry).collect();
+        report.set_item("entries", programs.len())?;
+        report.set_item("hits", entries.hits)?;
+        report.set_item("misses", entries.misses)?;
+        report
+            .set_item("bytes", programs.iter().map(|e| e.executable.byte_size()).sum::<usize>())?;
+        let mut digests: Vec<String> =
+            programs.iter().map(|entry| entry.program.digest().to_string()).collect();
+        digests.sort();
+        report.set_item("digests", digests)?;
+        Ok(report)
+    }
+
+    /// Forgets what the function has compiled.
+    fn clear_cache(&self) {
+        self.lock().by_hash.clear();
+    }
+}
+
+impl PyFunction {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn conflict_error(&self) -> PyErr {
+        exception(nxla::Error::Usage(format!(
+            "{}: a jitted function cannot be called while another function is traced; pass \
+             on_conflict=\"reuse\" to nx.jit to inline it, or \"force\" to run it by itself",
+            self.name
+        )))
+    }
+
+    fn is_static(&self, position: usize) -> bool {
+        self.statics.positions.contains(&position)
+    }
+
+    fn is_static_name(&self, name: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if self.statics.names.is_empty() {
+            return Ok(false);
+        }
+        Ok(self.statics.names.contains(&*name.cast::<PyString>()?.to_cow()?))
+    }
+
+    /// The signature of a call, and its tensors.
+    fn sign(&self, call: Call<'_, '_>, leaves: &mut Leaves) -> PyResult<Signature> {
+        let mut signature = Signature::default();
+        let path = |position: usize| move || format!("{}: argument {position}", self.name);
+        for (position, arg) in call.args.iter().enumerate() {
+            if self.is_static(position) {
+                signature.constant(&arg, &path(position)())?;
+            } else {
+                signature.argument(&arg, leaves, &path(position))?;
+            }
+        }
+        for (name, arg) in call.kwargs.into_iter().flatten() {
+            signature.keyword(&name)?;
+            let path = || format!("{}: argument {name}", self.name);
+            if self.is_static_name(&name)? {
+                signature.constant(&arg, &path())?;
+            } else {
+                signature.argument(&arg, leaves, &path)?;
+            }
+        }
+        Ok(signature)
+    }
+
+    /// What a call leads to, compiled if it has not been, and its tensors.
+    fn entry(
+        &self,
+        py: Python<'_>,
+        call: Call<'_, '_>,
+        options: &Options,
+    ) -> PyResult<(Arc<Entry>, Leaves)> {
+        let mut leaves = Leaves::new();
+        let mut signature = self.sign(call, &mut leaves)?;
+        signature.word(fingerprint(options));
+        let hash = signature.hash();
+        if let Some(entry) = self.find(py, hash, &signature)? {
+            return Ok((entry, leaves));
+        }
+        let traced = self.trace(py, call, &leaves)?;
+        let Traced { program, results, captured } = traced;
+        let donated = self.donated_leaves(call, program.inputs().len())?;
+        let executable = py.detach(|| compile_program(&program, options, &donated)).or_raise()?;
+        let entry = Arc::new(Entry { executable, program, results, captured });
+        let mut entries = self.lock();
+        entries.misses += 1;
+        entries.by_hash.entry(hash).or_default().push((signature, entry.clone()));
+        Ok((entry, leaves))
+    }
+
+    fn find(
+        &self,
+        py: Python<'_>,
+        hash: u64,
+        signature: &Signature,
+    ) -> PyResult<Option<Arc<Entry>>> {
+        let mut entries = self.lock();
+        let mut found = None;
+        for (other, entry) in entries.by_hash.get(&hash).into_iter().flatten() {
+            if other.matches(py, signature)? {
+                found = Some(entry.clone());
+                break;
+            }
+        }
+        entries.hits += u64::from(found.is_some());
+        Ok(found)
+    }
+
+    /// For each input, whether its argument was marked as donated.
+    fn donated_leaves(&self, call: Call<'_, '_>, inputs: usize) -> PyResult<Vec<bool>> {
+        if self.donated.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut marks = Vec::with_capacity(inputs);
+        for (position, arg) in call.args.iter().enumerate() {
+            if self.is_static(position) {
+                continue;
+            }
+            let donated = self.donated.contains(&position);
+            flatten(&arg, "", &mut |item, _| {
+                let leaf = is_leaf(item)?;
+                if leaf {
+                    marks.push(donated);
+                }
+                Ok(leaf)
+            })?;
+        }
+        marks.resize(inputs, false);
+        Ok(marks)
+    }
+
+    /// Runs the function on traced values in place of the tensors.
+    fn trace(&self, py: Python<'_>, call: Call<'_, '_>, leaves: &[Tensor]) -> PyResult<Traced> {
+        let trace = Trace::with_options(crate::options::graph_options());
+        let mut parameters = Vec::with_capacity(leaves.len());
+        for tensor in leaves {
+            let expr = trace.parameter(tensor.ty()).or_raise()?;
+            parameters.push(PyExpr::wrap(py, expr)?);
+        }
+        let mut parameters = parameters.into_iter().map(Ok);
+        let outcome = self.call_traced(py, call, &trace, &mut parameters);
+        match outcome {
+            Ok(traced) => Ok(traced),
+            Err(raised) => {
+                trace.abandon();
+                Err(raised)
+            }
+        }
+    }
+
+    fn call_traced(
+        &self,
+        py: Python<'_>,
+        call: Call<'_, '_>,
+        trace: &Trace,
+        parameters: &mut dyn Iterator<Item = PyResult<Py<PyAny>>>,
+    ) -> PyResult<Traced> {
+        let mut replace = |arg: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
+            let tree = flatten(arg, "", &mut |item, _| is_leaf(item))?;
+            tree.rebuild(py, parameters)
+        };
+        let mut args = Vec::with_capacity(call.args.len());
+        for (position, arg) in call.args.iter().enumerate() {
+            args.push(match self.is_static(position) {
+                true => arg.unbind(),
+                false => replace(&arg)?,
+            });
+        }
+        let kwargs = PyDict::new(py);
+        for (name, arg) in call.kwargs.into_iter().flatten() {
+            match self.is_static_name(&name)? {
+                true => kwargs.set_item(name, arg)?,
+                false => kwargs.set_item(name, replace(&arg)?)?,
+            }
+        }
+        let result = {
+            let _entered = trace.enter();
+            self.callable.bind(py).call(PyTuple::new(py, args)?, Some(&kwargs))?
+        };
+        let (outputs, results) = self.outputs(trace, &result)?;
+        let program = Arc::new(py.detach(|| trace.finish(&outputs)).or_raise()?);
+        Ok(Traced { program, results, captured: trace.captured() })
+    }
+
+    /// The leaves of a result as values of the trace, and its structure.
+    fn outputs(&self, trace: &Trace, result: &Bound<'_, PyAny>) -> PyResult<(Vec<Expr>, Tree)> {
+        let mut outputs = Vec::new();
+        let tree = flatten(result, "result", &mut |item, path| match output(trace, item)? {
+            Some(expr) => {
+                outputs.push(expr);
+                Ok(true)
+            }
+            None if item.is_none() || item.is_instance_of::<PyString>() => Ok(false),
+            None => {
+                let kind = item.get_type().name()?;
+                let why = format!(
+                    "{path} is a {kind}; a traced function returns tensors, numbers and containers of them"
+                );
+                Err(argument_error(&self.name, why))
+            }
+        })?;
+        Ok((outputs, tree))
+    }
+}
+
+/// A leaf of a result as a value of the trace.
+pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
+    if is_sequence(item) {
+        return Ok(None);
+    }
+    Ok(match Value::try_of(item)? {
+        Some(Value::Expr(expr)) => Some(expr),
+        Some(Value::Tensor(tensor)) => Some(trace.capture(&tensor).or_raise()?),
+        Some(Value::Number(number)) => {
+            source::mark(item.py(), trace)?;
+            let id = trace.build(|graph| graph.number(number)).or_raise()?;
+            Some(Expr::new(trace.clone(), id))
+        }
+        None => None,
+    })
+}
+
+/// Lists and tuples are containers here, not nested data.
+#[expect(non_snake_case, reason = "named after the two Python types")]
+fn is_sequence(item: &Bound<'_, PyAny>) -> bool {
+    item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>()
+}
+
+/// The results of a run in their container.
+pub(crate) fn wrap_results(
+    py: Python<'_>,
+    tree: &Tree,
+    results: Vec<Tensor>,
+) -> PyResult<Py<PyAny>> {
+    let mut tensors = results.into_iter().map(|tensor| PyTensor::wrap(py, tensor));
+    if tree.is_leaf() {
+        return tensors.next().expect("a program gives one tensor for each leaf");
+    }
+    tree.rebuild(py, &mut tensors)
+}
+
+/// The context of a run with these options.
+pub(crate) fn context(options: &Options) -> RunContext<'_> {
+    RunContext { hooks: Some(&options.hooks), interrupt: None }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyFunction>()
+}

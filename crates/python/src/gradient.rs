@@ -1,0 +1,91 @@
+//! The two halves of a gradient, between which Python runs the function.
+
+use std::sync::Mutex;
+
+use nxla::{Gradient, Trace};
+use pyo3::prelude::*;
+
+use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::expr::PyExpr;
+use crate::function::output;
+use crate::source;
+
+/// A gradient in the making: ``stand_ins`` are what the function is called with.
+#[pyclass(name = "GradientTape", module = "nxla", frozen)]
+struct PyGradient {
+    trace: Trace,
+    gradient: Mutex<Option<Gradient>>,
+}
+
+#[pymethods]
+impl PyGradient {
+    /// Starts a gradient with respect to traced values.
+    #[new]
+    fn new(wrt: Vec<PyRef<'_, PyExpr>>) -> PyResult<Self> {
+        let Some(trace) = Trace::current() else {
+            return Err(trace_error("a gradient is taken inside a trace"));
+        };
+        let wrt: Vec<nxla::Expr> = wrt.iter().map(|expr| expr.0.clone()).collect();
+        let gradient = trace.begin_gradient(&wrt).or_raise()?;
+        Ok(Self { trace, gradient: Mutex::new(Some(gradient)) })
+    }
+
+    /// What the function is to be called with, one for each value.
+    #[getter]
+    fn stand_ins(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        let gradient = self.gradient.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let gradient = gradient.as_ref().ok_or_else(finished)?;
+        gradient.stand_ins().into_iter().map(|expr| PyExpr::wrap(py, expr)).collect()
+    }
+
+    /// The results in terms of the values, and the gradients of the sum of ``value``.
+    fn finish(
+        &self,
+        py: Python<'_>,
+        value: &Bound<'_, PyAny>,
+        results: Vec<Bound<'_, PyAny>>,
+    ) -> PyResult<(Vec<Py<PyAny>>, Vec<Py<PyAny>>)> {
+        let gradient =
+            self.gradient.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let gradient = gradient.ok_or_else(finished)?;
+        let value = self.leaf(value)?;
+        let results =
+            results.iter().map(|result| self.leaf(result)).collect::<PyResult<Vec<_>>>()?;
+        source::mark(py, &self.trace)?;
+        let (results, gradients) = py.detach(|| gradient.finish(&value, &results)).or_raise()?;
+        let wrap = |exprs: Vec<nxla::Expr>| -> PyResult<Vec<Py<PyAny>>> {
+            exprs.into_iter().map(|expr| PyExpr::wrap(py, expr)).collect()
+        };
+        Ok((wrap(results)?, wrap(gradients)?))
+    }
+}
+
+impl PyGradient {
+    fn leaf(&self, value: &Bound<'_, PyAny>) -> PyResult<nxla::Expr> {
+        match output(&self.trace, value)? {
+            Some(expr) => Ok(expr),
+            None => {
+                let kind = value.get_type().name()?;
+                Err(argument_error(
+                    "grad",
+                    format!("expected a tensor to differentiate, got {kind}"),
+                ))
+            }
+        }
+    }
+}
+
+fn finished() -> PyErr {
+    trace_error("this gradient is finished")
+}
+
+/// Whether a trace is under way on this thread.
+#[pyfunction]
+fn is_tracing() -> bool {
+    Trace::current().is_some()
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyGradient>()?;
+    module.add_function(wrap_pyfunction!(is_tracing, module)?)
+}

@@ -1,0 +1,313 @@
+//! Splitting expressions into stages, and running them.
+
+use std::sync::Arc;
+
+use nxla::graph::{ExprId, Program};
+use nxla::split::{Decision, Stage, StageGraph, try_split_with};
+use nxla::{Error, Stages, Tensor, default_options};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+use crate::containers::Tree;
+use crate::dtype::PyDType;
+use crate::errors::{OrRaise, argument_error, exception, user_error};
+use crate::function::wrap_results;
+use crate::options::options_from;
+use crate::program::PyExpression;
+use crate::signature::{Leaves, Signature};
+
+/// A node as the callback of a split sees it.
+#[pyclass(name = "Node", module = "nxla", frozen)]
+struct PyNode {
+    program: Arc<Program>,
+    id: ExprId,
+}
+
+#[pymethods]
+impl PyNode {
+    /// The name of the operation, such as ``"dot"``.
+    #[getter]
+    fn op(&self) -> &'static str {
+        self.program.graph().op(self.id).name()
+    }
+
+    /// The position in the graph; operands have smaller ones.
+    #[getter]
+    fn id(&self) -> usize {
+        self.id.index()
+    }
+
+    /// The size of each axis; empty for an operation with several results.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let ty = self.program.graph().ty(self.id).as_tensor();
+        PyTuple::new(py, ty.map_or(&[][..], |ty| &ty.shape[..]))
+    }
+
+    /// The element type; None for an operation with several results.
+    #[getter]
+    fn dtype(&self) -> Option<PyDType> {
+        self.program.graph().ty(self.id).as_tensor().map(|ty| PyDType(ty.dtype))
+    }
+
+    /// The operands.
+    #[getter]
+    fn args(&self) -> Vec<PyNode> {
+        let operands = self.program.graph().operands(self.id).iter();
+        operands.map(|&id| PyNode { program: self.program.clone(), id }).collect()
+    }
+
+    /// The user's line, as ``file.py:3``.
+    #[getter]
+    fn line(&self) -> Option<String> {
+        self.program.graph().line(self.id).map(|line| line.to_string())
+    }
+
+    fn __repr__(&self) -> String {
+        let ty = self.program.graph().ty(self.id);
+        format!("<node {} {} {ty}>", self.id, self.op())
+    }
+}
+
+/// One stage of a split expression.
+#[pyclass(name = "Stage", module = "nxla", frozen)]
+struct PyStage {
+    stage: Stage,
+}
+
+#[pymethods]
+impl PyStage {
+    /// Its number; stages are listed in an order in which they can run.
+    #[getter]
+    fn id(&self) -> usize {
+        self.stage.id.index()
+    }
+
+    /// What it computes.
+    #[getter]
+    fn expr(&self) -> PyExpression {
+        PyExpression::of_program(self.stage.program.clone())
+    }
+
+    /// Where each argument comes from: ``(None, k)`` is input ``k`` of the whole, ``(s, k)``
+    /// output ``k`` of stage ``s``.
+    #[getter]
+    fn arguments(&self) -> Vec<(Option<usize>, usize)> {
+        let sources = self.stage.arguments.iter();
+        sources.map(|source| (source.stage.map(|stage| stage.index()), source.index)).collect()
+    }
+
+    /// The stages that must have run before.
+    #[getter]
+    fn dependencies(&self) -> Vec<usize> {
+        self.stage.dependencies().iter().map(|stage| stage.index()).collect()
+    }
+
+    /// The digest of its program.
+    #[getter]
+    fn digest(&self) -> String {
+        self.stage.digest().to_string()
+    }
+
+    /// The stage as bytes, to be run elsewhere; see ``from_bytes``.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.stage.to_bytes())
+    }
+
+    /// A stage from its bytes.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        Ok(Self { stage: Stage::from_bytes(bytes).or_raise()? })
+    }
+
+    /// Runs the stage by itself on one tensor for each argument; gives a list.
+    #[pyo3(signature = (*args, **options))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<Py<PyAny>>> {
+        let inputs = leaves(args, self.stage.program.inputs().len(), "stage")?;
+        let options = options_from(options)?.0.over(&default_options());
+        let program = &self.stage.program;
+        let results = py
+            .detach(|| {
+                let executable = nxla::compile_program(program, &options, &[])?;
+                executable.run(&inputs, &crate::function::context(&options))
+            })
+            .or_raise()?;
+        results.into_iter().map(|tensor| crate::tensor::PyTensor::wrap(py, tensor)).collect()
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let bytes = slf.get().to_bytes(slf.py());
+        Ok((slf.get_type().getattr("from_bytes")?, (bytes,)))
+    }
+
+    fn __repr__(&self) -> String {
+        let stage = &self.stage;
+        format!(
+            "<stage {} of {} nodes, {} arguments, {} outputs>",
+            stage.id.index(),
+            stage.program.graph().len(),
+            stage.arguments.len(),
+            stage.program.outputs().len()
+        )
+    }
+}
+
+/// A split expression: stages that hand values to each other.
+#[pyclass(name = "StageGraph", module = "nxla", frozen)]
+struct PyStageGraph {
+    graph: StageGraph,
+    results: Arc<Tree>,
+    captured: Vec<Tensor>,
+}
+
+#[pymethods]
+impl PyStageGraph {
+    /// The stages, in an order in which they can run.
+    #[getter]
+    fn stages(&self) -> Vec<PyStage> {
+        self.graph.stages().iter().map(|stage| PyStage { stage: stage.clone() }).collect()
+    }
+
+    /// Groups of stages that can run at the same time.
+    #[getter]
+    fn levels(&self) -> Vec<Vec<usize>> {
+        let levels = self.graph.levels().into_iter();
+        levels.map(|level| level.iter().map(|stage| stage.index()).collect()).collect()
+    }
+
+    /// Where each result comes from, as in ``Stage.arguments``.
+    #[getter]
+    fn outputs(&self) -> Vec<(Option<usize>, usize)> {
+        let sources = self.graph.outputs().iter();
+        sources.map(|source| (source.stage.map(|stage| stage.index()), source.index)).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.graph.stages().len()
+    }
+
+    /// Runs all stages; arguments as for the traced function.
+    #[pyo3(signature = (args, options=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        let own = self.graph.inputs().len() - self.captured.len();
+        let mut inputs = leaves(args, own, "run")?;
+        inputs.extend(self.captured.iter().cloned());
+        let options = options_from(options)?.0;
+        let results =
+            py.detach(|| Stages::compile(self.graph.clone(), &options)?.run(&inputs)).or_raise()?;
+        wrap_results(py, &self.results, results)
+    }
+
+    /// A table of the stages with their operations, arguments and bytes.
+    fn explain(&self) -> String {
+        self.graph.explain()
+    }
+
+    /// A picture of the stages as SVG text.
+    fn to_svg(&self) -> String {
+        self.graph.to_svg()
+    }
+
+    fn _repr_svg_(&self) -> String {
+        self.graph.to_svg()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{} stages>", self.graph.stages().len())
+    }
+}
+
+/// The tensors of arguments in leaf order.
+fn leaves(args: &Bound<'_, PyTuple>, expected: usize, function: &str) -> PyResult<Leaves> {
+    let (mut signature, mut leaves) = (Signature::default(), Leaves::new());
+    for (position, arg) in args.iter().enumerate() {
+        signature.argument(&arg, &mut leaves, &|| format!("{function}: argument {position}"))?;
+    }
+    if leaves.len() != expected {
+        let why = format!("expected {expected} tensors, got {}", leaves.len());
+        return Err(argument_error(function, why));
+    }
+    Ok(leaves)
+}
+
+/// Reads what the callback of a split answered.
+fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
+    let text: Option<String> = match answer.is_none() {
+        true => Some("none".into()),
+        false => answer.extract().ok(),
+    };
+    match text.as_deref() {
+        Some("before") => Ok(Decision::Before),
+        Some("after") => Ok(Decision::After),
+        Some("both") => Ok(Decision::Both),
+        Some("none") => Ok(Decision::None),
+        _ => Err(argument_error(
+            "split",
+            format!(
+                "invalid decision {}; expected \"before\", \"after\", \"both\" or \"none\"",
+                answer.repr()?
+            ),
+        )),
+    }
+}
+
+/// Splits an expression where ``decide(node)`` says so. With ``state`` it is
+/// ``decide(node, state)`` and answers ``(decision, state)``; the last state comes back too.
+#[pyfunction]
+#[pyo3(signature = (expression, decide, state=None))]
+fn split(
+    expression: &Bound<'_, PyExpression>,
+    decide: &Bound<'_, PyAny>,
+    state: Option<Bound<'_, PyAny>>,
+) -> PyResult<(PyStageGraph, Option<Py<PyAny>>)> {
+    let py = decide.py();
+    let expression = expression.get();
+    let program = &expression.program;
+    let ask = |id: ExprId, state: Option<Py<PyAny>>| -> PyResult<(Decision, Option<Py<PyAny>>)> {
+        let node = PyNode { program: program.clone(), id };
+        match state {
+            None => Ok((decision(&decide.call1((node,))?)?, None)),
+            Some(state) => {
+                let answer = decide.call1((node, state))?;
+                let pair: (Bound<'_, PyAny>, Bound<'_, PyAny>) =
+                    answer.extract().map_err(|_| {
+                        argument_error(
+                            "split",
+                            "with a state, decide must answer (decision, state)",
+                        )
+                    })?;
+                Ok((decision(&pair.0)?, Some(pair.1.unbind())))
+            }
+        }
+    };
+    let split = try_split_with(program, state.map(Bound::unbind), |node, state| {
+        ask(node.id, state).map_err(user_error)
+    });
+    let (graph, state) = split.map_err(|error: Error| exception(error))?;
+    let graph = PyStageGraph {
+        graph,
+        results: expression.results.clone(),
+        captured: expression.captured.clone(),
+    };
+    let _ = py;
+    Ok((graph, state))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyNode>()?;
+    module.add_class::<PyStage>()?;
+    module.add_class::<PyStageGraph>()?;
+    module.add_function(wrap_pyfunction!(split, module)?)
+}

@@ -1,0 +1,45 @@
+//! The compiled module `nxla._core`: classes and functions that the Python package wraps.
+//!
+//! Nothing is decided here. Arguments are converted, the call is handed to the `nxla` crate, and
+//! errors become exceptions. Docs, defaults and containers that only Python has live in
+//! `python/nxla`.
+
+mod apply;
+mod compilers;
+mod containers;
+mod dlpack;
+mod dtype;
+mod errors;
+mod expr;
+mod function;
+mod gradient;
+mod graph;
+mod hooks;
+mod ops;
+mod options;
+mod program;
+mod signature;
+mod source;
+mod tensor;
+mod value;
+
+use pyo3::prelude::*;
+
+/// The compiled part of `nxla`.
+#[pymodule(gil_used = false)]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    errors::register(module)?;
+    dtype::register(module)?;
+    tensor::register(module)?;
+    expr::register(module)?;
+    program::register(module)?;
+    function::register(module)?;
+    gradient::register(module)?;
+    graph::register(module)?;
+    options::register(module)?;
+    compilers::register(module)?;
+    containers::register(module)?;
+    source::register(module)?;
+    ops::register(module)
+}

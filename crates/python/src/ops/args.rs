@@ -1,0 +1,147 @@
+//! Arguments that several families share: axes by number or name, shapes, names of axes.
+
+use nxla::graph::{ErrorKind, ExprId, Graph};
+use nxla::host::{AxisName, Names, Shape};
+use nxla::{Error, Result};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString};
+
+use crate::errors::argument_error;
+
+/// One axis.
+#[derive(Clone, Debug)]
+pub(crate) enum Axis {
+    /// By position; negative ones count from the end.
+    Number(i64),
+    /// By name.
+    Name(String),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(name) = value.cast::<PyString>() {
+            return Ok(Axis::Name(name.to_cow()?.into_owned()));
+        }
+        match value.extract::<i64>() {
+            Ok(number) => Ok(Axis::Number(number)),
+            Err(_) => {
+                let kind = value.get_type().name()?;
+                Err(argument_error("axis", format!("must be an int or a name, got {kind}")))
+            }
+        }
+    }
+}
+
+impl Axis {
+    /// The position of the axis in `x`.
+    pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
+        match self {
+            Axis::Number(number) => Ok(*number),
+            Axis::Name(name) => {
+                let ty = graph.tensor_type(x);
+                let axis = ty.names.as_ref().and_then(|names| names.axis(name).ok());
+                match axis {
+                    Some(axis) => Ok(i64::try_from(axis).expect("an axis is small")),
+                    None => {
+                        let why = format!("there is no axis {name:?} in {ty}");
+                        Err(Error::Expr(graph.error(op, ErrorKind::invalid("axis", why))))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Several axes: one alone, or a sequence.
+#[derive(Clone, Debug)]
+pub(crate) struct AxisList(pub(crate) Vec<Axis>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AxisList {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyString>() {
+            return Ok(AxisList(vec![value.extract()?]));
+        }
+        match value.try_iter() {
+            Ok(items) => items.map(|item| item?.extract()).collect::<PyResult<_>>().map(AxisList),
+            Err(_) => Ok(AxisList(vec![value.extract()?])),
+        }
+    }
+}
+
+impl AxisList {
+    /// The positions of the axes in `x`.
+    pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Vec<i64>> {
+        self.0.iter().map(|axis| axis.of(graph, op, x)).collect()
+    }
+}
+
+/// The positions of axes that may be left out.
+pub(crate) fn axes_of(
+    axes: &Option<AxisList>,
+    graph: &Graph,
+    op: &str,
+    x: ExprId,
+) -> Result<Option<Vec<i64>>> {
+    axes.as_ref().map(|axes| axes.of(graph, op, x)).transpose()
+}
+
+/// A shape: a sequence of sizes, or one size.
+#[derive(Clone, Debug)]
+pub(crate) struct ShapeArg(pub(crate) Shape);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let sizes = sizes(&value)?;
+        let checked: Option<Vec<usize>> =
+            sizes.iter().map(|&size| usize::try_from(size).ok()).collect();
+        match checked {
+            Some(sizes) => Ok(ShapeArg(Shape::from(sizes))),
+            None => {
+                Err(argument_error("shape", format!("sizes must not be negative, got {sizes:?}")))
+            }
+        }
+    }
+}
+
+/// The sizes of a shape as given, negative ones too.
+pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    let one = |item: &Bound<'_, PyAny>| -> PyResult<i64> {
+        item.extract::<i64>().map_err(|cause| {
+            if cause.is_instance_of::<pyo3::exceptions::PyTypeError>(item.py()) {
+                argument_error("shape", format!("a size must be an int, got {}", item.get_type()))
+            } else {
+                cause
+            }
+        })
+    };
+    if value.is_instance_of::<PyInt>() {
+        return Ok(vec![one(value)?]);
+    }
+    value.try_iter()?.map(|item| one(&item?)).collect()
+}
+
+/// Names of axes, None for those without.
+#[derive(Clone, Debug)]
+pub(crate) struct NamesArg(pub(crate) Vec<Option<String>>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for NamesArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Ok(NamesArg(value.extract()?))
+    }
+}
+
+impl NamesArg {
+    /// The names, if there are any.
+    pub(crate) fn names(&self) -> Option<Names> {
+        let names = self.0.iter().map(|name| name.as_deref().map(AxisName::from));
+        self.0.iter().any(Option::is_some).then(|| Names::new(names))
+    }
+}

@@ -1,0 +1,301 @@
+//! Element-wise functions: one for each row of the op table, and what Python adds.
+
+use nxla::DType;
+use nxla::graph::{BinaryOp, ExprId, Graph, Op, UnaryOp, for_each_binary, for_each_unary};
+use nxla::host::Scalar;
+use pyo3::prelude::*;
+
+use super::functions;
+use crate::apply::{Built, apply, one};
+use crate::dtype::DTypeArg;
+use crate::value::Value;
+
+/// Applies a unary op.
+pub(crate) fn unary(x: &Bound<'_, PyAny>, op: UnaryOp) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, op.name())?;
+    apply(x.py(), &[operand], |graph, ids| one(graph.make(Op::Unary(op), ids)))
+}
+
+fn binary(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>, op: BinaryOp) -> PyResult<Py<PyAny>> {
+    let operands = [Value::of(x, op.name())?, Value::of(y, op.name())?];
+    apply(x.py(), &operands, |graph, ids| one(graph.make(Op::Binary(op), ids)))
+}
+
+macro_rules! unary_functions {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            fn $method(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                unary(x, UnaryOp::$variant)
+            }
+        )*
+
+        fn register_unary(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            functions!(module: $($method),*);
+            Ok(())
+        }
+    };
+}
+for_each_unary!(unary_functions);
+
+macro_rules! binary_functions {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*);)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                binary(x, y, BinaryOp::$variant)
+            }
+        )*
+
+        fn register_binary(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            functions!(module: $($method),*);
+            Ok(())
+        }
+    };
+}
+for_each_binary!(binary_functions);
+
+/// Python's `//`: the quotient rounded down, in the promoted dtype.
+pub(crate) fn floor_divide_operator(
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    operator(x, y, floor_divide_of)
+}
+
+/// Python's `%`: what `//` leaves, with the sign of the divisor.
+pub(crate) fn remainder_operator(
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    operator(x, y, floor_remainder_of)
+}
+
+/// An operator leaves operands that it does not know to the other side.
+fn operator(
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+    build: fn(&mut Graph, &[ExprId]) -> Built,
+) -> PyResult<Py<PyAny>> {
+    let py = x.py();
+    match (Value::try_of(x)?, Value::try_of(y)?) {
+        (Some(x), Some(y)) => apply(py, &[x, y], build),
+        _ => Ok(py.NotImplemented()),
+    }
+}
+
+/// floor(x / y); for integers x / y truncated, less one where the signs differ and a remainder
+/// is left.
+fn floor_divide_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
+    let (x, y) = (ids[0], ids[1]);
+    let promoted = nxla::host::promote(graph.dtype(x), graph.dtype(y));
+    if !promoted.is_integer() {
+        let quotient = graph.divide(x, y)?;
+        return one(graph.floor(quotient));
+    }
+    let quotient = graph.quotient(x, y)?;
+    if promoted.is_unsigned() {
+        return one(Ok::<_, nxla::Error>(quotient));
+    }
+    let correction = rounds_up(graph, x, y)?;
+    let correction = graph.as_type(correction, promoted)?;
+    one(graph.subtract(quotient, correction))
+}
+
+/// The truncated remainder, plus the divisor where the signs differ and it is not zero.
+fn floor_remainder_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
+    let (x, y) = (ids[0], ids[1]);
+    let remainder = graph.remainder(x, y)?;
+    let dtype = graph.dtype(remainder);
+    if dtype.is_unsigned() {
+        return one(Ok::<_, nxla::Error>(remainder));
+    }
+    let differs = rounds_up(graph, x, y)?;
+    let zero = graph.scalar_constant(Scalar::zero(dtype), dtype)?;
+    let correction = graph.select(differs, y, zero)?;
+    one(graph.add(remainder, correction))
+}
+
+/// Whether truncating x / y rounds up: a remainder is left, and its sign is not the divisor's.
+fn rounds_up(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId, nxla::Error> {
+    let remainder = graph.remainder(x, y)?;
+    let dtype = graph.dtype(remainder);
+    let zero = graph.scalar_constant(Scalar::zero(dtype), dtype)?;
+    let left = graph.not_equal(remainder, zero)?;
+    let negative_remainder = graph.less(remainder, zero)?;
+    let negative_divisor = graph.less(y, zero)?;
+    let signs_differ = graph.logical_xor(negative_remainder, negative_divisor)?;
+    Ok(graph.logical_and(left, signs_differ)?)
+}
+
+/// The quotient rounded toward minus infinity.
+#[pyfunction]
+fn floor_divide(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let operands = [Value::of(x, "floor_divide")?, Value::of(y, "floor_divide")?];
+    apply(x.py(), &operands, floor_divide_of)
+}
+
+/// What `floor_divide` leaves; it has the sign of the divisor.
+#[pyfunction]
+fn floor_remainder(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let operands = [Value::of(x, "remainder")?, Value::of(y, "remainder")?];
+    apply(x.py(), &operands, floor_remainder_of)
+}
+
+/// The nearest integer, halves to the even one.
+#[pyfunction]
+fn round_half_even(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, "round")?;
+    apply(x.py(), &[operand], |graph, ids| one(half_even(graph, ids[0])))
+}
+
+/// floor(x) if the fraction is below one half or the floor is even and it is one half, else one
+/// more.
+fn half_even(graph: &mut Graph, x: ExprId) -> Result<ExprId, nxla::Error> {
+    let dtype = graph.dtype(x);
+    if !dtype.is_float() {
+        return Ok(graph.round(x)?);
+    }
+    let number = |graph: &mut Graph, value: f64| graph.scalar_constant(Scalar::Float(value), dtype);
+    let (half, one, two) = (number(graph, 0.5)?, number(graph, 1.0)?, number(graph, 2.0)?);
+    let floor = graph.floor(x)?;
+    let fraction = graph.subtract(x, floor)?;
+    let odd = graph.remainder(floor, two)?;
+    let is_odd = graph.logical_not(odd)?;
+    let is_odd = graph.logical_not(is_odd)?;
+    let above = graph.greater(fraction, half)?;
+    let tie = graph.equal(fraction, half)?;
+    let tie_up = graph.logical_and(tie, is_odd)?;
+    let up = graph.logical_or(above, tie_up)?;
+    let next = graph.add(floor, one)?;
+    let rounded = graph.select(up, next, floor)?;
+    // Zero keeps the sign of what was rounded.
+    let zero = number(graph, 0.0)?;
+    let vanished = graph.equal(rounded, zero)?;
+    let signed_zero = graph.multiply(x, zero)?;
+    Ok(graph.select(vanished, signed_zero, rounded)?)
+}
+
+/// `on_true` where `predicate` is non-zero, else `on_false`.
+#[pyfunction]
+fn select(
+    predicate: &Bound<'_, PyAny>,
+    on_true: &Bound<'_, PyAny>,
+    on_false: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let py = predicate.py();
+    let mut operands = [
+        Value::of(predicate, "select")?,
+        Value::of(on_true, "select")?,
+        Value::of(on_false, "select")?,
+    ];
+    // A plain number takes the dtype of the other branch, never that of the predicate; so the
+    // predicate goes first, and with two numbers the branches stand for themselves.
+    let numbers = |value: &Value| matches!(value, Value::Number(_));
+    if numbers(&operands[1]) && numbers(&operands[2]) {
+        for branch in &mut operands[1..] {
+            if let Value::Number(number) = branch {
+                *branch = Value::Tensor(
+                    crate::apply::number_tensor(*number, None).map_err(crate::errors::exception)?,
+                );
+            }
+        }
+    }
+    if numbers(&operands[2]) {
+        // Numbers look to the last tensor; here that is the true branch.
+        operands.swap(1, 2);
+        return apply(py, &operands, |graph, ids| one(graph.select(ids[0], ids[2], ids[1])));
+    }
+    apply(py, &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
+}
+
+/// `x` limited to `[min, max]`.
+#[pyfunction]
+fn clip(
+    x: &Bound<'_, PyAny>,
+    min: &Bound<'_, PyAny>,
+    max: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    // The bounds come first, so that plain numbers look to x for their dtype.
+    let operands = [Value::of(min, "clip")?, Value::of(max, "clip")?, Value::of(x, "clip")?];
+    apply(x.py(), &operands, |graph, ids| one(graph.clip(ids[2], ids[0], ids[1])))
+}
+
+/// `x` converted to a dtype.
+#[pyfunction]
+fn as_type(x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, "as_type")?;
+    apply(x.py(), &[operand], |graph, ids| one(graph.as_type(ids[0], dtype.0)))
+}
+
+/// The bits of `x` as another dtype of the same width.
+#[pyfunction]
+fn bitcast(x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, "bitcast")?;
+    apply(x.py(), &[operand], |graph, ids| one(graph.bitcast(ids[0], dtype.0)))
+}
+
+/// Generates functions of one operand that call a builder.
+macro_rules! composed {
+    ($($(#[$doc:meta])* $function:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            fn $function(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                let operand = Value::of(x, stringify!($function))?;
+                apply(x.py(), &[operand], |graph, ids| one(graph.$function(ids[0])))
+            }
+        )*
+    };
+}
+
+composed! {
+    /// The base-2 logarithm.
+    log2;
+    /// The base-10 logarithm.
+    log10;
+    /// The angle of a complex number.
+    phase;
+}
+
+/// The promoted dtype of operands, numbers being weak.
+#[pyfunction]
+#[pyo3(signature = (*operands))]
+fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDType> {
+    let mut common: Option<DType> = None;
+    let mut numbers = Vec::new();
+    for operand in &operands {
+        let dtype = match crate::dtype::dtype_of(operand) {
+            Ok(dtype) => dtype,
+            Err(_) => match Value::of(operand, "result_type")? {
+                Value::Tensor(tensor) => tensor.dtype(),
+                Value::Expr(expr) => expr.dtype(),
+                Value::Number(number) => {
+                    numbers.push(number);
+                    continue;
+                }
+            },
+        };
+        common = Some(common.map_or(dtype, |common| nxla::host::promote_keep_pred(common, dtype)));
+    }
+    for number in numbers {
+        let tensor =
+            crate::apply::number_tensor(number, common).map_err(crate::errors::exception)?;
+        let dtype = tensor.dtype();
+        common = Some(common.map_or(dtype, |common| nxla::host::promote_keep_pred(common, dtype)));
+    }
+    match common {
+        Some(dtype) => Ok(crate::dtype::PyDType(dtype)),
+        None => Err(crate::errors::argument_error("result_type", "expected at least one operand")),
+    }
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    register_unary(module)?;
+    register_binary(module)?;
+    functions!(module: floor_divide, floor_remainder, round_half_even, select, clip, as_type,
+        bitcast, log2, log10, phase, result_type);
+    Ok(())
+}

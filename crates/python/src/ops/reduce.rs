@@ -1,0 +1,221 @@
+//! Functions that reduce axes.
+
+use nxla::DType;
+use nxla::graph::{ExprId, ReduceOp};
+use nxla::{Error, Expr, Trace};
+use pyo3::prelude::*;
+
+use super::args::{Axis, AxisList, axes_of};
+use super::functions;
+use crate::apply::{apply, one};
+use crate::dtype::DTypeArg;
+use crate::errors::{OrRaise, argument_error};
+use crate::expr::PyExpr;
+use crate::value::Value;
+
+fn reduction(
+    op: ReduceOp,
+    x: &Bound<'_, PyAny>,
+    axes: Option<AxisList>,
+    keep_axes: bool,
+) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, op.name())?;
+    apply(x.py(), &[operand], |graph, ids| {
+        let axes = axes_of(&axes, graph, op.name(), ids[0])?;
+        one(graph.reduction(op, ids[0], axes.as_deref(), keep_axes))
+    })
+}
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $function:ident $op:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            #[pyo3(signature = (x, axes=None, keep_axes=false))]
+            fn $function(
+                x: &Bound<'_, PyAny>,
+                axes: Option<AxisList>,
+                keep_axes: bool,
+            ) -> PyResult<Py<PyAny>> {
+                reduction(ReduceOp::$op, x, axes, keep_axes)
+            }
+        )*
+    };
+}
+
+reductions! {
+    /// The sum over axes.
+    sum Sum;
+    /// The product over axes.
+    product Product;
+    /// Whether all elements are non-zero.
+    all All;
+    /// Whether any element is non-zero.
+    any Any;
+    /// The largest element.
+    reduce_max Max;
+    /// The smallest element.
+    reduce_min Min;
+}
+
+/// Generates compositions over axes.
+macro_rules! compositions {
+    ($($(#[$doc:meta])* $function:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            #[pyo3(signature = (x, axes=None, keep_axes=false))]
+            fn $function(
+                x: &Bound<'_, PyAny>,
+                axes: Option<AxisList>,
+                keep_axes: bool,
+            ) -> PyResult<Py<PyAny>> {
+                let operand = Value::of(x, stringify!($function))?;
+                apply(x.py(), &[operand], |graph, ids| {
+                    let axes = axes_of(&axes, graph, stringify!($function), ids[0])?;
+                    one(graph.$function(ids[0], axes.as_deref(), keep_axes))
+                })
+            }
+        )*
+    };
+}
+
+compositions! {
+    /// The arithmetic mean.
+    mean;
+    /// The logarithm of the sum of exponentials.
+    logsumexp;
+}
+
+/// The mean squared distance from the mean, with `ddof` fewer in the denominator.
+#[pyfunction]
+#[pyo3(signature = (x, axes=None, ddof=0, keep_axes=false))]
+fn variance(
+    x: &Bound<'_, PyAny>,
+    axes: Option<AxisList>,
+    ddof: usize,
+    keep_axes: bool,
+) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, "variance")?;
+    apply(x.py(), &[operand], |graph, ids| {
+        let axes = axes_of(&axes, graph, "variance", ids[0])?;
+        one(graph.variance(ids[0], axes.as_deref(), ddof, keep_axes))
+    })
+}
+
+/// The square root of the variance.
+#[pyfunction]
+#[pyo3(signature = (x, axes=None, ddof=0, keep_axes=false))]
+fn standard_deviation(
+    x: &Bound<'_, PyAny>,
+    axes: Option<AxisList>,
+    ddof: usize,
+    keep_axes: bool,
+) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, "standard_deviation")?;
+    apply(x.py(), &[operand], |graph, ids| {
+        let axes = axes_of(&axes, graph, "standard_deviation", ids[0])?;
+        one(graph.standard_deviation(ids[0], axes.as_deref(), ddof, keep_axes))
+    })
+}
+
+/// The index of the largest element.
+#[pyfunction]
+#[pyo3(signature = (x, axis=None, keep_axis=false, tie_break="low", dtype=None))]
+fn argmax(
+    x: &Bound<'_, PyAny>,
+    axis: Option<Axis>,
+    keep_axis: bool,
+    tie_break: &str,
+    dtype: Option<DTypeArg>,
+) -> PyResult<Py<PyAny>> {
+    arg_reduction(x, axis, keep_axis, tie_break, dtype, true)
+}
+
+/// The index of the smallest element.
+#[pyfunction]
+#[pyo3(signature = (x, axis=None, keep_axis=false, tie_break="low", dtype=None))]
+fn argmin(
+    x: &Bound<'_, PyAny>,
+    axis: Option<Axis>,
+    keep_axis: bool,
+    tie_break: &str,
+    dtype: Option<DTypeArg>,
+) -> PyResult<Py<PyAny>> {
+    arg_reduction(x, axis, keep_axis, tie_break, dtype, false)
+}
+
+fn arg_reduction(
+    x: &Bound<'_, PyAny>,
+    axis: Option<Axis>,
+    keep_axis: bool,
+    tie_break: &str,
+    dtype: Option<DTypeArg>,
+    max: bool,
+) -> PyResult<Py<PyAny>> {
+    let name = if max { "argmax" } else { "argmin" };
+    let tie_high = match tie_break {
+        "low" => false,
+        "high" => true,
+        other => {
+            let why = format!("tie_break must be \"low\" or \"high\", got {other:?}");
+            return Err(argument_error(name, why));
+        }
+    };
+    let dtype = dtype.map_or(DType::S32, |dtype| dtype.0);
+    let operand = Value::of(x, name)?;
+    apply(x.py(), &[operand], |graph, ids| {
+        let axis = axis.as_ref().map(|axis| axis.of(graph, name, ids[0])).transpose()?;
+        one(match max {
+            true => graph.argmax(ids[0], axis, keep_axis, tie_high, dtype),
+            false => graph.argmin(ids[0], axis, keep_axis, tie_high, dtype),
+        })
+    })
+}
+
+/// Folds elements with `function(element, accumulator)`. Only inside a trace; the Python package
+/// traces it otherwise.
+#[pyfunction]
+#[pyo3(signature = (x, initial, function, axes=None, keep_axes=false))]
+fn reduce(
+    x: &Bound<'_, PyAny>,
+    initial: &Bound<'_, PyAny>,
+    function: &Bound<'_, PyAny>,
+    axes: Option<AxisList>,
+    keep_axes: bool,
+) -> PyResult<Py<PyAny>> {
+    let py = x.py();
+    let (trace, ids) = super::control::in_trace(py, "reduce", &[x, initial])?;
+    let fold = trace.build(|graph| graph.open_fold(ids[0], ids[1])).or_raise()?;
+    let result = call_fold(&trace, function, fold.element(), fold.accumulator())?;
+    let id = trace
+        .build(|graph| {
+            let axes = axes_of(&axes, graph, "reduce", ids[0])?;
+            Ok::<_, Error>(graph.close_reduce(fold, result, axes.as_deref(), keep_axes)?)
+        })
+        .or_raise()?;
+    PyExpr::wrap(py, Expr::new(trace, id))
+}
+
+/// Calls the function of a fold on its two parameters.
+pub(super) fn call_fold(
+    trace: &Trace,
+    function: &Bound<'_, PyAny>,
+    element: ExprId,
+    accumulator: ExprId,
+) -> PyResult<ExprId> {
+    let py = function.py();
+    let element = PyExpr::wrap(py, Expr::new(trace.clone(), element))?;
+    let accumulator = PyExpr::wrap(py, Expr::new(trace.clone(), accumulator))?;
+    let result = function.call1((element, accumulator))?;
+    match crate::function::output(trace, &result)? {
+        Some(expr) => trace.id(&expr).or_raise(),
+        None => Err(argument_error("reduce", "the function must give one scalar")),
+    }
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    functions!(module: sum, product, all, any, reduce_max, reduce_min, mean, logsumexp, variance,
+        standard_deviation, argmax, argmin, reduce);
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! Functions over sliding windows.
+
+use nxla::graph::WindowOp;
+use nxla::graph::build::{Cumulative, WindowOptions, WindowPadding};
+use nxla::{Error, Expr};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use super::args::Axis;
+use super::functions;
+use crate::apply::{apply, one};
+use crate::errors::{OrRaise, argument_error};
+use crate::expr::PyExpr;
+use crate::value::Value;
+
+/// `"valid"`, `"same"`, or `(low, high)` for each axis.
+pub(super) struct PaddingArg(pub(super) WindowPadding);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for PaddingArg {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(name) = value.cast::<PyString>() {
+            return match &*name.to_cow()?.to_lowercase() {
+                "valid" => Ok(PaddingArg(WindowPadding::Valid)),
+                "same" => Ok(PaddingArg(WindowPadding::Same)),
+                other => Err(argument_error(
+                    "padding",
+                    format!("must be \"valid\", \"same\" or a list of (low, high), got {other:?}"),
+                )),
+            };
+        }
+        Ok(PaddingArg(WindowPadding::Explicit(value.extract()?)))
+    }
+}
+
+/// One number for all axes, or one for each.
+pub(super) struct PerAxis(pub(super) Vec<usize>, bool);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for PerAxis {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match value.extract::<usize>() {
+            Ok(one) => Ok(PerAxis(vec![one], true)),
+            Err(_) => Ok(PerAxis(value.extract()?, false)),
+        }
+    }
+}
+
+impl PerAxis {
+    /// One number for each of `count` axes.
+    pub(super) fn repeated(self, count: usize) -> Vec<usize> {
+        if self.1 { vec![self.0[0]; count] } else { self.0 }
+    }
+}
+
+fn options(
+    dimensions: &[usize],
+    strides: Option<PerAxis>,
+    padding: Option<PaddingArg>,
+    dilations: Option<PerAxis>,
+) -> WindowOptions {
+    let count = dimensions.len();
+    WindowOptions {
+        strides: strides.map(|strides| strides.repeated(count)),
+        padding: padding.map_or(WindowPadding::Valid, |padding| padding.0),
+        dilations: dilations.map(|dilations| dilations.repeated(count)),
+    }
+}
+
+macro_rules! window_functions {
+    ($($(#[$doc:meta])* $function:ident $op:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            #[pyo3(signature = (x, dimensions, strides=None, padding=None, dilations=None))]
+            fn $function(
+                x: &Bound<'_, PyAny>,
+                dimensions: Vec<usize>,
+                strides: Option<PerAxis>,
+                padding: Option<PaddingArg>,
+                dilations: Option<PerAxis>,
+            ) -> PyResult<Py<PyAny>> {
+                let operand = Value::of(x, stringify!($function))?;
+                let options = options(&dimensions, strides, padding, dilations);
+                apply(x.py(), &[operand], |graph, ids| {
+                    one(graph.window_reduction(WindowOp::$op, ids[0], &dimensions, &options))
+                })
+            }
+        )*
+    };
+}
+
+window_functions! {
+    /// The sum of each window.
+    window_sum Sum;
+    /// The product of each window.
+    window_product Product;
+    /// The largest element of each window.
+    window_max Max;
+    /// The smallest element of each window.
+    window_min Min;
+}
+
+/// The mean of each window.
+#[pyfunction]
+#[pyo3(signature = (x, dimensions, strides=None, padding=None, dilations=None))]
+fn window_mean(
+    x: &Bound<'_, PyAny>,
+    dimensions: Vec<usize>,
+    strides: Option<PerAxis>,
+    padding: Option<PaddingArg>,
+    dilations: Option<PerAxis>,
+) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, "window_mean")?;
+    let options = options(&dimensions, strides, padding, dilations);
+    apply(x.py(), &[operand], |graph, ids| one(graph.window_mean(ids[0], &dimensions, &options)))
+}
+
+macro_rules! scatter_functions {
+    ($($(#[$doc:meta])* $function:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            #[pyo3(signature = (x, source, initial, dimensions, strides=None, padding=None))]
+            fn $function(
+                x: &Bound<'_, PyAny>,
+                source: &Bound<'_, PyAny>,
+                initial: &Bound<'_, PyAny>,
+                dimensions: Vec<usize>,
+                strides: Option<PerAxis>,
+                padding: Option<PaddingArg>,
+            ) -> PyResult<Py<PyAny>> {
+                let name = stringify!($function);
+                let operands = [
+                    Value::of(x, name)?,
+                    Value::of(initial, name)?,
+                    Value::of(source, name)?,
+                ];
+                let options = options(&dimensions, strides, padding, None);
+                apply(x.py(), &operands, |graph, ids| {
+                    one(graph.$function(ids[0], ids[2], ids[1], &dimensions, &options))
+                })
+            }
+        )*
+    };
+}
+
+scatter_functions! {
+    /// Sends each source element to the position of its window's largest element.
+    window_scatter_max;
+    /// Sends each source element to the position of its window's smallest element.
+    window_scatter_min;
+}
+
+/// Folds each window with `function(element, accumulator)`, inside a trace.
+#[pyfunction]
+#[pyo3(signature = (x, initial, function, dimensions, strides=None, padding=None, dilations=None))]
+fn window_reduce(
+    x: &Bound<'_, PyAny>,
+    initial: &Bound<'_, PyAny>,
+    function: &Bound<'_, PyAny>,
+    dimensions: Vec<usize>,
+    strides: Option<PerAxis>,
+    padding: Option<PaddingArg>,
+    dilations: Option<PerAxis>,
+) -> PyResult<Py<PyAny>> {
+    let py = x.py();
+    let options = options(&dimensions, strides, padding, dilations);
+    let (trace, ids) = super::control::in_trace(py, "window_reduce", &[x, initial])?;
+    let fold = trace.build(|graph| graph.open_window_fold(ids[0], ids[1])).or_raise()?;
+    let result = super::reduce::call_fold(&trace, function, fold.element(), fold.accumulator())?;
+    let id = trace
+        .build(|graph| {
+            Ok::<_, Error>(graph.close_window_reduce(fold, result, &dimensions, &options)?)
+        })
+        .or_raise()?;
+    PyExpr::wrap(py, Expr::new(trace, id))
+}
+
+macro_rules! cumulative_functions {
+    ($($(#[$doc:meta])* $function:ident $op:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            #[pyo3(signature = (x, axis=Axis::Number(0), reverse=false))]
+            fn $function(x: &Bound<'_, PyAny>, axis: Axis, reverse: bool) -> PyResult<Py<PyAny>> {
+                let operand = Value::of(x, stringify!($function))?;
+                apply(x.py(), &[operand], |graph, ids| {
+                    let axis = axis.of(graph, stringify!($function), ids[0])?;
+                    one(graph.cumulative(Cumulative::$op, ids[0], axis, reverse))
+                })
+            }
+        )*
+    };
+}
+
+cumulative_functions! {
+    /// The sum of all elements up to each one.
+    cumulative_sum Sum;
+    /// The product of all elements up to each one.
+    cumulative_product Product;
+    /// The largest element up to each one.
+    cumulative_max Max;
+    /// The smallest element up to each one.
+    cumulative_min Min;
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    functions!(module: window_sum, window_product, window_max, window_min, window_mean,
+        window_scatter_max, window_scatter_min, window_reduce, cumulative_sum,
+        cumulative_product, cumulative_max, cumulative_min);
+    Ok(())
+}

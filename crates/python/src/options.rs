@@ -1,0 +1,207 @@
+//! Options between Python's keyword arguments and the engine's.
+
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+
+use nxla::graph::Options as GraphOptions;
+use nxla::{
+    Options, Setting, compiler_named, compiler_names, default_options, global_default_options,
+    set_default_options, set_global_default_options,
+};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+use rustc_hash::FxHasher;
+
+use crate::errors::{OrRaise, argument_error, exception};
+use crate::hooks::PyHook;
+
+/// What a jitted function does when it is called during a trace.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    /// Refuses.
+    Raise,
+    /// Runs by itself.
+    Force,
+    /// Joins the trace.
+    Reuse,
+}
+
+/// Reads options: ``compiler``, ``hooks``, ``on_conflict``, and settings of the compiler.
+pub(crate) fn options_from(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Options, Conflict)> {
+    let (mut options, mut conflict) = (Options::new(), Conflict::Raise);
+    for (name, value) in given.into_iter().flatten() {
+        let name: String = name.extract()?;
+        if value.is_none() {
+            continue;
+        }
+        match name.as_str() {
+            "compiler" => {
+                let compiler = compiler_name(&value)?;
+                compiler_named(Some(&compiler)).or_raise()?;
+                options = options.compiler(compiler);
+            }
+            "hooks" => {
+                let hooks = value.cast::<PyDict>().map_err(|_| {
+                    argument_error("hooks", "must be a dict of names and functions")
+                })?;
+                for (hook, function) in hooks {
+                    let hook: String = hook.extract()?;
+                    options.hooks.insert(hook.into(), PyHook::new(&function)?);
+                }
+            }
+            "on_conflict" => conflict = conflict_from(&value)?,
+            _ => {
+                options.settings.insert(name.clone(), setting(&name, &value)?);
+            }
+        }
+    }
+    Ok((options, conflict))
+}
+
+/// The name of a compiler, given as such or as a compiler object.
+fn compiler_name(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(name) = value.cast::<PyString>() {
+        return Ok(name.to_cow()?.into_owned());
+    }
+    crate::compilers::name_of(value)
+}
+
+fn conflict_from(value: &Bound<'_, PyAny>) -> PyResult<Conflict> {
+    match value.extract::<String>().as_deref() {
+        Ok("raise") => Ok(Conflict::Raise),
+        Ok("force") => Ok(Conflict::Force),
+        Ok("reuse") => Ok(Conflict::Reuse),
+        _ => Err(exception(nxla::Error::Options(format!(
+            "on_conflict must be \"raise\", \"force\" or \"reuse\", got {}",
+            value.repr()?
+        )))),
+    }
+}
+
+fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
+    if let Ok(switch) = value.cast::<PyBool>() {
+        return Ok(Setting::Bool(switch.is_true()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return Ok(Setting::Int(value.extract()?));
+    }
+    match value.call_method0("__fspath__").or_else(|_| Ok::<_, PyErr>(value.clone()))?.extract() {
+        Ok(text) => Ok(Setting::Text(text)),
+        Err(_) => Err(exception(nxla::Error::Options(format!(
+            "option {name:?} must be a bool, an int or a string, got {}",
+            value.repr()?
+        )))),
+    }
+}
+
+/// A number for everything in options that decides what is compiled.
+pub(crate) fn fingerprint(options: &Options) -> u64 {
+    let mut hasher = FxHasher::default();
+    options.compiler.hash(&mut hasher);
+    options.settings.hash(&mut hasher);
+    for name in options.hooks.keys() {
+        name.hash(&mut hasher);
+    }
+    graph_options().reassociate_floats.hash(&mut hasher);
+    hasher.finish()
+}
+
+thread_local! {
+    static REASSOCIATE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How graphs of this thread simplify.
+pub(crate) fn graph_options() -> GraphOptions {
+    GraphOptions { reassociate_floats: REASSOCIATE.get() }
+}
+
+/// Whether traces of this thread may reorder float arithmetic; gives what was in force before.
+#[pyfunction]
+fn set_reassociate_floats(allow: bool) -> bool {
+    REASSOCIATE.replace(allow)
+}
+
+/// Options as a dict, ``compiler`` and settings.
+fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    if let Some(compiler) = &options.compiler {
+        dict.set_item("compiler", &**compiler)?;
+    }
+    for (name, setting) in &options.settings {
+        match setting {
+            Setting::Bool(value) => dict.set_item(name, value)?,
+            Setting::Int(value) => dict.set_item(name, value)?,
+            Setting::Text(value) => dict.set_item(name, value)?,
+        }
+    }
+    if !options.hooks.is_empty() {
+        let hooks = PyDict::new(py);
+        for (name, hook) in &options.hooks {
+            hooks.set_item(&**name, crate::hooks::callable_of(py, hook))?;
+        }
+        dict.set_item("hooks", hooks)?;
+    }
+    Ok(dict)
+}
+
+/// The options in force on this thread.
+#[pyfunction]
+fn get_default_options(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    to_dict(py, &default_options())
+}
+
+/// Sets this thread's options (None returns to the process's); gives those in force before.
+#[pyfunction]
+#[pyo3(signature = (options))]
+fn replace_default_options<'py>(
+    py: Python<'py>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let new = match options {
+        Some(options) => Some(options_from(Some(options))?.0),
+        None => None,
+    };
+    to_dict(py, &set_default_options(new))
+}
+
+/// The options of the process.
+#[pyfunction]
+fn get_global_default_options(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    to_dict(py, &global_default_options())
+}
+
+/// Sets the options of the process; gives those in force before.
+#[pyfunction]
+fn replace_global_default_options<'py>(
+    py: Python<'py>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (new, _) = options_from(Some(options))?;
+    to_dict(py, &set_global_default_options(new))
+}
+
+/// The names of all compilers.
+#[pyfunction]
+fn compilers() -> Vec<String> {
+    compiler_names()
+}
+
+/// Where results of a compiler with these options live: platform and device number.
+#[pyfunction]
+#[pyo3(signature = (options=None))]
+fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> {
+    let options = options_from(options)?.0.over(&default_options());
+    let compiler = compiler_named(options.compiler.as_deref()).or_raise()?;
+    let backend = compiler.backend(&options.settings).or_raise()?;
+    Ok((backend.platform, backend.device))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_reassociate_floats, module)?)?;
+    module.add_function(wrap_pyfunction!(get_default_options, module)?)?;
+    module.add_function(wrap_pyfunction!(replace_default_options, module)?)?;
+    module.add_function(wrap_pyfunction!(get_global_default_options, module)?)?;
+    module.add_function(wrap_pyfunction!(replace_global_default_options, module)?)?;
+    module.add_function(wrap_pyfunction!(compilers, module)?)?;
+    module.add_function(wrap_pyfunction!(to_backend, module)?)
+}

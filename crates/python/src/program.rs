@@ -1,0 +1,184 @@
+//! Expressions: what tracing a function gives.
+
+use std::sync::Arc;
+
+use nxla::graph::print::{ExprText, PrintOptions, lines};
+use nxla::graph::{Op, mermaid, svg};
+use nxla::{Expr, Program, TensorType};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::containers::Tree;
+use crate::dtype::PyDType;
+use crate::errors::{argument_error, trace_error};
+use crate::function::Traced;
+
+/// A traced function: a graph of operations with inputs and outputs.
+///
+/// ``str()`` gives its text. A notebook shows it as a picture.
+#[pyclass(name = "Expression", module = "nxla", frozen)]
+pub(crate) struct PyExpression {
+    pub(crate) program: Arc<Program>,
+    pub(crate) results: Arc<Tree>,
+    pub(crate) captured: Vec<nxla::Tensor>,
+}
+
+impl PyExpression {
+    pub(crate) fn new(traced: Traced) -> Self {
+        Self {
+            program: traced.program,
+            results: Arc::new(traced.results),
+            captured: traced.captured,
+        }
+    }
+
+    /// An expression whose result is a tuple of its outputs.
+    pub(crate) fn of_program(program: Arc<Program>) -> Self {
+        let leaves = program.outputs().iter().map(|_| Tree::Leaf).collect();
+        Self { program, results: Arc::new(Tree::Tuple(leaves)), captured: Vec::new() }
+    }
+}
+
+/// Dtype and shape of an input or an output, for Python.
+fn described<'py>(py: Python<'py>, ty: &TensorType) -> PyResult<Bound<'py, PyTuple>> {
+    let shape = PyTuple::new(py, ty.shape.iter())?;
+    PyTuple::new(py, [shape.into_any(), Bound::new(py, PyDType(ty.dtype))?.into_any()])
+}
+
+/// The names of the axes of a type.
+pub(crate) fn axis_names(ty: &TensorType) -> Vec<Option<String>> {
+    match &ty.names {
+        Some(names) => names.iter().map(|name| name.as_ref().map(ToString::to_string)).collect(),
+        None => vec![None; ty.rank()],
+    }
+}
+
+/// The text of a traced value.
+pub(crate) fn text_of(expr: &Expr) -> PyResult<String> {
+    let text = expr.trace().read(|graph| ExprText::new(graph, expr.id()).to_string());
+    text.ok_or_else(|| trace_error("a value of a finished trace has no text any more"))
+}
+
+#[pymethods]
+impl PyExpression {
+    /// Shape and dtype of each input.
+    #[getter]
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.program.inputs().iter().map(|ty| described(py, ty)).collect()
+    }
+
+    /// Shape and dtype of each output.
+    #[getter]
+    fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.program.output_types().map(|ty| described(py, ty)).collect()
+    }
+
+    /// The structural digest as hexadecimal digits: equal for equal programs in every process.
+    #[getter]
+    fn digest(&self) -> String {
+        self.program.digest().to_string()
+    }
+
+    /// The number of nodes.
+    fn __len__(&self) -> usize {
+        self.program.graph().len()
+    }
+
+    /// The lines of all outputs, which share their names, without a header.
+    #[pyo3(signature = (limit=None))]
+    fn lines(&self, py: Python<'_>, limit: Option<usize>) -> Vec<String> {
+        py.detach(|| lines(self.program.graph(), self.program.outputs(), &PrintOptions { limit }))
+    }
+
+    /// The text, with at most ``limit`` nodes.
+    #[pyo3(signature = (limit=None))]
+    fn to_text(&self, py: Python<'_>, limit: Option<usize>) -> String {
+        py.detach(|| self.text(limit))
+    }
+
+    fn __str__(&self, py: Python<'_>) -> String {
+        py.detach(|| self.text(None))
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        py.detach(|| self.text(Some(REPR_LIMIT)))
+    }
+
+    /// A picture as SVG text.
+    fn to_svg(&self, py: Python<'_>) -> String {
+        py.detach(|| svg::to_svg(self.program.graph(), self.program.outputs()))
+    }
+
+    fn _repr_svg_(&self, py: Python<'_>) -> String {
+        self.to_svg(py)
+    }
+
+    /// A picture as a Mermaid flowchart.
+    fn to_mermaid(&self, py: Python<'_>) -> String {
+        py.detach(|| mermaid::to_mermaid(self.program.graph(), self.program.outputs()))
+    }
+
+    /// How often each operation occurs.
+    fn op_counts(&self) -> std::collections::BTreeMap<&'static str, usize> {
+        let mut counts = std::collections::BTreeMap::new();
+        for id in self.program.graph().ids() {
+            *counts.entry(self.program.graph().op(id).name()).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    /// Checks every invariant of the graph; an error here is a bug of nxla.
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        let checked = py.detach(|| nxla::graph::verify::verify_program(&self.program));
+        checked.map_err(|violations| {
+            let shown: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            argument_error("verify", shown.join("; "))
+        })
+    }
+
+    /// The expression as bytes, to be stored or sent; see ``from_bytes``.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes = py.detach(|| nxla::graph::serialize::to_bytes(&self.program));
+        PyBytes::new(py, &bytes)
+    }
+
+    /// An expression from its bytes; its result is a tuple of its outputs.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        let program = py.detach(|| nxla::graph::serialize::from_bytes(bytes));
+        match program {
+            Ok(program) => Ok(Self::of_program(Arc::new(program))),
+            Err(error) => Err(argument_error("from_bytes", error.to_string())),
+        }
+    }
+
+    /// Whether the expression calls hooks.
+    #[getter]
+    fn has_hooks(&self) -> bool {
+        let graph = self.program.graph();
+        graph.ids().any(|id| matches!(graph.op(id), Op::Hook(_)))
+    }
+}
+
+/// Nodes shown where a short text is wanted.
+const REPR_LIMIT: usize = 200;
+
+impl PyExpression {
+    /// One expression as its block, several in braces, as Nx shows them.
+    fn text(&self, limit: Option<usize>) -> String {
+        let graph = self.program.graph();
+        let block =
+            |&id: &_| ExprText::new(graph, id).with_options(PrintOptions { limit }).to_string();
+        match (self.program.outputs(), self.results.is_leaf()) {
+            ([output], true) => block(output),
+            (outputs, _) => {
+                let blocks: Vec<String> = outputs.iter().map(block).collect();
+                format!("{{{}}}", blocks.join(", "))
+            }
+        }
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyExpression>()
+}

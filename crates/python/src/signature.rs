@@ -1,0 +1,225 @@
+//! Signatures: what of a call decides which program runs.
+//!
+//! A signature is a flat list of words (dtype and shape of each leaf, the kinds and sizes of the
+//! containers around them) and the static values. On a call whose signature is known, making it
+//! is all the work there is in Python's terms, so it allocates little.
+
+use std::hash::{Hash, Hasher};
+
+use nxla::host::Names;
+use nxla::{DType, Tensor};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
+use rustc_hash::FxHasher;
+use smallvec::SmallVec;
+
+use crate::apply::number_tensor;
+use crate::containers::{Kind, kind_of};
+use crate::dlpack;
+use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::expr::PyExpr;
+use crate::tensor::PyTensor;
+use crate::value::number_of;
+
+/// The flat form of a call.
+#[derive(Default)]
+pub(crate) struct Signature {
+    words: SmallVec<[u64; 24]>,
+    statics: SmallVec<[Py<PyAny>; 2]>,
+}
+
+/// Tensors of a call, in leaf order.
+pub(crate) type Leaves = SmallVec<[Tensor; 8]>;
+
+/// First words of the entries, above any dimension or length that follows.
+#[derive(Clone, Copy)]
+enum Tag {
+    Leaf = 1,
+    Static,
+    Tuple,
+    List,
+    Dict,
+    Named,
+    Dataclass,
+    Registered,
+    Keyword,
+}
+
+impl Signature {
+    fn tag(&mut self, tag: Tag, rest: usize) {
+        self.words.push(((tag as u64) << 56) | rest as u64);
+    }
+
+    /// Adds a word of the caller's own.
+    pub(crate) fn word(&mut self, word: u64) {
+        self.words.push(word);
+    }
+
+    /// Adds a tensor.
+    fn leaf(&mut self, dtype: DType, dims: &[usize], names: Option<&Names>) {
+        let named = usize::from(names.is_some());
+        self.tag(Tag::Leaf, (dtype as usize) << 32 | dims.len() << 1 | named);
+        self.words.extend(dims.iter().map(|&dim| dim as u64));
+        for name in names.into_iter().flat_map(|names| names.iter()) {
+            let name = name.as_deref().unwrap_or("");
+            self.words.push(name.len() as u64);
+            for chunk in name.as_bytes().chunks(8) {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                self.words.push(u64::from_le_bytes(word));
+            }
+        }
+    }
+
+    /// Adds a value that is part of the structure.
+    pub(crate) fn constant(&mut self, value: &Bound<'_, PyAny>, path: &str) -> PyResult<()> {
+        let hash = value.hash().map_err(|_| {
+            let kind = value.get_type().to_string();
+            argument_error(path, format!("a static value must be hashable, got {kind}"))
+        })?;
+        self.tag(Tag::Static, 0);
+        self.words.push(hash as u64);
+        self.statics.push(value.clone().unbind());
+        Ok(())
+    }
+
+    /// Adds the name of a keyword argument.
+    pub(crate) fn keyword(&mut self, name: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.tag(Tag::Keyword, 0);
+        self.constant(name, "keyword")
+    }
+
+    /// Adds an argument and collects its tensors.
+    pub(crate) fn argument<'py>(
+        &mut self,
+        value: &Bound<'py, PyAny>,
+        leaves: &mut Leaves,
+        path: &dyn Fn() -> String,
+    ) -> PyResult<()> {
+        if let Ok(tensor) = value.cast::<PyTensor>() {
+            return self.tensor(tensor.get().get().clone(), leaves);
+        }
+        let py = value.py();
+        match kind_of(value)? {
+            Kind::Other => {
+                if value.is_instance_of::<PyExpr>() {
+                    return Err(trace_error(format!(
+                        "{}: a traced value is passed to a compiled function; its trace is {}",
+                        path(),
+                        "over, or belongs to another function"
+                    )));
+                }
+                if let Some(tensor) = leaf_tensor(value)? {
+                    return self.tensor(tensor, leaves);
+                }
+                self.constant(value, &path())
+            }
+            Kind::Tuple(items) => {
+                self.tag(Tag::Tuple, items.len());
+                self.items(items.iter(), leaves, path)
+            }
+            Kind::List(items) => {
+                self.tag(Tag::List, items.len());
+                self.items(items.iter(), leaves, path)
+            }
+            Kind::Named(items) => {
+                self.tag(Tag::Named, items.len());
+                self.words.push(value.get_type().as_ptr() as u64);
+                self.statics.push(value.get_type().into_any().unbind());
+                self.items(items.iter(), leaves, path)
+            }
+            Kind::Dict(items) => {
+                self.tag(Tag::Dict, items.len());
+                for (key, item) in items {
+                    self.constant(&key, &path())?;
+                    self.argument(&item, leaves, &|| format!("{}[{key:?}]", path()))?;
+                }
+                Ok(())
+            }
+            Kind::Dataclass(fields) => {
+                self.tag(Tag::Dataclass, fields.len());
+                self.words.push(value.get_type().as_ptr() as u64);
+                self.statics.push(value.get_type().into_any().unbind());
+                for (name, item) in fields {
+                    self.argument(&item, leaves, &|| format!("{}.{name}", path()))?;
+                }
+                Ok(())
+            }
+            Kind::Registered(items, aux, unflatten) => {
+                self.tag(Tag::Registered, items.len());
+                self.words.push(unflatten.as_ptr() as u64);
+                self.statics.push(value.get_type().into_any().unbind());
+                self.constant(aux.as_any(), &path())?;
+                let _ = py;
+                self.items(items.into_iter(), leaves, path)
+            }
+        }
+    }
+
+    fn items<'py>(
+        &mut self,
+        items: impl Iterator<Item = Bound<'py, PyAny>>,
+        leaves: &mut Leaves,
+        path: &dyn Fn() -> String,
+    ) -> PyResult<()> {
+        for (index, item) in items.enumerate() {
+            self.argument(&item, leaves, &|| format!("{}[{index}]", path()))?;
+        }
+        Ok(())
+    }
+
+    fn tensor(&mut self, tensor: Tensor, leaves: &mut Leaves) -> PyResult<()> {
+        let names = match &tensor {
+            Tensor::Host(host) => host.names(),
+            Tensor::Device(_) => None,
+        };
+        self.leaf(tensor.dtype(), tensor.shape(), names);
+        leaves.push(tensor);
+        Ok(())
+    }
+
+    /// A hash of everything.
+    pub(crate) fn hash(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.words.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Whether two signatures are equal; static values are compared by Python.
+    pub(crate) fn matches(&self, py: Python<'_>, other: &Signature) -> PyResult<bool> {
+        if self.words != other.words || self.statics.len() != other.statics.len() {
+            return Ok(false);
+        }
+        for (left, right) in self.statics.iter().zip(&other.statics) {
+            if !left.is(right) && !left.bind(py).eq(right)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// A number or an array as a tensor; `None` for anything else.
+fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
+    if let Some(number) = number_of(value)? {
+        return number_tensor(number, None).or_raise().map(Some);
+    }
+    Ok(dlpack::import(value, false)?.map(Tensor::from))
+}
+
+/// Whether a value is a leaf: a tensor, a traced value, a number or an array.
+pub(crate) fn is_leaf(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let quick = value.is_instance_of::<PyTensor>()
+        || value.is_instance_of::<PyExpr>()
+        || value.is_instance_of::<PyFloat>()
+        || value.is_instance_of::<PyInt>()
+        || value.is_instance_of::<PyBool>()
+        || value.is_instance_of::<PyComplex>();
+    if quick {
+        return Ok(true);
+    }
+    if value.is_none() || value.is_instance_of::<PyString>() {
+        return Ok(false);
+    }
+    dlpack::is_array(value)
+}

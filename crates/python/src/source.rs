@@ -1,0 +1,140 @@
+//! The user's line behind each operation.
+//!
+//! Looking up a line number is slow in Python (it is decoded from a table), so an operation only
+//! notes the code object and the instruction; the line is worked out if somebody asks. Frames of
+//! this package itself are skipped.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use nxla::Trace;
+use nxla::graph::{Line, Locate, Source, SourceId};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
+use rustc_hash::FxHashMap;
+
+/// Where an instruction is: enough to find its line later.
+struct Place {
+    code: Py<PyAny>,
+    instruction: i64,
+}
+
+impl Locate for Place {
+    fn locate(&self) -> Option<Line> {
+        Python::attach(|py| line_of(self.code.bind(py), self.instruction).ok().flatten())
+    }
+}
+
+/// The line of an instruction, by `code.co_lines()`.
+fn line_of(code: &Bound<'_, PyAny>, instruction: i64) -> PyResult<Option<Line>> {
+    let file: String = code.getattr("co_filename")?.extract()?;
+    for entry in code.call_method0("co_lines")?.try_iter()? {
+        let (start, end, line): (i64, i64, Option<u32>) = entry?.extract()?;
+        if (start..end).contains(&instruction) {
+            return Ok(line.map(|line| Line { file: file.into(), line }));
+        }
+    }
+    Ok(None)
+}
+
+/// Per thread: which code is the package's own, and the sources of the trace last built in.
+#[derive(Default)]
+struct Known {
+    /// By the address of a code object, which is kept alive here so that it stays unique.
+    internal: FxHashMap<usize, (Py<PyAny>, bool)>,
+    trace: u64,
+    sources: FxHashMap<(usize, i64), SourceId>,
+}
+
+/// Code objects remembered before starting over, so that short-lived lambdas do not pile up.
+const MAX_CODES: usize = 4096;
+
+thread_local! {
+    static KNOWN: RefCell<Known> = RefCell::default();
+}
+
+static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static PACKAGE: PyOnceLock<Py<PyString>> = PyOnceLock::new();
+
+/// Makes the user's present line the source of what is built next in a trace.
+pub(crate) fn mark(py: Python<'_>, trace: &Trace) -> PyResult<()> {
+    let Some((code, instruction)) = user_frame(py)? else { return Ok(()) };
+    KNOWN.with_borrow_mut(|known| {
+        let address = code.as_ptr() as usize;
+        if known.trace != trace.number() {
+            known.trace = trace.number();
+            known.sources.clear();
+        }
+        let key = (address, instruction);
+        let source = known.sources.get(&key).copied();
+        // A finished trace is found out by the operation itself, which tells it better.
+        let _ = trace.build(|graph| {
+            let source = source.unwrap_or_else(|| {
+                let place = Place { code: code.clone().unbind(), instruction };
+                graph.add_source(Source::Lazy(Arc::new(place)))
+            });
+            known.sources.insert(key, source);
+            graph.set_source(source);
+            Ok::<_, nxla::Error>(())
+        });
+        Ok(())
+    })
+}
+
+/// The innermost frame that is not of this package: its code and instruction.
+fn user_frame(py: Python<'_>) -> PyResult<Option<(Bound<'_, PyAny>, i64)>> {
+    let get_frame = GET_FRAME
+        .get_or_try_init(py, || py.import("sys")?.getattr("_getframe").map(Bound::unbind))?;
+    let mut frame = get_frame.bind(py).call0()?;
+    while !frame.is_none() {
+        let code = frame.getattr(intern!(py, "f_code"))?;
+        if !is_internal(&code)? {
+            let instruction = frame.getattr(intern!(py, "f_lasti"))?.extract()?;
+            return Ok(Some((code, instruction)));
+        }
+        frame = frame.getattr(intern!(py, "f_back"))?;
+    }
+    Ok(None)
+}
+
+fn is_internal(code: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let address = code.as_ptr() as usize;
+    let known = KNOWN.with_borrow(|known| known.internal.get(&address).map(|(_, is)| *is));
+    if let Some(internal) = known {
+        return Ok(internal);
+    }
+    let py = code.py();
+    let internal = match PACKAGE.get(py) {
+        Some(package) => {
+            let file = code.getattr("co_filename")?;
+            file.cast::<PyString>()?.to_cow()?.starts_with(&*package.bind(py).to_cow()?)
+        }
+        None => false,
+    };
+    KNOWN.with_borrow_mut(|known| {
+        if known.internal.len() >= MAX_CODES {
+            known.internal.clear();
+            known.sources.clear();
+        }
+        known.internal.insert(address, (code.clone().unbind(), internal));
+    });
+    Ok(internal)
+}
+
+/// Tells which directory holds the package, whose frames are not the user's.
+#[pyfunction]
+fn set_package_directory(directory: &Bound<'_, PyString>) {
+    let _ = PACKAGE.set(directory.py(), directory.clone().unbind());
+}
+
+/// The user's present line, as ``file.py:3``.
+pub(crate) fn current_line(py: Python<'_>) -> Option<String> {
+    let (code, instruction) = user_frame(py).ok().flatten()?;
+    line_of(&code, instruction).ok().flatten().map(|line| line.to_string())
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_package_directory, module)?)
+}

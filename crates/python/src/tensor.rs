@@ -1,0 +1,438 @@
+//! The tensor class: data on the host or on a device.
+
+use nxla::host::{DType, HostTensor, Scalar, Shape, TensorError};
+use nxla::{Number, Tensor};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyComplex, PyList, PyTuple};
+
+use crate::apply::number_tensor;
+use crate::dlpack;
+use crate::dtype::{DTypeArg, PyDType};
+use crate::errors::{OrRaise, argument_error};
+use crate::expr::operator_methods;
+use crate::ops::indexing;
+use crate::value::{Value, number_of};
+
+/// An immutable array of numbers, in host memory or on a device.
+///
+/// A device tensor may still be in the making; reading it waits.
+#[pyclass(name = "Tensor", module = "nxla", frozen, weakref)]
+pub(crate) struct PyTensor(Tensor);
+
+impl PyTensor {
+    pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Py<PyAny>> {
+        Ok(Py::new(py, PyTensor(tensor))?.into_any())
+    }
+
+    /// The tensor.
+    pub(crate) fn tensor(&self) -> PyResult<Tensor> {
+        Ok(self.0.clone())
+    }
+
+    /// The tensor, without counting a reference.
+    pub(crate) fn get(&self) -> &Tensor {
+        &self.0
+    }
+
+    /// The data on the host, waiting without holding up other Python threads.
+    pub(crate) fn host(&self, py: Python<'_>) -> PyResult<HostTensor> {
+        match &self.0 {
+            Tensor::Host(tensor) => Ok(tensor.clone()),
+            device => py.detach(|| device.to_host()).or_raise(),
+        }
+    }
+
+    fn item_scalar(&self, py: Python<'_>, what: &str) -> PyResult<Scalar> {
+        let host = self.host(py)?;
+        host.item().map_err(|_| {
+            let why =
+                format!("only a tensor of one element has a {what}, this one is {}", host.shape());
+            argument_error(what, why)
+        })
+    }
+}
+
+/// A Python number of an element.
+pub(crate) fn python_number(py: Python<'_>, scalar: Scalar, dtype: DType) -> PyResult<Py<PyAny>> {
+    match scalar {
+        Scalar::UInt(value) if dtype.is_pred() => (value != 0).into_py_any(py),
+        Scalar::Int(value) => value.into_py_any(py),
+        Scalar::UInt(value) => value.into_py_any(py),
+        Scalar::Float(value) => value.into_py_any(py),
+        Scalar::Complex(re, im) => Ok(PyComplex::from_doubles(py, re, im).into_any().unbind()),
+    }
+}
+
+operator_methods!(PyTensor {
+    /// The element type.
+    #[getter]
+    fn dtype(&self) -> PyDType {
+        PyDType(self.0.dtype())
+    }
+
+    /// The size of each axis.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.shape().iter())
+    }
+
+    /// The number of axes.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.0.shape().rank()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.shape().size()
+    }
+
+    /// Bytes of data in memory.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.shape().size() * self.0.dtype().size()
+    }
+
+    /// The names of the axes, None for those without.
+    #[getter]
+    fn names(&self) -> Vec<Option<String>> {
+        crate::program::axis_names(&self.0.ty())
+    }
+
+    /// With the axes reversed.
+    #[getter(T)]
+    fn transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        crate::ops::movement::reversed_axes(slf)
+    }
+
+    /// Where the data is: ``"host"``, or the name of a device.
+    #[getter]
+    fn device(&self) -> String {
+        self.0.device().map_or_else(|| "host".into(), |device| device.debug_string().to_owned())
+    }
+
+    /// Whether reading would not wait.
+    fn is_ready(&self) -> PyResult<bool> {
+        self.0.is_ready().or_raise()
+    }
+
+    /// Waits until the data is there; gives the tensor itself.
+    fn block_until_ready<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        let tensor = slf.get().tensor()?;
+        slf.py().detach(|| tensor.wait()).or_raise()?;
+        Ok(slf.clone())
+    }
+
+    /// Frees device memory at once; whether there was anything to free. Host memory is freed
+    /// with the last reference.
+    fn deallocate(&self) -> PyResult<bool> {
+        self.0.deallocate().or_raise()
+    }
+
+    /// A copy in host memory, or this tensor if it is there.
+    fn to_host(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let host = slf.get().host(slf.py())?;
+        PyTensor::wrap(slf.py(), host.into())
+    }
+
+    /// The only element as a Python number.
+    fn item(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let scalar = self.item_scalar(py, "item")?;
+        python_number(py, scalar, self.0.dtype())
+    }
+
+    /// The elements as nested lists; a number for a scalar.
+    fn tolist(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let host = self.host(py)?;
+        lists(py, &host, host.shape(), &mut 0)
+    }
+
+    /// The data as a numpy array that shares memory with a host tensor (read-only), or a copy of
+    /// a device tensor.
+    fn numpy(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        dlpack::to_numpy(py, self.host(py)?)
+    }
+
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__(
+        &self,
+        py: Python<'_>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Py<PyAny>> {
+        let array = dlpack::to_numpy(py, self.host(py)?)?;
+        let array = array.bind(py);
+        let wanted = match dtype {
+            Some(dtype) if !dtype.is_none() => Some(dtype),
+            _ => None,
+        };
+        Ok(match (wanted, copy) {
+            (Some(dtype), _) => array.call_method1("astype", (dtype,))?.unbind(),
+            (None, Some(true)) => array.call_method0("copy")?.unbind(),
+            (None, _) => array.clone().unbind(),
+        })
+    }
+
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Py<PyAny>> {
+        let _ = stream;
+        if dl_device.is_some_and(|(kind, _)| kind != dlpack::CPU) {
+            return Err(pyo3::exceptions::PyBufferError::new_err(
+                "only host memory can be exported; ask for the CPU device",
+            ));
+        }
+        dlpack::export(py, self.host(py)?, max_version, copy.unwrap_or(false))
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        (dlpack::CPU, 0)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.host(py)?.to_string())
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        match self.0.shape().first() {
+            Some(&length) => Ok(length),
+            None => Err(PyTypeError::new_err("a scalar tensor has no length")),
+        }
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        indexing::iterate(slf)
+    }
+
+    fn __hash__(slf: &Bound<'_, Self>) -> isize {
+        slf.as_ptr() as isize >> 4
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(!self.item_scalar(py, "truth value")?.is_zero())
+    }
+
+    fn __int__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let scalar = self.item_scalar(py, "integer value")?;
+        let number = python_number(py, scalar, self.0.dtype())?;
+        Ok(py.get_type::<pyo3::types::PyInt>().call1((number,))?.unbind())
+    }
+
+    fn __index__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let dtype = self.0.dtype();
+        if !dtype.is_integer() {
+            return Err(PyTypeError::new_err(format!("a tensor of dtype {dtype} is no index")));
+        }
+        python_number(py, self.item_scalar(py, "index")?, dtype)
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        if self.0.dtype().is_complex() {
+            return Err(PyTypeError::new_err("a complex tensor has no float value"));
+        }
+        Ok(self.item_scalar(py, "float value")?.as_f64())
+    }
+
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
+        let (re, im) = self.item_scalar(py, "complex value")?.parts();
+        Ok(PyComplex::from_doubles(py, re, im))
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (Py<PyAny>, PyDType, Vec<usize>))> {
+        let py = slf.py();
+        let host = slf.get().host(py)?;
+        let rebuild = py.import("nxla._core")?.getattr("tensor_from_bytes")?.unbind();
+        let bytes = pyo3::types::PyBytes::new(py, host.bytes()).into_any().unbind();
+        Ok((rebuild, (bytes, PyDType(host.dtype()), host.shape().to_vec())))
+    }
+});
+
+fn lists(
+    py: Python<'_>,
+    host: &HostTensor,
+    dims: &[usize],
+    next: &mut usize,
+) -> PyResult<Py<PyAny>> {
+    match dims {
+        [] => {
+            let number = python_number(py, host.get(*next), host.dtype())?;
+            *next += 1;
+            Ok(number)
+        }
+        [length, rest @ ..] => {
+            let items: Vec<Py<PyAny>> =
+                (0..*length).map(|_| lists(py, host, rest, next)).collect::<PyResult<_>>()?;
+            Ok(PyList::new(py, items)?.into_any().unbind())
+        }
+    }
+}
+
+/// The numbers of nested sequences, row by row, and their shape.
+#[derive(Default)]
+struct Nested {
+    numbers: Vec<Number>,
+    dims: Vec<usize>,
+}
+
+impl Nested {
+    fn read(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+        if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+            let length = value.len()?;
+            match self.dims.get(depth) {
+                None if self.numbers.is_empty() => self.dims.push(length),
+                Some(&expected) if expected == length => {}
+                Some(&expected) => {
+                    let why = format!(
+                        "the nested lists are ragged: axis {depth} has rows of length {expected} \
+                         and {length}"
+                    );
+                    return Err(argument_error("tensor", why));
+                }
+                None => {
+                    return Err(argument_error(
+                        "tensor",
+                        "a list stands where a number was expected",
+                    ));
+                }
+            }
+            for item in value.try_iter()? {
+                self.read(&item?, depth + 1)?;
+            }
+            return Ok(());
+        }
+        if depth != self.dims.len() {
+            return Err(argument_error("tensor", "a number stands where a list was expected"));
+        }
+        match number_of(value)? {
+            Some(number) => self.numbers.push(number),
+            None => match Value::try_of(value)? {
+                Some(Value::Tensor(tensor)) if tensor.shape().rank() == 0 => {
+                    let scalar = tensor.item().or_raise()?;
+                    self.numbers.push(number_from(scalar, tensor.dtype()));
+                }
+                _ => {
+                    let kind = value.get_type().name()?;
+                    let why =
+                        format!("expected numbers in the list, got {kind}; nx.stack joins tensors");
+                    return Err(argument_error("tensor", why));
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+fn number_from(scalar: Scalar, dtype: DType) -> Number {
+    match scalar {
+        Scalar::UInt(value) if dtype.is_pred() => Number::Bool(value != 0),
+        Scalar::Int(value) => Number::Int(value.into()),
+        Scalar::UInt(value) => Number::Int(value.into()),
+        Scalar::Float(value) => Number::Float(value),
+        Scalar::Complex(re, im) => Number::Complex(re, im),
+    }
+}
+
+/// The dtype of numbers together: the promotion of what each is alone.
+fn common_dtype(numbers: &[Number]) -> PyResult<DType> {
+    let mut common: Option<DType> = None;
+    for number in numbers {
+        let dtype =
+            number.default_dtype().map_err(|error| argument_error("tensor", error.to_string()))?;
+        common = Some(common.map_or(dtype, |common| nxla::host::promote_keep_pred(common, dtype)));
+    }
+    Ok(common.unwrap_or(DType::F32))
+}
+
+/// A tensor of nested lists of numbers.
+pub(crate) fn nested(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Value> {
+    let mut read = Nested::default();
+    read.read(value, 0)?;
+    let dtype = match dtype {
+        Some(dtype) => dtype,
+        None => common_dtype(&read.numbers)?,
+    };
+    let tensor = from_numbers(&read.numbers, dtype, &read.dims).or_raise()?;
+    Ok(Value::Tensor(tensor.into()))
+}
+
+fn from_numbers(
+    numbers: &[Number],
+    dtype: DType,
+    dims: &[usize],
+) -> Result<HostTensor, TensorError> {
+    let mut tensor = HostTensor::zeros(dtype, Shape::from(dims))?;
+    nxla::host::match_dtype!(dtype, T => {
+        let elements = tensor.make_mut::<T>()?;
+        for (element, number) in elements.iter_mut().zip(numbers) {
+            let scalar = number.to_scalar().unwrap_or(Scalar::Int(0));
+            *element = <T as nxla::host::Element>::from_scalar(scalar.cast(dtype));
+        }
+    });
+    Ok(tensor)
+}
+
+/// A tensor from a number, nested lists, a buffer, a DLPack exporter or another tensor.
+///
+/// ``copy=False`` shares memory where the layout and the alignment allow it; the source must not
+/// change then.
+#[pyfunction]
+#[pyo3(signature = (value, dtype=None, copy=true))]
+fn tensor(value: &Bound<'_, PyAny>, dtype: Option<DTypeArg>, copy: bool) -> PyResult<Py<PyAny>> {
+    let py = value.py();
+    let dtype = dtype.map(|dtype| dtype.0);
+    let host = if let Some(number) = number_of(value)? {
+        let tensor = match dtype {
+            Some(dtype) => Tensor::scalar(
+                number
+                    .to_scalar()
+                    .map_err(|e| argument_error("tensor", e.to_string()))?
+                    .cast(dtype),
+                dtype,
+            ),
+            None => number_tensor(number, None).or_raise()?,
+        };
+        return PyTensor::wrap(py, tensor);
+    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let Value::Tensor(tensor) = nested(value, dtype)? else { unreachable!("lists are data") };
+        return PyTensor::wrap(py, tensor);
+    } else if let Ok(tensor) = value.cast::<PyTensor>() {
+        tensor.get().host(py)?
+    } else if let Some(host) = dlpack::import(value, copy)? {
+        host
+    } else {
+        let kind = value.get_type().name()?;
+        return Err(argument_error("tensor", format!("cannot make a tensor of a {kind}")));
+    };
+    let host = match dtype {
+        Some(dtype) if dtype != host.dtype() => py.detach(|| host.cast(dtype)),
+        _ => host,
+    };
+    PyTensor::wrap(py, host.into())
+}
+
+/// A tensor from its bytes in row-major order, native byte order.
+#[pyfunction]
+fn tensor_from_bytes(
+    py: Python<'_>,
+    bytes: &[u8],
+    dtype: DTypeArg,
+    shape: Vec<usize>,
+) -> PyResult<Py<PyAny>> {
+    let host = HostTensor::from_bytes(dtype.0, shape, bytes).or_raise()?;
+    PyTensor::wrap(py, host.into())
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyTensor>()?;
+    module.add_function(wrap_pyfunction!(tensor, module)?)?;
+    module.add_function(wrap_pyfunction!(tensor_from_bytes, module)?)
+}

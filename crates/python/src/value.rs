@@ -1,0 +1,79 @@
+//! What may stand as an operand: an expression, a tensor, a number, or anything array-like.
+
+use nxla::host::Number;
+use nxla::{Expr, Tensor};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
+
+use crate::dlpack;
+use crate::errors::argument_error;
+use crate::expr::PyExpr;
+use crate::tensor::{PyTensor, nested};
+
+/// An operand, converted.
+#[derive(Clone)]
+pub(crate) enum Value {
+    /// A traced value.
+    Expr(Expr),
+    /// Data.
+    Tensor(Tensor),
+    /// A plain number, which takes the dtype of what stands next to it.
+    Number(Number),
+}
+
+impl Value {
+    /// Converts an operand of `function`.
+    pub(crate) fn of(value: &Bound<'_, PyAny>, function: &str) -> PyResult<Value> {
+        match Self::try_of(value)? {
+            Some(value) => Ok(value),
+            None => {
+                let kind = value.get_type().name()?;
+                let why = format!("expected a tensor, a number or an array, got {kind}");
+                Err(argument_error(function, why))
+            }
+        }
+    }
+
+    /// Converts an operand, or gives `None` for what is none.
+    pub(crate) fn try_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
+        if let Ok(expr) = value.cast::<PyExpr>() {
+            return Ok(Some(Value::Expr(expr.get().0.clone())));
+        }
+        if let Ok(tensor) = value.cast::<PyTensor>() {
+            return Ok(Some(Value::Tensor(tensor.get().tensor()?)));
+        }
+        if let Some(number) = number_of(value)? {
+            return Ok(Some(Value::Number(number)));
+        }
+        if let Some(tensor) = dlpack::import(value, false)? {
+            return Ok(Some(Value::Tensor(tensor.into())));
+        }
+        if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+            return Ok(Some(nested(value, None)?));
+        }
+        Ok(None)
+    }
+}
+
+/// A plain Python number. numpy's `float64` is one, being a subclass of `float`.
+pub(crate) fn number_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return Ok(Some(Number::Float(float.value())));
+    }
+    if let Ok(truth) = value.cast::<PyBool>() {
+        return Ok(Some(Number::Bool(truth.is_true())));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return match value.extract::<i64>() {
+            Ok(small) => Ok(Some(Number::Int(small.into()))),
+            Err(_) => match value.extract::<i128>() {
+                Ok(large) => Ok(Some(Number::Int(large))),
+                Err(_) => Err(argument_error("number", format!("{value} does not fit any dtype"))),
+            },
+        };
+    }
+    if let Ok(complex) = value.cast::<PyComplex>() {
+        return Ok(Some(Number::Complex(complex.real(), complex.imag())));
+    }
+    Ok(None)
+}
