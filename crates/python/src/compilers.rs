@@ -46,7 +46,8 @@ impl Compiler for PyCompiler {
         Python::attach(|py| {
             let options = settings_dict(py, settings)?;
             let answer = self.object.bind(py).call_method1("partitions_options", (options,))?;
-            answer.try_iter()?.map(|item| settings_from(item?.cast::<PyDict>()?)).collect()
+            let items = answer.try_iter()?;
+            items.map(|item| settings_from(item?.cast::<PyDict>()?)).collect::<PyResult<Vec<_>>>()
         })
         .map_err(user_error)
     }

@@ -39,7 +39,7 @@ impl PyDType {
 
     /// Bits that carry the value.
     #[getter]
-    fn bits(&self) -> usize {
+    fn bits(&self) -> u32 {
         self.0.bits()
     }
 
@@ -139,7 +139,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for DTypeArg {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyDType>()?;
-    for &dtype in DType::ALL {
+    for dtype in DType::ALL {
         module.add(dtype.name(), PyDType(dtype))?;
     }
     Ok(())

@@ -389,7 +389,6 @@ pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<
 }
 
 /// Lists and tuples are containers here, not nested data.
-#[expect(non_snake_case, reason = "named after the two Python types")]
 fn is_sequence(item: &Bound<'_, PyAny>) -> bool {
     item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>()
 }

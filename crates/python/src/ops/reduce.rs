@@ -58,65 +58,97 @@ reductions! {
     reduce_min Min;
 }
 
-/// Generates compositions over axes.
-macro_rules! compositions {
+/// The arithmetic mean.
+#[pyfunction]
+#[pyo3(signature = (x, axes=None, keep_axes=false))]
+fn mean(x: &Bound<'_, PyAny>, axes: Option<AxisList>, keep_axes: bool) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, "mean")?;
+    apply(x.py(), &[operand], |graph, ids| {
+        let axes = axes_of(&axes, graph, "mean", ids[0])?;
+        one(graph.mean(ids[0], axes.as_deref(), keep_axes))
+    })
+}
+
+/// The logarithm of the sum of exponentials, each scaled by `scale`.
+#[pyfunction]
+#[pyo3(signature = (x, axes=None, keep_axes=false, scale=None))]
+fn logsumexp(
+    x: &Bound<'_, PyAny>,
+    axes: Option<AxisList>,
+    keep_axes: bool,
+    scale: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    // A plain number among the scales looks to x for its dtype, so x goes last.
+    let mut operands = vec![];
+    if let Some(scale) = scale {
+        operands.push(Value::of(scale, "logsumexp")?);
+    }
+    operands.push(Value::of(x, "logsumexp")?);
+    apply(x.py(), &operands, |graph, ids| {
+        let (&x, scale) = ids.split_last().expect("there is an operand");
+        let axes = axes_of(&axes, graph, "logsumexp", x)?;
+        one(graph.logsumexp(x, axes.as_deref(), keep_axes, scale.first().copied()))
+    })
+}
+
+/// Generates the two measures of spread.
+macro_rules! spreads {
     ($($(#[$doc:meta])* $function:ident;)*) => {
         $(
             $(#[$doc])*
             #[pyfunction]
-            #[pyo3(signature = (x, axes=None, keep_axes=false))]
+            #[pyo3(signature = (x, axes=None, keep_axes=false, ddof=0))]
             fn $function(
                 x: &Bound<'_, PyAny>,
                 axes: Option<AxisList>,
                 keep_axes: bool,
+                ddof: i64,
             ) -> PyResult<Py<PyAny>> {
                 let operand = Value::of(x, stringify!($function))?;
                 apply(x.py(), &[operand], |graph, ids| {
                     let axes = axes_of(&axes, graph, stringify!($function), ids[0])?;
-                    one(graph.$function(ids[0], axes.as_deref(), keep_axes))
+                    one(graph.$function(ids[0], axes.as_deref(), keep_axes, ddof))
                 })
             }
         )*
     };
 }
 
-compositions! {
-    /// The arithmetic mean.
-    mean;
-    /// The logarithm of the sum of exponentials.
-    logsumexp;
+spreads! {
+    /// The mean squared distance from the mean, with `ddof` fewer in the denominator.
+    variance;
+    /// The square root of the variance.
+    standard_deviation;
 }
 
-/// The mean squared distance from the mean, with `ddof` fewer in the denominator.
-#[pyfunction]
-#[pyo3(signature = (x, axes=None, ddof=0, keep_axes=false))]
-fn variance(
-    x: &Bound<'_, PyAny>,
-    axes: Option<AxisList>,
-    ddof: usize,
-    keep_axes: bool,
-) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "variance")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axes = axes_of(&axes, graph, "variance", ids[0])?;
-        one(graph.variance(ids[0], axes.as_deref(), ddof, keep_axes))
-    })
+/// Generates the two order statistics.
+macro_rules! statistics {
+    ($($(#[$doc:meta])* $function:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            #[pyo3(signature = (x, axis=None, keep_axis=false))]
+            fn $function(
+                x: &Bound<'_, PyAny>,
+                axis: Option<Axis>,
+                keep_axis: bool,
+            ) -> PyResult<Py<PyAny>> {
+                let operand = Value::of(x, stringify!($function))?;
+                apply(x.py(), &[operand], |graph, ids| {
+                    let name = stringify!($function);
+                    let axis = axis.as_ref().map(|axis| axis.of(graph, name, ids[0])).transpose()?;
+                    one(graph.$function(ids[0], axis, keep_axis))
+                })
+            }
+        )*
+    };
 }
 
-/// The square root of the variance.
-#[pyfunction]
-#[pyo3(signature = (x, axes=None, ddof=0, keep_axes=false))]
-fn standard_deviation(
-    x: &Bound<'_, PyAny>,
-    axes: Option<AxisList>,
-    ddof: usize,
-    keep_axes: bool,
-) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "standard_deviation")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axes = axes_of(&axes, graph, "standard_deviation", ids[0])?;
-        one(graph.standard_deviation(ids[0], axes.as_deref(), ddof, keep_axes))
-    })
+statistics! {
+    /// The middle element in order; the mean of the two middle ones for an even number.
+    median;
+    /// The most frequent element, the smallest of several.
+    mode;
 }
 
 /// The index of the largest element.
@@ -216,6 +248,6 @@ pub(super) fn call_fold(
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(module: sum, product, all, any, reduce_max, reduce_min, mean, logsumexp, variance,
-        standard_deviation, argmax, argmin, reduce);
+        standard_deviation, median, mode, argmax, argmin, reduce);
     Ok(())
 }
