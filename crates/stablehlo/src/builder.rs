@@ -76,31 +76,9 @@ impl Cx<'_> {
         }
     }
 
-    /// A value with another dtype.
-    pub(crate) fn convert(&mut self, value: Value, dtype: DType) -> Value {
-        let from = self.dtype(value.ty);
-        if from == dtype {
-            return value;
-        }
-        if dtype.is_pred() && from.is_complex() {
-            // `convert` would look at the real part alone.
-            return self.nonzero(value);
-        }
-        let ty = self.retyped(value, dtype);
-        self.once(value, ty, |cx| cx.operation("stablehlo.convert", &[value], ty))
-    }
-
     /// Whether each element is not zero; NaN is not.
     pub(crate) fn truth(&mut self, source: Source) -> Value {
         self.cast(source, DType::Pred)
-    }
-
-    fn nonzero(&mut self, value: Value) -> Value {
-        let ty = self.retyped(value, DType::Pred);
-        self.once(value, ty, |cx| {
-            let zero = cx.constant(Scalar::UInt(0), value.ty);
-            cx.compare("NE", value, zero)
-        })
     }
 
     /// A value repeated along the axes where it has size 1 or that it lacks on the left.
@@ -126,7 +104,7 @@ impl Cx<'_> {
     }
 
     /// Writes a conversion of a value to a type, unless the block has it already.
-    fn once(&mut self, value: Value, ty: Ty, write: impl FnOnce(&mut Self) -> Value) -> Value {
+    pub(crate) fn once(&mut self, value: Value, ty: Ty, write: impl FnOnce(&mut Self) -> Value) -> Value {
         if let Some(&known) = self.memo.conversions.get(&(value, ty)) {
             return known;
         }

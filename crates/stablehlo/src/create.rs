@@ -21,8 +21,8 @@ fn iota(cx: &mut Cx<'_>, Iota { axis, ty }: &Iota) -> Value {
         Some(axis) => cx.iota(*axis, counting, &ty.shape),
         None => cx.iota(0, counting, &Shape::from([ty.shape.size()])),
     };
-    let converted = cx.convert(counted, ty.dtype);
-    cx.reshape(converted, &ty.shape)
+    let shaped = cx.reshape(counted, &ty.shape);
+    cx.convert(shaped, ty.dtype)
 }
 
 fn eye(cx: &mut Cx<'_>, ty: &TensorType) -> Value {

@@ -4,6 +4,7 @@ use nxla_expr::{BinaryClass, BinaryOp, Composed, Lowering, Op, TensorType, Unary
 use nxla_tensor::{DType, Scalar, promote_keep_pred};
 
 use crate::context::Cx;
+use crate::power;
 use crate::region::Source;
 use crate::widen;
 use crate::writer::Value;
@@ -79,12 +80,25 @@ fn binary(cx: &mut Cx<'_>, op: BinaryOp, x: Source, y: Source, ty: &TensorType) 
         | BinaryClass::Int
         | BinaryClass::Bits => ty.dtype,
     };
+    if op == BinaryOp::Pow && ty.dtype.is_integer() {
+        return power::integer(cx, x, y, ty);
+    }
+    // Operands are rounded to the dtype they promote to, and only then computed with.
     let x = cx.coerce(x, compute, &ty.shape);
     let y = cx.coerce(y, compute, &ty.shape);
+    let compute = widen::arithmetic(compute);
+    let (x, y) = (cx.convert(x, compute), cx.convert(y, compute));
     match op.lowering() {
-        Lowering::Direct(name) => cx.uniform(name, &[x, y]),
+        Lowering::Direct(name) => {
+            let result = cx.uniform(name, &[x, y]);
+            cx.convert(result, ty.dtype)
+        }
         Lowering::Compare(direction) => cx.compare(direction, x, y),
-        Lowering::Composed(composed) => compose(cx, composed, &[x.into(), y.into()], ty),
+        Lowering::Composed(composed) => {
+            let operands = [x.into(), y.into()];
+            let result = compose(cx, composed, &operands, &ty.with_dtype(compute));
+            cx.convert(result, ty.dtype)
+        }
     }
 }
 

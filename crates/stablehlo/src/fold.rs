@@ -28,7 +28,12 @@ pub(crate) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// Writes one step.
+    /// The dtype of elements and accumulators.
+    fn dtype(&self) -> DType {
+        self.program.inputs()[0].dtype
+    }
+
+    /// Writes one step on scalars that are stored as [`widen::stored`] says.
     fn apply(
         &self,
         cx: &mut Cx<'a>,
@@ -36,13 +41,16 @@ impl<'a> Function<'a> {
         accumulator: Value,
         captures: &[Source],
     ) -> Result<Value> {
+        let stored = cx.dtype(element.ty);
+        let element = cx.convert(element, self.dtype());
+        let accumulator = cx.convert(accumulator, self.dtype());
         let inputs: Vec<Option<Source>> = [element.into(), accumulator.into()]
             .into_iter()
             .chain(captures.iter().copied())
             .map(Some)
             .collect();
         let outputs = region::lower(cx, self.program, &inputs)?;
-        Ok(cx.value(outputs[0]))
+        Ok(cx.cast(outputs[0], stored))
     }
 
     /// Whether the function can be the region of a fold: scalar arithmetic on scalars.

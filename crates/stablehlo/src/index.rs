@@ -6,30 +6,24 @@ use smallvec::SmallVec;
 
 use crate::builder::Range;
 use crate::context::Cx;
-use crate::error::Result;
 use crate::literal::{I64s, List};
 use crate::region::Source;
 use crate::types::Ty;
 use crate::widen;
 use crate::writer::{Value, Values};
 
-pub(crate) fn lower(
-    cx: &mut Cx<'_>,
-    op: &Op,
-    operands: &[Source],
-    ty: &TensorType,
-) -> Result<Value> {
+pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorType) -> Value {
     match op {
-        Op::Slice(attributes) => Ok(slice(cx, attributes, operands)),
-        Op::PutSlice(starts) => Ok(put_slice(cx, starts, operands, ty)),
-        Op::Gather(axes) => Ok(gather(cx, axes, operands, ty)),
-        Op::IndexedAdd(axes) => Ok(scatter(cx, axes, operands, ty, Update::Add)),
-        Op::IndexedPut(axes) => Ok(scatter(cx, axes, operands, ty, Update::Put)),
+        Op::Slice(attributes) => slice(cx, attributes, operands),
+        Op::PutSlice(starts) => put_slice(cx, starts, operands, ty),
+        Op::Gather(axes) => gather(cx, axes, operands, ty),
+        Op::IndexedAdd(axes) => scatter(cx, axes, operands, ty, Update::Add),
+        Op::IndexedPut(axes) => scatter(cx, axes, operands, ty, Update::Put),
         Op::Sort(attributes) => {
             let x = cx.value(operands[0]);
             let ordered = cx.convert(x, widen::ordered(ty.dtype));
             let sorted = sort(cx, *attributes, &[ordered]);
-            Ok(cx.convert(sorted[0], ty.dtype))
+            cx.convert(sorted[0], ty.dtype)
         }
         Op::Argsort(attributes, dtype) => {
             let x = cx.value(operands[0]);
@@ -38,7 +32,7 @@ pub(crate) fn lower(
             let index = widen::index(ty.shape[attributes.axis]);
             let positions = cx.iota(attributes.axis, index, &ty.shape);
             let sorted = sort(cx, *attributes, &[ordered, positions]);
-            Ok(cx.convert(sorted[1], *dtype))
+            cx.convert(sorted[1], *dtype)
         }
         op => unreachable!("{} is of another family", op.name()),
     }

@@ -45,6 +45,7 @@
 #![forbid(unsafe_code)]
 
 mod builder;
+mod cast;
 mod context;
 mod contract;
 mod control;
@@ -58,6 +59,7 @@ mod literal;
 mod module;
 mod movement;
 mod options;
+mod power;
 mod reduce;
 mod region;
 mod types;

@@ -8,6 +8,8 @@ use std::fmt::{self, Write};
 
 use nxla_tensor::{DType, HostTensor, Kind, Scalar};
 
+use crate::widen;
+
 /// One element of a dtype: `true`, `-3`, `0.1`, `0x7F800000`, `(1.0, 0.0)`.
 pub(crate) struct Element(pub(crate) Scalar, pub(crate) DType);
 
@@ -105,26 +107,7 @@ fn write_bits(f: &mut fmt::Formatter<'_>, value: f64, dtype: DType) -> fmt::Resu
 /// The dtype in which the bytes of a literal are written. MLIR packs `i1` and may pack other
 /// small integers, so they are written as whole bytes and converted.
 pub(crate) const fn stored_as(dtype: DType) -> DType {
-    match dtype {
-        DType::Pred | DType::U2 | DType::U4 => DType::U8,
-        DType::S2 | DType::S4 => DType::S8,
-        DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::F8E5M2
-        | DType::F8E4M3FN
-        | DType::BF16
-        | DType::F16
-        | DType::F32
-        | DType::F64
-        | DType::C64
-        | DType::C128 => dtype,
-    }
+    if dtype.is_pred() { DType::U8 } else { widen::stored(dtype) }
 }
 
 /// `dense<"0x0000803F…">`: the bytes of a tensor in memory order.

@@ -44,8 +44,8 @@ fn uniform(
         ReduceOp::Product => ("stablehlo.multiply", Scalar::UInt(1), widen::accumulator(ty.dtype)),
         ReduceOp::All => ("stablehlo.and", Scalar::UInt(1), DType::Pred),
         ReduceOp::Any => ("stablehlo.or", Scalar::UInt(0), DType::Pred),
-        ReduceOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), ty.dtype),
-        ReduceOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), ty.dtype),
+        ReduceOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::stored(ty.dtype)),
+        ReduceOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::stored(ty.dtype)),
     };
     let x = cx.cast(x, compute);
     let axes = reduced_axes(attributes, cx.shape(x.ty).rank());
@@ -53,8 +53,8 @@ fn uniform(
     let results = cx.reduce(&[x], &[initial], &axes, |cx, accumulators, elements| {
         Ok(Values::from_slice(&[cx.uniform(name, &[accumulators[0], elements[0]])]))
     })?;
-    let result = cx.convert(results[0], ty.dtype);
-    Ok(cx.reshape(result, &ty.shape))
+    let result = cx.reshape(results[0], &ty.shape);
+    Ok(cx.convert(result, ty.dtype))
 }
 
 /// Carries the extremum and its position along. The order in which pairs are compared is not
@@ -90,8 +90,8 @@ fn arg_reduce(
     let results = cx.reduce(&[x, positions], &initial, &[axis], |cx, left, right| {
         Ok(better(cx, op, attributes.tie_high, left, right))
     })?;
-    let result = cx.convert(results[1], ty.dtype);
-    Ok(cx.reshape(result, &ty.shape))
+    let result = cx.reshape(results[1], &ty.shape);
+    Ok(cx.convert(result, ty.dtype))
 }
 
 /// Of two pairs of a value and its position, the one with NaN or else the more extreme value.
@@ -130,7 +130,8 @@ fn reduce_fun<'a>(
     operands: &[Source],
     ty: &TensorType,
 ) -> Result<Value> {
-    let (x, initial) = (cx.value(operands[0]), cx.value(operands[1]));
+    let stored = widen::stored(ty.dtype);
+    let (x, initial) = (cx.cast(operands[0], stored), cx.cast(operands[1], stored));
     let function = fold::Function { program: &attributes.function, captures: operands[2..].into() };
     // The reduced axes come first, and become one.
     let shape = cx.shape(x.ty).clone();
@@ -142,5 +143,6 @@ fn reduce_fun<'a>(
     let x = cx.transpose(x, &permutation);
     let x = cx.reshape(x, &rows);
     let result = fold::rows(cx, x, initial, &function)?;
-    Ok(cx.reshape(result, &ty.shape))
+    let result = cx.reshape(result, &ty.shape);
+    Ok(cx.convert(result, ty.dtype))
 }

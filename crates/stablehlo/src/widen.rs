@@ -1,8 +1,10 @@
 //! Dtypes that an operation is computed in, where they are not the dtype of its result.
 //!
-//! There are two reasons. Some operations do not exist for every dtype in the plugins, or are
-//! wrong there. And sums of narrow floats lose what the dtype could hold when each partial sum is
-//! rounded to it, so they are kept in `f32` and rounded once.
+//! There are three reasons. Some operations do not exist for every dtype in the plugins, or are
+//! wrong there. Sums of narrow floats lose what the dtype could hold when each partial sum is
+//! rounded to it, so they are kept in `f32` and rounded once. And a result that is too large for
+//! `f8_e4m3fn`, which has no infinity, is its largest number here, but NaN to XLA; it is therefore
+//! computed in `f32` and clamped by the conversion back.
 
 use nxla_expr::UnaryOp;
 use nxla_tensor::{DType, promote};
@@ -11,11 +13,53 @@ use nxla_tensor::{DType, promote};
 pub(crate) fn unary(op: UnaryOp, dtype: DType) -> DType {
     match (op, dtype) {
         // There is no expansion of `chlo.erfc` for 8-bit floats.
-        (UnaryOp::Erfc, DType::F8E5M2 | DType::F8E4M3FN) => DType::F32,
+        (UnaryOp::Erfc, DType::F8E5M2) => DType::F32,
+        // XLA composes these from several operations, each rounded to 11 bits.
+        (
+            UnaryOp::Expm1
+            | UnaryOp::Log1p
+            | UnaryOp::Sigmoid
+            | UnaryOp::Asinh
+            | UnaryOp::Acosh
+            | UnaryOp::Atanh
+            | UnaryOp::Cbrt,
+            DType::F16,
+        ) => DType::F32,
         // XLA counts the bits of the sign-extended byte.
         (UnaryOp::PopulationCount, DType::S4) => DType::U4,
         (UnaryOp::PopulationCount, DType::S2) => DType::U2,
-        (_, dtype) => dtype,
+        (_, dtype) => arithmetic(dtype),
+    }
+}
+
+/// The dtype for arithmetic with a result of this dtype.
+pub(crate) fn arithmetic(dtype: DType) -> DType {
+    if dtype == DType::F8E4M3FN { DType::F32 } else { dtype }
+}
+
+/// The dtype in which elements are moved, indexed and multiplied in sums: XLA packs sub-byte
+/// integers, and dies of the odd offsets that some of these operations come upon.
+pub(crate) const fn stored(dtype: DType) -> DType {
+    match dtype {
+        DType::U2 | DType::U4 => DType::U8,
+        DType::S2 | DType::S4 => DType::S8,
+        DType::Pred
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::S8
+        | DType::S16
+        | DType::S32
+        | DType::S64
+        | DType::F8E5M2
+        | DType::F8E4M3FN
+        | DType::BF16
+        | DType::F16
+        | DType::F32
+        | DType::F64
+        | DType::C64
+        | DType::C128 => dtype,
     }
 }
 
@@ -23,23 +67,8 @@ pub(crate) fn unary(op: UnaryOp, dtype: DType) -> DType {
 pub(crate) const fn accumulator(dtype: DType) -> DType {
     match dtype {
         DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => DType::F32,
-        DType::Pred
-        | DType::U2
-        | DType::U4
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S2
-        | DType::S4
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::F32
-        | DType::F64
-        | DType::C64
-        | DType::C128 => dtype,
+        // Integers wrap in the end, whatever the width of the sum.
+        dtype => stored(dtype),
     }
 }
 
@@ -59,27 +88,13 @@ pub(crate) const fn linalg(dtype: DType) -> DType {
     accumulator(dtype)
 }
 
-/// The dtype in which elements are compared: a wider one that keeps their order, where the
-/// narrow one is packed or has no compare instruction.
+/// The dtype in which elements are compared: one that keeps their order and is no smaller than a
+/// byte, nor an 8-bit float.
 pub(crate) const fn ordered(dtype: DType) -> DType {
     match dtype {
-        DType::Pred | DType::U2 | DType::U4 => DType::U8,
-        DType::S2 | DType::S4 => DType::S8,
+        DType::Pred => DType::U8,
         DType::F8E5M2 | DType::F8E4M3FN => DType::F32,
-        DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::BF16
-        | DType::F16
-        | DType::F32
-        | DType::F64
-        | DType::C64
-        | DType::C128 => dtype,
+        dtype => stored(dtype),
     }
 }
 

@@ -37,8 +37,8 @@ fn uniform(
     let (name, neutral, compute) = match op {
         WindowOp::Sum => ("stablehlo.add", Scalar::UInt(0), widen::accumulator(ty.dtype)),
         WindowOp::Product => ("stablehlo.multiply", Scalar::UInt(1), widen::accumulator(ty.dtype)),
-        WindowOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), ty.dtype),
-        WindowOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), ty.dtype),
+        WindowOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::stored(ty.dtype)),
+        WindowOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::stored(ty.dtype)),
     };
     let x = cx.cast(x, compute);
     let result = if ty.rank() == 0 {
@@ -78,7 +78,8 @@ fn window_fun<'a>(
 ) -> Result<Value> {
     let window = &attributes.window;
     let function = fold::Function { program: &attributes.function, captures: operands[2..].into() };
-    let (mut x, initial) = (cx.value(operands[0]), cx.value(operands[1]));
+    let stored = widen::stored(ty.dtype);
+    let (mut x, initial) = (cx.cast(operands[0], stored), cx.cast(operands[1], stored));
     if window.padding.iter().any(|&padding| padding != (0, 0)) {
         let padded: Shape = (cx.shape(x.ty).iter().zip(&window.padding))
             .map(|(&size, &(low, high))| {
@@ -88,8 +89,8 @@ fn window_fun<'a>(
             .collect();
         x = cx.pad(x, initial, &Pad::edges(&window.padding, &padded));
     }
-    if ty.rank() > 0 && function.is_scalar() {
-        return fold::windows(
+    let result = if ty.rank() > 0 && function.is_scalar() {
+        fold::windows(
             cx,
             x,
             initial,
@@ -102,13 +103,15 @@ fn window_fun<'a>(
                 I64s(&window.dilations),
                 Pairs(&SmallVec::<[_; 8]>::from_elem((0, 0), ty.rank()))
             ),
-        );
-    }
-    let elements = fold::unrolled(cx, x, window, &ty.shape);
-    let height = cx.shape(elements.ty)[0];
-    let elements = cx.reshape(elements, &Shape::from([height, ty.shape.size()]));
-    let result = fold::rows(cx, elements, initial, &function)?;
-    Ok(cx.reshape(result, &ty.shape))
+        )?
+    } else {
+        let elements = fold::unrolled(cx, x, window, &ty.shape);
+        let height = cx.shape(elements.ty)[0];
+        let elements = cx.reshape(elements, &Shape::from([height, ty.shape.size()]));
+        let result = fold::rows(cx, elements, initial, &function)?;
+        cx.reshape(result, &ty.shape)
+    };
+    Ok(cx.convert(result, ty.dtype))
 }
 
 /// Each window sends its element of the source to its extremum, the last one if there are several.

@@ -1,0 +1,65 @@
+//! Powers of integers.
+//!
+//! XLA looks at the low six bits of an exponent only. Larger exponents are taken apart into
+//! digits of base 64: `x^n` is the product of `(x^(64^i))^digit_i`.
+
+use nxla_expr::TensorType;
+use nxla_tensor::{DType, Scalar};
+
+use crate::context::Cx;
+use crate::region::Source;
+use crate::writer::Value;
+
+/// Bits of an exponent that XLA looks at.
+const DIGIT_BITS: u32 = 6;
+
+/// `x^y`, wrapping; for a negative exponent 1 if `x` is 1, 1 or -1 if it is -1, and else 0.
+pub(crate) fn integer(cx: &mut Cx<'_>, x: Source, y: Source, ty: &TensorType) -> Value {
+    let exponent_bits = ty.dtype.bits() - u32::from(ty.dtype.is_signed());
+    let is_small = match y {
+        Source::Splat(number, _) => {
+            number.cast(ty.dtype).as_i64().is_some_and(|number| number < 1 << DIGIT_BITS)
+        }
+        Source::Value(_) => exponent_bits <= DIGIT_BITS,
+    };
+    let x = cx.coerce(x, ty.dtype, &ty.shape);
+    let y = cx.coerce(y, ty.dtype, &ty.shape);
+    if is_small {
+        return cx.uniform("stablehlo.power", &[x, y]);
+    }
+    let number = |cx: &mut Cx<'_>, value: i64| cx.splat(Scalar::Int(value), ty.dtype, &ty.shape);
+    let mask = number(cx, (1 << DIGIT_BITS) - 1);
+    let (mut base, mut result) = (x, None);
+    for shift in (0..exponent_bits).step_by(DIGIT_BITS as usize) {
+        if shift > 0 {
+            for _ in 0..DIGIT_BITS {
+                base = cx.uniform("stablehlo.multiply", &[base, base]);
+            }
+        }
+        let amount = number(cx, i64::from(shift));
+        let digit = cx.uniform("stablehlo.shift_right_logical", &[y, amount]);
+        let digit = cx.uniform("stablehlo.and", &[digit, mask]);
+        let factor = cx.uniform("stablehlo.power", &[base, digit]);
+        result = Some(match result {
+            None => factor,
+            Some(product) => cx.uniform("stablehlo.multiply", &[product, factor]),
+        });
+    }
+    let result = result.expect("an exponent has bits");
+    if ty.dtype.is_signed() { with_negative(cx, x, y, result, ty.dtype) } else { result }
+}
+
+/// `result` where the exponent is not negative, and else the integer part of `1 / x^-y`.
+fn with_negative(cx: &mut Cx<'_>, x: Value, y: Value, result: Value, dtype: DType) -> Value {
+    let shape = cx.shape(y.ty).clone();
+    let [zero, one, minus_one] = [0, 1, -1].map(|value| cx.splat(Scalar::Int(value), dtype, &shape));
+    let is_negative = cx.compare("LT", y, zero);
+    let low_bit = cx.uniform("stablehlo.and", &[y, one]);
+    let is_even = cx.compare("EQ", low_bit, zero);
+    let sign = cx.select(is_even, one, minus_one);
+    let is_one = cx.compare("EQ", x, one);
+    let is_minus_one = cx.compare("EQ", x, minus_one);
+    let fraction = cx.select(is_minus_one, sign, zero);
+    let fraction = cx.select(is_one, one, fraction);
+    cx.select(is_negative, fraction, result)
+}
