@@ -1,0 +1,59 @@
+//! What the benches share: graphs to work on, and the device to run on.
+#![forbid(unsafe_code)]
+
+use nxla::graph::{ExprId, Graph, Result};
+use nxla::pjrt::{Client, Plugin, discover};
+use nxla::{DType, Number, Program, TensorType};
+
+/// Lengths of the chains: what fits into the caches of a processor, and what does not.
+pub const LENGTHS: [usize; 3] = [1_000, 10_000, 1_000_000];
+
+/// The type of what flows through the chains.
+pub fn scalar() -> TensorType {
+    TensorType::scalar(DType::F32)
+}
+
+/// A graph with one parameter and a chain of `nodes` distinct nodes above it.
+///
+/// Each link is `x * 1.5 + tanh(x)`: two ops that share an operand, and a third that joins them.
+///
+/// # Errors
+/// None: the chain is well typed.
+pub fn chain(nodes: usize) -> Result<(Graph, ExprId, ExprId)> {
+    let mut graph = Graph::new();
+    let input = graph.parameter(0, scalar());
+    let output = extend(&mut graph, input, nodes)?;
+    Ok((graph, input, output))
+}
+
+/// Puts a chain of `nodes` nodes on top of `x`.
+///
+/// # Errors
+/// None: the chain is well typed.
+pub fn extend(graph: &mut Graph, mut x: ExprId, nodes: usize) -> Result<ExprId> {
+    for _ in 0..nodes / 3 {
+        let factor = graph.weak_number(Number::Float(1.5), x)?;
+        let scaled = graph.multiply(x, factor)?;
+        let bent = graph.tanh(x)?;
+        x = graph.add(scaled, bent)?;
+    }
+    for _ in 0..nodes % 3 {
+        x = graph.sin(x)?;
+    }
+    Ok(x)
+}
+
+/// The chain as a program of one input and one output.
+///
+/// # Errors
+/// None: the chain is closed.
+pub fn chain_program(nodes: usize) -> Result<Program> {
+    let (graph, _, output) = chain(nodes)?;
+    Program::new(&graph, vec![scalar()], &[output])
+}
+
+/// A client with one device, or `None` where no plugin is installed.
+pub fn client() -> Option<Client> {
+    let plugin = Plugin::load(discover(None).ok()?).ok()?;
+    Client::new(&plugin, &[]).ok()
+}
