@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla::graph::{ExprId, Program};
+use nxla::graph::{ExprId, Op, Program};
 use nxla::split::{Decision, Stage, StageGraph, try_split_with};
 use nxla::{Error, Stages, Tensor, default_options};
 use pyo3::prelude::*;
@@ -15,6 +15,7 @@ use crate::function::wrap_results;
 use crate::options::options_from;
 use crate::program::PyExpression;
 use crate::signature::{Leaves, Signature};
+use crate::tensor::PyTensor;
 
 /// A node as the callback of a split sees it.
 #[pyclass(name = "Node", module = "nxla", frozen)]
@@ -48,6 +49,15 @@ impl PyNode {
     #[getter]
     fn dtype(&self) -> Option<PyDType> {
         self.program.graph().ty(self.id).as_tensor().map(|ty| PyDType(ty.dtype))
+    }
+
+    /// The note of an annotation; None for every other operation.
+    #[getter]
+    fn note(&self) -> Option<&str> {
+        match self.program.graph().op(self.id) {
+            Op::Metadata(metadata) => metadata.inspect.as_deref(),
+            _ => None,
+        }
     }
 
     /// The operands.
@@ -137,7 +147,7 @@ impl PyStage {
                 executable.run(&inputs, &crate::function::context(&options))
             })
             .or_raise()?;
-        results.into_iter().map(|tensor| crate::tensor::PyTensor::wrap(py, tensor)).collect()
+        results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 
     fn __reduce__<'py>(
@@ -201,13 +211,27 @@ impl PyStageGraph {
         args: &Bound<'_, PyTuple>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let own = self.graph.inputs().len() - self.captured.len();
-        let mut inputs = leaves(args, own, "run")?;
-        inputs.extend(self.captured.iter().cloned());
+        let inputs = self.inputs(args)?;
         let options = options_from(options)?.0;
         let results =
             py.detach(|| Stages::compile(self.graph.clone(), &options)?.run(&inputs)).or_raise()?;
         wrap_results(py, &self.results, results)
+    }
+
+    /// The tensors of the arguments of a run, and those that the function mentions.
+    fn leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Py<PyAny>>> {
+        let inputs = self.inputs(args)?;
+        inputs.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
+    }
+
+    /// The results of a run, in the order of ``outputs``, as the function gives them.
+    fn arrange(&self, py: Python<'_>, results: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let (expected, found) = (self.graph.outputs().len(), results.len());
+        if found != expected {
+            let why = format!("expected {expected} results, got {found}");
+            return Err(argument_error("arrange", why));
+        }
+        self.results.rebuild(py, &mut results.into_iter().map(Ok))
     }
 
     /// A table of the stages with their operations, arguments and bytes.
@@ -229,8 +253,17 @@ impl PyStageGraph {
     }
 }
 
+impl PyStageGraph {
+    fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Leaves> {
+        let own = self.graph.inputs().len() - self.captured.len();
+        let mut inputs = leaves(args, own, "run")?;
+        inputs.extend(self.captured.iter().cloned());
+        Ok(inputs)
+    }
+}
+
 /// The tensors of arguments in leaf order.
-fn leaves(args: &Bound<'_, PyTuple>, expected: usize, function: &str) -> PyResult<Leaves> {
+pub(crate) fn leaves(args: &Bound<'_, PyTuple>, expected: usize, function: &str) -> PyResult<Leaves> {
     let (mut signature, mut leaves) = (Signature::default(), Leaves::new());
     for (position, arg) in args.iter().enumerate() {
         signature.argument(&arg, &mut leaves, &|| format!("{function}: argument {position}"))?;

@@ -93,7 +93,7 @@ impl Compiled {
         let options = ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
         let outcome = self.executable.execute_with_event(buffers, &options);
         let outcome = outcome
-            .and_then(|(results, done)| done.map_or(Ok(()), |done| done.wait()).map(|()| results));
+            .and_then(|(results, done)| done.wait().map(|()| results));
         match run.failure() {
             Some(why) => Err(Error::Usage(why)),
             None => Ok(outcome?),

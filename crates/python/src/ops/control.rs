@@ -208,12 +208,20 @@ fn stop_grad(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     apply(x.py(), &[operand], |graph, ids| one(graph.stop_grad(ids[0])))
 }
 
-/// `x` with a note that its expression text shows.
+/// A container of values with a note that expression text shows and splits can look for. Its
+/// values are one node, so that a cut there has all of them on one side.
 #[pyfunction]
-fn annotate(x: &Bound<'_, PyAny>, note: &str) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "metadata")?;
-    let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
-    apply(x.py(), &[operand], |graph, ids| one(graph.metadata(ids, metadata)))
+fn annotate(py: Python<'_>, value: &Bound<'_, PyAny>, note: &str) -> PyResult<Py<PyAny>> {
+    let (trace, _) = in_trace(py, "annotate", &[])?;
+    let (ids, tree) = leaves_of(&trace, "annotate", value)?;
+    let ids = trace
+        .build(|graph| {
+            let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
+            let node = graph.metadata(&ids, metadata)?;
+            graph.parts(node)
+        })
+        .or_raise()?;
+    tree.rebuild(py, &mut wrap_all(py, &trace, ids).into_iter())
 }
 
 /// `value` with a derivative of the user's: `rule` gets the cotangents of the leaves of the value
