@@ -4,11 +4,14 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::event::Event;
 use crate::plugin::Plugin;
+use crate::running::{self, ForeignThread, Running};
 use crate::sys::*;
 use crate::value::{self, Value};
 
-/// A connection to the devices of one plugin. Clones share it; the last one closes it.
+/// A connection to the devices of one plugin. Clones share it; the last one closes it, after
+/// [waiting](Client::wait_until_idle) for the programs that run.
 ///
 /// Buffers, executables and events keep their client alive.
 #[derive(Clone)]
@@ -23,6 +26,7 @@ struct Inner {
     platform_version: String,
     devices: Vec<Device>,
     fingerprint: String,
+    running: Arc<Running>,
 }
 
 // SAFETY: PJRT clients and devices may be used from any thread and from several at once; the other
@@ -85,6 +89,7 @@ impl Client {
             platform_version: String::new(),
             devices: Vec::new(),
             fingerprint: String::new(),
+            running: Arc::default(),
         };
         inner.read_platform()?;
         inner.read_devices()?;
@@ -92,6 +97,7 @@ impl Client {
             return Err(Error::NoDevices { path: plugin.path().to_owned() });
         }
         inner.fingerprint = fingerprint(&inner);
+        running::register(&inner.running);
         Ok(Client { inner: Arc::new(inner) })
     }
 
@@ -124,6 +130,28 @@ impl Client {
     #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.inner.fingerprint
+    }
+
+    /// Blocks until no program of this client runs.
+    ///
+    /// The last handle of a client waits like this when it is dropped, and so does the process, up
+    /// to half a minute, when it ends.
+    pub fn wait_until_idle(&self) {
+        self.inner.running.wait_until(None);
+    }
+
+    /// Counts a program as running, and keeps what it uses, until its event is ready.
+    pub(crate) fn track<T: Send + Sync + 'static>(
+        &self,
+        event: &Event,
+        used: Option<T>,
+    ) -> Result<(), Error> {
+        let kept = Arc::new((self.inner.running.begin(), used));
+        let keep = kept.clone();
+        event.on_ready(move |_| drop(keep)).inspect_err(|_| {
+            // Nobody will tell when the execution is over, so what it uses has to stay.
+            std::mem::forget(kept);
+        })
     }
 
     pub(crate) fn as_ptr(&self) -> *mut PJRT_Client {
@@ -240,10 +268,33 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        let end = End { raw: self.raw, plugin: self.plugin, running: self.running.clone() };
+        if ForeignThread::is_current() {
+            // A thread of the client cannot wait for itself.
+            running::close_elsewhere(move || end.destroy());
+        } else {
+            end.destroy();
+        }
+    }
+}
+
+/// What is left to do for a client that nobody holds.
+struct End {
+    raw: NonNull<PJRT_Client>,
+    plugin: Plugin,
+    running: Arc<Running>,
+}
+
+// SAFETY: PJRT clients may be destroyed on any thread but their own.
+unsafe impl Send for End {}
+
+impl End {
+    fn destroy(self) {
+        self.running.wait_until(None);
         let mut args = PJRT_Client_Destroy_Args::new();
         args.client = self.raw.as_ptr();
-        // SAFETY: everything made with the client holds it, so nothing is left that uses it. An
-        // error cannot be reported from here.
+        // SAFETY: everything made with the client held it, so nothing is left that uses it, and
+        // no program runs. An error cannot be reported from here.
         let _ = unsafe { self.plugin.call(&mut args) };
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::client::Client;
 use crate::error::Error;
 use crate::plugin::Plugin;
+use crate::running::ForeignThread;
 use crate::sys::*;
 
 /// Becomes ready once when asynchronous work is done or has failed.
@@ -37,6 +38,33 @@ impl Event {
     pub(crate) unsafe fn from_raw(raw: *mut PJRT_Event, client: &Client) -> Option<Event> {
         let client = client.clone();
         NonNull::new(raw).map(|raw| Event { inner: Arc::new(Inner { raw, client }) })
+    }
+
+    /// As [`from_raw`](Event::from_raw), but `None` also for an event that is ready, with or without
+    /// an error. That spares the common case of a short program an allocation.
+    ///
+    /// # Safety
+    /// As for [`from_raw`](Event::from_raw).
+    #[inline]
+    pub(crate) unsafe fn from_raw_if_pending(
+        raw: *mut PJRT_Event,
+        client: &Client,
+    ) -> Option<Event> {
+        if raw.is_null() {
+            return None;
+        }
+        let mut args = PJRT_Event_IsReady_Args::new();
+        args.event = raw;
+        let mut destroy = PJRT_Event_Destroy_Args::new();
+        destroy.event = raw;
+        // SAFETY: the event is alive, and either destroyed or passed on.
+        unsafe {
+            if client.plugin().call(&mut args).is_ok() && args.is_ready {
+                let _ = client.plugin().call(&mut destroy);
+                return None;
+            }
+            Event::from_raw(raw, client)
+        }
     }
 
     fn plugin(&self) -> Plugin {
@@ -125,6 +153,7 @@ struct Waiting {
 /// `waiting` comes from [`Event::on_ready`] and is passed here once; `error` is null or an error
 /// that the callee owns.
 unsafe extern "C" fn on_ready(error: *mut PJRT_Error, waiting: *mut c_void) {
+    let _foreign = ForeignThread::enter();
     // SAFETY: the pointer was made by `Box::into_raw` and is given back once.
     let Waiting { event, callback } = *unsafe { Box::from_raw(waiting.cast::<Waiting>()) };
     // SAFETY: the error is ours.

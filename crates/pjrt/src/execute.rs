@@ -33,12 +33,16 @@ impl Executable {
         args: &[&Buffer],
         options: &ExecuteOptions<'_>,
     ) -> Result<Vec<Buffer>, Error> {
-        let (outputs, _) = self.execute_on_one(args, options, false)?;
+        let (outputs, Started { event, context }) = self.execute_on_one(args, options)?;
+        // SAFETY: the event was just given to us.
+        if let Some(event) = unsafe { Event::from_raw_if_pending(event, self.client()) } {
+            self.client().track(&event, context)?;
+        }
         Ok(outputs)
     }
 
     /// [`execute`](Executable::execute), with an event for the end of the execution: for programs
-    /// that are run for their effects and may have no results.
+    /// that are run for their effects and may have no results to wait for.
     ///
     /// # Errors
     /// As for [`execute`](Executable::execute).
@@ -46,16 +50,22 @@ impl Executable {
         &self,
         args: &[&Buffer],
         options: &ExecuteOptions<'_>,
-    ) -> Result<(Vec<Buffer>, Option<Event>), Error> {
-        self.execute_on_one(args, options, true)
+    ) -> Result<(Vec<Buffer>, Event), Error> {
+        let (outputs, Started { event, context }) = self.execute_on_one(args, options)?;
+        // SAFETY: the event was just given to us.
+        let event = unsafe { Event::from_raw(event, self.client()) };
+        let function = PJRT_LoadedExecutable_Execute_Args::FUNCTION;
+        let event = event.ok_or_else(|| self.client().plugin().unsupported(function))?;
+        self.client().track(&event, context)?;
+        Ok((outputs, event))
     }
 
+    #[inline]
     fn execute_on_one(
         &self,
         args: &[&Buffer],
         options: &ExecuteOptions<'_>,
-        wants_event: bool,
-    ) -> Result<(Vec<Buffer>, Option<Event>), Error> {
+    ) -> Result<(Vec<Buffer>, Started), Error> {
         let inner = &*self.inner;
         let device = match (options.device, &inner.devices[..]) {
             (Some(device), _) => inner.client.index_of(device)?,
@@ -68,34 +78,24 @@ impl Executable {
         with_scratch(args.len(), null_mut(), |inputs| {
             inner.check_args(args, inputs)?;
             with_scratch(inner.outputs.len(), null_mut(), |outputs| {
-                let mut event = null_mut();
                 let context = inner.create_context(options)?;
+                let mut event = null_mut();
                 let mut launch = Launch {
                     argument_lists: &[inputs.as_ptr()],
                     output_lists: &[outputs.as_mut_ptr()],
                     num_args: inputs.len(),
-                    events: null_mut(),
+                    events: &raw mut event,
                     device: null_mut(),
-                    context: null_mut(),
+                    context: context.as_ref().map_or(null_mut(), ExecutionContext::as_ptr),
                 };
-                if wants_event || context.is_some() {
-                    launch.events = &raw mut event;
-                }
                 if options.device.is_some() || inner.devices.is_empty() {
                     launch.device = inner.client.devices()[device].as_ptr();
                 }
-                if let Some(context) = &context {
-                    launch.context = context.as_ptr();
-                }
                 // SAFETY: the lists have the lengths the program expects, on one device.
                 unsafe { inner.launch(&launch, options)? };
-                // SAFETY: the buffers and the event, if one was asked for, are ours.
-                let (outputs, event) = unsafe {
-                    let event = Event::from_raw(event, &inner.client);
-                    (inner.take_outputs(outputs, device), event)
-                };
-                keep_until_done(context, event.as_ref())?;
-                Ok((outputs, event.filter(|_| wants_event)))
+                // SAFETY: the buffers are ours.
+                let outputs = unsafe { inner.take_outputs(outputs, device) };
+                Ok((outputs, Started { event, context }))
             })
         })
     }
@@ -150,11 +150,19 @@ impl Executable {
         let context = context.map(Arc::new);
         for event in events {
             // SAFETY: the events are ours.
-            let event = unsafe { Event::from_raw(event, &inner.client) };
-            keep_until_done(context.clone(), event.as_ref())?;
+            if let Some(event) = unsafe { Event::from_raw_if_pending(event, &inner.client) } {
+                inner.client.track(&event, context.clone())?;
+            }
         }
         Ok(outputs)
     }
+}
+
+/// An execution that may not be over, on one device.
+struct Started {
+    /// Ours, or null.
+    event: *mut PJRT_Event,
+    context: Option<ExecutionContext>,
 }
 
 /// The pointers of one execution.
@@ -162,7 +170,7 @@ struct Launch<'a> {
     argument_lists: &'a [*const *mut PJRT_Buffer],
     output_lists: &'a [*mut *mut PJRT_Buffer],
     num_args: usize,
-    /// Null, or room for one event per device.
+    /// Room for one event per device.
     events: *mut *mut PJRT_Event,
     /// Null, or the only device.
     device: *mut PJRT_Device,
@@ -189,7 +197,7 @@ impl Compiled {
     ///
     /// # Safety
     /// There is one argument list of `num_args` living buffers and one output list with room for
-    /// all results per device, and room for as many events, if any.
+    /// all results and one event per device.
     #[inline]
     unsafe fn launch(
         &self,
@@ -252,20 +260,4 @@ impl Compiled {
     fn device_count(&self, expected: usize, actual: usize) -> Error {
         Error::DeviceCount { executable: self.name.clone(), expected, actual }
     }
-}
-
-/// Keeps what an execution uses until it is over. No event means that it is over.
-fn keep_until_done<T: Send + Sync + 'static>(
-    context: Option<T>,
-    event: Option<&Event>,
-) -> Result<(), Error> {
-    let (Some(context), Some(event)) = (context, event) else {
-        return Ok(());
-    };
-    let context = Arc::new(context);
-    let kept = context.clone();
-    event.on_ready(move |_| drop(kept)).inspect_err(|_| {
-        // Nobody will tell when the execution is over, so the context has to stay.
-        std::mem::forget(context);
-    })
 }

@@ -22,6 +22,7 @@ use crate::host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     PROCESS_WIDE, stored_size,
 };
+use crate::running::ForeignThread;
 use crate::sys::*;
 use crate::value::slice;
 
@@ -172,6 +173,7 @@ impl Drop for ExecutionContext {
 /// # Safety
 /// `frame` is a call frame of XLA FFI.
 unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
+    let _foreign = ForeignThread::enter();
     // Unwinding into C++ is undefined, so a panic becomes an error. Whatever state a function
     // leaves behind half changed is its own.
     let outcome = catch_unwind(AssertUnwindSafe(|| {

@@ -48,6 +48,7 @@ mod ffi;
 mod host;
 mod options;
 mod plugin;
+mod running;
 mod scratch;
 mod serialized;
 mod sys;
@@ -66,5 +67,6 @@ pub use host::{
 };
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
+pub use running::wait_until_all_idle;
 pub use transfer::MappedBuffer;
 pub use value::Value;

@@ -218,6 +218,27 @@ fn executions_have_their_own_functions() {
     }
 }
 
+/// A program that has nothing but an effect.
+fn effect(id: i64) -> Executable {
+    compile(&format!(
+        "func.func @main(%x: tensor<4xf32>) {{
+           stablehlo.custom_call @nxla_host_call(%x) {{
+             api_version = 4 : i32, has_side_effect = true, backend_config = {{id = {id} : i64}}
+           }} : (tensor<4xf32>) -> ()
+           return
+         }}"
+    ))
+}
+
+#[test]
+fn an_effect_that_fails_is_told_by_the_event() {
+    register_host_fn(108, Arc::new(|_: &mut HostCall<'_>| Err("no effect".to_owned())));
+    let x = buffer(&[0.0_f32; 4], [4]);
+    let outcome = effect(108).execute_with_event(&[&x], &ExecuteOptions::default());
+    let error = outcome.and_then(|(_, event)| event.wait()).unwrap_err();
+    assert!(error.to_string().contains("no effect"), "{error}");
+}
+
 #[test]
 fn the_functions_of_an_execution_live_until_it_is_over() {
     /// Counts calls and its own end.
@@ -237,15 +258,7 @@ fn the_functions_of_an_execution_live_until_it_is_over() {
         }
     }
 
-    // A program that has nothing but an effect.
-    let program = compile(
-        "func.func @main(%x: tensor<4xf32>) {
-           stablehlo.custom_call @nxla_host_call(%x) {
-             api_version = 4 : i32, has_side_effect = true, backend_config = {id = 107 : i64}
-           } : (tensor<4xf32>) -> ()
-           return
-         }",
-    );
+    let program = effect(107);
     let (calls, ends) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let table = Arc::new(HostCallTable::new());
     table.insert(107, Arc::new(Hook(calls.clone(), ends.clone())));
@@ -253,7 +266,7 @@ fn the_functions_of_an_execution_live_until_it_is_over() {
     let x = buffer(&[0.0_f32; 4], [4]);
     let (_, event) = program.execute_with_event(&[&x], &options).unwrap();
     drop(table);
-    event.expect("an event was asked for").wait().unwrap();
+    event.wait().unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     // The end of the execution is announced to all who wait in some order.
     for _ in 0..1000 {

@@ -61,7 +61,7 @@ fn a_program_may_have_no_arguments_and_no_results() {
     assert_eq!((program.num_args(), program.outputs().len()), (Some(0), 0));
     let (results, event) = program.execute_with_event(&[], &ExecuteOptions::default()).unwrap();
     assert!(results.is_empty());
-    event.expect("an event was asked for").wait().unwrap();
+    event.wait().unwrap();
 }
 
 #[test]
@@ -228,6 +228,55 @@ fn everything_may_be_dropped_while_a_program_runs() {
     let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
     drop(run(&program, &[&x]));
     drop((x, program, client));
+}
+
+#[test]
+fn the_last_handle_may_be_dropped_by_a_callback() {
+    let client = Client::new(&plugin(), &[]).unwrap();
+    let program = client.compile(LONG, &CompileOptions::default()).unwrap();
+    let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
+    let y = run(&program, &[&x]).remove(0);
+    drop((x, program));
+    let (sender, receiver) = mpsc::channel();
+    let held = y.clone();
+    // The client's own thread is left with the last handle.
+    y.on_ready(move |_| sender.send(held.client().clone() == client).unwrap()).unwrap();
+    drop(y);
+    assert!(receiver.recv_timeout(Duration::from_secs(20)).unwrap());
+}
+
+/// Run by the next test in a process of its own.
+#[test]
+#[ignore = "ends the process"]
+fn end_the_process_while_a_program_runs() {
+    let client = client();
+    let program = compile(LONG);
+    let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
+    // XLA makes objects when it first runs a program, and they are the first to be destroyed.
+    run(&program, &[&x])[0].wait().unwrap();
+    let results = run(&program, &[&x]);
+    assert!(!results[0].is_ready().unwrap());
+    std::process::exit(0);
+}
+
+#[test]
+fn the_process_may_end_while_a_program_runs() {
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "end_the_process_while_a_program_runs", "--ignored"])
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{child:?}");
+}
+
+#[test]
+fn a_client_can_be_waited_for() {
+    let client = Client::new(&plugin(), &[]).unwrap();
+    let program = client.compile(LONG, &CompileOptions::default()).unwrap();
+    let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
+    let results: Vec<_> = (0..3).flat_map(|_| run(&program, &[&x])).collect();
+    client.wait_until_idle();
+    assert!(results.iter().all(|result| result.is_ready().unwrap()));
+    nxla_pjrt::wait_until_all_idle();
 }
 
 #[test]
