@@ -25,13 +25,17 @@ pub struct Plugin {
 }
 
 struct Inner {
-    /// As resolved by the file system, so that one file is one plugin.
-    path: PathBuf,
-    api: PJRT_Api,
+    table: Table,
     attributes: Vec<(String, Value)>,
     /// Host call support, or why there is none.
     host_calls: Result<HostCalls, Error>,
-    _library: Library,
+}
+
+/// The functions of a plugin.
+struct Table {
+    /// As resolved by the file system, so that one file is one plugin.
+    path: PathBuf,
+    api: PJRT_Api,
 }
 
 // SAFETY: after construction nothing in it changes, and the plugin's functions may be called from
@@ -58,7 +62,7 @@ impl Plugin {
         let missing = |_| Error::PluginMissing { path: given.to_owned() };
         let path = given.canonicalize().map_err(missing)?;
         let mut loaded = LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some(plugin) = loaded.iter().find(|plugin| plugin.inner.path == path) {
+        if let Some(plugin) = loaded.iter().find(|plugin| plugin.inner.table.path == path) {
             return Ok(*plugin);
         }
         if loaded.is_empty() {
@@ -94,29 +98,27 @@ impl Plugin {
         if major != 0 || minor < MIN_MINOR {
             return Err(Error::IncompatibleVersion { path, major, minor });
         }
+        // What was loaded stays loaded, even if initializing it fails.
+        std::mem::forget(library);
         // SAFETY: the table has a version with the layout declared here.
-        let api = unsafe { PJRT_Api::copy_from(table) };
-        let no_host_calls = Err(Error::NotAPlugin { path: path.clone() });
-        let attributes = Vec::new();
-        let mut inner =
-            Inner { path, api, attributes, host_calls: no_host_calls, _library: library };
+        let table = Table { path, api: unsafe { PJRT_Api::copy_from(table) } };
         // SAFETY: the function takes no arguments but its own struct, and this is the first call.
-        unsafe { inner.call(&mut PJRT_Plugin_Initialize_Args::new())? };
-        inner.attributes = inner.read_attributes()?;
-        inner.host_calls = inner.install_host_calls();
-        Ok(Plugin { inner: Box::leak(Box::new(inner)) })
+        unsafe { table.call(&mut PJRT_Plugin_Initialize_Args::new())? };
+        let attributes = table.read_attributes()?;
+        let host_calls = table.install_host_calls();
+        Ok(Plugin { inner: Box::leak(Box::new(Inner { table, attributes, host_calls })) })
     }
 
     /// The plugin's file.
     #[must_use]
     pub fn path(&self) -> &'static Path {
-        &self.inner.path
+        &self.inner.table.path
     }
 
     /// Major and minor version of the plugin's API.
     #[must_use]
     pub fn api_version(&self) -> (i32, i32) {
-        let version = &self.inner.api.pjrt_api_version;
+        let version = &self.inner.table.api.pjrt_api_version;
         (version.major_version, version.minor_version)
     }
 
@@ -151,12 +153,12 @@ impl Plugin {
     #[inline]
     pub(crate) unsafe fn call<A: Args>(self, args: &mut A) -> Result<(), Error> {
         // SAFETY: passed on to the caller.
-        unsafe { self.inner.call(args) }
+        unsafe { self.inner.table.call(args) }
     }
 
     /// The error for a function of the table or of an extension that is not there.
     pub(crate) fn unsupported(self, function: &'static str) -> Error {
-        self.inner.unsupported(function)
+        self.inner.table.unsupported(function)
     }
 
     /// Takes ownership of an error that a callback was given.
@@ -169,11 +171,11 @@ impl Plugin {
         error: *mut PJRT_Error,
     ) -> Result<(), Error> {
         // SAFETY: passed on to the caller.
-        unsafe { self.inner.check(function, error) }
+        unsafe { self.inner.table.check(function, error) }
     }
 }
 
-impl Inner {
+impl Table {
     /// See [`Plugin::call`].
     ///
     /// # Safety
@@ -272,7 +274,7 @@ impl Inner {
 impl fmt::Debug for Plugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (major, minor) = self.api_version();
-        write!(f, "Plugin({}, API {major}.{minor})", self.inner.path.display())
+        write!(f, "Plugin({}, API {major}.{minor})", self.inner.table.path.display())
     }
 }
 
