@@ -55,7 +55,7 @@ pub enum ErrorKind {
     NotATensor { argument: &'static str, found: Box<Type> },
     #[error("{argument}: {why}")]
     Invalid { argument: &'static str, why: String },
-    #[error("axis names differ: {0}")]
+    #[error("axis names: {0}")]
     Names(String),
     #[error("{0}")]
     Trace(String),

@@ -117,7 +117,8 @@ impl Graph {
         let custom = CustomGrad { outputs: outputs.len(), inputs: inputs.len(), program };
         let operands: Operands =
             outputs.iter().chain(inputs).chain(&closed.captures).copied().collect();
-        let metadata = Metadata { custom_grad: Some(custom), ..Metadata::default() };
+        let inspect = Some("custom_grad".into());
+        let metadata = Metadata { inspect, stop_grad: false, custom_grad: Some(custom) };
         let node = self.metadata(&operands, metadata)?;
         self.parts(node)
     }

@@ -22,7 +22,7 @@ pub use linalg::Norm;
 pub use reduce::Fold;
 pub use window::{Cumulative, WindowOptions, WindowPadding};
 
-use nxla_tensor::{normalize_axes, normalize_axis};
+use nxla_tensor::normalize_axis;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{ExprId, Graph};
@@ -37,12 +37,16 @@ impl Graph {
 
     /// Resolves axes that may be negative; each may be given once.
     pub(crate) fn axes(&self, op: &str, x: ExprId, axes: &[i64]) -> Result<Vec<usize>> {
+        let mut resolved = Vec::with_capacity(axes.len());
         for &axis in axes {
-            self.axis(op, x, axis)?;
+            let axis = self.axis(op, x, axis)?;
+            if resolved.contains(&axis) {
+                let argument = "axes";
+                return Err(self.error(op, ErrorKind::DuplicateAxis { argument, axis }));
+            }
+            resolved.push(axis);
         }
-        normalize_axes(axes, self.shape(x).rank())
-            .map(|axes| axes.into_vec())
-            .map_err(|error| self.error(op, ErrorKind::from(error)))
+        Ok(resolved)
     }
 
     /// An argument whose value is wrong.
