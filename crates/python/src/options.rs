@@ -108,6 +108,7 @@ pub(crate) fn fingerprint(options: &Options) -> u64 {
 
 thread_local! {
     static REASSOCIATE: Cell<bool> = const { Cell::new(false) };
+    static OWN: Cell<bool> = const { Cell::new(false) };
 }
 
 /// How graphs of this thread simplify.
@@ -150,6 +151,12 @@ fn get_default_options(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     to_dict(py, &default_options())
 }
 
+/// Whether this thread has options of its own, rather than the process's.
+#[pyfunction]
+fn has_own_options() -> bool {
+    OWN.get()
+}
+
 /// Sets this thread's options (None returns to the process's); gives those in force before.
 #[pyfunction]
 #[pyo3(signature = (options))]
@@ -161,6 +168,7 @@ fn replace_default_options<'py>(
         Some(options) => Some(options_from(Some(options))?.0),
         None => None,
     };
+    OWN.set(new.is_some());
     to_dict(py, &set_default_options(new))
 }
 
@@ -196,12 +204,20 @@ fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> 
     Ok((backend.platform, backend.device))
 }
 
+/// Waits until no program runs on any device: XLA must not be left running when the process ends.
+#[pyfunction]
+fn wait_until_idle(py: Python<'_>) {
+    py.detach(nxla::pjrt::wait_until_all_idle);
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_reassociate_floats, module)?)?;
     module.add_function(wrap_pyfunction!(get_default_options, module)?)?;
+    module.add_function(wrap_pyfunction!(has_own_options, module)?)?;
     module.add_function(wrap_pyfunction!(replace_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(get_global_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(replace_global_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(compilers, module)?)?;
+    module.add_function(wrap_pyfunction!(wait_until_idle, module)?)?;
     module.add_function(wrap_pyfunction!(to_backend, module)?)
 }

@@ -1,0 +1,207 @@
+"""Measures one library and prints its figures as JSON, in seconds unless the name says otherwise.
+
+Started by ``__main__.py`` in a process of its own, so that no library shares threads, caches or
+an allocator with another.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import subprocess
+import sys
+import time
+
+CHAIN = 1000
+REPEATS = 5
+
+
+def smallest(action, repeats=REPEATS):
+    """The shortest time of an action, which sets itself up and gives its own time."""
+    gc.collect()
+    return min(action() for _ in range(repeats))
+
+
+def per_call(call, count=2000):
+    """Seconds per call, over a run of calls."""
+
+    def once():
+        start = time.perf_counter()
+        for _ in range(count):
+            call()
+        return (time.perf_counter() - start) / count
+
+    call()
+    return smallest(once)
+
+
+def in_fresh_process(code):
+    """What a fresh interpreter measures itself, the smallest of several."""
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(REPEATS)
+    ]
+    return min(float(run.stdout.splitlines()[-1]) for run in runs)
+
+
+def timed_import(statements):
+    """Code that times statements from a cold start."""
+    return (
+        "import time\nstart = time.perf_counter()\n"
+        f"{statements}\nprint(time.perf_counter() - start)"
+    )
+
+
+def chain(sin, length=CHAIN):
+    """A fresh function of `length` operations, so that no cache of traces helps."""
+
+    def function(x):
+        y = x
+        for _ in range(length // 3):
+            y = sin(y) * 1.5 + x
+        return y
+
+    return function
+
+
+def measure_nxla():
+    """The figures of nxla."""
+    figures = {
+        "import": in_fresh_process(timed_import("import nxla")),
+        "import to first result": in_fresh_process(
+            timed_import("import nxla as nx\nfloat(nx.sin(nx.tensor(1.0)))")
+        ),
+    }
+    import numpy as np
+
+    import nxla as nx
+
+    x = nx.tensor(np.float32(0.5))
+
+    def trace():
+        traced = nx.debug_expr(chain(nx.sin))
+        start = time.perf_counter()
+        traced(x)
+        return (time.perf_counter() - start) / CHAIN
+
+    def trace_gradient():
+        traced = nx.debug_expr(nx.grad(chain(nx.sin)))
+        start = time.perf_counter()
+        expression = traced(x)
+        return (time.perf_counter() - start) / len(expression)
+
+    figures["trace, per operation"] = smallest(trace, 20)
+    figures["trace of a gradient, per operation"] = smallest(trace_gradient, 20)
+    increment = nx.jit(lambda x: x + 1, compiler="xla")
+    on_device = increment(x)
+    figures["jitted x + 1"] = per_call(lambda: increment(on_device))
+    many = nx.jit(lambda *args: tuple(arg + 1 for arg in args), compiler="xla")
+    arguments = many(*[x] * 50)
+    figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 300)
+    local = nx.jit(lambda x: x + 1, compiler="evaluator")
+    figures["x + 1 on the host"] = per_call(lambda: local(x))
+    matrix = nx.tensor(np.ones((1024, 1024), np.float32))
+    product = nx.jit(lambda a: a @ a, compiler="xla")
+    resident = product(matrix)
+    figures["1024 x 1024 product"] = per_call(lambda: product(resident).block_until_ready(), 5)
+    interpreted = nx.jit(lambda a: a @ a, compiler="evaluator")
+    figures["1024 x 1024 product on the host"] = per_call(lambda: interpreted(matrix), 5)
+    figures.update(long_chain(nx))
+    return figures
+
+
+def resident_bytes():
+    """Memory that the process holds now."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize()
+
+
+def long_chain(nx):
+    """A chain is traced, printed, differentiated, split, evaluated and dropped, at two lengths."""
+
+    def work(nodes):
+        function = chain(nx.sin, nodes)
+        x = nx.tensor(0.5)
+        gc.collect()
+        before, start = resident_bytes(), time.perf_counter()
+        expression = nx.debug_expr(function)(x)
+        held = resident_bytes() - before
+        expression.to_text(limit=20)
+        gradient = nx.debug_expr(nx.grad(function))(x)
+        count = iter(range(10 * nodes))
+        stages = nx.graph.split(
+            expression, lambda _: "after" if next(count) % 1000 == 999 else "none"
+        )
+        nx.graph.run(stages, x, compiler="evaluator")
+        total = len(expression) + len(gradient)
+        del expression, gradient, stages
+        gc.collect()
+        return (time.perf_counter() - start) / total, held / nodes
+
+    short = min(work(10_000)[0] for _ in range(3))
+    long, held = min(work(1_000_000) for _ in range(2))
+    return {
+        "chain of 1,000,000, all steps, per node": long,
+        "chain, time per node at 1,000,000 against 10,000": long / short,
+        "chain, bytes per node": held,
+    }
+
+
+def measure_jax():
+    """The figures of JAX."""
+    figures = {
+        "import": in_fresh_process(timed_import("import jax")),
+        "import to first result": in_fresh_process(
+            timed_import("import jax.numpy as jnp\nfloat(jnp.sin(jnp.float32(1.0)))")
+        ),
+    }
+    import jax
+    import jax.numpy as jnp
+
+    x = jnp.float32(0.5)
+
+    def trace():
+        traced = jax.make_jaxpr(chain(jnp.sin))
+        start = time.perf_counter()
+        traced(x)
+        return (time.perf_counter() - start) / CHAIN
+
+    def trace_gradient():
+        traced = jax.make_jaxpr(jax.grad(chain(jnp.sin)))
+        start = time.perf_counter()
+        jaxpr = traced(x)
+        return (time.perf_counter() - start) / len(jaxpr.eqns)
+
+    figures["trace, per operation"] = smallest(trace)
+    figures["trace of a gradient, per operation"] = smallest(trace_gradient)
+    increment = jax.jit(lambda x: x + 1)
+    on_device = increment(x)
+    figures["jitted x + 1"] = per_call(lambda: increment(on_device))
+    many = jax.jit(lambda *args: tuple(arg + 1 for arg in args))
+    arguments = many(*[x] * 50)
+    figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 300)
+    matrix = jnp.ones((1024, 1024), jnp.float32)
+    product = jax.jit(lambda a: a @ a)
+    figures["1024 x 1024 product"] = per_call(lambda: product(matrix).block_until_ready(), 5)
+    return figures
+
+
+def measure_numpy():
+    """The figures of numpy."""
+    figures = {"import": in_fresh_process(timed_import("import numpy"))}
+    first = timed_import("import numpy as np\nfloat(np.sin(np.float32(1.0)))")
+    figures["import to first result"] = in_fresh_process(first)
+    import numpy as np
+
+    x = np.float32(0.5) * np.ones(())
+    figures["x + 1 on the host"] = per_call(lambda: x + 1)
+    matrix = np.ones((1024, 1024), np.float32)
+    figures["1024 x 1024 product on the host"] = per_call(lambda: matrix @ matrix, 5)
+    return figures
+
+
+MEASURES = {"nxla": measure_nxla, "jax": measure_jax, "numpy": measure_numpy}
+
+if __name__ == "__main__":
+    print(json.dumps(MEASURES[sys.argv[1]]()))
