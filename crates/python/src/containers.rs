@@ -315,6 +315,21 @@ impl PyTree {
         self.0.leaf_count()
     }
 
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        match other.cast::<PyTree>() {
+            Ok(other) => self.0.same_structure(py, &other.get().0)?.into_py_any(py),
+            Err(_) => Ok(py.NotImplemented()),
+        }
+    }
+
+    fn __hash__(&self) -> usize {
+        self.0.leaf_count()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Self::text(&self.0, py)
+    }
+
     /// The container filled with leaves.
     fn unflatten(&self, py: Python<'_>, leaves: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         if leaves.len() != self.0.leaf_count() {
@@ -322,6 +337,26 @@ impl PyTree {
             return Err(argument_error("unflatten", why));
         }
         self.0.rebuild(py, &mut leaves.into_iter().map(Ok))
+    }
+}
+
+impl PyTree {
+    /// The container with a star for each leaf.
+    pub(crate) fn text(tree: &Tree, py: Python<'_>) -> PyResult<String> {
+        let star = Py::new(py, Star)?.into_any();
+        let filled = tree.rebuild(py, &mut std::iter::repeat_with(|| Ok(star.clone_ref(py))))?;
+        Ok(filled.bind(py).repr()?.to_cow()?.into_owned())
+    }
+}
+
+/// Stands for a leaf in the text of a structure.
+#[pyclass(module = "nxla", frozen)]
+struct Star;
+
+#[pymethods]
+impl Star {
+    fn __repr__(&self) -> &'static str {
+        "*"
     }
 }
 

@@ -3,12 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla::{
-    Executable, Expr, Options, Program, RunContext, Tensor, Trace, compile_program, default_options,
+    Executable, Expr, Options, Program, RunContext, Tensor, TensorType, Trace, compile_program,
+    default_options,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
+use crate::compiled::{Argument, PyCompiled};
 use crate::containers::{Tree, flatten};
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::expr::PyExpr;
@@ -41,18 +44,25 @@ struct Statics {
 
 #[derive(Default)]
 struct Entries {
-    by_hash: FxHashMap<u64, Vec<(Signature, Arc<Entry>)>>,
+    by_hash: FxHashMap<u64, SmallVec<[Arc<(Signature, Arc<Entry>)>; 1]>>,
     hits: u64,
     misses: u64,
 }
 
+/// Whether templates may stand for tensors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Data {
+    Needed,
+    Absent,
+}
+
 /// What a signature leads to.
-struct Entry {
-    executable: Arc<dyn Executable>,
-    program: Arc<Program>,
-    results: Tree,
+pub(crate) struct Entry {
+    pub(crate) executable: Arc<dyn Executable>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) results: Tree,
     /// Large tensors that the function mentions, passed after its arguments.
-    captured: Vec<Tensor>,
+    pub(crate) captured: Vec<Tensor>,
 }
 
 /// A finished trace.
@@ -113,7 +123,7 @@ impl PyFunction {
             }
         }
         let options = self.options.over(&default_options());
-        let (entry, mut leaves) = self.entry(py, call, &options)?;
+        let (entry, mut leaves) = self.entry(py, call, &options, Data::Needed)?;
         leaves.extend(entry.captured.iter().cloned());
         let results = run_interruptible(py, &*entry.executable, &leaves, &options)?;
         wrap_results(py, &entry.results, results)
@@ -143,7 +153,7 @@ impl PyFunction {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<()> {
         let options = self.options.over(&default_options());
-        self.entry(py, Call { args, kwargs }, &options).map(drop)
+        self.entry(py, Call { args, kwargs }, &options, Data::Absent).map(drop)
     }
 
     /// Traces for these arguments and gives the expression.
@@ -155,9 +165,23 @@ impl PyFunction {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<PyExpression> {
         let mut leaves = Leaves::new();
-        self.sign(Call { args, kwargs }, &mut leaves)?;
-        let traced = self.trace(py, Call { args, kwargs }, &leaves)?;
+        let signature = self.sign(Call { args, kwargs }, &mut leaves)?;
+        let traced = self.trace(py, Call { args, kwargs }, signature.types(&leaves))?;
         Ok(PyExpression::new(traced))
+    }
+
+    /// Compiles for the types of these arguments only; templates stand for tensors.
+    #[pyo3(signature = (*args))]
+    fn compile<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<PyCompiled> {
+        let options = self.options.over(&default_options());
+        let call = Call { args, kwargs: None };
+        let (entry, _) = self.entry(py, call, &options, Data::Absent)?;
+        let signature = self.sign(call, &mut Leaves::new())?;
+        let arguments = args.iter().enumerate();
+        let arguments = arguments
+            .map(|(position, arg)| Argument::of(&arg, position))
+            .collect::<PyResult<_>>()?;
+        Ok(PyCompiled { name: self.name.clone(), entry, options, signature, arguments })
     }
 
     /// What the function has compiled: entries, hits, misses and the digests of its programs.
@@ -165,7 +189,7 @@ impl PyFunction {
         let entries = self.lock();
         let report = PyDict::new(py);
         let programs: Vec<&Arc<Entry>> =
-            entries.by_hash.values().flatten().map(|(_, entry)| entry).collect();
+            entries.by_hash.values().flatten().map(|keyed| &keyed.1).collect();
         report.set_item("entries", programs.len())?;
         report.set_item("hits", entries.hits)?;
         report.set_item("misses", entries.misses)?;
@@ -237,22 +261,26 @@ impl PyFunction {
         py: Python<'_>,
         call: Call<'_, '_>,
         options: &Options,
+        data: Data,
     ) -> PyResult<(Arc<Entry>, Leaves)> {
         let mut leaves = Leaves::new();
         let mut signature = self.sign(call, &mut leaves)?;
+        if data == Data::Needed {
+            signature.refuse_templates(&self.name)?;
+        }
         signature.word(fingerprint(options));
         let hash = signature.hash();
         if let Some(entry) = self.find(py, hash, &signature)? {
             return Ok((entry, leaves));
         }
-        let traced = self.trace(py, call, &leaves)?;
+        let traced = self.trace(py, call, signature.types(&leaves))?;
         let Traced { program, results, captured } = traced;
         let donated = self.donated_leaves(call, program.inputs().len())?;
         let executable = py.detach(|| compile_program(&program, options, &donated)).or_raise()?;
         let entry = Arc::new(Entry { executable, program, results, captured });
         let mut entries = self.lock();
         entries.misses += 1;
-        entries.by_hash.entry(hash).or_default().push((signature, entry.clone()));
+        entries.by_hash.entry(hash).or_default().push(Arc::new((signature, entry.clone())));
         Ok((entry, leaves))
     }
 
@@ -262,16 +290,16 @@ impl PyFunction {
         hash: u64,
         signature: &Signature,
     ) -> PyResult<Option<Arc<Entry>>> {
-        let mut entries = self.lock();
-        let mut found = None;
-        for (other, entry) in entries.by_hash.get(&hash).into_iter().flatten() {
+        // Comparing static values may run Python code, which must not happen under the lock.
+        let candidates = self.lock().by_hash.get(&hash).cloned().unwrap_or_default();
+        for candidate in candidates {
+            let (other, entry) = &*candidate;
             if other.matches(py, signature)? {
-                found = Some(entry.clone());
-                break;
+                self.lock().hits += 1;
+                return Ok(Some(entry.clone()));
             }
         }
-        entries.hits += u64::from(found.is_some());
-        Ok(found)
+        Ok(None)
     }
 
     /// For each input, whether its argument was marked as donated.
@@ -298,11 +326,16 @@ impl PyFunction {
     }
 
     /// Runs the function on traced values in place of the tensors.
-    fn trace(&self, py: Python<'_>, call: Call<'_, '_>, leaves: &[Tensor]) -> PyResult<Traced> {
+    fn trace(
+        &self,
+        py: Python<'_>,
+        call: Call<'_, '_>,
+        types: Vec<TensorType>,
+    ) -> PyResult<Traced> {
         let trace = Trace::with_options(crate::options::graph_options());
-        let mut parameters = Vec::with_capacity(leaves.len());
-        for tensor in leaves {
-            let expr = trace.parameter(tensor.ty()).or_raise()?;
+        let mut parameters = Vec::with_capacity(types.len());
+        for ty in types {
+            let expr = trace.parameter(ty).or_raise()?;
             parameters.push(PyExpr::wrap(py, expr)?);
         }
         let mut parameters = parameters.into_iter().map(Ok);

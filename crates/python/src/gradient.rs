@@ -19,13 +19,13 @@ struct PyGradient {
 
 #[pymethods]
 impl PyGradient {
-    /// Starts a gradient with respect to traced values.
+    /// Starts a gradient with respect to values of the current trace.
     #[new]
-    fn new(wrt: Vec<PyRef<'_, PyExpr>>) -> PyResult<Self> {
+    fn new(wrt: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(trace) = Trace::current() else {
             return Err(trace_error("a gradient is taken inside a trace"));
         };
-        let wrt: Vec<nxla::Expr> = wrt.iter().map(|expr| expr.0.clone()).collect();
+        let wrt = wrt.iter().map(|value| leaf(&trace, value)).collect::<PyResult<Vec<_>>>()?;
         let gradient = trace.begin_gradient(&wrt).or_raise()?;
         Ok(Self { trace, gradient: Mutex::new(Some(gradient)) })
     }
@@ -48,9 +48,9 @@ impl PyGradient {
         let gradient =
             self.gradient.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let gradient = gradient.ok_or_else(finished)?;
-        let value = self.leaf(value)?;
+        let value = leaf(&self.trace, value)?;
         let results =
-            results.iter().map(|result| self.leaf(result)).collect::<PyResult<Vec<_>>>()?;
+            results.iter().map(|result| leaf(&self.trace, result)).collect::<PyResult<Vec<_>>>()?;
         source::mark(py, &self.trace)?;
         let (results, gradients) = py.detach(|| gradient.finish(&value, &results)).or_raise()?;
         let wrap = |exprs: Vec<nxla::Expr>| -> PyResult<Vec<Py<PyAny>>> {
@@ -60,17 +60,13 @@ impl PyGradient {
     }
 }
 
-impl PyGradient {
-    fn leaf(&self, value: &Bound<'_, PyAny>) -> PyResult<nxla::Expr> {
-        match output(&self.trace, value)? {
-            Some(expr) => Ok(expr),
-            None => {
-                let kind = value.get_type().name()?;
-                Err(argument_error(
-                    "grad",
-                    format!("expected a tensor to differentiate, got {kind}"),
-                ))
-            }
+/// A tensor, a traced value or a number as a value of the trace.
+fn leaf(trace: &Trace, value: &Bound<'_, PyAny>) -> PyResult<nxla::Expr> {
+    match output(trace, value)? {
+        Some(expr) => Ok(expr),
+        None => {
+            let kind = value.get_type().name()?;
+            Err(argument_error("grad", format!("expected one tensor to differentiate, got {kind}")))
         }
     }
 }

@@ -263,7 +263,11 @@ impl PyStageGraph {
 }
 
 /// The tensors of arguments in leaf order.
-pub(crate) fn leaves(args: &Bound<'_, PyTuple>, expected: usize, function: &str) -> PyResult<Leaves> {
+pub(crate) fn leaves(
+    args: &Bound<'_, PyTuple>,
+    expected: usize,
+    function: &str,
+) -> PyResult<Leaves> {
     let (mut signature, mut leaves) = (Signature::default(), Leaves::new());
     for (position, arg) in args.iter().enumerate() {
         signature.argument(&arg, &mut leaves, &|| format!("{function}: argument {position}"))?;

@@ -1,7 +1,7 @@
 //! Python functions as hooks, and runs that Ctrl-C can stop.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use nxla::graph::HostFn;
@@ -43,7 +43,10 @@ impl PyHook {
             let kind = function.get_type().name()?;
             return Err(argument_error("hook", format!("expected a function, got {kind}")));
         }
-        Ok(Arc::new(PyHook { function: function.clone().unbind(), arrange }))
+        let hook: Arc<dyn HostFn> =
+            Arc::new(PyHook { function: function.clone().unbind(), arrange });
+        remember(&hook, function);
+        Ok(hook)
     }
 
     fn show(&self, py: Python<'_>, values: &[HostTensor]) -> PyResult<()> {
@@ -72,9 +75,22 @@ impl HostFn for PyHook {
     }
 }
 
-/// The Python function behind a hook, for showing options; None for one of another language.
-pub(crate) fn callable_of(py: Python<'_>, _hook: &Arc<dyn HostFn>) -> Py<PyAny> {
-    py.None()
+/// The hooks that are alive and their functions, to show options as they were given.
+static CALLABLES: Mutex<Vec<(Weak<dyn HostFn>, Py<PyAny>)>> = Mutex::new(Vec::new());
+
+fn remember(hook: &Arc<dyn HostFn>, function: &Bound<'_, PyAny>) {
+    let mut known = CALLABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    known.retain(|(hook, _)| hook.strong_count() > 0);
+    known.push((Arc::downgrade(hook), function.clone().unbind()));
+}
+
+/// The Python function behind a hook; None for one of another language.
+pub(crate) fn callable_of(py: Python<'_>, hook: &Arc<dyn HostFn>) -> Py<PyAny> {
+    let known = CALLABLES.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = known
+        .iter()
+        .find(|(other, _)| other.upgrade().is_some_and(|other| Arc::ptr_eq(&other, hook)));
+    found.map_or_else(|| py.None(), |(_, function)| function.clone_ref(py))
 }
 
 /// How long a run goes on between looks for signals.

@@ -5,6 +5,7 @@
 //! `python/nxla`.
 
 mod apply;
+mod compiled;
 mod compilers;
 mod containers;
 mod dlpack;
@@ -20,6 +21,7 @@ mod options;
 mod program;
 mod signature;
 mod source;
+mod template;
 mod tensor;
 mod value;
 
@@ -34,7 +36,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tensor::register(module)?;
     expr::register(module)?;
     program::register(module)?;
+    template::register(module)?;
     function::register(module)?;
+    compiled::register(module)?;
     gradient::register(module)?;
     graph::register(module)?;
     options::register(module)?;

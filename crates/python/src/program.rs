@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use nxla::graph::print::{ExprText, PrintOptions, lines};
 use nxla::graph::{Op, mermaid, svg};
-use nxla::{Expr, Program, TensorType};
+use nxla::{Expr, Program, TensorType, compile_program, default_options};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::containers::Tree;
 use crate::dtype::PyDType;
-use crate::errors::{argument_error, trace_error};
-use crate::function::Traced;
+use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::function::{Traced, wrap_results};
+use crate::graph::leaves;
+use crate::hooks::run_interruptible;
+use crate::options::options_from;
 
 /// A traced function: a graph of operations with inputs and outputs.
 ///
@@ -116,6 +119,23 @@ impl PyExpression {
     /// A picture as a Mermaid flowchart.
     fn to_mermaid(&self, py: Python<'_>) -> String {
         py.detach(|| mermaid::to_mermaid(self.program.graph(), self.program.outputs()))
+    }
+
+    /// Runs the expression; arguments as for the traced function.
+    #[pyo3(signature = (*args, **options))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
+        let own = self.program.inputs().len() - self.captured.len();
+        let mut inputs = leaves(args, own, "run")?;
+        inputs.extend(self.captured.iter().cloned());
+        let options = options_from(options)?.0.over(&default_options());
+        let executable = py.detach(|| compile_program(&self.program, &options, &[])).or_raise()?;
+        let results = run_interruptible(py, &*executable, &inputs, &options)?;
+        wrap_results(py, &self.results, results)
     }
 
     /// How often each operation occurs.

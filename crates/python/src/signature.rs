@@ -7,7 +7,7 @@
 use std::hash::{Hash, Hasher};
 
 use nxla::host::Names;
-use nxla::{DType, Tensor};
+use nxla::{DType, Scalar, Tensor, TensorType};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
 use rustc_hash::FxHasher;
@@ -18,6 +18,7 @@ use crate::containers::{Kind, kind_of};
 use crate::dlpack;
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
+use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
 use crate::value::number_of;
 
@@ -26,6 +27,8 @@ use crate::value::number_of;
 pub(crate) struct Signature {
     words: SmallVec<[u64; 24]>,
     statics: SmallVec<[Py<PyAny>; 2]>,
+    /// The leaves that are templates, and what they stand for.
+    templates: Vec<(usize, TensorType)>,
 }
 
 /// Tensors of a call, in leaf order.
@@ -109,6 +112,10 @@ impl Signature {
                         "over, or belongs to another function"
                     )));
                 }
+                if let Ok(template) = value.cast::<PyTemplate>() {
+                    self.template(&template.get().0, leaves);
+                    return Ok(());
+                }
                 if let Some(tensor) = leaf_tensor(value)? {
                     return self.tensor(tensor, leaves);
                 }
@@ -178,6 +185,33 @@ impl Signature {
         Ok(())
     }
 
+    fn template(&mut self, ty: &TensorType, leaves: &mut Leaves) {
+        self.leaf(ty.dtype, &ty.shape, ty.names.as_ref());
+        self.templates.push((leaves.len(), ty.clone()));
+        // Nobody reads it; it keeps the leaves after it in their places.
+        leaves.push(Tensor::scalar(Scalar::zero(ty.dtype), ty.dtype));
+    }
+
+    /// The types of all leaves.
+    pub(crate) fn types(&self, leaves: &[Tensor]) -> Vec<TensorType> {
+        let mut types: Vec<TensorType> = leaves.iter().map(Tensor::ty).collect();
+        for (position, ty) in &self.templates {
+            types[*position] = ty.clone();
+        }
+        types
+    }
+
+    /// Refuses templates where data is needed.
+    pub(crate) fn refuse_templates(&self, function: &str) -> PyResult<()> {
+        match self.templates.first() {
+            None => Ok(()),
+            Some((_, ty)) => {
+                let why = format!("the template {ty} has no data; compile and debug_expr take it");
+                Err(argument_error(function, why))
+            }
+        }
+    }
+
     /// A hash of everything.
     pub(crate) fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
@@ -191,7 +225,10 @@ impl Signature {
             return Ok(false);
         }
         for (left, right) in self.statics.iter().zip(&other.statics) {
-            if !left.is(right) && !left.bind(py).eq(right)? {
+            let (left, right) = (left.bind(py), right.bind(py));
+            // 1, 1.0 and True are equal, but a function may tell them apart.
+            let equal = left.is(right) || left.get_type().is(right.get_type()) && left.eq(right)?;
+            if !equal {
                 return Ok(false);
             }
         }
@@ -207,10 +244,25 @@ fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     Ok(dlpack::import(value, false)?.map(Tensor::from))
 }
 
-/// Whether a value is a leaf: a tensor, a traced value, a number or an array.
+/// The type of a leaf; `None` for what is none.
+pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<TensorType>> {
+    if let Ok(tensor) = value.cast::<PyTensor>() {
+        return Ok(Some(tensor.get().get().ty()));
+    }
+    if let Ok(template) = value.cast::<PyTemplate>() {
+        return Ok(Some(template.get().0.clone()));
+    }
+    match is_leaf(value)? {
+        true => Ok(leaf_tensor(value)?.map(|tensor| tensor.ty())),
+        false => Ok(None),
+    }
+}
+
+/// Whether a value is a leaf: a tensor, a template, a traced value, a number or an array.
 pub(crate) fn is_leaf(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let quick = value.is_instance_of::<PyTensor>()
         || value.is_instance_of::<PyExpr>()
+        || value.is_instance_of::<PyTemplate>()
         || value.is_instance_of::<PyFloat>()
         || value.is_instance_of::<PyInt>()
         || value.is_instance_of::<PyBool>()

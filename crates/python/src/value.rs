@@ -1,7 +1,7 @@
 //! What may stand as an operand: an expression, a tensor, a number, or anything array-like.
 
 use nxla::host::Number;
-use nxla::{Expr, Tensor};
+use nxla::{Expr, Tensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
@@ -45,7 +45,8 @@ impl Value {
         if let Some(number) = number_of(value)? {
             return Ok(Some(Value::Number(number)));
         }
-        if let Some(tensor) = dlpack::import(value, false)? {
+        // A traced program outlives the call, and its literals must not change with the array.
+        if let Some(tensor) = dlpack::import(value, Trace::current().is_some())? {
             return Ok(Some(Value::Tensor(tensor.into())));
         }
         if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {

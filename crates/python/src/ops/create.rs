@@ -8,7 +8,7 @@ use super::args::{NamesArg, ShapeArg};
 use super::functions;
 use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
-use crate::errors::{OrRaise, argument_error};
+use crate::errors::argument_error;
 use crate::value::{Value, number_of};
 
 /// 0, 1, 2… along an axis, or through the whole tensor.
@@ -103,22 +103,7 @@ fn linspace(
     apply(py, &[], |graph, _| one(graph.linspace(start, stop, num, endpoint, dtype)))
 }
 
-/// Stands for an input of a shape and dtype without data.
-#[pyfunction]
-#[pyo3(signature = (shape, dtype, names=None))]
-fn template_data(
-    py: Python<'_>,
-    shape: ShapeArg,
-    dtype: DTypeArg,
-    names: Option<NamesArg>,
-) -> PyResult<Py<PyAny>> {
-    let tensor = nxla::HostTensor::zeros(dtype.0, shape.0).or_raise()?;
-    let names = names.and_then(|names| names.names());
-    let tensor = tensor.with_names(names).or_raise()?;
-    crate::tensor::PyTensor::wrap(py, tensor.into())
-}
-
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: iota, eye, full, tri, tril, triu, linspace, template_data);
+    functions!(module: iota, eye, full, tri, tril, triu, linspace);
     Ok(())
 }

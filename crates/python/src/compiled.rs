@@ -1,0 +1,148 @@
+//! Functions compiled for the types of templates, and for no others.
+
+use std::sync::Arc;
+
+use nxla::host::Names;
+use nxla::{Options, TensorType, Trace};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::containers::{PyTree, Tree, flatten};
+use crate::errors::{argument_error, exception};
+use crate::function::{Entry, wrap_results};
+use crate::hooks::run_interruptible;
+use crate::signature::{Leaves, Signature, leaf_type};
+
+/// A function compiled for certain types of arguments. Made by ``nx.compile``.
+#[pyclass(name = "Compiled", module = "nxla", frozen, dict, weakref)]
+pub(crate) struct PyCompiled {
+    pub(crate) name: String,
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) options: Options,
+    pub(crate) signature: Signature,
+    pub(crate) arguments: Vec<Argument>,
+}
+
+/// What an argument must be.
+pub(crate) struct Argument {
+    tree: Tree,
+    leaves: Vec<Leaf>,
+}
+
+/// A tensor in an argument: where, and of what type.
+struct Leaf {
+    path: String,
+    ty: TensorType,
+}
+
+impl Argument {
+    /// Describes an argument or a template.
+    pub(crate) fn of(value: &Bound<'_, PyAny>, position: usize) -> PyResult<Self> {
+        let mut leaves = Vec::new();
+        let tree = flatten(value, &format!("argument {position}"), &mut |item, path| {
+            let ty = leaf_type(item)?;
+            let is_leaf = ty.is_some();
+            leaves.extend(ty.map(|ty| Leaf { path: path.to_owned(), ty }));
+            Ok(is_leaf)
+        })?;
+        Ok(Self { tree, leaves })
+    }
+}
+
+#[pymethods]
+impl PyCompiled {
+    #[pyo3(signature = (*args))]
+    fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        if Trace::current().is_some() {
+            return Err(exception(nxla::Error::Usage(format!(
+                "{}: a compiled function cannot be called while another function is traced; \
+                 call the function that it was compiled from",
+                self.name
+            ))));
+        }
+        let mut leaves = self.leaves(py, args)?;
+        leaves.extend(self.entry.captured.iter().cloned());
+        let results = run_interruptible(py, &*self.entry.executable, &leaves, &self.options)?;
+        wrap_results(py, &self.entry.results, results)
+    }
+
+    /// Raises what a call with these arguments would raise about their types.
+    #[pyo3(signature = (*args))]
+    fn check(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.leaves(py, args).map(drop)
+    }
+
+    /// The digest of the program.
+    #[getter]
+    fn digest(&self) -> String {
+        self.entry.program.digest().to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        let types = self.arguments.iter().flat_map(|argument| &argument.leaves);
+        let types: Vec<String> = types.map(|leaf| leaf.ty.to_string()).collect();
+        format!("<nxla function {} compiled for ({})>", self.name, types.join(", "))
+    }
+}
+
+impl PyCompiled {
+    /// The tensors of a call, if it is of the types that this was compiled for.
+    fn leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Leaves> {
+        let (mut signature, mut leaves) = (Signature::default(), Leaves::new());
+        for (position, arg) in args.iter().enumerate() {
+            let path = || format!("{}: argument {position}", self.name);
+            signature.argument(&arg, &mut leaves, &path)?;
+        }
+        signature.refuse_templates(&self.name)?;
+        if !self.signature.matches(py, &signature)? {
+            self.compare(py, args)?;
+        }
+        Ok(leaves)
+    }
+
+    /// Says how arguments differ from the templates. Names of axes that one side leaves open are
+    /// no difference.
+    fn compare(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let (expected, found) = (self.arguments.len(), args.len());
+        if found != expected {
+            let why = format!("takes {expected} arguments, got {found}");
+            return Err(argument_error(&self.name, why));
+        }
+        for (position, arg) in args.iter().enumerate() {
+            let expected = &self.arguments[position];
+            let found = Argument::of(&arg, position)?;
+            if !found.tree.same_structure(py, &expected.tree)? {
+                let found = PyTree::text(&found.tree, py)?;
+                let expected = PyTree::text(&expected.tree, py)?;
+                let why = format!("argument {position} is {found}, it was compiled for {expected}");
+                return Err(argument_error(&self.name, why));
+            }
+            for (found, expected) in found.leaves.iter().zip(&expected.leaves) {
+                if !fits(&found.ty, &expected.ty) {
+                    let Leaf { path, ty } = found;
+                    let why = format!("{path} is {ty}, it was compiled for {}", expected.ty);
+                    return Err(argument_error(&self.name, why));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fits(found: &TensorType, expected: &TensorType) -> bool {
+    found.dtype == expected.dtype
+        && found.shape == expected.shape
+        && names_fit(found.names.as_ref(), expected.names.as_ref())
+}
+
+fn names_fit(found: Option<&Names>, expected: Option<&Names>) -> bool {
+    let (Some(found), Some(expected)) = (found, expected) else { return true };
+    found.iter().zip(expected.iter()).all(|pair| match pair {
+        (Some(found), Some(expected)) => found == expected,
+        _ => true,
+    })
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyCompiled>()
+}
