@@ -1,80 +1,70 @@
-"""Compare nxla with other libraries, as a table of ratios.
+"""Compare nxla with JAX and numpy, as a table of ratios.
 
-Each task is written once, over the names that the Python Array API standard gives to functions, and
-prepared for every engine. Then all engines run it in alternation, so that whatever else the machine
-does hits them alike. Results are waited for before the clock stops. The figure is the median.
+Each library is measured by ``worker.py`` in a process of its own. Two figures taken far apart say
+little on a machine that does other things as well, so the libraries take turns, and each figure is
+the best of the turns.
 
-Run it with ``make bench``, or ``python benches/python [part of a task's name]``.
+Run it with ``make bench``.
 """
 
-import statistics
+from __future__ import annotations
+
+import json
+import subprocess
 import sys
-import time
-from collections.abc import Callable
+from pathlib import Path
 
-from engines import ENGINES, REFERENCE, Engine
-from tasks import TASKS, Task
-
-ROUNDS = 15
-"""How often each engine has its turn."""
-
-TURN_SECONDS = 0.05
-"""About how long a turn lasts: short calls are repeated within it."""
+LIBRARIES = ("nxla", "jax", "numpy")
+TURNS = 2
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
-def repetitions(call: Callable[[], object]) -> int:
-    """Return how many calls fill a turn; this also warms up whatever compiles lazily."""
-    call()
-    start = time.perf_counter()
-    call()
-    return max(1, round(TURN_SECONDS / max(time.perf_counter() - start, 1e-9)))
+def figures_of(library: str) -> dict[str, float]:
+    """Return what one worker measured."""
+    worker = Path(__file__).with_name("worker.py")
+    command = [sys.executable, str(worker), library]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return figures
 
 
-def measure(task: Task, engines: list[Engine]) -> dict[str, float]:
-    """Return the median seconds of a call for each engine that can do the task."""
-    calls = {engine.name: task.prepare(engine) for engine in engines}
-    able = {name: call for name, call in calls.items() if call is not None}
-    counts = {name: repetitions(call) for name, call in able.items()}
-    times: dict[str, list[float]] = {name: [] for name in able}
-    for _ in range(ROUNDS):
-        for name, call in able.items():
-            start = time.perf_counter()
-            for _ in range(counts[name]):
-                call()
-            times[name].append((time.perf_counter() - start) / counts[name])
-    return {name: statistics.median(taken) for name, taken in times.items()}
+def best_figures() -> dict[str, dict[str, float]]:
+    """Return the best figures of each library over all turns."""
+    best: dict[str, dict[str, float]] = {library: {} for library in LIBRARIES}
+    for turn in range(TURNS):
+        for library in LIBRARIES:
+            print(f"turn {turn + 1} of {TURNS}: {library}", file=sys.stderr, flush=True)
+            for name, figure in figures_of(library).items():
+                best[library][name] = min(figure, best[library].get(name, figure))
+    return best
 
 
-def duration(seconds: float) -> str:
-    """Return a time with a unit that suits it."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+def text(name: str, figure: float | None) -> str:
+    """Return a figure with its unit: times are in seconds unless the name says otherwise."""
+    if figure is None:
+        return "—"
+    if "bytes" in name or "against" in name:
+        return f"{figure:.3g}"
+    size, unit = next(((size, unit) for size, unit in UNITS if figure >= size), UNITS[-1])
+    return f"{figure / size:.3g} {unit}"
 
 
-def row(task: Task, seconds: dict[str, float], engines: list[Engine]) -> str:
-    """Return a line of the table: the reference's time, and how many times as fast others are."""
-    reference = seconds[REFERENCE]
-    cells = [f"{task.name:<34}", f"{duration(reference):>12}"]
-    for engine in engines:
-        if engine.name != REFERENCE:
-            taken = seconds.get(engine.name)
-            cells.append(f"{'—' if taken is None else f'{reference / taken:.2f}':>16}")
-    return " ".join(cells)
+def ratio(ours: float, theirs: float | None) -> str:
+    """Return how many times as fast nxla is."""
+    return "—" if theirs is None else f"{theirs / ours:.2f}"
 
 
 def main() -> None:
-    """Measure the tasks whose names contain the argument, or all of them."""
-    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
-    engines = [make() for make in ENGINES]
-    others = [engine.name for engine in engines if engine.name != REFERENCE]
-    head = [f"{'task':<34}", f"{REFERENCE:>12}", *(f"{name:>16}" for name in others)]
-    print(" ".join(head))
-    for task in TASKS:
-        if wanted in task.name:
-            print(row(task, measure(task, engines), engines), flush=True)
-    print(f"\n{REFERENCE}: time of a call. Others: how many times as fast; above 1 is faster.")
+    """Measure all libraries and print the table."""
+    best = best_figures()
+    columns = ("nxla", "jax", "numpy", "jax / nxla", "numpy / nxla")
+    print(f"{'':<52}" + "".join(f"{column:>14}" for column in columns))
+    for name, ours in best["nxla"].items():
+        jax, numpy = best["jax"].get(name), best["numpy"].get(name)
+        cells = [text(name, ours), text(name, jax), text(name, numpy)]
+        cells += [ratio(ours, jax), ratio(ours, numpy)]
+        print(f"{name:<52}" + "".join(f"{cell:>14}" for cell in cells))
+    print("\nTimes: less is better. Ratios: how many times as fast nxla is; above 1 it is faster.")
 
 
 if __name__ == "__main__":
