@@ -3,162 +3,58 @@
 
 mod common;
 
-use common::{check_equal, f32};
-use nxla_expr::{ExprId, Graph, Metadata, Program, Result};
-use nxla_split::{Decision, StageGraph, split_with};
-use nxla_tensor::{DType, Number};
+use std::sync::{Arc, Mutex};
+
+use common::check_equal;
+use common::generate::{build, decisions, input_types, steps};
+use nxla_eval::{Hooks, Plan};
+use nxla_expr::Program;
+use nxla_split::{Decision, RunOptions, Stage, StageGraph, split_with};
+use nxla_tensor::HostTensor;
 use proptest::prelude::*;
-
-/// A step of building a program: which operation, and which earlier values it takes.
-#[derive(Clone, Debug)]
-struct Step {
-    kind: u8,
-    operands: [usize; 3],
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (0..20_u8, any::<[u16; 3]>())
-        .prop_map(|(kind, operands)| Step { kind, operands: operands.map(usize::from) });
-    prop::collection::vec(step, 1..40)
-}
-
-fn decisions() -> impl Strategy<Value = Vec<Decision>> {
-    let decision = prop_oneof![
-        6 => Just(Decision::None),
-        1 => Just(Decision::Before),
-        1 => Just(Decision::After),
-        1 => Just(Decision::Both),
-    ];
-    prop::collection::vec(decision, 1..30)
-}
-
-/// The values a step can choose from: matrices of 2 by 3, and scalars.
-struct Pool {
-    matrices: Vec<ExprId>,
-    scalars: Vec<ExprId>,
-}
-
-impl Pool {
-    fn matrix(&self, choice: usize) -> ExprId {
-        self.matrices[choice % self.matrices.len()]
-    }
-
-    fn scalar(&self, choice: usize) -> ExprId {
-        self.scalars[choice % self.scalars.len()]
-    }
-
-    fn add(&mut self, graph: &Graph, values: &[ExprId]) {
-        for &id in values {
-            match graph.shape(id).rank() {
-                0 => self.scalars.push(id),
-                _ => self.matrices.push(id),
-            }
-        }
-    }
-}
-
-/// Adds the results of one step to the pool.
-fn take_step(graph: &mut Graph, pool: &mut Pool, step: &Step) -> Result<()> {
-    let [first, second, third] = step.operands;
-    let (x, y, s) = (pool.matrix(first), pool.matrix(second), pool.scalar(third));
-    let results = match step.kind {
-        0 => vec![graph.sin(x)?],
-        1 => vec![graph.exp(s)?],
-        2 | 3 => vec![graph.add(x, y)?],
-        4 => vec![graph.multiply(x, s)?],
-        5 => vec![graph.subtract(x, y)?],
-        6 => vec![graph.sum(x, None, false)?],
-        7 => {
-            let columns = graph.reduce_max(x, Some(&[0]), true)?;
-            vec![graph.subtract(y, columns)?]
-        }
-        8 => {
-            let transposed = graph.transpose(x, None)?;
-            vec![graph.reshape(transposed, [2, 3])?]
-        }
-        9 => {
-            let joined = graph.concatenate(&[x, y], 0)?;
-            let start = i64::try_from(second % 3).expect("small");
-            vec![graph.slice_along_axis(joined, start, 2, 0, 1)?]
-        }
-        10 => vec![graph.number(Number::Int((first % 4).try_into().expect("small")))?],
-        11 => vec![graph.iota([2, 3], Some(0), DType::F32)?],
-        12 => {
-            let node = graph.metadata(&[x], Metadata::default())?;
-            vec![node]
-        }
-        13 => {
-            let node = graph.metadata(&[x, s, y], Metadata::default())?;
-            graph.parts(node)?
-        }
-        14 => graph.hook(&[x], Some("one"), None)?,
-        15 => graph.hook(&[s, y], Some("two"), None)?,
-        16 => looped(graph, x, s)?,
-        17 => conditional(graph, x, y, s)?,
-        18 => graph.block("block", Vec::new(), &[x, s], |graph, inner| {
-            Ok::<_, nxla_expr::Error>(vec![graph.add(inner[0], inner[1])?, graph.cos(inner[1])?])
-        })?,
-        _ => vec![graph.negate(x)?, graph.cos(s)?],
-    };
-    pool.add(graph, &results);
-    Ok(())
-}
-
-/// A loop whose body shows its state to a hook.
-fn looped(graph: &mut Graph, x: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
-    let mark = graph.mark();
-    let types = [x, s].map(|id| graph.tensor_type(id).clone());
-    let scope = graph.open_scope(&types);
-    let (inner_x, inner_s) = (scope.parameters[0], scope.parameters[1]);
-    let zero = graph.zero_like(inner_s)?;
-    let less = graph.less(inner_s, zero)?;
-    let condition = graph.traced(mark, vec![less]);
-    let shown = graph.hook(&[inner_x], Some("loop"), None)?[0];
-    let results = vec![graph.add(shown, inner_s)?, graph.abs(inner_s)?];
-    let results = results
-        .into_iter()
-        .zip(&types)
-        .map(|(id, ty)| graph.as_type(id, ty.dtype))
-        .collect::<Result<Vec<_>>>()?;
-    let body = graph.traced(mark, results);
-    graph.while_loop(mark, &scope, &[x, s], condition, body)
-}
-
-/// A conditional that captures `x` and `y`.
-fn conditional(graph: &mut Graph, x: ExprId, y: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
-    let mark = graph.mark();
-    let zero = graph.zero_like(s)?;
-    let predicate = graph.greater(s, zero)?;
-    let predicate = graph.traced(mark, vec![predicate]);
-    let body = vec![graph.add(x, s)?, s];
-    let body = graph.traced(mark, body);
-    let otherwise = vec![y, graph.negate(s)?];
-    let otherwise = graph.traced(mark, otherwise);
-    graph.cond(mark, vec![(predicate, body)], otherwise)
-}
-
-fn build(steps: &[Step]) -> Program {
-    let inputs = vec![f32([2, 3]), f32([2, 3]), f32([])];
-    common::program(inputs, |graph, inputs| {
-        let mut pool = Pool { matrices: inputs[..2].to_vec(), scalars: inputs[2..].to_vec() };
-        for step in steps {
-            take_step(graph, &mut pool, step)?;
-        }
-        // The last few values, so that most of the program is needed, and one from the middle.
-        let matrices = pool.matrices.iter().rev().take(3);
-        let scalars = pool.scalars.iter().rev().take(2);
-        Ok(matrices
-            .chain(scalars)
-            .chain([&pool.matrix(pool.matrices.len() / 2)])
-            .copied()
-            .collect())
-    })
-}
 
 fn cut(program: &Program, decisions: &[Decision]) -> StageGraph {
     let next =
         |_: nxla_expr::Node<'_>, count: usize| (decisions[count % decisions.len()], count + 1);
     split_with(program, 0, next).expect("the program can be split").0
+}
+
+/// Numbers of all kinds.
+fn value() -> impl Strategy<Value = f32> {
+    prop_oneof![
+        4 => -4.0_f32..4.0,
+        1 => prop::sample::select(vec![0.0, -0.0, f32::NAN, f32::INFINITY, 1e30, -1e-30]),
+    ]
+}
+
+/// Tensors of the inputs' types that hold these numbers.
+fn inputs(values: &[f32]) -> Vec<HostTensor> {
+    let mut rest = values;
+    let take = |ty: &nxla_expr::TensorType| {
+        let (own, others) = rest.split_at(ty.shape.size());
+        rest = others;
+        HostTensor::from_slice(own, ty.shape.clone()).expect("as many numbers as elements")
+    };
+    input_types().iter().map(take).collect()
+}
+
+/// Runs something with hooks that write down what they are shown, in order.
+fn recorded<E: std::fmt::Debug>(
+    run: impl FnOnce(&Hooks) -> Result<Vec<HostTensor>, E>,
+) -> (Vec<HostTensor>, Vec<String>) {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let mut hooks = Hooks::new();
+    for name in ["one", "two"] {
+        let calls = calls.clone();
+        let record = move |values: &[HostTensor]| {
+            calls.lock().expect("no hook panics").push(format!("{name} {values:?}"));
+            Ok(())
+        };
+        hooks.insert(name, Arc::new(record));
+    }
+    let results = run(&hooks).expect("the program runs");
+    let calls = calls.lock().expect("no hook panics").clone();
+    (results, calls)
 }
 
 proptest! {
@@ -169,6 +65,29 @@ proptest! {
         let program = build(&steps);
         let stages = cut(&program, &decisions);
         check_equal(&program, &stages);
+    }
+
+    #[test]
+    fn stages_give_the_same_numbers(
+        steps in steps(),
+        decisions in decisions(),
+        values in prop::collection::vec(value(), 13),
+    ) {
+        let program = build(&steps);
+        let stages = cut(&program, &decisions);
+        let inputs = inputs(&values);
+        let (expected, expected_calls) = recorded(|hooks| {
+            Plan::new(Arc::new(program)).run(inputs.clone(), hooks)
+        });
+        let (found, found_calls) = recorded(|hooks| {
+            let run = |stage: &Stage, arguments| Plan::new(stage.program.clone()).run(arguments, hooks);
+            stages.run(inputs.clone(), run, RunOptions::default())
+        });
+        for (expected, found) in expected.iter().zip(&found) {
+            prop_assert!(expected.same_bits(found), "{expected:?} and {found:?}");
+        }
+        prop_assert_eq!(expected.len(), found.len());
+        prop_assert_eq!(expected_calls, found_calls);
     }
 
     #[test]

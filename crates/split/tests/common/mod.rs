@@ -2,12 +2,14 @@
 //! evaluator.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
+pub mod generate;
+
+use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
 use nxla_split::{Decision, RunOptions, Stage, StageGraph};
 use nxla_tensor::DType;
-use std::collections::hash_map::DefaultHasher;
 
 /// An error of any kind, for tests that build graphs with `?`.
 pub type Test<T = ()> = Result<T, Box<dyn std::error::Error>>;
