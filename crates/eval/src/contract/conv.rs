@@ -1,0 +1,208 @@
+//! Convolutions, as products of the kernel and a matrix of the input's patches.
+//!
+//! Both operands are first brought into the canonical layout `[batch][channel][spatial…]`. The
+//! patches are laid out tile by tile, so that the matrix of a large image never exists as a whole.
+
+use nxla_expr::Conv;
+use nxla_tensor::{Complex, DType, Element, HostTensor, Shape};
+
+use super::match_number;
+use super::matmul::{Factor, Number, Sizes, matmul};
+use crate::error::Fault;
+use crate::layout::Strided;
+use crate::{parallel, value};
+
+/// Positions of the result whose patches are laid out at a time.
+const TILE: usize = 1024;
+
+pub(super) fn conv(
+    attributes: &Conv,
+    input: &HostTensor,
+    kernel: &HostTensor,
+    shape: &Shape,
+) -> Result<HostTensor, Fault> {
+    let input = permuted(input, &attributes.input_permutation)?;
+    let kernel = permuted(kernel, &attributes.kernel_permutation)?;
+    let canonical: Shape = attributes.output_permutation.iter().map(|&axis| shape[axis]).collect();
+    let geometry = Geometry::new(attributes, input.shape(), kernel.shape(), &canonical);
+    let result = match_number!(input.dtype(), T => {
+        let (input, kernel) = (value::slice::<T>(&input), value::slice::<T>(&kernel));
+        value::build(T::DTYPE, &canonical, |out: &mut [T]| geometry.run(input, kernel, out))
+    })?;
+    // Canonical axis i is found at output_permutation[i], so the inverse puts it there.
+    let mut inverse = vec![0; shape.rank()];
+    for (canonical, &axis) in attributes.output_permutation.iter().enumerate() {
+        inverse[axis] = canonical;
+    }
+    permuted(&result, &inverse)
+}
+
+/// Axis `i` of the result is axis `permutation[i]` of `x`.
+fn permuted(x: &HostTensor, permutation: &[usize]) -> Result<HostTensor, Fault> {
+    if permutation.iter().copied().eq(0..x.rank()) {
+        return Ok(x.clone());
+    }
+    let steps = Strided::row_major(x.shape());
+    let rule = Strided::new(0, permutation.iter().map(|&axis| (x.shape()[axis], steps[axis])));
+    let shape = permutation.iter().map(|&axis| x.shape()[axis]).collect();
+    value::build_bytes(x.dtype(), &shape, |out| {
+        rule.read_all_bytes(x.dtype().size(), x.bytes(), out);
+    })
+}
+
+/// The sizes of a convolution in canonical layout.
+struct Geometry {
+    /// Images of the result.
+    batch: usize,
+    /// Groups of output channels; each sees its own channels, or its own part of the batch.
+    groups: usize,
+    batch_groups: usize,
+    in_channels: usize,
+    /// Input channels that one output channel sees.
+    group_channels: usize,
+    group_outputs: usize,
+    axes: Vec<Spatial>,
+    /// Elements of the spatial axes of input, kernel and result.
+    in_size: usize,
+    kernel_size: usize,
+    out_size: usize,
+}
+
+/// One spatial axis.
+struct Spatial {
+    in_size: usize,
+    kernel: usize,
+    out: usize,
+    /// For each position in the kernel and each one of the result, the position in the input, or
+    /// `NOWHERE` in the padding and between dilated elements.
+    places: Vec<usize>,
+}
+
+const NOWHERE: usize = usize::MAX;
+
+impl Spatial {
+    fn new(attributes: &Conv, axis: usize, in_size: usize, kernel: usize, out: usize) -> Self {
+        let (low, _) = attributes.padding[axis];
+        let spread = attributes.input_dilation[axis] as i64;
+        let place = |kernel_at: usize, out_at: usize| {
+            let at = (out_at * attributes.strides[axis]) as i64
+                + (kernel_at * attributes.kernel_dilation[axis]) as i64
+                - low;
+            let inside = at >= 0 && at % spread == 0 && at / spread < in_size as i64;
+            if inside { (at / spread) as usize } else { NOWHERE }
+        };
+        let places =
+            (0..kernel).flat_map(|k| (0..out).map(move |o| (k, o))).map(|(k, o)| place(k, o));
+        Self { in_size, kernel, out, places: places.collect() }
+    }
+}
+
+impl Geometry {
+    fn new(attributes: &Conv, input: &[usize], kernel: &[usize], out: &[usize]) -> Self {
+        let axes: Vec<Spatial> = (0..input.len() - 2)
+            .map(|axis| Spatial::new(attributes, axis, input[axis + 2], kernel[axis + 2], out[axis + 2]))
+            .collect();
+        let groups = attributes.feature_groups.max(attributes.batch_groups);
+        Self {
+            batch: out[0],
+            groups,
+            batch_groups: attributes.batch_groups,
+            in_channels: input[1],
+            group_channels: kernel[1],
+            group_outputs: kernel[0] / groups,
+            in_size: input[2..].iter().product(),
+            kernel_size: kernel[2..].iter().product(),
+            out_size: out[2..].iter().product(),
+            axes,
+        }
+    }
+
+    fn run<T: Number>(&self, input: &[T], kernel: &[T], out: &mut [T]) {
+        let block = self.group_outputs * self.out_size;
+        let inner = self.group_channels * self.kernel_size;
+        if block == 0 || inner == 0 {
+            return;
+        }
+        // One block per image and group.
+        parallel::rows(out, block, block * inner, |first, out| {
+            for (index, out) in out.chunks_exact_mut(block).enumerate() {
+                let (image, group) = ((first + index) / self.groups, (first + index) % self.groups);
+                let kernel = &kernel[group * self.group_outputs * inner..][..self.group_outputs * inner];
+                self.block(self.channels(input, image, group), kernel, inner, out);
+            }
+        });
+    }
+
+    /// The input channels that a group of output channels sees of an image.
+    fn channels<'a, T>(&self, input: &'a [T], image: usize, group: usize) -> &'a [T] {
+        let (image, channel) = if self.batch_groups > 1 {
+            (group * self.batch + image, 0)
+        } else {
+            (image, group * self.group_channels)
+        };
+        let first = (image * self.in_channels + channel) * self.in_size;
+        &input[first..first + self.group_channels * self.in_size]
+    }
+
+    /// The output channels of one group for one image: `[outputs][positions]`.
+    fn block<T: Number>(&self, channels: &[T], kernel: &[T], inner: usize, out: &mut [T]) {
+        let mut patches = Vec::new();
+        let mut product = Vec::new();
+        for start in (0..self.out_size).step_by(TILE) {
+            let count = TILE.min(self.out_size - start);
+            patches.clear();
+            patches.resize(inner * count, T::default());
+            for (row, patches) in patches.chunks_exact_mut(count).enumerate() {
+                let (channel, tap) = (row / self.kernel_size, row % self.kernel_size);
+                let channel = &channels[channel * self.in_size..][..self.in_size];
+                self.read_patch_row(channel, tap, start, patches);
+            }
+            product.clear();
+            product.resize(self.group_outputs * count, T::default());
+            let sizes = Sizes { batches: 1, rows: self.group_outputs, inner, columns: count };
+            let left = Factor { elements: kernel, inner_first: false };
+            matmul(sizes, left, Factor { elements: &patches, inner_first: true }, &mut product);
+            for (out, row) in out.chunks_exact_mut(self.out_size).zip(product.chunks_exact(count)) {
+                out[start..start + count].copy_from_slice(row);
+            }
+        }
+    }
+
+    /// What one tap of the kernel sees of one channel, for the positions of the result that begin
+    /// at `start`. `out` is zeroed, which is what padding holds.
+    fn read_patch_row<T: Number>(&self, channel: &[T], tap: usize, start: usize, out: &mut [T]) {
+        let last = self.axes.len() - 1;
+        let inner = &self.axes[last];
+        let mut done = 0;
+        while done < out.len() {
+            let position = start + done;
+            let column = position % inner.out;
+            let count = (inner.out - column).min(out.len() - done);
+            if let Some(row) = self.row_of(tap / inner.kernel, position / inner.out) {
+                let places = &inner.places[tap % inner.kernel * inner.out..][column..column + count];
+                for (out, &place) in out[done..done + count].iter_mut().zip(places) {
+                    if place != NOWHERE {
+                        *out = channel[row * inner.in_size + place];
+                    }
+                }
+            }
+            done += count;
+        }
+    }
+
+    /// The row of the input, without its last axis, that a tap sees from a row of the result.
+    fn row_of(&self, mut tap: usize, mut position: usize) -> Option<usize> {
+        let (mut row, mut step) = (0, 1);
+        for axis in self.axes[..self.axes.len() - 1].iter().rev() {
+            let place = axis.places[tap % axis.kernel * axis.out + position % axis.out];
+            if place == NOWHERE {
+                return None;
+            }
+            row += place * step;
+            step *= axis.in_size;
+            tap /= axis.kernel;
+            position /= axis.out;
+        }
+        Some(row)
+    }
+}

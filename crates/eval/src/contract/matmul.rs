@@ -1,0 +1,303 @@
+//! Products of matrices.
+//!
+//! Large products of floats go to `matrixmultiply` (through `ndarray`), which adds up in the
+//! element's own precision. Products of a vector, and small ones, are bound by memory or by
+//! overhead anyway, so they add up in `f64` and are rounded once. Integers wrap.
+
+use ndarray::linalg::general_mat_mul;
+use ndarray::{ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, Slice};
+use nxla_tensor::{Complex, Element};
+use rayon::prelude::*;
+
+use crate::elementwise::vectorize;
+use crate::parallel;
+
+/// Multiplications below which setting up a blocked product does not pay.
+const SMALL: usize = 1 << 14;
+
+/// Elements of a partial sum, and independent sums within it.
+const PART: usize = 1 << 16;
+const LANES: usize = 16;
+
+/// Sums that are worked on at a time, few enough to stay in the cache.
+const COLUMNS: usize = 1024;
+
+/// The sizes of a batch of products of `[rows][inner]` by `[inner][columns]`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) batches: usize,
+    pub(super) rows: usize,
+    pub(super) inner: usize,
+    pub(super) columns: usize,
+}
+
+/// A batch of matrices, row-major.
+#[derive(Clone, Copy)]
+pub(super) struct Factor<'a, T> {
+    pub(super) elements: &'a [T],
+    /// Whether the rows run over the inner axis.
+    pub(super) inner_first: bool,
+}
+
+impl<'a, T> Factor<'a, T> {
+    fn matrix(self, index: usize, size: usize) -> Self {
+        Self { elements: &self.elements[index * size..][..size], ..self }
+    }
+}
+
+/// Elements that can be multiplied and added up.
+pub(super) trait Number: Element {
+    /// What products are added up in.
+    type Sum: Copy + Send + Sync;
+    const ZERO: Self::Sum;
+    fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum;
+    fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+    fn finish(sum: Self::Sum) -> Self;
+    /// A blocked product, or `false` where there is none for the type.
+    fn blocked(
+        a: ArrayView2<'_, Self>,
+        b: ArrayView2<'_, Self>,
+        c: ArrayViewMut2<'_, Self>,
+    ) -> bool;
+}
+
+macro_rules! integer_number {
+    ($($t:ty)*) => {
+        $(impl Number for $t {
+            type Sum = $t;
+            const ZERO: $t = 0;
+            #[inline(always)]
+            fn add_product(sum: $t, x: $t, y: $t) -> $t {
+                sum.wrapping_add(x.wrapping_mul(y))
+            }
+            #[inline(always)]
+            fn join(a: $t, b: $t) -> $t {
+                a.wrapping_add(b)
+            }
+            #[inline(always)]
+            fn finish(sum: $t) -> $t {
+                sum
+            }
+            fn blocked(_: ArrayView2<'_, $t>, _: ArrayView2<'_, $t>, _: ArrayViewMut2<'_, $t>) -> bool {
+                false
+            }
+        })*
+    };
+}
+integer_number!(u8 u16 u32 u64 i8 i16 i32 i64);
+
+macro_rules! float_number {
+    ($t:ty, $sum:ty, $zero:expr, $widen:expr, $narrow:expr) => {
+        impl Number for $t {
+            type Sum = $sum;
+            const ZERO: $sum = $zero;
+            #[inline(always)]
+            fn add_product(sum: $sum, x: $t, y: $t) -> $sum {
+                sum + $widen(x) * $widen(y)
+            }
+            #[inline(always)]
+            fn join(a: $sum, b: $sum) -> $sum {
+                a + b
+            }
+            #[inline(always)]
+            fn finish(sum: $sum) -> $t {
+                $narrow(sum)
+            }
+            fn blocked(
+                a: ArrayView2<'_, $t>,
+                b: ArrayView2<'_, $t>,
+                mut c: ArrayViewMut2<'_, $t>,
+            ) -> bool {
+                general_mat_mul(<$t>::from(1.0), &a, &b, <$t>::from(0.0), &mut c);
+                true
+            }
+        }
+    };
+}
+float_number!(f32, f64, 0.0, f64::from, |sum| sum as f32);
+float_number!(f64, f64, 0.0, |x| x, |sum| sum);
+float_number!(
+    Complex<f32>,
+    Complex<f64>,
+    Complex::new(0.0, 0.0),
+    |z: Complex<f32>| Complex::new(f64::from(z.re), f64::from(z.im)),
+    |z: Complex<f64>| Complex::new(z.re as f32, z.im as f32)
+);
+float_number!(Complex<f64>, Complex<f64>, Complex::new(0.0, 0.0), |z| z, |z| z);
+
+/// Multiplies each pair of matrices; `out` is a batch of `[rows][columns]`, zeroed.
+pub(super) fn matmul<T: Number>(
+    sizes: Sizes,
+    left: Factor<'_, T>,
+    right: Factor<'_, T>,
+    out: &mut [T],
+) {
+    let Sizes { rows, inner, columns, .. } = sizes;
+    if inner == 0 || out.is_empty() {
+        return;
+    }
+    let one = |index: usize, out: &mut [T]| {
+        let (left, right) = (left.matrix(index, rows * inner), right.matrix(index, inner * columns));
+        product(sizes, left, right, out);
+    };
+    if sizes.batches == 1 {
+        return one(0, out);
+    }
+    parallel::rows(out, rows * columns, rows * inner * columns, |first, out| {
+        for (index, out) in out.chunks_exact_mut(rows * columns).enumerate() {
+            one(first + index, out);
+        }
+    });
+}
+
+fn product<T: Number>(sizes: Sizes, left: Factor<'_, T>, right: Factor<'_, T>, out: &mut [T]) {
+    let Sizes { rows, inner, columns, .. } = sizes;
+    // A vector has the same elements in the same order whichever axis comes first.
+    match (rows, columns) {
+        (_, 1) if !left.inner_first || rows == 1 => {
+            return runs(left.elements, right.elements, inner, out);
+        }
+        (_, 1) => return combined_rows(right.elements, left.elements, out),
+        (1, _) if right.inner_first => return combined_rows(left.elements, right.elements, out),
+        (1, _) => return runs(right.elements, left.elements, inner, out),
+        _ => {}
+    }
+    if rows * inner * columns > SMALL && blocked(sizes, left, right, out) {
+        return;
+    }
+    let left = in_order(left, rows, inner, false);
+    let right = in_order(right, columns, inner, true);
+    parallel::rows(out, columns, inner * columns, |first, out| {
+        for (index, out) in out.chunks_exact_mut(columns).enumerate() {
+            combined_rows(&left[(first + index) * inner..][..inner], &right, out);
+        }
+    });
+}
+
+/// The elements in the wanted order of axes.
+fn in_order<T: Number>(
+    factor: Factor<'_, T>,
+    outer: usize,
+    inner: usize,
+    inner_first: bool,
+) -> std::borrow::Cow<'_, [T]> {
+    if factor.inner_first == inner_first {
+        return factor.elements.into();
+    }
+    let (rows, columns) = if factor.inner_first { (inner, outer) } else { (outer, inner) };
+    let view = ArrayView2::from_shape((rows, columns), factor.elements);
+    let view = view.expect("a factor has the elements of its sizes");
+    view.t().iter().copied().collect::<Vec<T>>().into()
+}
+
+/// `out[i]` is the product of row `i` of `matrix` and `vector`.
+fn runs<T: Number>(matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
+    if let [out] = out
+        && parallel::pays(inner)
+        && inner > PART
+    {
+        let parts: Vec<T::Sum> =
+            matrix.par_chunks(PART).zip(vector.par_chunks(PART)).map(|(x, y)| run(x, y)).collect();
+        *out = T::finish(parts.into_iter().fold(T::ZERO, T::join));
+        return;
+    }
+    parallel::rows(out, 1, inner, |first, out| {
+        for (out, row) in out.iter_mut().zip(matrix[first * inner..].chunks_exact(inner)) {
+            *out = T::finish(run(row, vector));
+        }
+    });
+}
+
+/// The product of two vectors.
+fn run<T: Number>(x: &[T], y: &[T]) -> T::Sum {
+    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let add = |sum, (&x, &y): (&T, &T)| T::add_product(sum, x, y);
+    let tail = x_tail.iter().zip(y_tail).fold(T::ZERO, add);
+    if xs.is_empty() {
+        return tail;
+    }
+    let mut sums = [T::ZERO; LANES];
+    vectorize(
+        #[inline(always)]
+        || {
+            for (x, y) in xs.iter().zip(ys) {
+                for lane in 0..LANES {
+                    sums[lane] = T::add_product(sums[lane], x[lane], y[lane]);
+                }
+            }
+        },
+    );
+    sums.into_iter().fold(tail, T::join)
+}
+
+/// `out` is the sum of the rows of `matrix`, each times its element of `weights`.
+fn combined_rows<T: Number>(weights: &[T], matrix: &[T], out: &mut [T]) {
+    let columns = out.len();
+    parallel::rows(out, 1, weights.len(), |first, out| {
+        let mut buffer = vec![T::ZERO; out.len().min(COLUMNS)];
+        for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
+            let first = first + tile * COLUMNS;
+            let sums = &mut buffer[..out.len()];
+            sums.fill(T::ZERO);
+            add_rows(weights, matrix, columns, first, sums);
+            for (out, &sum) in out.iter_mut().zip(&*sums) {
+                *out = T::finish(sum);
+            }
+        }
+    });
+}
+
+#[inline(always)]
+fn add_rows<T: Number>(
+    weights: &[T],
+    matrix: &[T],
+    columns: usize,
+    first: usize,
+    sums: &mut [T::Sum],
+) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for (&weight, row) in weights.iter().zip(matrix.chunks_exact(columns)) {
+                for (sum, &x) in sums.iter_mut().zip(&row[first..]) {
+                    *sum = T::add_product(*sum, weight, x);
+                }
+            }
+        },
+    );
+}
+
+/// A large product, its rows spread over threads; `false` where the type has no blocked product.
+fn blocked<T: Number>(
+    sizes: Sizes,
+    left: Factor<'_, T>,
+    right: Factor<'_, T>,
+    out: &mut [T],
+) -> bool {
+    let Sizes { rows, inner, columns, .. } = sizes;
+    // In Fortran order it is the first axis whose elements are neighbours.
+    let left_shape = (rows, inner).set_f(left.inner_first);
+    let right_shape = (inner, columns).set_f(!right.inner_first);
+    let left = ArrayView2::from_shape(left_shape, left.elements).expect("sizes fit");
+    let right = ArrayView2::from_shape(right_shape, right.elements).expect("sizes fit");
+    let threads = rayon::current_num_threads();
+    let piece = if parallel::pays(rows * columns * inner / 64) && rows >= 8 * threads {
+        rows.div_ceil(threads)
+    } else {
+        rows
+    };
+    let multiply = |index: usize, out: &mut [T]| {
+        let first = index * piece;
+        let count = out.len() / columns;
+        let part = left.slice_axis(Axis(0), Slice::from(first..first + count));
+        let out = ArrayViewMut2::from_shape((count, columns), out).expect("sizes fit");
+        T::blocked(part, right, out)
+    };
+    if piece == rows {
+        return multiply(0, out);
+    }
+    out.par_chunks_mut(piece * columns)
+        .enumerate()
+        .map(|(index, out)| multiply(index, out))
+        .reduce(|| true, |a, b| a && b)
+}

@@ -1,0 +1,97 @@
+//! Control flow, literals and hooks.
+
+use nxla_expr::{Cond, HookOp, Op, While};
+use nxla_tensor::HostTensor;
+use smallvec::SmallVec;
+
+use crate::args::Args;
+use crate::error::{Fault, Stop};
+use crate::run::{Frame, Results, Site, named, one};
+
+pub(crate) fn evaluate(site: Site<'_>, args: &mut Args<'_>) -> Result<Results, Stop> {
+    match site.op() {
+        Op::Constant(constant) => {
+            let ty = &constant.ty;
+            let tensor = HostTensor::full(constant.value, ty.dtype, ty.shape.clone());
+            Ok(one(tensor.map_err(Fault::from)?))
+        }
+        Op::Tensor(literal) => Ok(one(HostTensor::clone(&literal.0))),
+        Op::Cond(cond) => run_cond(cond, site, args),
+        Op::While(op) => run_while(op, site, args),
+        Op::Block(_) => {
+            let results =
+                site.regions[0].call(&mut Frame::default(), site.context, |index| args.take(index));
+            Ok(results?)
+        }
+        Op::Hook(hook) => run_hook(hook, site, args),
+        Op::Parameter(_) | Op::Metadata(_) | Op::Elem(_) => {
+            unreachable!("{} takes no step", site.op().name())
+        }
+        op => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// Whether a predicate, a tensor of one element, holds.
+fn is_true(predicate: &HostTensor) -> bool {
+    !predicate.get(0).is_zero()
+}
+
+/// Predicates are tried in order; only the chosen branch runs.
+fn run_cond(cond: &Cond, site: Site<'_>, args: &mut Args<'_>) -> Result<Results, Stop> {
+    let mut chosen = 2 * cond.clauses.len();
+    for clause in 0..cond.clauses.len() {
+        let predicate = &site.regions[2 * clause];
+        let holds =
+            predicate.call(&mut Frame::default(), site.context, |index| args.get(index).clone())?;
+        if is_true(&holds[0]) {
+            chosen = 2 * clause + 1;
+            break;
+        }
+    }
+    Ok(site.regions[chosen].call(&mut Frame::default(), site.context, |index| args.take(index))?)
+}
+
+/// The state is moved from trip to trip, so that its memory can be overwritten in place.
+fn run_while(op: &While, site: Site<'_>, args: &mut Args<'_>) -> Result<Results, Stop> {
+    let [condition, body] = site.regions else { unreachable!("a loop has two regions") };
+    let mut state: SmallVec<[Option<HostTensor>; 4]> =
+        (0..op.state).map(|index| Some(args.take(index))).collect();
+    let captures: SmallVec<[HostTensor; 4]> =
+        (op.state..args.len()).map(|index| args.take(index)).collect();
+    let (mut condition_frame, mut body_frame) = (Frame::default(), Frame::default());
+    let current = |state: &[Option<HostTensor>], index: usize| match index.checked_sub(op.state) {
+        None => state[index].clone().expect("the state is whole between trips"),
+        Some(capture) => captures[capture].clone(),
+    };
+    loop {
+        site.context.check()?;
+        let goes_on = condition
+            .call(&mut condition_frame, site.context, |index| current(&state, index))?;
+        if !is_true(&goes_on[0]) {
+            return Ok(state.into_iter().flatten().collect());
+        }
+        let results = body.call(&mut body_frame, site.context, |index| {
+            match state.get_mut(index).and_then(Option::take) {
+                Some(value) => value,
+                None => captures[index - op.state].clone(),
+            }
+        })?;
+        for (value, result) in state.iter_mut().zip(results) {
+            *value = Some(result);
+        }
+    }
+}
+
+/// Shows the operands to the listener; the plan passes them on.
+fn run_hook(hook: &HookOp, site: Site<'_>, args: &Args<'_>) -> Result<Results, Stop> {
+    let Some(listener) = site.context.hooks.listener(hook) else { return Ok(Results::new()) };
+    let types = site.graph.operands(site.id).iter().map(|&id| site.graph.tensor_type(id));
+    let values: SmallVec<[HostTensor; 2]> = types
+        .enumerate()
+        .map(|(index, ty)| named((args.get(index).clone(), ty)))
+        .collect();
+    listener.call(&values).map_err(|message| {
+        Stop::from(Fault::Hook { name: hook.name.as_deref().map(Into::into), message })
+    })?;
+    Ok(Results::new())
+}

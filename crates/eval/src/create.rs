@@ -1,0 +1,61 @@
+//! Tensors made from nothing but their type.
+
+use nxla_expr::{Op, TensorType};
+use nxla_tensor::{Element, HostTensor, Scalar, match_dtype};
+
+use crate::elementwise::convert;
+use crate::error::Fault;
+use crate::{parallel, value};
+
+pub(crate) fn evaluate(op: &Op, ty: &TensorType) -> Result<HostTensor, Fault> {
+    match op {
+        Op::Iota(iota) => iota_tensor(iota.axis, ty),
+        Op::Eye(_) => eye(ty),
+        op => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// Counts along an axis, or through the whole tensor. Counts wrap in integers that are too
+/// narrow, as the conversion of an integer does.
+fn iota_tensor(axis: Option<usize>, ty: &TensorType) -> Result<HostTensor, Fault> {
+    // Counts repeat in blocks: each number stands for `inner` neighbours, `count` numbers follow.
+    let (count, inner) = match axis {
+        Some(axis) => (ty.shape[axis], ty.shape[axis + 1..].iter().product()),
+        None => (ty.shape.size(), 1),
+    };
+    let numbers = HostTensor::build(nxla_tensor::DType::S64, [count], |numbers: &mut [i64]| {
+        parallel::chunks(numbers, |start, numbers| {
+            for (index, number) in numbers.iter_mut().enumerate() {
+                *number = (start + index) as i64;
+            }
+        });
+    })?;
+    let numbers = convert(&numbers, ty.dtype)?;
+    if inner == 1 && count == ty.shape.size() {
+        return Ok(value::reshaped(numbers, &ty.shape));
+    }
+    match_dtype!(ty.dtype, T => {
+        let numbers = value::slice::<T>(&numbers);
+        value::build(ty.dtype, &ty.shape, |out: &mut [T]| {
+            if inner == 1 {
+                out.chunks_exact_mut(count.max(1)).for_each(|out| out.copy_from_slice(numbers));
+            } else if inner > 0 {
+                let blocks = out.chunks_exact_mut(inner).zip(numbers.iter().cycle());
+                blocks.for_each(|(out, &number)| out.fill(number));
+            }
+        })
+    })
+}
+
+/// Ones on the diagonal of the last two axes.
+fn eye(ty: &TensorType) -> Result<HostTensor, Fault> {
+    let [.., rows, columns] = ty.shape[..] else { unreachable!("an eye has two axes") };
+    match_dtype!(ty.dtype, T => {
+        let one = T::from_scalar(Scalar::one(ty.dtype));
+        value::build(ty.dtype, &ty.shape, |out: &mut [T]| {
+            for matrix in out.chunks_exact_mut((rows * columns).max(1)) {
+                matrix.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|x| *x = one);
+            }
+        })
+    })
+}

@@ -1,0 +1,178 @@
+//! Kernels that convert between dtypes by the rules of [`Scalar::cast`](nxla_tensor::Scalar::cast).
+//!
+//! Every pair of storage types has a generic loop, in which the scalar disappears in compilation.
+//! The pairs that programs use all the time have loops that become vector code.
+
+use bytemuck::Pod;
+use half::slice::HalfFloatSliceExt;
+use nxla_tensor::{DType, Element, HostTensor, f16, match_dtype};
+
+use super::lanes::{Kernel, Src, kernel};
+use crate::error::Fault;
+use crate::{parallel, value};
+
+/// The tensor in another dtype; another handle to the same one where it has that dtype.
+pub(crate) fn convert(x: &HostTensor, to: DType) -> Result<HostTensor, Fault> {
+    let from = x.dtype();
+    if from == to {
+        return Ok(x.clone());
+    }
+    let kernel = convert_kernel(from, to);
+    value::build_bytes(to, x.shape(), |out| {
+        parallel::rows(out, to.size(), 1, |first, out| {
+            let bytes = &x.bytes()[first * from.size()..];
+            let len = out.len() / to.size() * from.size();
+            kernel([Src { bytes: &bytes[..len], splat: false }, Src::NONE, Src::NONE], out);
+        });
+    })
+}
+
+/// The kernel that converts elements of one dtype to another.
+pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
+    match (from, to) {
+        (DType::F32, DType::F64) => kernel!(|x: f32| -> f64 { f64::from(x) }),
+        (DType::F64, DType::F32) => kernel!(|x: f64| -> f32 { x as f32 }),
+        (DType::S32, DType::F32) => kernel!(|x: i32| -> f32 { x as f32 }),
+        (DType::Pred | DType::U8, DType::F32) => kernel!(|x: u8| -> f32 { f32::from(x) }),
+        (DType::Pred | DType::U8, DType::S32) => kernel!(|x: u8| -> i32 { i32::from(x) }),
+        (DType::F32, DType::S32) => f32_to_s32,
+        (DType::F32, DType::F16) => f32_to_f16,
+        (DType::F16, DType::F32) => f16_to_f32,
+        (DType::F32, DType::BF16) => kernel!(|x: f32| -> u16 { f32_to_bf16(x) }),
+        (DType::BF16, DType::F32) => kernel!(|x: u16| -> f32 { f32::from_bits(u32::from(x) << 16) }),
+        (DType::U8, DType::U2) => kernel!(|x: u8| -> u8 { x & 0x3 }),
+        (DType::U8, DType::U4) => kernel!(|x: u8| -> u8 { x & 0xf }),
+        (DType::S8, DType::S2) => kernel!(|x: i8| -> i8 { (x << 6) >> 6 }),
+        (DType::S8, DType::S4) => kernel!(|x: i8| -> i8 { (x << 4) >> 4 }),
+        (from, to) => match_dtype!(from, S => from_storage::<S>(to)),
+    }
+}
+
+/// The generic kernels; storage types do not tell the width of sub-byte integers.
+fn from_storage<S: Element>(to: DType) -> Kernel {
+    match to {
+        DType::Pred => |srcs, out| convert_each(srcs, out, |x: S| u8::from(!x.to_scalar().is_zero())),
+        DType::U2 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, u8>(x, DType::U2)),
+        DType::U4 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, u8>(x, DType::U4)),
+        DType::S2 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, i8>(x, DType::S2)),
+        DType::S4 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, i8>(x, DType::S4)),
+        to => match_dtype!(to, T => {
+            |srcs, out| convert_each(srcs, out, |x: S| T::from_scalar(x.to_scalar()))
+        }),
+    }
+}
+
+#[inline(always)]
+fn narrow<S: Element, T: Element>(x: S, to: DType) -> T {
+    T::from_scalar(x.to_scalar().cast(to))
+}
+
+/// A loop without the copies for each instruction set, of which there would be hundreds.
+#[inline(always)]
+fn convert_each<S: Pod, T: Pod>([source, ..]: [Src<'_>; 3], out: &mut [u8], f: impl Fn(S) -> T) {
+    let from: &[S] = bytemuck::cast_slice(source.bytes);
+    let out: &mut [T] = bytemuck::cast_slice_mut(out);
+    if source.splat {
+        if let Some(&x) = from.first() {
+            out.fill(f(x));
+        }
+        return;
+    }
+    for (to, &from) in out.iter_mut().zip(from) {
+        *to = f(from);
+    }
+}
+
+/// Rounds to nearest, ties to even; the upper half of the bits is the `bf16`.
+#[inline(always)]
+fn f32_to_bf16(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+    // Rounding could turn a NaN into infinity; keep it one, and quiet.
+    let nan = (bits >> 16) | 0x40;
+    (if x.is_nan() { nan } else { rounded }) as u16
+}
+
+/// Truncation is a single instruction where every value is in range.
+fn f32_to_s32(srcs: [Src<'_>; 3], out: &mut [u8]) {
+    let from: &[f32] = bytemuck::cast_slice(srcs[0].bytes);
+    let used = &from[..from.len().min(out.len() / size_of::<i32>())];
+    let in_range = used.iter().fold(true, |all, x| all & (x.abs() < 2_147_483_648.0));
+    if in_range {
+        let truncate: Kernel = kernel!(|x: f32| -> i32 { x as i32 });
+        truncate(srcs, out);
+    } else {
+        convert_each(srcs, out, |x: f32| i32::from_scalar(x.to_scalar()));
+    }
+}
+
+fn f32_to_f16(srcs: [Src<'_>; 3], out: &mut [u8]) {
+    let from: &[f32] = bytemuck::cast_slice(srcs[0].bytes);
+    if srcs[0].splat {
+        return convert_each(srcs, out, f16::from_f32);
+    }
+    let out: &mut [f16] = bytemuck::cast_slice_mut(out);
+    out.convert_from_f32_slice(&from[..out.len()]);
+}
+
+fn f16_to_f32(srcs: [Src<'_>; 3], out: &mut [u8]) {
+    let from: &[f16] = bytemuck::cast_slice(srcs[0].bytes);
+    if srcs[0].splat {
+        return convert_each(srcs, out, f16::to_f32);
+    }
+    let out: &mut [f32] = bytemuck::cast_slice_mut(out);
+    from[..out.len()].convert_to_f32_slice(out);
+}
+
+#[cfg(test)]
+mod tests {
+    use nxla_tensor::{Scalar, bf16};
+
+    use super::*;
+
+    fn samples() -> Vec<Scalar> {
+        let floats = [
+            0.0, -0.0, 0.5, -1.5, 2.5, 3.7, -3.7, 127.0, 200.0, 255.9, 300.0, -129.0, 65504.0,
+            65520.0, 2_147_483_648.0, -2_147_483_649.0, 4e9, 1e19, -1e19, 1e30, 1e300, 1e-40,
+            f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1.0 + 3.0 / 512.0, 1.0 + 1.0 / 256.0,
+        ];
+        floats.into_iter().map(Scalar::Float).collect()
+    }
+
+    /// Every pair gives what [`Scalar::cast`] gives, for whole blocks and for repeated values.
+    #[test]
+    fn all_pairs_follow_the_scalar_rule() {
+        for from in DType::ALL {
+            for to in DType::ALL {
+                for &sample in &samples() {
+                    let value = sample.cast(from);
+                    let source = HostTensor::full(value, from, [70]).unwrap();
+                    let expected = HostTensor::full(value.cast(to), to, [70]).unwrap();
+                    let mut out = HostTensor::zeros(to, [70]).unwrap();
+                    for splat in [false, true] {
+                        let src = Src { bytes: source.bytes(), splat };
+                        let bytes = out.try_unique_mut().unwrap();
+                        convert_kernel(from, to)([src, Src::NONE, Src::NONE], bytes);
+                        let same = out.get(0) == expected.get(0) && out.get(69) == expected.get(69);
+                        let both_nan = is_nan(out.get(69)) && is_nan(expected.get(69));
+                        assert!(same || both_nan, "{value} {from}->{to}: {}", out.get(69));
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_nan(x: Scalar) -> bool {
+        x.parts().0.is_nan()
+    }
+
+    #[test]
+    fn bf16_rounds_like_the_scalar() {
+        for bits in (0..=u32::MAX).step_by(65_521) {
+            let x = f32::from_bits(bits);
+            let expected = bf16::from_scalar(x.to_scalar());
+            let found = bf16::from_bits(f32_to_bf16(x));
+            assert!(found == expected || (found.is_nan() && expected.is_nan()), "{x}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! From element-wise nodes to code: which conversions and kernels each op takes.
+//!
+//! This is where the meaning of mixed dtypes is written down. Operands are converted to the
+//! promoted dtype, then to the dtype that computes it ([`Compute`]), and the kernel's result is
+//! rounded back to the dtype of the node, so that each op rounds once.
+
+use nxla_expr::{BinaryClass, BinaryOp, ExprId, Graph, Op, UnaryClass, UnaryOp};
+use nxla_tensor::{DType, Scalar, promote};
+use rustc_hash::FxHashMap;
+
+use super::binary::{binary_kernel, clip_kernel, copy_kernel, select_kernel};
+use super::code::{Code, Constant, Input, Instruction, Loc, OUTPUT};
+use super::convert::convert_kernel;
+use super::dtype::Compute;
+use super::lanes::Kernel;
+use super::unary::unary_kernel;
+
+/// A value while code is written: where it is, and its dtype.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Value {
+    loc: Loc,
+    dtype: DType,
+}
+
+/// Writes the code of one group. Registers are numbered without reuse until [`Writer::finish`].
+#[derive(Default)]
+pub(crate) struct Writer {
+    inputs: Vec<Input>,
+    constants: Vec<(Scalar, DType)>,
+    instructions: Vec<Instruction>,
+    /// Conversions that have been made already.
+    converted: FxHashMap<(Value, DType), Value>,
+    widest: usize,
+}
+
+impl Writer {
+    /// Adds an input.
+    pub(crate) fn input(&mut self, input: Input) -> Value {
+        let dtype = input.dtype;
+        self.widest = self.widest.max(dtype.size());
+        let loc = Loc::Input(index(self.inputs.len()));
+        self.inputs.push(input);
+        Value { loc, dtype }
+    }
+
+    /// Adds a constant, which is rounded to its dtype.
+    pub(crate) fn constant(&mut self, value: Scalar, dtype: DType) -> Value {
+        let value = value.cast(dtype);
+        let found = self.constants.iter().position(|&constant| constant == (value, dtype));
+        let at = found.unwrap_or_else(|| {
+            self.constants.push((value, dtype));
+            self.constants.len() - 1
+        });
+        Value { loc: Loc::Constant(index(at)), dtype }
+    }
+
+    /// How many instructions there are; a group that grows too long is cut.
+    pub(crate) fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
+    /// Writes one element-wise node, whose operands are given in order.
+    pub(crate) fn node(&mut self, graph: &Graph, id: ExprId, operands: &[Value]) -> Value {
+        let result = graph.dtype(id);
+        match (graph.op(id), operands) {
+            (Op::Unary(op), &[x]) => self.unary(*op, x, result),
+            (Op::Binary(op), &[x, y]) => self.binary(*op, x, y, result),
+            (Op::Select, &[predicate, x, y]) => {
+                let predicate = self.convert(predicate, DType::Pred);
+                let (x, y) = (self.convert(x, result), self.convert(y, result));
+                self.emit(select_kernel(result.size()), &[predicate, x, y], result)
+            }
+            (Op::Clip, &[x, low, high]) => {
+                let compute = Compute::of(result);
+                let operands = [x, low, high].map(|operand| {
+                    let operand = self.convert(operand, result);
+                    self.convert(operand, compute.dtype())
+                });
+                let clipped = self.emit(clip_kernel(compute), &operands, compute.dtype());
+                self.convert(clipped, result)
+            }
+            (Op::AsType(dtype), &[x]) => self.convert(x, *dtype),
+            (Op::Bitcast(dtype), &[x]) => self.bitcast(x, *dtype),
+            (op, operands) => {
+                unreachable!("{} of {} operands is not element-wise", op.name(), operands.len())
+            }
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, x: Value, result: DType) -> Value {
+        let compute = match op.class() {
+            UnaryClass::Float | UnaryClass::RealFloat | UnaryClass::Complex => Compute::of(result),
+            UnaryClass::Part if !x.dtype.is_complex() => Compute::of(result),
+            UnaryClass::Part
+            | UnaryClass::Same
+            | UnaryClass::SameReal
+            | UnaryClass::Bits
+            | UnaryClass::Int
+            | UnaryClass::Predicate
+            | UnaryClass::Magnitude => Compute::of(x.dtype),
+        };
+        match (op, x.dtype) {
+            (UnaryOp::BitwiseNot, DType::Pred) => {
+                return self.emit(
+                    unary_kernel(UnaryOp::LogicalNot, Compute::U8),
+                    &[x],
+                    DType::Pred,
+                );
+            }
+            (UnaryOp::PopulationCount | UnaryOp::CountLeadingZeros, dtype) if dtype.bits() < 8 => {
+                return self.count_narrow_bits(op, x, result);
+            }
+            _ => {}
+        }
+        let x = self.convert(x, compute.dtype());
+        let given = match op.class() {
+            UnaryClass::Predicate => DType::Pred,
+            UnaryClass::Magnitude | UnaryClass::Part if compute.dtype().is_complex() => {
+                compute.dtype().to_real()
+            }
+            UnaryClass::Magnitude
+            | UnaryClass::Part
+            | UnaryClass::Float
+            | UnaryClass::RealFloat
+            | UnaryClass::Complex
+            | UnaryClass::Same
+            | UnaryClass::SameReal
+            | UnaryClass::Bits
+            | UnaryClass::Int => compute.dtype(),
+        };
+        let y = self.emit(unary_kernel(op, compute), &[x], given);
+        self.convert(y, result)
+    }
+
+    /// Counts bits in the byte that stores a sub-byte integer, without those it does not have.
+    fn count_narrow_bits(&mut self, op: UnaryOp, x: Value, result: DType) -> Value {
+        let unsigned = if x.dtype.bits() == 2 { DType::U2 } else { DType::U4 };
+        let bits = self.convert(x, unsigned);
+        let mut count = self.emit(unary_kernel(op, Compute::U8), &[bits], DType::U8);
+        if op == UnaryOp::CountLeadingZeros {
+            let missing = self.constant(Scalar::UInt(u64::from(8 - unsigned.bits())), DType::U8);
+            let subtract = binary_kernel(BinaryOp::Subtract, Compute::U8);
+            count = self.emit(subtract, &[count, missing], DType::U8);
+        }
+        self.convert(count, result)
+    }
+
+    fn binary(&mut self, op: BinaryOp, x: Value, y: Value, result: DType) -> Value {
+        let operand = match op.class() {
+            BinaryClass::Arithmetic
+            | BinaryClass::Ordered
+            | BinaryClass::Float
+            | BinaryClass::RealFloat
+            | BinaryClass::Int
+            | BinaryClass::Bits => result,
+            BinaryClass::Equality | BinaryClass::Order => promote(x.dtype, y.dtype),
+            BinaryClass::Logical => DType::Pred,
+        };
+        let compute = Compute::of(operand);
+        let [x, y] = [x, y].map(|value| {
+            let value = self.convert(value, operand);
+            self.convert(value, compute.dtype())
+        });
+        let given = if result.is_pred() { DType::Pred } else { compute.dtype() };
+        let z = self.emit(binary_kernel(op, compute), &[x, y], given);
+        self.convert(z, result)
+    }
+
+    fn bitcast(&mut self, x: Value, to: DType) -> Value {
+        let integers = x.dtype.is_integer() && to.is_integer();
+        if x.dtype == to || integers || to.is_pred() {
+            // Integers of one width wrap to the same bits, and every non-zero byte is true.
+            let x = if to.is_pred() { self.bitcast(x, DType::U8) } else { x };
+            return self.convert(x, to);
+        }
+        self.emit(copy_kernel(to.size()), &[x], to)
+    }
+
+    /// The value in another dtype. Nothing is done where the bytes stay the same.
+    fn convert(&mut self, x: Value, to: DType) -> Value {
+        if x.dtype == to {
+            return x;
+        }
+        if same_bytes(x.dtype, to) {
+            return Value { loc: x.loc, dtype: to };
+        }
+        if let Loc::Constant(constant) = x.loc {
+            let (value, _) = self.constants[usize::from(constant)];
+            return self.constant(value.cast(x.dtype), to);
+        }
+        if let Some(&value) = self.converted.get(&(x, to)) {
+            return value;
+        }
+        let value = self.emit(convert_kernel(x.dtype, to), &[x], to);
+        self.converted.insert((x, to), value);
+        value
+    }
+
+    fn emit(&mut self, kernel: Kernel, operands: &[Value], dtype: DType) -> Value {
+        let mut locs = [Loc::None; 3];
+        for (loc, operand) in locs.iter_mut().zip(operands) {
+            *loc = operand.loc;
+        }
+        let target = index(self.instructions.len());
+        let size = dtype.size();
+        self.widest = self.widest.max(size);
+        let size = u8::try_from(size).expect("an element has at most 16 bytes");
+        self.instructions.push(Instruction { kernel, operands: locs, target, size });
+        Value { loc: Loc::Register(target), dtype }
+    }
+
+    /// The finished code, whose result is `root`, of this dtype and shape.
+    pub(crate) fn finish(mut self, root: Value, dtype: DType, shape: &nxla_tensor::Shape) -> Code {
+        let written = match root.loc {
+            Loc::Register(register) => usize::from(register) + 1 == self.instructions.len(),
+            Loc::Input(_) | Loc::Constant(_) | Loc::None => false,
+        };
+        if !written {
+            self.emit(copy_kernel(dtype.size()), &[root], dtype);
+        }
+        self.instructions.last_mut().expect("there is at least one").target = OUTPUT;
+        let registers = assign_registers(&mut self.instructions);
+        let constants = self.constants.iter().map(|&(value, dtype)| constant(value, dtype));
+        Code {
+            inputs: self.inputs.into(),
+            constants: constants.collect(),
+            instructions: self.instructions.into(),
+            registers,
+            widest: u8::try_from(self.widest.max(dtype.size())).expect("at most 16"),
+            dtype,
+            shape: shape.clone(),
+        }
+    }
+}
+
+/// Whether every element of `from` is stored by the bytes of the equal element of `to`.
+fn same_bytes(from: DType, to: DType) -> bool {
+    matches!(
+        (from, to),
+        (DType::Pred, DType::U2 | DType::U4 | DType::U8)
+            | (DType::U2, DType::U4 | DType::U8)
+            | (DType::U4, DType::U8)
+            | (DType::S2, DType::S4 | DType::S8)
+            | (DType::S4, DType::S8)
+    )
+}
+
+fn index(position: usize) -> u16 {
+    u16::try_from(position).expect("a group is cut long before it has 2^16 parts")
+}
+
+fn constant(value: Scalar, dtype: DType) -> Constant {
+    let tensor = nxla_tensor::HostTensor::scalar(value, dtype);
+    let mut bytes = [0; 16];
+    bytes[..dtype.size()].copy_from_slice(tensor.bytes());
+    Constant { bytes, size: u8::try_from(dtype.size()).expect("at most 16") }
+}
+
+/// Gives each value a register from its instruction to its last use, and tells how many that
+/// takes. The register of a result is never one of its operands'.
+fn assign_registers(instructions: &mut [Instruction]) -> u16 {
+    let mut last_use = vec![0; instructions.len()];
+    for (at, instruction) in instructions.iter().enumerate() {
+        for operand in instruction.operands {
+            if let Loc::Register(register) = operand {
+                last_use[usize::from(register)] = at;
+            }
+        }
+    }
+    let mut assigned = vec![0; instructions.len()];
+    let mut free = Vec::new();
+    let mut count = 0;
+    for (at, instruction) in instructions.iter_mut().enumerate() {
+        if instruction.target != OUTPUT {
+            assigned[at] = free.pop().unwrap_or_else(|| {
+                count += 1;
+                count - 1
+            });
+            instruction.target = assigned[at];
+        }
+        for position in 0..instruction.operands.len() {
+            let Loc::Register(register) = instruction.operands[position] else { continue };
+            let register = usize::from(register);
+            // An operand may be read twice by one instruction, but is freed once.
+            let again = instruction.operands[position + 1..]
+                .contains(&Loc::Register(u16::try_from(register).expect("it was one")));
+            if last_use[register] == at && !again {
+                free.push(assigned[register]);
+            }
+        }
+        for operand in &mut instruction.operands {
+            if let Loc::Register(register) = operand {
+                *register = assigned[usize::from(*register)];
+            }
+        }
+    }
+    count
+}

@@ -1,0 +1,143 @@
+//! Real and complex functions of one number.
+//!
+//! The kernels call everything through [`Real`], so that a function can have its own
+//! implementation for each width, and complex numbers through the functions of [`complex`].
+
+pub(crate) mod complex;
+mod erf;
+
+pub(crate) use erf::erf_inv;
+
+/// The real functions that the op table names.
+pub(crate) trait Real: Copy {
+    fn exp(self) -> Self;
+    fn expm1(self) -> Self;
+    fn log(self) -> Self;
+    fn log1p(self) -> Self;
+    fn sigmoid(self) -> Self;
+    fn sin(self) -> Self;
+    fn cos(self) -> Self;
+    fn tan(self) -> Self;
+    fn asin(self) -> Self;
+    fn acos(self) -> Self;
+    fn atan(self) -> Self;
+    fn sinh(self) -> Self;
+    fn cosh(self) -> Self;
+    fn tanh(self) -> Self;
+    fn asinh(self) -> Self;
+    fn acosh(self) -> Self;
+    fn atanh(self) -> Self;
+    fn cbrt(self) -> Self;
+    fn erf(self) -> Self;
+    fn erfc(self) -> Self;
+    fn erf_inv(self) -> Self;
+    fn round(self) -> Self;
+    fn pow(self, exponent: Self) -> Self;
+    fn atan2(self, x: Self) -> Self;
+}
+
+macro_rules! real {
+    ($t:ident, $erf:path, $erfc:path, $steps:literal) => {
+        impl Real for $t {
+            #[inline(always)]
+            fn exp(self) -> Self {
+                $t::exp(self)
+            }
+            #[inline(always)]
+            fn expm1(self) -> Self {
+                self.exp_m1()
+            }
+            #[inline(always)]
+            fn log(self) -> Self {
+                self.ln()
+            }
+            #[inline(always)]
+            fn log1p(self) -> Self {
+                self.ln_1p()
+            }
+            #[inline(always)]
+            fn sigmoid(self) -> Self {
+                1.0 / (1.0 + Real::exp(-self))
+            }
+            #[inline(always)]
+            fn sin(self) -> Self {
+                $t::sin(self)
+            }
+            #[inline(always)]
+            fn cos(self) -> Self {
+                $t::cos(self)
+            }
+            #[inline(always)]
+            fn tan(self) -> Self {
+                $t::tan(self)
+            }
+            #[inline(always)]
+            fn asin(self) -> Self {
+                $t::asin(self)
+            }
+            #[inline(always)]
+            fn acos(self) -> Self {
+                $t::acos(self)
+            }
+            #[inline(always)]
+            fn atan(self) -> Self {
+                $t::atan(self)
+            }
+            #[inline(always)]
+            fn sinh(self) -> Self {
+                $t::sinh(self)
+            }
+            #[inline(always)]
+            fn cosh(self) -> Self {
+                $t::cosh(self)
+            }
+            #[inline(always)]
+            fn tanh(self) -> Self {
+                $t::tanh(self)
+            }
+            #[inline(always)]
+            fn asinh(self) -> Self {
+                // The formula of the standard library loses `-0.0` and small arguments.
+                libm::asinh(f64::from(self)) as $t
+            }
+            #[inline(always)]
+            fn acosh(self) -> Self {
+                libm::acosh(f64::from(self)) as $t
+            }
+            #[inline(always)]
+            fn atanh(self) -> Self {
+                libm::atanh(f64::from(self)) as $t
+            }
+            #[inline(always)]
+            fn cbrt(self) -> Self {
+                $t::cbrt(self)
+            }
+            #[inline(always)]
+            fn erf(self) -> Self {
+                $erf(self)
+            }
+            #[inline(always)]
+            fn erfc(self) -> Self {
+                $erfc(self)
+            }
+            #[inline(always)]
+            fn erf_inv(self) -> Self {
+                erf_inv(f64::from(self), $steps) as $t
+            }
+            #[inline(always)]
+            fn round(self) -> Self {
+                $t::round(self)
+            }
+            #[inline(always)]
+            fn pow(self, exponent: Self) -> Self {
+                self.powf(exponent)
+            }
+            #[inline(always)]
+            fn atan2(self, x: Self) -> Self {
+                $t::atan2(self, x)
+            }
+        }
+    };
+}
+real!(f32, libm::erff, libm::erfcf, 1);
+real!(f64, libm::erf, libm::erfc, 2);

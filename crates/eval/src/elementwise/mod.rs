@@ -1,0 +1,17 @@
+//! Element-wise ops: kernels, groups of them, and running groups block by block.
+
+mod binary;
+mod code;
+mod convert;
+mod dtype;
+mod exec;
+mod lanes;
+mod lower;
+mod math;
+mod unary;
+
+pub(crate) use code::{Access, Code, Input};
+pub(crate) use convert::convert;
+pub(crate) use dtype::Compute;
+pub(crate) use lanes::vectorize;
+pub(crate) use lower::{Value, Writer};

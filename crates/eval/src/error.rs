@@ -1,0 +1,111 @@
+//! What can go wrong while a program runs.
+//!
+//! Shapes and dtypes were checked when the program was built, so little is left: inputs that do
+//! not fit, listeners that refuse, results too large for memory, and a caller that wants to stop.
+
+use nxla_expr::{ExprId, Graph, Line, TensorType};
+use nxla_tensor::{DType, Shape, TensorError};
+
+/// A run that did not finish.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EvalError {
+    /// Another number of inputs than the program takes.
+    #[error("the program takes {expected} inputs, got {found}")]
+    InputCount {
+        /// How many it takes.
+        expected: usize,
+        /// How many were given.
+        found: usize,
+    },
+    /// An input of another dtype or shape than the program was built for.
+    #[error("input {index} is {found}, the program takes {expected}")]
+    InputType {
+        /// Position among the inputs.
+        index: usize,
+        /// What the program takes.
+        expected: Box<TensorType>,
+        /// What was given.
+        found: Box<TensorType>,
+    },
+    /// An operation that failed.
+    #[error("{op}: {fault}{}", at_line(line.as_ref()))]
+    Op {
+        /// The operation as expression text names it.
+        op: String,
+        /// What went wrong.
+        fault: Fault,
+        /// The user's line, where known.
+        line: Option<Line>,
+    },
+    /// The caller asked the run to stop.
+    #[error("the run was interrupted")]
+    Interrupted,
+}
+
+/// Why an operation failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Fault {
+    /// A host function returned an error.
+    #[error("hook {} failed: {message}", name.as_deref().unwrap_or("without a name"))]
+    Hook {
+        /// The name of the hook.
+        name: Option<String>,
+        /// What the host function said.
+        message: String,
+    },
+    /// A result of more bytes than memory can address.
+    #[error("the result {dtype}{shape} is larger than the address space")]
+    TooLarge {
+        /// The dtype of the result.
+        dtype: DType,
+        /// The shape of the result.
+        shape: Shape,
+    },
+    /// Something that a host tensor refused.
+    #[error(transparent)]
+    Tensor(TensorError),
+}
+
+impl From<TensorError> for Fault {
+    fn from(error: TensorError) -> Self {
+        match error {
+            TensorError::TooLarge { dtype, shape } => Fault::TooLarge { dtype, shape },
+            error => Fault::Tensor(error),
+        }
+    }
+}
+
+/// Why a step ended a run: by its own fault, or because a run within it ended.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Fault(Fault),
+    Run(EvalError),
+}
+
+impl Stop {
+    /// The error of the run, which names the operation and the line.
+    pub(crate) fn at(self, graph: &Graph, id: ExprId) -> EvalError {
+        match self {
+            Stop::Fault(fault) => {
+                EvalError::Op { op: graph.op(id).name().into(), fault, line: graph.line(id) }
+            }
+            Stop::Run(error) => error,
+        }
+    }
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Fault(fault)
+    }
+}
+
+impl From<EvalError> for Stop {
+    fn from(error: EvalError) -> Self {
+        Stop::Run(error)
+    }
+}
+
+fn at_line(line: Option<&Line>) -> String {
+    line.map(|line| format!(" ({line})")).unwrap_or_default()
+}

@@ -1,0 +1,65 @@
+//! The host functions that a caller brings for the named hooks of a program.
+
+use std::fmt;
+use std::sync::Arc;
+
+use nxla_expr::{HookOp, HostFn};
+use rustc_hash::FxHashMap;
+
+/// Host functions by hook name. They take precedence over the functions that the program brings.
+///
+/// ```
+/// use std::sync::Arc;
+/// use nxla_eval::Hooks;
+///
+/// let mut hooks = Hooks::new();
+/// hooks.insert("loss", Arc::new(|values: &[nxla_tensor::HostTensor]| {
+///     if values[0].get(0).as_f64().is_nan() { Err("not a number".into()) } else { Ok(()) }
+/// }));
+/// assert!(!hooks.is_empty());
+/// ```
+#[derive(Clone, Default)]
+pub struct Hooks {
+    functions: FxHashMap<Arc<str>, Arc<dyn HostFn>>,
+}
+
+impl Hooks {
+    /// No functions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Brings a function for the hooks of this name, and gives back the one it replaces.
+    pub fn insert(
+        &mut self,
+        name: impl Into<Arc<str>>,
+        function: Arc<dyn HostFn>,
+    ) -> Option<Arc<dyn HostFn>> {
+        self.functions.insert(name.into(), function)
+    }
+
+    /// Whether there are no functions.
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// The function that a hook calls, if any.
+    pub(crate) fn listener<'a>(&'a self, hook: &'a HookOp) -> Option<&'a Arc<dyn HostFn>> {
+        let named = hook.name.as_ref().and_then(|name| self.functions.get(name));
+        named.or(hook.default.as_ref())
+    }
+}
+
+impl FromIterator<(Arc<str>, Arc<dyn HostFn>)> for Hooks {
+    fn from_iter<I: IntoIterator<Item = (Arc<str>, Arc<dyn HostFn>)>>(functions: I) -> Self {
+        Self { functions: functions.into_iter().collect() }
+    }
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names: Vec<&Arc<str>> = self.functions.keys().collect();
+        names.sort_unstable();
+        f.debug_tuple("Hooks").field(&names).finish()
+    }
+}

@@ -1,0 +1,24 @@
+//! Slices, gathers, scatters and sorts.
+
+mod gather;
+mod slice;
+mod sort;
+
+use nxla_expr::{Op, TensorType};
+use nxla_tensor::HostTensor;
+
+use crate::args::Args;
+use crate::error::Fault;
+
+pub(crate) fn evaluate(op: &Op, ty: &TensorType, args: &mut Args<'_>) -> Result<HostTensor, Fault> {
+    match op {
+        Op::Slice(attributes) => slice::slice(attributes, args, ty),
+        Op::PutSlice(starts) => slice::put_slice(starts, args, ty),
+        Op::Gather(axes) => gather::gather(axes, args.get(0), args.get(1), ty),
+        Op::IndexedAdd(axes) => gather::indexed_add(axes, args, ty),
+        Op::IndexedPut(axes) => gather::indexed_put(axes, args, ty),
+        Op::Sort(attributes) => sort::sort(*attributes, args.get(0)),
+        Op::Argsort(attributes, dtype) => sort::argsort(*attributes, args.get(0), *dtype),
+        op => unreachable!("{} is of another family", op.name()),
+    }
+}

@@ -1,0 +1,363 @@
+//! Moving elements between row-major order and any other strided order.
+//!
+//! Transposing, reversing, broadcasting, slicing, padding and joining are all "the element at
+//! this place of the result is the element at that place of the source", with places that are
+//! linear in the index of each axis. [`Strided`] holds such a rule after merging the axes that
+//! move together, so the loops run over as few and as long runs as there are. Nothing here
+//! depends on the dtype but through the size of an element.
+
+use bytemuck::Pod;
+use smallvec::SmallVec;
+
+use crate::parallel;
+
+/// One loop of a rule: its trip count, and how far each trip moves in the strided buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Loop {
+    count: usize,
+    step: isize,
+}
+
+/// Where each element of a row-major order is found in another buffer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Strided {
+    offset: usize,
+    /// Outermost first; never empty.
+    loops: SmallVec<[Loop; 6]>,
+}
+
+/// The places of neighbouring elements of the row-major order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) first: usize,
+    pub(crate) step: usize,
+}
+
+/// Side of the squares in which two axes are swapped, so that both sides stay in the cache.
+const TILE: usize = 16;
+
+impl Strided {
+    /// The rule that starts at `offset` and moves by `steps` along axes of these sizes.
+    pub(crate) fn new(offset: usize, axes: impl IntoIterator<Item = (usize, isize)>) -> Self {
+        let mut loops: SmallVec<[Loop; 6]> = SmallVec::new();
+        for (count, step) in axes {
+            if count == 1 {
+                continue;
+            }
+            match loops.last_mut() {
+                // The outer loop moves as far as the inner one does in all: they are one loop.
+                Some(outer) if outer.step == step * count as isize => {
+                    *outer = Loop { count: outer.count * count, step };
+                }
+                _ => loops.push(Loop { count, step }),
+            }
+        }
+        if loops.is_empty() {
+            loops.push(Loop { count: 1, step: 1 });
+        }
+        Self { offset, loops }
+    }
+
+    /// Row-major steps of a shape.
+    pub(crate) fn row_major(shape: &[usize]) -> SmallVec<[isize; 6]> {
+        let mut steps: SmallVec<[isize; 6]> = SmallVec::from_elem(1, shape.len());
+        for axis in (1..shape.len()).rev() {
+            // An empty tensor has no elements to step over, however large the other axes are.
+            steps[axis - 1] = steps[axis].wrapping_mul(shape[axis] as isize);
+        }
+        steps
+    }
+
+    /// How many elements the rule places.
+    pub(crate) fn len(&self) -> usize {
+        self.loops.iter().map(|a| a.count).product()
+    }
+
+    /// Whether it is a plain copy of neighbouring elements.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        matches!(self.loops[..], [Loop { step: 1, .. }])
+    }
+
+    /// Calls `run` with the start of each innermost run and its range within `start..start + len`
+    /// of the row-major order.
+    #[inline(always)]
+    fn for_each_run(
+        &self,
+        start: usize,
+        len: usize,
+        mut run: impl FnMut(usize, std::ops::Range<usize>),
+    ) {
+        if len == 0 {
+            return;
+        }
+        let (inner, outer) = self.loops.split_last().expect("there is at least one loop");
+        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, outer.len());
+        let mut rest = start / inner.count;
+        let mut at = self.offset as isize;
+        for (axis, a) in outer.iter().enumerate().rev() {
+            index[axis] = rest % a.count;
+            rest /= a.count;
+            at += index[axis] as isize * a.step;
+        }
+        let mut skip = start % inner.count;
+        let mut done = 0;
+        while done < len {
+            let count = (inner.count - skip).min(len - done);
+            run((at + skip as isize * inner.step) as usize, done..done + count);
+            skip = 0;
+            done += count;
+            for (axis, a) in outer.iter().enumerate().rev() {
+                index[axis] += 1;
+                at += a.step;
+                if index[axis] < a.count {
+                    break;
+                }
+                at -= a.count as isize * a.step;
+                index[axis] = 0;
+            }
+        }
+    }
+
+    /// Reads the elements `start..` of the row-major order until `out` is full.
+    pub(crate) fn read<T: Pod>(&self, source: &[T], start: usize, out: &mut [T]) {
+        let step = self.inner().step;
+        let len = out.len();
+        self.for_each_run(start, len, |at, range| read_run(source, at, step, &mut out[range]));
+    }
+
+    /// Writes `elements`, in row-major order, to their places.
+    pub(crate) fn write<T: Pod>(&self, elements: &[T], target: &mut [T]) {
+        let step = self.inner().step;
+        self.for_each_run(0, elements.len(), |at, range| {
+            write_run(&elements[range], target, at, step);
+        });
+    }
+
+    /// Calls `visit` with the places of each innermost run and its range of the row-major order.
+    /// Only for rules that never step back.
+    #[inline(always)]
+    pub(crate) fn for_each_place(
+        &self,
+        len: usize,
+        mut visit: impl FnMut(Run, std::ops::Range<usize>),
+    ) {
+        let step = self.inner().step.unsigned_abs().max(1);
+        self.for_each_run(0, len, |first, range| visit(Run { first, step }, range));
+    }
+
+    fn inner(&self) -> Loop {
+        *self.loops.last().expect("there is at least one loop")
+    }
+
+    /// Reads every element, in parallel where there are many.
+    pub(crate) fn read_all<T: Pod + Send + Sync>(&self, source: &[T], out: &mut [T]) {
+        match self.swapped_axes() {
+            Some((unit, steps)) => self.read_tiled(source, out, unit, &steps),
+            None => parallel::chunks(out, |start, out| self.read(source, start, out)),
+        }
+    }
+
+    /// The loop that moves by single elements, where it is not the innermost one and swapping
+    /// the two pays; and the row-major steps of all loops.
+    fn swapped_axes(&self) -> Option<(usize, SmallVec<[isize; 6]>)> {
+        let inner = self.inner();
+        let unit = self.loops.iter().position(|a| a.step == 1)?;
+        let pays = inner.count >= 4 && self.loops[unit].count >= 4 && inner.step.abs() > 1;
+        let counts: SmallVec<[usize; 6]> = self.loops.iter().map(|a| a.count).collect();
+        pays.then(|| (unit, Self::row_major(&counts)))
+    }
+
+    /// Reads every element in squares of the two loops that move by single elements of the source
+    /// and of the result.
+    fn read_tiled<T: Pod>(&self, source: &[T], out: &mut [T], unit: usize, steps: &[isize]) {
+        let inner = self.inner();
+        let rows = self.loops[unit].count;
+        let row_step = steps[unit] as usize;
+        let last = self.loops.len() - 1;
+        let mut others = self.clone();
+        let mut places = Self { offset: 0, loops: SmallVec::new() };
+        // What remains are the loops around the two; both sides walk them in step.
+        others.loops.remove(last);
+        others.loops.remove(unit);
+        for (axis, a) in self.loops.iter().enumerate() {
+            if axis != unit && axis != last {
+                places.loops.push(Loop { count: a.count, step: steps[axis] });
+            }
+        }
+        for outer in [&mut others, &mut places] {
+            outer.loops.push(Loop { count: 1, step: 1 });
+        }
+        let mut froms: Vec<usize> = Vec::new();
+        let count = others.len();
+        others.for_each_run(0, count, |at, _| froms.push(at));
+        let mut index = 0;
+        places.for_each_run(0, count, |to, _| {
+            let from = froms[index];
+            index += 1;
+            for column in (0..inner.count).step_by(TILE) {
+                let columns = TILE.min(inner.count - column);
+                for row in (0..rows).step_by(TILE) {
+                    for row in row..rows.min(row + TILE) {
+                        let first = from as isize + row as isize + column as isize * inner.step;
+                        let out = &mut out[to + row * row_step + column..][..columns];
+                        read_run(source, first as usize, inner.step, out);
+                    }
+                }
+            }
+        });
+    }
+}
+
+#[inline(always)]
+fn read_run<T: Pod>(source: &[T], at: usize, step: isize, out: &mut [T]) {
+    match step {
+        1 => out.copy_from_slice(&source[at..at + out.len()]),
+        0 => out.fill(source[at]),
+        step if step > 0 => {
+            let from = source[at..].iter().step_by(step as usize);
+            out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        }
+        step => {
+            let from = source[..=at].iter().rev().step_by(step.unsigned_abs());
+            out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        }
+    }
+}
+
+#[inline(always)]
+fn write_run<T: Pod>(elements: &[T], target: &mut [T], at: usize, step: isize) {
+    match step {
+        1 => target[at..at + elements.len()].copy_from_slice(elements),
+        step if step > 0 => {
+            let to = target[at..].iter_mut().step_by(step as usize);
+            to.zip(elements).for_each(|(to, from)| *to = *from);
+        }
+        step => {
+            let to = target[..=at].iter_mut().rev().step_by(step.unsigned_abs().max(1));
+            to.zip(elements).for_each(|(to, from)| *to = *from);
+        }
+    }
+}
+
+/// Binds a type to an unsigned integer type of `$size` bytes, to move elements of any dtype.
+macro_rules! match_size {
+    ($size:expr, $t:ident => $body:expr) => {
+        match $size {
+            1 => {
+                type $t = u8;
+                $body
+            }
+            2 => {
+                type $t = u16;
+                $body
+            }
+            4 => {
+                type $t = u32;
+                $body
+            }
+            8 => {
+                type $t = u64;
+                $body
+            }
+            16 => {
+                type $t = [u64; 2];
+                $body
+            }
+            size => unreachable!("no element has {size} bytes"),
+        }
+    };
+}
+pub(crate) use match_size;
+
+impl Strided {
+    /// [`Strided::read`] on bytes of elements of `size` bytes.
+    pub(crate) fn read_bytes(&self, size: usize, source: &[u8], start: usize, out: &mut [u8]) {
+        match_size!(size, T => self.read::<T>(
+            bytemuck::cast_slice(source), start, bytemuck::cast_slice_mut(out)));
+    }
+
+    /// [`Strided::read_all`] on bytes of elements of `size` bytes.
+    pub(crate) fn read_all_bytes(&self, size: usize, source: &[u8], out: &mut [u8]) {
+        match_size!(size, T => self.read_all::<T>(
+            bytemuck::cast_slice(source), bytemuck::cast_slice_mut(out)));
+    }
+
+    /// [`Strided::write`] on bytes of elements of `size` bytes.
+    pub(crate) fn write_bytes(&self, size: usize, elements: &[u8], target: &mut [u8]) {
+        match_size!(size, T => self.write::<T>(
+            bytemuck::cast_slice(elements), bytemuck::cast_slice_mut(target)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(rule: &Strided, source: &[u32]) -> Vec<u32> {
+        let mut out = vec![0; rule.len()];
+        rule.read_all(source, &mut out);
+        // Reading in pieces gives the same.
+        for start in 0..=out.len() {
+            let mut rest = vec![0; out.len() - start];
+            rule.read(source, start, &mut rest);
+            assert_eq!(rest, out[start..], "from {start}");
+        }
+        out
+    }
+
+    #[test]
+    fn neighbouring_axes_merge() {
+        let rule = Strided::new(0, [(2, 12), (3, 4), (4, 1)]);
+        assert!(rule.is_contiguous());
+        assert_eq!(rule.len(), 24);
+        assert_eq!(Strided::new(3, [(5, 0), (1, 7), (2, 0)]), Strided::new(3, [(10, 0)]));
+    }
+
+    #[test]
+    fn transposes() {
+        let source: Vec<u32> = (0..40 * 50).collect();
+        let rule = Strided::new(0, [(50, 1), (40, 50)]);
+        let expected: Vec<u32> = (0..50).flat_map(|j| (0..40).map(move |i| i * 50 + j)).collect();
+        assert_eq!(read_all(&rule, &source), expected);
+    }
+
+    #[test]
+    fn transposes_around_other_axes() {
+        // [3][5][4][7] seen as [7][5][3][4].
+        let source: Vec<u32> = (0..420).collect();
+        let rule = Strided::new(0, [(7, 1), (5, 28), (3, 140), (4, 7)]);
+        let mut expected = Vec::new();
+        for d in 0..7 {
+            for b in 0..5 {
+                for a in 0..3 {
+                    expected.extend((0..4).map(|c| a * 140 + b * 28 + c * 7 + d));
+                }
+            }
+        }
+        assert_eq!(read_all(&rule, &source), expected);
+    }
+
+    #[test]
+    fn reverses_and_repeats() {
+        let source = [0, 1, 2, 3, 4, 5];
+        assert_eq!(read_all(&Strided::new(5, [(2, -3), (3, -1)]), &source), [5, 4, 3, 2, 1, 0]);
+        assert_eq!(read_all(&Strided::new(2, [(2, 3), (3, -1)]), &source), [2, 1, 0, 5, 4, 3]);
+        assert_eq!(read_all(&Strided::new(1, [(3, 0), (2, 3)]), &source), [1, 4, 1, 4, 1, 4]);
+        assert_eq!(read_all(&Strided::new(0, [(2, 1), (3, 0)]), &source), [0, 0, 0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn empty_and_scalar() {
+        assert_eq!(read_all(&Strided::new(0, [(0, 1), (3, 1)]), &[]), []);
+        assert_eq!(read_all(&Strided::new(0, []), &[7]), [7]);
+    }
+
+    #[test]
+    fn writes_to_places() {
+        let mut target = [0; 8];
+        Strided::new(1, [(2, 4), (2, 2)]).write(&[1, 2, 3, 4], &mut target);
+        assert_eq!(target, [0, 1, 0, 2, 0, 3, 0, 4]);
+        Strided::new(7, [(4, -2)]).write(&[5, 6, 7, 8], &mut target);
+        assert_eq!(target, [0, 8, 0, 7, 0, 6, 0, 5]);
+    }
+}

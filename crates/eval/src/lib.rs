@@ -1,0 +1,49 @@
+//! The evaluator: runs programs on host tensors, in-process, in pure Rust.
+//!
+//! A [`Plan`] is made once per program and run many times. The evaluator is also the definition
+//! of every op: what it gives is right, and other engines are tested against it.
+//!
+//! # How a program runs
+//!
+//! * Nodes that nobody needs get no step. Annotations and tuple parts are other names of values.
+//! * Element-wise nodes that only serve one another become one step ([`Plan::step_count`] shows
+//!   it), which computes a cache-sized block at a time with vector code for the machine at hand.
+//! * Each value dies with the last step that reads it. If nobody else holds its memory, that step
+//!   may write its result there; the inputs of [`Plan::run`] are no exception.
+//! * Large steps use the threads of [rayon's global pool](rayon).
+//!
+//! # Numbers
+//!
+//! * Integers wrap. Floats narrower than `f32` compute in `f32` and are rounded once per op.
+//! * Sums, products and means of `f32` accumulate in `f64`.
+//! * NaN comes out of maxima, minima and `clip`, wins in `argmax` and `argmin`, and sorts last.
+//! * Integer division by zero gives -1 (all bits set), and the dividend as remainder.
+//! * Slices that reach over the end are moved back; indices of `gather` are clamped; updates of
+//!   `indexed_add` and `indexed_put` that fall outside are dropped. Updates are applied in order.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
+
+mod args;
+mod contract;
+mod control;
+mod create;
+mod elementwise;
+mod error;
+mod family;
+mod fold;
+mod hooks;
+mod index;
+mod layout;
+mod linalg;
+mod movement;
+mod parallel;
+mod plan;
+mod reduce;
+mod run;
+mod value;
+mod window;
+
+pub use error::{EvalError, Fault};
+pub use hooks::Hooks;
+pub use plan::Plan;
+pub use run::{Interrupt, evaluate};

@@ -1,0 +1,138 @@
+//! Ops that move elements: no dtype matters but for its size, apart from operands that are
+//! promoted before they are joined.
+
+use nxla_expr::{Op, Padding, TensorType};
+use nxla_tensor::HostTensor;
+
+use crate::args::Args;
+use crate::elementwise::convert;
+use crate::error::Fault;
+use crate::layout::{Strided, match_size};
+use crate::value;
+
+pub(crate) fn evaluate(op: &Op, ty: &TensorType, args: &mut Args<'_>) -> Result<HostTensor, Fault> {
+    match op {
+        Op::Reshape(_) | Op::Squeeze(_) => Ok(value::reshaped(args.take(0), &ty.shape)),
+        Op::Transpose(permutation) => {
+            let x = args.get(0);
+            let steps = Strided::row_major(x.shape());
+            let axes = permutation.iter().map(|&axis| (x.shape()[axis], steps[axis]));
+            read(x, &Strided::new(0, axes), ty)
+        }
+        Op::Reverse(axes) => reverse(args.get(0), axes, ty),
+        Op::Broadcast(attributes) => {
+            let x = args.get(0);
+            let mut steps = vec![0; ty.shape.rank()];
+            for (axis, step) in Strided::row_major(x.shape()).into_iter().enumerate() {
+                if x.shape()[axis] != 1 {
+                    steps[attributes.axes[axis]] = step;
+                }
+            }
+            read(x, &Strided::new(0, ty.shape.iter().copied().zip(steps)), ty)
+        }
+        Op::Pad(config) => pad(args.get(0), args.get(1), config, ty),
+        Op::Concatenate(axis) => join(args, *axis, ty),
+        Op::Stack(attributes) => join(args, attributes.axis, ty),
+        op => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// The elements of `x` in the order of a rule.
+fn read(x: &HostTensor, rule: &Strided, ty: &TensorType) -> Result<HostTensor, Fault> {
+    value::build_bytes(ty.dtype, &ty.shape, |out| {
+        rule.read_all_bytes(ty.dtype.size(), x.bytes(), out);
+    })
+}
+
+fn reverse(x: &HostTensor, axes: &[usize], ty: &TensorType) -> Result<HostTensor, Fault> {
+    let mut offset = 0;
+    let mut steps = Strided::row_major(x.shape());
+    for &axis in axes {
+        let last = x.shape()[axis].saturating_sub(1);
+        offset += last * steps[axis] as usize;
+        steps[axis] = -steps[axis];
+    }
+    // An empty tensor has no last element to begin with.
+    let offset = if x.size() == 0 { 0 } else { offset };
+    read(x, &Strided::new(offset, x.shape().iter().copied().zip(steps)), ty)
+}
+
+/// Elements of `x` stay where padding leaves room for them: negative padding trims.
+fn pad(
+    x: &HostTensor,
+    padding: &HostTensor,
+    config: &[Padding],
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let x = convert(x, ty.dtype)?;
+    let fill = padding.get(0).cast(padding.dtype()).cast(ty.dtype);
+    let mut result = HostTensor::full(fill, ty.dtype, ty.shape.clone())?;
+    let (from_steps, to_steps) = (Strided::row_major(x.shape()), Strided::row_major(&ty.shape));
+    let (mut from_offset, mut to_offset) = (0, 0);
+    let mut axes: Vec<(usize, isize, isize)> = Vec::with_capacity(config.len());
+    for (axis, padding) in config.iter().enumerate() {
+        let kept = Kept::new(padding, x.shape()[axis], ty.shape[axis]);
+        from_offset += kept.first * from_steps[axis] as usize;
+        to_offset += kept.place * to_steps[axis] as usize;
+        let step = padding.interior as isize + 1;
+        axes.push((kept.count, from_steps[axis], to_steps[axis] * step));
+    }
+    if axes.iter().any(|&(count, ..)| count == 0) {
+        return Ok(result);
+    }
+    let source = Strided::new(from_offset, axes.iter().map(|&(count, from, _)| (count, from)));
+    let target = Strided::new(to_offset, axes.iter().map(|&(count, _, to)| (count, to)));
+    let out = value::bytes_mut(&mut result);
+    match_size!(ty.dtype.size(), T => {
+        let elements: &[T] = bytemuck::cast_slice(x.bytes());
+        let out: &mut [T] = bytemuck::cast_slice_mut(out);
+        if source.is_contiguous() {
+            let first = from_offset;
+            target.write(&elements[first..first + source.len()], out);
+        } else {
+            let mut kept = vec![T::default(); source.len()];
+            source.read_all(elements, &mut kept);
+            target.write(&kept, out);
+        }
+    });
+    Ok(result)
+}
+
+/// Which elements of an axis survive padding, and where the first of them goes.
+struct Kept {
+    first: usize,
+    count: usize,
+    place: usize,
+}
+
+impl Kept {
+    fn new(padding: &Padding, size: usize, padded: usize) -> Self {
+        let step = i128::try_from(padding.interior).expect("it fits in 128 bits") + 1;
+        let low = i128::from(padding.low);
+        // Element i goes to low + i * step, if that is within 0..padded.
+        let steps_to = |distance: i128| (distance.max(0) + step - 1) / step;
+        let first = steps_to(-low);
+        let end = steps_to(padded as i128 - low).min(size as i128);
+        let count = (end - first).max(0);
+        let place = if count == 0 { 0 } else { low + first * step };
+        Self { first: first as usize, count: count as usize, place: place as usize }
+    }
+}
+
+/// Concatenates or stacks: for each index of the axes before, the operands one after the other.
+fn join(args: &Args<'_>, axis: usize, ty: &TensorType) -> Result<HostTensor, Fault> {
+    let size = ty.dtype.size();
+    let outer: usize = ty.shape[..axis].iter().product();
+    let total = ty.shape.size().checked_div(outer).unwrap_or(0) * size;
+    let mut result = value::fresh(ty.dtype, &ty.shape)?;
+    let out = value::bytes_mut(&mut result);
+    let mut offset = 0;
+    for index in 0..args.len() {
+        let part = convert(args.get(index), ty.dtype)?;
+        let Some(run) = part.byte_size().checked_div(outer).filter(|&run| run > 0) else { continue };
+        let rows = out.chunks_exact_mut(total).zip(part.bytes().chunks_exact(run));
+        rows.for_each(|(out, part)| out[offset..offset + run].copy_from_slice(part));
+        offset += run;
+    }
+    Ok(result)
+}

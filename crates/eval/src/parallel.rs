@@ -1,0 +1,40 @@
+//! When and how work is spread over threads.
+//!
+//! A task is only worth handing to another thread when it takes far longer than the microseconds
+//! that waking one costs.
+
+use rayon::prelude::*;
+
+/// Elements below which work stays on the calling thread.
+pub(crate) const MIN_ELEMENTS: usize = 1 << 16;
+
+/// Elements of one task: small enough to balance, large enough to drown the cost of a task.
+const TASK_ELEMENTS: usize = 1 << 15;
+
+/// Whether work on so many elements is spread.
+pub(crate) fn pays(elements: usize) -> bool {
+    elements >= MIN_ELEMENTS && rayon::current_num_threads() > 1
+}
+
+/// Fills `out` piece by piece: `fill` gets the position of a piece and the piece.
+pub(crate) fn chunks<T: Send>(out: &mut [T], fill: impl Fn(usize, &mut [T]) + Sync) {
+    rows(out, 1, 1, fill);
+}
+
+/// Fills `out` in pieces of whole rows of `row` elements, each of which costs as much as moving
+/// `cost` elements: `fill` gets the number of the first row and the rows.
+pub(crate) fn rows<T: Send>(
+    out: &mut [T],
+    row: usize,
+    cost: usize,
+    fill: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let count = out.len().checked_div(row).unwrap_or(0);
+    if count > 1 && pays(count.saturating_mul(cost)) {
+        let per_task = (TASK_ELEMENTS / cost.max(1)).max(1);
+        let tasks = out.par_chunks_mut(per_task * row).enumerate();
+        tasks.for_each(|(index, out)| fill(index * per_task, out));
+    } else if count > 0 {
+        fill(0, out);
+    }
+}

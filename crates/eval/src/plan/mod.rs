@@ -1,0 +1,152 @@
+//! Plans: programs put in the order in which they run.
+//!
+//! A plan is made once per program and holds everything that does not depend on the values:
+//! which nodes are needed, the code of the element-wise groups, the plans of the regions, and for
+//! each value the slot it lives in and the step after which it dies. Making it is linear in the
+//! size of the program.
+
+mod build;
+mod groups;
+mod slots;
+
+use std::fmt;
+use std::sync::Arc;
+
+use nxla_expr::{ExprId, Op, Program};
+use rustc_hash::FxHashMap;
+
+use crate::args::Arg;
+use crate::elementwise::Code;
+
+/// A program that is ready to run.
+///
+/// It can be run any number of times, also by several threads at once.
+pub struct Plan {
+    pub(crate) program: Arc<Program>,
+    pub(crate) steps: Vec<Step>,
+    /// The operands of all steps, one after the other.
+    pub(crate) args: Vec<Arg>,
+    /// The slots for the results of all steps, one after the other.
+    pub(crate) targets: Vec<Target>,
+    /// The slot of each input that is needed.
+    pub(crate) inputs: Vec<Target>,
+    pub(crate) outputs: Vec<Arg>,
+    pub(crate) slots: usize,
+}
+
+/// The slot for a value, or `None` where nobody needs it.
+pub(crate) type Target = Option<u32>;
+
+/// One thing to do.
+pub(crate) struct Step {
+    /// The node that it computes, the last one of a group.
+    pub(crate) id: ExprId,
+    /// Where its operands begin in [`Plan::args`]; they end where those of the next step begin.
+    pub(crate) first_arg: u32,
+    /// Where its results begin in [`Plan::targets`].
+    pub(crate) first_target: u32,
+    pub(crate) action: Action,
+}
+
+/// How a step is done.
+pub(crate) enum Action {
+    /// By the code of an element-wise group.
+    Code(Box<Code>),
+    /// By the op of its node.
+    Op,
+    /// By the op of its node, with a plan for each of its regions.
+    Regions(Box<[Arc<Plan>]>),
+}
+
+impl Plan {
+    /// Plans a program, and the programs of its regions.
+    pub fn new(program: Arc<Program>) -> Self {
+        Planner::default().plan(program)
+    }
+
+    /// The program behind the plan.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// How many steps a run takes, not counting those inside of loops and branches. Fused
+    /// element-wise ops are one step.
+    pub fn step_count(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// How many values are alive at the same time at most.
+    pub fn slot_count(&self) -> usize {
+        self.slots
+    }
+
+    /// Whether every step is element-wise code of scalars (or a constant), so that the program can
+    /// also run on vectors, element by element.
+    pub(crate) fn is_pointwise(&self) -> bool {
+        let graph = self.program.graph();
+        self.steps.iter().all(|step| match &step.action {
+            Action::Code(code) => code.shape.rank() == 0,
+            Action::Op => matches!(graph.op(step.id), Op::Constant(_)),
+            Action::Regions(_) => false,
+        })
+    }
+
+    /// The operands of the step at this position.
+    pub(crate) fn args_of(&self, position: usize) -> &[Arg] {
+        let end = self.steps.get(position + 1).map_or(self.args.len(), |step| step.first_arg as usize);
+        &self.args[self.steps[position].first_arg as usize..end]
+    }
+
+    /// The result slots of the step at this position.
+    pub(crate) fn targets_of(&self, position: usize) -> &[Target] {
+        let next = self.steps.get(position + 1);
+        let end = next.map_or(self.targets.len(), |step| step.first_target as usize);
+        &self.targets[self.steps[position].first_target as usize..end]
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("program", &self.program)
+            .field("steps", &self.steps.len())
+            .field("slots", &self.slots)
+            .finish()
+    }
+}
+
+/// Plans programs, each region once however many nodes share it.
+#[derive(Default)]
+struct Planner {
+    /// By address: programs of equal digests may still hold different host functions. The
+    /// programs are kept alive by the one that is being planned.
+    regions: FxHashMap<*const Program, Arc<Plan>>,
+}
+
+impl Planner {
+    fn plan(&mut self, program: Arc<Program>) -> Plan {
+        let built = build::Builder::new(&program, self).build();
+        let assigned = slots::assign(&built);
+        let build::Built { steps, .. } = built;
+        Plan {
+            program,
+            steps,
+            args: assigned.args,
+            targets: assigned.targets,
+            inputs: assigned.inputs,
+            outputs: assigned.outputs,
+            slots: assigned.slots,
+        }
+    }
+
+    /// The plan of a region. Regions nest as deep as the user nested loops and branches, and so
+    /// does this call.
+    fn region(&mut self, program: &Arc<Program>) -> Arc<Plan> {
+        if let Some(plan) = self.regions.get(&Arc::as_ptr(program)) {
+            return plan.clone();
+        }
+        let plan = Arc::new(self.plan(program.clone()));
+        self.regions.insert(Arc::as_ptr(program), plan.clone());
+        plan
+    }
+}

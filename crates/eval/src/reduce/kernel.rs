@@ -1,0 +1,194 @@
+//! The loops of uniform reductions.
+//!
+//! Each result is computed from a fixed tree of partial results, whatever the number of threads,
+//! so that a program gives the same bits on every machine.
+
+use nxla_tensor::{DType, Element, HostTensor, Shape};
+use rayon::prelude::*;
+
+use super::Plane;
+use crate::elementwise::vectorize;
+use crate::error::Fault;
+use crate::{parallel, value};
+
+/// Independent partial results of a run, so that vector units are filled.
+const LANES: usize = 16;
+
+/// Accumulators that are worked on at a time, few enough to stay in the cache.
+const COLUMNS: usize = 1024;
+
+/// Elements of a partial result of a long reduction.
+const PART: usize = 1 << 16;
+
+/// An associative operation: how an element enters, and how partial results join.
+#[derive(Clone, Copy)]
+pub(super) struct Reducer<A, S, M> {
+    /// The neutral element.
+    pub(super) start: A,
+    pub(super) step: S,
+    pub(super) merge: M,
+}
+
+/// Reduces the middle part of a plane.
+pub(super) fn reduce<T: Element, A, S, M, R: Element>(
+    x: &HostTensor,
+    plane: Plane,
+    reducer: Reducer<A, S, M>,
+    finish: impl Fn(A) -> R + Sync,
+    dtype: DType,
+    shape: &Shape,
+) -> Result<HostTensor, Fault>
+where
+    A: Copy + Send + Sync,
+    S: Fn(A, T) -> A + Copy + Sync,
+    M: Fn(A, A) -> A + Copy + Sync,
+{
+    let x: &[T] = value::slice(x);
+    let Plane { outer, count, inner } = plane;
+    let block = count * inner;
+    value::build(dtype, shape, |out: &mut [R]| {
+        if block == 0 {
+            out.fill(finish(reducer.start));
+        } else if block >= 2 * PART && outer * inner < 64 {
+            // Few results of many elements: partial results of pieces of the reduced part.
+            for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
+                long(x, inner, reducer, &finish, out);
+            }
+        } else if inner == 1 {
+            parallel::rows(out, 1, count, |first, out| {
+                for (x, out) in x[first * count..].chunks_exact(count).zip(out) {
+                    *out = finish(run(x, reducer));
+                }
+            });
+        } else if outer == 1 {
+            parallel::rows(out, 1, count, |first, out| columns(x, inner, first, reducer, &finish, out));
+        } else {
+            parallel::rows(out, inner, block, |first, out| {
+                let blocks = x[first * block..].chunks_exact(block);
+                for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
+                    columns(x, inner, 0, reducer, &finish, out);
+                }
+            });
+        }
+    })
+}
+
+/// One run of neighbouring elements.
+#[inline(always)]
+fn run<T: Element, A, S, M>(x: &[T], reducer: Reducer<A, S, M>) -> A
+where
+    A: Copy,
+    S: Fn(A, T) -> A,
+    M: Fn(A, A) -> A,
+{
+    let Reducer { start, step, merge } = reducer;
+    let (chunks, tail) = x.as_chunks::<LANES>();
+    if chunks.is_empty() {
+        return tail.iter().fold(start, |a, &x| step(a, x));
+    }
+    let mut lanes = [start; LANES];
+    let mut ends = start;
+    vectorize(
+        #[inline(always)]
+        || {
+            for chunk in chunks {
+                for (lane, &x) in lanes.iter_mut().zip(chunk) {
+                    *lane = step(*lane, x);
+                }
+            }
+        },
+    );
+    for &x in tail {
+        ends = step(ends, x);
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            lanes[lane] = merge(lanes[lane], lanes[lane + width]);
+        }
+        width /= 2;
+    }
+    merge(lanes[0], ends)
+}
+
+/// The columns of a block of rows of `inner` elements, from the column `first` on.
+fn columns<T: Element, A, S, M, R>(
+    x: &[T],
+    inner: usize,
+    first: usize,
+    reducer: Reducer<A, S, M>,
+    finish: &impl Fn(A) -> R,
+    out: &mut [R],
+) where
+    A: Copy,
+    S: Fn(A, T) -> A,
+{
+    let mut buffer = vec![reducer.start; out.len().min(COLUMNS)];
+    for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
+        let sums = &mut buffer[..out.len()];
+        sums.fill(reducer.start);
+        let first = first + tile * COLUMNS;
+        accumulate(x, inner, first, sums, &reducer.step);
+        for (out, &sum) in out.iter_mut().zip(&*sums) {
+            *out = finish(sum);
+        }
+    }
+}
+
+/// Adds each row, from the column `first` on, to the accumulators.
+#[inline(always)]
+fn accumulate<T: Element, A: Copy>(
+    x: &[T],
+    inner: usize,
+    first: usize,
+    sums: &mut [A],
+    step: &impl Fn(A, T) -> A,
+) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for row in x.chunks_exact(inner) {
+                for (sum, &x) in sums.iter_mut().zip(&row[first..]) {
+                    *sum = step(*sum, x);
+                }
+            }
+        },
+    );
+}
+
+/// Few results of very many elements each.
+fn long<T: Element, A, S, M, R>(
+    x: &[T],
+    inner: usize,
+    reducer: Reducer<A, S, M>,
+    finish: &impl Fn(A) -> R,
+    out: &mut [R],
+) where
+    A: Copy + Send + Sync,
+    S: Fn(A, T) -> A + Copy + Sync,
+    M: Fn(A, A) -> A + Copy + Sync,
+{
+    let rows = (PART / inner).max(1);
+    let part = |x: &[T]| -> Vec<A> {
+        if inner == 1 {
+            return vec![run(x, reducer)];
+        }
+        let mut sums = vec![reducer.start; inner];
+        accumulate(x, inner, 0, &mut sums, &reducer.step);
+        sums
+    };
+    let mut parts: Vec<Vec<A>> = x.par_chunks(rows * inner).map(part).collect();
+    // Neighbours join pairwise, which keeps the error of long sums small.
+    while parts.len() > 1 {
+        parts = parts
+            .chunks(2)
+            .map(|pair| match pair {
+                [a, b] => a.iter().zip(b).map(|(&a, &b)| (reducer.merge)(a, b)).collect(),
+                rest => rest[0].clone(),
+            })
+            .collect();
+    }
+    for (out, &sum) in out.iter_mut().zip(&parts[0]) {
+        *out = finish(sum);
+    }
+}

@@ -1,0 +1,80 @@
+//! Seeing a tensor as an outer, a reduced and an inner part.
+
+use nxla_tensor::{HostTensor, Shape};
+
+use crate::error::Fault;
+use crate::layout::Strided;
+use crate::value;
+
+/// A row-major tensor as `[outer][count][inner]`, of which `count` is reduced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Plane {
+    pub(crate) outer: usize,
+    pub(crate) count: usize,
+    pub(crate) inner: usize,
+}
+
+impl Plane {
+    /// The plane of one axis.
+    pub(crate) fn along(shape: &[usize], axis: usize) -> Self {
+        Self {
+            outer: shape[..axis].iter().product(),
+            count: shape[axis],
+            inner: shape[axis + 1..].iter().product(),
+        }
+    }
+
+    /// The plane of a set of axes. Axes that do not lie together are moved to the end.
+    pub(crate) fn of(
+        x: &HostTensor,
+        is_reduced: impl Fn(usize) -> bool,
+    ) -> Result<(HostTensor, Self), Fault> {
+        let shape = x.shape();
+        // Axes of size 1 are on either side.
+        let mut reduced = (0..shape.rank()).filter(|&axis| is_reduced(axis) && shape[axis] != 1);
+        let Some(first) = reduced.next() else {
+            return Ok((x.clone(), Self { outer: x.size(), count: 1, inner: 1 }));
+        };
+        let last = reduced.last().unwrap_or(first);
+        let together = (first..=last).all(|axis| is_reduced(axis) || shape[axis] == 1);
+        let product = |wanted: bool| -> usize {
+            let axes = (0..shape.rank()).filter(|&axis| is_reduced(axis) == wanted);
+            axes.map(|axis| shape[axis]).product()
+        };
+        if !together {
+            let moved = permuted(x, |axis| !is_reduced(axis))?;
+            return Ok((moved, Self { outer: product(false), count: product(true), inner: 1 }));
+        }
+        let size = |axes: std::ops::Range<usize>| shape[axes].iter().product();
+        let plane =
+            Self { outer: size(0..first), count: size(first..last + 1), inner: size(last + 1..shape.rank()) };
+        Ok((x.clone(), plane))
+    }
+}
+
+/// The tensor with its reduced axes first, as `[count][inner]`.
+pub(super) fn reduced_first(
+    x: &HostTensor,
+    is_reduced: impl Fn(usize) -> bool,
+) -> Result<(HostTensor, Plane), Fault> {
+    let moved = permuted(x, &is_reduced)?;
+    let kept: usize = (0..x.rank()).filter(|&axis| !is_reduced(axis)).map(|axis| x.shape()[axis]).product();
+    let reduced = (0..x.rank()).filter(|&axis| is_reduced(axis));
+    let count = reduced.map(|axis| x.shape()[axis]).product();
+    Ok((moved, Plane { outer: 1, count, inner: kept }))
+}
+
+/// A copy with some axes before the others, in order.
+fn permuted(x: &HostTensor, is_first: impl Fn(usize) -> bool) -> Result<HostTensor, Fault> {
+    let steps = Strided::row_major(x.shape());
+    let mut axes: Vec<usize> = (0..x.rank()).filter(|&axis| is_first(axis)).collect();
+    axes.extend((0..x.rank()).filter(|&axis| !is_first(axis)));
+    let rule = Strided::new(0, axes.iter().map(|&axis| (x.shape()[axis], steps[axis])));
+    let shape: Shape = axes.iter().map(|&axis| x.shape()[axis]).collect();
+    if rule.is_contiguous() {
+        return Ok(value::reshaped(x.clone(), &shape));
+    }
+    value::build_bytes(x.dtype(), &shape, |out| {
+        rule.read_all_bytes(x.dtype().size(), x.bytes(), out);
+    })
+}

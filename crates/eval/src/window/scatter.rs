@@ -1,0 +1,103 @@
+//! Sending each window's source to the window's extremum.
+
+use nxla_expr::{ScatterOp, TensorType, Window};
+use nxla_tensor::{Complex, DType, Element, HostTensor};
+
+use super::uniform::wide;
+use super::{WindowAxis, axes, for_each_tap};
+use crate::elementwise::convert;
+use crate::error::Fault;
+use crate::layout::Strided;
+use crate::reduce::{match_ordered, widened_float};
+use crate::value;
+
+/// Of several equal extrema the last one receives the source. A comparison with NaN fails, and
+/// then the later element is taken; both are what XLA does. Padding never receives anything.
+pub(super) fn scatter(
+    op: ScatterOp,
+    window: &Window,
+    x: &HostTensor,
+    source: &HostTensor,
+    initial: &HostTensor,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let axes = axes(window, x.shape(), source.shape());
+    let x = convert(x, widened_float(x.dtype()))?;
+    let places = match_ordered!(x.dtype(), T => {
+        let x_elements = value::slice::<T>(&x);
+        match op {
+            ScatterOp::Max => extrema(&axes, x_elements, source, x.shape(), |a: T, b: T| a > b),
+            ScatterOp::Min => extrema(&axes, x_elements, source, x.shape(), |a: T, b: T| a < b),
+        }
+    });
+    let sums = wide(ty.dtype);
+    let source = convert(&convert(source, ty.dtype)?, sums)?;
+    let initial = initial.get(0).cast(initial.dtype()).cast(ty.dtype);
+    let mut result = HostTensor::full(initial, sums, ty.shape.clone())?;
+    macro_rules! add {
+        ($t:ty, $add:expr) => {{
+            let out = value::slice_mut::<$t>(&mut result);
+            for (&place, &x) in places.iter().zip(value::slice::<$t>(&source)) {
+                if let Some(out) = out.get_mut(place) {
+                    *out = $add(*out, x);
+                }
+            }
+        }};
+    }
+    match sums {
+        DType::U8 => add!(u8, u8::wrapping_add),
+        DType::U16 => add!(u16, u16::wrapping_add),
+        DType::U32 => add!(u32, u32::wrapping_add),
+        DType::U64 => add!(u64, u64::wrapping_add),
+        DType::S8 => add!(i8, i8::wrapping_add),
+        DType::S16 => add!(i16, i16::wrapping_add),
+        DType::S32 => add!(i32, i32::wrapping_add),
+        DType::S64 => add!(i64, i64::wrapping_add),
+        DType::F64 => add!(f64, |a: f64, b: f64| a + b),
+        DType::C128 => add!(Complex<f64>, |a: Complex<f64>, b: Complex<f64>| a + b),
+        dtype => unreachable!("{dtype} is widened before it is added up"),
+    }
+    convert(&result, ty.dtype)
+}
+
+/// Stands for a window that lies in the padding.
+const NOWHERE: usize = usize::MAX;
+
+/// The place of each window's extremum.
+fn extrema<T: Element>(
+    axes: &[WindowAxis],
+    x: &[T],
+    windows: &HostTensor,
+    shape: &[usize],
+    stays: impl Fn(T, T) -> bool,
+) -> Vec<usize> {
+    let steps = Strided::row_major(shape);
+    let mut places = vec![NOWHERE; windows.size()];
+    if places.is_empty() {
+        return places;
+    }
+    let visited: Result<(), std::convert::Infallible> = for_each_tap(axes, |taps| {
+        let mut window = vec![0; axes.len()];
+        for best in &mut places {
+            let place = (0..axes.len()).try_fold(0, |place, axis| {
+                let at = axes[axis].place(window[axis], taps[axis])?;
+                Some(place + at * steps[axis] as usize)
+            });
+            if let Some(place) = place
+                && (*best == NOWHERE || !stays(x[*best], x[place]))
+            {
+                *best = place;
+            }
+            for axis in (0..axes.len()).rev() {
+                window[axis] += 1;
+                if window[axis] < axes[axis].count {
+                    break;
+                }
+                window[axis] = 0;
+            }
+        }
+        Ok(())
+    });
+    let Ok(()) = visited;
+    places
+}

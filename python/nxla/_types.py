@@ -1,0 +1,35 @@
+"""Types of arguments that many functions share. Only type checkers read this module."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from nxla._core import DType, Expr, Tensor
+
+T = TypeVar("T")
+
+
+class SupportsDLPack(Protocol):
+    """An array of another library, such as numpy's."""
+
+    def __dlpack__(self, *, stream: Any = None) -> Any:
+        """Hand the memory over."""
+
+
+#: What counts as an operand: a tensor, a traced value, a number, an array, nested lists of numbers.
+TensorLike: TypeAlias = Tensor | Expr | complex | SupportsDLPack | Sequence[Any]
+#: What counts as a dtype: `nx.float32`, `"f32"`, `"float32"`, `float`, a numpy dtype.
+DTypeLike: TypeAlias = DType | str | type | Any
+#: One axis, by position or by name.
+Axis: TypeAlias = int | str
+#: One axis or several.
+Axes: TypeAlias = Axis | Sequence[Axis]
+#: Sizes of axes; one number stands for one axis.
+Shape: TypeAlias = int | Sequence[int]
+#: Names of axes, None for those without.
+Names: TypeAlias = Sequence[str | None]
+#: What comes before and after the elements of each axis, or the name of a rule.
+Padding: TypeAlias = str | Sequence[tuple[int, int]]
+#: One number for all axes, or one for each.
+PerAxis: TypeAlias = int | Sequence[int]
+#: A function over tensors, containers of them, or values that stay as they are.
+Function: TypeAlias = Callable[..., Any]

@@ -1,0 +1,116 @@
+"""Compilers written in Python."""
+
+from __future__ import annotations
+
+from nxla import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from nxla._core import Expression, Tensor
+    from nxla.stream import Stream
+
+__all__ = ["Compiler", "register_compiler"]
+
+_registered: dict[str, Compiler] = {}
+
+
+class Compiler:
+    """The base class of compilers.
+
+    A subclass has a `name` and a method `compile`. An instance is given to functions as
+    ``compiler=``; after `register_compiler` its name is enough.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> class Counting(nx.Compiler):
+    ...     name = "counting"
+    ...     compiled = 0
+    ...
+    ...     def compile(self, expression, options):
+    ...         self.compiled += 1
+    ...         return nx.graph.evaluate(expression)
+    >>> counting = Counting()
+    >>> f = nx.jit(lambda x: x + 1, compiler=counting)
+    >>> f(1).item(), f(2).item(), counting.compiled
+    (2, 3, 1)
+    """
+
+    #: The name by which options choose it.
+    name: str
+
+    def compile(
+        self, expression: Expression, options: dict[str, Any]
+    ) -> Callable[[list[Tensor]], Iterable[Tensor]]:
+        """Return a function from the tensors of all inputs to those of all outputs.
+
+        Parameters
+        ----------
+        expression : Expression
+            What is to be computed.
+        options : dict
+            The settings of the call, for this compiler to check.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not compile")
+
+    def jit(self, function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
+        """Return what `nxla.jit` gives for a function with these options.
+
+        The default traces the function for each new signature, and calls `compile`.
+        """
+        from nxla.transform import _function
+
+        return _function(function, options={**options, "compiler": self})
+
+    def stream(
+        self,
+        function: Callable[..., Any],
+        template: Any,
+        initial: Any,
+        options: dict[str, Any],
+    ) -> Stream:
+        """Return what `nxla.stream` gives for a function with these options.
+
+        The default runs each step through `compile`.
+        """
+        from nxla.stream import Stream
+
+        return Stream(function, template, initial, {**options, "compiler": self})
+
+    def partitions_options(self, options: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return options for each device that can run on its own."""
+        return [options]
+
+    def to_backend(self, options: dict[str, Any]) -> tuple[str, int]:  # noqa: ARG002
+        """Return where results live: the platform and the number of the device."""
+        return ("host", 0)
+
+
+def register_compiler(compiler: Compiler, /) -> str:
+    """Make a compiler known under its name; a compiler of the same name is replaced.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Raises
+    ------
+    OptionError
+        If it is no `Compiler`, or has no name.
+    """
+    name = _core.register_compiler(compiler)
+    _registered[name] = compiler
+    return name
+
+
+def overrides(compiler: Any, method: str) -> Compiler | None:
+    """Return the compiler if it is one of Python's that has a method of its own."""
+    found = _registered.get(compiler) if isinstance(compiler, str) else compiler
+    if isinstance(found, Compiler):
+        if getattr(type(found), method) is not getattr(Compiler, method):
+            return found
+    return None

@@ -1,0 +1,29 @@
+"""Exceptions. All are `NxlaError`; most are also the built-in exception that fits.
+
+A text names the operation as it was written, the argument, both shapes, and the line:
+``dot: axis 1 of left has size 3, axis 0 of right has size 4 (train.py:31)``.
+"""
+
+from nxla._core import (
+    ArgumentError,
+    DeviceError,
+    DTypeError,
+    ExecutionError,
+    GradientError,
+    NxlaError,
+    OptionError,
+    ShapeError,
+    TraceError,
+)
+
+__all__ = [
+    "ArgumentError",
+    "DTypeError",
+    "DeviceError",
+    "ExecutionError",
+    "GradientError",
+    "NxlaError",
+    "OptionError",
+    "ShapeError",
+    "TraceError",
+]

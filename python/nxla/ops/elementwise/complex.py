@@ -1,0 +1,98 @@
+"""Parts of complex numbers."""
+
+from __future__ import annotations
+
+from nxla import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+
+def real(x: TensorLike, /) -> Tensor:
+    """Return the real part of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.real([1 + 2j, 3 - 4j]).tolist()
+    ???
+    """
+    return _core.real(x)
+
+
+def imag(x: TensorLike, /) -> Tensor:
+    """Return the imaginary part of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.imag([1 + 2j, 3 - 4j]).tolist()
+    ???
+    """
+    return _core.imag(x)
+
+
+def conj(x: TensorLike, /) -> Tensor:
+    """Return each element with the sign of its imaginary part turned over.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.conj([1 + 2j]).tolist()
+    ???
+    """
+    return _core.conjugate(x)
+
+
+def phase(x: TensorLike, /) -> Tensor:
+    """Return the angle in radians of each complex element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.phase([1j, -1 + 0j]).tolist()
+    ???
+    """
+    return _core.phase(x)

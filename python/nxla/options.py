@@ -1,0 +1,155 @@
+"""Default options: which compiler runs functions, with what settings and hooks.
+
+Later ones win: the environment variable ``NXLA_COMPILER``, `global_default_options`,
+`default_options` of the thread, the options of the call.
+"""
+
+from __future__ import annotations
+
+import os
+
+from nxla import _core, plugins
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Any, Self
+
+__all__ = ["Options", "compilers", "default_options", "global_default_options", "to_backend"]
+
+
+class Options(dict[str, "Any"]):
+    """Options that were in force; as a context manager, it brings them back at the end."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._restore()
+
+    def _restore(self) -> None:
+        _core.replace_default_options(self)
+
+
+class _GlobalOptions(Options):
+    """Options that were in force for the process."""
+
+    def _restore(self) -> None:
+        _core.replace_global_default_options(self)
+
+
+def prepare(options: dict[str, Any]) -> dict[str, Any]:
+    """Make ready what the options ask for: the plugin of XLA is looked for now, and only now."""
+    if options.get("compiler") == "xla" and not options.get("plugin"):
+        plugins.announce()
+    return options
+
+
+def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any) -> Options:
+    """Set the default options of this thread; tell which were in force before.
+
+    Parameters
+    ----------
+    options : mapping, optional
+        The new options, in place of those in force. Without it they stay.
+    **changes
+        Single options on top of those: ``compiler``, ``hooks``, settings of the compiler.
+
+    Returns
+    -------
+    Options
+        The options before. It is a dict, and a context manager that restores them.
+
+    Raises
+    ------
+    OptionError
+        If there is no such compiler. Settings are checked by the compiler when it runs.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> with nx.default_options(compiler="evaluator"):
+    ...     nx.default_options()["compiler"]
+    'evaluator'
+    >>> before = nx.default_options(compiler="evaluator")
+    >>> before == nx.default_options(before)
+    False
+    """
+    if options is None and not changes:
+        return Options(_core.get_default_options())
+    current = _core.get_default_options() if options is None else options
+    return Options(_core.replace_default_options(prepare(_merge(current, changes))))
+
+
+def global_default_options(options: Mapping[str, Any] | None = None, /, **changes: Any) -> Options:
+    """Set the default options of the process; tell which were in force before.
+
+    They hold in all threads that have none of their own. Arguments and result are those of
+    `default_options`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> with nx.global_default_options(compiler="evaluator"):
+    ...     nx.global_default_options()["compiler"]
+    'evaluator'
+    """
+    if options is None and not changes:
+        return _GlobalOptions(_core.get_global_default_options())
+    current = _core.get_global_default_options() if options is None else options
+    merged = prepare(_merge(current, changes))
+    return _GlobalOptions(_core.replace_global_default_options(merged))
+
+
+def _merge(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Put changes on top of options; settings belong to the compiler they were written for."""
+    compiler = changes.get("compiler")
+    if compiler is not None and compiler != options.get("compiler"):
+        options = {name: value for name, value in options.items() if name == "hooks"}
+    return {**options, **changes}
+
+
+def compilers() -> list[str]:
+    """Return the names of all compilers.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.compilers()[:2]
+    ['evaluator', 'xla']
+    """
+    return _core.compilers()
+
+
+def to_backend(**options: Any) -> tuple[str, int]:
+    """Return where results live when functions run with these options.
+
+    Returns
+    -------
+    platform : str
+        ``"host"``, or the platform of a device, such as ``"cpu"``.
+    device : int
+        The number of the device.
+
+    Raises
+    ------
+    OptionError
+        If there is no such compiler, setting or device.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.to_backend(compiler="evaluator")
+    ('host', 0)
+    """
+    return _core.to_backend(prepare(options))
+
+
+# A process that is told to use XLA everywhere need not say so again.
+prepare({"compiler": os.environ.get("NXLA_COMPILER")})

@@ -1,0 +1,496 @@
+"""Functions of functions: compile them, look at them, differentiate them."""
+
+from __future__ import annotations
+
+import functools
+
+from nxla import _core, tree
+from nxla.compiler import overrides
+from nxla.errors import ArgumentError
+from nxla.options import prepare
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, ParamSpec, TypeVar, overload
+
+    from nxla._core import Compiled, Expression, Function, Template, Tensor
+    from nxla._types import DTypeLike, Names, Shape, TensorLike
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+__all__ = [
+    "compile",
+    "custom_grad",
+    "debug_expr",
+    "debug_expr_apply",
+    "defn",
+    "grad",
+    "jit",
+    "jit_apply",
+    "stop_grad",
+    "template",
+    "value_and_grad",
+]
+
+if TYPE_CHECKING:
+
+    @overload
+    def jit(
+        function: Callable[P, R],
+        /,
+        *,
+        static_argnums: int | Iterable[int] = (),
+        static_argnames: str | Iterable[str] = (),
+        donate_argnums: int | Iterable[int] = (),
+        **options: Any,
+    ) -> Function[P, R]: ...
+
+    @overload
+    def jit(
+        *,
+        static_argnums: int | Iterable[int] = (),
+        static_argnames: str | Iterable[str] = (),
+        donate_argnums: int | Iterable[int] = (),
+        **options: Any,
+    ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
+    **options: Any,
+) -> Any:
+    """Make a function that runs compiled.
+
+    Nothing happens until it is called. For each new signature (dtypes, shapes and names of the
+    tensors, the containers around them, values of static arguments) it is traced and compiled;
+    later calls with that signature only run what was compiled.
+
+    Parameters
+    ----------
+    function : callable, optional
+        Takes and gives tensors and containers of them. Left out, the result is a decorator.
+    static_argnums, static_argnames : int or str, or several, optional
+        Arguments that are part of the signature instead of inputs. They must be hashable. Strings,
+        functions and None are static without being named here.
+    donate_argnums : int or several, optional
+        Arguments whose memory the results may take over; they must not be used afterwards.
+    **options
+        ``compiler`` (a name or a `Compiler`), ``hooks`` (a dict of names and functions),
+        ``on_conflict`` (what a call during another trace does: ``"raise"``, ``"force"`` to run by
+        itself, ``"reuse"`` to become part of the trace), and settings of the compiler.
+
+    Returns
+    -------
+    Function
+        With the name, the docstring and the signature of `function`.
+
+    Raises
+    ------
+    OptionError
+        If there is no such compiler. An unknown setting is found by the first call.
+    ArgumentError
+        If a static argument is none of the function's.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> @nx.jit
+    ... def norm(x):
+    ...     return nx.sqrt(nx.sum(x * x))
+    >>> norm(nx.tensor([3.0, 4.0])).item()
+    5.0
+    >>> @nx.jit(static_argnames="power")
+    ... def raised(x, power):
+    ...     return x if power == 1 else x**power
+    >>> raised(nx.tensor([2.0, 3.0]), power=2).tolist()
+    [4.0, 9.0]
+    """
+    if function is None:
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            **options,
+        )
+    custom = overrides(options.get("compiler"), "jit")
+    if custom is not None:
+        return custom.jit(function, options)
+    return _function(function, static_argnums, static_argnames, donate_argnums, options)
+
+
+def _function(
+    function: Callable[..., Any],
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
+    options: dict[str, Any] | None = None,
+) -> Function[..., Any]:
+    if not callable(function):
+        raise ArgumentError(f"jit: expected a function, got {type(function).__name__}")
+    positions, names = _statics(function, static_argnums, static_argnames)
+    donated = [donate_argnums] if isinstance(donate_argnums, int) else list(donate_argnums)
+    made = _core.Function(
+        function, name_of(function), prepare(options or {}), positions, names, donated
+    )
+    return functools.update_wrapper(made, function)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function for error texts."""
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def _statics(
+    function: Callable[..., Any],
+    argnums: int | Iterable[int],
+    argnames: str | Iterable[str],
+) -> tuple[list[int], list[str]]:
+    """Return positions and names of static arguments, each argument under both."""
+    positions = {argnums} if isinstance(argnums, int) else set(argnums)
+    names = {argnames} if isinstance(argnames, str) else set(argnames)
+    if not positions and not names:
+        return [], []
+    from inspect import Parameter, signature
+
+    parameters = list(signature(function).parameters.values())
+    any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    any_position = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    known = {p.name: position for position, p in enumerate(parameters)}
+    for position in list(positions):
+        if position < 0:
+            positions.remove(position)
+            position += len(parameters)
+            positions.add(position)
+        if not 0 <= position < len(parameters) and not any_position:
+            raise ArgumentError(
+                f"jit: {name_of(function)} has {len(parameters)} arguments, "
+                f"static_argnums names number {position}"
+            )
+    for name in names:
+        if name not in known and not any_name:
+            raise ArgumentError(
+                f"jit: {name_of(function)} has no argument {name!r}, "
+                f"static_argnames must be among {', '.join(known)}"
+            )
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    for position, parameter in enumerate(parameters):
+        if parameter.kind in positional and (position in positions or parameter.name in names):
+            positions.add(position)
+            names.add(parameter.name)
+    return sorted(positions), sorted(names)
+
+
+def jit_apply(function: Callable[..., R], /, *args: Any, **options: Any) -> R:
+    """Compile a function and call it: ``jit(function, **options)(*args)``.
+
+    Programs are kept by what they compute, so calling this again compiles nothing; a function made
+    by `jit` once also saves the tracing.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.jit_apply(nx.add, nx.tensor([1, 2]), 3).tolist()
+    [4, 5]
+    """
+    return jit(function, **options)(*args)
+
+
+def defn(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
+    """Define a numerical function: compiled when called, and part of the trace inside another one.
+
+    It is `jit` with ``on_conflict="reuse"``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> @nx.defn
+    ... def softplus(x):
+    ...     return nx.log1p(nx.exp(x))
+    >>> @nx.defn
+    ... def total(x):
+    ...     return nx.sum(softplus(x))
+    >>> print(total.debug_expr(nx.template((3,))))
+    ???
+    """
+    return jit(function, **{"on_conflict": "reuse", **options})
+
+
+def compile(
+    function: Callable[..., R], templates: Sequence[Any], /, **options: Any
+) -> Compiled[R]:
+    """Trace and compile a function now, for these types of arguments and no others.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them.
+    templates : sequence
+        One for each positional argument: a `template`, a tensor, a number, or a container of them.
+        Arguments without any tensor (strings, functions, None) are fixed here, and left out when
+        the result is called.
+    **options
+        As for `jit`.
+
+    Returns
+    -------
+    Compiled
+        Takes the remaining arguments. It raises an `ArgumentError` that names the argument if one
+        has another type, and never compiles again.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> f = nx.compile(lambda x, y: x * y, [nx.template((2,)), nx.template((), nx.int32)])
+    >>> f(nx.tensor([1.5, 2.5]), 2).tolist()
+    [3.0, 5.0]
+    """
+    templates = list(templates)
+    inputs = [bool(tree.leaves(template)) for template in templates]
+    if all(inputs):
+        bound = function
+    else:
+        fixed = list(zip(inputs, templates, strict=True))
+
+        @functools.wraps(function)
+        def bound(*args: Any) -> R:
+            given = iter(args)
+            return function(*(next(given) if is_input else value for is_input, value in fixed))
+
+    remaining = [t for is_input, t in zip(inputs, templates, strict=True) if is_input]
+    custom = overrides(options.get("compiler"), "jit")
+    if custom is not None:
+        raise ArgumentError(
+            f"compile: the compiler {custom.name!r} has its own way to jit, and compiles no "
+            "templates"
+        )
+    return _function(bound, options=options).compile(*remaining)
+
+
+def template(
+    shape: Shape, dtype: DTypeLike = _core.f32, *, names: Names | None = None
+) -> Template:
+    """Stand for an input without data, for `compile`, `debug_expr` and `stream`.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The sizes of the axes.
+    dtype : dtype_like
+        The element type.
+    names : sequence of (str or None), optional
+        The names of the axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.template((2, 3), nx.int32)
+    s32[2][3]
+    """
+    return _core.Template(shape, dtype, names)
+
+
+def debug_expr(function: Callable[P, Any], /) -> Callable[P, Expression]:
+    """Make a function that gives the expression of a call instead of running it.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `function`, or templates in their place. The result prints as text,
+        shows as a picture in a notebook, and can be split by `nxla.graph.split`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> print(nx.debug_expr(lambda a, b: nx.sin(-a) + b)(1, 2))
+    ???
+    """
+    return _function(function).debug_expr
+
+
+def debug_expr_apply(function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Expression:
+    """Return the expression of a call: ``debug_expr(function)(*args, **kwargs)``."""
+    return _function(function).debug_expr(*args, **kwargs)
+
+
+def grad(
+    function: Callable[P, Any],
+    /,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+) -> Function[P, Any]:
+    """Make a function that gives the gradient of another one.
+
+    Parameters
+    ----------
+    function : callable
+        Gives one tensor. If it is no scalar, the gradient is that of its sum.
+    argnums : int or sequence of int
+        The positional arguments to differentiate for; they may be containers.
+    has_aux : bool
+        Whether `function` gives ``(value, more)``, where only the value is differentiated.
+
+    Returns
+    -------
+    Function
+        Gives the gradient in the structure of the argument, a tuple of them if `argnums` is a
+        sequence; with `has_aux` it gives ``(gradient, more)``. It is jitted, and becomes part of
+        the trace inside another jitted function.
+
+    Raises
+    ------
+    GradientError
+        If an operation on the way has no derivative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.grad(lambda x: x**3)(2.0).item()
+    12.0
+    >>> loss = lambda params, x: nx.sum((x * params["w"] + params["b"]) ** 2)
+    >>> nx.grad(loss)({"w": 1.0, "b": 0.0}, nx.tensor([1.0, 2.0]))["w"].item()
+    10.0
+    """
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        result, gradients = _differentiate(function, argnums, has_aux, args, kwargs)
+        return (gradients, result[1]) if has_aux else gradients
+
+    return _function(functools.wraps(function)(gradient), options={"on_conflict": "reuse"})
+
+
+def value_and_grad(
+    function: Callable[P, R],
+    /,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+) -> Function[P, tuple[R, Any]]:
+    """Make a function that gives both the result and the gradient of another one.
+
+    Parameters are those of `grad`.
+
+    Returns
+    -------
+    Function
+        Gives ``(result, gradient)``; with `has_aux` the result is ``(value, more)``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> value, gradient = nx.value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
+    >>> value.item(), [g.item() for g in gradient]
+    (6.0, [3.0, 2.0])
+    """
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        return _differentiate(function, argnums, has_aux, args, kwargs)
+
+    return _function(functools.wraps(function)(both), options={"on_conflict": "reuse"})
+
+
+def _differentiate(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[Any, Any]:
+    """Call a function on stand-ins for some arguments; return its result and the gradients."""
+    positions = [argnums] if isinstance(argnums, int) else list(argnums)
+    name = name_of(function)
+    for position in positions:
+        if not -len(args) <= position < len(args):
+            raise ArgumentError(
+                f"grad: {name} was called with {len(args)} positional arguments, "
+                f"argnums names number {position}"
+            )
+    leaves, structure = tree.flatten([args[position] for position in positions])
+    if not leaves:
+        raise ArgumentError(f"grad: there is no tensor in what {name} is differentiated for")
+    tape = _core.GradientTape(leaves)
+    changed = list(args)
+    for position, stand_in in zip(positions, structure.unflatten(tape.stand_ins), strict=True):
+        changed[position] = stand_in
+    result = function(*changed, **kwargs)
+    value = result
+    if has_aux:
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise ArgumentError(f"grad: with has_aux, {name} must give (value, more)")
+        value = result[0]
+    outputs, output_structure = tree.flatten(result)
+    results, gradients = tape.finish(value, outputs)
+    found = structure.unflatten(gradients)
+    if isinstance(argnums, int):
+        return output_structure.unflatten(results), found[0]
+    return output_structure.unflatten(results), tuple(found)
+
+
+def stop_grad(x: Any, /) -> Any:
+    """Return the value unchanged; no gradient flows through it.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        What counts as a constant for gradients.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.grad(lambda x: x * nx.stop_grad(x))(3.0).item()
+    3.0
+    """
+    return tree.map(_core.stop_grad, x)
+
+
+def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
+    """Return a value with a derivative of one's own.
+
+    Parameters
+    ----------
+    value : tensor or container
+        What was computed.
+    inputs : tensor or container
+        What it was computed from.
+    rule : callable
+        Takes the cotangents, in the structure of `value`, and gives those of `inputs` in their
+        structure. It may use any value at hand.
+
+    Returns
+    -------
+    tensor or container
+        The value.
+
+    Raises
+    ------
+    ArgumentError
+        If the rule does not give one cotangent for each input.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> def clipped(x):
+    ...     return nx.custom_grad(x, x, lambda g: nx.clip(g, -1.0, 1.0))
+    >>> nx.grad(lambda x: 10.0 * clipped(x))(2.0).item()
+    1.0
+    """
+    if not _core.is_tracing():
+        return value
+    leaves, structure = tree.flatten(value)
+    input_leaves, input_structure = tree.flatten(inputs)
+
+    def flat_rule(cotangents: list[Tensor]) -> list[TensorLike]:
+        answer, answer_structure = tree.flatten(rule(structure.unflatten(cotangents)))
+        if answer_structure != input_structure:
+            raise ArgumentError(
+                f"custom_grad: the rule gave {answer_structure}, the inputs are {input_structure}"
+            )
+        return answer
+
+    return structure.unflatten(_core.custom_grad(leaves, input_leaves, flat_rule))
