@@ -145,8 +145,7 @@ fn only_active_captures_of_a_cond_get_cotangents() {
     let found = gradients(&mut graph, y, &[ids[0]]).unwrap();
     let backward = graph
         .ids()
-        .filter(|&id| matches!(graph.op(id), Op::Cond(_)))
-        .last()
+        .rfind(|&id| matches!(graph.op(id), Op::Cond(_)))
         .expect("the gradient holds a cond");
     assert_eq!(graph.ty(backward).parts().len(), 1);
     assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [3.0]);
@@ -164,6 +163,29 @@ fn while_with_a_dynamic_trip_count() {
             })
         });
     }
+}
+
+#[test]
+fn more_trips_than_the_checkpoints_divide() {
+    let trips = 70_000;
+    let mut graph = Graph::new();
+    let inputs = [tensor(&[], &[0.9]), integers(&[], &[trips])];
+    let ids = common::parameters(&mut graph, &inputs);
+    // x -> x + a sin(x) with a small a, so that nothing saturates.
+    let y = times(&mut graph, ids[0], ids[1], |graph, _, x| {
+        let sine = graph.sin(x).unwrap();
+        let step = number(graph, 1e-5);
+        let part = graph.multiply(sine, step).unwrap();
+        graph.add(x, part).unwrap()
+    });
+    let found = gradients(&mut graph, y, &[ids[0]]).unwrap();
+    let (mut x, mut expected) = (0.9f64, 1.0f64);
+    for _ in 0..trips {
+        expected *= 1.0 + 1e-5 * x.cos();
+        x += 1e-5 * x.sin();
+    }
+    let found = f64s(&run(&graph, &inputs, &found)[0])[0];
+    assert!((found - expected).abs() < 1e-9 * expected, "{found} instead of {expected}");
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn select_and_clip() {
 #[test]
 fn conversions_are_the_identity() {
     let x = tensor(&[3], &[1.25, -2.5, 3.75]);
-    let found = gradient_at(&[x.clone()], |graph, x| {
+    let found = gradient_at(std::slice::from_ref(&x), |graph, x| {
         let y = graph.as_type(x[0], DType::S32).unwrap();
         graph.multiply(y, y).unwrap()
     });

@@ -71,7 +71,7 @@ fn reductions() {
 #[test]
 fn products_with_zeros() {
     let x = tensor(&[4, 3], &[2.0, 3.0, 4.0, 0.0, 3.0, 4.0, 0.0, 0.0, 4.0, 0.0, 0.0, 0.0]);
-    check(&[x.clone()], |graph, x| graph.product(x[0], Some(&[1]), false).unwrap());
+    check(std::slice::from_ref(&x), |graph, x| graph.product(x[0], Some(&[1]), false).unwrap());
     check(&[x], |graph, x| graph.product(x[0], None, true).unwrap());
 }
 
@@ -86,6 +86,7 @@ fn equal_extrema_share() {
     assert_eq!(common::f64s(&found[0]), [0.0, 0.5, 0.5, 0.5, 0.0, 0.5]);
 }
 
+/// No window lies in the padding alone, where extrema are infinite.
 fn window_options() -> Vec<WindowOptions> {
     let options = |strides: Option<[usize; 2]>, padding, dilations: Option<[usize; 2]>| {
         let (strides, dilations) = (strides.map(Vec::from), dilations.map(Vec::from));
@@ -94,8 +95,8 @@ fn window_options() -> Vec<WindowOptions> {
     vec![
         WindowOptions::default(),
         options(Some([2, 1]), WindowPadding::Same, None),
-        options(None, WindowPadding::Explicit(vec![(1, 2), (0, 1)]), None),
-        options(Some([3, 2]), WindowPadding::Explicit(vec![(2, 0), (1, 1)]), None),
+        options(None, WindowPadding::Explicit(vec![(1, 1), (0, 2)]), None),
+        options(Some([3, 2]), WindowPadding::Explicit(vec![(1, 0), (2, 1)]), None),
         options(None, WindowPadding::Valid, Some([2, 1])),
         options(Some([2, 2]), WindowPadding::Explicit(vec![(1, 1), (2, 1)]), Some([2, 2])),
         options(None, WindowPadding::Explicit(vec![(-1, 0), (0, -1)]), None),
@@ -160,21 +161,23 @@ fn dilated_extrema_give_ties_to_the_last() {
     }
 }
 
+/// Shape, contracted axes and batch axes.
+type Factor<'a> = (&'a [usize], &'a [i64], &'a [i64]);
+
 #[test]
 fn dots() {
-    let cases: [(&[usize], &[i64], &[i64], &[usize], &[i64], &[i64]); 7] = [
-        (&[3], &[0], &[], &[3], &[0], &[]),
-        (&[2, 3], &[1], &[], &[3, 4], &[0], &[]),
-        (&[2, 3], &[0], &[], &[4, 2], &[1], &[]),
-        (&[2], &[], &[], &[3], &[], &[]),
-        (&[2, 3, 4], &[2, 1], &[0], &[2, 4, 3, 2], &[1, 2], &[0]),
-        (&[2, 3, 4, 2], &[3, 1], &[0], &[2, 3, 2], &[2, 1], &[0]),
-        (&[2, 0], &[1], &[], &[0, 3], &[0], &[]),
+    let cases: [(Factor<'_>, Factor<'_>); 7] = [
+        ((&[3], &[0], &[]), (&[3], &[0], &[])),
+        ((&[2, 3], &[1], &[]), (&[3, 4], &[0], &[])),
+        ((&[2, 3], &[0], &[]), (&[4, 2], &[1], &[])),
+        ((&[2], &[], &[]), (&[3], &[], &[])),
+        ((&[2, 3, 4], &[2, 1], &[0]), (&[2, 4, 3, 2], &[1, 2], &[0])),
+        ((&[2, 3, 4, 2], &[3, 1], &[0]), (&[2, 3, 2], &[2, 1], &[0])),
+        ((&[2, 0], &[1], &[]), (&[0, 3], &[0], &[])),
     ];
-    for (left, left_contract, left_batch, right, right_contract, right_batch) in cases {
-        check_twice(&[uniform(left, 1), uniform(right, 2)], |graph, x| {
-            let (a, b) = (x[0], x[1]);
-            graph.dot_general(a, left_contract, left_batch, b, right_contract, right_batch).unwrap()
+    for (left, right) in cases {
+        check_twice(&[uniform(left.0, 1), uniform(right.0, 2)], |graph, x| {
+            graph.dot_general(x[0], left.1, left.2, x[1], right.1, right.2).unwrap()
         });
     }
 }

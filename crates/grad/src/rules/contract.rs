@@ -190,11 +190,10 @@ impl Canonical<'_> {
 
     /// The kernel's cotangent: tap `t` meets `dy[j] x[j s + t d - low]`, which is a convolution
     /// of the input with `dy` as its kernel, where batch and channels swap roles, and so do
-    /// stride and kernel dilation. Feature groups become batch groups and the other way round.
+    /// stride and kernel dilation. So feature groups become batch groups, and the other way round.
     fn kernel(&self, graph: &mut Graph, dy: ExprId, input: ExprId) -> Result<ExprId> {
         let Conv { strides, input_dilation, kernel_dilation, padding, .. } = self.attributes;
         let rank = self.input.rank();
-        let input = self.batch_to_channels(graph, input)?;
         let input = transpose(graph, input, swap(rank, 0, 1))?;
         let dy = transpose(graph, dy, swap(rank, 0, 1))?;
         let spatial: Vec<Spatial> = self
@@ -216,20 +215,6 @@ impl Canonical<'_> {
         let groups = (self.attributes.batch_groups, self.attributes.feature_groups);
         let part = convolve(graph, input, dy, &spatial, groups)?;
         Ok(transpose(graph, part, swap(rank, 0, 1))?)
-    }
-
-    /// `[groups n, c, …]` as `[n, groups c, …]`, for batch groups.
-    fn batch_to_channels(&self, graph: &mut Graph, input: ExprId) -> Result<ExprId> {
-        let groups = self.attributes.batch_groups;
-        if groups == 1 {
-            return Ok(input);
-        }
-        let (batch, channels) = (self.output[0], self.input[1]);
-        let split = self.with_spatial(&[groups, batch, channels], &self.input);
-        let split = reshape(graph, input, split)?;
-        let moved = transpose(graph, split, swap(self.input.rank() + 1, 0, 1))?;
-        let merged = self.with_spatial(&[batch, groups * channels], &self.input);
-        Ok(reshape(graph, moved, merged)?)
     }
 
     /// Leading sizes followed by the spatial sizes of a shape.
