@@ -27,7 +27,7 @@ pub(crate) fn evaluate(site: Site<'_>, args: &mut Args<'_>) -> Result<Results, S
         Op::Parameter(_) | Op::Metadata(_) | Op::Elem(_) => {
             unreachable!("{} takes no step", site.op().name())
         }
-        op => unreachable!("{} is of another family", op.name()),
+        op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
 

@@ -21,6 +21,7 @@
 
 pub mod build;
 mod error;
+mod family;
 mod graph;
 mod hook;
 mod infer;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use nxla_tensor::{DType, HostTensor, Names, Scalar, Shape};
 use serde::{Deserialize, Serialize};
 
+use crate::family_ops;
 use crate::hook::HookOp;
 use crate::program::Program;
 use crate::table::{BinaryOp, UnaryOp};
@@ -536,41 +537,15 @@ impl Op {
     /// The family, which is the file that knows the op in every layer.
     pub fn family(&self) -> Family {
         match self {
-            Op::Iota(_) | Op::Eye(_) => Family::Create,
-            Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Select
-            | Op::Clip
-            | Op::AsType(_)
-            | Op::Bitcast(_) => Family::Elementwise,
-            Op::Reshape(_)
-            | Op::Squeeze(_)
-            | Op::Transpose(_)
-            | Op::Reverse(_)
-            | Op::Broadcast(_)
-            | Op::Pad(_)
-            | Op::Concatenate(_)
-            | Op::Stack(_) => Family::Movement,
-            Op::Reduce(..) | Op::ArgReduce(..) | Op::ReduceFun(_) => Family::Reduce,
-            Op::Window(..) | Op::WindowFun(_) | Op::WindowScatter(..) => Family::Window,
-            Op::Dot(_) | Op::Conv(_) => Family::Contract,
-            Op::Slice(_)
-            | Op::PutSlice(_)
-            | Op::Gather(_)
-            | Op::IndexedAdd(_)
-            | Op::IndexedPut(_)
-            | Op::Sort(_)
-            | Op::Argsort(..) => Family::Index,
-            Op::Fft(_) | Op::TriangularSolve(_) | Op::Cholesky => Family::Linalg,
-            Op::Parameter(_)
-            | Op::Constant(_)
-            | Op::Tensor(_)
-            | Op::Metadata(_)
-            | Op::Elem(_)
-            | Op::Cond(_)
-            | Op::While(_)
-            | Op::Hook(_)
-            | Op::Block(_) => Family::Control,
+            family_ops!(create) => Family::Create,
+            family_ops!(elementwise) => Family::Elementwise,
+            family_ops!(movement) => Family::Movement,
+            family_ops!(reduce) => Family::Reduce,
+            family_ops!(window) => Family::Window,
+            family_ops!(contract) => Family::Contract,
+            family_ops!(index) => Family::Index,
+            family_ops!(linalg) => Family::Linalg,
+            family_ops!(control) => Family::Control,
         }
     }
 }

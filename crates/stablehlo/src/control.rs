@@ -45,7 +45,7 @@ pub(crate) fn lower<'a>(
             Ok(operands)
         }
         Op::Block(op) => block(cx, op, &frame.operands(node)),
-        op => unreachable!("{} is of another family", op.name()),
+        op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
 

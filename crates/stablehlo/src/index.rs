@@ -34,7 +34,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
             let sorted = sort(cx, *attributes, &[ordered, positions]);
             cx.convert(sorted[1], *dtype)
         }
-        op => unreachable!("{} is of another family", op.name()),
+        op @ nxla_expr::outside!(index) => unreachable!("{} is of another family", op.name()),
     }
 }
 

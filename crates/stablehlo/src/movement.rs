@@ -43,7 +43,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
             let rows: Values = operands.iter().map(row).collect();
             cx.concatenate(&rows, attributes.axis)
         }
-        op => unreachable!("{} is of another family", op.name()),
+        op @ nxla_expr::outside!(movement) => unreachable!("{} is of another family", op.name()),
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn lower<'a>(
         Op::Reduce(op, attributes) => uniform(cx, *op, attributes, operands[0], ty),
         Op::ArgReduce(op, attributes) => arg_reduce(cx, *op, attributes, operands[0], ty),
         Op::ReduceFun(attributes) => reduce_fun(cx, attributes, operands, ty),
-        op => unreachable!("{} is of another family", op.name()),
+        op @ nxla_expr::outside!(reduce) => unreachable!("{} is of another family", op.name()),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn lower<'a>(
         Op::Window(op, window) => uniform(cx, *op, window, operands[0], ty),
         Op::WindowFun(attributes) => window_fun(cx, attributes, operands, ty),
         Op::WindowScatter(op, window) => scatter(cx, *op, window, operands, ty),
-        op => unreachable!("{} is of another family", op.name()),
+        op @ nxla_expr::outside!(window) => unreachable!("{} is of another family", op.name()),
     }
 }
 

@@ -81,8 +81,17 @@ impl Writer {
             }
             (Op::AsType(dtype), &[x]) => self.convert(x, *dtype),
             (Op::Bitcast(dtype), &[x]) => self.bitcast(x, *dtype),
-            (op, operands) => {
-                unreachable!("{} of {} operands is not element-wise", op.name(), operands.len())
+            (
+                op @ (Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Select
+                | Op::Clip
+                | Op::AsType(_)
+                | Op::Bitcast(_)),
+                operands,
+            ) => unreachable!("{} of {} operands", op.name(), operands.len()),
+            (op @ nxla_expr::outside!(elementwise), _) => {
+                unreachable!("{} is of another family", op.name())
             }
         }
     }

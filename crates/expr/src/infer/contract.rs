@@ -11,7 +11,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {
         Op::Dot(attributes) => dot(attributes, types),
         Op::Conv(attributes) => conv(attributes, types),
-        other => unreachable!("{} is not a contraction", other.name()),
+        op @ crate::outside!(contract) => unreachable!("{} is of another family", op.name()),
     }
 }
 

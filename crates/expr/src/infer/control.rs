@@ -21,7 +21,7 @@ pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
         Op::Cond(cond) => cond_type(cond, &super::tensors(operands)?),
         Op::While(op) => while_type(op, &super::tensors(operands)?),
         Op::Block(block) => block_type(block, &super::tensors(operands)?),
-        op => unreachable!("{} is of another family", op.name()),
+        op @ crate::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
             check::index_dtype(*dtype)?;
             tensor(x.with_dtype(*dtype))
         }
-        other => unreachable!("{} is not an indexing op", other.name()),
+        op @ crate::outside!(index) => unreachable!("{} is of another family", op.name()),
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
             square("operand", a)?;
             tensor(TensorType::new(a.dtype.to_floating(), a.shape.clone()))
         }
-        other => unreachable!("{} is not a linear algebra op", other.name()),
+        op @ crate::outside!(linalg) => unreachable!("{} is of another family", op.name()),
     }
 }
 

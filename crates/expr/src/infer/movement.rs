@@ -21,7 +21,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
         Op::Pad(config) => pad(config, types),
         Op::Concatenate(axis) => concatenate(*axis, types),
         Op::Stack(attributes) => stack(attributes, types),
-        other => unreachable!("{} is not a movement op", other.name()),
+        op @ crate::outside!(movement) => unreachable!("{} is of another family", op.name()),
     }
 }
 

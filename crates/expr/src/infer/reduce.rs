@@ -22,7 +22,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
         }
         Op::ArgReduce(_, attributes) => arg_reduce(attributes, types),
         Op::ReduceFun(attributes) => reduce_fun(attributes, types),
-        other => unreachable!("{} is not a reduction", other.name()),
+        op @ crate::outside!(reduce) => unreachable!("{} is of another family", op.name()),
     }
 }
 

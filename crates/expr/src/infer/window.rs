@@ -21,7 +21,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
         }
         Op::WindowFun(attributes) => window_fun(attributes, types),
         Op::WindowScatter(_, window) => window_scatter(window, types),
-        other => unreachable!("{} is not a window op", other.name()),
+        op @ crate::outside!(window) => unreachable!("{} is of another family", op.name()),
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn active_parts(op: &Op, operands: &[bool]) -> Vec<bool> {
         Op::Hook(_) => operands.to_vec(),
         Op::Block(block) => active_outputs(&block.body, operands),
         Op::Elem(_) => unreachable!("a part is looked up in its tuple"),
-        op => unreachable!("{} is of another family", op.name()),
+        op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
 

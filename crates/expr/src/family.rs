@@ -1,0 +1,79 @@
+//! Which ops each family has, as patterns.
+//!
+//! Every layer hands an op to the file of its family, and the match there has to say something
+//! about the ops of all other families: they cannot come. A `_` would say it, and would swallow an
+//! op that is new in this very family as well. [`outside!`](crate::outside) names the others
+//! instead, so that a new op does not compile until each layer has an arm for it.
+
+/// The ops of a family, as a pattern.
+#[macro_export]
+macro_rules! family_ops {
+    (create) => {
+        $crate::Op::Iota(_) | $crate::Op::Eye(_)
+    };
+    (elementwise) => {
+        $crate::Op::Unary(_)
+            | $crate::Op::Binary(_)
+            | $crate::Op::Select
+            | $crate::Op::Clip
+            | $crate::Op::AsType(_)
+            | $crate::Op::Bitcast(_)
+    };
+    (movement) => {
+        $crate::Op::Reshape(_)
+            | $crate::Op::Squeeze(_)
+            | $crate::Op::Transpose(_)
+            | $crate::Op::Reverse(_)
+            | $crate::Op::Broadcast(_)
+            | $crate::Op::Pad(_)
+            | $crate::Op::Concatenate(_)
+            | $crate::Op::Stack(_)
+    };
+    (reduce) => {
+        $crate::Op::Reduce(..) | $crate::Op::ArgReduce(..) | $crate::Op::ReduceFun(_)
+    };
+    (window) => {
+        $crate::Op::Window(..) | $crate::Op::WindowFun(_) | $crate::Op::WindowScatter(..)
+    };
+    (contract) => {
+        $crate::Op::Dot(_) | $crate::Op::Conv(_)
+    };
+    (index) => {
+        $crate::Op::Slice(_)
+            | $crate::Op::PutSlice(_)
+            | $crate::Op::Gather(_)
+            | $crate::Op::IndexedAdd(_)
+            | $crate::Op::IndexedPut(_)
+            | $crate::Op::Sort(_)
+            | $crate::Op::Argsort(..)
+    };
+    (linalg) => {
+        $crate::Op::Fft(_) | $crate::Op::TriangularSolve(_) | $crate::Op::Cholesky
+    };
+    (control) => {
+        $crate::Op::Parameter(_)
+            | $crate::Op::Constant(_)
+            | $crate::Op::Tensor(_)
+            | $crate::Op::Metadata(_)
+            | $crate::Op::Elem(_)
+            | $crate::Op::Cond(_)
+            | $crate::Op::While(_)
+            | $crate::Op::Hook(_)
+            | $crate::Op::Block(_)
+    };
+}
+
+/// The ops of all families but one, as a pattern, for the last arm of a family's rules.
+#[macro_export]
+macro_rules! outside {
+    (create) => { $crate::outside!(@ elementwise movement reduce window contract index linalg control) };
+    (elementwise) => { $crate::outside!(@ create movement reduce window contract index linalg control) };
+    (movement) => { $crate::outside!(@ create elementwise reduce window contract index linalg control) };
+    (reduce) => { $crate::outside!(@ create elementwise movement window contract index linalg control) };
+    (window) => { $crate::outside!(@ create elementwise movement reduce contract index linalg control) };
+    (contract) => { $crate::outside!(@ create elementwise movement reduce window index linalg control) };
+    (index) => { $crate::outside!(@ create elementwise movement reduce window contract linalg control) };
+    (linalg) => { $crate::outside!(@ create elementwise movement reduce window contract index control) };
+    (control) => { $crate::outside!(@ create elementwise movement reduce window contract index linalg) };
+    (@ $($family:ident)+) => { $($crate::family_ops!($family))|+ };
+}
