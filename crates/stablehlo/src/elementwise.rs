@@ -29,7 +29,18 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
         }
         (Op::AsType(dtype), &[x]) => cx.cast(x, *dtype),
         (Op::Bitcast(dtype), &[x]) => bitcast(cx, x, *dtype),
-        (op, operands) => unreachable!("{} of {} operands", op.name(), operands.len()),
+        (
+            op @ (Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Select
+            | Op::Clip
+            | Op::AsType(_)
+            | Op::Bitcast(_)),
+            operands,
+        ) => unreachable!("{} of {} operands", op.name(), operands.len()),
+        (op @ nxla_expr::outside!(elementwise), _) => {
+            unreachable!("{} is of another family", op.name())
+        }
     }
 }
 
@@ -42,7 +53,11 @@ fn bitcast(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
     }
     if from.is_pred() || dtype.is_pred() {
         let byte = cx.convert(value, DType::U8);
-        return if dtype.is_pred() { cx.truth(byte.into()) } else { bitcast(cx, byte.into(), dtype) };
+        return if dtype.is_pred() {
+            cx.truth(byte.into())
+        } else {
+            bitcast(cx, byte.into(), dtype)
+        };
     }
     let ty = cx.retyped(value, dtype);
     cx.operation("stablehlo.bitcast_convert", &[value], ty)
@@ -182,11 +197,7 @@ fn part(cx: &mut Cx<'_>, name: &str, x: Source, ty: &TensorType) -> Value {
 
 /// Whether a float, or either part of a complex number, satisfies a predicate that no integer
 /// does.
-fn each_part(
-    cx: &mut Cx<'_>,
-    x: Source,
-    predicate: impl Fn(&mut Cx<'_>, Value) -> Value,
-) -> Value {
+fn each_part(cx: &mut Cx<'_>, x: Source, predicate: impl Fn(&mut Cx<'_>, Value) -> Value) -> Value {
     let dtype = cx.dtype(x.ty());
     if dtype.is_float() {
         let x = cx.value(x);
