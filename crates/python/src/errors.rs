@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
+use crate::names::public_name;
+
 create_exception!(nxla, NxlaError, PyException, "Anything that nxla refuses or fails at.");
 
 /// Classes with two bases, which `create_exception!` cannot make.
@@ -64,6 +66,10 @@ pub(crate) fn exception(error: Error) -> PyErr {
                 Ok(raised) => return *raised,
                 Err(inner) => Error::User(inner),
             },
+            Error::Expr(mut error) => {
+                error.op = public_name(&error.op).to_owned();
+                Error::Expr(error)
+            }
             error => error,
         };
         match classes(py) {

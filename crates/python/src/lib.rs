@@ -16,6 +16,7 @@ mod function;
 mod gradient;
 mod graph;
 mod hooks;
+mod names;
 mod ops;
 mod options;
 mod program;

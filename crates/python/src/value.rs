@@ -8,6 +8,7 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 use crate::dlpack;
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
+use crate::names::public_name;
 use crate::tensor::{PyTensor, nested};
 
 /// An operand, converted.
@@ -29,7 +30,7 @@ impl Value {
             None => {
                 let kind = value.get_type().name()?;
                 let why = format!("expected a tensor, a number or an array, got {kind}");
-                Err(argument_error(function, why))
+                Err(argument_error(public_name(function), why))
             }
         }
     }

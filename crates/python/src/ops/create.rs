@@ -88,6 +88,34 @@ fn triu(x: &Bound<'_, PyAny>, k: i64) -> PyResult<Py<PyAny>> {
     apply(x.py(), &[operand], |graph, ids| one(graph.triu(ids[0], k)))
 }
 
+/// The diagonal of the last two axes, `offset` columns to the right.
+#[pyfunction]
+#[pyo3(signature = (x, offset=0))]
+fn take_diagonal(x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, "take_diagonal")?;
+    apply(x.py(), &[operand], |graph, ids| one(graph.take_diagonal(ids[0], offset)))
+}
+
+/// A matrix with a vector as its diagonal, zero elsewhere.
+#[pyfunction]
+#[pyo3(signature = (x, offset=0))]
+fn make_diagonal(x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(x, "make_diagonal")?;
+    apply(x.py(), &[operand], |graph, ids| one(graph.make_diagonal(ids[0], offset)))
+}
+
+/// A matrix with another diagonal.
+#[pyfunction]
+#[pyo3(signature = (x, diagonal, offset=0))]
+fn put_diagonal(
+    x: &Bound<'_, PyAny>,
+    diagonal: &Bound<'_, PyAny>,
+    offset: i64,
+) -> PyResult<Py<PyAny>> {
+    let operands = [Value::of(diagonal, "put_diagonal")?, Value::of(x, "put_diagonal")?];
+    apply(x.py(), &operands, |graph, ids| one(graph.put_diagonal(ids[1], ids[0], offset)))
+}
+
 /// Evenly spaced numbers.
 #[pyfunction]
 #[pyo3(signature = (start, stop, num, endpoint=true, dtype=None))]
@@ -104,6 +132,7 @@ fn linspace(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: iota, eye, full, tri, tril, triu, linspace);
+    functions!(module: iota, eye, full, tri, tril, triu, take_diagonal, make_diagonal,
+        put_diagonal, linspace);
     Ok(())
 }

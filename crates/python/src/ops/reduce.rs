@@ -121,6 +121,37 @@ spreads! {
     standard_deviation;
 }
 
+/// The mean with a weight for each element.
+#[pyfunction]
+#[pyo3(signature = (x, weights, axes=None, keep_axes=false))]
+fn weighted_mean(
+    x: &Bound<'_, PyAny>,
+    weights: &Bound<'_, PyAny>,
+    axes: Option<AxisList>,
+    keep_axes: bool,
+) -> PyResult<Py<PyAny>> {
+    let operands = [Value::of(weights, "weighted_mean")?, Value::of(x, "weighted_mean")?];
+    apply(x.py(), &operands, |graph, ids| {
+        let axes = axes_of(&axes, graph, "weighted_mean", ids[1])?;
+        one(graph.weighted_mean(ids[1], ids[0], axes.as_deref(), keep_axes))
+    })
+}
+
+/// The covariance of the columns of matrices.
+#[pyfunction]
+#[pyo3(signature = (x, mean=None, ddof=0))]
+fn covariance(
+    x: &Bound<'_, PyAny>,
+    mean: Option<&Bound<'_, PyAny>>,
+    ddof: i64,
+) -> PyResult<Py<PyAny>> {
+    let mut operands = vec![Value::of(x, "covariance")?];
+    if let Some(mean) = mean {
+        operands.push(Value::of(mean, "covariance")?);
+    }
+    apply(x.py(), &operands, |graph, ids| one(graph.covariance(ids[0], ids.get(1).copied(), ddof)))
+}
+
 /// Generates the two order statistics.
 macro_rules! statistics {
     ($($(#[$doc:meta])* $function:ident;)*) => {
@@ -248,6 +279,6 @@ pub(super) fn call_fold(
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(module: sum, product, all, any, reduce_max, reduce_min, mean, logsumexp, variance,
-        standard_deviation, median, mode, argmax, argmin, reduce);
+        standard_deviation, weighted_mean, covariance, median, mode, argmax, argmin, reduce);
     Ok(())
 }
