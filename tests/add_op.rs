@@ -46,17 +46,23 @@ fn a_new_row_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
     Ok(())
 }
 
-/// A workspace of the crates alone. It stays where it is between runs, so that its paths, and
-/// with them what Cargo has built for it, stay the same.
+/// A workspace of the crates alone. It stays where it is between runs, so that what Cargo has built
+/// for it is found again.
 fn copy_crates(root: &Path) -> io::Result<PathBuf> {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("add-op");
-    let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-    let members = manifest
-        .lines()
-        .find(|line| line.starts_with("members = "))
-        .expect("the manifest of the project lists its members");
+    let mut manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+    // Cargo tells packages apart by their place in the workspace, which is the same here and
+    // there. Another version keeps it from taking one crate for the other.
+    for (key, value) in [("members", r#"["crates/*"]"#), ("version", r#""0.0.0-add-op""#)] {
+        let line = manifest
+            .lines()
+            .find(|line| line.starts_with(&format!("{key} = ")))
+            .expect("the manifest of the project has members and a version")
+            .to_owned();
+        manifest = manifest.replacen(&line, &format!("{key} = {value}"), 1);
+    }
     fs::create_dir_all(&copy)?;
-    fs::write(copy.join("Cargo.toml"), manifest.replace(members, r#"members = ["crates/*"]"#))?;
+    fs::write(copy.join("Cargo.toml"), manifest)?;
     fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock"))?;
     for name in CRATES {
         let target = copy.join("crates").join(name);
