@@ -1,9 +1,9 @@
 //! Leaving out an arm for a new op does not compile.
 //!
-//! The crates that hold rules are copied, a row is added to the copy's op table and nothing else,
-//! and the copy is checked. The compiler must ask for an arm in exactly the files that
-//! `docs/add-an-op.md` says it asks in: a rule that swallows unknown ops would go missing here,
-//! and so would a recipe that has grown old.
+//! The crates that hold rules are copied, an op is added to the copy and nothing else, and the copy
+//! is checked. The compiler must ask for an arm in exactly the files that `docs/add-an-op.md` says
+//! it asks in: a rule that swallows unknown ops would go missing here, and so would a recipe that
+//! has grown old.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -28,32 +28,63 @@ const NON_EXHAUSTIVE: &str = "E0004";
 
 #[test]
 fn a_new_row_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the project's folder");
-    let copy = copy_crates(root)?;
-    let table = copy.join("crates/expr/src/table.rs");
-    let rows = fs::read_to_string(&table)?;
-    assert_eq!(rows.matches(PRESENT_ROW).count(), 1, "the row to put the new one next to");
-    fs::write(&table, rows.replace(PRESENT_ROW, &format!("{NEW_ROW}{PRESENT_ROW}")))?;
-
-    let recipe = fs::read_to_string(root.join("docs/add-an-op.md"))?;
-    let expected = promised_files(&recipe);
-    assert!(!expected.is_empty(), "the recipe says where the compiler asks for an arm");
-    let errors = check(&copy)?;
-    let codes: BTreeSet<&str> = errors.iter().map(|error| error.code.as_str()).collect();
-    assert_eq!(codes, BTreeSet::from([NON_EXHAUSTIVE]), "{errors:#?}");
-    let found: BTreeSet<String> = errors.into_iter().map(|error| error.file).collect();
-    assert_eq!(found, expected);
+    let copy = copy_crates("row")?;
+    replace(&copy, "crates/expr/src/table.rs", PRESENT_ROW, &format!("{NEW_ROW}{PRESENT_ROW}"))?;
+    assert_eq!(files_without_arm(&copy)?, promised_files("## An element-wise op", "crates/")?);
     Ok(())
+}
+
+#[test]
+fn a_new_variant_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
+    let copy = copy_crates("variant")?;
+    let doc = "    /// `[x]`, reversed along these axes.\n";
+    let variant = format!("    /// `[x]`, rolled along these axes.\n    Roll(Axes),\n{doc}");
+    replace(&copy, "crates/expr/src/op.rs", doc, &variant)?;
+    let family = "| $crate::Op::Reverse(_)";
+    replace(
+        &copy,
+        "crates/expr/src/family.rs",
+        family,
+        &format!("{family} | $crate::Op::Roll(_)"),
+    )?;
+    // The layers above cannot be checked before the crate they rest on compiles.
+    let own = promised_files("## A structured op", "crates/expr/")?;
+    assert_eq!(files_without_arm(&copy)?, own);
+    for file in &own {
+        let path = copy.join(file);
+        let text = fs::read_to_string(&path)?;
+        let text = text.replace("Op::Reverse(_)", "Op::Reverse(_) | Op::Roll(_)");
+        fs::write(
+            path,
+            text.replace("Op::Reverse(axes) =>", "Op::Reverse(axes) | Op::Roll(axes) =>"),
+        )?;
+    }
+    let all = promised_files("## A structured op", "crates/")?;
+    assert_eq!(files_without_arm(&copy)?, &all - &own);
+    Ok(())
+}
+
+/// Replaces what must be there exactly once.
+fn replace(copy: &Path, file: &str, old: &str, new: &str) -> io::Result<()> {
+    let path = copy.join(file);
+    let text = fs::read_to_string(&path)?;
+    assert_eq!(text.matches(old).count(), 1, "{file} has {old:?} once");
+    fs::write(path, text.replace(old, new))
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are a folder of the project")
 }
 
 /// A workspace of the crates alone. It stays where it is between runs, so that what Cargo has built
 /// for it is found again.
-fn copy_crates(root: &Path) -> io::Result<PathBuf> {
-    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("add-op");
-    let mut manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+fn copy_crates(name: &str) -> io::Result<PathBuf> {
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("add-op-{name}"));
+    let version = format!(r#""0.0.0-{name}""#);
+    let mut manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     // Cargo tells packages apart by their place in the workspace, which is the same here and
     // there. Another version keeps it from taking one crate for the other.
-    for (key, value) in [("members", r#"["crates/*"]"#), ("version", r#""0.0.0-add-op""#)] {
+    for (key, value) in [("members", r#"["crates/*"]"#), ("version", &version)] {
         let line = manifest
             .lines()
             .find(|line| line.starts_with(&format!("{key} = ")))
@@ -63,13 +94,13 @@ fn copy_crates(root: &Path) -> io::Result<PathBuf> {
     }
     fs::create_dir_all(&copy)?;
     fs::write(copy.join("Cargo.toml"), manifest)?;
-    fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock"))?;
+    fs::copy(root().join("Cargo.lock"), copy.join("Cargo.lock"))?;
     for name in CRATES {
         let target = copy.join("crates").join(name);
         if target.exists() {
             fs::remove_dir_all(&target)?;
         }
-        copy_folder(&root.join("crates").join(name), &target)?;
+        copy_folder(&root().join("crates").join(name), &target)?;
     }
     Ok(copy)
 }
@@ -94,8 +125,10 @@ struct CompileError {
     file: String,
 }
 
-/// The errors of `cargo check`, which shares what it needs with the build of this test.
-fn check(workspace: &Path) -> io::Result<Vec<CompileError>> {
+/// The files in which `cargo check` finds a match without an arm; any other error fails the test.
+///
+/// The check shares what it needs with the build of this test.
+fn files_without_arm(workspace: &Path) -> io::Result<BTreeSet<String>> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let output = Command::new(env!("CARGO"))
         .args(["check", "--workspace", "--offline", "--keep-going", "--message-format=json"])
@@ -107,7 +140,9 @@ fn check(workspace: &Path) -> io::Result<Vec<CompileError>> {
     let errors: Vec<CompileError> = messages.lines().filter_map(compile_error).collect();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!errors.is_empty(), "the copy compiles, or could not be checked at all:\n{stderr}");
-    Ok(errors)
+    let codes: BTreeSet<&str> = errors.iter().map(|error| error.code.as_str()).collect();
+    assert_eq!(codes, BTreeSet::from([NON_EXHAUSTIVE]), "{errors:#?}");
+    Ok(errors.into_iter().map(|error| error.file).collect())
 }
 
 /// An error with a code; the closing "could not compile" has none.
@@ -120,13 +155,23 @@ fn compile_error(line: &str) -> Option<CompileError> {
     Some(CompileError { code, file: file.to_owned() })
 }
 
-/// The files in those rows of the recipe's first table whose last cell is `the compiler`.
-fn promised_files(recipe: &str) -> BTreeSet<String> {
-    let rows = recipe.lines().skip_while(|line| !line.starts_with('|'));
-    rows.take_while(|line| line.starts_with('|'))
+/// The files below `folder` in the rows of a section of the recipe that the compiler asks for.
+fn promised_files(section: &str, folder: &str) -> io::Result<BTreeSet<String>> {
+    let recipe = fs::read_to_string(root().join("docs/add-an-op.md"))?;
+    let files = files_in(&recipe, section, folder);
+    assert!(!files.is_empty(), "the recipe has a table in {section:?}");
+    Ok(files)
+}
+
+fn files_in(recipe: &str, section: &str, folder: &str) -> BTreeSet<String> {
+    let lines = recipe.lines().skip_while(|line| *line != section);
+    let table = lines.skip_while(|line| !line.starts_with('|'));
+    table
+        .take_while(|line| line.starts_with('|'))
         .filter(|row| row.trim_end_matches('|').trim_end().ends_with("| the compiler"))
-        .flat_map(|row| row.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>())
-        .filter(|span| span.starts_with("crates/"))
+        .flat_map(|row| row.split('`').skip(1).step_by(2))
+        .filter(|span| span.starts_with(folder))
+        .map(str::to_owned)
         .collect()
 }
 
@@ -138,6 +183,12 @@ mod tests {
     fn reads_the_recipe() {
         let recipe = "
 # A recipe
+| step | file | asked for by |
+|---|---|---|
+| not this one | `crates/z.rs` | the compiler |
+
+## One kind
+Text.
 
 | step | file | asked for by |
 |---|---|---|
@@ -147,6 +198,7 @@ mod tests {
 | another table | `crates/c.rs` | the compiler |
 ";
         let files = ["crates/eval/src/a.rs", "crates/eval/src/b.rs"].map(str::to_owned);
-        assert_eq!(promised_files(recipe), BTreeSet::from(files));
+        assert_eq!(files_in(recipe, "## One kind", "crates/"), BTreeSet::from(files));
+        assert_eq!(files_in(recipe, "## One kind", "crates/expr/"), BTreeSet::new());
     }
 }
