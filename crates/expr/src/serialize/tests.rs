@@ -1,3 +1,5 @@
+//! Programs as bytes and back, and what their digests depend on.
+
 use std::sync::Arc;
 
 use nxla_tensor::{DType, HostTensor, Names, Number, Scalar};

@@ -1,3 +1,5 @@
+//! Where the picture puts nodes, and what it says about them.
+
 use nxla_tensor::DType;
 
 use super::layout::{Layout, Size};

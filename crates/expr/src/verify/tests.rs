@@ -1,3 +1,5 @@
+//! Each invariant, broken on purpose.
+
 use nxla_tensor::DType;
 
 use super::{Invariant, Violation, verify, verify_program};
