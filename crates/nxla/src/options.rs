@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use nxla_expr::HostFn;
 
@@ -139,10 +139,14 @@ pub fn set_default_options(options: Option<Options>) -> Options {
 /// The options of the process, which threads without their own use.
 pub fn global_default_options() -> Options {
     let global = GLOBAL.read().unwrap_or_else(PoisonError::into_inner).clone();
-    global.unwrap_or_else(|| {
-        let compiler = std::env::var("NXLA_COMPILER").ok().filter(|name| !name.is_empty());
-        Options { compiler: compiler.map(Into::into), ..Options::default() }
-    })
+    global.unwrap_or_else(|| Options { compiler: environment_compiler(), ..Options::default() })
+}
+
+/// What `NXLA_COMPILER` says. It is read once, since every call asks for the options.
+fn environment_compiler() -> Option<Arc<str>> {
+    static COMPILER: OnceLock<Option<Arc<str>>> = OnceLock::new();
+    let read = || std::env::var("NXLA_COMPILER").ok().filter(|name| !name.is_empty());
+    COMPILER.get_or_init(|| read().map(Into::into)).clone()
 }
 
 /// Sets the options of the process; gives what was in force before.
