@@ -153,11 +153,15 @@ fn quiet_program(program: &Arc<Program>) -> Result<Arc<Program>> {
 /// A program of fewer or more inputs: those of `inputs` that are kept, of which the first ones
 /// are the inputs of `program`. The program uses no input that is not kept.
 pub(crate) fn narrow(
-    program: &Program,
+    program: &Arc<Program>,
     inputs: &[TensorType],
     keep: &[bool],
     hooks: Hooks,
 ) -> Result<Arc<Program>> {
+    let is_same = program.inputs().len() == inputs.len() && keep.iter().all(|keep| *keep);
+    if is_same && (hooks == Hooks::Keep || !has_hooks(program)) {
+        return Ok(program.clone());
+    }
     let mut graph = Graph::with_options(program.graph().options());
     let mut kept = Vec::new();
     let mut arguments = Vec::new();
@@ -239,7 +243,7 @@ impl Backward {
 
     /// The program `(inputs…, cotangents…) -> cotangents of the wanted inputs` that are kept,
     /// with zeros where nothing flows.
-    pub(crate) fn program(mut self, keep: &[bool]) -> Result<Program> {
+    pub(crate) fn program(mut self, keep: &[bool]) -> Result<Arc<Program>> {
         let mut outputs = Vec::new();
         for ((flow, ty), _) in
             self.flows.iter().zip(&self.types).zip(keep).filter(|(_, keep)| **keep)
@@ -249,6 +253,6 @@ impl Backward {
                 None => emit::filled(&mut self.graph, 0.0, ty.dtype, &ty.shape)?,
             });
         }
-        Ok(Program::new(&self.graph, self.inputs, &outputs)?)
+        Ok(Arc::new(Program::new(&self.graph, self.inputs, &outputs)?))
     }
 }

@@ -93,6 +93,7 @@ pub(crate) fn pull(
     for (&output, &cotangent) in outputs.iter().zip(cotangents) {
         if sweep.active.contains(output) {
             let cotangent = emit::plain(sweep.graph, cotangent)?;
+            let cotangent = emit::floating(sweep.graph, cotangent)?;
             sweep.accumulate(output, cotangent)?;
         }
     }

@@ -350,13 +350,7 @@ fn divide(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
 /// `d(a^b) = b a^(b-1) da + log(a) y db`.
 fn pow(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
     let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
-    let exponent = match sweep.graph.op(b) {
-        Op::Constant(constant) => match constant.value {
-            Scalar::Complex(..) => None,
-            value => Some(value.as_f64()),
-        },
-        _ => None,
-    };
+    let exponent = real_constant(sweep.graph, b);
     match exponent {
         Some(0.0) => {}
         Some(exponent) => give(sweep, visit, 0, |graph| pow_constant(graph, dy, a, exponent))?,
@@ -373,6 +367,15 @@ fn pow(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
         let slope = graph.multiply(log, y)?;
         graph.multiply(dy, slope)
     })
+}
+
+/// The number behind a constant that is not complex.
+fn real_constant(graph: &Graph, id: ExprId) -> Option<f64> {
+    let Op::Constant(constant) = graph.op(id) else { return None };
+    match constant.value {
+        Scalar::Complex(..) => None,
+        value => Some(value.as_f64()),
+    }
 }
 
 fn pow_constant(graph: &mut Graph, dy: ExprId, a: ExprId, exponent: f64) -> Build {

@@ -154,6 +154,9 @@ fn clamp(graph: &mut Graph, indices: ExprId, shape: &Shape, axes: &[usize]) -> R
     let last: Vec<i64> = axes.iter().map(|&axis| signed(shape[axis]) - 1).collect();
     let last = per_coordinate(graph, &last, dtype)?;
     let limited = graph.min(indices, last)?;
+    if dtype.is_unsigned() {
+        return Ok(limited);
+    }
     let zero = graph.scalar_constant(Scalar::Int(0), dtype)?;
     Ok(graph.max(limited, zero)?)
 }

@@ -38,7 +38,7 @@ pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, cond: &Cond) -> Result<
     let branches = branches
         .into_iter()
         .map(|branch| branch.program(&flows))
-        .collect::<Result<Vec<Program>>>()?;
+        .collect::<Result<Vec<Arc<Program>>>>()?;
     let (backward, used) = conditional(cond, &branches, &inputs)?;
     let operands: Vec<ExprId> = visit
         .operands
@@ -59,11 +59,11 @@ pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, cond: &Cond) -> Result<
 /// The conditional of the derivatives, and which of all the inputs it needs.
 fn conditional(
     cond: &Cond,
-    branches: &[Program],
+    branches: &[Arc<Program>],
     inputs: &[TensorType],
 ) -> Result<(Cond, Vec<bool>)> {
     let mut used = vec![false; inputs.len()];
-    let predicates = cond.clauses.iter().map(|(predicate, _)| &**predicate);
+    let predicates = cond.clauses.iter().map(|(predicate, _)| predicate);
     for program in predicates.chain(branches) {
         for (any, used) in used.iter_mut().zip(program.used_inputs()) {
             *any |= used;

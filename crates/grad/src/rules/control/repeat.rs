@@ -20,6 +20,8 @@
 //! Only states that the derivative of the body, or the body on the way to them, needs are kept; a
 //! body that is linear in its state needs no stack at all.
 
+use std::sync::Arc;
+
 use nxla_expr::{ExprId, Graph, Op, Padding, Program, Slice, Start, TensorType, While};
 use nxla_tensor::{DType, Scalar, Shape};
 
@@ -54,7 +56,7 @@ struct Plan<'a> {
     operands: &'a [ExprId],
     /// The derivative of one trip: `(states, captures, cotangents of the carried states) ->
     /// (cotangents of the carried states, contributions to the captures)`.
-    backward: Program,
+    backward: Arc<Program>,
     /// The states that have cotangents, and their types.
     carried: Vec<(usize, TensorType)>,
     /// The captures (as operands) that get contributions, and the types of these.
