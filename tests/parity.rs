@@ -6,6 +6,7 @@
 //! within a tolerance of their dtype: each engine rounds once per operation, but their
 //! elementary functions are not the same.
 #![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::sync::Arc;
 
@@ -66,8 +67,9 @@ impl Case {
 
     fn run(&self, program: &Arc<Program>, compiler: &str) -> Vec<HostTensor> {
         let options = Options::new().compiler(compiler);
-        let executable = compile_program(program, &options, &[])
-            .unwrap_or_else(|error| panic!("{compiler} cannot compile {:?}: {error}", self.names()));
+        let executable = compile_program(program, &options, &[]).unwrap_or_else(|error| {
+            panic!("{compiler} cannot compile {:?}: {error}", self.names())
+        });
         let results = executable.run(&self.inputs, &RunContext::default()).unwrap();
         results.iter().map(|result| result.to_host().unwrap()).collect()
     }
@@ -123,7 +125,8 @@ fn unary_ops_of_every_dtype() {
         let mut case = Case::default();
         for &op in UnaryOp::ALL {
             let (low, high) = op.domain();
-            let domain = if dtype.is_float() { (low, high) } else { (low.max(0.0).ceil(), high.ceil()) };
+            let domain =
+                if dtype.is_float() { (low, high) } else { (low.max(0.0).ceil(), high.ceil()) };
             let x = case.input(dtype, &[SAMPLES], &spaced(domain, SAMPLES));
             let built = case.graph.make(Op::Unary(op), &[x]);
             case.output(op.name(), built);
@@ -169,7 +172,8 @@ fn special_values() {
             let built = case.graph.make(Op::Binary(op), &[x, y]);
             case.output(op.name(), built);
         }
-        for op in [UnaryOp::IsNan, UnaryOp::IsInfinity, UnaryOp::Sqrt, UnaryOp::Exp, UnaryOp::Tanh] {
+        for op in [UnaryOp::IsNan, UnaryOp::IsInfinity, UnaryOp::Sqrt, UnaryOp::Exp, UnaryOp::Tanh]
+        {
             let built = case.graph.make(Op::Unary(op), &[x]);
             case.output(op.name(), built);
         }
@@ -234,10 +238,8 @@ fn movements() {
         let x = case.input(dtype, &[2, 3], &numbers);
         let graph = &mut case.graph;
         let zero = graph.zero_like(x).unwrap();
-        let padding = [
-            Padding { low: 1, high: -1, interior: 1 },
-            Padding { low: -1, high: 2, interior: 0 },
-        ];
+        let padding =
+            [Padding { low: 1, high: -1, interior: 1 }, Padding { low: -1, high: 2, interior: 0 }];
         let built = [
             ("reshape", graph.reshape(x, [3, 2])),
             ("transpose", graph.transpose(x, None)),

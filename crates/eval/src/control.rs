@@ -65,8 +65,8 @@ fn run_while(op: &While, site: Site<'_>, args: &mut Args<'_>) -> Result<Results,
     };
     loop {
         site.context.check()?;
-        let goes_on = condition
-            .call(&mut condition_frame, site.context, |index| current(&state, index))?;
+        let goes_on =
+            condition.call(&mut condition_frame, site.context, |index| current(&state, index))?;
         if !is_true(&goes_on[0]) {
             return Ok(state.into_iter().flatten().collect());
         }
@@ -86,10 +86,8 @@ fn run_while(op: &While, site: Site<'_>, args: &mut Args<'_>) -> Result<Results,
 fn run_hook(hook: &HookOp, site: Site<'_>, args: &Args<'_>) -> Result<Results, Stop> {
     let Some(listener) = site.context.hooks.listener(hook) else { return Ok(Results::new()) };
     let types = site.graph.operands(site.id).iter().map(|&id| site.graph.tensor_type(id));
-    let values: SmallVec<[HostTensor; 2]> = types
-        .enumerate()
-        .map(|(index, ty)| named((args.get(index).clone(), ty)))
-        .collect();
+    let values: SmallVec<[HostTensor; 2]> =
+        types.enumerate().map(|(index, ty)| named((args.get(index).clone(), ty))).collect();
     listener.call(&values).map_err(|message| {
         Stop::from(Fault::Hook { name: hook.name.as_deref().map(Into::into), message })
     })?;

@@ -63,14 +63,14 @@ pub enum Fault {
     },
     /// Something that a host tensor refused.
     #[error(transparent)]
-    Tensor(TensorError),
+    Tensor(Box<TensorError>),
 }
 
 impl From<TensorError> for Fault {
     fn from(error: TensorError) -> Self {
         match error {
             TensorError::TooLarge { dtype, shape } => Fault::TooLarge { dtype, shape },
-            error => Fault::Tensor(error),
+            error => Fault::Tensor(Box::new(error)),
         }
     }
 }

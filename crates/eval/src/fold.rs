@@ -88,4 +88,3 @@ fn collected(dtype: DType, scalars: &[HostTensor]) -> Result<HostTensor, Fault> 
         })
     })
 }
-

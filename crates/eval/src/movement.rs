@@ -129,7 +129,9 @@ fn join(args: &Args<'_>, axis: usize, ty: &TensorType) -> Result<HostTensor, Fau
     let mut offset = 0;
     for index in 0..args.len() {
         let part = convert(args.get(index), ty.dtype)?;
-        let Some(run) = part.byte_size().checked_div(outer).filter(|&run| run > 0) else { continue };
+        let Some(run) = part.byte_size().checked_div(outer).filter(|&run| run > 0) else {
+            continue;
+        };
         let rows = out.chunks_exact_mut(total).zip(part.bytes().chunks_exact(run));
         rows.for_each(|(out, part)| out[offset..offset + run].copy_from_slice(part));
         offset += run;

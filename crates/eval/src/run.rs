@@ -99,7 +99,11 @@ impl Plan {
     /// assert_eq!(results[0].as_slice::<f32>()?, [2.0, 5.0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run(&self, inputs: Vec<HostTensor>, hooks: &Hooks) -> Result<Vec<HostTensor>, EvalError> {
+    pub fn run(
+        &self,
+        inputs: Vec<HostTensor>,
+        hooks: &Hooks,
+    ) -> Result<Vec<HostTensor>, EvalError> {
         self.run_with(inputs, hooks, None)
     }
 
@@ -211,4 +215,3 @@ fn check_inputs(program: &Program, inputs: &[HostTensor]) -> Result<(), EvalErro
 pub fn evaluate(program: &Program, inputs: Vec<HostTensor>) -> Result<Vec<HostTensor>, EvalError> {
     Plan::new(Arc::new(program.clone())).run(inputs, &Hooks::new())
 }
-

@@ -1,7 +1,7 @@
-use std::sync::Arc;
 use nxla_eval::{Hooks, Plan};
 use nxla_expr::{Graph, Program, TensorType};
 use nxla_tensor::{DType, HostTensor};
+use std::sync::Arc;
 #[test]
 fn adds() {
     let mut graph = Graph::new();
@@ -13,6 +13,8 @@ fn adds() {
     let t = graph.multiply(w, x).unwrap();
     let p = Program::new(&graph, vec![ty], &[t, w, x]).unwrap();
     let plan = Plan::new(Arc::new(p));
-    let r = plan.run(vec![HostTensor::from_slice(&[0f32, 1., 2.], [3]).unwrap()], &Hooks::new()).unwrap();
+    let r = plan
+        .run(vec![HostTensor::from_slice(&[0f32, 1., 2.], [3]).unwrap()], &Hooks::new())
+        .unwrap();
     println!("{r:?} {plan:?}");
 }

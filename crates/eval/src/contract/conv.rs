@@ -100,7 +100,9 @@ impl Spatial {
 impl Geometry {
     fn new(attributes: &Conv, input: &[usize], kernel: &[usize], out: &[usize]) -> Self {
         let axes: Vec<Spatial> = (0..input.len() - 2)
-            .map(|axis| Spatial::new(attributes, axis, input[axis + 2], kernel[axis + 2], out[axis + 2]))
+            .map(|axis| {
+                Spatial::new(attributes, axis, input[axis + 2], kernel[axis + 2], out[axis + 2])
+            })
             .collect();
         let groups = attributes.feature_groups.max(attributes.batch_groups);
         Self {
@@ -127,7 +129,8 @@ impl Geometry {
         parallel::rows(out, block, block * inner, |first, out| {
             for (index, out) in out.chunks_exact_mut(block).enumerate() {
                 let (image, group) = ((first + index) / self.groups, (first + index) % self.groups);
-                let kernel = &kernel[group * self.group_outputs * inner..][..self.group_outputs * inner];
+                let kernel =
+                    &kernel[group * self.group_outputs * inner..][..self.group_outputs * inner];
                 self.block(self.channels(input, image, group), kernel, inner, out);
             }
         });
@@ -179,7 +182,8 @@ impl Geometry {
             let column = position % inner.out;
             let count = (inner.out - column).min(out.len() - done);
             if let Some(row) = self.row_of(tap / inner.kernel, position / inner.out) {
-                let places = &inner.places[tap % inner.kernel * inner.out..][column..column + count];
+                let places =
+                    &inner.places[tap % inner.kernel * inner.out..][column..column + count];
                 for (out, &place) in out[done..done + count].iter_mut().zip(places) {
                     if place != NOWHERE {
                         *out = channel[row * inner.in_size + place];

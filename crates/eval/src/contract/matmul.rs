@@ -137,7 +137,8 @@ pub(super) fn matmul<T: Number>(
         return;
     }
     let one = |index: usize, out: &mut [T]| {
-        let (left, right) = (left.matrix(index, rows * inner), right.matrix(index, inner * columns));
+        let (left, right) =
+            (left.matrix(index, rows * inner), right.matrix(index, inner * columns));
         product(sizes, left, right, out);
     };
     if sizes.batches == 1 {

@@ -88,8 +88,6 @@ fn dot(
     })
 }
 
-
-
 /// An operand as a batch of matrices.
 struct Side {
     matrices: HostTensor,
@@ -102,19 +100,16 @@ struct Side {
 impl Side {
     /// Copies the operand only if neither order of its axes is the one in memory.
     fn new(x: &HostTensor, batch: usize, contract: &[usize]) -> Result<Self, Fault> {
-        let free: Vec<usize> =
-            (batch..x.rank()).filter(|axis| !contract.contains(axis)).collect();
+        let free: Vec<usize> = (batch..x.rank()).filter(|axis| !contract.contains(axis)).collect();
         let extent = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product();
         let (free_size, contract_size) = (extent(&free), extent(contract));
         let order = |first: &[usize], last: &[usize]| -> Vec<usize> {
             (0..batch).chain(first.iter().copied()).chain(last.iter().copied()).collect()
         };
-        let in_memory = |order: &[usize]| {
-            order.iter().filter(|&&axis| x.shape()[axis] != 1).is_sorted()
-        };
+        let in_memory =
+            |order: &[usize]| order.iter().filter(|&&axis| x.shape()[axis] != 1).is_sorted();
         let free_first = order(&free, contract);
-        let contract_first =
-            !in_memory(&free_first) && in_memory(&order(contract, &free));
+        let contract_first = !in_memory(&free_first) && in_memory(&order(contract, &free));
         let matrices = if contract_first || in_memory(&free_first) {
             x.clone()
         } else {

@@ -4,8 +4,8 @@
 //! bits set) and leaves the dividend as remainder; a shift by the width or more, or by a negative
 //! count, gives 0, or the sign bit in every place for the right shift of a signed integer.
 
-use nxla_expr::BinaryOp;
 use num_complex::Complex;
+use nxla_expr::BinaryOp;
 
 use super::dtype::Compute;
 use super::lanes::{Kernel, kernel};
@@ -39,12 +39,12 @@ macro_rules! integer_kernels {
                 BinaryOp::Subtract => kernel!(|x: $t, y: $t| -> $t { x.wrapping_sub(y) }),
                 BinaryOp::Multiply => kernel!(|x: $t, y: $t| -> $t { x.wrapping_mul(y) }),
                 BinaryOp::Pow => kernel!(|x: $t, y: $t| -> $t { $pow(x, y) }),
-                BinaryOp::Remainder => kernel!(|x: $t, y: $t| -> $t {
-                    if y == 0 { x } else { x.wrapping_rem(y) }
-                }),
-                BinaryOp::Quotient => kernel!(|x: $t, y: $t| -> $t {
-                    if y == 0 { !0 } else { x.wrapping_div(y) }
-                }),
+                BinaryOp::Remainder => {
+                    kernel!(|x: $t, y: $t| -> $t { if y == 0 { x } else { x.wrapping_rem(y) } })
+                }
+                BinaryOp::Quotient => {
+                    kernel!(|x: $t, y: $t| -> $t { if y == 0 { !0 } else { x.wrapping_div(y) } })
+                }
                 BinaryOp::Max => kernel!(|x: $t, y: $t| -> $t { x.max(y) }),
                 BinaryOp::Min => kernel!(|x: $t, y: $t| -> $t { x.min(y) }),
                 BinaryOp::BitwiseAnd => kernel!(|x: $t, y: $t| -> $t { x & y }),
@@ -132,12 +132,12 @@ macro_rules! real_kernels {
                 BinaryOp::Pow => kernel!(|x: $t, y: $t| -> $t { Real::pow(x, y) }),
                 BinaryOp::Atan2 => kernel!(|x: $t, y: $t| -> $t { Real::atan2(x, y) }),
                 // Written so that NaN on either side comes out, and to become vector code.
-                BinaryOp::Max => kernel!(|x: $t, y: $t| -> $t {
-                    if (x > y) | x.is_nan() { x } else { y }
-                }),
-                BinaryOp::Min => kernel!(|x: $t, y: $t| -> $t {
-                    if (x < y) | x.is_nan() { x } else { y }
-                }),
+                BinaryOp::Max => {
+                    kernel!(|x: $t, y: $t| -> $t { if (x > y) | x.is_nan() { x } else { y } })
+                }
+                BinaryOp::Min => {
+                    kernel!(|x: $t, y: $t| -> $t { if (x < y) | x.is_nan() { x } else { y } })
+                }
                 BinaryOp::Equal => kernel!(|x: $t, y: $t| -> u8 { u8::from(x == y) }),
                 BinaryOp::NotEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x != y) }),
                 BinaryOp::Greater => kernel!(|x: $t, y: $t| -> u8 { u8::from(x > y) }),

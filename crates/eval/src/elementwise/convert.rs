@@ -39,7 +39,9 @@ pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
         (DType::F32, DType::F16) => f32_to_f16,
         (DType::F16, DType::F32) => f16_to_f32,
         (DType::F32, DType::BF16) => kernel!(|x: f32| -> u16 { f32_to_bf16(x) }),
-        (DType::BF16, DType::F32) => kernel!(|x: u16| -> f32 { f32::from_bits(u32::from(x) << 16) }),
+        (DType::BF16, DType::F32) => {
+            kernel!(|x: u16| -> f32 { f32::from_bits(u32::from(x) << 16) })
+        }
         (DType::U8, DType::U2) => kernel!(|x: u8| -> u8 { x & 0x3 }),
         (DType::U8, DType::U4) => kernel!(|x: u8| -> u8 { x & 0xf }),
         (DType::S8, DType::S2) => kernel!(|x: i8| -> i8 { (x << 6) >> 6 }),
@@ -51,7 +53,9 @@ pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
 /// The generic kernels; storage types do not tell the width of sub-byte integers.
 fn from_storage<S: Element>(to: DType) -> Kernel {
     match to {
-        DType::Pred => |srcs, out| convert_each(srcs, out, |x: S| u8::from(!x.to_scalar().is_zero())),
+        DType::Pred => {
+            |srcs, out| convert_each(srcs, out, |x: S| u8::from(!x.to_scalar().is_zero()))
+        }
         DType::U2 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, u8>(x, DType::U2)),
         DType::U4 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, u8>(x, DType::U4)),
         DType::S2 => |srcs, out| convert_each(srcs, out, |x: S| narrow::<S, i8>(x, DType::S2)),
@@ -132,9 +136,33 @@ mod tests {
 
     fn samples() -> Vec<Scalar> {
         let floats = [
-            0.0, -0.0, 0.5, -1.5, 2.5, 3.7, -3.7, 127.0, 200.0, 255.9, 300.0, -129.0, 65504.0,
-            65520.0, 2_147_483_648.0, -2_147_483_649.0, 4e9, 1e19, -1e19, 1e30, 1e300, 1e-40,
-            f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1.0 + 3.0 / 512.0, 1.0 + 1.0 / 256.0,
+            0.0,
+            -0.0,
+            0.5,
+            -1.5,
+            2.5,
+            3.7,
+            -3.7,
+            127.0,
+            200.0,
+            255.9,
+            300.0,
+            -129.0,
+            65504.0,
+            65520.0,
+            2_147_483_648.0,
+            -2_147_483_649.0,
+            4e9,
+            1e19,
+            -1e19,
+            1e30,
+            1e300,
+            1e-40,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            1.0 + 3.0 / 512.0,
+            1.0 + 1.0 / 256.0,
         ];
         floats.into_iter().map(Scalar::Float).collect()
     }

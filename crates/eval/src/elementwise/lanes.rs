@@ -186,11 +186,23 @@ pub(crate) fn map3<A: Pod, B: Pod, C: Pod, R: Pod>(
 /// A [`Kernel`] from a function of elements: `kernel!(|x: f32| -> f32 { x.sqrt() })`.
 macro_rules! kernel {
     (|$a:ident: $ta:ty| -> $tr:ty $body:block) => {
-        |srcs, out| $crate::elementwise::lanes::map1(srcs, out, #[inline(always)] |$a: $ta| -> $tr { $body })
+        |srcs, out| {
+            $crate::elementwise::lanes::map1(
+                srcs,
+                out,
+                #[inline(always)]
+                |$a: $ta| -> $tr { $body },
+            )
+        }
     };
     (|$a:ident: $ta:ty, $b:ident: $tb:ty| -> $tr:ty $body:block) => {
         |srcs, out| {
-            $crate::elementwise::lanes::map2(srcs, out, #[inline(always)] |$a: $ta, $b: $tb| -> $tr { $body })
+            $crate::elementwise::lanes::map2(
+                srcs,
+                out,
+                #[inline(always)]
+                |$a: $ta, $b: $tb| -> $tr { $body },
+            )
         }
     };
     (|$a:ident: $ta:ty, $b:ident: $tb:ty, $c:ident: $tc:ty| -> $tr:ty $body:block) => {
@@ -198,7 +210,8 @@ macro_rules! kernel {
             $crate::elementwise::lanes::map3(
                 srcs,
                 out,
-                #[inline(always)] |$a: $ta, $b: $tb, $c: $tc| -> $tr { $body },
+                #[inline(always)]
+                |$a: $ta, $b: $tb, $c: $tc| -> $tr { $body },
             )
         }
     };

@@ -54,11 +54,6 @@ impl Writer {
         Value { loc: Loc::Constant(index(at)), dtype }
     }
 
-    /// How many instructions there are; a group that grows too long is cut.
-    pub(crate) fn len(&self) -> usize {
-        self.instructions.len()
-    }
-
     /// Writes one element-wise node, whose operands are given in order.
     pub(crate) fn node(&mut self, graph: &Graph, id: ExprId, operands: &[Value]) -> Value {
         let result = graph.dtype(id);

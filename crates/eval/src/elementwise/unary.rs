@@ -1,7 +1,7 @@
 //! Kernels of one operand.
 
-use nxla_expr::UnaryOp;
 use num_complex::Complex;
+use nxla_expr::UnaryOp;
 
 use super::dtype::Compute;
 use super::lanes::{Kernel, kernel};
@@ -202,7 +202,9 @@ macro_rules! complex_kernels {
                 UnaryOp::Imag => kernel!(|z: Complex<$t>| -> $t { z.im }),
                 UnaryOp::IsNan => kernel!(|z: Complex<$t>| -> u8 { u8::from(z.is_nan()) }),
                 UnaryOp::IsInfinity => {
-                    kernel!(|z: Complex<$t>| -> u8 { u8::from(z.re.is_infinite() | z.im.is_infinite()) })
+                    kernel!(|z: Complex<$t>| -> u8 {
+                        u8::from(z.re.is_infinite() | z.im.is_infinite())
+                    })
                 }
                 UnaryOp::LogicalNot => {
                     kernel!(|z: Complex<$t>| -> u8 { u8::from(z.re == 0.0 && z.im == 0.0) })

@@ -61,7 +61,12 @@ fn coordinates(indices: &HostTensor) -> Result<HostTensor, Fault> {
 
 /// The coordinates of each window. With no indexed axes each list is empty, but there are as many
 /// as there are windows.
-fn lists(indices: &[i64], width: usize, first: usize, count: usize) -> impl Iterator<Item = &[i64]> {
+fn lists(
+    indices: &[i64],
+    width: usize,
+    first: usize,
+    count: usize,
+) -> impl Iterator<Item = &[i64]> {
     (first..first + count).map(move |list| &indices[list * width..(list + 1) * width])
 }
 

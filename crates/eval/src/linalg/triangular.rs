@@ -94,7 +94,7 @@ fn factor<T: Field>(a: &[T], l: &mut [T], side: usize) -> bool {
         let norm: f64 = current[..row].iter().map(|&x| (x * x.conjugate()).real()).sum();
         let square = a[row * side + row].real() - norm;
         // NaN is not positive either.
-        if !(square > 0.0) {
+        if square.is_nan() || square <= 0.0 {
             return false;
         }
         current[row] = T::from_real(square.sqrt());
@@ -130,7 +130,7 @@ fn solutions<T: Field>(
     let side = a.shape()[a.rank() - 1];
     let is_vector = b.rank() + 1 == a.rank();
     // x a = b is a^T x^T = b^T: the unknowns of one system lie along a row.
-    let swapped = (transform == Transform::Transpose) != !left_side;
+    let swapped = (transform == Transform::Transpose) == left_side;
     let system = System {
         side,
         from_first: lower != swapped,

@@ -157,7 +157,13 @@ impl<'a> Builder<'a> {
     }
 
     fn group(&mut self, root: ExprId, group: u32) {
-        let mut writer = GroupWriter { builder: self, group, code: Writer::default(), known: FxHashMap::default(), inputs: Vec::new() };
+        let mut writer = GroupWriter {
+            builder: self,
+            group,
+            code: Writer::default(),
+            known: FxHashMap::default(),
+            inputs: Vec::new(),
+        };
         let (code, inputs) = writer.write(root);
         self.push_step(root, Action::Code(Box::new(code)));
         for input in inputs {
@@ -220,12 +226,7 @@ impl GroupWriter<'_, '_> {
     }
 
     /// An input, each of whose axes becomes one of `axes` of the group's shape.
-    fn input(
-        &mut self,
-        id: ExprId,
-        axes: impl Iterator<Item = usize>,
-        shape: &Shape,
-    ) -> Value {
+    fn input(&mut self, id: ExprId, axes: impl Iterator<Item = usize>, shape: &Shape) -> Value {
         let ty = self.builder.graph.tensor_type(id);
         let mut steps = vec![0; shape.rank()];
         for ((axis, &size), step) in axes.zip(&ty.shape).zip(Strided::row_major(&ty.shape)) {
@@ -234,13 +235,14 @@ impl GroupWriter<'_, '_> {
             }
         }
         let rule = Strided::new(0, shape.iter().copied().zip(steps));
-        let access = if ty.shape.size() == shape.size() && (rule.is_contiguous() || ty.shape == *shape) {
-            Access::Same
-        } else if ty.shape.size() == 1 {
-            Access::Single
-        } else {
-            Access::Strided(Box::new(rule))
-        };
+        let access =
+            if ty.shape.size() == shape.size() && (rule.is_contiguous() || ty.shape == *shape) {
+                Access::Same
+            } else if ty.shape.size() == 1 {
+                Access::Single
+            } else {
+                Access::Strided(Box::new(rule))
+            };
         self.inputs.push(id);
         self.code.input(Input { dtype: ty.dtype, access })
     }

@@ -92,8 +92,7 @@ impl Groups {
         let group = match self.users[id.index()] {
             Users::Group(group) if !self.outside.contains(id) => {
                 let members = &mut self.members[group as usize];
-                let fits =
-                    members.len() < MAX_NODES && graph.shape(members[0]) == graph.shape(id);
+                let fits = members.len() < MAX_NODES && graph.shape(members[0]) == graph.shape(id);
                 fits.then(|| members.push(id)).map(|()| group)
             }
             _ => None,

@@ -93,7 +93,8 @@ impl Plan {
 
     /// The operands of the step at this position.
     pub(crate) fn args_of(&self, position: usize) -> &[Arg] {
-        let end = self.steps.get(position + 1).map_or(self.args.len(), |step| step.first_arg as usize);
+        let end =
+            self.steps.get(position + 1).map_or(self.args.len(), |step| step.first_arg as usize);
         &self.args[self.steps[position].first_arg as usize..end]
     }
 

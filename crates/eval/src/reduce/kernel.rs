@@ -61,7 +61,9 @@ where
                 }
             });
         } else if outer == 1 {
-            parallel::rows(out, 1, count, |first, out| columns(x, inner, first, reducer, &finish, out));
+            parallel::rows(out, 1, count, |first, out| {
+                columns(x, inner, first, reducer, &finish, out)
+            });
         } else {
             parallel::rows(out, inner, block, |first, out| {
                 let blocks = x[first * block..].chunks_exact(block);

@@ -46,8 +46,11 @@ impl Plane {
             return Ok((moved, Self { outer: product(false), count: product(true), inner: 1 }));
         }
         let size = |axes: std::ops::Range<usize>| shape[axes].iter().product();
-        let plane =
-            Self { outer: size(0..first), count: size(first..last + 1), inner: size(last + 1..shape.rank()) };
+        let plane = Self {
+            outer: size(0..first),
+            count: size(first..last + 1),
+            inner: size(last + 1..shape.rank()),
+        };
         Ok((x.clone(), plane))
     }
 }
@@ -58,7 +61,8 @@ pub(super) fn reduced_first(
     is_reduced: impl Fn(usize) -> bool,
 ) -> Result<(HostTensor, Plane), Fault> {
     let moved = permuted(x, &is_reduced)?;
-    let kept: usize = (0..x.rank()).filter(|&axis| !is_reduced(axis)).map(|axis| x.shape()[axis]).product();
+    let kept: usize =
+        (0..x.rank()).filter(|&axis| !is_reduced(axis)).map(|axis| x.shape()[axis]).product();
     let reduced = (0..x.rank()).filter(|&axis| is_reduced(axis));
     let count = reduced.map(|axis| x.shape()[axis]).product();
     Ok((moved, Plane { outer: 1, count, inner: kept }))

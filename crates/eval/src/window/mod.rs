@@ -102,17 +102,22 @@ fn window_fun(
                 to += seen[index].start * target_steps[index] as usize;
             }
             let loops = |index: usize, step: isize| (seen[index].len(), step);
-            let source = Strided::new(from, axes.iter().enumerate().map(|(index, axis)| {
-                loops(index, axis.stride as isize * steps[index])
-            }));
+            let source = Strided::new(
+                from,
+                axes.iter()
+                    .enumerate()
+                    .map(|(index, axis)| loops(index, axis.stride as isize * steps[index])),
+            );
             let target = (0..axes.len()).map(|index| loops(index, target_steps[index]));
             let mut elements = vec![0_u64; (source.len() * size).div_ceil(8)];
-            let elements = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut elements)[..source.len() * size];
+            let elements =
+                &mut bytemuck::cast_slice_mut::<u64, u8>(&mut elements)[..source.len() * size];
             source.read_all_bytes(size, x.bytes(), elements);
             let target = Strided::new(to, target);
             target.write_bytes(size, elements, value::bytes_mut(&mut element));
         }
-        let previous = std::mem::replace(&mut accumulator, HostTensor::scalar(initial.get(0), ty.dtype));
+        let previous =
+            std::mem::replace(&mut accumulator, HostTensor::scalar(initial.get(0), ty.dtype));
         accumulator = fold.step(element, previous)?;
         Ok::<(), Stop>(())
     })?;

@@ -26,8 +26,7 @@ pub(super) fn windows(
             let dtype = widened_float(x.dtype());
             let x = convert(x, dtype)?;
             let largest = op == WindowOp::Max;
-            let start: Scalar =
-                if largest { ty.dtype.min_value() } else { ty.dtype.max_value() };
+            let start: Scalar = if largest { ty.dtype.min_value() } else { ty.dtype.max_value() };
             match_ordered!(dtype, T => {
                 let (elements, start) = (value::slice::<T>(&x), T::from_scalar(start));
                 let elements = if largest {
@@ -147,7 +146,9 @@ fn slide_axis<T: Element>(
     };
     for tap in 0..axis.taps {
         let seen = axis.seen(tap);
-        let Some(first) = axis.place(seen.start, tap).filter(|_| !seen.is_empty()) else { continue };
+        let Some(first) = axis.place(seen.start, tap).filter(|_| !seen.is_empty()) else {
+            continue;
+        };
         if axis.stride == 1 {
             let len = seen.len() * inner;
             combine_run(&mut out[seen.start * inner..][..len], &source[first * inner..][..len]);

@@ -92,8 +92,7 @@ impl Compiled {
         let table = Arc::new(host_table(&self.host_calls, context, &run));
         let options = ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
         let outcome = self.executable.execute_with_event(buffers, &options);
-        let outcome = outcome
-            .and_then(|(results, done)| done.wait().map(|()| results));
+        let outcome = outcome.and_then(|(results, done)| done.wait().map(|()| results));
         match run.failure() {
             Some(why) => Err(Error::Usage(why)),
             None => Ok(outcome?),

@@ -11,7 +11,7 @@ use std::f64::consts::PI;
 /// as `erf` has no digits left there.
 pub(crate) fn erf_inv(x: f64, steps: usize) -> f64 {
     let magnitude = x.abs();
-    if !(magnitude < 1.0) {
+    if magnitude.is_nan() || magnitude >= 1.0 {
         let edge = if magnitude == 1.0 { f64::INFINITY } else { f64::NAN };
         return edge.copysign(x);
     }
