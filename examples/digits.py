@@ -101,7 +101,7 @@ def train(step_function, pictures, labels, epochs, seed=0):
         for x, y in batches(rng, pictures, labels):
             value, layers, moments, count = step_function(layers, moments, count, x, y)
             losses.append(value)
-        progress.set_postfix(loss=f"{float(losses[-1]):.4f}")
+        progress.set_postfix(loss=f"{float(losses[-1]):.4f}", refresh=False)
     return layers, losses
 
 

@@ -547,7 +547,7 @@ fn import_dlpack(value: &Bound<'_, PyAny>, copy: bool) -> PyResult<HostTensor> {
         return HostTensor::from_bytes(dtype, shape, borrowed.as_ref()).or_raise();
     }
     let address = borrowed.data as usize;
-    if address % item.max(1) != 0 {
+    if !address.is_multiple_of(item.max(1)) {
         return HostTensor::from_bytes(dtype, shape, borrowed.as_ref()).or_raise();
     }
     HostTensor::from_foreign(dtype, shape, Arc::new(borrowed)).or_raise()

@@ -30,7 +30,7 @@ static RAISED: Mutex<Vec<PyErr>> = Mutex::new(Vec::new());
 
 impl PyHook {
     /// A hook that calls a function with its value, or with a tuple of several.
-    pub(crate) fn new(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostFn>> {
+    pub(crate) fn of(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostFn>> {
         Self::arranged(function, None)
     }
 
@@ -144,7 +144,7 @@ const CALLS_BETWEEN_LOOKS: u32 = 32;
 
 impl Signals {
     fn pending(&self) -> bool {
-        if self.calls.fetch_add(1, Ordering::Relaxed) % CALLS_BETWEEN_LOOKS != 0 {
+        if !self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(CALLS_BETWEEN_LOOKS) {
             return false;
         }
         {

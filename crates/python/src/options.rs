@@ -46,7 +46,7 @@ pub(crate) fn options_from(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Optio
                 })?;
                 for (hook, function) in hooks {
                     let hook: String = hook.extract()?;
-                    options.hooks.insert(hook.into(), PyHook::new(&function)?);
+                    options.hooks.insert(hook.into(), PyHook::of(&function)?);
                 }
             }
             "on_conflict" => conflict = conflict_from(&value)?,

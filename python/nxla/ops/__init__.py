@@ -1,0 +1,1 @@
+"""Functions over tensors, one module for each family of operations."""

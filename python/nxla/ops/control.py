@@ -1,0 +1,452 @@
+"""Branches, loops, and looks at values while a program runs.
+
+In a traced function these become part of the program. Outside of one, where all values are known,
+they run as the Python code that they stand for.
+"""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
+
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+    S = TypeVar("S")
+    C = TypeVar("C")
+
+
+def cond(
+    pred: TensorLike | Sequence[tuple[TensorLike, Callable[[], Any]]],
+    true_fn: Callable[..., Any] | None = None,
+    false_fn: Callable[..., Any] | None = None,
+    /,
+    *operands: Any,
+    otherwise: Callable[[], Any] | None = None,
+) -> Any:
+    """Run one of several functions.
+
+    ``cond(pred, true_fn, false_fn, *operands)`` chooses between two;
+    ``cond([(pred, fn), …], otherwise=fn)`` takes the first whose predicate holds.
+
+    Only the chosen branch is computed. Branches may use any value at hand. Branches that a constant
+    predicate rules out are not even traced.
+
+    Parameters
+    ----------
+    pred : scalar, or sequence of (scalar, callable)
+        Holds if it is not zero.
+    true_fn, false_fn : callable
+        Take the operands.
+    *operands
+        Tensors, or containers of them.
+    otherwise : callable
+        What runs if no predicate holds; takes nothing, as do the functions next to predicates.
+
+    Returns
+    -------
+    tensor or container
+        What the branch gives. All branches give the same structure; dtypes promote and shapes
+        broadcast to common ones.
+
+    Raises
+    ------
+    ShapeError
+        If a predicate is no scalar, or results do not broadcast.
+    ArgumentError
+        If branches give different structures.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> @nx.jit
+    ... def root(x):
+    ...     return nx.cond(x > 0, nx.sqrt, nx.zeros_like, x)
+    >>> root(4.0).item(), root(-4.0).item()
+    (2.0, 0.0)
+    >>> nx.cond([(False, lambda: 1), (True, lambda: 2)], otherwise=lambda: 3).item()
+    2
+    """
+    if otherwise is None:
+        if true_fn is None or false_fn is None:
+            raise ArgumentError(
+                "cond: give (pred, true_fn, false_fn, *operands), or clauses and otherwise="
+            )
+        clauses = [(pred, lambda: true_fn(*operands))]
+        otherwise = lambda: false_fn(*operands)  # noqa: E731
+    elif true_fn is not None:
+        raise ArgumentError("cond: otherwise= goes with clauses, [(pred, fn), …]")
+    else:
+        clauses = [_clause(clause) for clause in pred]  # type: ignore[union-attr]
+    if _core.is_tracing():
+        return _core.cond(clauses, otherwise)
+    for predicate, branch in clauses:
+        if _holds(predicate):
+            return _tensors(branch())
+    return _tensors(otherwise())
+
+
+def _clause(clause: Any) -> tuple[TensorLike, Callable[[], Any]]:
+    if not isinstance(clause, tuple | list) or len(clause) != 2 or not callable(clause[1]):
+        raise ArgumentError(f"cond: a clause is a pair (pred, function), got {clause!r}")
+    return clause[0], clause[1]
+
+
+def _holds(predicate: TensorLike) -> bool:
+    """Tell whether a predicate that is known holds, by the rules for one that is traced."""
+    tensor = predicate if isinstance(predicate, _core.Tensor) else _core.tensor(predicate)
+    if tensor.ndim:
+        raise _core.ShapeError(
+            f"cond: predicate has shape {tensor.shape}, expected a scalar; reduce it with all or any"
+        )
+    return bool(tensor)
+
+
+def _tensors(value: Any) -> Any:
+    """Make tensors of the numbers and arrays in a result, as a trace would."""
+    return tree.map(
+        lambda leaf: leaf if isinstance(leaf, _core.Tensor) else _core.tensor(leaf), value
+    )
+
+
+def if_(
+    pred: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any] | None = None, /
+) -> Any:
+    """Run a function if a predicate holds, else another one; by default the result is zero then.
+
+    It is `cond` without operands.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> f = nx.jit(lambda x: nx.if_(x > 1, lambda: x * 10))
+    >>> f(2).item(), f(1).item()
+    (20, 0)
+    """
+    if otherwise is not None:
+        return cond(pred, then, otherwise)
+    results: list[Any] = []
+
+    def remembered() -> Any:
+        results.append(then())
+        return results[0]
+
+    def zeros() -> Any:
+        # Zeros like the result of the other branch, which is traced first.
+        return tree.map(_zero_like, results[0]) if results else 0
+
+    return cond(pred, remembered, zeros)
+
+
+def _zero_like(leaf: Any) -> Tensor:
+    if not isinstance(leaf, _core.Tensor | _core.Expr):
+        leaf = _core.tensor(leaf)
+    return _core.full(leaf.shape, 0, leaf.dtype, leaf.names)
+
+
+def while_loop(
+    cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], init: S, /
+) -> S:
+    """Repeat ``state = body_fn(state)`` while ``cond_fn(state)`` holds.
+
+    Parameters
+    ----------
+    cond_fn : callable
+        Takes the state and gives a scalar.
+    body_fn : callable
+        Takes the state and gives the next one, of the same structure, shapes and dtypes.
+    init : tensor or container
+        The state at the start.
+
+    Returns
+    -------
+    tensor or container
+        The first state for which the condition does not hold.
+
+    Raises
+    ------
+    ArgumentError
+        If the body gives another structure, or a leaf of another type.
+    ShapeError
+        If the condition is no scalar.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> @nx.jit
+    ... def digits(n):
+    ...     return nx.while_loop(lambda s: s[0] > 0, lambda s: (s[0] // 10, s[1] + 1), (n, 0))[1]
+    >>> digits(2024).item()
+    4
+    """
+    if _core.is_tracing():
+        return _core.while_loop(cond_fn, body_fn, init)
+    state = _tensors(init)
+    while _holds(cond_fn(state)):
+        state = _tensors(body_fn(state))
+    return state
+
+
+def fori(
+    lower: TensorLike, upper: TensorLike, body: Callable[[Tensor, S], S], init: S, /
+) -> S:
+    """Repeat ``state = body(i, state)`` for ``i`` from `lower` up to, and without, `upper`.
+
+    Parameters
+    ----------
+    lower, upper : integer scalar
+        The range; `upper` may be a traced value.
+    body : callable
+        Takes the counter, an integer scalar, and the state; gives the next state.
+    init : tensor or container
+        The state at the start.
+
+    Returns
+    -------
+    tensor or container
+        The last state.
+
+    Raises
+    ------
+    ArgumentError
+        If the body gives another structure, or a leaf of another type.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fori(1, 5, lambda i, product: product * i, 1).item()
+    24
+    """
+    lower = lower if isinstance(lower, _core.Tensor | _core.Expr) else _core.tensor(lower)
+
+    def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
+        return _core.add(state[0], 1), body(*state)
+
+    return while_loop(lambda state: _core.less(state[0], upper), step, (lower, init))[1]
+
+
+def scan(
+    f: Callable[[C, Any], tuple[C, Any]],
+    init: C,
+    xs: Any = None,
+    /,
+    *,
+    length: int | None = None,
+) -> tuple[C, Any]:
+    """Carry a state over the elements of the first axis, and collect a result for each.
+
+    Parameters
+    ----------
+    f : callable
+        Takes ``(carry, x)`` and gives ``(carry, y)``. The new carry has the structure, shapes and
+        dtypes of the old one.
+    init : tensor or container
+        The carry at the start.
+    xs : tensor or container, optional
+        What is gone through; the first axes of all its tensors have the same size.
+    length : int, optional
+        How many steps; needed if there are no `xs`.
+
+    Returns
+    -------
+    carry : tensor or container
+        The last one.
+    ys : tensor or container
+        The results, stacked along a new first axis.
+
+    Raises
+    ------
+    ArgumentError
+        If the number of steps is not known, or not the same everywhere.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> f = nx.jit(lambda xs: nx.scan(lambda total, x: (total + x, total * 10), 0, xs))
+    >>> [part.tolist() for part in f(nx.tensor([1, 2, 3]))]
+    [6, [0, 10, 30]]
+    """
+    leaves, structure = tree.flatten(xs)
+    leaves = [x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x) for x in leaves]
+    count = _steps(leaves, length)
+
+    def step(carry: C, index: TensorLike) -> tuple[C, Any]:
+        answer = f(carry, structure.unflatten([x[index] for x in leaves]))
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ArgumentError("scan: the function must give (carry, y)")
+        return answer
+
+    if count == 0:
+        # Only the types of the results matter; what is computed for them is dropped.
+        row = structure.unflatten([_core.full(x.shape[1:], 0, x.dtype) for x in leaves])
+        ys = tree.map(lambda y: _rows(_tensor(y), 0), f(init, row)[1])
+        return tree.map(_tensor, init), ys
+    # The first step goes before the loop: it tells the types of the results and of the carry.
+    carry, y = step(init, 0)
+    ys = tree.map(lambda y: _write(_rows(_tensor(y), count), 0, y), y)
+
+    def body(index: Tensor, state: tuple[C, Any]) -> tuple[C, Any]:
+        carry, y = step(state[0], index)
+        return carry, tree.map(lambda rows, y: _write(rows, index, y), state[1], y)
+
+    if count == 1:
+        return tree.map(_tensor, carry), ys
+    return fori(1, count, body, (carry, ys))
+
+
+def _steps(leaves: list[Tensor], length: int | None) -> int:
+    sizes = {x.shape[0] if x.ndim else None for x in leaves} | ({length} - {None})
+    if not sizes:
+        raise ArgumentError("scan: without xs, length must be given")
+    if len(sizes) > 1 or None in sizes:
+        shapes = ", ".join(str(x.shape) for x in leaves)
+        given = "" if length is None else f", and length is {length}"
+        raise ArgumentError(f"scan: the first axes differ: xs have shapes {shapes}{given}")
+    (size,) = sizes
+    assert size is not None
+    return size
+
+
+def _tensor(value: TensorLike) -> Tensor:
+    return value if isinstance(value, _core.Tensor | _core.Expr) else _core.tensor(value)
+
+
+def _rows(y: Tensor, count: int) -> Tensor:
+    return _core.full((count, *y.shape), 0, y.dtype)
+
+
+def _write(rows: Tensor, index: TensorLike, y: TensorLike) -> Tensor:
+    row = _core.new_axis(y, 0)
+    return _core.put_slice(rows, [index, *[0] * (rows.ndim - 1)], row)
+
+
+def hook(
+    value: Any,
+    name: str | Callable[[Any], object] | None = None,
+    function: Callable[[Any], object] | None = None,
+    /,
+) -> Any:
+    """Show a value to a function whenever it is computed; the value comes back.
+
+    ``hook(value, function)``, ``hook(value, name)`` and ``hook(value, name, function)`` will do. A
+    call may bring another function for a name, ``hooks={name: function}``; without any function a
+    named hook does nothing. Hooks run in the order in which they were written, and are never left
+    out of a program.
+
+    Parameters
+    ----------
+    value : tensor or container
+        What is shown.
+    name : str, optional
+        By which `nxla.jit` and `nxla.default_options` find the hook.
+    function : callable, optional
+        Takes the value with its data. What it raises stops the program, and is raised there.
+
+    Returns
+    -------
+    tensor or container
+        The value.
+
+    Raises
+    ------
+    ArgumentError
+        If there is neither a name nor a function.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> seen = []
+    >>> f = nx.jit(lambda x: nx.hook(x * 2, "doubled") + 1, hooks={"doubled": seen.append})
+    >>> f(3).item(), seen[0].item()
+    (7, 6)
+    """
+    if callable(name):
+        name, function = None, name
+    if name is None and function is None:
+        raise ArgumentError("hook: a hook needs a name or a function")
+    if _core.is_tracing():
+        return _core.hook(value, name, function)
+    value = _tensors(value)
+    if name is not None:
+        function = _core.get_default_options().get("hooks", {}).get(name, function)
+    if function is not None:
+        function(value)
+    return value
+
+
+def print_value(value: Any, /, *, label: str | None = None) -> Any:
+    """Print a value to standard output whenever it is computed; the value comes back.
+
+    Parameters
+    ----------
+    value : tensor or container
+        What is printed.
+    label : str, optional
+        What is printed before it.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.jit(lambda x: nx.print_value(x + 1, label="next") * 2)(1).item()
+    next: #nxla.Tensor<
+      s32
+      2
+    >
+    4
+    """
+    prefix = "" if label is None else f"{label}: "
+    return hook(value, lambda shown: _write_line(f"{prefix}{shown}"))
+
+
+def print_expr(value: Any, /, *, label: str | None = None) -> Any:
+    """Print the expression of a traced value, while tracing; the value comes back.
+
+    Outside of a traced function the value itself is printed.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.jit(lambda x: nx.print_expr(x + 1) * 2)(1).item()
+    #nxla.Expr<
+      s32
+    <BLANKLINE>
+      parameter a:0   s32
+      b = add 1, a    s32
+    >
+    4
+    """
+    prefix = "" if label is None else f"{label}: "
+    _write_line(f"{prefix}{value}")
+    return value
+
+
+def _write_line(text: str) -> None:
+    import sys
+
+    sys.stdout.write(f"{text}\n")
+
+
+def annotate(value: Any, note: str, /) -> Any:
+    """Put a note on a value, for the text of the expression and for the callback of a split.
+
+    Parameters
+    ----------
+    value : tensor or container
+        What is marked; the tensors of a container are marked as one.
+    note : str
+        Appears in the text, and as ``node.note``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> expression = nx.debug_expr(lambda x: nx.annotate(x * 2, "doubled") + 1)(1)
+    >>> stages = nx.graph.split(expression, lambda node: "after" if node.note else "none")
+    >>> len(stages)
+    2
+    """
+    return _core.annotate(value, note) if _core.is_tracing() else value

@@ -1,0 +1,533 @@
+"""Tensors from data, from nothing but numbers, and like other tensors."""
+
+from __future__ import annotations
+
+from nxla import _core
+from nxla.errors import ArgumentError, ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from nxla._core import Tensor
+    from nxla._types import DTypeLike, Names, Shape, TensorLike
+
+
+def tensor(value: Any, /, dtype: DTypeLike | None = None) -> Tensor:
+    """Make a tensor of a copy of some data.
+
+    Parameters
+    ----------
+    value : tensor_like
+        A number, nested lists of numbers, an array (of numpy, or of anything that exports a buffer
+        or DLPack), or a tensor.
+    dtype : dtype_like, optional
+        The element type. By default integers are ``int32`` (wider if one does not fit), floats
+        ``float32``, complex numbers ``complex64``; arrays keep theirs.
+
+    Returns
+    -------
+    Tensor
+        On the host.
+
+    Raises
+    ------
+    ArgumentError
+        If nested lists are ragged, or hold something else than numbers.
+    DTypeError
+        If there is no such dtype.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tensor([[1, 2], [3, 4]])
+    #nxla.Tensor<
+      s32[2][2]
+      [
+        [1, 2],
+        [3, 4]
+      ]
+    >
+    >>> nx.tensor([1, 2], "bf16").dtype
+    bf16
+    """
+    return _core.tensor(value, dtype)
+
+
+def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = None) -> Tensor:
+    """Make a tensor of some data, sharing its memory where that is possible.
+
+    Parameters
+    ----------
+    obj : tensor_like
+        As for `tensor`.
+    dtype : dtype_like, optional
+        As for `tensor`.
+    copy : bool, optional
+        True always copies. By default memory is shared if layout, alignment and dtype allow it;
+        the array must not be written to from then on. False refuses to copy an array.
+
+    Returns
+    -------
+    Tensor
+        On the host.
+
+    Raises
+    ------
+    ArgumentError
+        If `copy` is False and the memory cannot be shared.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> nx.asarray(np.arange(3.0)).dtype
+    f64
+    """
+    made = _core.tensor(obj, dtype, copy is True)
+    if copy is False and not (obj is made or _shares_memory(obj, made)):
+        raise ArgumentError(
+            "asarray: the memory cannot be shared (its layout, alignment or dtype differs); "
+            "pass copy=None to allow a copy"
+        )
+    return made
+
+
+def _shares_memory(array: Any, tensor: Tensor) -> bool:
+    if isinstance(array, bool | int | float | complex | list | tuple):
+        return False
+    import numpy as np
+
+    if isinstance(array, _core.Tensor):
+        array = array.numpy()
+    return np.shares_memory(np.from_dlpack(array), tensor.numpy()) or tensor.size == 0
+
+
+def from_dlpack(x: Any, /, *, copy: bool | None = None) -> Tensor:
+    """Make a tensor of an array that exports DLPack.
+
+    Parameters
+    ----------
+    x : object
+        With a method ``__dlpack__``, in host memory.
+    copy : bool, optional
+        As for `asarray`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> nx.from_dlpack(np.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    if not hasattr(x, "__dlpack__"):
+        raise ArgumentError(f"from_dlpack: {type(x).__name__} has no __dlpack__")
+    return asarray(x, copy=copy)
+
+
+def full(
+    shape: Shape,
+    fill_value: TensorLike,
+    *,
+    dtype: DTypeLike | None = None,
+    names: Names | None = None,
+) -> Tensor:
+    """Repeat one number over a shape.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The sizes of the axes.
+    fill_value : number or scalar tensor
+        The number.
+    dtype : dtype_like, optional
+        The element type; by default that of the number.
+    names : sequence of (str or None), optional
+        The names of the axes.
+
+    Raises
+    ------
+    ArgumentError
+        If a size is negative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.full((2, 2), 7).tolist()
+    [[7, 7], [7, 7]]
+    """
+    return _core.full(shape, fill_value, dtype, names)
+
+
+def zeros(
+    shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = None
+) -> Tensor:
+    """Repeat zero over a shape.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The sizes of the axes.
+    dtype : dtype_like
+        The element type.
+    names : sequence of (str or None), optional
+        The names of the axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.zeros(2).tolist()
+    [0.0, 0.0]
+    """
+    return _core.full(shape, 0, dtype, names)
+
+
+def ones(shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = None) -> Tensor:
+    """Repeat one over a shape.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The sizes of the axes.
+    dtype : dtype_like
+        The element type.
+    names : sequence of (str or None), optional
+        The names of the axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.ones((1, 2), dtype="s32").tolist()
+    [[1, 1]]
+    """
+    return _core.full(shape, 1, dtype, names)
+
+
+def full_like(x: TensorLike, /, fill_value: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
+    """Repeat one number over the shape of a tensor.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Gives the shape, the names of the axes, and the dtype if none is asked for.
+    fill_value : number or scalar tensor
+        The number.
+    dtype : dtype_like, optional
+        The element type.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.full_like([1, 2], 9).tolist()
+    [9, 9]
+    """
+    if not isinstance(x, _core.Tensor | _core.Expr):
+        x = _core.tensor(x)
+    return _core.full(x.shape, fill_value, x.dtype if dtype is None else dtype, x.names)
+
+
+def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
+    """Repeat zero over the shape of a tensor, in its dtype unless another is asked for.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.zeros_like([1.5, 2.5]).tolist()
+    [0.0, 0.0]
+    """
+    return full_like(x, 0, dtype=dtype)
+
+
+def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
+    """Repeat one over the shape of a tensor, in its dtype unless another is asked for.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.ones_like([1.5, 2.5], dtype=nx.int8).tolist()
+    [1, 1]
+    """
+    return full_like(x, 1, dtype=dtype)
+
+
+def arange(
+    start: float, /, stop: float | None = None, step: float = 1, *, dtype: DTypeLike | None = None
+) -> Tensor:
+    """Count from a start up to, and without, a stop.
+
+    Parameters
+    ----------
+    start, stop : int or float
+        With one of them only, it is the stop, and the start is zero.
+    step : int or float
+        The distance; negative to count down.
+    dtype : dtype_like, optional
+        By default ``int32`` if all three are integers, else ``float32``.
+
+    Returns
+    -------
+    Tensor
+        With one axis of size ``ceil((stop - start) / step)``, or 0 if that is negative.
+
+    Raises
+    ------
+    ArgumentError
+        If the step is zero.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.arange(3).tolist(), nx.arange(5, 0, -2).tolist(), nx.arange(0, 1, 0.25).tolist()
+    ([0, 1, 2], [5, 3, 1], [0.0, 0.25, 0.5, 0.75])
+    """
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ArgumentError("arange: step must not be zero")
+    # -(-a // b) rounds up, exactly so for integers of any size.
+    count = max(int(-((start - stop) // step)), 0)
+    if dtype is None:
+        whole = all(isinstance(number, int) for number in (start, stop, step))
+        dtype = _core.s32 if whole else _core.f32
+    counted = _core.iota((count,), None, dtype)
+    if step != 1:
+        counted = _core.multiply(counted, step)
+    if start != 0:
+        counted = _core.add(counted, start)
+    return _core.as_type(counted, dtype)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    *,
+    dtype: DTypeLike = _core.f32,
+    endpoint: bool = True,
+) -> Tensor:
+    """Spread numbers evenly from a start to a stop.
+
+    Parameters
+    ----------
+    start, stop : float
+        The first number, and the last one or the one after it.
+    num : int
+        How many.
+    dtype : dtype_like
+        A float dtype.
+    endpoint : bool
+        Whether `stop` is the last number.
+
+    Raises
+    ------
+    DTypeError
+        If the dtype is not a float.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linspace(0.0, 1.0, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    return _core.linspace(start, stop, num, endpoint, dtype)
+
+
+def iota(shape: Shape, *, axis: int | None = None, dtype: DTypeLike = _core.s32) -> Tensor:
+    """Count 0, 1, 2… along an axis, or through all elements.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+        The sizes of the axes.
+    axis : int, optional
+        The axis to count along; all elements in row-major order without it.
+    dtype : dtype_like
+        The element type.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.iota((2, 2)).tolist(), nx.iota((2, 2), axis=0).tolist()
+    ([[0, 1], [2, 3]], [[0, 0], [1, 1]])
+    """
+    return _core.iota(shape, axis, dtype)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike = _core.f32
+) -> Tensor:
+    """Make a matrix of ones on a diagonal and zeros elsewhere.
+
+    Parameters
+    ----------
+    n_rows, n_cols : int
+        The sizes; as many columns as rows by default.
+    k : int
+        How many columns to the right of the main diagonal; negative for the left.
+    dtype : dtype_like
+        The element type.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.eye(2).tolist(), nx.eye(2, 3, k=1, dtype=nx.int32).tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [[0, 1, 0], [0, 0, 1]])
+    """
+    shape = (n_rows, n_rows if n_cols is None else n_cols)
+    if k == 0:
+        return _core.eye(shape, dtype)
+    rows = _core.add(_core.iota(shape, 0), k)
+    return _core.as_type(_core.equal(rows, _core.iota(shape, 1)), dtype)
+
+
+def tri(n_rows: int, n_cols: int, /, *, k: int = 0) -> Tensor:
+    """Make a mask that is true on and below a diagonal.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.astype(nx.tri(2, 3), nx.int32).tolist()
+    [[1, 0, 0], [1, 1, 0]]
+    """
+    return _core.tri(n_rows, n_cols, k)
+
+
+def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
+    """Keep what is on and below a diagonal of the last two axes, and put zeros above.
+
+    Parameters
+    ----------
+    x : tensor_like
+        At least two axes.
+    k : int
+        How many columns to the right of the main diagonal.
+
+    Raises
+    ------
+    ShapeError
+        If there are fewer than two axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tril([[1, 2], [3, 4]]).tolist()
+    [[1, 0], [3, 4]]
+    """
+    return _core.tril(x, k)
+
+
+def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
+    """Keep what is on and above a diagonal of the last two axes, and put zeros below.
+
+    Parameters and errors are those of `tril`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.triu([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [0, 4]]
+    """
+    return _core.triu(x, k)
+
+
+def take_diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+    """Take a diagonal of the last two axes.
+
+    Parameters
+    ----------
+    x : tensor_like
+        At least two axes.
+    offset : int
+        How many columns to the right of the main diagonal; negative for the left.
+
+    Raises
+    ------
+    ShapeError
+        If there are fewer than two axes.
+    ArgumentError
+        If the diagonal is outside the matrix.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.take_diagonal([[1, 2], [3, 4]]).tolist()
+    [1, 4]
+    """
+    return _core.take_diagonal(x, offset)
+
+
+def make_diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+    """Make a matrix with a vector on a diagonal and zeros elsewhere.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.make_diagonal([1, 2]).tolist()
+    [[1, 0], [0, 2]]
+    """
+    return _core.make_diagonal(x, offset)
+
+
+def put_diagonal(x: TensorLike, diagonal: TensorLike, /, *, offset: int = 0) -> Tensor:
+    """Replace a diagonal of a matrix.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has not two axes, or the diagonal not the right length.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.put_diagonal([[1, 2], [3, 4]], [7, 8]).tolist()
+    [[7, 2], [3, 8]]
+    """
+    return _core.put_diagonal(x, diagonal, offset)
+
+
+def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> list[Tensor]:
+    """Spread vectors over a common grid, one axis for each.
+
+    Parameters
+    ----------
+    *arrays : tensor_like
+        Vectors.
+    indexing : {"xy", "ij"}
+        Whether the first vector runs along the second axis (``"xy"``, as in pictures) or the
+        first (``"ij"``, as in matrices).
+
+    Returns
+    -------
+    list of Tensor
+        One for each vector, all of the grid's shape.
+
+    Raises
+    ------
+    ShapeError
+        If an array is no vector.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [grid.tolist() for grid in nx.meshgrid([1, 2], [3, 4])]
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f'meshgrid: indexing must be "xy" or "ij", got {indexing!r}')
+    vectors = [x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x) for x in arrays]
+    for position, vector in enumerate(vectors):
+        if vector.ndim != 1:
+            raise ShapeError(f"meshgrid: array {position} has shape {vector.shape}, not one axis")
+    axes = list(range(len(vectors)))
+    if indexing == "xy" and len(axes) > 1:
+        axes[:2] = [1, 0]
+    shape = [0] * len(axes)
+    for axis, vector in zip(axes, vectors, strict=True):
+        shape[axis] = vector.shape[0]
+    return [_core.broadcast(v, shape, [axis]) for axis, v in zip(axes, vectors, strict=True)]

@@ -1,0 +1,1 @@
+"""Functions of single elements, applied to whole tensors; operands broadcast."""

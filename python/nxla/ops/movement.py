@@ -1,0 +1,506 @@
+"""Shapes and places: elements are moved, repeated and joined, never computed with."""
+
+from __future__ import annotations
+
+from nxla import _core
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nxla._core import Tensor
+    from nxla._types import Axes, Axis, Names, Shape, TensorLike
+
+
+def reshape(
+    x: TensorLike,
+    /,
+    shape: Shape,
+    *,
+    names: Names | None = None,
+    copy: bool | None = None,  # noqa: ARG001 — tensors never change, so a copy cannot be told
+) -> Tensor:
+    """Give the elements, in row-major order, another shape.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    shape : int or sequence of int
+        The new sizes; one of them may be -1, and is worked out.
+    names : sequence of (str or None), optional
+        The names of the new axes.
+    copy : bool, optional
+        Part of the standard. It makes no difference: tensors never change.
+
+    Raises
+    ------
+    ShapeError
+        If the number of elements differs.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.reshape([1, 2, 3, 4], (2, -1)).tolist()
+    [[1, 2], [3, 4]]
+    """
+    return _core.reshape(x, shape, names)
+
+
+def flatten(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
+    """Merge neighbouring axes into one; all axes by default.
+
+    Raises
+    ------
+    ArgumentError
+        If the axes are not neighbours in increasing order.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.flatten([[1, 2], [3, 4]]).tolist()
+    [1, 2, 3, 4]
+    """
+    return _core.flatten(x, axes)
+
+
+def rename(x: TensorLike, names: Names, /) -> Tensor:
+    """Give the axes other names.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    names : sequence of (str or None)
+        One for each axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> rows = nx.rename([[1, 2], [3, 4]], ["row", None])
+    >>> nx.sum(rows, axis="row").tolist()
+    [4, 6]
+    """
+    return _core.rename(x, names)
+
+
+def squeeze(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
+    """Drop axes of size 1.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axis : int or str, or a sequence, optional
+        The axes; by default all of size 1.
+
+    Raises
+    ------
+    ShapeError
+        If an axis has another size than 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.squeeze([[1, 2]], axis=0).shape
+    (2,)
+    """
+    return _core.squeeze(x, axis)
+
+
+def expand_dims(x: TensorLike, /, *, axis: int = 0, name: str | None = None) -> Tensor:
+    """Insert an axis of size 1.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axis : int
+        The position of the new axis in the result.
+    name : str, optional
+        Its name.
+
+    Raises
+    ------
+    ShapeError
+        If the position is out of range.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.expand_dims([1, 2], axis=-1).tolist()
+    [[1], [2]]
+    """
+    return _core.new_axis(x, axis, name)
+
+
+def permute_dims(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
+    """Put the axes into another order.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axes : sequence of int or str, optional
+        For each axis of the result, the one of `x` that it is; reversed by default.
+
+    Raises
+    ------
+    ShapeError
+        If the axes are no permutation.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.permute_dims([[1, 2], [3, 4]], (1, 0)).tolist()
+    [[1, 3], [2, 4]]
+    """
+    return _core.transpose(x, axes)
+
+
+def matrix_transpose(x: TensorLike, /) -> Tensor:
+    """Exchange the last two axes.
+
+    Raises
+    ------
+    ShapeError
+        If there are fewer than two.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.matrix_transpose([[[1, 2]], [[3, 4]]]).shape
+    (2, 2, 1)
+    """
+    return moveaxis(x, -1, -2)
+
+
+def moveaxis(x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
+    """Move axes to other positions; the others keep their order.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    source, destination : int or sequence of int
+        Positions in `x` and in the result, as many of one as of the other.
+
+    Raises
+    ------
+    ArgumentError
+        If a position is out of range, or given twice.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.moveaxis(nx.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    sources = _positions("source", source, x.ndim)
+    destinations = _positions("destination", destination, x.ndim)
+    if len(sources) != len(destinations):
+        raise ArgumentError(
+            f"moveaxis: source has {len(sources)} axes, destination {len(destinations)}"
+        )
+    order = [axis for axis in range(x.ndim) if axis not in sources]
+    for axis, position in sorted(zip(sources, destinations, strict=True), key=lambda pair: pair[1]):
+        order.insert(position, axis)
+    return _core.transpose(x, order)
+
+
+def _positions(argument: str, axes: int | Sequence[int], rank: int) -> list[int]:
+    given = [axes] if isinstance(axes, int) else list(axes)
+    positions = [axis + rank if axis < 0 else axis for axis in given]
+    if any(not 0 <= axis < rank for axis in positions) or len(set(positions)) < len(positions):
+        raise ArgumentError(f"moveaxis: {argument} is {axes}, the tensor has {rank} axes")
+    return positions
+
+
+def flip(x: TensorLike, /, *, axis: Axes | None = None) -> Tensor:
+    """Reverse the order of elements along axes, along all by default.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.flip([1, 2, 3]).tolist()
+    [3, 2, 1]
+    """
+    return _core.reverse(x, axis)
+
+
+def broadcast_to(x: TensorLike, /, shape: Shape, *, axes: Sequence[int] | None = None) -> Tensor:
+    """Repeat elements to fill a shape.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    shape : int or sequence of int
+        The sizes of the result.
+    axes : sequence of int, optional
+        The axis of the result that each axis of `x` becomes, increasing; the last ones by default.
+
+    Raises
+    ------
+    ShapeError
+        If a size of `x` is neither 1 nor that of the result.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
+    ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
+    """
+    return _core.broadcast(x, shape, axes)
+
+
+def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
+    """Repeat the elements of several tensors to fill their common shape.
+
+    Raises
+    ------
+    ShapeError
+        If they have none.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [x.tolist() for x in nx.broadcast_arrays([1, 2], 3)]
+    [[1, 2], [3, 3]]
+    """
+    return _core.broadcast_together(arrays)
+
+
+def concat(arrays: Sequence[TensorLike], /, *, axis: Axis | None = 0) -> Tensor:
+    """Join tensors along an axis.
+
+    Parameters
+    ----------
+    arrays : sequence of tensor_like
+        At least one; their shapes are equal but for `axis`, their dtypes promote.
+    axis : int or str, optional
+        The axis; None flattens the tensors first.
+
+    Raises
+    ------
+    ShapeError
+        If other axes differ in size.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.concat([[1, 2], [3.5]]).tolist()
+    [1.0, 2.0, 3.5]
+    """
+    if axis is None:
+        return _core.concatenate([_core.flatten(x) for x in arrays], 0)
+    return _core.concatenate(arrays, axis)
+
+
+def stack(arrays: Sequence[TensorLike], /, *, axis: int = 0, name: str | None = None) -> Tensor:
+    """Join tensors of one shape along a new axis.
+
+    Parameters
+    ----------
+    arrays : sequence of tensor_like
+        At least one.
+    axis : int
+        The position of the new axis in the result.
+    name : str, optional
+        Its name.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.stack([[1, 2], [3, 4]], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+    return _core.stack(arrays, axis, name)
+
+
+def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """Take a tensor apart along an axis; the inverse of `stack`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [row.tolist() for row in nx.unstack([[1, 2], [3, 4]])]
+    [[1, 2], [3, 4]]
+    """
+    return tuple(moveaxis(x, axis, 0))
+
+
+def split(x: TensorLike, index: float, /, *, axis: Axis = 0) -> tuple[Tensor, Tensor]:
+    """Cut a tensor in two along an axis.
+
+    Parameters
+    ----------
+    x : tensor_like
+        At least one axis.
+    index : int or float
+        Where the second part begins, from the end if negative; as a float, the share of the first
+        part, rounded up.
+    axis : int or str
+        The axis.
+
+    Raises
+    ------
+    ArgumentError
+        If a part would be empty.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [part.tolist() for part in nx.split([1, 2, 3, 4, 5], 2)]
+    [[1, 2], [3, 4, 5]]
+    >>> [part.tolist() for part in nx.split([1, 2, 3, 4, 5], 0.5)]
+    [[1, 2, 3], [4, 5]]
+    """
+    if isinstance(index, float):
+        x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+        position = x.names.index(axis) if isinstance(axis, str) else axis
+        # Rounded up, as -(-a // 1) does.
+        index = -int(-index * x.shape[position] // 1)
+    return _core.split_at(x, index, axis)
+
+
+def tile(x: TensorLike, repetitions: Sequence[int], /) -> Tensor:
+    """Lay copies of a tensor next to each other.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    repetitions : sequence of int
+        How often along each axis; of fewer numbers than axes, or more, the missing are 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tile([1, 2], (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    return _core.tile(x, repetitions)
+
+
+def repeat(x: TensorLike, repeats: int | Sequence[int], /, *, axis: Axis | None = None) -> Tensor:
+    """Repeat each element a number of times.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    repeats : int or sequence of int
+        How often, for all elements of the axis or for each.
+    axis : int or str, optional
+        The axis; None flattens the tensor first.
+
+    Raises
+    ------
+    ArgumentError
+        If there is not one number for each element, or one is negative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.repeat([1, 2], 2).tolist(), nx.repeat([1, 2], [1, 3]).tolist()
+    ([1, 1, 2, 2], [1, 2, 2, 2])
+    """
+    x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    if axis is None:
+        x, axis = _core.flatten(x), 0
+    size = x.shape[x.names.index(axis) if isinstance(axis, str) else axis]
+    counts = [repeats] * size if isinstance(repeats, int) else list(repeats)
+    if len(counts) != size or any(count < 0 for count in counts):
+        raise ArgumentError(f"repeat: repeats is {repeats}, the axis has {size} elements")
+    places = [place for place, count in enumerate(counts) for _ in range(count)]
+    return _core.take(x, _core.tensor(places, _core.s32), axis)
+
+
+def roll(
+    x: TensorLike,
+    /,
+    shift: int | Sequence[int],
+    *,
+    axis: Axis | Sequence[Axis] | None = None,
+) -> Tensor:
+    """Shift elements along axes; what falls off one end comes in at the other.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    shift : int or sequence of int
+        How far, toward higher indices; one number for all axes, or one for each.
+    axis : int or str, or a sequence, optional
+        The axes; None rolls the elements in row-major order.
+
+    Raises
+    ------
+    ArgumentError
+        If there are several shifts, and not as many axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.roll([1, 2, 3, 4], 1).tolist()
+    [4, 1, 2, 3]
+    """
+    x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    if axis is None:
+        if not isinstance(shift, int):
+            raise ArgumentError("roll: several shifts need as many axes")
+        return _core.reshape(roll(_core.flatten(x), shift, axis=0), x.shape)
+    axes = [axis] if isinstance(axis, int | str) else list(axis)
+    shifts = [shift] * len(axes) if isinstance(shift, int) else list(shift)
+    if len(shifts) != len(axes):
+        raise ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+    for one_axis, one_shift in zip(axes, shifts, strict=True):
+        position = x.names.index(one_axis) if isinstance(one_axis, str) else one_axis
+        size = x.shape[position]
+        cut = -one_shift % size if size else 0
+        if cut:
+            left, right = _core.split_at(x, cut, position)
+            x = _core.concatenate([right, left], position)
+    return x
+
+
+def pad(
+    x: TensorLike, value: TensorLike, config: Sequence[tuple[int, int] | tuple[int, int, int]], /
+) -> Tensor:
+    """Put a number around the elements, and between them.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    value : number or scalar tensor
+        What to fill in.
+    config : sequence of tuples
+        For each axis ``(before, after)`` or ``(before, after, between)``. Negative numbers cut
+        elements off.
+
+    Raises
+    ------
+    ShapeError
+        If there is not one tuple for each axis, or the value is no scalar.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.pad([1, 2], 0, [(1, 2)]).tolist(), nx.pad([1, 2, 3], 0, [(-1, 0, 1)]).tolist()
+    ([0, 1, 2, 0, 0], [0, 2, 0, 3])
+    """
+    return _core.pad(x, value, [axis if len(axis) == 3 else (*axis, 0) for axis in config])
