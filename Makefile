@@ -36,7 +36,7 @@ demo: $(STAMPS)/release ## train a classifier on handwritten digits, end to end
 
 test: test-rust test-python ## run all tests, Rust and Python
 
-check: check-python check-rust check-types check-tidy ## formatting, lints, docs, types, dependency and style rules
+check: check-python check-rust check-tidy ## formatting, lints, docs, dependency and style rules
 
 bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with other libraries
 	$(call section,cargo bench)
@@ -76,12 +76,6 @@ check-rust: $(STAMPS)/tools
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(call section,rustdoc)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items
-
-check-types: $(STAMPS)/dev
-	$(call section,mypy)
-	$(BIN)/mypy
-	$(call section,stubtest)
-	$(BIN)/python -m mypy.stubtest nxla._core
 
 # `--workspace` chooses the same features as `make test` does, so that nothing is built twice.
 check-tidy: $(STAMPS)/tools

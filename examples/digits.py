@@ -10,6 +10,7 @@ Run it with ``make demo``.
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 import time
@@ -32,7 +33,7 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 def initial_parameters(rng):
     """Weights and biases of each layer, scaled for rectified activations (He et al. 2015)."""
     layers = []
-    for fan_in, fan_out in zip(LAYERS, LAYERS[1:], strict=False):
+    for fan_in, fan_out in itertools.pairwise(LAYERS):
         scale = np.sqrt(2.0 / fan_in)
         weight = rng.normal(0.0, scale, (fan_in, fan_out)).astype(np.float32)
         layers.append({"weight": weight, "bias": np.zeros(fan_out, np.float32)})
@@ -87,7 +88,9 @@ def batches(rng, pictures, labels):
 def initial_state(seed):
     """Parameters, zero moments and the step count."""
     layers = initial_parameters(np.random.default_rng(seed))
-    zeros = [{name: (0.0 * value, 0.0 * value) for name, value in layer.items()} for layer in layers]
+    zeros = [
+        {name: (0.0 * value, 0.0 * value) for name, value in layer.items()} for layer in layers
+    ]
     return layers, zeros, np.float32(0.0)
 
 
@@ -135,7 +138,7 @@ def cut(node):
     return {"forward": "after", "update": "before"}.get(node.note, "none")
 
 
-def main():
+def main():  # noqa: PLR0915 - a script is read from top to bottom
     """Trains, splits, compares and reports."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compiler", default="xla", help="what trains: xla or evaluator")
@@ -151,7 +154,7 @@ def main():
     )
     print(f"{len(train_x)} pictures to train on, {len(test_x)} held out")
 
-    layers, moments, count = initial_state(0)
+    layers, _, _ = initial_state(0)
     print("\nThe loss as an expression:\n")
     print(nx.debug_expr(loss)(layers, train_x[:BATCH], train_y[:BATCH]))
 

@@ -110,7 +110,7 @@ def register_compiler(compiler: Compiler, /) -> str:
 def overrides(compiler: Any, method: str) -> Compiler | None:
     """Return the compiler if it is one of Python's that has a method of its own."""
     found = _registered.get(compiler) if isinstance(compiler, str) else compiler
-    if isinstance(found, Compiler):
-        if getattr(type(found), method) is not getattr(Compiler, method):
-            return found
-    return None
+    if not isinstance(found, Compiler):
+        return None
+    own = getattr(type(found), method) is not getattr(Compiler, method)
+    return found if own else None

@@ -88,7 +88,7 @@ def split(
     ...     expression, lambda node, seen: ("none", [*seen, node.op]), []
     ... )
     >>> seen
-    ['parameter', 'sin', 'cos']
+    ['sin', 'cos']
     """
     if initial is _MISSING:
         return _core.split(expression, decide)[0]
@@ -207,7 +207,7 @@ class _Schedule:
             running -= 1
             try:
                 results = future.result()
-            except BaseException as error:  # noqa: BLE001 — raised when nothing runs any more
+            except BaseException as error:
                 failure = failure or error
                 continue
             for index, tensor in enumerate(results):

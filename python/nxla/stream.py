@@ -100,7 +100,7 @@ class Stream:
         while (chunk := self._inputs.get()) is not _DONE:
             try:
                 result, self._state = self._step(chunk, self._state)
-            except BaseException as error:  # noqa: BLE001 — raised again by `recv` and `done`
+            except BaseException as error:
                 self._failure = error
                 self._finished = True
                 self._outputs.put(_DONE)

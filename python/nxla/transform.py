@@ -164,11 +164,10 @@ def _statics(
     any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
     any_position = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
     known = {p.name: position for position, p in enumerate(parameters)}
-    for position in list(positions):
-        if position < 0:
-            positions.remove(position)
-            position += len(parameters)
-            positions.add(position)
+    for given in list(positions):
+        position = given + len(parameters) if given < 0 else given
+        positions.remove(given)
+        positions.add(position)
         if not 0 <= position < len(parameters) and not any_position:
             raise ArgumentError(
                 f"jit: {name_of(function)} has {len(parameters)} arguments, "
@@ -217,15 +216,17 @@ def defn(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     >>> @nx.defn
     ... def total(x):
     ...     return nx.sum(softplus(x))
-    >>> print(total.debug_expr(nx.template((3,))))
-    ???
+    >>> for line in total.debug_expr(nx.template((3,))).lines():
+    ...     print(line)
+    parameter a:0                            f32[3]
+    b = exp a                                f32[3]
+    c = log1p b                              f32[3]
+    d = sum c, axes: nil, keep_axes: false   f32
     """
     return jit(function, **{"on_conflict": "reuse", **options})
 
 
-def compile(
-    function: Callable[..., R], templates: Sequence[Any], /, **options: Any
-) -> Compiled[R]:
+def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: Any) -> Compiled[R]:
     """Trace and compile a function now, for these types of arguments and no others.
 
     Parameters
@@ -274,9 +275,7 @@ def compile(
     return _function(bound, options=options).compile(*remaining)
 
 
-def template(
-    shape: Shape, dtype: DTypeLike = _core.f32, *, names: Names | None = None
-) -> Template:
+def template(shape: Shape, dtype: DTypeLike = _core.f32, *, names: Names | None = None) -> Template:
     """Stand for an input without data, for `compile`, `debug_expr` and `stream`.
 
     Parameters
@@ -309,13 +308,20 @@ def debug_expr(function: Callable[P, Any], /) -> Callable[P, Expression]:
     Examples
     --------
     >>> import nxla as nx
-    >>> print(nx.debug_expr(lambda a, b: nx.sin(-a) + b)(1, 2))
-    ???
+    >>> for line in nx.debug_expr(lambda a, b: nx.sin(-a) + b)(1, 2).lines():
+    ...     print(line)
+    parameter a:0   s32
+    parameter d:1   s32
+    b = negate a    s32
+    c = sin b       f32
+    e = add c, d    f32
     """
     return _function(function).debug_expr
 
 
-def debug_expr_apply(function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs) -> Expression:
+def debug_expr_apply(
+    function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs
+) -> Expression:
     """Return the expression of a call: ``debug_expr(function)(*args, **kwargs)``."""
     return _function(function).debug_expr(*args, **kwargs)
 

@@ -104,7 +104,12 @@ impl Cx<'_> {
     }
 
     /// Writes a conversion of a value to a type, unless the block has it already.
-    pub(crate) fn once(&mut self, value: Value, ty: Ty, write: impl FnOnce(&mut Self) -> Value) -> Value {
+    pub(crate) fn once(
+        &mut self,
+        value: Value,
+        ty: Ty,
+        write: impl FnOnce(&mut Self) -> Value,
+    ) -> Value {
         if let Some(&known) = self.memo.conversions.get(&(value, ty)) {
             return known;
         }

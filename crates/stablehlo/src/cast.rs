@@ -7,6 +7,8 @@
 use nxla_tensor::{DType, Scalar, Shape};
 
 use crate::context::Cx;
+use crate::region::Source;
+use crate::widen;
 use crate::writer::Value;
 
 impl Cx<'_> {
@@ -32,6 +34,49 @@ impl Cx<'_> {
                 cx.operation("stablehlo.convert", &[value], ty)
             }
         })
+    }
+
+    /// A source whose elements take whole bytes, see [`widen::stored`].
+    ///
+    /// Without the barriers here and in [`Cx::packed`], XLA moves the conversions to where they
+    /// save most memory, and the operation onto packed elements after all.
+    pub(crate) fn unpacked(&mut self, source: Source) -> Source {
+        let dtype = self.dtype(source.ty());
+        let stored = widen::stored(dtype);
+        match source {
+            Source::Value(value) if stored != dtype => {
+                let value = self.convert(value, stored);
+                self.barrier(value).into()
+            }
+            Source::Splat(number, ty) if stored != dtype => {
+                let shape = self.shape(ty).clone();
+                Source::Splat(number.cast(dtype), self.ty(stored, &shape))
+            }
+            Source::Value(_) | Source::Splat(..) => source,
+        }
+    }
+
+    /// The inverse of [`Cx::unpacked`] for a result of this dtype.
+    pub(crate) fn packed(&mut self, value: Value, dtype: DType) -> Value {
+        let from = self.dtype(value.ty);
+        let value =
+            if from != dtype && from == widen::stored(dtype) { self.barrier(value) } else { value };
+        self.convert(value, dtype)
+    }
+
+    /// [`Cx::packed`] for a source.
+    pub(crate) fn packed_source(&mut self, source: Source, dtype: DType) -> Source {
+        match source {
+            Source::Value(value) => self.packed(value, dtype).into(),
+            Source::Splat(number, ty) => {
+                let shape = self.shape(ty).clone();
+                Source::Splat(number, self.ty(dtype, &shape))
+            }
+        }
+    }
+
+    fn barrier(&mut self, value: Value) -> Value {
+        self.operation("stablehlo.optimization_barrier", &[value], value.ty)
     }
 
     fn nonzero(&mut self, value: Value) -> Value {

@@ -192,8 +192,7 @@ impl<'a> Cx<'a> {
         let pending = &mut self.pending;
         let name = self.functions.entry(program.digest()).or_insert_with(|| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let plain: String =
-                block.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+            let plain: String = block.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
             let name: Arc<str> = format!("block_{number}_{plain}").into();
             pending.push_back((name.clone(), program));
             name

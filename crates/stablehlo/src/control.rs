@@ -15,13 +15,10 @@ use crate::error::Result;
 use crate::literal::{Dense, stored_as};
 use crate::region::{self, Frame, Source, Sources};
 use crate::types::Ty;
+use crate::widen;
 use crate::writer::{Value, Values};
 
-pub(crate) fn lower<'a>(
-    cx: &mut Cx<'a>,
-    frame: &Frame<'_>,
-    node: &Node<'a>,
-) -> Result<Sources> {
+pub(crate) fn lower<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> Result<Sources> {
     match node.op {
         Op::Parameter(parameter) => Ok(one(frame.input(parameter.index))),
         Op::Constant(constant) => {
@@ -36,7 +33,7 @@ pub(crate) fn lower<'a>(
         }
         Op::Elem(index) => Ok(one(frame.parts(node.operands[0])[*index])),
         Op::Cond(op) => cond(cx, op, &frame.operands(node), node),
-        Op::While(op) => while_loop(cx, op, &frame.operands(node)),
+        Op::While(op) => while_loop(cx, op, &frame.operands(node), node),
         Op::Hook(hook) => {
             let operands = frame.operands(node);
             if cx.has_active_hook(node.op) {
@@ -129,10 +126,25 @@ fn without_order(cx: &mut Cx<'_>, mut results: Values, has_hooks: bool) -> Sourc
 
 // --- regions ---
 
-/// Writes a program as a part of the present block.
+/// Writes a program as a part of the present block; inputs and results are as they pass borders.
 fn inline<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Source]) -> Result<Sources> {
-    let inputs: Vec<Option<Source>> = inputs.iter().copied().map(Some).collect();
-    region::lower(cx, program, &inputs)
+    let inputs: Vec<Option<Source>> = (inputs.iter().zip(program.inputs()))
+        .map(|(&input, ty)| Some(cx.packed_source(input, ty.dtype)))
+        .collect();
+    let results = region::lower(cx, program, &inputs)?;
+    Ok(unpacked(cx, &results))
+}
+
+/// Values as they pass the border of a region, where XLA loses packed elements.
+fn unpacked(cx: &mut Cx<'_>, sources: &[Source]) -> Sources {
+    sources.iter().map(|&source| cx.unpacked(source)).collect()
+}
+
+/// Results that have passed a border, as the graph knows them.
+fn packed(cx: &mut Cx<'_>, sources: &[Source], node: &Node<'_>) -> Sources {
+    (sources.iter().zip(node.ty.parts()))
+        .map(|(&source, ty)| cx.packed_source(source, ty.dtype))
+        .collect()
 }
 
 /// The answer of a predicate, as a scalar `pred`.
@@ -149,41 +161,47 @@ fn cond<'a>(
     node: &Node<'a>,
 ) -> Result<Sources> {
     let has_hooks = cx.has_active_hook(node.op);
+    let captures = unpacked(cx, captures);
     let mut types: SmallVec<[Ty; 4]> =
-        node.ty.parts().iter().map(|ty| cx.tensor_ty(ty)).collect();
+        (node.ty.parts().iter()).map(|ty| cx.ty(widen::stored(ty.dtype), &ty.shape)).collect();
     if has_hooks {
         types.push(order(cx).ty);
     }
     let mut opened = Vec::with_capacity(op.clauses.len());
     for (predicate, body) in &op.clauses {
-        let predicate = answer(cx, predicate, captures)?;
+        let predicate = answer(cx, predicate, &captures)?;
         let mut open = cx.writer.open("stablehlo.if", &[predicate], &types);
         let before = cx.order;
         cx.begin_region(&mut open, &[]);
-        let results = inline(cx, body, captures)?;
+        let results = inline(cx, body, &captures)?;
         let results = with_order(cx, &results, has_hooks);
         cx.end_region(&results);
         cx.order = before;
         cx.begin_region(&mut open, &[]);
         opened.push(open);
     }
-    let mut results = inline(cx, &op.otherwise, captures)?;
+    let mut results = inline(cx, &op.otherwise, &captures)?;
     for open in opened.into_iter().rev() {
         let values = with_order(cx, &results, has_hooks);
         cx.end_region(&values);
         let values = cx.writer.close(open, format_args!(""));
         results = without_order(cx, values, has_hooks);
     }
-    Ok(results)
+    Ok(packed(cx, &results, node))
 }
 
-fn while_loop<'a>(cx: &mut Cx<'a>, op: &'a While, operands: &[Source]) -> Result<Sources> {
+fn while_loop<'a>(
+    cx: &mut Cx<'a>,
+    op: &'a While,
+    operands: &[Source],
+    node: &Node<'a>,
+) -> Result<Sources> {
+    let operands = unpacked(cx, operands);
     let (initial, captures) = operands.split_at(op.state);
     let asks_hooks = cx.is_active(&op.condition);
     let has_hooks = asks_hooks || cx.is_active(&op.body);
-    let with_captures = |state: &[Source]| -> Sources {
-        state.iter().chain(captures).copied().collect()
-    };
+    let with_captures =
+        |state: &[Source]| -> Sources { state.iter().chain(captures).copied().collect() };
     // The state is the user's, then the answer, then the order.
     let mut start: Values = initial.iter().map(|&x| cx.value(x)).collect();
     if asks_hooks {
@@ -215,9 +233,8 @@ fn while_loop<'a>(cx: &mut Cx<'a>, op: &'a While, operands: &[Source]) -> Result
     let results = with_order(cx, &results, has_hooks);
     cx.end_region(&results);
     let results = cx.writer.close(open, format_args!(""));
-    let mut results = without_order(cx, results, has_hooks);
-    results.truncate(op.state);
-    Ok(results)
+    let results = without_order(cx, results, has_hooks);
+    Ok(packed(cx, &results, node))
 }
 
 /// A call of a function that is written once for equal bodies; a body with hooks is written in
@@ -225,7 +242,8 @@ fn while_loop<'a>(cx: &mut Cx<'a>, op: &'a While, operands: &[Source]) -> Result
 fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sources> {
     let body: &'a Program = &op.body;
     if cx.is_active(body) {
-        return inline(cx, body, operands);
+        let inputs: Vec<Option<Source>> = operands.iter().copied().map(Some).collect();
+        return region::lower(cx, body, &inputs);
     }
     let function: Arc<str> = cx.function(&op.name, body);
     let operands: Values = operands.iter().map(|&x| cx.value(x)).collect();

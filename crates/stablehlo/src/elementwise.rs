@@ -46,21 +46,16 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
 
 /// A `pred` is one bit in XLA, but one byte that is 0 or 1 to the user.
 fn bitcast(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
-    let value = cx.value(x);
-    let from = cx.dtype(value.ty);
-    if from == dtype {
-        return value;
+    let mut value = cx.value(x);
+    if cx.dtype(value.ty).is_pred() {
+        value = cx.convert(value, DType::U8);
     }
-    if from.is_pred() || dtype.is_pred() {
-        let byte = cx.convert(value, DType::U8);
-        return if dtype.is_pred() {
-            cx.truth(byte.into())
-        } else {
-            bitcast(cx, byte.into(), dtype)
-        };
+    let whole = if dtype.is_pred() { DType::U8 } else { dtype };
+    if cx.dtype(value.ty) != whole {
+        let ty = cx.retyped(value, whole);
+        value = cx.operation("stablehlo.bitcast_convert", &[value], ty);
     }
-    let ty = cx.retyped(value, dtype);
-    cx.operation("stablehlo.bitcast_convert", &[value], ty)
+    if dtype.is_pred() { cx.convert(value, dtype) } else { value }
 }
 
 fn unary(cx: &mut Cx<'_>, op: UnaryOp, x: Source, ty: &TensorType) -> Value {

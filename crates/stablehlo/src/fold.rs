@@ -28,12 +28,7 @@ pub(crate) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// The dtype of elements and accumulators.
-    fn dtype(&self) -> DType {
-        self.program.inputs()[0].dtype
-    }
-
-    /// Writes one step on scalars that are stored as [`widen::stored`] says.
+    /// Writes one step, on values that are stored as [`widen::stored`] says.
     fn apply(
         &self,
         cx: &mut Cx<'a>,
@@ -41,16 +36,14 @@ impl<'a> Function<'a> {
         accumulator: Value,
         captures: &[Source],
     ) -> Result<Value> {
-        let stored = cx.dtype(element.ty);
-        let element = cx.convert(element, self.dtype());
-        let accumulator = cx.convert(accumulator, self.dtype());
-        let inputs: Vec<Option<Source>> = [element.into(), accumulator.into()]
-            .into_iter()
-            .chain(captures.iter().copied())
-            .map(Some)
+        let operands = [element.into(), accumulator.into()];
+        let inputs: Vec<Option<Source>> = (operands.iter().chain(captures))
+            .zip(self.program.inputs())
+            .map(|(&operand, ty)| Some(cx.packed_source(operand, ty.dtype)))
             .collect();
         let outputs = region::lower(cx, self.program, &inputs)?;
-        Ok(cx.cast(outputs[0], stored))
+        let result = cx.unpacked(outputs[0]);
+        Ok(cx.value(result))
     }
 
     /// Whether the function can be the region of a fold: scalar arithmetic on scalars.
@@ -173,7 +166,8 @@ fn one_by_one<'a>(
     let total = height.saturating_mul(width);
     let index = widen::index(total);
     let scalar = Shape::scalar();
-    let number = |cx: &mut Cx<'a>, value: usize| cx.splat(Scalar::UInt(value as u64), index, &scalar);
+    let number =
+        |cx: &mut Cx<'a>, value: usize| cx.splat(Scalar::UInt(value as u64), index, &scalar);
 
     let begin = number(cx, 0);
     let row = cx.broadcast(initial, &[], &Shape::from([width]));

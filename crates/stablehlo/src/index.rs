@@ -83,12 +83,7 @@ fn static_starts(
 }
 
 /// One scalar per axis, all of one dtype, as dynamic slices want them. They clamp by themselves.
-fn dynamic_starts(
-    cx: &mut Cx<'_>,
-    starts: &[Start],
-    dynamic: &[Source],
-    shape: &Shape,
-) -> Values {
+fn dynamic_starts(cx: &mut Cx<'_>, starts: &[Start], dynamic: &[Source], shape: &Shape) -> Values {
     let largest = shape.iter().copied().max().unwrap_or(0);
     let index = dynamic
         .iter()

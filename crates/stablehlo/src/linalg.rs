@@ -6,14 +6,20 @@ use smallvec::SmallVec;
 
 use crate::builder::{Pad, Range};
 use crate::context::Cx;
+use crate::error::Result;
 use crate::region::Source;
 use crate::widen;
-use crate::writer::Value;
+use crate::writer::{Value, Values};
 
-pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorType) -> Value {
+pub(crate) fn lower(
+    cx: &mut Cx<'_>,
+    op: &Op,
+    operands: &[Source],
+    ty: &TensorType,
+) -> Result<Value> {
     match op {
-        Op::Fft(attributes) => fft(cx, *attributes, operands[0], ty),
-        Op::TriangularSolve(attributes) => triangular_solve(cx, *attributes, operands, ty),
+        Op::Fft(attributes) => Ok(fft(cx, *attributes, operands[0], ty)),
+        Op::TriangularSolve(attributes) => Ok(triangular_solve(cx, *attributes, operands, ty)),
         Op::Cholesky => cholesky(cx, operands[0], ty),
         op @ nxla_expr::outside!(linalg) => unreachable!("{} is of another family", op.name()),
     }
@@ -90,15 +96,48 @@ fn conjugate(cx: &mut Cx<'_>, x: Value) -> Value {
     cx.operation("stablehlo.complex", &[real, imag], x.ty)
 }
 
-/// StableHLO leaves the other triangle undefined.
-fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Value {
+/// StableHLO leaves the other triangle undefined, and what happens to a matrix that is not
+/// positive definite: here it gives NaN.
+fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Result<Value> {
     let compute = widen::linalg(ty.dtype);
-    let a = cx.cast(a, compute);
-    let l = cx.writer.operation("stablehlo.cholesky", &[a], format_args!("lower = true"), a.ty);
-    let row = cx.iota(ty.rank() - 2, DType::S32, &ty.shape);
-    let column = cx.iota(ty.rank() - 1, DType::S32, &ty.shape);
+    let mut a = cx.cast(a, compute);
+    let rank = ty.rank();
+    let row = cx.iota(rank - 2, DType::S32, &ty.shape);
+    let column = cx.iota(rank - 1, DType::S32, &ty.shape);
     let is_lower = cx.compare("GE", row, column);
+    let is_diagonal = cx.compare("EQ", row, column);
+    if compute.is_complex() {
+        // The diagonal of a Hermitian matrix is real.
+        let part = real_part(cx, a);
+        let real = cx.convert(part, compute);
+        a = cx.select(is_diagonal, real, a);
+    }
+    let l = cx.writer.operation("stablehlo.cholesky", &[a], format_args!("lower = true"), a.ty);
     let zero = cx.splat(Scalar::UInt(0), compute, &ty.shape);
-    let l = cx.select(is_lower, l, zero);
-    cx.convert(l, ty.dtype)
+    let triangle = cx.select(is_lower, l, zero);
+
+    let part = real_part(cx, l);
+    let part_zero = cx.splat(Scalar::UInt(0), cx.dtype(part.ty), &ty.shape);
+    let is_positive = cx.compare("GT", part, part_zero);
+    let elsewhere = cx.uniform("stablehlo.not", &[is_diagonal]);
+    let is_fine = cx.uniform("stablehlo.or", &[elsewhere, is_positive]);
+    let yes = cx.splat(Scalar::UInt(1), DType::Pred, &Shape::scalar());
+    let is_definite = cx.reduce(&[is_fine], &[yes], &[rank - 2, rank - 1], |cx, left, right| {
+        Ok(Values::from_slice(&[cx.uniform("stablehlo.and", &[left[0], right[0]])]))
+    })?;
+    let batch: SmallVec<[usize; 8]> = (0..rank - 2).collect();
+    let is_definite = cx.broadcast(is_definite[0], &batch, &ty.shape);
+    let nan = cx.splat(Scalar::Float(f64::NAN), compute, &ty.shape);
+    let l = cx.select(is_definite, triangle, nan);
+    Ok(cx.convert(l, ty.dtype))
+}
+
+/// The real part of a complex value, or a real value.
+fn real_part(cx: &mut Cx<'_>, x: Value) -> Value {
+    let dtype = cx.dtype(x.ty);
+    if !dtype.is_complex() {
+        return x;
+    }
+    let part = cx.retyped(x, dtype.to_real());
+    cx.operation("stablehlo.real", &[x], part)
 }

@@ -231,7 +231,10 @@ mod tests {
     fn lists() {
         assert_eq!(I64s(&[1, 2]).to_string(), "array<i64: 1, 2>");
         assert_eq!(I64s::<i64>(&[]).to_string(), "array<i64>");
-        assert_eq!(Pairs(&[(0, 1), (-2, 3)]).to_string(), "dense<[[0, 1], [-2, 3]]> : tensor<2x2xi64>");
+        assert_eq!(
+            Pairs(&[(0, 1), (-2, 3)]).to_string(),
+            "dense<[[0, 1], [-2, 3]]> : tensor<2x2xi64>"
+        );
         assert_eq!(Pairs(&[]).to_string(), "dense<> : tensor<0x2xi64>");
     }
 

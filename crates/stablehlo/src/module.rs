@@ -136,8 +136,7 @@ fn main<'a>(
 fn function<'a>(cx: &mut Cx<'a>, name: &str, program: &'a Program) -> Result<()> {
     let parameters: Vec<_> = program.inputs().iter().map(|ty| cx.tensor_ty(ty)).collect();
     let results: Vec<_> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
-    let parameters =
-        cx.writer.begin_function("private", name, &parameters, &results, |_| None);
+    let parameters = cx.writer.begin_function("private", name, &parameters, &results, |_| None);
     cx.forget();
     let inputs: Vec<Option<Source>> = parameters.iter().map(|&value| Some(value.into())).collect();
     body(cx, program, &inputs)
@@ -173,4 +172,3 @@ fn donations(
     };
     Ok(used_inputs.iter().filter(|&&input| donated[input]).map(pair).collect())
 }
-

@@ -52,7 +52,8 @@ pub(crate) fn integer(cx: &mut Cx<'_>, x: Source, y: Source, ty: &TensorType) ->
 /// `result` where the exponent is not negative, and else the integer part of `1 / x^-y`.
 fn with_negative(cx: &mut Cx<'_>, x: Value, y: Value, result: Value, dtype: DType) -> Value {
     let shape = cx.shape(y.ty).clone();
-    let [zero, one, minus_one] = [0, 1, -1].map(|value| cx.splat(Scalar::Int(value), dtype, &shape));
+    let [zero, one, minus_one] =
+        [0, 1, -1].map(|value| cx.splat(Scalar::Int(value), dtype, &shape));
     let is_negative = cx.compare("LT", y, zero);
     let low_bit = cx.uniform("stablehlo.and", &[y, one]);
     let is_even = cx.compare("EQ", low_bit, zero);

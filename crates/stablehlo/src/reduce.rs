@@ -83,10 +83,8 @@ fn arg_reduce(
     };
     // A position that loses every tie.
     let nowhere = if attributes.tie_high { Scalar::Int(-1) } else { index.max_value() };
-    let initial = [
-        cx.splat(worst, compute, &Shape::scalar()),
-        cx.splat(nowhere, index, &Shape::scalar()),
-    ];
+    let initial =
+        [cx.splat(worst, compute, &Shape::scalar()), cx.splat(nowhere, index, &Shape::scalar())];
     let results = cx.reduce(&[x, positions], &initial, &[axis], |cx, left, right| {
         Ok(better(cx, op, attributes.tie_high, left, right))
     })?;
@@ -130,8 +128,7 @@ fn reduce_fun<'a>(
     operands: &[Source],
     ty: &TensorType,
 ) -> Result<Value> {
-    let stored = widen::stored(ty.dtype);
-    let (x, initial) = (cx.cast(operands[0], stored), cx.cast(operands[1], stored));
+    let (x, initial) = (cx.value(operands[0]), cx.value(operands[1]));
     let function = fold::Function { program: &attributes.function, captures: operands[2..].into() };
     // The reduced axes come first, and become one.
     let shape = cx.shape(x.ty).clone();
@@ -143,6 +140,5 @@ fn reduce_fun<'a>(
     let x = cx.transpose(x, &permutation);
     let x = cx.reshape(x, &rows);
     let result = fold::rows(cx, x, initial, &function)?;
-    let result = cx.reshape(result, &ty.shape);
-    Ok(cx.convert(result, ty.dtype))
+    Ok(cx.reshape(result, &ty.shape))
 }

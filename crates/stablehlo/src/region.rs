@@ -3,12 +3,12 @@
 //! Nodes are visited once, in order of their ids, which is a topological order. Nodes that only
 //! a left-out hook needed are skipped.
 
-use nxla_expr::{ExprId, Family, Graph, Node, Op, Program, TensorType};
+use nxla_expr::{ExprId, Family, Graph, Node, Op, Program};
 use nxla_tensor::Scalar;
 use smallvec::SmallVec;
 
-use crate::error::Result;
 use crate::context::Cx;
+use crate::error::Result;
 use crate::types::Ty;
 use crate::writer::Value;
 use crate::{
@@ -149,43 +149,25 @@ fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> Result<Sourc
         return Ok(Sources::from_slice(&[Source::Splat(Scalar::UInt(0), ty)]));
     }
     let operands = frame.operands(node);
-    let bytes = |cx: &mut Cx<'a>| -> (Sources, TensorType) {
-        let operands = operands.iter().map(|&operand| in_bytes(cx, operand)).collect();
+    let computes = matches!(family, Family::Create | Family::Elementwise | Family::Linalg);
+    let (operands, stored) = if computes {
+        (operands, ty.clone())
+    } else {
+        // These move whole elements about, which XLA cannot always do with packed ones.
+        let operands = operands.iter().map(|&operand| cx.unpacked(operand)).collect();
         (operands, ty.with_dtype(widen::stored(ty.dtype)))
     };
     let value = match family {
         Family::Create => create::lower(cx, node.op),
         Family::Elementwise => elementwise::lower(cx, node.op, &operands, ty),
-        Family::Movement => {
-            let (operands, ty) = bytes(cx);
-            movement::lower(cx, node.op, &operands, &ty)
-        }
+        Family::Movement => movement::lower(cx, node.op, &operands, &stored),
         Family::Reduce => reduce::lower(cx, node.op, &operands, ty)?,
         Family::Window => window::lower(cx, node.op, &operands, ty)?,
-        Family::Contract => {
-            let (operands, ty) = bytes(cx);
-            contract::lower(cx, node.op, &operands, &ty)
-        }
-        Family::Index => {
-            let (operands, ty) = bytes(cx);
-            index::lower(cx, node.op, &operands, &ty)
-        }
-        Family::Linalg => linalg::lower(cx, node.op, &operands, ty),
+        Family::Contract => contract::lower(cx, node.op, &operands, &stored),
+        Family::Index => index::lower(cx, node.op, &operands, &stored),
+        Family::Linalg => linalg::lower(cx, node.op, &operands, ty)?,
         Family::Control => unreachable!("handled above"),
     };
-    let value = cx.convert(value, ty.dtype);
+    let value = cx.packed(value, ty.dtype);
     Ok(Sources::from_slice(&[value.into()]))
-}
-
-/// An operand whose elements are not packed.
-fn in_bytes(cx: &mut Cx<'_>, operand: Source) -> Source {
-    let dtype = cx.dtype(operand.ty());
-    let stored = widen::stored(dtype);
-    match operand {
-        Source::Value(value) => cx.convert(value, stored).into(),
-        Source::Splat(number, ty) => {
-            let shape = cx.shape(ty).clone();
-            Source::Splat(number.canonical(dtype), cx.ty(stored, &shape))
-        }
-    }
 }

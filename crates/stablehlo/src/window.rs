@@ -78,8 +78,7 @@ fn window_fun<'a>(
 ) -> Result<Value> {
     let window = &attributes.window;
     let function = fold::Function { program: &attributes.function, captures: operands[2..].into() };
-    let stored = widen::stored(ty.dtype);
-    let (mut x, initial) = (cx.cast(operands[0], stored), cx.cast(operands[1], stored));
+    let (mut x, initial) = (cx.value(operands[0]), cx.value(operands[1]));
     if window.padding.iter().any(|&padding| padding != (0, 0)) {
         let padded: Shape = (cx.shape(x.ty).iter().zip(&window.padding))
             .map(|(&size, &(low, high))| {
@@ -89,8 +88,8 @@ fn window_fun<'a>(
             .collect();
         x = cx.pad(x, initial, &Pad::edges(&window.padding, &padded));
     }
-    let result = if ty.rank() > 0 && function.is_scalar() {
-        fold::windows(
+    if ty.rank() > 0 && function.is_scalar() {
+        return fold::windows(
             cx,
             x,
             initial,
@@ -103,15 +102,13 @@ fn window_fun<'a>(
                 I64s(&window.dilations),
                 Pairs(&SmallVec::<[_; 8]>::from_elem((0, 0), ty.rank()))
             ),
-        )?
-    } else {
-        let elements = fold::unrolled(cx, x, window, &ty.shape);
-        let height = cx.shape(elements.ty)[0];
-        let elements = cx.reshape(elements, &Shape::from([height, ty.shape.size()]));
-        let result = fold::rows(cx, elements, initial, &function)?;
-        cx.reshape(result, &ty.shape)
-    };
-    Ok(cx.convert(result, ty.dtype))
+        );
+    }
+    let elements = fold::unrolled(cx, x, window, &ty.shape);
+    let height = cx.shape(elements.ty)[0];
+    let elements = cx.reshape(elements, &Shape::from([height, ty.shape.size()]));
+    let result = fold::rows(cx, elements, initial, &function)?;
+    Ok(cx.reshape(result, &ty.shape))
 }
 
 /// Each window sends its element of the source to its extremum, the last one if there are several.

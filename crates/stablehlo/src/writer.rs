@@ -93,7 +93,11 @@ impl Writer {
         self.ty(ty);
         if name.starts_with("chlo.") {
             // CHLO spells out the result, even where it can only be one type.
-            let arrow = if operands.len() > 1 { format!(", {}", self.types.text(ty)) } else { String::new() };
+            let arrow = if operands.len() > 1 {
+                format!(", {}", self.types.text(ty))
+            } else {
+                String::new()
+            };
             self.text.push_str(&arrow);
             self.text.push_str(" -> ");
             self.ty(ty);
@@ -271,11 +275,7 @@ impl Writer {
     }
 
     /// `(%0: type {attribute}, %1: type)`.
-    fn typed_values<'t>(
-        &mut self,
-        values: &[Value],
-        attribute: impl Fn(usize) -> Option<&'t str>,
-    ) {
+    fn typed_values<'t>(&mut self, values: &[Value], attribute: impl Fn(usize) -> Option<&'t str>) {
         self.text.push('(');
         for (position, value) in values.iter().enumerate() {
             self.separate(position);

@@ -102,7 +102,8 @@ def _holds(predicate: TensorLike) -> bool:
     tensor = predicate if isinstance(predicate, _core.Tensor) else _core.tensor(predicate)
     if tensor.ndim:
         raise _core.ShapeError(
-            f"cond: predicate has shape {tensor.shape}, expected a scalar; reduce it with all or any"
+            f"cond: predicate has shape {tensor.shape}, expected a scalar; "
+            "reduce it with all or any"
         )
     return bool(tensor)
 
@@ -149,9 +150,7 @@ def _zero_like(leaf: Any) -> Tensor:
     return _core.full(leaf.shape, 0, leaf.dtype, leaf.names)
 
 
-def while_loop(
-    cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], init: S, /
-) -> S:
+def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], init: S, /) -> S:
     """Repeat ``state = body_fn(state)`` while ``cond_fn(state)`` holds.
 
     Parameters
@@ -192,9 +191,7 @@ def while_loop(
     return state
 
 
-def fori(
-    lower: TensorLike, upper: TensorLike, body: Callable[[Tensor, S], S], init: S, /
-) -> S:
+def fori(lower: TensorLike, upper: TensorLike, body: Callable[[Tensor, S], S], init: S, /) -> S:
     """Repeat ``state = body(i, state)`` for ``i`` from `lower` up to, and without, `upper`.
 
     Parameters

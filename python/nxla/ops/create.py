@@ -159,9 +159,7 @@ def full(
     return _core.full(shape, fill_value, dtype, names)
 
 
-def zeros(
-    shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = None
-) -> Tensor:
+def zeros(shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = None) -> Tensor:
     """Repeat zero over a shape.
 
     Parameters
@@ -203,7 +201,9 @@ def ones(shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = No
     return _core.full(shape, 1, dtype, names)
 
 
-def full_like(x: TensorLike, /, fill_value: TensorLike, *, dtype: DTypeLike | None = None) -> Tensor:
+def full_like(
+    x: TensorLike, /, fill_value: TensorLike, *, dtype: DTypeLike | None = None
+) -> Tensor:
     """Repeat one number over the shape of a tensor.
 
     Parameters

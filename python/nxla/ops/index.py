@@ -222,7 +222,7 @@ def indexed_add(
 def indexed_put(
     x: TensorLike, indices: TensorLike, updates: TensorLike, /, *, axes: Axes | None = None
 ) -> Tensor:
-    """Write numbers at tuples of indices; the last one stays. Parameters are those of `indexed_add`.
+    """Write numbers at tuples of indices; the last one stays. Parameters as for `indexed_add`.
 
     Examples
     --------

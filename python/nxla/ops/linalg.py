@@ -129,7 +129,9 @@ def norm(
     return _core.norm(x, ord, axis, keepdims)
 
 
-def fft(x: TensorLike, /, *, n: int | None = None, axis: Axis = -1, norm: Norm = "backward") -> Tensor:
+def fft(
+    x: TensorLike, /, *, n: int | None = None, axis: Axis = -1, norm: Norm = "backward"
+) -> Tensor:
     """Return the discrete Fourier transform along an axis.
 
     Parameters

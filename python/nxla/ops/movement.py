@@ -176,7 +176,9 @@ def matrix_transpose(x: TensorLike, /) -> Tensor:
     return moveaxis(x, -1, -2)
 
 
-def moveaxis(x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int], /) -> Tensor:
+def moveaxis(
+    x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int], /
+) -> Tensor:
     """Move axes to other positions; the others keep their order.
 
     Parameters

@@ -342,7 +342,7 @@ def cumulative_min(x: TensorLike, /, *, axis: Axis | None = None, reverse: bool 
 def _operand(
     name: str, x: TensorLike, axis: Axis | None, dtype: DTypeLike | None
 ) -> tuple[Tensor, Axis]:
-    """Return the operand in its dtype, and the axis, which may be left out if it is the only one."""
+    """Return the operand in its dtype, and the axis, which a vector may leave out."""
     if dtype is not None:
         x = _core.as_type(x, dtype)
     elif not isinstance(x, _core.Tensor | _core.Expr):

@@ -32,7 +32,7 @@ def add(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.add([1, 2], 0.5).tolist()
-    ???
+    [1.5, 2.5]
     """
     return _core.add(x1, x2)
 
@@ -59,7 +59,7 @@ def subtract(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.subtract([3, 4], [1, 2]).tolist()
-    ???
+    [2, 2]
     """
     return _core.subtract(x1, x2)
 
@@ -86,7 +86,7 @@ def multiply(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.multiply([[1], [2]], [3, 4]).tolist()
-    ???
+    [[3, 4], [6, 8]]
     """
     return _core.multiply(x1, x2)
 
@@ -113,7 +113,7 @@ def divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.divide([1, 2], 4).tolist()
-    ???
+    [0.25, 0.5]
     """
     return _core.divide(x1, x2)
 
@@ -144,7 +144,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.floor_divide([7, -7], 2).tolist()
-    ???
+    [3, -4]
     """
     return _core.floor_divide(x1, x2)
 
@@ -176,7 +176,7 @@ def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.remainder([7, -7], 3).tolist()
-    ???
+    [1, 2]
     """
     return _core.floor_remainder(x1, x2)
 
@@ -207,7 +207,7 @@ def fmod(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.fmod([7, -7], 3).tolist()
-    ???
+    [1, -1]
     """
     return _core.remainder(x1, x2)
 
@@ -236,7 +236,7 @@ def quotient(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.quotient([7, -7], 2).tolist()
-    ???
+    [3, -3]
     """
     return _core.quotient(x1, x2)
 
@@ -266,7 +266,7 @@ def pow(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.pow([1, 2, 3], 2).tolist()
-    ???
+    [1, 4, 9]
     """
     return _core.pow(x1, x2)
 
@@ -295,7 +295,7 @@ def maximum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.maximum([1, 5], 3).tolist()
-    ???
+    [3, 5]
     """
     return _core.max(x1, x2)
 
@@ -324,7 +324,7 @@ def minimum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.minimum([1, 5], 3).tolist()
-    ???
+    [1, 3]
     """
     return _core.min(x1, x2)
 
@@ -346,7 +346,7 @@ def negative(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.negative([1, -2]).tolist()
-    ???
+    [-1, 2]
     """
     return _core.negate(x)
 
@@ -368,7 +368,7 @@ def positive(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.positive([1, -2]).tolist()
-    ???
+    [1, -2]
     """
     return x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
 
@@ -390,7 +390,7 @@ def abs(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.abs([1.5, -2.0]).tolist()
-    ???
+    [1.5, 2.0]
     """
     return _core.abs(x)
 
@@ -414,7 +414,7 @@ def sign(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.sign([-3, 0, 5]).tolist()
-    ???
+    [-1, 0, 1]
     """
     return _core.sign(x)
 
@@ -436,7 +436,7 @@ def square(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.square([1, -2, 3]).tolist()
-    ???
+    [1, 4, 9]
     """
     return _core.multiply(x, x)
 
@@ -458,6 +458,6 @@ def reciprocal(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.reciprocal([2.0, 4.0]).tolist()
-    ???
+    [0.5, 0.25]
     """
     return _core.divide(1.0, x)

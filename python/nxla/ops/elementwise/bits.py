@@ -34,7 +34,7 @@ def bitwise_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.bitwise_and(12, 10).item()
-    ???
+    8
     """
     return _core.bitwise_and(x1, x2)
 
@@ -63,7 +63,7 @@ def bitwise_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.bitwise_or(12, 10).item()
-    ???
+    14
     """
     return _core.bitwise_or(x1, x2)
 
@@ -92,7 +92,7 @@ def bitwise_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.bitwise_xor(12, 10).item()
-    ???
+    6
     """
     return _core.bitwise_xor(x1, x2)
 
@@ -119,7 +119,7 @@ def bitwise_invert(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.bitwise_invert([0, 1]).tolist()
-    ???
+    [-1, -2]
     """
     return _core.bitwise_not(x)
 
@@ -148,7 +148,7 @@ def bitwise_left_shift(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.bitwise_left_shift(1, [0, 1, 4]).tolist()
-    ???
+    [1, 2, 16]
     """
     return _core.left_shift(x1, x2)
 
@@ -179,7 +179,7 @@ def bitwise_right_shift(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.bitwise_right_shift([-8, 8], 1).tolist()
-    ???
+    [-4, 4]
     """
     return _core.right_shift(x1, x2)
 
@@ -206,7 +206,7 @@ def population_count(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.population_count([0, 7, 8]).tolist()
-    ???
+    [0, 3, 1]
     """
     return _core.population_count(x)
 
@@ -233,7 +233,7 @@ def count_leading_zeros(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.count_leading_zeros([0, 1, -1]).tolist()
-    ???
+    [32, 31, 0]
     """
     return _core.count_leading_zeros(x)
 
@@ -260,7 +260,7 @@ def signbit(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.signbit([1.0, -0.0]).tolist()
-    ???
+    [False, True]
     """
     dtype = _core.result_type(x)
     if dtype.kind == "float":
@@ -292,7 +292,7 @@ def copysign(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.copysign([1.0, -2.0], -0.0).tolist()
-    ???
+    [-1.0, -2.0]
     """
     magnitude = _core.abs(x1)
     return _core.select(signbit(x2), _core.negate(magnitude), magnitude)

@@ -34,7 +34,7 @@ def equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.equal([1, 2], 2).tolist()
-    ???
+    [False, True]
     """
     return _core.equal(x1, x2)
 
@@ -61,7 +61,7 @@ def not_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.not_equal([1, 2], 2).tolist()
-    ???
+    [True, False]
     """
     return _core.not_equal(x1, x2)
 
@@ -90,7 +90,7 @@ def less(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.less([1, 2], 2).tolist()
-    ???
+    [True, False]
     """
     return _core.less(x1, x2)
 
@@ -119,7 +119,7 @@ def less_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.less_equal([1, 2], 1).tolist()
-    ???
+    [True, False]
     """
     return _core.less_equal(x1, x2)
 
@@ -148,7 +148,7 @@ def greater(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.greater([1, 2], 1).tolist()
-    ???
+    [False, True]
     """
     return _core.greater(x1, x2)
 
@@ -177,7 +177,7 @@ def greater_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.greater_equal([1, 2], 2).tolist()
-    ???
+    [False, True]
     """
     return _core.greater_equal(x1, x2)
 
@@ -204,7 +204,7 @@ def logical_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.logical_and([0, 1, 2], 1).tolist()
-    ???
+    [False, True, True]
     """
     return _core.logical_and(x1, x2)
 
@@ -231,7 +231,7 @@ def logical_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.logical_or([0, 1], 0).tolist()
-    ???
+    [False, True]
     """
     return _core.logical_or(x1, x2)
 
@@ -258,7 +258,7 @@ def logical_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.logical_xor([0, 1], 1).tolist()
-    ???
+    [True, False]
     """
     return _core.logical_xor(x1, x2)
 
@@ -280,7 +280,7 @@ def logical_not(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.logical_not([0, 1, 2]).tolist()
-    ???
+    [True, False, False]
     """
     return _core.logical_not(x)
 
@@ -302,7 +302,7 @@ def isnan(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.isnan([1.0, float("nan")]).tolist()
-    ???
+    [False, True]
     """
     return _core.is_nan(x)
 
@@ -324,7 +324,7 @@ def isinf(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.isinf([1.0, float("-inf")]).tolist()
-    ???
+    [False, True]
     """
     return _core.is_infinity(x)
 
@@ -346,6 +346,6 @@ def isfinite(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.isfinite([1.0, float("inf"), float("nan")]).tolist()
-    ???
+    [True, False, False]
     """
     return _core.logical_not(_core.logical_or(_core.is_nan(x), _core.is_infinity(x)))

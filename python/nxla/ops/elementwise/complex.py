@@ -27,7 +27,7 @@ def real(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.real([1 + 2j, 3 - 4j]).tolist()
-    ???
+    [1.0, 3.0]
     """
     return _core.real(x)
 
@@ -49,7 +49,7 @@ def imag(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.imag([1 + 2j, 3 - 4j]).tolist()
-    ???
+    [2.0, -4.0]
     """
     return _core.imag(x)
 
@@ -71,7 +71,7 @@ def conj(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.conj([1 + 2j]).tolist()
-    ???
+    [(1-2j)]
     """
     return _core.conjugate(x)
 
@@ -93,6 +93,6 @@ def phase(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.phase([1j, -1 + 0j]).tolist()
-    ???
+    [1.5707963705062866, 3.1415927410125732]
     """
     return _core.phase(x)

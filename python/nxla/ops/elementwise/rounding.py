@@ -32,7 +32,7 @@ def floor(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.floor([1.5, -1.5]).tolist()
-    ???
+    [1.0, -2.0]
     """
     return _core.floor(x)
 
@@ -59,7 +59,7 @@ def ceil(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.ceil([1.5, -1.5]).tolist()
-    ???
+    [2.0, -1.0]
     """
     return _core.ceil(x)
 
@@ -86,7 +86,7 @@ def trunc(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.trunc([1.5, -1.5]).tolist()
-    ???
+    [1.0, -1.0]
     """
     return _core.select(_core.less(x, 0), _core.ceil(x), _core.floor(x))
 
@@ -113,7 +113,7 @@ def round(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.round([0.5, 1.5, 2.5]).tolist()
-    ???
+    [0.0, 2.0, 2.0]
     """
     return _core.round_half_even(x)
 
@@ -140,6 +140,6 @@ def round_half_away(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.round_half_away([0.5, 1.5, -2.5]).tolist()
-    ???
+    [1.0, 2.0, -3.0]
     """
     return _core.round(x)

@@ -27,7 +27,7 @@ def sin(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.sin([0.0, 1.0]).tolist()
-    ???
+    [0.0, 0.8414709568023682]
     """
     return _core.sin(x)
 
@@ -49,7 +49,7 @@ def cos(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.cos([0.0, 1.0]).tolist()
-    ???
+    [1.0, 0.5403022766113281]
     """
     return _core.cos(x)
 
@@ -71,7 +71,7 @@ def tan(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.tan([0.0, 1.0]).tolist()
-    ???
+    [0.0, 1.5574077367782593]
     """
     return _core.tan(x)
 
@@ -95,7 +95,7 @@ def asin(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.asin([0.0, 1.0]).tolist()
-    ???
+    [0.0, 1.5707963705062866]
     """
     return _core.asin(x)
 
@@ -119,7 +119,7 @@ def acos(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.acos([1.0, 0.0]).tolist()
-    ???
+    [0.0, 1.5707963705062866]
     """
     return _core.acos(x)
 
@@ -141,7 +141,7 @@ def atan(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.atan([0.0, 1.0]).tolist()
-    ???
+    [0.0, 0.7853981852531433]
     """
     return _core.atan(x)
 
@@ -163,7 +163,7 @@ def sinh(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.sinh([0.0, 1.0]).tolist()
-    ???
+    [0.0, 1.175201177597046]
     """
     return _core.sinh(x)
 
@@ -185,7 +185,7 @@ def cosh(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.cosh([0.0, 1.0]).tolist()
-    ???
+    [1.0, 1.5430805683135986]
     """
     return _core.cosh(x)
 
@@ -207,7 +207,7 @@ def tanh(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.tanh([0.0, 1.0]).tolist()
-    ???
+    [0.0, 0.7615941762924194]
     """
     return _core.tanh(x)
 
@@ -229,7 +229,7 @@ def asinh(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.asinh([0.0, 1.0]).tolist()
-    ???
+    [0.0, 0.8813735842704773]
     """
     return _core.asinh(x)
 
@@ -253,7 +253,7 @@ def acosh(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.acosh([1.0, 2.0]).tolist()
-    ???
+    [0.0, 1.316957950592041]
     """
     return _core.acosh(x)
 
@@ -277,7 +277,7 @@ def atanh(x: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.atanh([0.0, 0.5]).tolist()
-    ???
+    [0.0, 0.5493061542510986]
     """
     return _core.atanh(x)
 
@@ -306,7 +306,7 @@ def atan2(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.atan2([1.0, -1.0], [-1.0, 1.0]).tolist()
-    ???
+    [2.356194496154785, -0.7853981852531433]
     """
     return _core.atan2(x1, x2)
 
@@ -335,7 +335,7 @@ def hypot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     --------
     >>> import nxla as nx
     >>> nx.hypot(3.0, 4.0).item()
-    ???
+    5.0
     """
     x1, x2 = _core.abs(x1), _core.abs(x2)
     longer, shorter = _core.max(x1, x2), _core.min(x1, x2)

@@ -1,0 +1,106 @@
+"""Mistakes: one clear error each, and the process goes on."""
+
+import pytest
+
+import nxla as nx
+
+
+def still_works():
+    assert nx.jit(lambda x: x + 1)(1).item() == 2
+
+
+def product(x, y):
+    return x @ y
+
+
+def test_a_shape_error_names_the_operation_both_shapes_and_the_line():
+    with pytest.raises(nx.ShapeError) as caught:
+        nx.jit(lambda x, y: product(x, y))(nx.ones((2, 3)), nx.ones((4, 5)))
+    text = str(caught.value)
+    assert "axis 1 of left has size 3, axis 0 of right has size 4" in text
+    assert f"test_errors.py:{product.__code__.co_firstlineno + 1}" in text
+    assert isinstance(caught.value, ValueError)
+    still_works()
+
+
+def test_a_dtype_error_is_a_type_error():
+    with pytest.raises(TypeError, match="erf"):
+        nx.jit(nx.erf)(1j)
+    still_works()
+
+
+def test_python_control_flow_on_a_traced_value():
+    def choose(x):
+        return x if x > 0 else -x
+
+    with pytest.raises(nx.TraceError, match=r"nx\.cond.*test_errors\.py"):
+        nx.jit(choose)(1.0)
+    still_works()
+
+
+def test_a_value_of_a_finished_trace():
+    kept = []
+    nx.jit(lambda x: (kept.append(x), x)[1])(1.0)
+    with pytest.raises(nx.TraceError, match="finished trace"):
+        kept[0] + 1
+    still_works()
+
+
+def test_a_value_of_another_trace():
+    def outer(x):
+        inner = nx.jit(lambda y: y + x, on_conflict="force")
+        return inner(1.0)
+
+    with pytest.raises(nx.TraceError):
+        nx.jit(outer)(1.0)
+    still_works()
+
+
+def test_a_jitted_call_inside_a_trace():
+    inner = nx.jit(lambda x: x * 2)
+    with pytest.raises(nx.NxlaError, match="on_conflict"):
+        nx.jit(lambda x: inner(x))(1.0)
+    reused = nx.jit(lambda x: x * 2, on_conflict="reuse")
+    assert nx.jit(lambda x: reused(x) + 1)(1.0).item() == 3.0
+
+
+def test_unknown_compilers_and_options():
+    with pytest.raises(nx.OptionError, match='there is no compiler "nope"'):
+        nx.jit(lambda x: x, compiler="nope")(1.0)
+    with pytest.raises(nx.OptionError, match="has no option"):
+        nx.jit(lambda x: x, compiler="evaluator", level=3)(1.0)
+    still_works()
+
+
+def test_arguments_of_a_compiled_function():
+    f = nx.compile(lambda x, y: x + y, [nx.template((2,), "f32"), nx.template((2,), "f32")])
+    with pytest.raises(nx.ArgumentError, match="takes 2 arguments, got 1"):
+        f(nx.ones((2,)))
+    with pytest.raises(nx.ArgumentError):
+        f(nx.ones((3,)), nx.ones((2,)))
+    assert f(nx.ones((2,)), nx.ones((2,))).tolist() == [2.0, 2.0]
+
+
+def test_plugins_that_are_none(tmp_path):
+    with pytest.raises(nx.DeviceError, match="nothing_there"):
+        nx.jit(lambda x: x + 1, compiler="xla", plugin="/nothing_there.so")(1.0)
+    text = tmp_path / "text.so"
+    text.write_text("not a library")
+    with pytest.raises(nx.DeviceError, match=r"text\.so"):
+        nx.jit(lambda x: x + 1, compiler="xla", plugin=str(text))(1.0)
+    assert nx.jit(lambda x: x + 1, compiler="xla")(1.0).item() == 2.0
+
+
+def test_ragged_lists():
+    with pytest.raises(nx.ArgumentError, match="ragged"):
+        nx.tensor([[1, 2], [3]])
+
+
+def test_an_exception_while_tracing_leaves_nothing_behind():
+    def fail(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        nx.jit(fail)(1.0)
+    assert nx.sin(0.0).item() == 0.0
+    still_works()

@@ -1,0 +1,130 @@
+"""Jitted functions, gradients, containers and options."""
+
+import dataclasses
+import inspect
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+
+def test_jit_gives_the_same_on_every_compiler(compiler):
+    f = nx.jit(lambda x, y: nx.sin(x) @ y + 1, compiler=compiler)
+    x, y = np.ones((2, 3), np.float32), np.full((3, 4), 2.0, np.float32)
+    np.testing.assert_allclose(np.asarray(f(x, y)), np.sin(x) @ y + 1, rtol=1e-6)
+
+
+def test_gradients_of_several_variables(compiler):
+    def loss(params, x):
+        return nx.mean((x @ params["w"] + params["b"]) ** 2)
+
+    params = {"w": np.ones((3, 2), np.float32), "b": np.zeros(2, np.float32)}
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    step = nx.jit(nx.value_and_grad(loss), compiler=compiler)
+    value, gradient = step(params, x)
+    out = x @ params["w"]
+    np.testing.assert_allclose(value.item(), np.mean(out**2), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(gradient["w"]), x.T @ out / out.size * 2, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(gradient["b"]), out.sum(0) / out.size * 2, rtol=1e-5)
+
+
+def test_nested_gradients():
+    third = nx.grad(nx.grad(nx.grad(lambda x: x**4)))
+    assert third(2.0).item() == 48.0
+
+
+def test_a_captured_value_is_constant_for_the_gradient():
+    f = nx.jit(lambda x: nx.grad(lambda t: t * x)(x))
+    assert f(3.0).item() == 3.0
+
+
+def test_containers_keep_their_structure():
+    pair = namedtuple("pair", ["left", "right"])
+
+    @dataclasses.dataclass
+    class State:
+        position: object
+        speed: object
+
+    f = nx.jit(lambda p, s, d: (pair(p.right, p.left), State(s.speed, s.position), [d["a"], None]))
+    swapped, state, rest = f(pair(1, 2.0), State(3, 4), {"a": 5})
+    assert (swapped.left.item(), swapped.right.item()) == (2.0, 1)
+    assert (state.position.item(), state.speed.item()) == (4, 3)
+    assert rest[0].item() == 5
+    assert rest[1] is None
+
+
+def test_equal_functions_share_a_signature_but_types_do_not():
+    f = nx.jit(lambda x: x + 1)
+    f(1.0)
+    f(2.0)
+    assert f.cache_report()["misses"] == 1
+    f(1)
+    assert f.cache_report()["misses"] == 2
+
+
+def test_static_arguments():
+    f = nx.jit(lambda x, mode: x * 2 if mode == "double" else x, static_argnames=["mode"])
+    assert f(3, mode="double").item() == 6
+    assert f(3, mode="same").item() == 3
+
+
+def test_jit_keeps_name_signature_and_docstring():
+    def area(width, height=2.0):
+        """Width times height."""
+        return width * height
+
+    jitted = nx.jit(area)
+    assert jitted.__name__ == "area"
+    assert jitted.__doc__ == "Width times height."
+    assert str(inspect.signature(jitted)) == "(width, height=2.0)"
+
+
+def test_default_options_are_restored():
+    before = nx.default_options()
+    with nx.default_options(compiler="xla"):
+        assert nx.jit(lambda x: x + 1)(1.0).device != "host"
+    assert nx.default_options() == before
+    assert nx.jit(lambda x: x + 1)(1.0).device == "host"
+
+
+def test_large_captured_tensors_become_inputs():
+    table = nx.tensor(np.arange(10_000, dtype=np.float32))
+    f = nx.jit(lambda i: nx.take(table, i))
+    assert f(77).item() == 77.0
+
+
+def test_control_flow(compiler):
+    @nx.jit(compiler=compiler)
+    def collatz(n):
+        def body(state):
+            n, steps = state
+            n = nx.cond(n % 2 == 0, lambda: n // 2, lambda: 3 * n + 1)
+            return n, steps + 1
+
+        return nx.while_loop(lambda state: state[0] != 1, body, (n, 0))[1]
+
+    assert collatz(27).item() == 111
+
+
+def test_hooks_run_in_order(compiler):
+    seen = []
+
+    def f(x):
+        y = nx.hook(x + 1, "first", lambda v: seen.append(("first", v.item())))
+        return nx.hook(y * 2, "second", lambda v: seen.append(("second", v.item())))
+
+    assert nx.jit(f, compiler=compiler)(1).item() == 4
+    assert seen == [("first", 2), ("second", 4)]
+
+
+def test_an_exception_in_a_hook_reaches_the_caller(compiler):
+    def fail(value):
+        raise LookupError("no such thing")
+
+    f = nx.jit(lambda x: nx.hook(x, "look", fail), compiler=compiler)
+    with pytest.raises(LookupError, match="no such thing"):
+        f(1.0)
+    assert nx.jit(lambda x: x + 1, compiler=compiler)(1.0).item() == 2.0
