@@ -13,7 +13,7 @@
 //! * `serde` on a [`Program`] works only for the empty one, which stands for a region while its op
 //!   is written. A program by itself goes through [`to_bytes`]; the derived impls of the op types
 //!   would otherwise nest programs without bound, and a hostile input could overflow the stack.
-//! * The encoding of an op is its place in the enum. Reordering [`Op`](crate::Op) or its
+//! * The encoding of an op is its place in the enum. Reordering [`Op`] or its
 //!   attributes therefore calls for a new [`FORMAT`].
 
 mod read;

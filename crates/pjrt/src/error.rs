@@ -11,7 +11,7 @@ use crate::plugin::MIN_MINOR;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// [`discover`](crate::discover) found nothing.
+    /// [`discover`](crate::discover()) found nothing.
     #[error(
         "no PJRT plugin found; looked for {}; install one with `pip install \"nxla[xla]\"` or \
          `pip install xla-cpu-pjrt`, or set NXLA_PJRT_PLUGIN to the path of one",
