@@ -10,7 +10,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-GOLDEN ?= tests/golden
 
 RUST_SOURCES := $(shell find crates .cargo -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock
 
@@ -25,7 +24,7 @@ section = @printf '\n== %s ==\n' '$(1)'
 # Tests find the CPU plugin of the virtual environment, unless another one is named.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo test check bench golden stress clean
+.PHONY: help demo test check bench clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -43,15 +42,6 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(with_plugin) cargo bench -p nxla-benches
 	$(call section,comparison)
 	$(BIN)/python benches/python
-
-golden: $(STAMPS)/tools ## compare with recorded results; GOLDEN=folder takes other recordings, BLESS=1 rewrites texts
-	$(with_plugin) NXLA_GOLDEN="$(abspath $(GOLDEN))" cargo test -p nxla-tests --test golden -- --nocapture
-
-stress: $(STAMPS)/release ## run the tests that take minutes
-	$(call section,cargo test --release: ignored tests)
-	$(with_plugin) cargo test --workspace --release -- --ignored
-	$(call section,pytest: stress)
-	$(BIN)/python -m pytest -m stress
 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) dist out python/nxla/_core*.so

@@ -54,7 +54,7 @@ pub use function::{Jit, compile_program, jit};
 pub use operand::Operand;
 pub use options::{
     Options, OptionsGuard, Setting, Settings, default_options, global_default_options,
-    set_default_options, set_global_default_options, with_default_options,
+    has_default_options, set_default_options, set_global_default_options, with_default_options,
 };
 pub use outputs::{Outputs, Structure};
 pub use stages::Stages;

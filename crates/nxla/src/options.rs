@@ -128,6 +128,14 @@ pub fn default_options() -> Options {
     THREAD.with_borrow(Clone::clone).unwrap_or_else(global_default_options)
 }
 
+/// Whether any defaults are set: for the thread, the process, or by the environment. A call that
+/// finds none need not merge anything.
+pub fn has_default_options() -> bool {
+    THREAD.with_borrow(Option::is_some)
+        || environment_compiler().is_some()
+        || GLOBAL.read().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
 /// Sets the options of this thread, or with `None` returns to those of the process; gives what
 /// was in force before.
 pub fn set_default_options(options: Option<Options>) -> Options {

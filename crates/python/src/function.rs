@@ -1,10 +1,11 @@
 //! Jitted functions.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla::{
     Executable, Expr, Options, Program, RunContext, Tensor, TensorType, Trace, compile_program,
-    default_options,
+    default_options, has_default_options,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
@@ -122,7 +123,7 @@ impl PyFunction {
                 Conflict::Force => {}
             }
         }
-        let options = self.options.over(&default_options());
+        let options = self.options_in_force();
         let (entry, mut leaves) = self.entry(py, call, &options, Data::Needed)?;
         leaves.extend(entry.captured.iter().cloned());
         let results = run_interruptible(py, &*entry.executable, &leaves, &options)?;
@@ -152,7 +153,7 @@ impl PyFunction {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<()> {
-        let options = self.options.over(&default_options());
+        let options = self.options_in_force();
         self.entry(py, Call { args, kwargs }, &options, Data::Absent).map(drop)
     }
 
@@ -173,7 +174,7 @@ impl PyFunction {
     /// Compiles for the types of these arguments only; templates stand for tensors.
     #[pyo3(signature = (*args))]
     fn compile<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<PyCompiled> {
-        let options = self.options.over(&default_options());
+        let options = self.options_in_force();
         let call = Call { args, kwargs: None };
         let (entry, _) = self.entry(py, call, &options, Data::Absent)?;
         let signature = self.sign(call, &mut Leaves::new())?;
@@ -181,6 +182,7 @@ impl PyFunction {
         let arguments = arguments
             .map(|(position, arg)| Argument::of(&arg, position))
             .collect::<PyResult<_>>()?;
+        let options = options.into_owned();
         Ok(PyCompiled { name: self.name.clone(), entry, options, signature, arguments })
     }
 
@@ -211,6 +213,15 @@ impl PyFunction {
 impl PyFunction {
     fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The function's options on top of the defaults, which most programs do not set.
+    fn options_in_force(&self) -> Cow<'_, Options> {
+        if has_default_options() {
+            Cow::Owned(self.options.over(&default_options()))
+        } else {
+            Cow::Borrowed(&self.options)
+        }
     }
 
     fn conflict_error(&self) -> PyErr {
