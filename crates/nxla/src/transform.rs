@@ -14,7 +14,7 @@ use crate::expr::Expr;
 /// let cube = |[x]: [Expr; 1]| x.pow(3);
 /// let second = |args: [Expr; 1]| { let [g] = grad(cube)(args); g };
 /// let [slope] = jit(grad(second)).call([&Tensor::from(2.0f32)])?;
-/// assert_eq!(slope.item()?.as_f64(), 6.0);
+/// assert_eq!(slope.item()?.as_f64(), 12.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn grad<F, const N: usize>(function: F) -> impl Fn([Expr; N]) -> [Expr; N]
