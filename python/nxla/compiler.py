@@ -32,7 +32,7 @@ class Compiler:
     ...
     ...     def compile(self, expression, options):
     ...         self.compiled += 1
-    ...         return nx.graph.evaluate(expression)
+    ...         return lambda inputs: expression.run(*inputs)
     >>> counting = Counting()
     >>> f = nx.jit(lambda x: x + 1, compiler=counting)
     >>> f(1).item(), f(2).item(), counting.compiled
@@ -61,9 +61,9 @@ class Compiler:
 
         The default traces the function for each new signature, and calls `compile`.
         """
-        from nxla.transform import _function
+        from nxla.transform import make_function
 
-        return _function(function, options={**options, "compiler": self})
+        return make_function(function, options={**options, "compiler": self})
 
     def stream(
         self,

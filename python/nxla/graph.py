@@ -19,7 +19,7 @@ from nxla.options import prepare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
     from nxla._core import Tensor
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         def submit(self, function: Callable[..., Any], /, *args: Any) -> Any: ...
 
 
-__all__ = ["Expression", "Node", "Stage", "StageGraph", "evaluate", "run", "split"]
+__all__ = ["Expression", "Node", "Stage", "StageGraph", "run", "split"]
 
 _MISSING: Any = object()
 
@@ -112,25 +112,6 @@ class _Boxed:
                 f"got {type(answer).__name__}"
             )
         return answer[0], (answer[1],)
-
-
-def evaluate(expression: Expression, /) -> Callable[[Iterable[Tensor]], list[Tensor]]:
-    """Return a function that runs an expression in-process: tensors of all inputs to all outputs.
-
-    Compilers can build on it.
-    """
-    stages = split(expression, lambda _: "none")
-    (stage,) = stages.stages
-    order = [index for _, index in stage.arguments]
-
-    def call(inputs: Iterable[Tensor]) -> list[Tensor]:
-        given = list(inputs)
-        results = stage.run(*(given[index] for index in order), compiler="evaluator")
-        return [
-            given[index] if source is None else results[index] for source, index in stages.outputs
-        ]
-
-    return call
 
 
 def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **options: Any) -> Any:

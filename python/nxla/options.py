@@ -22,6 +22,10 @@ __all__ = ["Options", "compilers", "default_options", "global_default_options", 
 class Options(dict[str, "Any"]):
     """Options that were in force; as a context manager, it brings them back at the end."""
 
+    def __init__(self, options: Mapping[str, Any], *, own: bool = True) -> None:
+        super().__init__(options)
+        self._own = own
+
     def __enter__(self) -> Self:
         return self
 
@@ -34,7 +38,8 @@ class Options(dict[str, "Any"]):
         self._restore()
 
     def _restore(self) -> None:
-        _core.replace_default_options(self)
+        # A thread that had no options of its own follows those of the process again.
+        _core.replace_default_options(self if self._own else None)
 
 
 class _GlobalOptions(Options):
@@ -81,10 +86,12 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
     >>> before == nx.default_options(before)
     False
     """
+    own = _core.has_own_options()
     if options is None and not changes:
-        return Options(_core.get_default_options())
+        return Options(_core.get_default_options(), own=own)
     current = _core.get_default_options() if options is None else options
-    return Options(_core.replace_default_options(prepare(_merge(current, changes))))
+    before = _core.replace_default_options(prepare(_merge(current, changes)))
+    return Options(before, own=own)
 
 
 def global_default_options(options: Mapping[str, Any] | None = None, /, **changes: Any) -> Options:

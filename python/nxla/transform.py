@@ -122,25 +122,66 @@ def jit(
         )
     custom = overrides(options.get("compiler"), "jit")
     if custom is not None:
+        if static_argnums != () or static_argnames != () or donate_argnums != ():
+            raise ArgumentError(
+                f"jit: the compiler {custom.name!r} has its own way to jit, which takes no static "
+                "or donated arguments"
+            )
         return custom.jit(function, options)
-    return _function(function, static_argnums, static_argnames, donate_argnums, options)
+    return make_function(function, static_argnums, static_argnames, donate_argnums, options)
 
 
-def _function(
+class _Recipe:
+    """How a `Function` was made, for functions that are made of it."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        positions: list[int],
+        names: list[str],
+        options: dict[str, Any],
+    ) -> None:
+        self.function = function
+        self.positions = positions
+        self.names = names
+        self.options = options
+
+
+def _recipe(function: Callable[..., Any]) -> _Recipe:
+    """Return what a function is to be traced as.
+
+    A jitted function is traced as the function that it was made of, which could not be called
+    otherwise, and keeps its static arguments and its options.
+    """
+    if not callable(function):
+        raise ArgumentError(f"jit: expected a function, got {type(function).__name__}")
+    if isinstance(function, _core.Function):
+        known = getattr(function, "_recipe", None)
+        if isinstance(known, _Recipe):
+            return known
+    return _Recipe(function, [], [], {})
+
+
+def make_function(
     function: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
     donate_argnums: int | Iterable[int] = (),
     options: dict[str, Any] | None = None,
 ) -> Function[..., Any]:
-    if not callable(function):
-        raise ArgumentError(f"jit: expected a function, got {type(function).__name__}")
-    positions, names = _statics(function, static_argnums, static_argnames)
+    """Make a `Function`, which knows how it was made, and looks like the function it is made of."""
+    recipe = _recipe(function)
+    positions, names = _statics(recipe.function, static_argnums, static_argnames)
+    positions = sorted({*positions, *recipe.positions})
+    names = sorted({*names, *recipe.names})
+    options = {**recipe.options, **(options or {})}
     donated = [donate_argnums] if isinstance(donate_argnums, int) else list(donate_argnums)
     made = _core.Function(
-        function, name_of(function), prepare(options or {}), positions, names, donated
+        recipe.function, name_of(recipe.function), prepare(options), positions, names, donated
     )
-    return functools.update_wrapper(made, function)
+    functools.update_wrapper(made, recipe.function)
+    made._recipe = _Recipe(recipe.function, positions, names, options)  # type: ignore[attr-defined]
+    return made
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -235,8 +276,8 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
         Takes and gives tensors and containers of them.
     templates : sequence
         One for each positional argument: a `template`, a tensor, a number, or a container of them.
-        Arguments without any tensor (strings, functions, None) are fixed here, and left out when
-        the result is called.
+        Arguments without any tensor (strings, functions, None) and static ones are fixed here, and
+        left out when the result is called.
     **options
         As for `jit`.
 
@@ -253,8 +294,13 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     >>> f(nx.tensor([1.5, 2.5]), 2).tolist()
     [3.0, 5.0]
     """
+    recipe = _recipe(function)
+    function, options = recipe.function, {**recipe.options, **options}
     templates = list(templates)
-    inputs = [bool(tree.leaves(template)) for template in templates]
+    inputs = [
+        position not in recipe.positions and bool(tree.leaves(template))
+        for position, template in enumerate(templates)
+    ]
     if all(inputs):
         bound = function
     else:
@@ -272,7 +318,7 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
             f"compile: the compiler {custom.name!r} has its own way to jit, and compiles no "
             "templates"
         )
-    return _function(bound, options=options).compile(*remaining)
+    return make_function(bound, options=options).compile(*remaining)
 
 
 def template(shape: Shape, dtype: DTypeLike = _core.f32, *, names: Names | None = None) -> Template:
@@ -316,14 +362,14 @@ def debug_expr(function: Callable[P, Any], /) -> Callable[P, Expression]:
     c = sin b       f32
     e = add c, d    f32
     """
-    return _function(function).debug_expr
+    return make_function(function).debug_expr
 
 
 def debug_expr_apply(
     function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs
 ) -> Expression:
     """Return the expression of a call: ``debug_expr(function)(*args, **kwargs)``."""
-    return _function(function).debug_expr(*args, **kwargs)
+    return make_function(function).debug_expr(*args, **kwargs)
 
 
 def grad(
@@ -364,12 +410,13 @@ def grad(
     >>> nx.grad(loss)({"w": 1.0, "b": 0.0}, nx.tensor([1.0, 2.0]))["w"].item()
     10.0
     """
+    recipe = _recipe(function)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        result, gradients = _differentiate(function, argnums, has_aux, args, kwargs)
+        result, gradients = _differentiate(recipe.function, argnums, has_aux, args, kwargs)
         return (gradients, result[1]) if has_aux else gradients
 
-    return _function(functools.wraps(function)(gradient), options={"on_conflict": "reuse"})
+    return _derived(gradient, recipe)
 
 
 def value_and_grad(
@@ -394,11 +441,19 @@ def value_and_grad(
     >>> value.item(), [g.item() for g in gradient]
     (6.0, [3.0, 2.0])
     """
+    recipe = _recipe(function)
 
     def both(*args: Any, **kwargs: Any) -> Any:
-        return _differentiate(function, argnums, has_aux, args, kwargs)
+        return _differentiate(recipe.function, argnums, has_aux, args, kwargs)
 
-    return _function(functools.wraps(function)(both), options={"on_conflict": "reuse"})
+    return _derived(both, recipe)
+
+
+def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]:
+    """Make a function with the arguments and the options of another one."""
+    functools.update_wrapper(function, recipe.function)
+    options = {**recipe.options, "on_conflict": "reuse"}
+    return make_function(function, recipe.positions, recipe.names, (), options)
 
 
 def _differentiate(

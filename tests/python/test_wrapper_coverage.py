@@ -10,7 +10,6 @@ from nxla import _core
 UNWRAPPED = {
     "tensor_from_bytes": "called when a tensor is unpickled",
     "set_reassociate_floats": "for tools that compare expression text",
-    "has_own_options": "read by the engine's own wrappers",
 }
 
 
