@@ -2,15 +2,47 @@
 
 use std::sync::Arc;
 
-use aligned_vec::{AVec, ConstAlign};
-
 /// Alignment of owned buffers in bytes: a cache line, and what accelerators accept without a copy.
 pub(crate) const ALIGNMENT: usize = 64;
 
 /// Memory owned by someone else that stays valid as long as the handle lives.
 pub type ForeignBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-type AlignedBytes = AVec<u8, ConstAlign<ALIGNMENT>>;
+/// Owned bytes that begin at a multiple of [`ALIGNMENT`].
+///
+/// The vector is a little longer than needed, so that an aligned place can be found in it. This
+/// way large buffers of zeros come straight from the operating system, which hands out pages of
+/// zeros anyway, rather than being written once more.
+pub(crate) struct AlignedBytes {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl AlignedBytes {
+    fn zeroed(len: usize) -> AlignedBytes {
+        let memory = vec![0; len + (ALIGNMENT - 1)];
+        let start = memory.as_ptr().align_offset(ALIGNMENT);
+        AlignedBytes { memory, start, len }
+    }
+
+    fn copy_of(bytes: &[u8]) -> AlignedBytes {
+        let len = bytes.len();
+        let mut memory: Vec<u8> = Vec::with_capacity(len + (ALIGNMENT - 1));
+        let start = memory.as_ptr().align_offset(ALIGNMENT);
+        memory.resize(start, 0);
+        memory.extend_from_slice(bytes);
+        AlignedBytes { memory, start, len }
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.len]
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.len]
+    }
+}
 
 /// Shared bytes. Cloning copies the handle only.
 #[derive(Clone)]
@@ -21,16 +53,16 @@ pub(crate) enum Storage {
 
 impl Storage {
     pub(crate) fn zeroed(bytes: usize) -> Storage {
-        Storage::Owned(Arc::new(aligned_vec::avec![[ALIGNMENT] | 0_u8; bytes]))
+        Storage::Owned(Arc::new(AlignedBytes::zeroed(bytes)))
     }
 
     pub(crate) fn copy_of(bytes: &[u8]) -> Storage {
-        Storage::Owned(Arc::new(AlignedBytes::from_slice(ALIGNMENT, bytes)))
+        Storage::Owned(Arc::new(AlignedBytes::copy_of(bytes)))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Storage::Owned(bytes) => bytes,
+            Storage::Owned(bytes) => bytes.as_slice(),
             Storage::Foreign(bytes) => (**bytes).as_ref(),
         }
     }
