@@ -1,0 +1,147 @@
+"""Whether a result is the recorded one.
+
+Predicates: Nx returns 0 and 1 as ``u8`` where we return ``pred``. `same_dtype` is the one place
+that knows; truth values compare as numbers.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import nxla as nx
+from golden.values import Atom, Data, Template, Type
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far numbers may be apart: ``absolute + relative * abs(expected)``."""
+
+    relative: float
+    absolute: float
+
+
+#: One unit in the last place of narrow floats; a few of wide ones.
+TOLERANCES = {
+    "f8_e5m2": Tolerance(2.0**-2, 2.0**-16),
+    "f8_e4m3fn": Tolerance(2.0**-3, 2.0**-9),
+    "bf16": Tolerance(2.0**-7, 1e-30),
+    "f16": Tolerance(2.0**-9, 2.0**-24),
+    "f32": Tolerance(1e-5, 1e-7),
+    "f64": Tolerance(1e-7, 1e-9),
+    "c64": Tolerance(1e-5, 1e-6),
+    "c128": Tolerance(1e-7, 1e-9),
+}
+EXACT = Tolerance(0.0, 0.0)
+
+
+def same_dtype(expected: str, actual: str) -> bool:
+    """Tell whether two dtypes are the same, a predicate being Nx's ``u8``."""
+    return expected == actual or (expected == "u8" and actual == "pred")
+
+
+def close(expected: Any, actual: Any, tolerance: Tolerance) -> bool:
+    """Tell whether two numbers are close; NaN is close to NaN, an infinity to itself."""
+    if isinstance(expected, complex) or isinstance(actual, complex):
+        return _close_complex(complex(expected), complex(actual), tolerance)
+    if isinstance(expected, float) and math.isnan(expected):
+        return isinstance(actual, float) and math.isnan(actual)
+    if expected == actual:
+        return True
+    if isinstance(expected, float) and math.isinf(expected):
+        return False
+    return abs(expected - actual) <= tolerance.absolute + tolerance.relative * abs(expected)
+
+
+def _close_complex(expected: complex, actual: complex, tolerance: Tolerance) -> bool:
+    if cmath.isfinite(expected) and cmath.isfinite(actual):
+        bound = tolerance.absolute + tolerance.relative * abs(expected)
+        return abs(expected - actual) <= bound
+    real = close(expected.real, actual.real, tolerance)
+    return real and close(expected.imag, actual.imag, tolerance)
+
+
+def _flat(nested: Any) -> list[Any]:
+    if not isinstance(nested, list):
+        return [nested]
+    return [x for item in nested for x in _flat(item)]
+
+
+def _vectorized(actual: nx.Tensor) -> tuple[tuple[str, int], ...]:
+    return tuple((name, size) for name, size in getattr(actual, "vectorized_axes", ()))
+
+
+def difference(expected: Data, actual: nx.Tensor, tolerance: Tolerance | None = None) -> str | None:
+    """Say how a tensor differs from the recorded one; None if it does not."""
+    dtype = str(actual.dtype)
+    if not same_dtype(expected.dtype, dtype):
+        return f"dtype {dtype}, expected {expected.dtype}"
+    if tuple(actual.shape) != expected.shape:
+        return f"shape {tuple(actual.shape)}, expected {expected.shape}"
+    if tuple(actual.names) != expected.names:
+        return f"names {tuple(actual.names)}, expected {expected.names}"
+    if _vectorized(actual) != expected.vectorized:
+        return f"vectorized axes {_vectorized(actual)}, expected {expected.vectorized}"
+    whole = nx.devectorize(actual) if expected.vectorized else actual
+    bound = tolerance or TOLERANCES.get(expected.dtype, EXACT)
+    numbers = _flat(whole.tolist())
+    if len(numbers) != len(expected.data):
+        return f"{len(numbers)} elements, expected {len(expected.data)}"
+    for place, (want, got) in enumerate(zip(expected.data, numbers, strict=True)):
+        if not close(want, got, bound):
+            return f"element {place} is {got!r}, expected {want!r}"
+    return None
+
+
+def mismatch(expected: Any, actual: Any, tolerance: Tolerance | None = None) -> str | None:
+    """Say how a result differs from the recorded one; None if it does not.
+
+    Tensors, numbers, dtypes and texts are compared by value. Tuples and lists are both sequences,
+    since the format has one of them where Python would have the other.
+    """
+    if isinstance(expected, Data):
+        if not isinstance(actual, nx.Tensor):
+            return f"{type(actual).__name__} {actual!r}, expected a tensor"
+        return difference(expected, actual, tolerance)
+    if isinstance(expected, Template):
+        given = (str(actual.dtype), tuple(actual.shape), tuple(actual.names))
+        wanted = (expected.dtype, expected.shape, expected.names)
+        return None if given == wanted else f"template {given}, expected {wanted}"
+    if isinstance(expected, Type | Atom):
+        text = expected.dtype if isinstance(expected, Type) else expected.name
+        return None if str(actual) == text else f"{actual!s}, expected {text}"
+    if isinstance(expected, list | tuple):
+        return _sequence_mismatch(expected, actual, tolerance)
+    if isinstance(expected, dict):
+        if not isinstance(actual, dict) or list(actual) != list(expected):
+            return f"{actual!r}, expected a mapping of {list(expected)}"
+        pairs = ((f"[{key!r}]", expected[key], actual[key]) for key in expected)
+        return _first_mismatch(pairs, tolerance)
+    if isinstance(expected, int | float | complex) and not isinstance(expected, bool):
+        # An int is not a float: Nx tells them apart, and promotion depends on it.
+        if type(actual) is not type(expected):
+            return f"{type(actual).__name__} {actual!r}, expected {expected!r}"
+        bound = tolerance or TOLERANCES["f32"]
+        exact = isinstance(expected, int)
+        ok = close(expected, actual, EXACT if exact else bound)
+        return None if ok else f"{actual!r}, expected {expected!r}"
+    return None if expected == actual else f"{actual!r}, expected {expected!r}"
+
+
+def _sequence_mismatch(expected: Any, actual: Any, tolerance: Tolerance | None) -> str | None:
+    if not isinstance(actual, list | tuple):
+        return f"{type(actual).__name__} {actual!r}, expected a sequence"
+    if len(actual) != len(expected):
+        return f"{len(actual)} items, expected {len(expected)}"
+    pairs = ((f"[{i}]", want, actual[i]) for i, want in enumerate(expected))
+    return _first_mismatch(pairs, tolerance)
+
+
+def _first_mismatch(pairs: Any, tolerance: Tolerance | None) -> str | None:
+    for place, want, got in pairs:
+        why = mismatch(want, got, tolerance)
+        if why is not None:
+            return f"{place}: {why}"
+    return None

@@ -1,0 +1,197 @@
+"""Decoding the values of golden files.
+
+Numbers and containers become Python's own; what Python has no word for becomes one of the small
+classes here. Only `to_nxla` and what it calls touch the package under test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import nxla as nx
+
+SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+#: Nx's names of dtypes where ours differ.
+DTYPES = {"f8": "f8_e5m2"}
+
+
+@dataclass(frozen=True)
+class Data:
+    """A tensor as recorded: flat numbers, row by row, vectorized axes first."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: tuple[Any, ...]
+    names: tuple[str | None, ...]
+    vectorized: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Atom:
+    """An Elixir atom."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Type:
+    """A dtype, where Nx has a type tuple."""
+
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Fun:
+    """The source text of an Elixir function."""
+
+    source: str
+
+
+@dataclass(frozen=True)
+class Template:
+    """A tensor without data."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    names: tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class Range:
+    """An Elixir range, both ends included."""
+
+    first: int
+    last: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """A keyword list."""
+
+    items: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Struct:
+    """An Elixir struct that is no tensor."""
+
+    name: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error. Those of Erlang or of Nx's reference backend are `native`: no contract."""
+
+    message: str
+    exception: str
+    native: bool
+
+
+def dtype_name(name: str) -> str:
+    """Return our name of a dtype of Nx."""
+    return DTYPES.get(name, name)
+
+
+def number(value: Any) -> Any:
+    """Decode one number: an int, a float, a special float, or the two parts of a complex number."""
+    if isinstance(value, list):
+        real, imaginary = value
+        return complex(number(real), number(imaginary))
+    return SPECIAL.get(value, value) if isinstance(value, str) else value
+
+
+def _names(value: dict[str, Any]) -> tuple[str | None, ...]:
+    return tuple(value.get("names") or [None] * len(value["shape"]))
+
+
+def _tensor(value: dict[str, Any]) -> Data:
+    return Data(
+        dtype_name(value["type"]),
+        tuple(value["shape"]),
+        tuple(number(x) for x in value["data"]),
+        _names(value),
+        tuple((name, size) for name, size in value.get("vectorized_axes", ())),
+    )
+
+
+def _scalar(value: dict[str, Any]) -> Any:
+    decoded = number(value["scalar"])
+    return float(decoded) if value["kind"] == "float" else decoded
+
+
+def _keyword(pairs: Any) -> Keyword:
+    # A value of a keyword list is a plain int, atom or tuple, or an encoded value.
+    return Keyword(tuple((key, decode(item)) for key, item in pairs))
+
+
+#: The key that tells what a JSON object is, and how to decode it. The first that is found counts.
+_KINDS: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
+    ("error", lambda v: Failure(v["error"], v["exception"], v.get("native", False))),
+    ("template", lambda v: Template(dtype_name(v["type"]), tuple(v["shape"]), _names(v))),
+    ("data", _tensor),
+    ("scalar", _scalar),
+    ("struct", lambda v: Struct(v["struct"], {k: decode(x) for k, x in v["fields"].items()})),
+    ("tuple", lambda v: tuple(decode(x) for x in v["tuple"])),
+    ("list", lambda v: [decode(x) for x in v["list"]]),
+    ("map", lambda v: {key: decode(x) for key, x in v["map"].items()}),
+    ("keyword", lambda v: _keyword(v["keyword"])),
+    ("range", lambda v: Range(*v["range"])),
+    ("atom", lambda v: Atom(v["atom"])),
+    ("type", lambda v: Type(dtype_name(v["type"]))),
+    ("string", lambda v: v["string"]),
+    ("hex", lambda v: bytes.fromhex(v["hex"])),
+    ("fun", lambda v: Fun(v["fun"])),
+]
+
+
+def decode(value: Any) -> Any:
+    """Decode a value; bare lists, numbers, strings (atoms), booleans and null stay as they are."""
+    if isinstance(value, list):
+        return [decode(x) for x in value]
+    if not isinstance(value, dict):
+        return value
+    for key, read in _KINDS:
+        if key in value:
+            return read(value)
+    raise ValueError(f"no such value in the format: {sorted(value)}")
+
+
+def tensors(value: Any) -> list[Data]:
+    """List the tensors inside a decoded value, in order."""
+    if isinstance(value, Data):
+        return [value]
+    if isinstance(value, list | tuple):
+        return [found for x in value for found in tensors(x)]
+    if isinstance(value, dict):
+        return [found for x in value.values() for found in tensors(x)]
+    return []
+
+
+def replace(value: Any, change: Callable[[Data], Any]) -> Any:
+    """Put `change(tensor)` in place of every tensor inside a decoded value."""
+    if isinstance(value, Data):
+        return change(value)
+    if isinstance(value, list):
+        return [replace(x, change) for x in value]
+    if isinstance(value, tuple):
+        return tuple(replace(x, change) for x in value)
+    if isinstance(value, dict):
+        return {key: replace(x, change) for key, x in value.items()}
+    return value
+
+
+def to_nxla(value: Data) -> nx.Tensor:
+    """Make the tensor that was recorded."""
+    sizes = [size for _, size in value.vectorized]
+    made = nx.reshape(nx.tensor(list(value.data), value.dtype), (*sizes, *value.shape))
+    if value.vectorized:
+        made = nx.vectorize(made, [name for name, _ in value.vectorized])
+    if any(value.names):
+        made = nx.rename(made, list(value.names))
+    return made
