@@ -28,8 +28,6 @@ pub(crate) struct Cx<'a> {
     location: Option<(Line, Box<str>)>,
     /// The end of the chain of hooks; none where no hook is active.
     pub(crate) order: Option<Value>,
-    /// The second argument of host calls.
-    pub(crate) run_id: Option<Value>,
     host_calls: Vec<HostCall>,
     /// Whether a program has active hooks inside, by its address.
     active: FxHashMap<*const Program, bool>,
@@ -56,7 +54,6 @@ impl<'a> Cx<'a> {
             current: None,
             location: None,
             order: None,
-            run_id: None,
             host_calls: Vec::new(),
             active: FxHashMap::default(),
             functions: FxHashMap::default(),
@@ -137,7 +134,6 @@ impl<'a> Cx<'a> {
     pub(crate) fn forget(&mut self) {
         self.memo = Memo::default();
         self.order = None;
-        self.run_id = None;
     }
 
     // --- hooks ---

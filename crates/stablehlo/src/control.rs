@@ -90,9 +90,9 @@ fn host_call<'a>(
     node: &Node<'a>,
 ) -> Result<()> {
     let id = cx.add_host_call(hook, node.ty.parts().to_vec())?;
-    let (order, run_id) = (order(cx), cx.run_id.expect("a function with hooks has a run id"));
+    let order = order(cx);
     let shown = shown.iter().map(|&x| cx.value(x));
-    let operands: Values = [order, run_id].into_iter().chain(shown).collect();
+    let operands: Values = std::iter::once(order).chain(shown).collect();
     let attributes = format_args!(
         "call_target_name = \"nxla_host_call\", api_version = 4 : i32, has_side_effect = true, \
          backend_config = {{id = {id} : i64}}"

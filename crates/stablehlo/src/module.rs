@@ -21,9 +21,6 @@ pub struct Module {
     pub text: String,
     /// Which inputs of the program `@main` takes, in order; the others are not needed.
     pub used_inputs: Vec<usize>,
-    /// Whether `@main` takes a scalar `u64` before the inputs, which its host calls get as well:
-    /// a number that tells this run from others.
-    pub takes_run_id: bool,
     /// The host functions that the text calls.
     pub host_calls: Vec<HostCall>,
     /// The inputs that the caller gives up by running the text.
@@ -31,7 +28,7 @@ pub struct Module {
 }
 
 /// One place in the text where a host function is called, through
-/// `stablehlo.custom_call @nxla_host_call(%order, %run_id, %x…) {id = …}`.
+/// `stablehlo.custom_call @nxla_host_call(%order, %x…) {id = …}`.
 #[derive(Clone)]
 pub struct HostCall {
     /// The attribute `id` of the call: the position in [`Module::host_calls`].
@@ -40,7 +37,7 @@ pub struct HostCall {
     pub name: Option<Arc<str>>,
     /// The function to call unless the caller has installed another.
     pub default: Option<Arc<dyn HostFn>>,
-    /// The types of the values shown: the arguments after `%order` (`u32`) and `%run_id` (`u64`).
+    /// The types of the values shown: the arguments after `%order` (`u32`).
     /// The one result is the next order, whose value does not matter.
     pub arguments: Vec<TensorType>,
 }
@@ -88,16 +85,15 @@ pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
     let is_used = |input: &usize| needed[program.parameters()[*input].index()];
     let used_inputs: Vec<usize> = (0..program.inputs().len()).filter(is_used).collect();
     let donations = donations(program, &used_inputs, options)?;
-    let takes_run_id = cx.is_active(program);
 
     cx.writer.begin_module();
-    main(&mut cx, program, &used_inputs, takes_run_id, &donations)?;
+    main(&mut cx, program, &used_inputs, &donations)?;
     while let Some((name, body)) = cx.next_function() {
         function(&mut cx, &name, body)?;
     }
     cx.writer.end_module();
     let (text, host_calls) = cx.finish();
-    Ok(Module { text, used_inputs, takes_run_id, host_calls, donations })
+    Ok(Module { text, used_inputs, host_calls, donations })
 }
 
 /// Writes `@main`.
@@ -105,28 +101,21 @@ fn main<'a>(
     cx: &mut Cx<'a>,
     program: &'a Program,
     used_inputs: &[usize],
-    takes_run_id: bool,
     donations: &[Donation],
 ) -> Result<()> {
-    let run_id = takes_run_id.then(|| cx.ty(DType::U64, &Shape::scalar()));
-    let input_types = used_inputs.iter().map(|&input| cx.tensor_ty(&program.inputs()[input]));
-    let parameters: Vec<_> = run_id.into_iter().chain(input_types).collect();
+    let parameters: Vec<_> =
+        used_inputs.iter().map(|&input| cx.tensor_ty(&program.inputs()[input])).collect();
     let results: Vec<_> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
 
     let attributes: FxHashMap<usize, String> =
         donations.iter().map(|donation| (donation.input, donation.attribute())).collect();
-    let first_input = usize::from(takes_run_id);
-    let attribute = |parameter: usize| {
-        let input = used_inputs[parameter.checked_sub(first_input)?];
-        attributes.get(&input).map(String::as_str)
-    };
+    let attribute = |parameter: usize| attributes.get(&used_inputs[parameter]).map(String::as_str);
     let parameters = cx.writer.begin_function("public", "main", &parameters, &results, attribute);
-    if takes_run_id {
-        cx.run_id = Some(parameters[0]);
+    if cx.is_active(program) {
         cx.order = Some(cx.splat(Scalar::UInt(0), DType::U32, &Shape::scalar()));
     }
     let mut inputs: Vec<Option<Source>> = vec![None; program.inputs().len()];
-    for (&input, &parameter) in used_inputs.iter().zip(&parameters[first_input..]) {
+    for (&input, &parameter) in used_inputs.iter().zip(&parameters) {
         inputs[input] = Some(parameter.into());
     }
     body(cx, program, &inputs)

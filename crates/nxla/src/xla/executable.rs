@@ -5,7 +5,6 @@ use std::sync::Arc;
 use nxla_expr::Program;
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
 use nxla_stablehlo::{HostCall, Module};
-use nxla_tensor::{DType, HostTensor, Scalar};
 use smallvec::SmallVec;
 
 use super::client::Target;
@@ -20,7 +19,6 @@ pub(super) struct Compiled {
     program: Arc<Program>,
     used_inputs: Vec<usize>,
     host_calls: Vec<HostCall>,
-    takes_run_id: bool,
     byte_size: usize,
 }
 
@@ -41,7 +39,6 @@ impl Compiled {
             byte_size: module.text.len() * BYTES_PER_CHARACTER,
             used_inputs: module.used_inputs,
             host_calls: module.host_calls,
-            takes_run_id: module.takes_run_id,
         }
     }
 
@@ -104,10 +101,6 @@ impl Executable for Compiled {
     fn run(&self, inputs: &[Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let mut uploaded: SmallVec<[Buffer; 8]> = SmallVec::new();
-        if self.takes_run_id {
-            let number = HostTensor::scalar(Scalar::UInt(0), DType::U64);
-            uploaded.push(self.upload(&Tensor::Host(number))?);
-        }
         for &input in &self.used_inputs {
             if self.resident(&inputs[input]).is_none() {
                 uploaded.push(self.upload(&inputs[input])?);
@@ -115,7 +108,6 @@ impl Executable for Compiled {
         }
         let mut fresh = uploaded.iter();
         let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::new();
-        buffers.extend(fresh.by_ref().take(usize::from(self.takes_run_id)));
         for &input in &self.used_inputs {
             let buffer = self.resident(&inputs[input]).or_else(|| fresh.next());
             buffers.push(buffer.expect("what was not there has been uploaded"));

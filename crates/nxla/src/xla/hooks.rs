@@ -50,8 +50,8 @@ pub(super) fn host_table(
     table
 }
 
-/// The arguments of a call before the values that are shown: the order and the run.
-const LEADING_ARGUMENTS: usize = 2;
+/// The arguments of a call before the values that are shown: the order.
+const LEADING_ARGUMENTS: usize = 1;
 
 fn show(function: &dyn HostFn, call: &mut Running<'_>, run: &HookRun) -> Result<(), String> {
     for result in &mut call.results {
