@@ -145,3 +145,17 @@ def _first_mismatch(pairs: Any, tolerance: Tolerance | None) -> str | None:
         if why is not None:
             return f"{place}: {why}"
     return None
+
+
+def numbers_mismatch(expected: tuple[Any, ...], actual: Any) -> str | None:
+    """Compare the numbers of a tensor with IEEE's, whatever its shape."""
+    if not isinstance(actual, nx.Tensor):
+        return f"{type(actual).__name__} {actual!r}, expected a tensor"
+    bound = TOLERANCES.get(str(actual.dtype), EXACT)
+    numbers = _flat(actual.tolist())
+    if len(numbers) != len(expected):
+        return f"{len(numbers)} elements, expected {len(expected)}"
+    for place, (want, got) in enumerate(zip(expected, numbers, strict=True)):
+        if not close(want, got, bound):
+            return f"element {place} is {got!r}, expected {want!r}"
+    return None

@@ -1,0 +1,40 @@
+"""Running golden files from the command line, and printing what came of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from golden import cases, ops, report, skips
+
+
+def main() -> int:
+    """Run what the command line asks for; the status is 1 if a case failed."""
+    parser = argparse.ArgumentParser(prog="golden", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=cases.HERE)
+    parser.add_argument("--engine", choices=[*ops.RUNNERS], action="append")
+    parser.add_argument("--group", help="run only this group")
+    parser.add_argument(
+        "--write", type=Path, help="also write each group's failures to this folder"
+    )
+    parser.add_argument("--failures", type=int, default=200, help="how many failures to list")
+    chosen = parser.parse_args()
+    rules = skips.load()
+    outcomes: list[report.Outcome] = []
+    for path in cases.files(chosen.folder):
+        read = [ops.read(raw) for raw in cases.lines(path) if "call" in raw]
+        if chosen.group:
+            read = [case for case in read if case.raw["group"] == chosen.group]
+        for engine in chosen.engine or [*ops.RUNNERS]:
+            outcomes += ops.RUNNERS[engine](read, rules)
+    if chosen.write:
+        report.write(outcomes, chosen.write)
+    print(report.failures(outcomes, chosen.failures))
+    print(report.table(outcomes))
+    print(report.skips(outcomes))
+    return int(any(outcome.status == "failed" for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

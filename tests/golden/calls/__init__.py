@@ -1,0 +1,23 @@
+"""The table from functions of Nx to ours, one module for each part of it."""
+
+from golden.calls import (
+    elementwise,
+    inspection,
+    products,
+    reductions,
+    shapes,
+    structure,
+    vectors,
+)
+from golden.calls.adapter import Adapter
+
+#: From Nx's module and function to our function.
+CALLS: dict[tuple[str, str], Adapter] = {
+    **elementwise.CALLS,
+    **inspection.CALLS,
+    **products.CALLS,
+    **reductions.CALLS,
+    **shapes.CALLS,
+    **structure.CALLS,
+    **vectors.CALLS,
+}

@@ -1,0 +1,81 @@
+"""How a call of Nx becomes a call of nxla.
+
+An `Adapter` says which function of ours it is, what its options are called here, and which of Nx's
+defaults differ from ours (`sort` works along the first axis there, along the last here). Options it
+does not know are handed on under their own name, so that the function refuses them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import nxla as nx
+from golden.values import Atom, Keyword, Range, Type, dtype_name
+
+#: Atoms that are numbers.
+NUMBERS = {"nan": float("nan"), "infinity": float("inf"), "neg_infinity": float("-inf")}
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One function of Nx."""
+
+    function: Callable[..., Any]
+    #: What Nx's options are called here.
+    options: Mapping[str, str] = field(default_factory=dict)
+    #: Values for options that the call does not give, under our names.
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether the result is no tensor that a program computes; then one engine is enough.
+    host: bool = False
+
+    def __call__(self, args: list[Any], options: Mapping[str, Any]) -> Any:
+        """Call our function with the arguments and options of a call of Nx."""
+        given = {self.options.get(key, key): plain(value) for key, value in options.items()}
+        # A dtype is spelled the same wherever an option takes one.
+        if isinstance(given.get("dtype"), str):
+            given["dtype"] = dtype_name(given["dtype"])
+        return self.function(*(plain(x) for x in args), **{**self.defaults, **given})
+
+
+def plain(value: Any) -> Any:
+    """Turn atoms and dtypes into strings, ranges into slices, keyword lists into pairs."""
+    if isinstance(value, Atom):
+        return NUMBERS.get(value.name, value.name)
+    if isinstance(value, Type):
+        return value.dtype
+    if isinstance(value, Range):
+        return range(value.first, value.last + (1 if value.step > 0 else -1), value.step)
+    if isinstance(value, Keyword):
+        return [(key, plain(item)) for key, item in value.items]
+    if isinstance(value, list):
+        return [plain(x) for x in value]
+    if isinstance(value, tuple):
+        return tuple(plain(x) for x in value)
+    return value
+
+
+def ours(name: str) -> Callable[..., Any]:
+    """Return our function of that name, looked up when it is called."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        found: Any = nx
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found(*args, **options)
+
+    call.__name__ = name
+    return call
+
+
+def adapt(
+    name: str | Callable[..., Any],
+    options: Mapping[str, str] | None = None,
+    *,
+    host: bool = False,
+    **defaults: Any,
+) -> Adapter:
+    """Make an adapter of one of our functions, by name, or of one written for the purpose."""
+    function = ours(name) if isinstance(name, str) else name
+    return Adapter(function, options or {}, defaults, host)

@@ -1,0 +1,121 @@
+"""What is known of a tensor or dtype without computing: metadata, types, constants, bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nxla as nx
+from golden.calls.adapter import Adapter, adapt
+
+SHORT = {"f8_e5m2": "f8"}
+
+
+def _zeros(dtype: Any) -> nx.Tensor:
+    return nx.zeros((), dtype=dtype)
+
+
+def _merge_number(dtype: Any, number: Any) -> Any:
+    return nx.result_type(dtype, number)
+
+
+def _infinite(dtype: Any) -> bool:
+    return dtype != "f8_e4m3fn" and nx.DType(dtype).kind == "float"
+
+
+def _normalize(dtype: Any) -> Any:
+    return nx.DType(f"{dtype[0]}{dtype[1]}" if isinstance(dtype, tuple) else dtype)
+
+
+def _names(x: Any) -> Any:
+    return list(nx.tensor(x).names) if isinstance(x, int | float) else list(x.names)
+
+
+def _size(x: Any) -> int:
+    if not isinstance(x, tuple):
+        return nx.tensor(x).size
+    total = 1
+    for size in x:
+        total *= size
+    return total
+
+
+def _load(dtype: str) -> Any:
+    return lambda data: nx.from_binary(data, dtype).tolist()[0]
+
+
+def _dump(dtype: str) -> Any:
+    return lambda number: nx.to_binary(nx.tensor(number, dtype))
+
+
+def _of_type(name: str) -> Any:
+    def call(dtype: Any = None) -> Any:
+        function = getattr(nx.constants, name)
+        return function() if dtype is None else function(dtype)
+
+    return call
+
+
+CONSTANTS = [
+    "nan",
+    "infinity",
+    "neg_infinity",
+    "max",
+    "max_finite",
+    "min",
+    "min_finite",
+    "i",
+    "smallest_positive_normal",
+    "epsilon",
+    "pi",
+    "e",
+    "euler_gamma",
+]
+
+CALLS: dict[tuple[str, str], Adapter] = {
+    ("Nx", "type"): adapt(lambda x: nx.tensor(x).dtype, host=True),
+    ("Nx", "shape"): adapt(
+        lambda x: x if isinstance(x, tuple) else tuple(nx.tensor(x).shape), host=True
+    ),
+    ("Nx", "rank"): adapt(
+        lambda x: len(x) if isinstance(x, tuple) else nx.tensor(x).ndim, host=True
+    ),
+    ("Nx", "names"): adapt(_names, host=True),
+    ("Nx", "axes"): adapt(
+        lambda x: list(range(len(x) if isinstance(x, tuple) else nx.tensor(x).ndim)), host=True
+    ),
+    ("Nx", "size"): adapt(_size, host=True),
+    ("Nx", "flat_size"): adapt(_size, host=True),
+    ("Nx", "axis_size"): adapt("axis_size", host=True),
+    ("Nx", "axis_index"): adapt("axis_index", host=True),
+    ("Nx", "byte_size"): adapt(lambda x: nx.tensor(x).nbytes, host=True),
+    ("Nx", "bit_size"): adapt(lambda x: nx.tensor(x).size * nx.tensor(x).dtype.bits, host=True),
+    ("Nx", "compatible?"): adapt("compatible", host=True),
+    ("Nx", "to_number"): adapt(lambda x: x.item(), host=True),
+    ("Nx", "to_list"): adapt(lambda x: x.tolist(), host=True),
+    ("Nx", "to_flat_list"): adapt("to_flat_list", host=True),
+    ("Nx", "to_binary"): adapt("to_binary", host=True),
+    ("Nx", "load_numpy!"): adapt("load_numpy", host=True),
+    ("Nx", "load_numpy_archive!"): adapt("load_numpy_archive", host=True),
+    ("Nx.Type", "merge"): adapt(nx.result_type, host=True),
+    ("Nx.Type", "merge_number"): adapt(_merge_number, host=True),
+    ("Nx.Type", "to_floating"): adapt(lambda t: nx.sqrt(_zeros(t)).dtype, host=True),
+    ("Nx.Type", "to_complex"): adapt(lambda t: nx.conj(_zeros(t)).dtype, host=True),
+    ("Nx.Type", "to_real"): adapt(lambda t: nx.real(_zeros(t)).dtype, host=True),
+    ("Nx.Type", "to_aggregate"): adapt(lambda t: nx.sum(_zeros(t)).dtype, host=True),
+    ("Nx.Type", "float?"): adapt(lambda t: nx.DType(t).kind == "float", host=True),
+    ("Nx.Type", "integer?"): adapt(lambda t: nx.DType(t).kind in ("signed", "unsigned"), host=True),
+    ("Nx.Type", "complex?"): adapt(lambda t: nx.DType(t).kind == "complex", host=True),
+    ("Nx.Type", "infinite_float?"): adapt(_infinite, host=True),
+    ("Nx.Type", "to_string"): adapt(lambda t: SHORT.get(t, str(nx.DType(t))), host=True),
+    ("Nx.Type", "infer"): adapt(lambda x: nx.tensor(x).dtype, host=True),
+    ("Nx.Type", "normalize!"): adapt(_normalize, host=True),
+    **{("Nx.Constants", name): adapt(_of_type(name), host=True) for name in CONSTANTS},
+    **{
+        ("Nx.Floating", f"load_{name}"): adapt(_load(dtype), host=True)
+        for name, dtype in (("bf16", "bf16"), ("f8", "f8_e5m2"), ("f8_e4m3fn", "f8_e4m3fn"))
+    },
+    **{
+        ("Nx.Floating", f"dump_{name}"): adapt(_dump(dtype), host=True)
+        for name, dtype in (("bf16", "bf16"), ("f8", "f8_e5m2"), ("f8_e4m3fn", "f8_e4m3fn"))
+    },
+}

@@ -1,0 +1,120 @@
+"""Products, convolutions, linear algebra, Fourier transforms and random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nxla as nx
+from golden.calls.adapter import Adapter, adapt
+
+AXES = {"axes": "axis", "keep_axes": "keepdims"}
+FFT = {"length": "n"}
+FFT2 = {"lengths": "s"}
+CONV = {"feature_group_size": "feature_groups", "batch_group_size": "batch_groups"}
+DRAW = {"type": "dtype"}
+
+
+def _dot(*args: Any) -> Any:
+    if len(args) == 2:
+        return nx.dot(*args)
+    if len(args) == 4:
+        x1, axes1, x2, axes2 = args
+        return nx.dot(x1, x2, x1_contract=axes1, x2_contract=axes2)
+    x1, axes1, batch1, x2, axes2, batch2 = args
+    return nx.dot(x1, x2, x1_contract=axes1, x2_contract=axes2, x1_batch=batch1, x2_batch=batch2)
+
+
+def _transform(name: str) -> Any:
+    def call(x: Any, *, eps: Any = None, n: Any = None, **options: Any) -> Any:
+        # `eps` rounds small results to zero there; ours are exact enough without.
+        del eps
+        if n == "power_of_two":
+            axis = options.get("axis", -1)
+            n = 1 << (x.shape[nx.axis_index(x, axis)] - 1).bit_length()
+        return getattr(nx, name)(x, n=n, **options)
+
+    return call
+
+
+def _transform2(name: str) -> Any:
+    def call(x: Any, *, eps: Any = None, s: Any = None, axes: Any = (-2, -1)) -> Any:
+        del eps
+        if s is not None:
+            sizes = [x.shape[nx.axis_index(x, axis)] for axis in axes]
+            powers = [1 << (size - 1).bit_length() for size in sizes]
+            s = [p if n == "power_of_two" else n for n, p in zip(s, powers, strict=True)]
+        return getattr(nx, name)(x, s=s, axes=tuple(axes))
+
+    return call
+
+
+def _drop(name: str, *ignored: str) -> Any:
+    """Call one of ours without options that only steer how Nx iterates."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        kept = {key: value for key, value in options.items() if key not in ignored}
+        found: Any = nx
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found(*args, **kept)
+
+    return call
+
+
+def _norm(x: Any, *, ord: Any = None, **options: Any) -> Any:
+    given = {
+        "frobenius": "fro",
+        "nuclear": "nuc",
+        "inf": float("inf"),
+        "infinity": float("inf"),
+        "neg_infinity": float("-inf"),
+        "-inf": float("-inf"),
+    }.get(ord, ord)
+    return nx.norm(x, ord=given, **options)
+
+
+CALLS: dict[tuple[str, str], Adapter] = {
+    ("Nx", "dot"): adapt(_dot),
+    ("Nx", "outer"): adapt("outer"),
+    ("Nx", "conv"): adapt("conv", CONV),
+    **{("Nx", name): adapt(_transform(name), FFT) for name in ("fft", "ifft", "rfft", "irfft")},
+    **{("Nx", name): adapt(_transform2(name), FFT2) for name in ("fft2", "ifft2")},
+    ("Nx.LinAlg", "adjoint"): adapt("adjoint"),
+    ("Nx.LinAlg", "cholesky"): adapt("cholesky"),
+    ("Nx.LinAlg", "triangular_solve"): adapt("triangular_solve", {"transform_a": "transform"}),
+    ("Nx.LinAlg", "norm"): adapt(_norm, AXES),
+    ("Nx.LinAlg", "solve"): adapt("solve"),
+    ("Nx.LinAlg", "invert"): adapt("inv"),
+    ("Nx.LinAlg", "determinant"): adapt("det"),
+    ("Nx.LinAlg", "lu"): adapt("lu"),
+    ("Nx.LinAlg", "qr"): adapt(_drop("qr", "eps")),
+    ("Nx.LinAlg", "eigh"): adapt(_drop("eigh", "eps", "max_iter")),
+    ("Nx.LinAlg", "svd"): adapt(
+        _drop("svd", "max_iter", "eps"), {"full_matrices?": "full_matrices"}
+    ),
+    ("Nx.LinAlg", "pinv"): adapt("pinv", {"eps": "rtol"}),
+    ("Nx.LinAlg", "matrix_power"): adapt("matrix_power"),
+    ("Nx.LinAlg", "matrix_rank"): adapt("matrix_rank", {"eps": "rtol"}),
+    ("Nx.LinAlg", "least_squares"): adapt("least_squares", {"eps": "rtol"}),
+    **{
+        ("Nx.Random", name): adapt(f"random.{name}", DRAW)
+        for name in [
+            "key",
+            "split",
+            "fold_in",
+            "randint",
+            "uniform",
+            "normal",
+            "gumbel",
+            "multivariate_normal",
+            "shuffle",
+            "choice",
+            "randint_split",
+            "uniform_split",
+            "normal_split",
+            "gumbel_split",
+            "multivariate_normal_split",
+            "threefry2x32_20_concat",
+        ]
+    },
+}

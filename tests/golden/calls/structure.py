@@ -1,0 +1,181 @@
+"""Making tensors, moving their elements, indexing and sorting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nxla as nx
+from golden.calls.adapter import Adapter, adapt
+
+TYPED = {"type": "dtype"}
+AXIS = {"keep_axis": "keepdims"}
+DTYPES = [
+    "u2",
+    "u4",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "s2",
+    "s4",
+    "s8",
+    "s16",
+    "s32",
+    "s64",
+    "f8",
+    "bf16",
+    "f16",
+    "f32",
+    "f64",
+    "c64",
+    "c128",
+]
+
+
+def _tensor(value: Any, *, names: Any = None, **options: Any) -> Any:
+    made = nx.tensor(value, **options)
+    return made if names is None else nx.rename(made, names)
+
+
+def _typed(dtype: str) -> Any:
+    def make(value: Any) -> Any:
+        return nx.tensor(value, "f8_e5m2" if dtype == "f8" else dtype)
+
+    return make
+
+
+def _linspace(start: Any, stop: Any, *, num: Any = None, **options: Any) -> Any:
+    return nx.linspace(start, stop, num, **options)
+
+
+def _eye(shape: Any, *, dtype: Any = "s32", names: Any = None, **options: Any) -> Any:
+    sizes = (shape, shape) if isinstance(shape, int) else tuple(shape)
+    *batch, rows, columns = sizes
+    made = nx.eye(rows, columns, dtype=dtype, **options)
+    if batch:
+        made = nx.broadcast_to(made, sizes)
+    return made if names is None else nx.rename(made, names)
+
+
+def _shape_of(shape: Any) -> Any:
+    """Nx takes a tensor where it means its shape."""
+    sizes = shape.shape if isinstance(shape, nx.Tensor | nx.Expr) else shape
+    return tuple(-1 if size == "auto" else size for size in sizes)
+
+
+def _names_of(shape: Any, names: Any) -> Any:
+    if names is None and isinstance(shape, nx.Tensor | nx.Expr):
+        return shape.names
+    return names
+
+
+def _reshape(x: Any, shape: Any, *, names: Any = None) -> Any:
+    return nx.reshape(x, _shape_of(shape), names=_names_of(shape, names))
+
+
+def _broadcast(x: Any, shape: Any, *, names: Any = None, **options: Any) -> Any:
+    return nx.broadcast_to(x, _shape_of(shape), names=_names_of(shape, names), **options)
+
+
+def _squeeze(x: Any, *, axes: Any = None) -> Any:
+    return nx.squeeze(x, axes)
+
+
+def _transpose(x: Any, *, axes: Any = None) -> Any:
+    return nx.permute_dims(x, axes)
+
+
+def _new_axis(x: Any, axis: Any, name: Any = None, **options: Any) -> Any:
+    return nx.expand_dims(x, axis=axis, name=name, **options)
+
+
+def _joined(function: str) -> Any:
+    def join(arrays: Any, **options: Any) -> Any:
+        parts = list(arrays.values()) if isinstance(arrays, dict) else list(arrays)
+        return getattr(nx, function)(parts, **options)
+
+    return join
+
+
+def _concatenate(arrays: Any, *, axis: Any = 0) -> Any:
+    return _joined("concat")(arrays, axis=axis)
+
+
+def _slice(x: Any, starts: Any, lengths: Any, *, strides: Any = None) -> Any:
+    if isinstance(strides, int):
+        strides = [strides] * len(starts)
+    return nx.slice(x, starts, lengths, strides=strides)
+
+
+def _sorted(function: str) -> Any:
+    def call(x: Any, *, direction: Any = "asc", axis: Any = 0, **options: Any) -> Any:
+        # Ours has a boolean; a word that Nx refuses is refused here as well.
+        descending = {"asc": False, "desc": True}.get(direction, direction)
+        return getattr(nx, function)(x, axis=axis, descending=descending, **options)
+
+    return call
+
+
+def _take(x: Any, indices: Any, options: Any = (), **more: Any) -> Any:
+    return nx.take(x, indices, **{"axis": 0, **dict(options), **more})
+
+
+def _top_k(x: Any, *, k: Any = 1) -> Any:
+    return nx.top_k(x, k)
+
+
+def _reflect(x: Any, *, padding_config: Any = None) -> Any:
+    return nx.pad_outer(x, "reflect", padding_config)
+
+
+def _to_batched(x: Any, size: Any, **options: Any) -> Any:
+    return list(nx.to_batched(x, size, **options))
+
+
+CALLS: dict[tuple[str, str], Adapter] = {
+    **{("Nx", name): adapt(_typed(name)) for name in DTYPES},
+    ("Nx", "tensor"): adapt(_tensor, TYPED),
+    ("Nx", "to_tensor"): adapt("tensor"),
+    ("Nx", "template"): adapt("template", host=True),
+    ("Nx", "iota"): adapt("iota", TYPED),
+    ("Nx", "eye"): adapt(_eye, TYPED),
+    ("Nx", "tri"): adapt("tri"),
+    ("Nx", "tril"): adapt("tril"),
+    ("Nx", "triu"): adapt("triu"),
+    ("Nx", "linspace"): adapt(_linspace, TYPED | {"n": "num"}),
+    ("Nx", "fill"): adapt("full_like", TYPED),
+    ("Nx", "take_diagonal"): adapt("take_diagonal"),
+    ("Nx", "make_diagonal"): adapt("make_diagonal"),
+    ("Nx", "put_diagonal"): adapt("put_diagonal"),
+    ("Nx", "from_binary"): adapt("from_binary", host=True),
+    ("Nx", "reshape"): adapt(_reshape),
+    ("Nx", "flatten"): adapt("flatten"),
+    ("Nx", "new_axis"): adapt(_new_axis),
+    ("Nx", "squeeze"): adapt(_squeeze),
+    ("Nx", "rename"): adapt("rename"),
+    ("Nx", "broadcast"): adapt(_broadcast),
+    ("Nx", "tile"): adapt("tile"),
+    ("Nx", "transpose"): adapt(_transpose),
+    ("Nx", "pad"): adapt("pad"),
+    ("Nx", "pad_outer"): adapt("pad_outer"),
+    ("Nx", "reflect"): adapt(
+        lambda x, *, padding_config: nx.pad_outer(x, "reflect", padding_config)
+    ),
+    ("Nx", "reverse"): adapt("flip", {"axes": "axis"}),
+    ("Nx", "split"): adapt("split"),
+    ("Nx", "concatenate"): adapt(_concatenate),
+    ("Nx", "stack"): adapt(_joined("stack")),
+    ("Nx", "slice"): adapt(_slice),
+    ("Nx", "slice_along_axis"): adapt("slice_along_axis", {"strides": "stride"}),
+    ("Nx", "put_slice"): adapt("put_slice"),
+    ("Nx", "take"): adapt(_take),
+    ("Nx", "take_along_axis"): adapt("take_along_axis", axis=0),
+    ("Nx", "gather"): adapt("gather"),
+    ("Nx", "indexed_add"): adapt("indexed_add"),
+    ("Nx", "indexed_put"): adapt("indexed_put"),
+    ("Nx", "sort"): adapt(_sorted("sort")),
+    ("Nx", "argsort"): adapt(_sorted("argsort"), TYPED),
+    ("Nx", "top_k"): adapt(_top_k),
+    ("Nx", "diff"): adapt("diff", {"order": "n"}),
+    ("Nx", "to_batched"): adapt(_to_batched, host=True),
+}

@@ -1,0 +1,201 @@
+"""Running the cases of tensor functions on an engine.
+
+The evaluator runs each call on its own, the way users make it. XLA takes tens of milliseconds for
+each program, so there many calls are traced into one; a program that fails is halved until the call
+that is to blame stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import nxla as nx
+from golden import compare, errors, skips
+from golden.calls import CALLS
+from golden.report import Outcome
+from golden.values import Data, Failure, decode, number, replace, tensors, to_nxla
+
+#: How many calls share one program.
+BATCH = 64
+
+NATIVE = "accident of Nx's reference backend: an error of Erlang or of that backend"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call, decoded."""
+
+    raw: dict[str, Any]
+    args: list[Any]
+    options: dict[str, Any]
+    expected: Any
+    #: What IEEE arithmetic gives, where Nx's reference backend differs.
+    ieee: tuple[Any, ...] | None
+
+    @property
+    def inputs(self) -> list[Data]:
+        """The tensors among the arguments and options."""
+        return tensors([self.args, self.options])
+
+    def call(self, operands: Iterable[Any]) -> Any:
+        """Call our function on these tensors in place of the recorded ones."""
+        source = iter(operands)
+        args = replace(self.args, lambda _: next(source))
+        options = replace(self.options, lambda _: next(source))
+        found = CALLS.get((self.raw["module"], self.raw["op"]))
+        if found is None:
+            raise NotImplementedError(f"no adapter for {self.raw['module']}.{self.raw['op']}")
+        return found(args, options)
+
+    @property
+    def host(self) -> bool:
+        """Whether the result is none that a program computes."""
+        found = CALLS.get((self.raw["module"], self.raw["op"]))
+        return found is not None and found.host
+
+    def outcome(self, engine: str, why: str | None, *, skipped: bool = False) -> Outcome:
+        """Tell what became of the case; `why` is None if it passed."""
+        status = "passed" if why is None else "skipped" if skipped else "failed"
+        return Outcome(
+            self.raw["id"], self.raw["group"], engine, status, why or "", self.raw["call"]
+        )
+
+    def judge(self, actual: Any) -> str | None:
+        """Say what is wrong with a result; None if nothing is."""
+        if self.ieee is not None:
+            return compare.numbers_mismatch(self.ieee, actual)
+        if isinstance(self.expected, Failure):
+            return None if self.expected.native else f"no error, expected {self.expected.message!r}"
+        return compare.mismatch(self.expected, actual)
+
+    def judge_error(self, raised: Exception) -> str | None:
+        """Say what is wrong with an error; None if it is the recorded one."""
+        expected = self.expected
+        if isinstance(expected, Failure) and self.ieee is None:
+            if expected.native and isinstance(raised, nx.NxlaError | TypeError):
+                return None
+            if errors.matches(expected, raised):
+                return None
+        return f"{type(raised).__name__}: {raised}"
+
+    @property
+    def fails(self) -> bool:
+        """Whether an error is what is expected."""
+        return isinstance(self.expected, Failure) and self.ieee is None
+
+    @property
+    def native(self) -> bool:
+        """Whether nothing is known but that Nx's reference backend fails."""
+        return self.fails and self.expected.native
+
+
+def read(raw: dict[str, Any]) -> Case:
+    """Decode a case."""
+    ieee = raw.get("ieee")
+    return Case(
+        raw,
+        [decode(x) for x in raw["args"]],
+        {key: decode(x) for key, x in raw["opts"].items()},
+        decode(raw["result"]),
+        None if ieee is None else tuple(number(x) for x in ieee),
+    )
+
+
+def run_evaluator(cases: Iterable[Case], rules: Sequence[skips.Skip]) -> Iterator[Outcome]:
+    """Run cases one by one."""
+    for case in cases:
+        why = skips.reason(rules, case.raw, "evaluator")
+        if why is not None:
+            yield case.outcome("evaluator", why, skipped=True)
+            continue
+        verdict = _run_alone(case)
+        if verdict is None and case.native:
+            yield case.outcome("evaluator", NATIVE, skipped=True)
+        else:
+            yield case.outcome("evaluator", verdict)
+
+
+def _run_alone(case: Case, compiler: str | None = None) -> str | None:
+    # Whatever is raised is an outcome of the case, and must not end the run.
+    try:
+        operands = [to_nxla(x) for x in case.inputs]
+        if compiler is None:
+            return case.judge(case.call(operands))
+        return case.judge(nx.jit(case.call, compiler=compiler)(operands))
+    except Exception as raised:
+        return case.judge_error(raised)
+
+
+@cache
+def _known(dtype: str) -> bool:
+    """Tell whether the plugin has a dtype."""
+    try:
+        nx.jit(lambda x: nx.reshape(x, (1,)), compiler="xla")(nx.zeros((), dtype=dtype))
+    except nx.NxlaError:
+        return False
+    return True
+
+
+def run_xla(cases: Iterable[Case], rules: Sequence[skips.Skip]) -> Iterator[Outcome]:
+    """Run cases in programs of many calls. Cases that compute nothing on a device are left out."""
+    batch: list[Case] = []
+    for case in cases:
+        why = skips.reason(rules, case.raw, "xla")
+        if case.host:
+            continue
+        if why is not None or case.native:
+            yield case.outcome("xla", why or NATIVE, skipped=True)
+            continue
+        unknown = [x.dtype for x in (*case.inputs, *tensors(case.expected)) if not _known(x.dtype)]
+        if unknown:
+            yield case.outcome("xla", f"the plugin has no {unknown[0]}", skipped=True)
+            continue
+        if case.fails:
+            yield case.outcome("xla", _run_alone(case, "xla"))
+            continue
+        batch.append(case)
+        if len(batch) == BATCH:
+            yield from _run_batch(batch)
+            batch = []
+    yield from _run_batch(batch)
+
+
+def _run_batch(batch: Sequence[Case]) -> Iterator[Outcome]:
+    ready: list[tuple[Case, list[Any]]] = []
+    for case in batch:
+        try:
+            operands = [to_nxla(x) for x in case.inputs]
+            # Errors of the trace belong to one case alone.
+            nx.debug_expr(lambda given, case=case: case.call(given))(operands)
+        except Exception as raised:
+            yield case.outcome("xla", case.judge_error(raised))
+            continue
+        ready.append((case, operands))
+    yield from _compiled(ready)
+
+
+def _compiled(ready: list[tuple[Case, list[Any]]]) -> Iterator[Outcome]:
+    if not ready:
+        return
+
+    def together(inputs: list[list[Any]]) -> list[Any]:
+        return [case.call(given) for (case, _), given in zip(ready, inputs, strict=True)]
+
+    try:
+        results = nx.jit(together, compiler="xla")([operands for _, operands in ready])
+    except Exception as raised:
+        if len(ready) == 1:
+            yield ready[0][0].outcome("xla", ready[0][0].judge_error(raised))
+            return
+        middle = len(ready) // 2
+        yield from _compiled(ready[:middle])
+        yield from _compiled(ready[middle:])
+        return
+    for (case, _), result in zip(ready, results, strict=True):
+        yield case.outcome("xla", case.judge(result))
+
+
+RUNNERS = {"evaluator": run_evaluator, "xla": run_xla}

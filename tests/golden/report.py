@@ -1,0 +1,70 @@
+"""What became of the cases, for people to read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one case on one engine."""
+
+    id: str
+    group: str
+    engine: str
+    status: Literal["passed", "failed", "skipped"]
+    #: Why it failed or was skipped.
+    why: str = ""
+    call: str = ""
+
+
+def table(outcomes: Iterable[Outcome]) -> str:
+    """Lay out passed, failed and skipped cases for each group and engine."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for outcome in outcomes:
+        for group in (outcome.group, "all"):
+            counts[group, outcome.engine, outcome.status] += 1
+    groups = sorted({group for group, _, _ in counts} - {"all"})
+    engines = sorted({engine for _, engine, _ in counts})
+    lines = [f"{'group':<18} {'engine':<10} {'passed':>7} {'failed':>7} {'skipped':>8}"]
+    for group in [*groups, "all"]:
+        for engine in engines:
+            passed, failed, skipped = (
+                counts[group, engine, status] for status in ("passed", "failed", "skipped")
+            )
+            if passed + failed + skipped:
+                lines.append(f"{group:<18} {engine:<10} {passed:>7} {failed:>7} {skipped:>8}")
+    return "\n".join(lines)
+
+
+def skips(outcomes: Iterable[Outcome]) -> str:
+    """List the reasons for skipping, with how many cases each has."""
+    reasons = Counter((o.engine, o.why) for o in outcomes if o.status == "skipped")
+    return "\n".join(
+        f"{count:>6} {engine:<10} {why}" for (engine, why), count in reasons.most_common()
+    )
+
+
+def failures(outcomes: Iterable[Outcome], limit: int = 200) -> str:
+    """List failed cases: where, what, and why."""
+    failed = [o for o in outcomes if o.status == "failed"]
+    lines = [f"{o.engine} {o.id}: {o.call[:160]}\n    {o.why[:300]}" for o in failed[:limit]]
+    if len(failed) > limit:
+        lines.append(f"… and {len(failed) - limit} more")
+    return "\n".join(lines)
+
+
+def write(outcomes: Iterable[Outcome], folder: Path) -> None:
+    """Write the failures of each group to a file of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(outcome.group, [])
+        if outcome.status == "failed":
+            groups[outcome.group].append(outcome)
+    for group, failed in groups.items():
+        (folder / f"{group}.txt").write_text(failures(failed, len(failed)) + "\n")
