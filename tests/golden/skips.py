@@ -1,4 +1,4 @@
-"""The cases that are left out, and why: `skips.toml` beside this file."""
+"""The cases that are left out, and why: `skips.toml` and `skips_defn.toml` beside this file."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ class Skip:
     error: str = ""
     #: The engines that it holds for; all without.
     engines: tuple[str, ...] = ()
+    #: What is not looked at (see `defn_case`), where a case has several aspects; all without.
+    aspects: tuple[str, ...] = ()
 
-    def covers(self, case: dict[str, Any], engine: str) -> bool:
-        """Tell whether a case is left out on an engine."""
+    def covers(self, case: dict[str, Any], engine: str, aspect: str = "result") -> bool:
+        """Tell whether a case, or an aspect of one, is left out on an engine."""
         if self.engines and engine not in self.engines:
+            return False
+        if self.aspects and aspect not in self.aspects:
             return False
         if not any(fnmatch(case["id"], pattern) for pattern in self.ids):
             return False
@@ -40,14 +44,19 @@ class Skip:
 
 def load() -> list[Skip]:
     """Read the rules."""
-    with (HERE / "skips.toml").open("rb") as file:
-        table = tomllib.load(file)
-    return [
-        Skip(**{key: tuple(v) if isinstance(v, list) else v for key, v in rule.items()})
-        for rule in table.get("skip", [])
-    ]
+    rules: list[Skip] = []
+    for name in ("skips.toml", "skips_defn.toml"):
+        with (HERE / name).open("rb") as file:
+            table = tomllib.load(file)
+        rules += (
+            Skip(**{key: tuple(v) if isinstance(v, list) else v for key, v in rule.items()})
+            for rule in table.get("skip", [])
+        )
+    return rules
 
 
-def reason(rules: list[Skip], case: dict[str, Any], engine: str) -> str | None:
-    """Say why a case is left out; None if it is not."""
-    return next((rule.reason for rule in rules if rule.covers(case, engine)), None)
+def reason(
+    rules: list[Skip], case: dict[str, Any], engine: str, aspect: str = "result"
+) -> str | None:
+    """Say why a case, or an aspect of one, is left out; None if it is not."""
+    return next((rule.reason for rule in rules if rule.covers(case, engine, aspect)), None)

@@ -1,0 +1,165 @@
+"""Running the cases of numerical functions, and of snippets that use them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import nxla as nx
+from golden import compare, text
+from golden.defn_case import (
+    Case,
+    Recorder,
+    Verdict,
+    attempt,
+    decode_result,
+    engine,
+    judge,
+    like_nx,
+    printed,
+)  # fmt: skip
+from golden.elixir import evaluate, function
+from golden.elixir.inspect import inspect
+from golden.elixir.interpreter import Module
+from golden.values import Failure, decode
+
+#: How far a derivative may be from finite differences.
+DIFFERENCES = compare.Tolerance(2e-3, 2e-3)
+
+
+def run(case: Case, name: str) -> Iterator[Verdict]:
+    """Run a case on an engine; give a verdict on each of its aspects.
+
+    Texts do not depend on the engine, so only the evaluator's turn looks at them.
+    """
+    recorder = Recorder()
+    module = attempt(lambda: case.module(recorder))
+    if isinstance(module, Exception):
+        yield Verdict("result", judge(case.expected, module))
+        return
+    if case.kind == "snippet":
+        yield Verdict("result", judge(case.expected, _snippet(case, module, recorder, name)))
+        return
+    static = evaluate(case.raw.get("static_args", "[]"))
+    known = {"rec": recorder}
+    body = function(module, case.raw["fun"].split("/")[0], known)
+
+    def traced(*inputs: Any) -> Any:
+        return body(*inputs, *static)
+
+    operands = attempt(case.operands)
+    if isinstance(operands, Exception):
+        yield Verdict("result", judge(case.expected, operands))
+        return
+    yield from _call(case, traced, operands, recorder, name)
+    if name == "evaluator" and isinstance(case.raw.get("expr"), str):
+        yield Verdict("expr", expression_mismatch(case.raw["expr"], traced, operands))
+    if "grad" in case.raw:
+        yield Verdict("grad", _gradient(case, traced, operands, name))
+
+
+def _snippet(case: Case, module: Module, recorder: Recorder, name: str) -> Any:
+    """Run the code of a snippet, in which inputs are called a0, a1, …."""
+
+    def whole() -> Any:
+        given = {f"a{place}": value for place, value in enumerate(case.operands())}
+        with engine(name), like_nx():
+            return evaluate(case.raw["code"], given, module, {"rec": recorder})
+
+    return attempt(whole)
+
+
+def _call(
+    case: Case, traced: Any, operands: list[Any], recorder: Recorder, name: str
+) -> Iterator[Verdict]:
+    """Call the function; judge what it returns, shows and prints."""
+    hooks = recorder.hooks(case.raw.get("jit_opts") or "")
+    with printed() as output:
+        actual = attempt(lambda: nx.jit(traced, compiler=name, hooks=hooks)(*operands))
+    yield Verdict("result", judge(case.expected, actual))
+    if "io_calls" in case.raw:
+        wanted = [(tag, decode_result(value)) for tag, value in case.raw["io_calls"]]
+        yield Verdict("calls", judge(wanted, recorder.calls))
+    if case.raw.get("stdout"):
+        yield Verdict("stdout", _output_mismatch(case.raw["stdout"], output.getvalue()))
+
+
+def _output_mismatch(expected: str, actual: str) -> str | None:
+    """Compare printed text: expressions as graphs, everything else letter by letter."""
+    if "Nx.Defn.Expr" in expected:
+        label, _, rest = expected.partition("#")
+        if not actual.startswith(label.rstrip("{")):
+            return f"printed {actual!r}, expected {expected!r}"
+        return text.mismatch("#" + rest, actual[len(label) :])
+    wanted = " ".join(expected.replace("#Nx.", "#nxla.").split())
+    found = " ".join(actual.split())
+    return None if wanted == found else f"printed {found!r}, expected {wanted!r}"
+
+
+def expression_mismatch(expected: str, traced: Any, operands: list[Any]) -> str | None:
+    """Compare the text of a function with the recorded one."""
+    texts: list[str] = []
+
+    def look(*inputs: Any) -> Any:
+        result = traced(*inputs)
+        texts.append(inspect(nx.tree.map(_lifted, result)))
+        return result
+
+    with like_nx(), printed():
+        failed = attempt(lambda: nx.debug_expr(look)(*operands))
+    if isinstance(failed, Exception):
+        return f"{type(failed).__name__}: {failed}"
+    return text.mismatch(expected, texts[0])
+
+
+def _lifted(leaf: Any) -> Any:
+    """Make a traced value of a number or a tensor, which have no text as expressions."""
+    return leaf if isinstance(leaf, nx.Expr) else nx.stop_grad(leaf)
+
+
+def _gradient(case: Case, traced: Any, operands: list[Any], name: str) -> str | None:
+    """Compare the derivative with Nx's, or with finite differences where those refute Nx's."""
+    wanted = case.raw["grad"]
+
+    def scalar(*inputs: Any) -> Any:
+        result = traced(*inputs)
+        return nx.sum(result) if wanted["of"] == "sum(f)" else result
+
+    expected, tolerance = decode(wanted["result"]), None
+    with printed():
+        if wanted.get("fd_note", "").startswith("upstream-bug"):
+            slopes = attempt(lambda: finite_differences(scalar, operands, wanted["wrt"]))
+            if isinstance(slopes, Exception):
+                return f"finite differences: {type(slopes).__name__}: {slopes}"
+            expected = [
+                dataclasses.replace(tensor, data=data)
+                for tensor, data in zip(expected, slopes, strict=True)
+            ]
+            tolerance = DIFFERENCES
+        gradient = nx.jit(nx.grad(scalar, argnums=tuple(wanted["wrt"])), compiler=name)
+        found = attempt(lambda: gradient(*operands))
+    if isinstance(expected, Failure) and isinstance(found, nx.GradientError):
+        return None
+    return judge(expected, found, tolerance)
+
+
+def finite_differences(
+    function: Any, operands: list[Any], wrt: list[int], step: float = 1e-5
+) -> list[tuple[float, ...]]:
+    """Take central differences in double precision, one element at a time."""
+    wide = [nx.astype(x, nx.float64) for x in operands]
+    compiled = nx.jit(function)
+    slopes: list[tuple[float, ...]] = []
+    for place in wrt:
+        found: list[float] = []
+        shape = wide[place].shape
+        for element in range(wide[place].size):
+            nudge = nx.reshape(nx.where(nx.arange(wide[place].size) == element, step, 0.0), shape)
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = wide[place] + nx.astype(nudge, nx.float64) * sign
+                ends.append(compiled(*wide[:place], moved, *wide[place + 1 :]).item())
+            found.append((ends[0] - ends[1]) / (2 * step))
+        slopes.append(tuple(found))
+    return slopes

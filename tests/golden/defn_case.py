@@ -1,0 +1,171 @@
+"""What all cases of numerical functions share: reading one, running it, judging what comes out.
+
+A case has several aspects: what the function returns (`result`), what it shows to the host
+(`calls`), what it prints (`stdout`), its text (`expr`), its derivative (`grad`), its stages
+(`stages`). They are judged on their own, so that one that is left out hides no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import nxla as nx
+from golden import compare, errors, text, values
+from golden.elixir import ElixirError, load
+from golden.elixir.interpreter import Module
+from golden.values import Failure, decode, to_nxla
+
+#: Names of exceptions that the numerical language of Nx raises for what is an argument here.
+EXCEPTIONS = {"CompileError": "ArgumentError", "Protocol.UndefinedError": "ArgumentError"}
+#: What linear algebra and Fourier transforms in single precision are off by.
+LOOSE = compare.Tolerance(2e-4, 2e-5)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one aspect of a case; `why` is None if it is as recorded."""
+
+    aspect: str
+    why: str | None
+
+
+@dataclass
+class Recorder:
+    """Stands for ``rec(tag, tensor)`` of the sources, and for the hooks that a case installs."""
+
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+
+    def __call__(self, tag: str, value: Any) -> Any:
+        """Record a value under a name."""
+        self.calls.append((str(tag), value))
+        return value
+
+    def hooks(self, options: str) -> dict[str, Callable[[Any], None]]:
+        """Make the hooks that ``jit_opts`` speaks of: each records under its name."""
+        names = re.findall(r"(\w+): records", options)
+        tags = {name: "custom" if name == "example" else name for name in names}
+        return {
+            name: lambda value, tag=tag: self.calls.append((tag, value))
+            for name, tag in tags.items()
+        }
+
+
+@dataclass
+class Case:
+    """One case, decoded."""
+
+    raw: dict[str, Any]
+    inputs: list[Any]
+    expected: Any
+
+    @property
+    def id(self) -> str:
+        """The name of the case."""
+        return str(self.raw["id"])
+
+    @property
+    def kind(self) -> str:
+        """Which of the three kinds it is: defn, snippet or graph."""
+        return self.id.split("/")[0]
+
+    def module(self, recorder: Recorder) -> Module:
+        """Read the source."""
+        return load(self.raw["source"], {"rec": recorder})
+
+    def operands(self) -> list[Any]:
+        """Make the inputs: tensors of ours, numbers, and containers of them."""
+        return [materialize(value) for value in self.inputs]
+
+
+def read(raw: dict[str, Any]) -> Case:
+    """Decode a case."""
+    return Case(raw, [decode(value) for value in raw["inputs"]], decode_result(raw.get("result")))
+
+
+def decode_result(raw: Any) -> Any:
+    """Decode a result, in which there may be texts of expressions."""
+    if isinstance(raw, dict) and "expr" in raw:
+        return Text(raw["expr"])
+    if isinstance(raw, dict) and "tuple" in raw:
+        return tuple(decode_result(item) for item in raw["tuple"])
+    return decode(raw)
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text of an expression where a value is expected."""
+
+    text: str
+
+
+def materialize(value: Any) -> Any:
+    """Put tensors of ours in place of recorded ones."""
+    if isinstance(value, values.Atom):
+        return str(value.name)
+    return values.replace(value, to_nxla)
+
+
+@contextlib.contextmanager
+def engine(name: str) -> Iterator[None]:
+    """Run what is inside on an engine."""
+    with nx.default_options(compiler=name):
+        yield
+
+
+@contextlib.contextmanager
+def like_nx() -> Iterator[None]:
+    """Trace what is inside with Nx's simplifications, which also reorder sums of floats."""
+    before = nx._core.set_reassociate_floats(True)
+    try:
+        yield
+    finally:
+        nx._core.set_reassociate_floats(before)
+
+
+@contextlib.contextmanager
+def printed() -> Iterator[io.StringIO]:
+    """Catch what is printed."""
+    target = io.StringIO()
+    with contextlib.redirect_stdout(target):
+        yield target
+
+
+def attempt(run: Callable[[], Any]) -> Any:
+    """Return what a function gives, or the exception that it raises."""
+    # Whatever is raised is an outcome of the case, and must not end the run.
+    try:
+        return run()
+    except Exception as raised:
+        return raised
+
+
+def judge(expected: Any, actual: Any, tolerance: compare.Tolerance | None = None) -> str | None:
+    """Say what is wrong with a result or an error; None if nothing is."""
+    if isinstance(expected, Failure):
+        return _judge_error(expected, actual)
+    if isinstance(actual, Exception):
+        return f"{type(actual).__name__}: {actual}"
+    if isinstance(expected, Text):
+        return text.mismatch(expected.text, str(actual))
+    return compare.mismatch(expected, actual, tolerance)
+
+
+def _judge_error(expected: Failure, actual: Any) -> str | None:
+    if not isinstance(actual, Exception):
+        return None if expected.native else f"no error, expected {expected.message!r}"
+    if isinstance(actual, ElixirError):
+        same = actual.exception == expected.exception
+        return None if same else f"{actual.exception}: {actual}, expected {expected.exception}"
+    ours = isinstance(actual, nx.NxlaError | TypeError)
+    if expected.native:
+        return None if ours else f"{type(actual).__name__}: {actual}"
+    name = EXCEPTIONS.get(expected.exception, expected.exception)
+    renamed = Failure(expected.message, name, expected.native)
+    if errors.matches(renamed, actual):
+        return None
+    return f"{type(actual).__name__}: {actual}, expected {expected.exception}: {expected.message}"

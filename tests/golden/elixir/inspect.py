@@ -1,0 +1,43 @@
+"""Text of values, as ``inspect`` and string interpolation give it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nxla as nx
+from golden.elixir.values import Atom, ModuleName, Range, Struct, is_keyword
+
+
+def to_string(value: Any) -> str:
+    """Return what ``#{value}`` puts into a string."""
+    return str(value) if isinstance(value, str) else inspect(value)
+
+
+def inspect(value: Any) -> str:
+    """Return the text of a value in Elixir's syntax; tensors print as they do here."""
+    match value:
+        case None:
+            return "nil"
+        case bool():
+            return str(value).lower()
+        case nx.Tensor() | nx.Expr():
+            return str(value)
+        case Atom():
+            return f":{value}"
+        case str():
+            return f'"{value}"'
+        case tuple():
+            return "{" + ", ".join(map(inspect, value)) + "}"
+        case list() if value and is_keyword(value):
+            return "[" + ", ".join(f"{key}: {inspect(item)}" for key, item in value) + "]"
+        case list():
+            return "[" + ", ".join(map(inspect, value)) + "]"
+        case dict():
+            return "%{" + ", ".join(f"{k}: {inspect(v)}" for k, v in value.items()) + "}"
+        case Range(first, last, step):
+            return f"{first}..{last}" + ("" if step == 1 else f"//{step}")
+        case ModuleName(name):
+            return name
+        case Struct(name, fields):
+            return f"%{name}" + inspect(fields)[1:]
+    return str(value)

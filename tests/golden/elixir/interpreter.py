@@ -1,0 +1,329 @@
+"""Running a syntax tree.
+
+There are two languages in it. In numerical code (``defn``) operators, conditions and loops are
+those of tensors; elsewhere they are Elixir's own. A `Scope` knows which one it is in; both share
+what is here: variables, matching, functions, calls, containers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import nxla as nx
+from golden.elixir import host, library, numerical
+from golden.elixir.errors import ElixirError, MatchError, Unsupported
+from golden.elixir.inspect import to_string
+from golden.elixir.patterns import match
+from golden.elixir.syntax import (
+    Access,
+    Alias,
+    Apply,
+    Attribute,
+    Block,
+    Call,
+    Capture,
+    CaptureArgument,
+    Clause,
+    Function,
+    List,
+    Literal,
+    Map,
+    Node,
+    Remote,
+    Sigil,
+    Text,
+    Tuple,
+    Variable,
+)  # fmt: skip
+from golden.elixir.values import FunctionValue, ModuleName, Struct, truthy
+
+
+@dataclass
+class Definition:
+    """One clause of a function of a module."""
+
+    kind: str
+    parameters: tuple[Node, ...]
+    guard: Node | None
+    body: Node
+
+
+@dataclass
+class Module:
+    """A module: what its source defines."""
+
+    name: str
+    functions: dict[str, list[Definition]] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Scope:
+    """What names mean at some place of the source."""
+
+    module: Module
+    numerical: bool
+    variables: dict[str, Any]
+    #: Functions that the source calls without a module, such as the recorder of golden cases.
+    builtins: dict[str, Callable[..., Any]]
+    captured: Sequence[Any] = ()
+
+    def inner(self, bound: dict[str, Any]) -> Scope:
+        """Return a scope inside of this one, with more variables."""
+        return replace(self, variables={**self.variables, **bound})
+
+
+def run(node: Node, scope: Scope) -> Any:
+    """Evaluate an expression; what it binds stays in the scope."""
+    match node:
+        case Literal(value):
+            return value
+        case Variable(name):
+            return _variable(node, name, scope)
+        case Block(body):
+            result = None
+            for expression in body:
+                result = run(expression, scope)
+            return result
+        case Tuple(items):
+            return tuple(run(item, scope) for item in items)
+        case List(items, tail):
+            head = [run(item, scope) for item in items]
+            return head if tail is None else head + run(tail, scope)
+        case Map():
+            return _map(node, scope)
+        case Text(parts):
+            return "".join(to_string(run(part, scope)) for part in parts)
+        case Call():
+            return _call(node, scope)
+        case Remote():
+            return _remote(node, scope)
+        case Apply(function, args):
+            return call(run(function, scope), [run(arg, scope) for arg in args])
+        case Access(container, key):
+            return library.access(run(container, scope), run(key, scope))
+        case Function(clauses):
+            return _function(clauses, scope)
+        case Capture(body):
+            return _capture(body, scope)
+        case CaptureArgument(position):
+            return scope.captured[position - 1]
+        case Attribute(name):
+            return scope.module.attributes[name]
+        case Alias(name):
+            return ModuleName(name)
+        case Sigil(name, text, modifiers):
+            return library.sigil(name, text, modifiers)
+    raise Unsupported(f"expression {node}")
+
+
+def call(function: Any, args: Sequence[Any]) -> Any:
+    """Call a function value."""
+    if not callable(function):
+        raise ElixirError(f"expected a function, got {function!r}", "BadFunctionError")
+    return function(*args)
+
+
+def _variable(node: Variable, name: str, scope: Scope) -> Any:
+    if name in scope.variables:
+        return scope.variables[name]
+    if name in scope.module.functions or name in scope.builtins:
+        return _call(Call(name, (), node.line), scope)
+    raise ElixirError(f'undefined variable "{name}"', "CompileError")
+
+
+def bind(pattern: Node, value: Any, scope: Scope) -> None:
+    """Match a value; the variables stay in the scope."""
+    bound = match(pattern, value)
+    if bound is None:
+        raise MatchError(value)
+    scope.variables.update(bound)
+
+
+def _map(node: Map, scope: Scope) -> Any:
+    entries = {run(key, scope): run(value, scope) for key, value in node.pairs}
+    if node.struct is not None:
+        return Struct(node.struct, entries)
+    if node.base is None:
+        return entries
+    base = run(node.base, scope)
+    unknown = [key for key in entries if key not in base]
+    if unknown:
+        raise ElixirError(f"key {unknown[0]!r} not found", "KeyError")
+    return {**base, **entries}
+
+
+# --- functions ---
+
+
+def _function(clauses: tuple[Clause, ...], scope: Scope) -> FunctionValue:
+    def run_clauses(*args: Any) -> Any:
+        inner = select_clause(clauses, args, scope)
+        if inner is None:
+            raise ElixirError("no function clause matching", "FunctionClauseError")
+        clause, within = inner
+        return run(clause.body, within)
+
+    return FunctionValue("fn", len(clauses[0].patterns), run_clauses)
+
+
+def select_clause(
+    clauses: Sequence[Clause], args: Sequence[Any], scope: Scope
+) -> tuple[Clause, Scope] | None:
+    """Find the first clause that fits, and the scope of its body."""
+    for clause in clauses:
+        bound = match(Tuple(clause.patterns), tuple(args))
+        if bound is None:
+            continue
+        inner = scope.inner(bound)
+        if clause.guard is None or truthy(run(clause.guard, replace(inner, numerical=False))):
+            return clause, inner
+    return None
+
+
+def _capture(body: Node, scope: Scope) -> FunctionValue:
+    """``&f/1``, ``&Module.f/1``, or an expression with ``&1``."""
+    if isinstance(body, Call) and body.name == "/" and isinstance(body.args[1], Literal):
+        target, arity = body.args[0], body.args[1].value
+        # The variables of a call that is made here; no source can have such names.
+        names = tuple(Variable(f"&{index}") for index in range(arity))
+        made: Node
+        if isinstance(target, Variable):
+            made = Call(target.name, names, target.line)
+        elif isinstance(target, Remote):
+            made = Remote(target.target, target.name, names, True)
+        else:
+            raise Unsupported(f"capture of {target}")
+        name = str(target.name)
+
+        def run_named(*args: Any) -> Any:
+            bound = {variable.name: arg for variable, arg in zip(names, args, strict=True)}
+            return run(made, scope.inner(bound))
+
+        return FunctionValue(name, arity, run_named)
+
+    def run_body(*args: Any) -> Any:
+        return run(body, replace(scope.inner({}), captured=args))
+
+    return FunctionValue("capture", _highest(body), run_body)
+
+
+def _highest(node: Any) -> int:
+    """Return the highest number of an ``&n`` in an expression."""
+    if isinstance(node, CaptureArgument):
+        return node.position
+    if isinstance(node, tuple):
+        return max((_highest(item) for item in node), default=0)
+    if isinstance(node, Node):
+        return max((_highest(getattr(node, name)) for name in type(node).__slots__), default=0)
+    return 0
+
+
+# --- calls ---
+
+
+def _call(node: Call, scope: Scope) -> Any:
+    if node.name == "=":
+        value = run(node.args[1], scope)
+        bind(node.args[0], value, scope)
+        return value
+    if node.name == "|>":
+        return _pipe(node.args[0], node.args[1], scope)
+    language = numerical if scope.numerical else host
+    special = language.SPECIAL.get(node.name)
+    if special is not None and node.name not in scope.module.functions:
+        return special(node, scope, run)
+    args = [run(arg, scope) for arg in node.args]
+    if node.name in scope.module.functions:
+        return call_local(scope.module, node.name, args, scope)
+    found = scope.builtins.get(node.name) or language.FUNCTIONS.get((node.name, len(args)))
+    if found is None and node.name in scope.variables and not args:
+        return scope.variables[node.name]
+    if found is None:
+        raise ElixirError(f"undefined function {node.name}/{len(args)}", "CompileError")
+    return found(*args)
+
+
+def _pipe(left: Node, right: Node, scope: Scope) -> Any:
+    match right:
+        case Call(name, args, line):
+            return run(Call(name, (left, *args), line), scope)
+        case Variable(name, line):
+            return run(Call(name, (left,), line), scope)
+        case Remote(target, name, args):
+            return run(Remote(target, name, (left, *args), True), scope)
+        case Apply(function, args):
+            return run(Apply(function, (left, *args)), scope)
+    raise Unsupported(f"pipe into {right}")
+
+
+def call_local(module: Module, name: str, args: Sequence[Any], scope: Scope) -> Any:
+    """Call a function of a module; ``defn`` compiles unless a trace is under way."""
+    definitions = module.functions[name]
+    if definitions[0].kind in ("defn", "defnp") and not nx._core.is_tracing():
+        return nx.jit(lambda *inputs: inline(module, name, inputs, scope.builtins))(*args)
+    return inline(module, name, args, scope.builtins)
+
+
+def inline(
+    module: Module, name: str, args: Sequence[Any], builtins: dict[str, Callable[..., Any]]
+) -> Any:
+    """Run a function of a module as part of what is under way."""
+    for definition in module.functions[name]:
+        scope = Scope(module, definition.kind in ("defn", "defnp"), {}, builtins)
+        given = _with_defaults(definition, args, scope)
+        if given is None:
+            continue
+        patterns, values = given
+        chosen = select_clause([Clause(patterns, definition.guard, definition.body)], values, scope)
+        if chosen is not None:
+            return run(chosen[0].body, chosen[1])
+    raise ElixirError(
+        f"no function clause matching in {name}/{len(args)}",
+        "FunctionClauseError" if name in module.functions else "UndefinedFunctionError",
+    )
+
+
+def _with_defaults(
+    definition: Definition, args: Sequence[Any], scope: Scope
+) -> tuple[tuple[Node, ...], list[Any]] | None:
+    """Fill in defaults; None if the number of arguments does not fit."""
+    missing = len(definition.parameters) - len(args)
+    optional = [p for p in definition.parameters if isinstance(p, Call) and p.name == "\\\\"]
+    if not 0 <= missing <= len(optional):
+        return None
+    # The first optional parameters are the ones that are given.
+    given = set(map(id, optional[: len(optional) - missing]))
+    source = iter(args)
+    patterns: list[Node] = []
+    values: list[Any] = []
+    for parameter in definition.parameters:
+        if isinstance(parameter, Call) and parameter.name == "\\\\":
+            patterns.append(parameter.args[0])
+            taken = id(parameter) in given
+            values.append(next(source) if taken else run(parameter.args[1], scope))
+        else:
+            patterns.append(parameter)
+            values.append(next(source))
+    return tuple(patterns), values
+
+
+def _remote(node: Remote, scope: Scope) -> Any:
+    target = node.target
+    if isinstance(target, Alias):
+        args = [run(arg, scope) for arg in node.args]
+        if target.name in (scope.module.name, "__MODULE__"):
+            return call_local(scope.module, node.name, args, scope)
+        return library.call(target.name, node.name, args)
+    value = run(target, scope)
+    if isinstance(value, dict) and not node.parentheses:
+        if node.name not in value:
+            raise ElixirError(f"key :{node.name} not found", "KeyError")
+        return value[node.name]
+    if isinstance(value, ModuleName):
+        return library.call(value.name, node.name, [run(arg, scope) for arg in node.args])
+    if isinstance(value, nx.Tensor | nx.Expr) and node.name == "shape":
+        return tuple(value.shape)
+    raise Unsupported(f"field {node.name} of {type(value).__name__}")

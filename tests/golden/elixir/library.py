@@ -1,0 +1,256 @@
+"""Functions of Nx: most are those of the table that golden tensor functions share.
+
+Here are the ones that take functions, belong to `Nx.Defn`, or give something that Elixir sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import nxla as nx
+from golden import values
+from golden.calls import CALLS
+from golden.elixir import host
+from golden.elixir.errors import ElixirError, Unsupported
+from golden.elixir.values import Atom, ModuleName, Range, is_keyword, truthy
+
+#: Functions whose keyword list is no list of options, and which argument it is.
+KEYWORD_ARGUMENTS = {
+    "vectorize": 1, "revectorize": 1, "reshape_vectors": 1, "tensor": 0, "runtime_call": 2,
+}  # fmt: skip
+#: Nx's letters for kinds of dtypes.
+KINDS = {"pred": "u", "bf": "bf"}
+
+
+def call(module: str, name: str, args: Sequence[Any]) -> Any:
+    """Call a function of a module that the source does not define."""
+    own = OWN.get((module, name))
+    if own is not None:
+        return own(*args)
+    if (module, name) in host.MODULES:
+        return host.call(module, name, args)
+    if not module.startswith("Nx"):
+        raise Unsupported(f"{module}.{name}/{len(args)}")
+    found = CALLS.get((module, name))
+    if found is None:
+        raise Unsupported(f"no function of ours stands for {module}.{name}")
+    positional, options = _split(name, list(args))
+    return found(positional, options)
+
+
+def _split(name: str, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Tell options from arguments, and write atoms and types the way the table has them."""
+    options: dict[str, Any] = {}
+    last = len(args) - 1
+    if args and is_keyword(args[-1]) and args[-1] and KEYWORD_ARGUMENTS.get(name) != last:
+        options = {str(key): _plain(value) for key, value in args.pop()}
+    return [_plain(arg) for arg in args], options
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Atom):
+        return values.Atom(str(value))
+    if isinstance(value, Range):
+        return values.Range(value.first, value.last, value.step)
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], Atom):
+        # `{:f, 32}` is a type.
+        if isinstance(value[1], int):
+            return values.Type(values.dtype_name(f"{value[0]}{value[1]}"))
+        return (str(value[0]), _plain(value[1]))
+    if isinstance(value, tuple):
+        return tuple(_plain(item) for item in value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value
+
+
+# --- looking at tensors ---
+
+
+def _type(x: Any) -> tuple[Atom, int]:
+    name = str(_tensor(x).dtype)
+    if name == "pred":
+        return Atom("u"), 8
+    letters = name.rstrip("0123456789")
+    return Atom(letters), int(name[len(letters) :])
+
+
+def _tensor(x: Any) -> Any:
+    return x if isinstance(x, nx.Tensor | nx.Expr) else nx.tensor(x)
+
+
+def _make_tensor(data: Any, options: Any = ()) -> Any:
+    given = dict(options)
+    dtype = given.get("type")
+    if isinstance(dtype, tuple):
+        dtype = f"{dtype[0]}{dtype[1]}"
+    made = nx.tensor(data, values.dtype_name(str(dtype))) if dtype else nx.tensor(data)
+    return nx.rename(made, [n and str(n) for n in given["names"]]) if "names" in given else made
+
+
+def access(container: Any, key: Any) -> Any:
+    """``container[key]``: of a keyword list, a map, or a tensor."""
+    if isinstance(container, dict):
+        return container.get(key)
+    if isinstance(container, list):
+        return next((value for name, value in container if name == key), None)
+    if isinstance(key, list) and not key:
+        return container
+    if isinstance(key, list) and is_keyword(key):
+        places: list[Any] = [slice(None)] * container.ndim
+        for name, place in key:
+            if name not in container.names:
+                raise nx.ShapeError(f"no axis has the name {name}: {container.names}")
+            places[container.names.index(name)] = _index(place)
+        return container[tuple(places)]
+    if isinstance(key, list):
+        return container[tuple(_index(place) for place in key)]
+    return container[_index(key)]
+
+
+def _index(place: Any) -> Any:
+    if not isinstance(place, Range):
+        return place
+    last = place.last + 1
+    return slice(place.first, None if last == 0 else last, place.step)
+
+
+def sigil(name: str, text: str, modifiers: str) -> Any:
+    """``~MAT[1 2]f32`` and ``~VEC[1 2]``."""
+    rows = [[_number(word) for word in line.split()] for line in text.strip().splitlines()]
+    data = rows if name.startswith("M") else rows[0] if rows else []
+    return nx.tensor(data, modifiers) if modifiers else nx.tensor(data)
+
+
+def _number(word: str) -> Any:
+    for read in (int, float, lambda w: complex(w.replace("i", "j"))):
+        try:
+            return read(word)
+        except ValueError:
+            continue
+    raise ElixirError(f"cannot read {word!r}", "ArgumentError")
+
+
+# --- functions of functions ---
+
+
+def _jit(function: Callable[..., Any], options: Any = ()) -> Any:
+    return nx.jit(function, **_options(options))
+
+
+def _options(options: Any) -> dict[str, Any]:
+    given = {str(key): value for key, value in options}
+    compiler = given.get("compiler")
+    if isinstance(compiler, ModuleName):
+        given["compiler"] = "evaluator" if compiler.name.endswith("Evaluator") else compiler.name
+    return given
+
+
+def _grad(first: Any, *rest: Any) -> Any:
+    if rest:
+        return nx.grad(rest[0])(first)
+    _check_arity(first)
+    return nx.grad(first)
+
+
+def _value_and_grad(first: Any, *rest: Any) -> Any:
+    if rest:
+        return nx.value_and_grad(rest[0])(first)
+    return nx.value_and_grad(first)
+
+
+def _check_arity(function: Any) -> None:
+    if getattr(function, "arity", 1) != 1:
+        raise ElixirError("no function clause matching in Nx.Defn.grad/1", "FunctionClauseError")
+
+
+def _metadata(value: Any, notes: dict[str, Any]) -> Any:
+    return nx.annotate(value, " ".join(key for key, on in notes.items() if truthy(on)))
+
+
+def _runtime_call(template: Any, value: Any, *rest: Any) -> Any:
+    *options, function = rest
+    static = options[0] if options else []
+    return nx.runtime_call(lambda given: function(given, static), template, value)
+
+
+def _reduce(tensor: Any, initial: Any, *rest: Any) -> Any:
+    *options, function = rest
+    given = dict(options[0]) if options else {}
+    axes = given.get("axes")
+    axis = None if axes is None else tuple(axes)
+    return nx.reduce(
+        tensor, initial, function, axis=axis, keepdims=bool(given.get("keep_axes", False))
+    )
+
+
+def _window_reduce(tensor: Any, initial: Any, window: Any, *rest: Any) -> Any:
+    *options, function = rest
+    _, given = _split("window_reduce", [tensor, options[0] if options else []])
+    if "window_dilations" in given:
+        given["dilations"] = given.pop("window_dilations")
+    return nx.window_reduce(tensor, initial, window, function, **given)
+
+
+def _template(shape: tuple[int, ...], dtype: Any, options: Any = ()) -> Any:
+    name = f"{dtype[0]}{dtype[1]}" if isinstance(dtype, tuple) else str(dtype)
+    names = dict(options).get("names")
+    return nx.template(shape, values.dtype_name(name), names=names)
+
+
+def _typed(dtype: str) -> Callable[[Any], Any]:
+    return lambda data: nx.tensor(data, values.dtype_name(dtype))
+
+
+#: Functions that make a tensor of the dtype they are named after.
+DTYPES = [
+    "u2",
+    "u4",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "s2",
+    "s4",
+    "s8",
+    "s16",
+    "s32",
+    "s64",
+    "f8",
+    "f8_e4m3fn",
+    "bf16",
+    "f16",
+    "f32",
+    "f64",
+    "c64",
+    "c128",
+]
+
+OWN: dict[tuple[str, str], Callable[..., Any]] = {
+    ("Nx", "type"): _type,
+    ("Nx", "shape"): lambda x: tuple(_tensor(x).shape),
+    ("Nx", "rank"): lambda x: _tensor(x).ndim,
+    ("Nx", "size"): lambda x: _tensor(x).size,
+    ("Nx", "names"): lambda x: [n and Atom(n) for n in _tensor(x).names],
+    ("Nx", "axes"): lambda x: list(range(_tensor(x).ndim)),
+    ("Nx", "axis_size"): lambda x, axis: _tensor(x).shape[axis],
+    ("Nx", "tensor"): _make_tensor,
+    ("Nx", "template"): _template,
+    ("Nx", "to_number"): lambda x: x.item(),
+    ("Nx", "reduce"): _reduce,
+    ("Nx", "window_reduce"): _window_reduce,
+    ("Nx", "runtime_call"): _runtime_call,
+    ("Nx.Defn", "jit"): _jit,
+    ("Nx.Defn", "jit_apply"): lambda f, args, options=(): _jit(f, options)(*args),
+    ("Nx.Defn", "compile"): lambda f, templates, options=(): nx.compile(
+        f, templates, **_options(options)
+    ),
+    ("Nx.Defn", "debug_expr"): lambda f, *_: nx.debug_expr(f),
+    ("Nx.Defn", "debug_expr_apply"): lambda f, args, *_: nx.debug_expr(f)(*args),
+    ("Nx.Defn", "default_options"): lambda: [],
+    ("Nx.Defn", "grad"): _grad,
+    ("Nx.Defn", "value_and_grad"): _value_and_grad,
+    ("Nx.Defn.Expr", "metadata"): _metadata,
+    **{("Nx", name): _typed(name) for name in DTYPES},
+}

@@ -1,0 +1,73 @@
+"""From source text to what Python can call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from golden.elixir.errors import ElixirError, Unsupported
+from golden.elixir.interpreter import Definition, Module, Scope, inline, run
+from golden.elixir.parser import parse
+from golden.elixir.syntax import Call, Literal, Node, Variable, keyword_items
+from golden.elixir.values import FunctionValue
+
+DEFINITIONS = {"defn", "defnp", "def", "defp", "deftransform", "deftransformp"}
+
+
+def load(
+    source: str, builtins: Mapping[str, Callable[..., Any]] | None = None, name: str = "M"
+) -> Module:
+    """Read the body of a module.
+
+    `builtins` are functions that the source calls but does not define.
+    """
+    module = Module(name)
+    scope = Scope(module, False, {}, dict(builtins or {}))
+    for node in parse(source).body:
+        if isinstance(node, Call) and node.name in DEFINITIONS:
+            _define(module, node)
+        elif isinstance(node, Call) and node.name == "@":
+            key, value = node.args
+            assert isinstance(key, Literal)
+            module.attributes[key.value] = run(value, scope)
+        else:
+            run(node, scope)
+    return module
+
+
+def _define(module: Module, node: Call) -> None:
+    """Add one clause of a function."""
+    head, *rest = node.args
+    guard: Node | None = None
+    if isinstance(head, Call) and head.name == "when":
+        head, guard = head.args
+        if node.name.startswith("defn"):
+            raise ElixirError("guards are not supported by defn", "CompileError")
+    body = (keyword_items(rest[-1]) or {}).get("do") if rest else None
+    if isinstance(head, Variable):
+        head = Call(head.name, (), head.line)
+    if not isinstance(head, Call) or body is None:
+        raise Unsupported(f"definition {head}")
+    module.functions.setdefault(head.name, []).append(Definition(node.name, head.args, guard, body))
+
+
+def function(
+    module: Module, name: str, builtins: Mapping[str, Callable[..., Any]] | None = None
+) -> FunctionValue:
+    """Return a function of a module as one that can be traced: calling it runs its body."""
+    definition = module.functions[name][0]
+    known = dict(builtins or {})
+    return FunctionValue(
+        name, len(definition.parameters), lambda *args: inline(module, name, args, known)
+    )
+
+
+def evaluate(
+    source: str,
+    bindings: Mapping[str, Any] | None = None,
+    module: Module | None = None,
+    builtins: Mapping[str, Callable[..., Any]] | None = None,
+) -> Any:
+    """Run a snippet with these variables, outside of any numerical function."""
+    scope = Scope(module or Module("M"), False, dict(bindings or {}), dict(builtins or {}))
+    return run(parse(source), scope)

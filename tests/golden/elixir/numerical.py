@@ -1,0 +1,283 @@
+"""Numerical code: what operators, conditions, loops and functions mean inside of ``defn``.
+
+With two numbers an operator is Elixir's; with a tensor it is the function of Nx.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import nxla as nx
+from golden.elixir import host, library
+from golden.elixir.errors import ElixirError, MatchError
+from golden.elixir.patterns import match
+from golden.elixir.syntax import Call, Clauses, Node, Tuple, Variable, keyword_items
+from golden.elixir.values import Atom, Range
+
+if TYPE_CHECKING:
+    from golden.elixir.interpreter import Scope
+
+    Run = Callable[[Node, "Scope"], Any]
+
+#: Operators: the function of Nx, and what it does with two numbers.
+BINARY: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "+": ("add", operator.add),
+    "-": ("subtract", operator.sub),
+    "*": ("multiply", operator.mul),
+    "/": ("divide", operator.truediv),
+    "**": ("pow", operator.pow),
+    "div": ("quotient", host.quotient),
+    "rem": ("remainder", host.remainder),
+    "max": ("max", max),
+    "min": ("min", min),
+    "&&&": ("bitwise_and", operator.and_),
+    "|||": ("bitwise_or", operator.or_),
+    "<<<": ("left_shift", operator.lshift),
+    ">>>": ("right_shift", operator.rshift),
+}
+#: Operators whose result is a truth value, which numerical code has none of: 0 or 1.
+PREDICATES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "==": ("equal", operator.eq),
+    "!=": ("not_equal", operator.ne),
+    "<": ("less", operator.lt),
+    ">": ("greater", operator.gt),
+    "<=": ("less_equal", operator.le),
+    ">=": ("greater_equal", operator.ge),
+    "and": ("logical_and", lambda a, b: bool(a) and bool(b)),
+    "or": ("logical_or", lambda a, b: bool(a) or bool(b)),
+}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | complex)
+
+
+def _truth(value: Any) -> Any:
+    return nx.tensor(int(value), nx.bool)
+
+
+def _binary(name: str, on_numbers: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def apply(left: Any, right: Any) -> Any:
+        booleans = isinstance(left, bool) or isinstance(right, bool)
+        if _is_number(left) and _is_number(right) and not booleans:
+            return on_numbers(left, right)
+        return library.call("Nx", name, [left, right])
+
+    return apply
+
+
+def _predicate(name: str, on_numbers: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def apply(left: Any, right: Any) -> Any:
+        if _is_number(left) and _is_number(right):
+            return _truth(on_numbers(left, right))
+        return library.call("Nx", name, [left, right])
+
+    return apply
+
+
+def _not(value: Any) -> Any:
+    return _truth(not value) if _is_number(value) else library.call("Nx", "logical_not", [value])
+
+
+def _negate(value: Any) -> Any:
+    return -value if _is_number(value) else library.call("Nx", "negate", [value])
+
+
+# --- conditions ---
+
+
+def _if(node: Call, scope: Scope, run: Run) -> Any:
+    predicate, branches = node.args
+    entries = keyword_items(branches)
+    assert entries is not None
+    value = run(predicate, scope)
+
+    def body(word: str) -> Callable[[], Any]:
+        return lambda: run(entries[word], scope.inner({}))
+
+    if "else" in entries:
+        return nx.if_(value, body("do"), body("else"))
+    return nx.if_(value, body("do"))
+
+
+def _cond(node: Call, scope: Scope, run: Run) -> Any:
+    entries = keyword_items(node.args[-1])
+    assert entries is not None
+    body = entries["do"]
+    assert isinstance(body, Clauses)
+    clauses: list[tuple[Any, Callable[[], Any]]] = []
+    for clause in body.clauses:
+        # What a predicate binds is known in its body.
+        inner = scope.inner({})
+        predicate = run(clause.patterns[0], inner)
+        clauses.append((predicate, lambda clause=clause, inner=inner: run(clause.body, inner)))
+    if clauses[-1][0] is not True:
+        raise ElixirError(
+            "cond/if expects at least one branch to always evaluate to true", "CompileError"
+        )
+    return nx.cond(clauses[:-1], otherwise=clauses[-1][1])
+
+
+# --- loops ---
+
+
+def _while(node: Call, scope: Scope, run: Run) -> Any:
+    initial, condition, *rest = node.args
+    options = {k: v for part in rest for k, v in (keyword_items(part) or {}).items()}
+    body = options.pop("do", None)
+    if body is None or not set(options) <= {"unroll"}:
+        raise ElixirError("while: expected a do-block and known options", "CompileError")
+    pattern, state = _initial(initial, scope, run)
+
+    def step(state: Any, bound: dict[str, Any]) -> Any:
+        inner = scope.inner({**_bound(pattern, state), **bound})
+        return run(body, inner)
+
+    if isinstance(condition, Call) and condition.name == "<-":
+        unroll = run(options["unroll"], scope) if "unroll" in options else False
+        if unroll is not False and unroll is not True and type(unroll) is not int:
+            raise ElixirError(f"while: invalid unroll: {unroll!r}", "ArgumentError")
+        source = run(condition.args[1], scope)
+        return _Generator(condition.args[0], source, step).run(state, unroll)
+    return nx.while_loop(
+        lambda state: run(condition, scope.inner(_bound(pattern, state))),
+        lambda state: step(state, {}),
+        state,
+    )
+
+
+def _initial(node: Node, scope: Scope, run: Run) -> tuple[Node, Any]:
+    """Return the pattern and the value of the state at the start."""
+    match node:
+        case Variable():
+            return node, run(node, scope)
+        case Call("=", (pattern, value)):
+            return pattern, run(value, scope)
+        case Tuple(items):
+            parts = [_initial(item, scope, run) for item in items]
+            return Tuple(tuple(p for p, _ in parts)), tuple(v for _, v in parts)
+    raise ElixirError("while: expected variables", "ArgumentError")
+
+
+def _bound(pattern: Node, value: Any) -> dict[str, Any]:
+    bound = match(pattern, value)
+    if bound is None:
+        raise MatchError(value)
+    return bound
+
+
+class _Generator:
+    """``pattern <- source``: a loop over a range, or over the first axis of a tensor.
+
+    Like Nx's, the loop that is made carries the index first, then the tensor, then the state.
+    """
+
+    def __init__(self, pattern: Node, source: Any, step: Callable[..., Any]) -> None:
+        self.pattern = pattern
+        self.step = step
+        self.tensor = None if isinstance(source, Range) else source
+        if isinstance(source, Range):
+            self.first, self.stride, self.count = source.first, source.step, len(source)
+        elif isinstance(source, nx.Tensor | nx.Expr) and source.ndim:
+            self.first, self.stride, self.count = 0, 1, source.shape[0]
+        else:
+            raise ElixirError("generators in while expect a range or a tensor", "CompileError")
+
+    def run(self, state: Any, unroll: bool | int) -> Any:
+        copies = self.count if unroll is True else int(unroll) or 1
+        if unroll is True or (unroll and copies >= self.count):
+            return self.inlined(state, range(self.count))
+        trips = self.count // copies * copies
+        state = self.loop(state, trips, copies)
+        return self.inlined(state, range(trips, self.count))
+
+    def element(self, tensor: Any, index: Any) -> dict[str, Any]:
+        return _bound(self.pattern, index if tensor is None else tensor[index])
+
+    def inlined(self, state: Any, places: range) -> Any:
+        for place in places:
+            index = self.first + place * self.stride
+            state = self.step(state, self.element(self.tensor, index))
+        return state
+
+    def loop(self, state: Any, trips: int, copies: int) -> Any:
+        last = self.first + (trips - 1) * self.stride
+        carried = () if self.tensor is None else (self.tensor,)
+
+        def goes_on(all_state: tuple[Any, ...]) -> Any:
+            index = all_state[0]
+            return index <= last if self.stride > 0 else index >= last
+
+        def body(all_state: tuple[Any, ...]) -> tuple[Any, ...]:
+            index, *tensor, inner = all_state
+            for copy in range(copies):
+                place = index + copy * self.stride if copy else index
+                inner = self.step(inner, self.element(tensor[0] if tensor else None, place))
+            return (index + copies * self.stride, *tensor, inner)
+
+        return nx.while_loop(goes_on, body, (self.first, *carried, state))[-1]
+
+
+# --- derivatives, looks at values ---
+
+
+def _grad(value: Any, function: Callable[..., Any]) -> Any:
+    return nx.grad(function)(value)
+
+
+def _value_and_grad(
+    value: Any, function: Callable[..., Any], transform: Callable[..., Any] | None = None
+) -> Any:
+    if transform is None:
+        return nx.value_and_grad(function)(value)
+
+    def both(x: Any) -> tuple[Any, Any]:
+        result = function(x)
+        return transform(result), result
+
+    (_, result), gradient = nx.value_and_grad(both, has_aux=True)(value)
+    return result, gradient
+
+
+def _io_call(value: Any, *spec: Any) -> Any:
+    return nx.hook(value, *(str(part) if isinstance(part, Atom) else part for part in spec))
+
+
+def _print_value(value: Any, *rest: Any) -> Any:
+    function, options = host.function_and_options(rest)
+    return nx.hook(value, lambda shown: host.print_line(function(shown), options))
+
+
+def _print_expr(value: Any, options: Any = ()) -> Any:
+    host.print_line(value, dict(options))
+    return value
+
+
+SPECIAL: dict[str, Callable[..., Any]] = {
+    "if": _if,
+    "cond": _cond,
+    "while": _while,
+    "case": host.case,
+}
+
+FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {
+    **{(sign, 2): _binary(*found) for sign, found in BINARY.items()},
+    **{(sign, 2): _predicate(*found) for sign, found in PREDICATES.items()},
+    ("-", 1): _negate,
+    ("+", 1): lambda value: value,
+    ("not", 1): _not,
+    ("..", 0): lambda: Range(0, -1, 1),
+    ("grad", 1): nx.grad,
+    ("grad", 2): _grad,
+    ("value_and_grad", 1): nx.value_and_grad,
+    ("value_and_grad", 2): _value_and_grad,
+    ("value_and_grad", 3): _value_and_grad,
+    ("stop_grad", 1): nx.stop_grad,
+    ("custom_grad", 3): nx.custom_grad,
+    **{(name, count): _io_call for name in ("io_call", "hook") for count in (2, 3)},
+    **{("print_value", count): _print_value for count in (1, 2, 3)},
+    **{("print_expr", count): _print_expr for count in (1, 2)},
+    **{key: host.FUNCTIONS[key] for key in host.EVERYWHERE},
+}

@@ -1,0 +1,79 @@
+"""Values of Elixir that Python has no word for.
+
+Tuples, lists, maps, numbers and strings are Python's own; a keyword list is a list of pairs whose
+first parts are atoms; true, false and nil are True, False and None; tensors are the package's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+class Atom(str):
+    """An atom. As a key of a map it is the text of a key of a Python dict."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f":{self}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Integers from `first` to `last`, both included."""
+
+    first: int
+    last: int
+    step: int
+
+    def __iter__(self) -> Any:
+        return iter(range(self.first, self.last + (1 if self.step > 0 else -1), self.step))
+
+    def __len__(self) -> int:
+        return len(range(self.first, self.last + (1 if self.step > 0 else -1), self.step))
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A struct that is no tensor, such as ``%Nx.Mesh{}``."""
+
+    name: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ModuleName:
+    """A module that is referred to by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class FunctionValue:
+    """A function of Elixir; calling it from Python calls it."""
+
+    name: str
+    arity: int
+    run: Callable[..., Any]
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function."""
+        return self.run(*args)
+
+
+def is_keyword(value: Any) -> bool:
+    """Tell whether a value is a keyword list."""
+    return isinstance(value, list) and all(
+        isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], Atom) for x in value
+    )
+
+
+def truthy(value: Any) -> bool:
+    """Tell whether a condition of the host language holds."""
+    return value is not None and value is not False

@@ -1,0 +1,137 @@
+"""Comparing the text of expressions: Nx's and ours are the same graph in the same words.
+
+This is the one place that says in what the two may differ:
+
+* Nx shares a node only if the program does; ours are hash-consed, so equal lines become one. Both
+  texts are read as graphs, equal lines are merged, and names are given anew in the order of a walk.
+* A predicate has the dtype ``u8`` there and ``pred`` here.
+* Nx prints functions with Erlang's names for them, ours as ``&fun/1``; the compilers of other
+  languages have names of their own.
+* Nx's blocks are structs, ``%Nx.Block.TopK{k: 2}``; ours have a name and the same attributes,
+  ``top_k{k: 2}``. Attributes that only steer how Nx's own kernels iterate are left out.
+* Templates are printed on several lines; both are put on one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+#: Attributes of blocks that say how Nx's reference kernels iterate, which is no part of the value.
+ITERATION = ("eps", "max_iter")
+
+_TENSOR = re.compile(r"#(?:Nx\.Tensor|nxla\.Expr)<")
+_LINE = re.compile(r"^(?P<name>[a-z]+) = (?P<text>.*?)(?:\s{3,}(?P<type>\S+))?$")
+_INPUT = re.compile(
+    r"^(?P<kind>parameter|tensor) (?P<name>[a-z]+)(?::(?P<place>\d+))?\s{3,}(?P<type>\S+)$"
+)
+_WORD = re.compile(r"(?<![:\w.%])[a-z]{1,3}\b(?![:{\w])")
+_TEMPLATE = re.compile(r"#(?:Nx\.Tensor|nxla\.Tensor)<\s*(\S+)\s*Nx\.TemplateBackend\s*>")
+
+
+@dataclass
+class _Graph:
+    """A text read as a graph."""
+
+    type: str
+    #: For each name the words of its line, its type, and what is listed before the operations.
+    lines: dict[str, tuple[str, str, bool]] = field(default_factory=dict)
+    root: str = ""
+
+
+def canonical(text: str) -> list[str]:
+    """Return one comparable text for each tensor of a container; those of a map are sorted."""
+    found = [_print(_read(block)) for block in _blocks(_TEMPLATE.sub(r"template \1", text))]
+    return sorted(found) if text.startswith("%{") else found
+
+
+def _blocks(text: str) -> list[list[str]]:
+    """Cut the text of a container into the lines of its tensors."""
+    blocks: list[list[str]] = []
+    current: list[str] | None = None
+    for line in text.splitlines():
+        stripped = line.strip()
+        if current is None:
+            if _TENSOR.search(line):
+                current = []
+        elif stripped.startswith(">"):
+            blocks.append(current)
+            # The next tensor of a tuple begins on the line that ends this one.
+            current = [] if _TENSOR.search(line) else None
+        else:
+            current.append(stripped)
+    return blocks
+
+
+def _read(lines: list[str]) -> _Graph:
+    blank = lines.index("")
+    graph = _Graph(" ".join(_type(line) for line in lines[:blank]))
+    for line in lines[blank + 1 :]:
+        if line == "Nx.Defn.Expr":
+            continue
+        listed, operation = _INPUT.match(line), _LINE.match(line)
+        if listed:
+            words = listed["kind"] + (f":{listed['place']}" if listed["place"] else "")
+            graph.lines[listed["name"]] = (words, _type(listed["type"]), True)
+        elif operation:
+            words = _words(operation["text"])
+            graph.lines[operation["name"]] = (words, _type(operation["type"] or ""), False)
+        else:
+            graph.root = line
+    if not graph.root and graph.lines:
+        # Names are given on the way back from the walk, so the root has the last one.
+        graph.root = max(graph.lines, key=lambda name: (len(name), name))
+    return graph
+
+
+def _type(text: str) -> str:
+    return re.sub(r"\bpred\b", "u8", text)
+
+
+def _words(text: str) -> str:
+    text = re.sub(r"#Function<[^>]*>(?:\.[\w/&]+)?", "&fun", text)
+    text = re.sub(r"&(?:[\w.]+)?/\d", "&fun", text)
+    return re.sub(r"%Nx\.Block\.([\w.]+)\{([^}]*)\}", _block, text)
+
+
+def _block(found: re.Match[str]) -> str:
+    last = found[1].split(".")[-1]
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", last).lower()
+    parts = [part for part in found[2].split(", ") if part and part.split(":")[0] not in ITERATION]
+    return f"{name}{{{', '.join(parts)}}}"
+
+
+def _print(graph: _Graph) -> str:
+    """Write the lines anew: equal ones once, named in the order of a walk from the root."""
+    names: dict[str, str] = {}
+    known: dict[tuple[str, str], str] = {}
+    inputs: list[str] = []
+    rows: list[str] = []
+
+    def visit(name: str) -> str:
+        if name in names:
+            return names[name]
+        words, kind, listed = graph.lines[name]
+        row = _WORD.sub(lambda m: visit(m[0]) if m[0] in graph.lines else m[0], words)
+        key = (name, kind) if row == "tensor" else (row, kind)
+        if key not in known:
+            known[key] = f"v{len(known)}"
+            (inputs if listed else rows).append(f"{known[key]} = {row}   {kind}")
+        names[name] = known[key]
+        return names[name]
+
+    root = visit(graph.root) if graph.root in graph.lines else graph.root
+    return "\n".join([graph.type, *inputs, *rows, root])
+
+
+def mismatch(expected: str, actual: str) -> str | None:
+    """Say how two texts differ; None if they are the same graph."""
+    left, right = canonical(expected), canonical(actual)
+    if left == right:
+        return None
+    if len(left) != len(right):
+        return f"text of {len(right)} tensors, expected {len(left)}"
+    for want, got in zip(left, right, strict=True):
+        if want != got:
+            return f"text\n{got}\n  expected\n{want}"
+    return None
