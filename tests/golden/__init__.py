@@ -1,6 +1,6 @@
 """Golden tests: what a real Nx returned for small inputs, against what nxla returns.
 
-`nx_ops.jsonl.gz` holds calls of tensor functions. `python -m golden` (with this package's parent on
+`nx_ops.jsonl.gz` holds calls of tensor functions, `nx_defn.jsonl.gz` numerical functions. `python -m golden` (with this package's parent on
 the path; `make golden` does it) runs every file of the format in a folder, on each engine.
 
 The modules: `cases` reads files, `values` decodes what is in them, `compare` says whether two

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from golden import cases, ops, report, skips
+from golden import cases, defn_run, ops, report, skips
 
 
 def main() -> int:
@@ -23,11 +23,12 @@ def main() -> int:
     rules = skips.load()
     outcomes: list[report.Outcome] = []
     for path in cases.files(chosen.folder):
-        read = [ops.read(raw) for raw in cases.lines(path) if "call" in raw]
-        if chosen.group:
-            read = [case for case in read if case.raw["group"] == chosen.group]
+        raw = [case for case in cases.lines(path) if chosen.group in (None, case["group"])]
+        calls = [ops.read(case) for case in raw if "call" in case]
+        numerical = [case for case in raw if "call" not in case]
         for engine in chosen.engine or [*ops.RUNNERS]:
-            outcomes += ops.RUNNERS[engine](read, rules)
+            outcomes += ops.RUNNERS[engine](calls, rules)
+            outcomes += defn_run.run(numerical, engine, rules)
     if chosen.write:
         report.write(outcomes, chosen.write)
     print(report.failures(outcomes, chosen.failures))

@@ -21,22 +21,19 @@ def run(cases: Iterable[dict[str, Any]], engine: str, rules: list[skips.Skip]) -
         case = defn_case.read(raw)
         runner = defn_graph.run if case.kind == "graph" else defn.run
         for verdict in runner(case, engine):
-            aspect = verdict.aspect
-            group = raw["group"] if aspect == "result" else f"{raw['group']} {aspect}"
+            status, why = _status(case, verdict, skips.reason(rules, raw, engine, verdict.aspect))
+            label = "" if verdict.aspect == "result" else f" {verdict.aspect}"
             source = raw.get("code") or raw["source"].strip()
+            yield Outcome(case.id, raw["group"] + label, engine, status, why, source)
 
-            def outcome(
-                status: Any, why: str = "", group: str = group, source: str = source
-            ) -> Outcome:
-                return Outcome(raw["id"], group, engine, status, why, source)
 
-            reason = skips.reason(rules, raw, engine, aspect)
-            native = isinstance(case.expected, Failure) and case.expected.native
-            if reason is not None:
-                yield outcome("skipped", reason)
-            elif verdict.why is not None:
-                yield outcome("failed", verdict.why)
-            elif native and aspect == "result" and case.kind != "graph":
-                yield outcome("skipped", NATIVE)
-            else:
-                yield outcome("passed")
+def _status(case: defn_case.Case, verdict: defn_case.Verdict, skip: str | None) -> tuple[Any, str]:
+    """Return the status of an aspect, and why it is that."""
+    if skip is not None:
+        return "skipped", skip
+    if verdict.why is not None:
+        return "failed", verdict.why
+    accident = isinstance(case.expected, Failure) and case.expected.native
+    if accident and verdict.aspect == "result" and case.kind != "graph":
+        return "skipped", NATIVE
+    return "passed", ""

@@ -204,28 +204,12 @@ def _typed(dtype: str) -> Callable[[Any], Any]:
 
 
 #: Functions that make a tensor of the dtype they are named after.
+# fmt: off
 DTYPES = [
-    "u2",
-    "u4",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "s2",
-    "s4",
-    "s8",
-    "s16",
-    "s32",
-    "s64",
-    "f8",
-    "f8_e4m3fn",
-    "bf16",
-    "f16",
-    "f32",
-    "f64",
-    "c64",
-    "c128",
+    "u2", "u4", "u8", "u16", "u32", "u64", "s2", "s4", "s8", "s16", "s32", "s64",
+    "f8", "f8_e4m3fn", "bf16", "f16", "f32", "f64", "c64", "c128",
 ]
+# fmt: on
 
 OWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("Nx", "type"): _type,
