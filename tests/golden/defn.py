@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
 import nxla as nx
-from golden import compare, text
+from golden import gradients, text
 from golden.defn_case import (
     Case,
     Recorder,
@@ -22,10 +21,6 @@ from golden.defn_case import (
 from golden.elixir import evaluate, function
 from golden.elixir.inspect import inspect
 from golden.elixir.interpreter import Module
-from golden.values import Failure, decode
-
-#: How far a derivative may be from finite differences.
-DIFFERENCES = compare.Tolerance(2e-3, 2e-3)
 
 
 def run(case: Case, name: str) -> Iterator[Verdict]:
@@ -56,7 +51,7 @@ def run(case: Case, name: str) -> Iterator[Verdict]:
     if name == "evaluator" and isinstance(case.raw.get("expr"), str):
         yield Verdict("expr", expression_mismatch(case.raw["expr"], traced, operands))
     if "grad" in case.raw:
-        yield Verdict("grad", _gradient(case, traced, operands, name))
+        yield Verdict("grad", gradients.mismatch(case, traced, operands, name))
 
 
 def _snippet(case: Case, module: Module, recorder: Recorder, name: str) -> Any:
@@ -77,7 +72,10 @@ def _call(
     hooks = recorder.hooks(case.raw.get("jit_opts") or "")
     with printed() as output:
         actual = attempt(lambda: nx.jit(traced, compiler=name, hooks=hooks)(*operands))
-    yield Verdict("result", judge(case.expected, actual))
+    expected = case.expected
+    if "grad(" in case.raw["source"]:
+        expected = gradients.with_our_dtypes(expected, actual)
+    yield Verdict("result", judge(expected, actual))
     if "io_calls" in case.raw:
         wanted = [(tag, decode_result(value)) for tag, value in case.raw["io_calls"]]
         yield Verdict("calls", judge(wanted, recorder.calls))
@@ -115,51 +113,4 @@ def expression_mismatch(expected: str, traced: Any, operands: list[Any]) -> str 
 
 def _lifted(leaf: Any) -> Any:
     """Make a traced value of a number or a tensor, which have no text as expressions."""
-    return leaf if isinstance(leaf, nx.Expr) else nx.stop_grad(leaf)
-
-
-def _gradient(case: Case, traced: Any, operands: list[Any], name: str) -> str | None:
-    """Compare the derivative with Nx's, or with finite differences where those refute Nx's."""
-    wanted = case.raw["grad"]
-
-    def scalar(*inputs: Any) -> Any:
-        result = traced(*inputs)
-        return nx.sum(result) if wanted["of"] == "sum(f)" else result
-
-    expected, tolerance = decode(wanted["result"]), None
-    with printed():
-        if wanted.get("fd_note", "").startswith("upstream-bug"):
-            slopes = attempt(lambda: finite_differences(scalar, operands, wanted["wrt"]))
-            if isinstance(slopes, Exception):
-                return f"finite differences: {type(slopes).__name__}: {slopes}"
-            expected = [
-                dataclasses.replace(tensor, data=data)
-                for tensor, data in zip(expected, slopes, strict=True)
-            ]
-            tolerance = DIFFERENCES
-        gradient = nx.jit(nx.grad(scalar, argnums=tuple(wanted["wrt"])), compiler=name)
-        found = attempt(lambda: gradient(*operands))
-    if isinstance(expected, Failure) and isinstance(found, nx.GradientError):
-        return None
-    return judge(expected, found, tolerance)
-
-
-def finite_differences(
-    function: Any, operands: list[Any], wrt: list[int], step: float = 1e-5
-) -> list[tuple[float, ...]]:
-    """Take central differences in double precision, one element at a time."""
-    wide = [nx.astype(x, nx.float64) for x in operands]
-    compiled = nx.jit(function)
-    slopes: list[tuple[float, ...]] = []
-    for place in wrt:
-        found: list[float] = []
-        shape = wide[place].shape
-        for element in range(wide[place].size):
-            nudge = nx.reshape(nx.where(nx.arange(wide[place].size) == element, step, 0.0), shape)
-            ends = []
-            for sign in (1.0, -1.0):
-                moved = wide[place] + nx.astype(nudge, nx.float64) * sign
-                ends.append(compiled(*wide[:place], moved, *wide[place + 1 :]).item())
-            found.append((ends[0] - ends[1]) / (2 * step))
-        slopes.append(tuple(found))
-    return slopes
+    return leaf if isinstance(leaf, nx.Expr) else nx.reshape(leaf, nx.tensor(leaf).shape)

@@ -8,17 +8,24 @@ This is the one place that says in what the two may differ:
 * Nx prints functions with Erlang's names for them, ours as ``&fun/1``; the compilers of other
   languages have names of their own.
 * Nx's blocks are structs, ``%Nx.Block.TopK{k: 2}``; ours have a name and the same attributes,
-  ``top_k{k: 2}``. Attributes that only steer how Nx's own kernels iterate are left out.
+  ``top_k{k: 2}``. Some of them are ops here (`OPS`). Options that only steer how Nx's own kernels
+  iterate are left out.
+* A number in an operation of floats may be written as an integer, ``2`` for ``2.0``: which one it
+  is depends on where a literal was joined with others, and makes no difference.
+* A reduction that keeps no axes says ``keep_axes: nil`` where Nx forgot the default.
 * Templates are printed on several lines; both are put on one.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-#: Attributes of blocks that say how Nx's reference kernels iterate, which is no part of the value.
+#: Options that say how Nx's reference kernels iterate, which is no part of the value.
 ITERATION = ("eps", "max_iter")
+#: Blocks of Nx that are ops here.
+OPS = ("logical_not", "cholesky")
 
 _TENSOR = re.compile(r"#(?:Nx\.Tensor|nxla\.Expr)<")
 _LINE = re.compile(r"^(?P<name>[a-z]+) = (?P<text>.*?)(?:\s{3,}(?P<type>\S+))?$")
@@ -30,7 +37,7 @@ _TEMPLATE = re.compile(r"#(?:Nx\.Tensor|nxla\.Tensor)<\s*(\S+)\s*Nx\.TemplateBac
 
 
 @dataclass
-class _Graph:
+class Graph:
     """A text read as a graph."""
 
     type: str
@@ -41,8 +48,18 @@ class _Graph:
 
 def canonical(text: str) -> list[str]:
     """Return one comparable text for each tensor of a container; those of a map are sorted."""
-    found = [_print(_read(block)) for block in _blocks(_TEMPLATE.sub(r"template \1", text))]
+    found = [_print(graph) for graph in graphs(text)]
     return sorted(found) if text.startswith("%{") else found
+
+
+def graphs(text: str) -> list[Graph]:
+    """Read the texts of a container's tensors as graphs."""
+    return [_read(block) for block in _blocks(_TEMPLATE.sub(r"template \1", text))]
+
+
+def rename(words: str, graph: Graph, name_of: Callable[[str], str]) -> str:
+    """Give other names to the operands in the words of a line."""
+    return _WORD.sub(lambda m: name_of(m[0]) if m[0] in graph.lines else m[0], words)
 
 
 def _blocks(text: str) -> list[list[str]]:
@@ -63,9 +80,9 @@ def _blocks(text: str) -> list[list[str]]:
     return blocks
 
 
-def _read(lines: list[str]) -> _Graph:
+def _read(lines: list[str]) -> Graph:
     blank = lines.index("")
-    graph = _Graph(" ".join(_type(line) for line in lines[:blank]))
+    graph = Graph(" ".join(_type(line) for line in lines[:blank]))
     for line in lines[blank + 1 :]:
         if line == "Nx.Defn.Expr":
             continue
@@ -90,8 +107,12 @@ def _type(text: str) -> str:
 
 def _words(text: str) -> str:
     text = re.sub(r"#Function<[^>]*>(?:\.[\w/&]+)?", "&fun", text)
-    text = re.sub(r"&(?:[\w.]+)?/\d", "&fun", text)
-    return re.sub(r"%Nx\.Block\.([\w.]+)\{([^}]*)\}", _block, text)
+    text = re.sub(r"&(?:anonymous fn|fun)/\d.*$", "&fun", text)
+    text = text.replace("keep_axes: nil", "keep_axes: false")
+    text = re.sub(r"(?<![\w.])(-?\d+)\.0(?![\de])", r"\1", text)
+    text = re.sub(r"%Nx\.Block\.([\w.]+)\{([^}]*)\}", _block, text)
+    text = re.sub(rf"\bblock ({'|'.join(OPS)})\{{\}},", r"\1", text)
+    return re.sub(rf"\b(?:{'|'.join(ITERATION)}): [^,]+, ", "", text)
 
 
 def _block(found: re.Match[str]) -> str:
@@ -101,7 +122,7 @@ def _block(found: re.Match[str]) -> str:
     return f"{name}{{{', '.join(parts)}}}"
 
 
-def _print(graph: _Graph) -> str:
+def _print(graph: Graph) -> str:
     """Write the lines anew: equal ones once, named in the order of a walk from the root."""
     names: dict[str, str] = {}
     known: dict[tuple[str, str], str] = {}
@@ -112,7 +133,7 @@ def _print(graph: _Graph) -> str:
         if name in names:
             return names[name]
         words, kind, listed = graph.lines[name]
-        row = _WORD.sub(lambda m: visit(m[0]) if m[0] in graph.lines else m[0], words)
+        row = rename(words, graph, visit)
         key = (name, kind) if row == "tensor" else (row, kind)
         if key not in known:
             known[key] = f"v{len(known)}"

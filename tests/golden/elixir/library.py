@@ -190,7 +190,7 @@ def _window_reduce(tensor: Any, initial: Any, window: Any, *rest: Any) -> Any:
     _, given = _split("window_reduce", [tensor, options[0] if options else []])
     if "window_dilations" in given:
         given["dilations"] = given.pop("window_dilations")
-    return nx.window_reduce(tensor, initial, window, function, **given)
+    return nx.window_reduce(tensor, initial, function, window, **given)
 
 
 def _template(shape: tuple[int, ...], dtype: Any, options: Any = ()) -> Any:

@@ -1,0 +1,88 @@
+"""Comparing derivatives with Nx's, and with finite differences.
+
+This is the one place that says in what they may differ from Nx's:
+
+* A gradient has the dtype of what it is taken for, or ``f32`` if that is no float. Nx starts from a
+  one in ``f32`` and leaves what arithmetic makes of it. Of a complex gradient of a real input, we
+  return the real part.
+* Where the notes of the cases say that Nx is wrong, finite differences are right.
+* What Nx refuses to differentiate but we do must agree with finite differences, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import nxla as nx
+from golden import compare
+from golden.defn_case import Case, attempt, judge, printed
+from golden.values import Data, Failure, decode
+
+#: How far a derivative may be from finite differences.
+DIFFERENCES = compare.Tolerance(2e-3, 2e-3)
+
+
+def mismatch(case: Case, traced: Any, operands: list[Any], engine: str) -> str | None:
+    """Say how the gradient of a function differs from the recorded one; None if it does not."""
+    wanted = case.raw["grad"]
+
+    def scalar(*inputs: Any) -> Any:
+        result = traced(*inputs)
+        return nx.sum(result) if wanted["of"] == "sum(f)" else result
+
+    expected = decode(wanted["result"])
+    gradient = nx.jit(nx.grad(scalar, argnums=tuple(wanted["wrt"])), compiler=engine)
+    with printed():
+        found = attempt(lambda: gradient(*operands))
+        if isinstance(found, Exception):
+            refused = isinstance(expected, Failure) and isinstance(found, nx.GradientError)
+            return None if refused else judge(expected, found)
+        if isinstance(expected, Failure) or wanted.get("fd_note", "").startswith("upstream-bug"):
+            slopes = attempt(lambda: finite_differences(scalar, operands, wanted["wrt"]))
+            if isinstance(slopes, Exception):
+                return f"finite differences: {type(slopes).__name__}: {slopes}"
+            pairs = zip(found, slopes, strict=True)
+            return judge([_like(got, data) for got, data in pairs], found, DIFFERENCES)
+    return judge([_like(g, e.data) for g, e in zip(found, expected, strict=True)], found)
+
+
+def with_our_dtypes(expected: Any, found: Any) -> Any:
+    """Write a result with gradients in it the way ours have them."""
+    if isinstance(expected, Data) and isinstance(found, nx.Tensor):
+        float_kinds = ("float", "complex")
+        as_ours = found.dtype.kind in float_kinds and expected.dtype[0] in "bfc"
+        if not as_ours or expected.shape != tuple(found.shape):
+            return expected
+        return dataclasses.replace(_like(found, expected.data), names=expected.names)
+    if isinstance(expected, tuple) and isinstance(found, tuple) and len(expected) == len(found):
+        return tuple(with_our_dtypes(e, f) for e, f in zip(expected, found, strict=True))
+    return expected
+
+
+def _like(found: nx.Tensor, numbers: tuple[Any, ...]) -> Data:
+    """Write expected numbers the way a gradient has them."""
+    if found.dtype.kind != "complex":
+        numbers = tuple(x.real if isinstance(x, complex) else x for x in numbers)
+    return Data(str(found.dtype), tuple(found.shape), numbers, tuple(found.names))
+
+
+def finite_differences(
+    function: Any, operands: list[Any], wrt: list[int], step: float = 1e-5
+) -> list[tuple[float, ...]]:
+    """Take central differences in double precision, one element at a time."""
+    wide = [nx.astype(x, nx.float64) for x in operands]
+    compiled = nx.jit(function)
+    slopes: list[tuple[float, ...]] = []
+    for place in wrt:
+        found: list[float] = []
+        shape = wide[place].shape
+        for element in range(wide[place].size):
+            nudge = nx.reshape(nx.where(nx.arange(wide[place].size) == element, step, 0.0), shape)
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = wide[place] + nx.astype(nudge, nx.float64) * sign
+                ends.append(compiled(*wide[:place], moved, *wide[place + 1 :]).item())
+            found.append((ends[0] - ends[1]) / (2 * step))
+        slopes.append(tuple(found))
+    return slopes

@@ -1,0 +1,134 @@
+"""Comparing stages with Nx's.
+
+Nx makes a chain of stages. A value that an earlier stage has computed and a later one needs is
+computed again unless it was hoisted, and equal nodes are computed once for each time the program
+writes them. Ours compute nothing twice: equal nodes are one, and a shared value is an output of the
+stage that computes it. Where Nx computes nothing twice either, the stages must be the same: their
+number, where their arguments come from, their texts, their outputs. Where it does, ours must
+compute the same values, each of them once, and give the same results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import nxla as nx
+from golden import text
+from golden.compare import same_dtype
+from golden.values import dtype_name
+
+
+@dataclass
+class _Values:
+    """Numbers for values, whichever stage computes them: equal ones have the same."""
+
+    known: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    def number(self, *key: str) -> int:
+        """Return the number of the value with this key."""
+        return self.known.setdefault(key, len(self.known))
+
+
+@dataclass
+class _Computed:
+    """What stages compute."""
+
+    #: For each stage and each of its outputs, the values on the way to it, as often as printed.
+    printed: list[list[list[int]]]
+    #: The outputs of each stage.
+    outputs: list[list[int]]
+
+    @property
+    def once(self) -> list[int]:
+        """The values, each as often as there are stages that compute it."""
+        return [n for stage in self.printed for n in {n for output in stage for n in output}]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether some value is printed more than once, and so may be computed more than once."""
+        numbers = [n for stage in self.printed for output in stage for n in output]
+        return len(set(numbers)) < len(numbers)
+
+
+def mismatch(expected: list[dict[str, Any]], stages: nx.StageGraph) -> str | None:
+    """Say how stages differ from the recorded ones; None if they do not."""
+    values = _Values()
+    theirs = _follow(values, [(stage["arguments"], stage["expr"]) for stage in expected])
+    ours = _follow(values, [([*s.arguments], str(s.expr)) for s in stages.stages])
+    if not theirs.is_shared:
+        return _first_difference(expected, stages.stages)
+    if len(set(ours.once)) < len(ours.once):
+        return "a value is computed by two stages"
+    if set(ours.once) != set(theirs.once):
+        missing = len(set(theirs.once) - set(ours.once))
+        more = len(set(ours.once) - set(theirs.once))
+        return f"{missing} values are not computed, {more} others are"
+    results = [ours.outputs[stage][place] for stage, place in stages.outputs if stage is not None]
+    wanted = [n for n in theirs.outputs[-1] if n in theirs.once]
+    if sorted(n for n in results if n in theirs.once) != sorted(wanted):
+        return "the results are other values"
+    return None
+
+
+def _follow(values: _Values, stages: Sequence[tuple[Sequence[Any], str]]) -> _Computed:
+    """Give numbers to what stages compute, from the inputs of the whole on."""
+    computed = _Computed([], [])
+    for arguments, printed in stages:
+        sources = [
+            values.number("input", str(place)) if stage is None else computed.outputs[stage][place]
+            for stage, place in arguments
+        ]
+        graphs = text.graphs(printed)
+        computed.printed.append([[] for _ in graphs])
+        computed.outputs.append(
+            [
+                _number(values, graph, sources, on_the_way)
+                for graph, on_the_way in zip(graphs, computed.printed[-1], strict=True)
+            ]
+        )
+    return computed
+
+
+def _number(
+    values: _Values, graph: text.Graph, sources: Sequence[int], on_the_way: list[int]
+) -> int:
+    """Return the number of an output, and collect those of what is computed for it."""
+    numbers: dict[str, int] = {}
+
+    def visit(name: str) -> int:
+        if name not in numbers:
+            words, kind, listed = graph.lines[name]
+            if words.startswith("parameter:"):
+                numbers[name] = sources[int(words.split(":")[1])]
+            else:
+                row = text.rename(words, graph, lambda operand: f"#{visit(operand)}")
+                numbers[name] = values.number(row, kind)
+                if not listed:
+                    on_the_way.append(numbers[name])
+        return numbers[name]
+
+    return visit(graph.root) if graph.root in graph.lines else values.number(graph.root, graph.type)
+
+
+def _first_difference(expected: list[dict[str, Any]], found: Sequence[nx.Stage]) -> str | None:
+    """Compare number, arguments, outputs and texts of stages."""
+    if len(found) != len(expected):
+        return f"{len(found)} stages, expected {len(expected)}"
+    for place, (want, got) in enumerate(zip(expected, found, strict=True)):
+        arguments = [list(source) for source in got.arguments]
+        if arguments != want["arguments"]:
+            return f"stage {place}: arguments {arguments}, expected {want['arguments']}"
+        outputs = [(tuple(shape), str(dtype)) for shape, dtype in got.expr.outputs]
+        wanted = [(tuple(o["shape"]), dtype_name(o["type"])) for o in want["outputs"]]
+        if len(outputs) != len(wanted) or not all(map(_same_type, wanted, outputs)):
+            return f"stage {place}: outputs {outputs}, expected {wanted}"
+        why = text.mismatch(want["expr"], str(got.expr))
+        if why is not None:
+            return f"stage {place}: {why}"
+    return None
+
+
+def _same_type(expected: tuple[Any, str], actual: tuple[Any, str]) -> bool:
+    return expected[0] == actual[0] and same_dtype(expected[1], actual[1])
