@@ -35,7 +35,7 @@ demo: $(STAMPS)/release ## train a classifier on handwritten digits, end to end
 
 test: test-rust test-python ## run all tests, Rust and Python
 
-check: check-python check-rust check-tidy ## formatting, lints, docs, dependency and style rules
+check: check-python check-types check-rust check-tidy ## formatting, lints, docs, types, dependency and style rules
 
 bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with other libraries
 	$(call section,cargo bench)
@@ -66,6 +66,13 @@ check-rust: $(STAMPS)/tools
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(call section,rustdoc)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items
+
+# The stubs are compared with the compiled module, so it has to be there.
+check-types: $(STAMPS)/dev
+	$(call section,mypy)
+	$(BIN)/mypy
+	$(call section,stubtest)
+	$(BIN)/stubtest nxla._core --mypy-config-file pyproject.toml --allowlist tools/stubtest-allowed.txt
 
 # `--workspace` chooses the same features as `make test` does, so that nothing is built twice.
 check-tidy: $(STAMPS)/tools

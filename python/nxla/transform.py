@@ -12,13 +12,16 @@ from nxla.options import prepare
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, ParamSpec, TypeVar, overload
+    from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
     from nxla._core import Compiled, Expression, Function, Template, Tensor
     from nxla._types import DTypeLike, Names, Shape, TensorLike
 
     P = ParamSpec("P")
     R = TypeVar("R")
+    A = TypeVar("A")
+    B = TypeVar("B")
+    X = TypeVar("X")
 
 __all__ = [
     "compile",
@@ -243,7 +246,16 @@ def jit_apply(function: Callable[..., R], /, *args: Any, **options: Any) -> R:
     return jit(function, **options)(*args)
 
 
-def defn(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
+if TYPE_CHECKING:
+
+    @overload
+    def defn(function: Callable[P, R], /, **options: Any) -> Function[P, R]: ...
+
+    @overload
+    def defn(**options: Any) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+
+
+def defn(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Define a numerical function: compiled when called, and part of the trace inside another one.
 
     It is `jit` with ``on_conflict="reuse"``.
@@ -264,7 +276,8 @@ def defn(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     c = log1p b                              f32[3]
     d = sum c, axes: nil, keep_axes: false   f32
     """
-    return jit(function, **{"on_conflict": "reuse", **options})
+    options = {"on_conflict": "reuse", **options}
+    return jit(**options) if function is None else jit(function, **options)
 
 
 def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: Any) -> Compiled[R]:
@@ -342,7 +355,7 @@ def template(shape: Shape, dtype: DTypeLike = _core.f32, *, names: Names | None 
     return _core.Template(shape, dtype, names)
 
 
-def debug_expr(function: Callable[P, Any], /) -> Callable[P, Expression]:
+def debug_expr(function: Callable[..., Any], /) -> Callable[..., Expression]:
     """Make a function that gives the expression of a call instead of running it.
 
     Returns
@@ -365,19 +378,68 @@ def debug_expr(function: Callable[P, Any], /) -> Callable[P, Expression]:
     return make_function(function).debug_expr
 
 
-def debug_expr_apply(
-    function: Callable[P, Any], /, *args: P.args, **kwargs: P.kwargs
-) -> Expression:
+def debug_expr_apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expression:
     """Return the expression of a call: ``debug_expr(function)(*args, **kwargs)``."""
     return make_function(function).debug_expr(*args, **kwargs)
 
 
+if TYPE_CHECKING:
+    # The gradient of a number is a tensor, that of anything else has its structure. What the
+    # checker cannot follow is `Any`.
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[complex, P], Any],
+        /,
+        argnums: Literal[0] = 0,
+        has_aux: Literal[False] = False,
+    ) -> Function[Concatenate[TensorLike, P], Tensor]: ...
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[A, P], Any],
+        /,
+        argnums: Literal[0] = 0,
+        has_aux: Literal[False] = False,
+    ) -> Function[Concatenate[A, P], A]: ...
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[A, B, P], Any],
+        /,
+        argnums: Literal[1],
+        has_aux: Literal[False] = False,
+    ) -> Function[Concatenate[A, B, P], B]: ...
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[A, B, P], Any],
+        /,
+        argnums: tuple[Literal[0], Literal[1]],
+        has_aux: Literal[False] = False,
+    ) -> Function[Concatenate[A, B, P], tuple[A, B]]: ...
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[A, P], tuple[Any, X]],
+        /,
+        argnums: Literal[0] = 0,
+        *,
+        has_aux: Literal[True],
+    ) -> Function[Concatenate[A, P], tuple[A, X]]: ...
+
+    @overload
+    def grad(
+        function: Callable[P, Any], /, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    ) -> Function[P, Any]: ...
+
+
 def grad(
-    function: Callable[P, Any],
+    function: Callable[..., Any],
     /,
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-) -> Function[P, Any]:
+) -> Function[..., Any]:
     """Make a function that gives the gradient of another one.
 
     Parameters
@@ -419,12 +481,52 @@ def grad(
     return _derived(gradient, recipe)
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def value_and_grad(
+        function: Callable[Concatenate[complex, P], R],
+        /,
+        argnums: Literal[0] = 0,
+        has_aux: bool = False,
+    ) -> Function[Concatenate[TensorLike, P], tuple[R, Tensor]]: ...
+
+    @overload
+    def value_and_grad(
+        function: Callable[Concatenate[A, P], R],
+        /,
+        argnums: Literal[0] = 0,
+        has_aux: bool = False,
+    ) -> Function[Concatenate[A, P], tuple[R, A]]: ...
+
+    @overload
+    def value_and_grad(
+        function: Callable[Concatenate[A, B, P], R],
+        /,
+        argnums: Literal[1],
+        has_aux: bool = False,
+    ) -> Function[Concatenate[A, B, P], tuple[R, B]]: ...
+
+    @overload
+    def value_and_grad(
+        function: Callable[Concatenate[A, B, P], R],
+        /,
+        argnums: tuple[Literal[0], Literal[1]],
+        has_aux: bool = False,
+    ) -> Function[Concatenate[A, B, P], tuple[R, tuple[A, B]]]: ...
+
+    @overload
+    def value_and_grad(
+        function: Callable[P, R], /, argnums: int | Sequence[int] = 0, has_aux: bool = False
+    ) -> Function[P, tuple[R, Any]]: ...
+
+
 def value_and_grad(
-    function: Callable[P, R],
+    function: Callable[..., Any],
     /,
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
-) -> Function[P, tuple[R, Any]]:
+) -> Function[..., Any]:
     """Make a function that gives both the result and the gradient of another one.
 
     Parameters are those of `grad`.

@@ -1,5 +1,6 @@
 """Whatever the compiled module offers, the package offers too."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -27,3 +28,32 @@ def test_every_function_of_the_compiled_module_is_used_by_the_package():
 def test_everything_that_is_listed_is_there():
     missing = [name for name in nxla.__all__ if not hasattr(nxla, name)]
     assert missing == []
+
+
+def test_stubs_name_everything_of_the_compiled_module():
+    stubs = ast.parse((Path(nxla.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
+    classes = {node.name: node for node in stubs.body if isinstance(node, ast.ClassDef)}
+    assert {name for name in dir(_core) if not name.startswith("__")} == {
+        name for name in names_of(stubs.body) if not name.startswith("_")
+    }
+    for name, node in classes.items():
+        # The class that holds the operators is known to type checkers only.
+        if name.startswith("_"):
+            continue
+        bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
+        known = names_of(node.body).union(
+            *(names_of(classes[b].body) for b in bases if b in classes)
+        )
+        own = {member for member in vars(getattr(_core, name)) if not member.startswith("__")}
+        assert own <= known, f"{name}: {own - known}"
+
+
+def names_of(body):
+    """The names that statements of a stub define."""
+    names = set()
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return names

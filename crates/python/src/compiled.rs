@@ -5,11 +5,11 @@ use std::sync::Arc;
 use nxla::host::Names;
 use nxla::{Options, TensorType, Trace};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyTuple, PyType};
 
 use crate::containers::{PyTree, Tree, flatten};
 use crate::errors::{argument_error, exception};
-use crate::function::{Entry, wrap_results};
+use crate::function::{Entry, generic_alias, wrap_results};
 use crate::hooks::run_interruptible;
 use crate::signature::{Leaves, Signature, leaf_type};
 
@@ -51,6 +51,15 @@ impl Argument {
 
 #[pymethods]
 impl PyCompiled {
+    /// ``nx.Compiled[nx.Tensor]`` is a type for annotations.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        types: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        generic_alias(cls, types)
+    }
+
     #[pyo3(signature = (*args))]
     fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         if Trace::current().is_some() {

@@ -290,7 +290,7 @@ fn rebuild_dataclass(
 /// together. ``aux`` must be hashable and comparable.
 #[pyfunction]
 fn register_container(
-    class: &Bound<'_, PyType>,
+    cls: &Bound<'_, PyType>,
     flatten: &Bound<'_, PyAny>,
     unflatten: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
@@ -300,7 +300,7 @@ fn register_container(
             "flatten and unflatten must be functions",
         ));
     }
-    registry(class.py()).set_item(class, (flatten, unflatten))
+    registry(cls.py()).set_item(cls, (flatten, unflatten))
 }
 
 /// The structure of a Python value, to put it together again.

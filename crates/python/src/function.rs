@@ -102,6 +102,15 @@ impl PyFunction {
         Ok(Self { callable, name, options, conflict, statics, donated, entries })
     }
 
+    /// ``nx.Function[[nx.Tensor], nx.Tensor]`` is a type for annotations.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        cls: &Bound<'py, PyType>,
+        types: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        generic_alias(cls, types)
+    }
+
     /// The function that is traced.
     #[getter]
     fn callable(&self, py: Python<'_>) -> Py<PyAny> {
@@ -448,6 +457,14 @@ pub(crate) fn wrap_results(
         return tensors.next().expect("a program gives one tensor for each leaf");
     }
     tree.rebuild(py, &mut tensors)
+}
+
+/// A class with types in brackets, for annotations that are evaluated.
+pub(crate) fn generic_alias<'py>(
+    class: &Bound<'py, PyType>,
+    types: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    class.py().import("types")?.getattr("GenericAlias")?.call1((class, types))
 }
 
 /// The context of a run with these options.

@@ -7,6 +7,7 @@ they run as the Python code that they stand for.
 from __future__ import annotations
 
 from nxla import _core, tree
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -72,6 +73,7 @@ def cond(
     >>> nx.cond([(False, lambda: 1), (True, lambda: 2)], otherwise=lambda: 3).item()
     2
     """
+    clauses: list[tuple[TensorLike, Callable[[], Any]]]
     if otherwise is None:
         if true_fn is None or false_fn is None:
             raise ArgumentError(
@@ -145,8 +147,7 @@ def if_(
 
 
 def _zero_like(leaf: Any) -> Tensor:
-    if not isinstance(leaf, _core.Tensor | _core.Expr):
-        leaf = _core.tensor(leaf)
+    leaf = as_tensor(leaf)
     return _core.full(leaf.shape, 0, leaf.dtype, leaf.names)
 
 
@@ -185,7 +186,7 @@ def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], in
     """
     if _core.is_tracing():
         return _core.while_loop(cond_fn, body_fn, init)
-    state = _tensors(init)
+    state: S = _tensors(init)
     while _holds(cond_fn(state)):
         state = _tensors(body_fn(state))
     return state
@@ -219,7 +220,7 @@ def fori(lower: TensorLike, upper: TensorLike, body: Callable[[Tensor, S], S], i
     >>> nx.fori(1, 5, lambda i, product: product * i, 1).item()
     24
     """
-    lower = lower if isinstance(lower, _core.Tensor | _core.Expr) else _core.tensor(lower)
+    lower = as_tensor(lower)
 
     def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
         return _core.add(state[0], 1), body(*state)
@@ -269,7 +270,7 @@ def scan(
     [6, [0, 10, 30]]
     """
     leaves, structure = tree.flatten(xs)
-    leaves = [x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x) for x in leaves]
+    leaves = [as_tensor(x) for x in leaves]
     count = _steps(leaves, length)
 
     def step(carry: C, index: TensorLike) -> tuple[C, Any]:
@@ -310,7 +311,7 @@ def _steps(leaves: list[Tensor], length: int | None) -> int:
 
 
 def _tensor(value: TensorLike) -> Tensor:
-    return value if isinstance(value, _core.Tensor | _core.Expr) else _core.tensor(value)
+    return as_tensor(value)
 
 
 def _rows(y: Tensor, count: int) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -221,8 +222,7 @@ def full_like(
     >>> nx.full_like([1, 2], 9).tolist()
     [9, 9]
     """
-    if not isinstance(x, _core.Tensor | _core.Expr):
-        x = _core.tensor(x)
+    x = as_tensor(x)
     return _core.full(x.shape, fill_value, x.dtype if dtype is None else dtype, x.names)
 
 
@@ -520,7 +520,7 @@ def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> list[
     """
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f'meshgrid: indexing must be "xy" or "ij", got {indexing!r}')
-    vectors = [x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x) for x in arrays]
+    vectors = [as_tensor(x) for x in arrays]
     for position, vector in enumerate(vectors):
         if vector.ndim != 1:
             raise ShapeError(f"meshgrid: array {position} has shape {vector.shape}, not one axis")

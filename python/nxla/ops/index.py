@@ -7,6 +7,7 @@ never change: what writes gives a new tensor.
 from __future__ import annotations
 
 from nxla import _core
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -48,7 +49,7 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: Axis | None = None) -> 
     [30, 10]
     """
     if axis is None:
-        x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+        x = as_tensor(x)
         if x.ndim != 1:
             raise ArgumentError(f"take: axis must be given, x has {x.ndim} axes")
         axis = 0

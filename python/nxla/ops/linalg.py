@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from nxla import _core
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -255,7 +258,7 @@ def rfft(
     """
     if norm == "backward":
         return _core.rfft(x, n, axis)
-    x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    x = as_tensor(x)
     count = n if n is not None else _size(x, axis)
     return _core.multiply(_core.rfft(x, n, axis), _factor(count, norm, inverse=False))
 
@@ -289,7 +292,7 @@ def _size(x: Tensor, axis: Axis) -> int:
 def _factor(count: int, norm: Norm, *, inverse: bool) -> float:
     """Return what a transform of so many elements is multiplied by; the engine's is "backward"."""
     if norm == "ortho":
-        return count**0.5 if inverse else count**-0.5
+        return math.sqrt(count) if inverse else 1.0 / math.sqrt(count)
     if norm == "forward":
         return float(count) if inverse else 1.0 / count
     raise ArgumentError(f'fft: norm must be "backward", "ortho" or "forward", got {norm!r}')

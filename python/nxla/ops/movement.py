@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -199,7 +200,7 @@ def moveaxis(
     >>> nx.moveaxis(nx.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    x = as_tensor(x)
     sources = _positions("source", source, x.ndim)
     destinations = _positions("destination", destination, x.ndim)
     if len(sources) != len(destinations):
@@ -371,7 +372,7 @@ def split(x: TensorLike, index: float, /, *, axis: Axis = 0) -> tuple[Tensor, Te
     [[1, 2, 3], [4, 5]]
     """
     if isinstance(index, float):
-        x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+        x = as_tensor(x)
         position = x.names.index(axis) if isinstance(axis, str) else axis
         # Rounded up, as -(-a // 1) does.
         index = -int(-index * x.shape[position] // 1)
@@ -420,7 +421,7 @@ def repeat(x: TensorLike, repeats: int | Sequence[int], /, *, axis: Axis | None 
     >>> nx.repeat([1, 2], 2).tolist(), nx.repeat([1, 2], [1, 3]).tolist()
     ([1, 1, 2, 2], [1, 2, 2, 2])
     """
-    x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    x = as_tensor(x)
     if axis is None:
         x, axis = _core.flatten(x), 0
     size = x.shape[x.names.index(axis) if isinstance(axis, str) else axis]
@@ -460,7 +461,7 @@ def roll(
     >>> nx.roll([1, 2, 3, 4], 1).tolist()
     [4, 1, 2, 3]
     """
-    x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    x = as_tensor(x)
     if axis is None:
         if not isinstance(shift, int):
             raise ArgumentError("roll: several shifts need as many axes")

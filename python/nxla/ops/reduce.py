@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core
+from nxla._values import as_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -231,7 +232,7 @@ def var(
     """
     if correction == int(correction):
         return _core.variance(x, axis, keepdims, int(correction))
-    x = x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    x = as_tensor(x)
     variance = _core.variance(x, axis, keepdims)
     count = x.size / variance.size if variance.size else 0.0
     return _core.multiply(variance, count / (count - correction))

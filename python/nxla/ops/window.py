@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 from nxla.ops.reduce import _traced
 
@@ -343,10 +344,7 @@ def _operand(
     name: str, x: TensorLike, axis: Axis | None, dtype: DTypeLike | None
 ) -> tuple[Tensor, Axis]:
     """Return the operand in its dtype, and the axis, which a vector may leave out."""
-    if dtype is not None:
-        x = _core.as_type(x, dtype)
-    elif not isinstance(x, _core.Tensor | _core.Expr):
-        x = _core.tensor(x)
+    x = _core.as_type(x, dtype) if dtype is not None else as_tensor(x)
     if axis is None:
         if x.ndim != 1:
             raise ArgumentError(f"{name}: axis must be given, x has {x.ndim} axes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core
+from nxla._values import as_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -370,7 +371,7 @@ def positive(x: TensorLike, /) -> Tensor:
     >>> nx.positive([1, -2]).tolist()
     [1, -2]
     """
-    return x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    return as_tensor(x)
 
 
 def abs(x: TensorLike, /) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core
+from nxla._values import as_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
         return _core.max(x, min)
     if max is not None:
         return _core.min(x, max)
-    return x if isinstance(x, _core.Tensor | _core.Expr) else _core.tensor(x)
+    return as_tensor(x)
 
 
 def all_close(

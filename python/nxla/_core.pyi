@@ -1,0 +1,898 @@
+# Types of the compiled module. `make check` compares them with the module itself, so a function
+# that is added or changed there needs a line here. Functions are documented where `nxla` wraps them.
+
+import builtins
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import EllipsisType, GenericAlias
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    Literal,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
+
+import numpy as np
+from typing_extensions import CapsuleType
+
+from nxla._types import (
+    Axes,
+    Axis,
+    DTypeLike,
+    Names,
+    Padding,
+    PerAxis,
+    Shape,
+    TensorLike,
+)
+from nxla.compiler import Compiler
+
+_P = ParamSpec("_P")
+_Q = ParamSpec("_Q")
+_R_co = TypeVar("_R_co", covariant=True)
+_S = TypeVar("_S")
+_T = TypeVar("_T")
+
+__version__: Final[str]
+
+# Exceptions
+
+class NxlaError(Exception):
+    """Anything that nxla refuses or fails at."""
+
+class ShapeError(NxlaError, ValueError):
+    """Shapes, axes or sizes that do not fit; also a ValueError."""
+
+class DTypeError(NxlaError, TypeError):
+    """A dtype that an operation refuses; also a TypeError."""
+
+class TraceError(NxlaError, RuntimeError):
+    """A traced value used outside its trace; also a RuntimeError."""
+
+class ArgumentError(NxlaError, ValueError):
+    """Another wrong argument; also a ValueError."""
+
+class GradientError(NxlaError, ValueError):
+    """A gradient that cannot be taken; also a ValueError."""
+
+class OptionError(NxlaError, ValueError):
+    """An unknown compiler or option; also a ValueError."""
+
+class DeviceError(NxlaError, RuntimeError):
+    """The plugin, its device or its compiler; also a RuntimeError."""
+
+class ExecutionError(NxlaError, RuntimeError):
+    """What went wrong while a program ran; also a RuntimeError."""
+
+# Element types
+
+@final
+class DType:
+    """An element type, such as `nx.float32`.
+
+    Prints and compares by its short name (`f32`). Comparing with anything gives True or False and
+    never raises; a string or a numpy dtype that names the same type is equal.
+    """
+
+    def __new__(cls, value: DTypeLike) -> Self: ...
+    @property
+    def name(self) -> str:
+        """The short name: `f32`, `s32`, `pred`."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element in memory."""
+
+    @property
+    def bits(self) -> int:
+        """Bits that carry the value."""
+
+    @property
+    def kind(self) -> Literal["pred", "unsigned", "signed", "float", "complex"]:
+        """What kind of numbers it holds."""
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[DType], tuple[str]]: ...
+
+pred: Final[DType]
+u2: Final[DType]
+u4: Final[DType]
+u8: Final[DType]
+u16: Final[DType]
+u32: Final[DType]
+u64: Final[DType]
+s2: Final[DType]
+s4: Final[DType]
+s8: Final[DType]
+s16: Final[DType]
+s32: Final[DType]
+s64: Final[DType]
+f8_e5m2: Final[DType]
+f8_e4m3fn: Final[DType]
+bf16: Final[DType]
+f16: Final[DType]
+f32: Final[DType]
+f64: Final[DType]
+c64: Final[DType]
+c128: Final[DType]
+
+# Tensors and traced values
+
+_Key: TypeAlias = TensorLike | builtins.slice | EllipsisType | None
+
+@type_check_only
+class _Operators:
+    # What data and traced values have in common. It exists for type checkers only.
+    __array_priority__: int
+    __array_ufunc__: None
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each axis."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+
+    @property
+    def names(self) -> list[str | None]:
+        """The names of the axes, None for those without."""
+
+    @property
+    def T(self) -> Self:
+        """With the axes reversed."""
+
+    def __abs__(self) -> Self: ...
+    def __neg__(self) -> Self: ...
+    def __pos__(self) -> Self: ...
+    def __invert__(self) -> Self: ...
+    def __add__(self, value: TensorLike, /) -> Self: ...
+    def __radd__(self, value: TensorLike, /) -> Self: ...
+    def __sub__(self, value: TensorLike, /) -> Self: ...
+    def __rsub__(self, value: TensorLike, /) -> Self: ...
+    def __mul__(self, value: TensorLike, /) -> Self: ...
+    def __rmul__(self, value: TensorLike, /) -> Self: ...
+    def __truediv__(self, value: TensorLike, /) -> Self: ...
+    def __rtruediv__(self, value: TensorLike, /) -> Self: ...
+    def __floordiv__(self, value: TensorLike, /) -> Self: ...
+    def __rfloordiv__(self, value: TensorLike, /) -> Self: ...
+    def __mod__(self, value: TensorLike, /) -> Self: ...
+    def __rmod__(self, value: TensorLike, /) -> Self: ...
+    def __pow__(self, value: TensorLike, mod: None = None, /) -> Self: ...
+    def __rpow__(self, value: TensorLike, mod: None = None, /) -> Self: ...
+    def __matmul__(self, value: TensorLike, /) -> Self: ...
+    def __rmatmul__(self, value: TensorLike, /) -> Self: ...
+    def __and__(self, value: TensorLike, /) -> Self: ...
+    def __rand__(self, value: TensorLike, /) -> Self: ...
+    def __or__(self, value: TensorLike, /) -> Self: ...
+    def __ror__(self, value: TensorLike, /) -> Self: ...
+    def __xor__(self, value: TensorLike, /) -> Self: ...
+    def __rxor__(self, value: TensorLike, /) -> Self: ...
+    def __lshift__(self, value: TensorLike, /) -> Self: ...
+    def __rlshift__(self, value: TensorLike, /) -> Self: ...
+    def __rshift__(self, value: TensorLike, /) -> Self: ...
+    def __rrshift__(self, value: TensorLike, /) -> Self: ...
+    def __lt__(self, value: TensorLike, /) -> Self: ...
+    def __le__(self, value: TensorLike, /) -> Self: ...
+    def __gt__(self, value: TensorLike, /) -> Self: ...
+    def __ge__(self, value: TensorLike, /) -> Self: ...
+    # Comparing gives a tensor of truths, as it does everywhere among arrays.
+    def __eq__(self, value: TensorLike, /) -> Self: ...  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
+    def __ne__(self, value: TensorLike, /) -> Self: ...  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
+    def __hash__(self) -> int: ...
+    def __getitem__(self, key: _Key | tuple[_Key, ...], /) -> Self: ...
+    def __iter__(self) -> Iterator[Self]: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+    def __int__(self) -> int: ...
+    def __index__(self) -> int: ...
+    def __float__(self) -> float: ...
+    def __array__(
+        self, dtype: np.dtype[Any] | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, np.dtype[Any]]: ...
+
+@final
+class Tensor(_Operators):
+    """An immutable array of numbers, in host memory or on a device.
+
+    A device tensor may still be in the making; reading it waits.
+    """
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of data in memory."""
+
+    @property
+    def device(self) -> str:
+        """Where the data is: `"host"`, or the name of a device."""
+
+    def is_ready(self) -> bool:
+        """Whether reading would not wait."""
+
+    def block_until_ready(self) -> Self:
+        """Waits until the data is there; gives the tensor itself."""
+
+    def deallocate(self) -> bool:
+        """Frees device memory at once; whether there was anything to free.
+
+        Host memory is freed with the last reference.
+        """
+
+    def to_host(self) -> Tensor:
+        """A copy in host memory, or this tensor if it is there."""
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+
+    def tolist(self) -> Any:
+        """The elements as nested lists; a number for a scalar."""
+
+    def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """The data as a numpy array.
+
+        It shares memory with a host tensor (read-only), and is a copy of a device tensor.
+        """
+
+    def __complex__(self) -> complex: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __reduce__(self) -> tuple[Any, tuple[bytes, DType, list[int]]]: ...
+
+@final
+class Expr(_Operators):
+    """A tensor inside a traced function: it has a dtype and a shape, but no data yet."""
+
+    @property
+    def op(self) -> str | None:
+        """The name of the operation, as expression text spells it."""
+
+@final
+class Template:
+    """Stands for an input of a shape and dtype; it has no data, so nothing can be computed with it."""
+
+    def __new__(cls, shape: Shape, dtype: DTypeLike, names: Names | None = None) -> Self: ...
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each axis."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+
+    @property
+    def names(self) -> list[str | None]:
+        """The names of the axes, None for those without."""
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+# Traced and compiled functions
+
+@final
+class Expression:
+    """A traced function: a graph of operations with inputs and outputs.
+
+    `str()` gives its text. A notebook shows it as a picture.
+    """
+
+    @property
+    def inputs(self) -> list[tuple[tuple[int, ...], DType]]:
+        """Shape and dtype of each input."""
+
+    @property
+    def outputs(self) -> list[tuple[tuple[int, ...], DType]]:
+        """Shape and dtype of each output."""
+
+    @property
+    def digest(self) -> str:
+        """The structural digest as hexadecimal digits: equal for equal programs in every process."""
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether the expression calls hooks."""
+
+    def __len__(self) -> int:
+        """The number of nodes."""
+
+    def lines(self, limit: int | None = None) -> list[str]:
+        """The lines of all outputs, which share their names, without a header."""
+
+    def to_text(self, limit: int | None = None) -> str:
+        """The text, with at most `limit` nodes."""
+
+    def to_svg(self) -> str:
+        """A picture as SVG text."""
+
+    def _repr_svg_(self) -> str: ...
+    def to_mermaid(self) -> str:
+        """A picture as a Mermaid flowchart."""
+
+    def run(self, *args: Any, **options: Any) -> Any:
+        """Runs the expression; arguments as for the traced function."""
+
+    def op_counts(self) -> dict[str, int]:
+        """How often each operation occurs."""
+
+    def verify(self) -> None:
+        """Checks every invariant of the graph; an error here is a bug of nxla."""
+
+    def to_bytes(self) -> bytes:
+        """The expression as bytes, to be stored or sent; see `from_bytes`."""
+
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Expression:
+        """An expression from its bytes; its result is a tuple of its outputs."""
+
+@type_check_only
+class _CacheReport(TypedDict):
+    entries: int
+    hits: int
+    misses: int
+    bytes: int
+    digests: list[str]
+
+@final
+class Function(Generic[_P, _R_co]):
+    """A function that runs compiled. Made by `nx.jit`, `nx.compile` and `nx.defn`."""
+
+    __name__: str
+    __qualname__: str
+    __wrapped__: Callable[_P, _R_co]
+    def __new__(
+        cls,
+        callable: Callable[_P, _R_co],
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        static_positions: Sequence[int] = ...,
+        static_names: Sequence[str] = ...,
+        donated: Sequence[int] = ...,
+    ) -> Self: ...
+    @classmethod
+    def __class_getitem__(cls, types: Any) -> GenericAlias: ...
+    @property
+    def callable(self) -> Callable[_P, _R_co]:
+        """The function that is traced."""
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None, /) -> Self: ...
+    @overload
+    def __get__(
+        self: Function[Concatenate[_T, _Q], _R_co], instance: _T, owner: type[Any] | None = None, /
+    ) -> Callable[_Q, _R_co]: ...
+    def warm_up(self, *args: Any, **kwargs: Any) -> None:
+        """Traces and compiles for these arguments without running; templates stand for tensors."""
+
+    def debug_expr(self, *args: Any, **kwargs: Any) -> Expression:
+        """Traces for these arguments and gives the expression."""
+
+    def compile(self, *args: Any) -> Compiled[_R_co]:
+        """Compiles for the types of these arguments only; templates stand for tensors."""
+
+    def cache_report(self) -> _CacheReport:
+        """What the function has compiled: entries, hits, misses and the digests of its programs."""
+
+    def clear_cache(self) -> None:
+        """Forgets what the function has compiled."""
+
+@final
+class Compiled(Generic[_R_co]):
+    """A function compiled for certain types of arguments. Made by `nx.compile`."""
+
+    @classmethod
+    def __class_getitem__(cls, types: Any) -> GenericAlias: ...
+    @property
+    def digest(self) -> str:
+        """The digest of the program."""
+
+    def __call__(self, *args: Any) -> _R_co: ...
+    def check(self, *args: Any) -> None:
+        """Raises what a call with these arguments would raise about their types."""
+
+@final
+class GradientTape:
+    """A gradient in the making: `stand_ins` are what the function is called with."""
+
+    def __new__(cls, wrt: Sequence[TensorLike]) -> Self: ...
+    @property
+    def stand_ins(self) -> list[Expr]:
+        """What the function is to be called with, one for each value."""
+
+    def finish(
+        self, value: TensorLike, results: Sequence[TensorLike]
+    ) -> tuple[list[Expr], list[Expr]]:
+        """The results in terms of the values, and the gradients of the sum of `value`."""
+
+# Stages
+
+@final
+class Node:
+    """A node as the callback of a split sees it."""
+
+    @property
+    def op(self) -> str:
+        """The name of the operation, such as `"dot"`."""
+
+    @property
+    def id(self) -> int:
+        """The position in the graph; operands have smaller ones."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of each axis; empty for an operation with several results."""
+
+    @property
+    def dtype(self) -> DType | None:
+        """The element type; None for an operation with several results."""
+
+    @property
+    def note(self) -> str | None:
+        """The note of an annotation; None for every other operation."""
+
+    @property
+    def args(self) -> list[Node]:
+        """The operands."""
+
+    @property
+    def line(self) -> str | None:
+        """The user's line, as `file.py:3`."""
+
+@final
+class Stage:
+    """One stage of a split expression."""
+
+    @property
+    def id(self) -> int:
+        """Its number; stages are listed in an order in which they can run."""
+
+    @property
+    def expr(self) -> Expression:
+        """What it computes."""
+
+    @property
+    def arguments(self) -> list[tuple[int | None, int]]:
+        """Where each argument comes from.
+
+        `(None, k)` is input `k` of the whole, `(s, k)` output `k` of stage `s`.
+        """
+
+    @property
+    def dependencies(self) -> list[int]:
+        """The stages that must have run before."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of its program."""
+
+    def to_bytes(self) -> bytes:
+        """The stage as bytes, to be run elsewhere; see `from_bytes`."""
+
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Stage:
+        """A stage from its bytes."""
+
+    def run(self, *args: Any, **options: Any) -> list[Tensor]:
+        """Runs the stage by itself on one tensor for each argument; gives a list."""
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Stage], tuple[bytes]]: ...
+
+@final
+class StageGraph:
+    """A split expression: stages that hand values to each other."""
+
+    @property
+    def stages(self) -> list[Stage]:
+        """The stages, in an order in which they can run."""
+
+    @property
+    def levels(self) -> list[list[int]]:
+        """Groups of stages that can run at the same time."""
+
+    @property
+    def outputs(self) -> list[tuple[int | None, int]]:
+        """Where each result comes from, as in `Stage.arguments`."""
+
+    def __len__(self) -> int: ...
+    def run(self, args: tuple[Any, ...], options: Mapping[str, Any] | None = None) -> Any:
+        """Runs all stages; arguments as for the traced function."""
+
+    def leaves(self, args: tuple[Any, ...]) -> list[Tensor]:
+        """The tensors of the arguments of a run, and those that the function mentions."""
+
+    def arrange(self, results: Sequence[Any]) -> Any:
+        """The results of a run, in the order of `outputs`, as the function gives them."""
+
+    def explain(self) -> str:
+        """A table of the stages with their operations, arguments and bytes."""
+
+    def to_svg(self) -> str:
+        """A picture of the stages as SVG text."""
+
+    def _repr_svg_(self) -> str: ...
+
+@overload
+def split(
+    expression: Expression, decide: Callable[[Node], object], state: None = None
+) -> tuple[StageGraph, None]: ...
+@overload
+def split(
+    expression: Expression, decide: Callable[[Node, _S], tuple[object, _S]], state: _S
+) -> tuple[StageGraph, _S]: ...
+
+# Containers, options and compilers
+
+@final
+class TreeDef:
+    """The structure of a Python value, to put it together again."""
+
+    @property
+    def num_leaves(self) -> int:
+        """The number of leaves."""
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """The container filled with leaves."""
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+def register_container(
+    cls: type[_T],
+    flatten: Callable[[_T], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, tuple[Any, ...]], _T],
+) -> None: ...
+def tree_flatten(value: Any) -> tuple[list[Any], TreeDef]: ...
+def get_default_options() -> dict[str, Any]: ...
+def replace_default_options(options: Mapping[str, Any] | None) -> dict[str, Any]: ...
+def get_global_default_options() -> dict[str, Any]: ...
+def replace_global_default_options(options: Mapping[str, Any]) -> dict[str, Any]: ...
+def has_own_options() -> bool: ...
+def compilers() -> list[str]: ...
+def register_compiler(compiler: Compiler) -> str: ...
+def to_backend(options: Mapping[str, Any] | None = None) -> tuple[str, int]: ...
+def is_tracing() -> bool: ...
+def set_package_directory(directory: str) -> None: ...
+def set_reassociate_floats(allow: bool) -> bool: ...
+def wait_until_idle() -> None: ...
+
+# Control flow and effects
+
+def cond(
+    clauses: Sequence[tuple[TensorLike, Callable[[], Any]]], otherwise: Callable[[], Any]
+) -> Any: ...
+def while_loop(
+    condition: Callable[[_S], TensorLike], body: Callable[[_S], _S], initial: _S
+) -> _S: ...
+def hook(
+    value: _T, name: str | None = None, function: Callable[[Any], object] | None = None
+) -> _T: ...
+def annotate(value: _T, note: str) -> _T: ...
+def custom_grad(
+    value: Sequence[TensorLike],
+    inputs: Sequence[TensorLike],
+    rule: Callable[[list[Tensor]], Sequence[TensorLike]],
+) -> list[Tensor]: ...
+def stop_grad(x: TensorLike) -> Tensor: ...
+
+# Operations
+
+def tensor_from_bytes(bytes: bytes, dtype: DTypeLike, shape: Sequence[int]) -> Tensor: ...
+def abs(x: TensorLike) -> Tensor: ...
+def acos(x: TensorLike) -> Tensor: ...
+def acosh(x: TensorLike) -> Tensor: ...
+def add(x: TensorLike, y: TensorLike) -> Tensor: ...
+def adjoint(x: TensorLike) -> Tensor: ...
+def all(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
+def any(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
+def argmax(
+    x: TensorLike,
+    axis: Axis | None = None,
+    keep_axis: bool = False,
+    tie_break: Literal["low", "high"] = "low",
+    dtype: DTypeLike | None = None,
+) -> Tensor: ...
+def argmin(
+    x: TensorLike,
+    axis: Axis | None = None,
+    keep_axis: bool = False,
+    tie_break: Literal["low", "high"] = "low",
+    dtype: DTypeLike | None = None,
+) -> Tensor: ...
+def argsort(
+    x: TensorLike,
+    axis: Axis = ...,
+    descending: bool = False,
+    stable: bool = True,
+    dtype: DTypeLike | None = None,
+) -> Tensor: ...
+def as_type(x: TensorLike, dtype: DTypeLike) -> Tensor: ...
+def asin(x: TensorLike) -> Tensor: ...
+def asinh(x: TensorLike) -> Tensor: ...
+def atan(x: TensorLike) -> Tensor: ...
+def atan2(x: TensorLike, y: TensorLike) -> Tensor: ...
+def atanh(x: TensorLike) -> Tensor: ...
+def bitcast(x: TensorLike, dtype: DTypeLike) -> Tensor: ...
+def bitwise_and(x: TensorLike, y: TensorLike) -> Tensor: ...
+def bitwise_not(x: TensorLike) -> Tensor: ...
+def bitwise_or(x: TensorLike, y: TensorLike) -> Tensor: ...
+def bitwise_xor(x: TensorLike, y: TensorLike) -> Tensor: ...
+def broadcast(x: TensorLike, shape: Shape, axes: Sequence[int] | None = None) -> Tensor: ...
+def broadcast_together(operands: Sequence[TensorLike]) -> list[Tensor]: ...
+def cbrt(x: TensorLike) -> Tensor: ...
+def ceil(x: TensorLike) -> Tensor: ...
+def cholesky(a: TensorLike) -> Tensor: ...
+def clip(x: TensorLike, min: TensorLike, max: TensorLike) -> Tensor: ...
+def concatenate(parts: Sequence[TensorLike], axis: Axis = ...) -> Tensor: ...
+def conjugate(x: TensorLike) -> Tensor: ...
+def conv(
+    input: TensorLike,
+    kernel: TensorLike,
+    strides: PerAxis | None = None,
+    padding: Padding | None = None,
+    input_dilation: PerAxis | None = None,
+    kernel_dilation: PerAxis | None = None,
+    feature_groups: int = 1,
+    batch_groups: int = 1,
+    input_permutation: Sequence[int] | None = None,
+    kernel_permutation: Sequence[int] | None = None,
+    output_permutation: Sequence[int] | None = None,
+) -> Tensor: ...
+def cos(x: TensorLike) -> Tensor: ...
+def cosh(x: TensorLike) -> Tensor: ...
+def count_leading_zeros(x: TensorLike) -> Tensor: ...
+def covariance(x: TensorLike, mean: TensorLike | None = None, ddof: int = 0) -> Tensor: ...
+def cumulative_max(x: TensorLike, axis: Axis = ..., reverse: bool = False) -> Tensor: ...
+def cumulative_min(x: TensorLike, axis: Axis = ..., reverse: bool = False) -> Tensor: ...
+def cumulative_product(x: TensorLike, axis: Axis = ..., reverse: bool = False) -> Tensor: ...
+def cumulative_sum(x: TensorLike, axis: Axis = ..., reverse: bool = False) -> Tensor: ...
+def diff(x: TensorLike, order: int = 1, axis: Axis = ...) -> Tensor: ...
+def divide(x: TensorLike, y: TensorLike) -> Tensor: ...
+def dot(
+    x: TensorLike,
+    y: TensorLike,
+    x_contract: Axes | None = None,
+    y_contract: Axes | None = None,
+    x_batch: Axes | None = None,
+    y_batch: Axes | None = None,
+) -> Tensor: ...
+def equal(x: TensorLike, y: TensorLike) -> Tensor: ...
+def erf(x: TensorLike) -> Tensor: ...
+def erf_inv(x: TensorLike) -> Tensor: ...
+def erfc(x: TensorLike) -> Tensor: ...
+def exp(x: TensorLike) -> Tensor: ...
+def expm1(x: TensorLike) -> Tensor: ...
+def eye(shape: Shape, dtype: DTypeLike | None = None) -> Tensor: ...
+def fft(x: TensorLike, length: int | None = None, axis: Axis = ...) -> Tensor: ...
+def flatten(x: TensorLike, axes: Axes | None = None) -> Tensor: ...
+def floor(x: TensorLike) -> Tensor: ...
+def floor_divide(x: TensorLike, y: TensorLike) -> Tensor: ...
+def floor_remainder(x: TensorLike, y: TensorLike) -> Tensor: ...
+def full(
+    shape: Shape, value: TensorLike, dtype: DTypeLike | None = None, names: Names | None = None
+) -> Tensor: ...
+def gather(x: TensorLike, indices: TensorLike, axes: Axes | None = None) -> Tensor: ...
+def greater(x: TensorLike, y: TensorLike) -> Tensor: ...
+def greater_equal(x: TensorLike, y: TensorLike) -> Tensor: ...
+def ifft(x: TensorLike, length: int | None = None, axis: Axis = ...) -> Tensor: ...
+def imag(x: TensorLike) -> Tensor: ...
+def indexed_add(
+    x: TensorLike, indices: TensorLike, updates: TensorLike, axes: Axes | None = None
+) -> Tensor: ...
+def indexed_put(
+    x: TensorLike, indices: TensorLike, updates: TensorLike, axes: Axes | None = None
+) -> Tensor: ...
+def iota(shape: Shape, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor: ...
+def irfft(x: TensorLike, length: int | None = None, axis: Axis = ...) -> Tensor: ...
+def is_infinity(x: TensorLike) -> Tensor: ...
+def is_nan(x: TensorLike) -> Tensor: ...
+def left_shift(x: TensorLike, y: TensorLike) -> Tensor: ...
+def less(x: TensorLike, y: TensorLike) -> Tensor: ...
+def less_equal(x: TensorLike, y: TensorLike) -> Tensor: ...
+def linspace(
+    start: TensorLike,
+    stop: TensorLike,
+    num: int,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+) -> Tensor: ...
+def log(x: TensorLike) -> Tensor: ...
+def log10(x: TensorLike) -> Tensor: ...
+def log1p(x: TensorLike) -> Tensor: ...
+def log2(x: TensorLike) -> Tensor: ...
+def logical_and(x: TensorLike, y: TensorLike) -> Tensor: ...
+def logical_not(x: TensorLike) -> Tensor: ...
+def logical_or(x: TensorLike, y: TensorLike) -> Tensor: ...
+def logical_xor(x: TensorLike, y: TensorLike) -> Tensor: ...
+def logsumexp(
+    x: TensorLike,
+    axes: Axes | None = None,
+    keep_axes: bool = False,
+    scale: TensorLike | None = None,
+) -> Tensor: ...
+def make_diagonal(x: TensorLike, offset: int = 0) -> Tensor: ...
+def matmul(x: TensorLike, y: TensorLike) -> Tensor: ...
+def max(x: TensorLike, y: TensorLike) -> Tensor: ...
+def mean(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
+def median(x: TensorLike, axis: Axis | None = None, keep_axis: bool = False) -> Tensor: ...
+def min(x: TensorLike, y: TensorLike) -> Tensor: ...
+def mode(x: TensorLike, axis: Axis | None = None, keep_axis: bool = False) -> Tensor: ...
+def multiply(x: TensorLike, y: TensorLike) -> Tensor: ...
+def negate(x: TensorLike) -> Tensor: ...
+def new_axis(x: TensorLike, axis: int, name: str | None = None) -> Tensor: ...
+def norm(
+    x: TensorLike, order: float | None = None, axes: Axes | None = None, keep_axes: bool = False
+) -> Tensor: ...
+def not_equal(x: TensorLike, y: TensorLike) -> Tensor: ...
+def outer(x: TensorLike, y: TensorLike) -> Tensor: ...
+def pad(x: TensorLike, value: TensorLike, config: Sequence[tuple[int, int, int]]) -> Tensor: ...
+def phase(x: TensorLike) -> Tensor: ...
+def population_count(x: TensorLike) -> Tensor: ...
+def pow(x: TensorLike, y: TensorLike) -> Tensor: ...
+def product(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
+def put_diagonal(x: TensorLike, diagonal: TensorLike, offset: int = 0) -> Tensor: ...
+def put_slice(x: TensorLike, starts: Sequence[TensorLike], update: TensorLike) -> Tensor: ...
+def quotient(x: TensorLike, y: TensorLike) -> Tensor: ...
+def real(x: TensorLike) -> Tensor: ...
+def reduce(
+    x: TensorLike,
+    initial: TensorLike,
+    function: Callable[[Tensor, Tensor], TensorLike],
+    axes: Axes | None = None,
+    keep_axes: bool = False,
+) -> Tensor: ...
+def reduce_max(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
+def reduce_min(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
+def remainder(x: TensorLike, y: TensorLike) -> Tensor: ...
+def rename(x: TensorLike, names: Names) -> Tensor: ...
+def reshape(x: TensorLike, shape: Shape, names: Names | None = None) -> Tensor: ...
+def result_type(*operands: TensorLike | DTypeLike) -> DType: ...
+def reverse(x: TensorLike, axes: Axes | None = None) -> Tensor: ...
+def rfft(x: TensorLike, length: int | None = None, axis: Axis = ...) -> Tensor: ...
+def right_shift(x: TensorLike, y: TensorLike) -> Tensor: ...
+def round(x: TensorLike) -> Tensor: ...
+def round_half_even(x: TensorLike) -> Tensor: ...
+def rsqrt(x: TensorLike) -> Tensor: ...
+def select(predicate: TensorLike, on_true: TensorLike, on_false: TensorLike) -> Tensor: ...
+def sigmoid(x: TensorLike) -> Tensor: ...
+def sign(x: TensorLike) -> Tensor: ...
+def sin(x: TensorLike) -> Tensor: ...
+def sinh(x: TensorLike) -> Tensor: ...
+def slice(
+    x: TensorLike,
+    starts: Sequence[TensorLike],
+    lengths: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Tensor: ...
+def slice_along_axis(
+    x: TensorLike, start: TensorLike, length: int, axis: Axis = ..., stride: int = 1
+) -> Tensor: ...
+def sort(
+    x: TensorLike, axis: Axis = ..., descending: bool = False, stable: bool = True
+) -> Tensor: ...
+def split_at(x: TensorLike, index: int, axis: Axis = ...) -> tuple[Tensor, Tensor]: ...
+def sqrt(x: TensorLike) -> Tensor: ...
+def squeeze(x: TensorLike, axes: Axes | None = None) -> Tensor: ...
+def stack(parts: Sequence[TensorLike], axis: int = 0, name: str | None = None) -> Tensor: ...
+def standard_deviation(
+    x: TensorLike, axes: Axes | None = None, keep_axes: bool = False, ddof: int = 0
+) -> Tensor: ...
+def subtract(x: TensorLike, y: TensorLike) -> Tensor: ...
+def sum(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
+def take(x: TensorLike, indices: TensorLike, axis: Axis = ...) -> Tensor: ...
+def take_along_axis(x: TensorLike, indices: TensorLike, axis: Axis = ...) -> Tensor: ...
+def take_diagonal(x: TensorLike, offset: int = 0) -> Tensor: ...
+def tan(x: TensorLike) -> Tensor: ...
+def tanh(x: TensorLike) -> Tensor: ...
+def tensor(value: Any, dtype: DTypeLike | None = None, copy: bool = True) -> Tensor: ...
+def tile(x: TensorLike, repetitions: Sequence[int]) -> Tensor: ...
+def top_k(x: TensorLike, k: int = 1) -> tuple[Tensor, Tensor]: ...
+def transpose(x: TensorLike, axes: Axes | None = None) -> Tensor: ...
+def tri(rows: int, columns: int, k: int = 0) -> Tensor: ...
+def triangular_solve(
+    a: TensorLike,
+    b: TensorLike,
+    lower: bool = True,
+    left_side: bool = True,
+    transform: Literal["none", "transpose", "conjugate"] = "none",
+) -> Tensor: ...
+def tril(x: TensorLike, k: int = 0) -> Tensor: ...
+def triu(x: TensorLike, k: int = 0) -> Tensor: ...
+def variance(
+    x: TensorLike, axes: Axes | None = None, keep_axes: bool = False, ddof: int = 0
+) -> Tensor: ...
+def weighted_mean(
+    x: TensorLike, weights: TensorLike, axes: Axes | None = None, keep_axes: bool = False
+) -> Tensor: ...
+def window_max(
+    x: TensorLike,
+    dimensions: Sequence[int],
+    strides: PerAxis | None = None,
+    padding: Padding | None = None,
+    dilations: PerAxis | None = None,
+) -> Tensor: ...
+def window_mean(
+    x: TensorLike,
+    dimensions: Sequence[int],
+    strides: PerAxis | None = None,
+    padding: Padding | None = None,
+    dilations: PerAxis | None = None,
+) -> Tensor: ...
+def window_min(
+    x: TensorLike,
+    dimensions: Sequence[int],
+    strides: PerAxis | None = None,
+    padding: Padding | None = None,
+    dilations: PerAxis | None = None,
+) -> Tensor: ...
+def window_product(
+    x: TensorLike,
+    dimensions: Sequence[int],
+    strides: PerAxis | None = None,
+    padding: Padding | None = None,
+    dilations: PerAxis | None = None,
+) -> Tensor: ...
+def window_reduce(
+    x: TensorLike,
+    initial: TensorLike,
+    function: Callable[[Tensor, Tensor], TensorLike],
+    dimensions: Sequence[int],
+    strides: PerAxis | None = None,
+    padding: Padding | None = None,
+    dilations: PerAxis | None = None,
+) -> Tensor: ...
+def window_scatter_max(
+    x: TensorLike,
+    source: TensorLike,
+    initial: TensorLike,
+    dimensions: Sequence[int],
+    strides: PerAxis | None = None,
+    padding: Padding | None = None,
+) -> Tensor: ...
+def window_scatter_min(
+    x: TensorLike,
+    source: TensorLike,
+    initial: TensorLike,
+    dimensions: Sequence[int],
+    strides: PerAxis | None = None,
+    padding: Padding | None = None,
+) -> Tensor: ...
+def window_sum(
+    x: TensorLike,
+    dimensions: Sequence[int],
+    strides: PerAxis | None = None,
+    padding: Padding | None = None,
+    dilations: PerAxis | None = None,
+) -> Tensor: ...

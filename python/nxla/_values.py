@@ -1,0 +1,24 @@
+"""Operands as tensors."""
+
+from __future__ import annotations
+
+from nxla import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+
+def as_tensor(value: TensorLike) -> Tensor:
+    """Return a tensor or a traced value as it is, and anything else as a tensor.
+
+    To type checkers a traced value is a `Tensor`: functions are written for tensors, and whether
+    one is being traced is nothing that its types could tell.
+    """
+    if isinstance(value, _core.Tensor):
+        return value
+    if isinstance(value, _core.Expr):
+        traced: Tensor = value  # type: ignore[assignment]
+        return traced
+    return _core.tensor(value)

@@ -1,0 +1,11 @@
+"""Names for annotations: what functions of this package take.
+
+>>> import nxla as nx
+>>> from nxla.typing import TensorLike
+>>> def norm(x: TensorLike) -> nx.Tensor:
+...     return nx.sqrt(nx.sum(nx.square(x)))
+"""
+
+from nxla._types import Axes, Axis, DTypeLike, Names, Padding, PerAxis, Shape, TensorLike
+
+__all__ = ["Axes", "Axis", "DTypeLike", "Names", "Padding", "PerAxis", "Shape", "TensorLike"]
