@@ -20,9 +20,10 @@ pub(crate) const FAMILIES: [&str; 9] = [
 ];
 
 /// The folders that hold one file, or one folder, per family.
-pub(crate) const LAYERS: [&str; 7] = [
+pub(crate) const LAYERS: [&str; 8] = [
     "crates/expr/src/infer",
     "crates/expr/src/build",
+    "crates/expr/src/batch",
     "crates/eval/src",
     "crates/grad/src/rules",
     "crates/stablehlo/src",

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
+pub mod batch;
 pub mod build;
 mod error;
 mod family;

@@ -1,0 +1,152 @@
+//! Products: batch axes become batch axes of the product where both sides have them, free axes
+//! where one does. Convolutions have no batch axes to spare for kernels; there entries become
+//! groups.
+
+use nxla_tensor::Shape;
+
+use super::{Batched, Batcher};
+use crate::error::Result;
+use crate::graph::ExprId;
+use crate::op::{Axes, Conv, Dot, Op};
+
+pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
+    let [left, right] = *operands else { unreachable!("a product has two operands") };
+    match op {
+        Op::Dot(attributes) => dot(batcher, attributes, left, right),
+        Op::Conv(attributes) => conv(batcher, attributes, left, right),
+        op @ crate::outside!(contract) => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+fn dot(b: &mut Batcher<'_>, dot: &Dot, left: Batched, right: Batched) -> Result<ExprId> {
+    let (left_id, right_id) = (b.unnamed(left.id)?, b.unnamed(right.id)?);
+    let own = dot.left_batch.len();
+    if left.batched && right.batched {
+        let attributes = Dot {
+            left_contract: b.shift_all(&dot.left_contract),
+            left_batch: b.with_batch_axes(&dot.left_batch),
+            right_contract: b.shift_all(&dot.right_contract),
+            right_batch: b.with_batch_axes(&dot.right_batch),
+        };
+        return b.make(Op::Dot(Box::new(attributes)), &[left_id, right_id]);
+    }
+    // The op's own batch axes have to lead, so the batch goes behind them: from there on it is
+    // free, and comes out first among the free axes of its side.
+    let mut attributes = dot.clone();
+    let position = if left.batched {
+        attributes.left_contract = b.shift_all(&dot.left_contract);
+        own
+    } else {
+        attributes.right_contract = b.shift_all(&dot.right_contract);
+        b.graph.shape(left_id).rank() - dot.left_contract.len()
+    };
+    let id = if left.batched { left_id } else { right_id };
+    let moved = behind(b, id, own)?;
+    let operands = if left.batched { [moved, right_id] } else { [left_id, moved] };
+    let product = b.make(Op::Dot(Box::new(attributes)), &operands)?;
+    b.to_front(product, position)
+}
+
+/// The value with the batch axes behind `own` leading axes of the entry.
+fn behind(b: &mut Batcher<'_>, x: ExprId, own: usize) -> Result<ExprId> {
+    let (depth, rank) = (b.depth(), b.graph.shape(x).rank());
+    let order: Axes = (depth..depth + own).chain(0..depth).chain(depth + own..rank).collect();
+    b.make(Op::Transpose(order), &[x])
+}
+
+/// Entries are folded into an axis that keeps them apart: those of the input alone into the batch
+/// of the convolution, those of the kernel alone into its output channels, those of both into
+/// groups. Where the convolution has groups of its own, entries go inside of a group if only one
+/// side has them, so that each group still meets its own part of the other side.
+fn conv(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> Result<ExprId> {
+    let count: usize = b.sizes.iter().product();
+    if count == 0 {
+        return empty(b, conv, input, kernel);
+    }
+    let input_id = canonical(b, input, &conv.input_permutation, count)?;
+    let kernel_id = canonical(b, kernel, &conv.kernel_permutation, count)?;
+    let rank = conv.input_permutation.len();
+    let identity: Axes = (0..rank).collect();
+    let mut attributes = Conv {
+        input_permutation: identity.clone(),
+        kernel_permutation: identity.clone(),
+        output_permutation: identity,
+        ..conv.clone()
+    };
+    // `at` is where the entries come out: the axis, and how many groups are before them.
+    let (input_id, kernel_id, (axis, groups)) = match (input.batched, kernel.batched) {
+        (true, false) => {
+            let groups = conv.batch_groups;
+            (fold(b, input_id, 1, groups)?, kernel_id, (0, 1))
+        }
+        (false, true) => {
+            let groups = conv.batch_groups.max(conv.feature_groups);
+            (input_id, fold(b, kernel_id, 1, groups)?, (1, groups))
+        }
+        (true, true) if conv.batch_groups > 1 => {
+            attributes.batch_groups *= count;
+            (fold(b, input_id, 1, 1)?, fold(b, kernel_id, 1, 1)?, (1, 1))
+        }
+        (true, true) => {
+            attributes.feature_groups *= count;
+            (fold(b, input_id, 2, 1)?, fold(b, kernel_id, 1, 1)?, (1, 1))
+        }
+        (false, false) => unreachable!("an operand has batch axes"),
+    };
+    let result = b.make(Op::Conv(Box::new(attributes)), &[input_id, kernel_id])?;
+
+    // Split the axis again and bring the entries to the front.
+    let mut sizes = b.graph.shape(result).to_vec();
+    let own = sizes[axis] / count;
+    sizes.splice(axis..=axis, [groups, count, own / groups]);
+    let split = b.graph.reshape(result, sizes.clone())?;
+    let order: Axes = std::iter::once(axis + 1)
+        .chain((0..sizes.len()).filter(|&other| other != axis + 1))
+        .collect();
+    let moved = b.make(Op::Transpose(order), &[split])?;
+    sizes.splice(axis..axis + 3, [own]);
+    let unfolded = b.batch_shape(&sizes);
+    let unfolded = b.graph.reshape(moved, unfolded)?;
+    let mut order = vec![0; rank];
+    for (canonical, &axis) in conv.output_permutation.iter().enumerate() {
+        order[axis] = canonical;
+    }
+    b.permute_entry(unfolded, &order)
+}
+
+/// The operand in canonical layout without names; a batch becomes one leading axis.
+fn canonical(b: &mut Batcher<'_>, x: Batched, order: &[usize], count: usize) -> Result<ExprId> {
+    let id = b.unnamed(x.id)?;
+    if !x.batched {
+        return b.make(Op::Transpose(order.into()), &[id]);
+    }
+    let id = b.permute_entry(id, order)?;
+    let entry = b.entry_shape(Batched::each(id));
+    let shape: Shape = std::iter::once(count).chain(entry.iter().copied()).collect();
+    b.graph.reshape(id, shape)
+}
+
+/// Merges the leading axis, of entries, into another one, inside of the groups that it has.
+fn fold(b: &mut Batcher<'_>, x: ExprId, axis: usize, groups: usize) -> Result<ExprId> {
+    let mut sizes = b.graph.shape(x).to_vec();
+    let (count, own) = (sizes[0], sizes[axis]);
+    sizes.splice(axis..=axis, [groups, own / groups]);
+    let grouped = b.graph.reshape(x, sizes.clone())?;
+    let order: Axes = (1..=axis).chain([0]).chain(axis + 1..sizes.len()).collect();
+    let moved = b.make(Op::Transpose(order), &[grouped])?;
+    sizes.remove(0);
+    sizes.splice(axis - 1..=axis, [count * own]);
+    b.graph.reshape(moved, sizes)
+}
+
+/// The result for no entries at all, which could be no groups either.
+fn empty(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> Result<ExprId> {
+    let one = |b: &mut Batcher<'_>, x: Batched| -> Result<ExprId> {
+        let (dtype, shape) = (b.graph.dtype(x.id), b.entry_shape(x));
+        let ty = crate::TensorType::new(dtype, shape);
+        b.graph.constant(nxla_tensor::Scalar::zero(dtype), ty)
+    };
+    let (input, kernel) = (one(b, input)?, one(b, kernel)?);
+    let entry = b.make(Op::Conv(Box::new(conv.clone())), &[input, kernel])?;
+    b.lift(Batched::shared(entry))
+}

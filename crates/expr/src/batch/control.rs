@@ -1,0 +1,283 @@
+//! Regions, annotations and hooks.
+//!
+//! A region whose decision is the same for all entries stays one, with a batched program inside.
+//! Where entries decide differently, the decision becomes a selection between results.
+
+use std::sync::Arc;
+
+use nxla_tensor::{DType, Scalar};
+
+use super::{Batched, Batcher, Parts};
+use crate::error::Result;
+use crate::graph::{ExprId, Operands};
+use crate::op::{Block, Cond, CustomGrad, Metadata, Op, While};
+use crate::program::Program;
+use crate::region::Traced;
+use crate::types::{TensorType, Type};
+
+/// The attribute of a block that says how many axes its operands have in front of those that the
+/// other attributes speak of.
+const BATCH_AXES: &str = "batch_axes";
+
+pub(super) fn batch(
+    batcher: &mut Batcher<'_>,
+    op: &Op,
+    operands: &[Batched],
+    ty: &Type,
+) -> Result<Parts> {
+    match op {
+        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => {
+            unreachable!("{} has no operand with batch axes", op.name())
+        }
+        Op::Elem(_) => unreachable!("elem is the part of a node that is batched"),
+        Op::Metadata(metadata) => annotation(batcher, metadata, operands),
+        Op::Hook(_) => {
+            let ids: Operands = operands.iter().map(|operand| operand.id).collect();
+            let node = batcher.copy(op, &ids)?;
+            batcher.parts(node, operands.iter().map(|operand| operand.batched))
+        }
+        Op::Cond(cond) => conditional(batcher, cond, operands, ty),
+        Op::While(op) => repetition(batcher, op, operands),
+        Op::Block(op) => block(batcher, op, operands),
+        op @ crate::outside!(control) => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+impl Batcher<'_> {
+    /// The results of a node.
+    fn parts(&mut self, node: ExprId, marks: impl IntoIterator<Item = bool>) -> Result<Parts> {
+        let ids = self.graph.parts(node)?;
+        Ok(ids.into_iter().zip(marks).map(|(id, batched)| Batched { id, batched }).collect())
+    }
+
+    /// The nodes of a program here.
+    fn inline(&mut self, program: &Program, arguments: &[Batched]) -> Result<Vec<Batched>> {
+        self.run(program.graph(), program.outputs(), arguments)
+    }
+
+    /// A predicate as `pred` with one value for each entry.
+    fn truth(&mut self, predicate: Batched) -> Result<ExprId> {
+        let id = self.lift(predicate)?;
+        self.graph.as_type(id, DType::Pred)
+    }
+
+    /// `on_true` for the entries where `mask` holds.
+    fn choose(&mut self, mask: ExprId, on_true: ExprId, on_false: ExprId) -> Result<ExprId> {
+        let rank = self.graph.shape(on_true).rank() - self.depth();
+        let mask = self.widen(Batched::each(mask), rank)?;
+        self.graph.select(mask, on_true, on_false)
+    }
+
+    /// Operands with the batch axes where the marks say so.
+    fn marked(&mut self, operands: &[Batched], marks: &[bool]) -> Result<Vec<Batched>> {
+        let mut result = operands.to_vec();
+        for (operand, &mark) in result.iter_mut().zip(marks) {
+            if mark {
+                *operand = Batched::each(self.lift(*operand)?);
+            }
+        }
+        Ok(result)
+    }
+}
+
+fn marks(operands: &[Batched]) -> Vec<bool> {
+    operands.iter().map(|operand| operand.batched).collect()
+}
+
+fn ids(operands: &[Batched]) -> Operands {
+    operands.iter().map(|operand| operand.id).collect()
+}
+
+fn annotation(b: &mut Batcher<'_>, metadata: &Metadata, operands: &[Batched]) -> Result<Parts> {
+    let Some(custom) = &metadata.custom_grad else {
+        let node = b.make(Op::Metadata(Box::new(metadata.clone())), &ids(operands))?;
+        return b.parts(node, marks(operands));
+    };
+    let program = cotangents(b, custom, operands)?;
+    let custom_grad = Some(CustomGrad { program: Arc::new(program), ..custom.clone() });
+    let metadata = Metadata { custom_grad, ..metadata.clone() };
+    let node = b.make(Op::Metadata(Box::new(metadata)), &ids(operands))?;
+    b.parts(node, marks(operands).into_iter().take(custom.outputs))
+}
+
+/// The user's derivative for all entries: what several entries say of an input that they share
+/// adds up.
+fn cotangents(b: &Batcher<'_>, custom: &CustomGrad, operands: &[Batched]) -> Result<Program> {
+    let (outputs, rest) = operands.split_at(custom.outputs);
+    let (inputs, captures) = rest.split_at(custom.inputs);
+    let arguments: Vec<bool> =
+        outputs.iter().chain(captures).map(|operand| operand.batched).collect();
+    let (program, found) = custom.program.batched_as(&arguments, b.sizes, Some(&marks(inputs)))?;
+    let mut graph = crate::Graph::with_options(program.graph().options());
+    let types = program.inputs().to_vec();
+    let parameters: Vec<ExprId> =
+        types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
+    let mut results = program.inline(&mut graph, &parameters)?;
+    let batch: Vec<i64> = (0..).take(b.depth()).collect();
+    for ((result, found), input) in results.iter_mut().zip(found).zip(inputs) {
+        if found && !input.batched {
+            let dtype = graph.dtype(*result);
+            let sum = graph.sum(*result, Some(&batch), false)?;
+            *result = graph.as_type(sum, dtype)?;
+        }
+    }
+    Program::new(&graph, types, &results)
+}
+
+fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Parts> {
+    let (body, results) = block.body.batched(&marks(operands), b.sizes)?;
+    let mut attributes = block.attributes.clone();
+    let known = attributes.iter_mut().find(|(name, _)| &**name == BATCH_AXES);
+    match known {
+        Some((_, depth)) => {
+            let before: usize = depth.parse().unwrap_or(0);
+            *depth = (before + b.depth()).to_string();
+        }
+        None => attributes.push((BATCH_AXES.into(), b.depth().to_string())),
+    }
+    let block = Block { name: block.name.clone(), attributes, body: Arc::new(body) };
+    let node = b.make(Op::Block(Arc::new(block)), &ids(operands))?;
+    b.parts(node, results)
+}
+
+fn conditional(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> Result<Parts> {
+    let inputs = marks(operands);
+    let mut predicates = Vec::new();
+    let mut results = cond.otherwise.batched(&inputs, b.sizes)?.1;
+    for (predicate, body) in &cond.clauses {
+        let (predicate, differs) = predicate.batched(&inputs, b.sizes)?;
+        if differs[0] {
+            return choice(b, cond, operands, ty);
+        }
+        predicates.push(Arc::new(predicate));
+        let batched = body.batched(&inputs, b.sizes)?.1;
+        results.iter_mut().zip(batched).for_each(|(result, batched)| *result |= batched);
+    }
+    let branch = |program: &Program| -> Result<Arc<Program>> {
+        Ok(Arc::new(program.batched_as(&inputs, b.sizes, Some(&results))?.0))
+    };
+    let bodies = cond.clauses.iter().map(|(_, body)| branch(body)).collect::<Result<Vec<_>>>()?;
+    let otherwise = branch(&cond.otherwise)?;
+    let clauses = predicates.into_iter().zip(bodies).collect();
+    let node = b.make(Op::Cond(Arc::new(Cond { clauses, otherwise })), &ids(operands))?;
+    b.parts(node, results)
+}
+
+/// Entries take different branches: each branch that some entry takes is computed for all of
+/// them, and each entry gets the result of its own.
+fn choice(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> Result<Parts> {
+    let truth = TensorType::new(DType::Pred, b.sizes.to_vec());
+    let mut undecided = b.graph.constant(Scalar::one(DType::Pred), truth)?;
+    let mut chosen: Vec<(ExprId, Vec<ExprId>)> = Vec::new();
+    for (predicate, body) in &cond.clauses {
+        let holds = b.inline(predicate, operands)?[0];
+        let holds = b.truth(holds)?;
+        let takes = b.graph.logical_and(undecided, holds)?;
+        let fails = b.graph.logical_not(holds)?;
+        undecided = b.graph.logical_and(undecided, fails)?;
+        chosen.push((takes, taken(b, takes, body, operands, ty)?));
+    }
+    let mut results = taken(b, undecided, &cond.otherwise, operands, ty)?;
+    for (takes, values) in chosen.into_iter().rev() {
+        for (result, value) in results.iter_mut().zip(values) {
+            *result = b.choose(takes, value, *result)?;
+        }
+    }
+    Ok(results.into_iter().map(Batched::each).collect())
+}
+
+/// The results of a branch if any entry takes it, zeros otherwise.
+fn taken(
+    b: &mut Batcher<'_>,
+    takes: ExprId,
+    body: &Program,
+    operands: &[Batched],
+    ty: &Type,
+) -> Result<Vec<ExprId>> {
+    let any = b.graph.any(takes, None, false)?;
+    let mark = b.graph.mark();
+    let results = b.inline(body, operands)?;
+    let results = b.lift_all(&results)?.to_vec();
+    let branch = b.graph.traced(mark, results);
+    let start = b.graph.mark();
+    let mut zeros = Vec::new();
+    for ty in ty.parts() {
+        let ty = super::batched_type(ty, b.sizes);
+        zeros.push(b.graph.constant(Scalar::zero(ty.dtype), ty)?);
+    }
+    let zeros = b.graph.traced(start, zeros);
+    let predicate = b.graph.traced(b.graph.mark(), vec![any]);
+    b.graph.cond(mark, vec![(predicate, branch)], zeros)
+}
+
+fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts> {
+    let mut inputs = marks(operands);
+    // What the body makes of the state may differ between entries although the start does not.
+    let (condition, body) = loop {
+        let (condition, differs) = op.condition.batched(&inputs, b.sizes)?;
+        if differs[0] {
+            return masked(b, op, operands);
+        }
+        let state = inputs[..op.state].to_vec();
+        let (body, found) = op.body.batched_as(&inputs, b.sizes, Some(&state))?;
+        if found == state {
+            break (Arc::new(condition), Arc::new(body));
+        }
+        inputs[..op.state].copy_from_slice(&found);
+    };
+    let state = inputs[..op.state].to_vec();
+    let operands = b.marked(operands, &inputs)?;
+    let node = While { state: op.state, condition, body };
+    let node = b.make(Op::While(Arc::new(node)), &ids(&operands))?;
+    b.parts(node, state)
+}
+
+/// Entries go on for different numbers of trips: the loop runs while any of them does. The mask of
+/// those that do is part of the state.
+fn masked(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts> {
+    let (state, captures) = operands.split_at(op.state);
+    let initial: Vec<Batched> = b.lift_all(state)?.into_iter().map(Batched::each).collect();
+    let goes_on = |b: &mut Batcher<'_>, state: &[Batched]| -> Result<ExprId> {
+        let arguments: Vec<Batched> = state.iter().chain(captures).copied().collect();
+        let holds = b.inline(&op.condition, &arguments)?[0];
+        b.truth(holds)
+    };
+    let mask = goes_on(b, &initial)?;
+    let operands: Operands = [mask].into_iter().chain(ids(&initial)).collect();
+    let types: Vec<TensorType> =
+        operands.iter().map(|&id| b.graph.tensor_type(id).clone()).collect();
+
+    let mark = b.graph.mark();
+    let scope = b.graph.open_scope(&types);
+    let (&mask, old) = scope.parameters.split_first().expect("the mask is a parameter");
+    let start = b.graph.mark();
+    let any = b.graph.any(mask, None, false)?;
+    let condition = b.graph.traced(start, vec![any]);
+    let body = next_state(b, op, mask, old, captures, goes_on)?;
+    let results = b.graph.while_loop(mark, &scope, &operands, condition, body)?;
+    Ok(results.into_iter().skip(1).map(Batched::each).collect())
+}
+
+/// One trip of a loop for the entries of a mask.
+fn next_state(
+    b: &mut Batcher<'_>,
+    op: &While,
+    mask: ExprId,
+    old: &[ExprId],
+    captures: &[Batched],
+    goes_on: impl Fn(&mut Batcher<'_>, &[Batched]) -> Result<ExprId>,
+) -> Result<Traced> {
+    let start = b.graph.mark();
+    let arguments: Vec<Batched> =
+        old.iter().copied().map(Batched::each).chain(captures.iter().copied()).collect();
+    let new = b.inline(&op.body, &arguments)?;
+    let mut state = Vec::new();
+    for (new, &old) in new.into_iter().zip(old) {
+        let new = b.lift(new)?;
+        state.push(Batched::each(b.choose(mask, new, old)?));
+    }
+    let holds = goes_on(b, &state)?;
+    let mask = b.graph.logical_and(mask, holds)?;
+    let results = std::iter::once(mask).chain(ids(&state)).collect();
+    Ok(b.graph.traced(start, results))
+}

@@ -1,0 +1,33 @@
+//! Element-wise ops work on the batch as they are, once ranks are aligned: entries broadcast from
+//! the right, so batch axes must stay left of the longest entry.
+
+use super::{Batched, Batcher};
+use crate::error::Result;
+use crate::graph::ExprId;
+use crate::op::Op;
+
+pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
+    match op {
+        Op::Unary(_) | Op::AsType(_) | Op::Bitcast(_) => {
+            batcher.make(op.clone(), &[operands[0].id])
+        }
+        Op::Binary(_) | Op::Select => {
+            let operands = batcher.aligned(operands)?;
+            batcher.make(op.clone(), &operands)
+        }
+        Op::Clip => clip(batcher, operands),
+        op @ crate::outside!(elementwise) => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// The op takes scalar bounds only; bounds that differ between entries are a maximum and a
+/// minimum, which is what the op computes.
+fn clip(batcher: &mut Batcher<'_>, operands: &[Batched]) -> Result<ExprId> {
+    let [x, min, max] = operands else { unreachable!("clip has three operands") };
+    if !min.batched && !max.batched {
+        return batcher.make(Op::Clip, &[x.id, min.id, max.id]);
+    }
+    let aligned = batcher.aligned(operands)?;
+    let raised = batcher.graph.max(aligned[0], aligned[1])?;
+    batcher.graph.min(raised, aligned[2])
+}

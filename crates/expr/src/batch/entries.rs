@@ -1,0 +1,94 @@
+//! One entry after the other, in a loop: what is left for ops that cannot be said for all entries
+//! at once.
+
+use nxla_tensor::{DType, Scalar, Shape};
+
+use super::{Batched, Batcher};
+use crate::build::SliceStart;
+use crate::error::Result;
+use crate::graph::{ExprId, Operands};
+use crate::op::Op;
+use crate::types::{TensorType, Type};
+
+/// The op applied to each entry by a loop that writes the results where they belong.
+pub(super) fn one_by_one(
+    batcher: &mut Batcher<'_>,
+    op: &Op,
+    operands: &[Batched],
+    ty: &Type,
+) -> Result<ExprId> {
+    let entry = ty.as_tensor().expect("an op that is done entry by entry gives one tensor");
+    let count = batcher.sizes.iter().product();
+    if count == 0 {
+        let none = super::batched_type(entry, batcher.sizes);
+        return batcher.graph.constant(Scalar::zero(none.dtype), none);
+    }
+    let mut rows = Operands::new();
+    for &operand in operands {
+        rows.push(match operand.batched {
+            true => {
+                let shape = prepended(count, &batcher.entry_shape(operand));
+                batcher.graph.reshape(operand.id, shape)?
+            }
+            false => operand.id,
+        });
+    }
+    let results = TensorType::new(entry.dtype, prepended(count, &entry.shape));
+    let zero = Scalar::zero(entry.dtype);
+    let initial = [batcher.counter(0)?, batcher.graph.constant(zero, results.clone())?];
+
+    let mark = batcher.graph.mark();
+    let scope = batcher.graph.open_scope(&[TensorType::scalar(DType::S64), results]);
+    let [index, results] = scope.parameters[..] else { unreachable!("two parameters") };
+    let start = batcher.graph.mark();
+    let end = batcher.counter(count)?;
+    let goes_on = batcher.graph.less(index, end)?;
+    let condition = batcher.graph.traced(start, vec![goes_on]);
+    let start = batcher.graph.mark();
+    let next = batcher.next_entry(op, operands, &rows, index, results, entry)?;
+    let body = batcher.graph.traced(start, next);
+    let state = batcher.graph.while_loop(mark, &scope, &initial, condition, body)?;
+    let shape = batcher.batch_shape(&entry.shape);
+    batcher.graph.reshape(state[1], shape)
+}
+
+impl Batcher<'_> {
+    fn counter(&mut self, value: usize) -> Result<ExprId> {
+        let value = i64::try_from(value).unwrap_or(i64::MAX);
+        self.graph.scalar_constant(Scalar::Int(value), DType::S64)
+    }
+
+    /// The state after the entry `index`.
+    fn next_entry(
+        &mut self,
+        op: &Op,
+        operands: &[Batched],
+        rows: &[ExprId],
+        index: ExprId,
+        results: ExprId,
+        entry: &TensorType,
+    ) -> Result<Vec<ExprId>> {
+        let mut own = Operands::new();
+        for (operand, &row) in operands.iter().zip(rows) {
+            own.push(match operand.batched {
+                true => {
+                    let shape = self.entry_shape(*operand);
+                    let one = self.graph.slice_along_axis(row, index, 1, 0, 1)?;
+                    self.graph.reshape(one, shape)?
+                }
+                false => row,
+            });
+        }
+        let result = self.graph.make(op.clone(), &own)?;
+        let row = self.graph.reshape(result, prepended(1, &entry.shape))?;
+        let mut starts = vec![SliceStart::Static(0); entry.rank() + 1];
+        starts[0] = SliceStart::Dynamic(index);
+        let results = self.graph.put_slice(results, &starts, row)?;
+        let one = self.counter(1)?;
+        Ok(vec![self.graph.add(index, one)?, results])
+    }
+}
+
+fn prepended(size: usize, entry: &Shape) -> Shape {
+    std::iter::once(size).chain(entry.iter().copied()).collect()
+}

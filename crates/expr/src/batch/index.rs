@@ -1,0 +1,248 @@
+//! Slices, gathers and scatters: a position that differs between entries becomes an index, with
+//! the number of the entry as a coordinate for each batch axis.
+
+use nxla_tensor::{DType, Scalar, Shape};
+
+use super::{Batched, Batcher};
+use crate::error::Result;
+use crate::graph::{ExprId, Operands};
+use crate::op::{Axes, Op, Slice, Sort, Stack, Start};
+
+pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
+    match op {
+        Op::Slice(attributes) => slice(batcher, attributes, operands),
+        Op::PutSlice(starts) => put_slice(batcher, starts, operands),
+        Op::Gather(axes) => gather(batcher, axes, operands),
+        Op::IndexedAdd(axes) => indexed(batcher, axes, operands, Op::IndexedAdd),
+        Op::IndexedPut(axes) => indexed(batcher, axes, operands, Op::IndexedPut),
+        Op::Sort(sort) => {
+            let axis = batcher.shift(sort.axis);
+            batcher.make(Op::Sort(Sort { axis, ..*sort }), &[operands[0].id])
+        }
+        Op::Argsort(sort, dtype) => {
+            let axis = batcher.shift(sort.axis);
+            batcher.make(Op::Argsort(Sort { axis, ..*sort }, *dtype), &[operands[0].id])
+        }
+        op @ crate::outside!(index) => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// Where a range begins along one axis of an entry.
+#[derive(Clone, Copy)]
+enum Begin {
+    Static(i64),
+    Dynamic(Batched),
+}
+
+impl Begin {
+    /// The starts of an op with the operands that give the dynamic ones.
+    fn all(starts: &[Start], operands: &[Batched]) -> Vec<Begin> {
+        let mut operands = operands.iter();
+        let begin = |start: &Start| match start {
+            Start::Static(start) => Begin::Static(*start),
+            Start::Dynamic => Begin::Dynamic(*operands.next().expect("one for each start")),
+        };
+        starts.iter().map(begin).collect()
+    }
+
+    fn differs(self) -> bool {
+        matches!(self, Begin::Dynamic(start) if start.batched)
+    }
+}
+
+/// Axes whose start is the same for all entries are sliced, the others gathered.
+fn slice(b: &mut Batcher<'_>, slice: &Slice, operands: &[Batched]) -> Result<ExprId> {
+    let (&x, dynamic) = operands.split_first().expect("a slice has an operand");
+    let begins = Begin::all(&slice.starts, dynamic);
+    let sizes = b.entry_shape(x);
+    let (mut shared, mut ids) = (slice.clone(), Operands::from_slice(&[x.id]));
+    for (axis, &begin) in begins.iter().enumerate() {
+        match begin {
+            Begin::Static(_) => {}
+            Begin::Dynamic(start) if !start.batched => ids.push(start.id),
+            Begin::Dynamic(_) => {
+                shared.starts[axis] = Start::Static(0);
+                (shared.lengths[axis], shared.strides[axis]) = (sizes[axis], 1);
+            }
+        }
+    }
+    if x.batched {
+        shared.starts = b.prefixed(Start::Static(0), &shared.starts);
+        shared.lengths = b.sizes.iter().chain(&shared.lengths).copied().collect();
+        shared.strides = b.prefixed(1, &shared.strides);
+    }
+    let x = Batched { id: b.make(Op::Slice(Box::new(shared)), &ids)?, ..x };
+    let axes: Vec<usize> = (0..begins.len()).filter(|&axis| begins[axis].differs()).collect();
+    if axes.is_empty() {
+        return Ok(x.id);
+    }
+
+    let taken = |&axis: &usize| slice.lengths[axis].div_ceil(slice.strides[axis]);
+    let grid: Vec<usize> = axes.iter().map(taken).collect();
+    let mut columns = Operands::new();
+    for (position, &axis) in axes.iter().enumerate() {
+        let start = b.clamped(begins[axis], sizes[axis] - slice.lengths[axis], grid.len())?;
+        columns.push(b.range(start, &grid, position, slice.strides[axis])?);
+    }
+    let indices = b.coordinates(columns, &grid, x.batched)?;
+    let indexed = if x.batched { b.with_batch_axes(&axes) } else { axes.clone().into() };
+    let gathered = b.make(Op::Gather(indexed), &[x.id, indices])?;
+    // Gathered axes come first; they belong where they were.
+    let mut rest = axes.len()..;
+    let mut order = Vec::with_capacity(sizes.rank());
+    for axis in 0..sizes.rank() {
+        let at = axes.iter().position(|&gathered| gathered == axis);
+        order.push(at.unwrap_or_else(|| rest.next().expect("there is no end")));
+    }
+    b.permute_entry(gathered, &order)
+}
+
+/// With starts that differ between entries, each of them scatters its update.
+fn put_slice(b: &mut Batcher<'_>, starts: &[Start], operands: &[Batched]) -> Result<ExprId> {
+    let [x, update, dynamic @ ..] = operands else { unreachable!("there is an update") };
+    let begins = Begin::all(starts, dynamic);
+    let (sizes, taken) = (b.entry_shape(*x), b.entry_shape(*update));
+    let (x, update) = (b.lift(*x)?, b.lift(*update)?);
+    if !dynamic.iter().any(|start| start.batched) {
+        let starts = b.prefixed(Start::Static(0), starts);
+        let ids: Operands =
+            [x, update].into_iter().chain(dynamic.iter().map(|start| start.id)).collect();
+        return b.make(Op::PutSlice(starts), &ids);
+    }
+    // An update that is shorter than an axis fills its beginning, so that needs no index.
+    let (axes, rest): (Vec<usize>, Vec<usize>) =
+        (0..begins.len()).partition(|&axis| !matches!(begins[axis], Begin::Static(..=0)));
+    let grid: Vec<usize> = axes.iter().map(|&axis| taken[axis]).collect();
+    let mut columns = Operands::new();
+    for (position, &axis) in axes.iter().enumerate() {
+        let start = b.clamped(begins[axis], sizes[axis] - taken[axis], grid.len())?;
+        columns.push(b.range(start, &grid, position, 1)?);
+    }
+    let indices = b.coordinates(columns, &grid, true)?;
+    let order: Vec<usize> = axes.iter().chain(&rest).copied().collect();
+    let update = b.unnamed(update)?;
+    let update = b.permute_entry(update, &order)?;
+    let axes = b.with_batch_axes(&axes);
+    b.make(Op::IndexedPut(axes), &[x, indices, update])
+}
+
+fn gather(b: &mut Batcher<'_>, axes: &Axes, operands: &[Batched]) -> Result<ExprId> {
+    let [x, indices] = *operands else { unreachable!("a gather has two operands") };
+    match (x.batched, indices.batched) {
+        (_, false) => {
+            // The batch is among the axes that are not indexed: the first ones of the window.
+            let position = b.graph.shape(indices.id).rank() - 1;
+            let axes = b.shift_all(axes);
+            let gathered = b.make(Op::Gather(axes), &[x.id, indices.id])?;
+            b.to_front(gathered, position)
+        }
+        (false, true) => b.make(Op::Gather(axes.clone()), &[x.id, indices.id]),
+        (true, true) => {
+            let axes = b.with_batch_axes(axes);
+            let indices = b.with_entry_numbers(indices.id)?;
+            b.make(Op::Gather(axes), &[x.id, indices])
+        }
+    }
+}
+
+/// Scatters: shared indices move whole batches, others need the number of their entry.
+fn indexed(
+    b: &mut Batcher<'_>,
+    axes: &Axes,
+    operands: &[Batched],
+    op: impl Fn(Axes) -> Op,
+) -> Result<ExprId> {
+    let [x, indices, updates] = *operands else { unreachable!("a scatter has three operands") };
+    let (x, updates) = (b.lift(x)?, b.lift(updates)?);
+    if indices.batched {
+        let axes = b.with_batch_axes(axes);
+        let indices = b.with_entry_numbers(indices.id)?;
+        return b.make(op(axes), &[x, indices, updates]);
+    }
+    // The leading axes of the indices lead the updates; then comes the window with the batch.
+    let (depth, rank) = (b.depth(), b.graph.shape(updates).rank());
+    let leading = b.graph.shape(indices.id).rank() - 1;
+    let order: Axes =
+        (depth..depth + leading).chain(0..depth).chain(depth + leading..rank).collect();
+    let updates = b.unnamed(updates)?;
+    let updates = b.make(Op::Transpose(order), &[updates])?;
+    let axes = b.shift_all(axes);
+    b.make(op(axes), &[x, indices.id, updates])
+}
+
+impl Batcher<'_> {
+    /// Integers as `s64`, which counts everything; what does not fit is out of range anyway.
+    fn wide(&mut self, x: ExprId) -> Result<ExprId> {
+        if self.graph.dtype(x) != DType::U64 {
+            return self.graph.as_type(x, DType::S64);
+        }
+        let most = i64::MAX.unsigned_abs();
+        let most = self.graph.scalar_constant(Scalar::UInt(most), DType::U64)?;
+        let limited = self.graph.min(x, most)?;
+        self.graph.as_type(limited, DType::S64)
+    }
+
+    /// A start limited to `[0, limit]`, such that it broadcasts with a grid of a rank.
+    fn clamped(&mut self, begin: Begin, limit: usize, rank: usize) -> Result<ExprId> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let start = match begin {
+            Begin::Static(start) => {
+                let start = start.clamp(0, limit);
+                return self.graph.scalar_constant(Scalar::Int(start), DType::S64);
+            }
+            Begin::Dynamic(start) => start,
+        };
+        let wide = self.wide(start.id)?;
+        let zero = self.graph.scalar_constant(Scalar::Int(0), DType::S64)?;
+        let limit = self.graph.scalar_constant(Scalar::Int(limit), DType::S64)?;
+        let id = self.graph.clip(wide, zero, limit)?;
+        self.widen(Batched { id, ..start }, rank)
+    }
+
+    /// `start + stride * i` along one axis of a grid.
+    fn range(
+        &mut self,
+        start: ExprId,
+        grid: &[usize],
+        axis: usize,
+        stride: usize,
+    ) -> Result<ExprId> {
+        let axis = i64::try_from(axis).expect("an axis is small");
+        let count = self.graph.iota(grid, Some(axis), DType::S64)?;
+        let stride = Scalar::Int(i64::try_from(stride).unwrap_or(i64::MAX));
+        let stride = self.graph.scalar_constant(stride, DType::S64)?;
+        let steps = self.graph.multiply(count, stride)?;
+        self.graph.add(start, steps)
+    }
+
+    /// The number of its entry along each batch axis, over the batch and further axes.
+    fn entry_numbers(&mut self, entry: &[usize]) -> Result<Operands> {
+        let shape = self.batch_shape(entry);
+        let axes = (0..).take(self.depth());
+        axes.map(|axis| self.graph.iota(shape.clone(), Some(axis), DType::S64)).collect()
+    }
+
+    /// Columns over a grid as the last axis of indices, after those of the entries' numbers.
+    fn coordinates(&mut self, columns: Operands, grid: &[usize], numbered: bool) -> Result<ExprId> {
+        let mut all = if numbered { self.entry_numbers(grid)? } else { Operands::new() };
+        let shape = self.batch_shape(grid);
+        for column in columns {
+            all.push(self.graph.broadcast(column, shape.clone(), None)?);
+        }
+        self.make(Op::Stack(Box::new(Stack { axis: shape.rank(), name: None })), &all)
+    }
+
+    /// Indices with a coordinate for each batch axis before their own.
+    fn with_entry_numbers(&mut self, indices: ExprId) -> Result<ExprId> {
+        let indices = self.unnamed(indices)?;
+        let indices = self.wide(indices)?;
+        let entry: Shape = self.graph.shape(indices)[self.depth()..].into();
+        let (_, leading) = entry.split_last().expect("indices have a last axis");
+        let mut parts = Operands::new();
+        for number in self.entry_numbers(leading)? {
+            parts.push(self.graph.new_axis(number, -1, None)?);
+        }
+        parts.push(indices);
+        self.graph.concatenate(&parts, -1)
+    }
+}

@@ -1,0 +1,20 @@
+//! Fourier transforms and factorisations, which are batched over leading axes already.
+
+use super::{Batched, Batcher};
+use crate::error::Result;
+use crate::graph::ExprId;
+use crate::op::{Fft, Op};
+
+pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
+    match op {
+        Op::Fft(attributes) => {
+            let axis = batcher.shift(attributes.axis);
+            batcher.make(Op::Fft(Fft { axis, ..*attributes }), &[operands[0].id])
+        }
+        Op::TriangularSolve(_) | Op::Cholesky => {
+            let operands = batcher.lift_all(operands)?;
+            batcher.make(op.clone(), &operands)
+        }
+        op @ crate::outside!(linalg) => unreachable!("{} is of another family", op.name()),
+    }
+}

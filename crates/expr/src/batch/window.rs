@@ -1,0 +1,66 @@
+//! Windows: one element wide along the batch axes.
+
+use nxla_tensor::Scalar;
+
+use super::{Batched, Batcher, entries};
+use crate::error::Result;
+use crate::graph::ExprId;
+use crate::op::{Op, ScatterOp, Window, WindowFun};
+use crate::types::Type;
+
+pub(super) fn batch(
+    batcher: &mut Batcher<'_>,
+    op: &Op,
+    operands: &[Batched],
+    ty: &Type,
+) -> Result<ExprId> {
+    match op {
+        Op::Window(reduction, window) => {
+            let window = widened(batcher, window);
+            batcher.make(Op::Window(*reduction, Box::new(window)), &[operands[0].id])
+        }
+        Op::WindowFun(attributes) => {
+            // As for `reduce`: one function folds all entries.
+            if operands[1..].iter().any(|operand| operand.batched) {
+                return entries::one_by_one(batcher, op, operands, ty);
+            }
+            let window = widened(batcher, &attributes.window);
+            let function = attributes.function.clone();
+            let ids: Vec<ExprId> = operands.iter().map(|operand| operand.id).collect();
+            batcher.make(Op::WindowFun(Box::new(WindowFun { window, function })), &ids)
+        }
+        Op::WindowScatter(extremum, window) => scatter(batcher, *extremum, window, operands),
+        op @ crate::outside!(window) => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+fn widened(batcher: &Batcher<'_>, window: &Window) -> Window {
+    Window {
+        dimensions: batcher.prefixed(1, &window.dimensions),
+        strides: batcher.prefixed(1, &window.strides),
+        padding: batcher.prefixed((0, 0), &window.padding),
+        dilations: batcher.prefixed(1, &window.dilations),
+    }
+}
+
+/// What lands on a position is added to the initial value, so one that differs between entries
+/// can just as well be added afterwards.
+fn scatter(
+    batcher: &mut Batcher<'_>,
+    extremum: ScatterOp,
+    window: &Window,
+    operands: &[Batched],
+) -> Result<ExprId> {
+    let [x, source, initial] = *operands else { unreachable!("a scatter has three operands") };
+    let op = Op::WindowScatter(extremum, Box::new(widened(batcher, window)));
+    let (x_id, source) = (batcher.lift(x)?, batcher.lift(source)?);
+    if !initial.batched {
+        return batcher.make(op, &[x_id, source, initial.id]);
+    }
+    let dtype = batcher.graph.dtype(initial.id);
+    let zero = batcher.graph.scalar_constant(Scalar::zero(dtype), dtype)?;
+    let landed = batcher.make(op, &[x_id, source, zero])?;
+    let rank = batcher.entry_shape(x).rank();
+    let initial = batcher.widen(initial, rank)?;
+    batcher.graph.add(landed, initial)
+}
