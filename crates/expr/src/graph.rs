@@ -302,6 +302,12 @@ impl Graph {
         self.sources.current
     }
 
+    /// Nodes made from now on come from where those of another graph come from now.
+    pub fn take_current_source(&mut self, from: &Graph) {
+        let source = from.sources.get(from.sources.current).clone();
+        self.sources.current = self.sources.add(source);
+    }
+
     /// Nodes made from now on come from this place in Rust code.
     pub fn enter_rust(&mut self, location: &'static Location<'static>) {
         self.sources.enter_rust(location);

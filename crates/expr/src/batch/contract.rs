@@ -44,7 +44,7 @@ fn dot(b: &mut Batcher<'_>, dot: &Dot, left: Batched, right: Batched) -> Result<
     let moved = behind(b, id, own)?;
     let operands = if left.batched { [moved, right_id] } else { [left_id, moved] };
     let product = b.make(Op::Dot(Box::new(attributes)), &operands)?;
-    b.to_front(product, position)
+    b.bring_forward(product, position)
 }
 
 /// The value with the batch axes behind `own` leading axes of the entry.

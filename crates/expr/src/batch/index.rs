@@ -134,7 +134,7 @@ fn gather(b: &mut Batcher<'_>, axes: &Axes, operands: &[Batched]) -> Result<Expr
             let position = b.graph.shape(indices.id).rank() - 1;
             let axes = b.shift_all(axes);
             let gathered = b.make(Op::Gather(axes), &[x.id, indices.id])?;
-            b.to_front(gathered, position)
+            b.bring_forward(gathered, position)
         }
         (false, true) => b.make(Op::Gather(axes.clone()), &[x.id, indices.id]),
         (true, true) => {

@@ -104,6 +104,14 @@ impl Graph {
         self.set_source(source);
         results
     }
+
+    /// The value with the batch axes, repeated over them if it is shared.
+    ///
+    /// # Errors
+    /// None; the result is fallible like that of every builder.
+    pub fn lift(&mut self, x: Batched, sizes: &[usize]) -> Result<ExprId> {
+        Batcher { graph: self, sizes }.lift(x)
+    }
 }
 
 impl Program {
@@ -351,7 +359,7 @@ impl Batcher<'_> {
     }
 
     /// The value with the batch axes, which begin at `position`, moved to the front.
-    fn to_front(&mut self, x: ExprId, position: usize) -> Result<ExprId> {
+    fn bring_forward(&mut self, x: ExprId, position: usize) -> Result<ExprId> {
         let (depth, rank) = (self.depth(), self.graph.shape(x).rank());
         let batch = position..position + depth;
         let order: Axes = batch.clone().chain(0..position).chain(batch.end..rank).collect();
