@@ -1,0 +1,262 @@
+//! `docs/ops.md` says what there is: the ops, who computes them, and for which dtypes.
+//!
+//! Nothing of the table is written by hand. Each op is built for each dtype, to see whether its
+//! type rule takes it; what is built runs on the evaluator, is written as StableHLO, and is
+//! differentiated. The Python names are those of `docs/names.md`. The test fails when the file says
+//! something else; with `NXLA_BLESS=1` it writes the file.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod samples;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{env, fs};
+
+use nxla::graph::{ExprId, Op};
+use nxla::stablehlo::{LowerOptions, lower};
+use nxla::{
+    DType, HostTensor, Options, Program, RunContext, Tensor, compile_program, gradient, host,
+};
+use samples::{Draft, Sample};
+
+const HEADER: &str = "\
+# Ops
+
+Every node of a graph is one of these. Everything else that Python and Rust offer is made of them.
+The names in the first column are those of expression text, which are Nx's; Python's come from
+[names.md](names.md).
+
+A column says for which dtypes: `all`, `real` (all but complex numbers), `integers` (with truth
+values, `pred`, unless it says otherwise), `floats`, `complex`, or which. `Evaluator` and `XLA` count
+those among the dtypes that the op takes: it ran, and could be written as StableHLO. An op is
+differentiable if its operands get a derivative that is not zero everywhere.
+
+This file is written by a test, which tries all of it: `NXLA_BLESS=1 cargo test -p nxla-tests --test
+ops`.
+";
+
+/// What is found out about an op.
+struct Facts {
+    op: &'static str,
+    family: String,
+    takes: Vec<DType>,
+    evaluated: Vec<DType>,
+    lowered: Vec<DType>,
+    derivative: Derivative,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Derivative {
+    Zero,
+    Given,
+    Refused,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+#[test]
+fn the_table_of_ops_is_true() {
+    let samples = samples::all();
+    let facts: Vec<Facts> = samples.iter().map(find_out).collect();
+    let text = page(&facts);
+    let path = root().join("docs/ops.md");
+    if env::var_os("NXLA_BLESS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    let stale: Vec<String> = text
+        .lines()
+        .filter(|line| !written.lines().any(|other| other == *line))
+        .map(str::to_owned)
+        .collect();
+    assert!(written == text, "docs/ops.md is stale; run with NXLA_BLESS=1.\n{}", stale.join("\n"));
+}
+
+/// Each variant of `Op` has a sample, so that no op is missing from the table.
+#[test]
+fn every_op_has_a_sample() {
+    let source = fs::read_to_string(root().join("crates/expr/src/op.rs")).unwrap();
+    let file = syn::parse_file(&source).unwrap();
+    let variants: BTreeSet<String> = file
+        .items
+        .iter()
+        .find_map(|item| match item {
+            syn::Item::Enum(item) if item.ident == "Op" => Some(item),
+            _ => None,
+        })
+        .unwrap()
+        .variants
+        .iter()
+        .map(|variant| variant.ident.to_string())
+        .collect();
+    let mut sampled = BTreeSet::new();
+    for sample in samples::all() {
+        // An op that does nothing to some dtype is left out there.
+        let shown = DType::ALL.iter().find_map(|&dtype| {
+            let mut draft = Draft::new(dtype);
+            (sample.build)(&mut draft).ok()?;
+            op_in(&draft, sample.op).map(|op| format!("{op:?}"))
+        });
+        let shown = shown.unwrap_or_else(|| panic!("no {} in its sample", sample.op));
+        sampled.insert(shown.split(['(', ' ']).next().unwrap().to_owned());
+    }
+    assert_eq!(sampled, variants);
+}
+
+fn find_out(sample: &Sample) -> Facts {
+    let (mut takes, mut evaluated, mut lowered) = (Vec::new(), Vec::new(), Vec::new());
+    let mut family = None;
+    for &dtype in &DType::ALL {
+        let mut draft = Draft::new(dtype);
+        let Ok(output) = (sample.build)(&mut draft) else { continue };
+        takes.push(dtype);
+        family = family.or(op_in(&draft, sample.op).map(Op::family));
+        let program = Program::new(&draft.graph, draft.types.clone(), &[output]).unwrap();
+        let program = Arc::new(program);
+        if evaluates(&program) {
+            evaluated.push(dtype);
+        }
+        if lower(&program, &LowerOptions { host_calls: true, ..LowerOptions::default() }).is_ok() {
+            lowered.push(dtype);
+        }
+    }
+    let family = family.unwrap_or_else(|| panic!("{} takes no dtype", sample.op));
+    let family = format!("{family:?}").to_lowercase();
+    let derivative = derivative(sample, &takes);
+    Facts { op: sample.op, family, takes, evaluated, lowered, derivative }
+}
+
+/// The op of this name in a graph.
+fn op_in<'d>(draft: &'d Draft, name: &str) -> Option<&'d Op> {
+    draft.graph.ids().map(|id| draft.graph.op(id)).find(|op| op.name() == name)
+}
+
+fn evaluates(program: &Arc<Program>) -> bool {
+    let options = Options::new().compiler("evaluator");
+    let ones = |ty: &nxla::TensorType| Tensor::Host(ones(ty));
+    let inputs: Vec<Tensor> = program.inputs().iter().map(ones).collect();
+    let run =
+        |executable: Arc<dyn nxla::Executable>| executable.run(&inputs, &RunContext::default());
+    compile_program(program, &options, &[]).and_then(run).is_ok()
+}
+
+/// A matrix of ones has no triangular factor, so the diagonal is larger.
+fn ones(ty: &nxla::TensorType) -> HostTensor {
+    let mut tensor = HostTensor::zeros(ty.dtype, ty.shape.clone()).unwrap();
+    let columns = ty.shape.last().copied().unwrap_or(1);
+    host::match_dtype!(ty.dtype, T => {
+        for (index, element) in tensor.make_mut::<T>().unwrap().iter_mut().enumerate() {
+            let number = if index % (columns + 1) == 0 { 3.0 } else { 1.0 };
+            let scalar = host::Scalar::Float(number).cast(ty.dtype);
+            *element = <T as host::Element>::from_scalar(scalar);
+        }
+    });
+    tensor
+}
+
+/// What the rules say about real and complex operands together.
+fn derivative(sample: &Sample, takes: &[DType]) -> Derivative {
+    let smooth = [DType::F32, DType::C64].into_iter().filter(|dtype| takes.contains(dtype));
+    smooth.map(|dtype| derivative_of(sample, dtype)).max().unwrap_or(Derivative::Zero)
+}
+
+fn derivative_of(sample: &Sample, dtype: DType) -> Derivative {
+    let mut draft = Draft::new(dtype);
+    let output = (sample.build)(&mut draft).unwrap();
+    let smooth = |id: &ExprId| !draft.graph.dtype(*id).is_integer();
+    let wrt: Vec<ExprId> = draft.inputs.iter().copied().filter(smooth).collect();
+    match gradient::gradients(&mut draft.graph, output, &wrt) {
+        Err(_) => Derivative::Refused,
+        Ok(found) if found.iter().all(|&id| is_zero(&draft, id)) => Derivative::Zero,
+        Ok(_) => Derivative::Given,
+    }
+}
+
+fn is_zero(draft: &Draft, id: ExprId) -> bool {
+    matches!(draft.graph.op(id), Op::Constant(constant) if constant.value.is_zero())
+}
+
+/// Dtypes by the words that the page explains.
+fn words(dtypes: &[DType]) -> String {
+    let groups: [(&str, fn(DType) -> bool); 4] = [
+        ("pred", DType::is_pred),
+        ("integers", |dtype| dtype.is_integer() && !dtype.is_pred()),
+        ("floats", DType::is_float),
+        ("complex", DType::is_complex),
+    ];
+    let mut parts: Vec<String> = Vec::new();
+    for (name, belongs) in groups {
+        let all: Vec<DType> = DType::ALL.into_iter().filter(|dtype| belongs(*dtype)).collect();
+        let some: Vec<&str> =
+            all.iter().filter(|dtype| dtypes.contains(dtype)).map(|dtype| dtype.name()).collect();
+        match some.len() {
+            0 => {}
+            length if length == all.len() => parts.push(name.to_owned()),
+            _ => parts.push(some.join(" ")),
+        }
+    }
+    let text = parts.join(", ");
+    match text.as_str() {
+        "" => "none".to_owned(),
+        "pred, integers, floats, complex" => "all".to_owned(),
+        "pred, integers, floats" => "real".to_owned(),
+        "pred, integers" => "integers".to_owned(),
+        "integers" => "integers but pred".to_owned(),
+        _ => text
+            .strip_prefix("pred, integers, ")
+            .map_or(text.clone(), |rest| format!("integers, {rest}")),
+    }
+}
+
+/// The Python name for each of Nx's, from the table of names.
+fn python_names() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(root().join("docs/names.md")).unwrap();
+    let mut names = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with("| `")) {
+        let mut cells = line.trim_matches('|').split('|').map(str::trim);
+        let (Some(nx), Some(python)) = (cells.next(), cells.next()) else { continue };
+        let nx = nx.trim_matches('`').rsplit('.').next().unwrap_or_default();
+        let nx = nx.split('/').next().unwrap_or_default().to_owned();
+        names.entry(nx).or_insert_with(|| python.to_owned());
+    }
+    names
+}
+
+fn page(facts: &[Facts]) -> String {
+    let names = python_names();
+    let mut text = HEADER.to_owned();
+    let mut family = "";
+    for fact in facts {
+        if family != fact.family {
+            family = &fact.family;
+            let _ = write!(
+                text,
+                "\n## {family}\n| op | Python | dtypes | evaluator | XLA | differentiable |\n\
+                 |---|---|---|---|---|---|\n"
+            );
+        }
+        let python = names.get(fact.op).map_or("", String::as_str);
+        let among = |some: &[DType]| match some == fact.takes {
+            true => "yes".to_owned(),
+            false => words(some),
+        };
+        let derivative = match fact.derivative {
+            Derivative::Given => "yes",
+            Derivative::Zero => "zero",
+            Derivative::Refused => "no",
+        };
+        let (takes, evaluated) = (words(&fact.takes), among(&fact.evaluated));
+        let lowered = among(&fact.lowered);
+        let op = fact.op;
+        let _ = writeln!(
+            text,
+            "| `{op}` | {python} | {takes} | {evaluated} | {lowered} | {derivative} |"
+        );
+    }
+    text
+}

@@ -1,0 +1,45 @@
+"""The table of names in the docs says what is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import nxla as nx
+
+ROOT = Path(__file__).parents[2]
+ROWS = [
+    [cell.strip().strip("`") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+    for line in (ROOT / "docs/names.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| `")
+]
+
+
+def test_the_table_is_long():
+    assert len(ROWS) > 250
+
+
+@pytest.mark.parametrize("name", sorted({row[1] for row in ROWS if row[1]}))
+def test_python_names_exist(name):
+    found = nx
+    assert name.startswith("nx.")
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+
+
+def test_rust_names_exist():
+    sources = "\n".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("crates/nxla/src", "crates/expr/src")
+        for path in (ROOT / folder).rglob("*.rs")
+    )
+    functions = set(re.findall(r"pub (?:const )?fn (\w+)", sources))
+    # Methods of element-wise ops are made from the rows of the op table.
+    functions |= set(re.findall(r'^ +[A-Z]\w+ (\w+) "', sources, re.MULTILINE))
+    named = {row[2].rpartition("::")[2] for row in ROWS if row[2]}
+    assert len(named) > 100
+    assert named - functions == set()
+
+
+def test_what_has_no_python_name_says_what_to_write_instead():
+    assert [row[0] for row in ROWS if not row[1] and not row[3]] == []
