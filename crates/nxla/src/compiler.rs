@@ -74,7 +74,7 @@ pub trait Executable: Send + Sync {
     ///
     /// # Errors
     /// Inputs of other types than the program's; whatever goes wrong while it runs.
-    fn run(&self, inputs: &[Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>>;
+    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>>;
 
     /// An estimate of the memory that the executable itself takes, in bytes.
     fn byte_size(&self) -> usize;

@@ -37,8 +37,8 @@ struct Planned {
 const BYTES_PER_NODE: usize = 256;
 
 impl Executable for Planned {
-    fn run(&self, inputs: &[Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
-        let inputs = inputs.iter().map(Tensor::to_host).collect::<Result<_>>()?;
+    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+        let inputs = inputs.iter().map(|tensor| tensor.to_host()).collect::<Result<_>>()?;
         let hooks = context.hooks.map_or_else(Hooks::default, |hooks| {
             hooks.iter().map(|(name, hook)| (name.clone(), hook.clone())).collect()
         });

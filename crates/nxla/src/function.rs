@@ -1,7 +1,8 @@
 //! Jitted functions: traced once for each signature, compiled, and run.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use nxla_expr::{ExprId, Graph, HostFn, Op, Program, TensorType};
 use smallvec::SmallVec;
@@ -10,7 +11,7 @@ use crate::cache::{CacheKey, executables};
 use crate::compiler::{CompileRequest, Executable, RunContext, compiler_named};
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::options::{Options, Setting, Settings, default_options};
+use crate::options::{Options, Setting, Settings, default_options, has_default_options};
 use crate::outputs::{Outputs, Structure};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
@@ -33,7 +34,12 @@ where
     F: Fn([Expr; N]) -> R,
     R: Outputs,
 {
-    Jit { function, options: Options::default(), entries: RwLock::default() }
+    Jit {
+        function,
+        options: Options::default(),
+        entries: RwLock::default(),
+        recent: Mutex::default(),
+    }
 }
 
 /// A function made by [`jit`].
@@ -41,6 +47,8 @@ pub struct Jit<F, const N: usize> {
     function: F,
     options: Options,
     entries: RwLock<HashMap<Signature, Arc<Entry>>>,
+    /// What the last call under the function's own options led to.
+    recent: Mutex<Option<Arc<Entry>>>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -54,6 +62,13 @@ struct Signature {
 struct Entry {
     executable: Arc<dyn Executable>,
     structure: Structure,
+    program: Arc<Program>,
+}
+
+impl Entry {
+    fn takes(&self, args: &[&Tensor]) -> bool {
+        args.iter().zip(self.program.inputs()).all(|(tensor, ty)| tensor.is_of(ty))
+    }
 }
 
 impl<F, const N: usize> Jit<F, N> {
@@ -61,21 +76,21 @@ impl<F, const N: usize> Jit<F, N> {
     #[must_use]
     pub fn compiler(self, name: &str) -> Self {
         let options = self.options.clone().compiler(name);
-        Self { options, ..self }
+        Self { options, recent: Mutex::default(), ..self }
     }
 
     /// With a setting of the compiler.
     #[must_use]
     pub fn set(self, name: &str, value: impl Into<Setting>) -> Self {
         let options = self.options.clone().set(name, value);
-        Self { options, ..self }
+        Self { options, recent: Mutex::default(), ..self }
     }
 
     /// With a host function for the hooks of this name.
     #[must_use]
     pub fn hook(self, name: &str, function: impl HostFn + 'static) -> Self {
         let options = self.options.clone().hook(name, function);
-        Self { options, ..self }
+        Self { options, recent: Mutex::default(), ..self }
     }
 
     /// Traces the function for arguments of these types, without compiling it.
@@ -112,17 +127,37 @@ impl<F, const N: usize> Jit<F, N> {
         F: Fn([Expr; N]) -> R,
         R: Outputs,
     {
-        if Trace::current().is_some() {
+        if Trace::is_entered() {
             let why = "a jitted function cannot be called while another function is traced; call \
                        the plain function instead";
             return Err(Error::Usage(why.into()));
         }
-        let options = self.options.over(&default_options());
-        let entry = self.entry(args.map(Tensor::ty), &options)?;
-        let inputs = args.map(Clone::clone);
+        let (entry, options) = match self.recent(&args) {
+            Some(entry) => (entry, Cow::Borrowed(&self.options)),
+            None => {
+                let options = self.options.over(&default_options());
+                let entry = self.entry(args.map(Tensor::ty), &options)?;
+                if !has_default_options() {
+                    *self.last() = Some(entry.clone());
+                }
+                (entry, Cow::Owned(options))
+            }
+        };
         let context = RunContext { hooks: Some(&options.hooks), interrupt: None };
-        let results = entry.executable.run(&inputs, &context)?;
+        let results = entry.executable.run(&args, &context)?;
         Ok(R::rebuild(&entry.structure, &mut results.into_iter()))
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Arc<Entry>>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the call before led to, if this one is like it. Nearly all calls of a loop are, and
+    /// need no signature.
+    fn recent(&self, args: &[&Tensor; N]) -> Option<Arc<Entry>> {
+        let last = self.last();
+        let entry = last.as_ref()?;
+        (entry.takes(args) && !has_default_options()).then(|| entry.clone())
     }
 
     fn entry<R>(&self, types: [TensorType; N], options: &Options) -> Result<Arc<Entry>>
@@ -142,8 +177,9 @@ impl<F, const N: usize> Jit<F, N> {
         }
         drop(known);
         let (program, structure) = self.trace(types)?;
-        let executable = compile_program(&Arc::new(program), options, &[])?;
-        let entry = Arc::new(Entry { executable, structure });
+        let program = Arc::new(program);
+        let executable = compile_program(&program, options, &[])?;
+        let entry = Arc::new(Entry { executable, structure, program });
         let mut known = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         Ok(known.entry(signature).or_insert(entry).clone())
     }

@@ -58,7 +58,7 @@ pub use options::{
 };
 pub use outputs::{Outputs, Structure};
 pub use stages::Stages;
-pub use tensor::{Device, Tensor};
+pub use tensor::{Device, DeviceTensor, Tensor};
 pub use trace::{Gradient, Trace};
 pub use transform::{grad, value_and_grad};
 

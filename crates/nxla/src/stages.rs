@@ -64,6 +64,7 @@ impl Stages {
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         let context = RunContext { hooks: Some(&self.options.hooks), interrupt: None };
         let run = |stage: &nxla_split::Stage, values: Vec<Tensor>| {
+            let values: Vec<&Tensor> = values.iter().collect();
             self.executables[stage.id.index()].run(&values, &context)
         };
         let results = self.graph.run(inputs.to_vec(), run, RunOptions::default());

@@ -4,7 +4,7 @@ use std::fmt;
 
 use nxla_expr::TensorType;
 use nxla_pjrt as pjrt;
-use nxla_tensor::{DType, Element, HostTensor, Scalar, Shape, TensorError};
+use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, TensorError};
 
 use crate::error::Result;
 
@@ -24,7 +24,38 @@ pub enum Tensor {
     /// In host memory.
     Host(HostTensor),
     /// In the memory of a PJRT device.
-    Device(pjrt::Buffer),
+    Device(DeviceTensor),
+}
+
+/// Data in the memory of a device, and what the device does not know of it.
+#[derive(Clone)]
+pub struct DeviceTensor {
+    buffer: pjrt::Buffer,
+    names: Option<Names>,
+}
+
+impl DeviceTensor {
+    /// A tensor of a buffer's data whose axes have no names.
+    pub fn new(buffer: pjrt::Buffer) -> Self {
+        Self { buffer, names: None }
+    }
+
+    /// With names for its axes, one for each; `None` takes them away.
+    ///
+    /// # Errors
+    /// Another number of names than the tensor has axes.
+    pub fn with_names(self, names: Option<Names>) -> Result<Self, TensorError> {
+        if let Some(names) = names.as_ref().filter(|n| n.len() != self.buffer.shape().rank()) {
+            let rank = self.buffer.shape().rank();
+            return Err(NamesError::Length { names: names.clone(), rank }.into());
+        }
+        Ok(Self { names, ..self })
+    }
+
+    /// The memory.
+    pub fn buffer(&self) -> &pjrt::Buffer {
+        &self.buffer
+    }
 }
 
 /// A device of a PJRT client.
@@ -48,7 +79,7 @@ impl Tensor {
     pub fn dtype(&self) -> DType {
         match self {
             Tensor::Host(tensor) => tensor.dtype(),
-            Tensor::Device(buffer) => buffer.dtype(),
+            Tensor::Device(tensor) => tensor.buffer.dtype(),
         }
     }
 
@@ -56,17 +87,42 @@ impl Tensor {
     pub fn shape(&self) -> &Shape {
         match self {
             Tensor::Host(tensor) => tensor.shape(),
-            Tensor::Device(buffer) => buffer.shape(),
+            Tensor::Device(tensor) => tensor.buffer.shape(),
         }
+    }
+
+    /// The names of the axes, if any were given.
+    pub fn names(&self) -> Option<&Names> {
+        match self {
+            Tensor::Host(tensor) => tensor.names(),
+            Tensor::Device(tensor) => tensor.names.as_ref(),
+        }
+    }
+
+    /// The same data with other names for the axes, or with none.
+    ///
+    /// # Errors
+    /// Another number of names than the tensor has axes.
+    pub fn with_names(self, names: Option<Names>) -> Result<Self, TensorError> {
+        Ok(match self {
+            Tensor::Host(tensor) => Tensor::Host(tensor.with_names(names)?),
+            Tensor::Device(tensor) => Tensor::Device(tensor.with_names(names)?),
+        })
     }
 
     /// Dtype, shape and axis names.
     pub fn ty(&self) -> TensorType {
-        let names = match self {
-            Tensor::Host(tensor) => tensor.names().cloned(),
-            Tensor::Device(_) => None,
-        };
-        TensorType { dtype: self.dtype(), shape: self.shape().clone(), names }
+        TensorType {
+            dtype: self.dtype(),
+            shape: self.shape().clone(),
+            names: self.names().cloned(),
+        }
+    }
+
+    /// Whether dtype, shape and axis names are these; see [`Tensor::ty`], of which it makes none.
+    #[inline]
+    pub fn is_of(&self, ty: &TensorType) -> bool {
+        self.dtype() == ty.dtype && *self.shape() == ty.shape && self.names() == ty.names.as_ref()
     }
 
     /// Whether two tensors share their data.
@@ -76,7 +132,7 @@ impl Tensor {
                 let same = std::ptr::eq(left.bytes(), right.bytes());
                 same && left.dtype() == right.dtype() && left.shape() == right.shape()
             }
-            (Tensor::Device(left), Tensor::Device(right)) => left.is(right),
+            (Tensor::Device(left), Tensor::Device(right)) => left.buffer.is(&right.buffer),
             (Tensor::Host(_), Tensor::Device(_)) | (Tensor::Device(_), Tensor::Host(_)) => false,
         }
     }
@@ -88,7 +144,9 @@ impl Tensor {
     pub fn to_host(&self) -> Result<HostTensor> {
         match self {
             Tensor::Host(tensor) => Ok(tensor.clone()),
-            Tensor::Device(buffer) => Ok(buffer.to_host()?),
+            Tensor::Device(tensor) => {
+                Ok(tensor.buffer.to_host()?.with_names(tensor.names.clone())?)
+            }
         }
     }
 
@@ -112,7 +170,7 @@ impl Tensor {
     pub fn device(&self) -> Option<&Device> {
         match self {
             Tensor::Host(_) => None,
-            Tensor::Device(buffer) => Some(buffer.device()),
+            Tensor::Device(tensor) => Some(tensor.buffer.device()),
         }
     }
 
@@ -123,7 +181,7 @@ impl Tensor {
     pub fn is_ready(&self) -> Result<bool> {
         match self {
             Tensor::Host(_) => Ok(true),
-            Tensor::Device(buffer) => Ok(buffer.is_ready()?),
+            Tensor::Device(tensor) => Ok(tensor.buffer.is_ready()?),
         }
     }
 
@@ -134,7 +192,7 @@ impl Tensor {
     pub fn wait(&self) -> Result<()> {
         match self {
             Tensor::Host(_) => Ok(()),
-            Tensor::Device(buffer) => Ok(buffer.wait()?),
+            Tensor::Device(tensor) => Ok(tensor.buffer.wait()?),
         }
     }
 
@@ -143,11 +201,14 @@ impl Tensor {
     /// # Errors
     /// What the plugin says of the transfer.
     pub fn copy_to(&self, device: &Device, client: &pjrt::Client) -> Result<Tensor> {
-        Ok(Tensor::Device(match self {
+        let buffer = match self {
             Tensor::Host(tensor) => client.buffer_from_host(tensor, device)?,
-            Tensor::Device(buffer) if buffer.client() == client => buffer.copy_to(device)?,
-            Tensor::Device(buffer) => client.buffer_from_host(&buffer.to_host()?, device)?,
-        }))
+            Tensor::Device(DeviceTensor { buffer, .. }) if buffer.client() == client => {
+                buffer.copy_to(device)?
+            }
+            Tensor::Device(tensor) => client.buffer_from_host(&tensor.buffer.to_host()?, device)?,
+        };
+        Ok(Tensor::Device(DeviceTensor { buffer, names: self.names().cloned() }))
     }
 
     /// Like [`Tensor::copy_to`], and then frees this tensor, even if the copy failed.
@@ -170,8 +231,14 @@ impl Tensor {
     pub fn deallocate(&self) -> Result<bool> {
         match self {
             Tensor::Host(_) => Ok(false),
-            Tensor::Device(buffer) => Ok(buffer.delete()?),
+            Tensor::Device(tensor) => Ok(tensor.buffer.delete()?),
         }
+    }
+}
+
+impl From<DeviceTensor> for Tensor {
+    fn from(tensor: DeviceTensor) -> Self {
+        Tensor::Device(tensor)
     }
 }
 
@@ -208,7 +275,7 @@ impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Tensor::Host(tensor) => write!(f, "{tensor}"),
-            Tensor::Device(buffer) => write!(f, "{buffer:?}"),
+            Tensor::Device(tensor) => write!(f, "{:?}", tensor.buffer),
         }
     }
 }

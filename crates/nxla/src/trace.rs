@@ -85,6 +85,11 @@ impl Trace {
         ENTERED.with_borrow(|stack| stack.last().cloned())
     }
 
+    /// Whether a trace is entered on this thread: [`Trace::current`] without a handle to it.
+    pub fn is_entered() -> bool {
+        ENTERED.with_borrow(|stack| !stack.is_empty())
+    }
+
     /// Makes this the current trace of the thread until the result is dropped.
     pub fn enter(&self) -> Entered {
         ENTERED.with_borrow_mut(|stack| stack.push(self.clone()));

@@ -175,7 +175,8 @@ fn run_at_once(program: Program, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error
         options = Options::new().compiler("xla");
     }
     let executable = compile_program(&Arc::new(program), &options, &[])?;
-    executable.run(inputs, &RunContext { hooks: Some(&options.hooks), interrupt: None })
+    let inputs: SmallVec<[&Tensor; 4]> = inputs.iter().collect();
+    executable.run(&inputs, &RunContext { hooks: Some(&options.hooks), interrupt: None })
 }
 
 /// The operands as tensors, numbers with the dtype that they take next to the others.

@@ -9,8 +9,7 @@ use pyo3::types::{PyTuple, PyType};
 
 use crate::containers::{PyTree, Tree, flatten};
 use crate::errors::{argument_error, exception};
-use crate::function::{Entry, generic_alias, wrap_results};
-use crate::hooks::run_interruptible;
+use crate::function::{Entry, Inputs, generic_alias};
 use crate::signature::{Leaves, Signature, leaf_type};
 
 /// A function compiled for certain types of arguments. Made by ``nx.compile``.
@@ -69,10 +68,8 @@ impl PyCompiled {
                 self.name
             ))));
         }
-        let mut leaves = self.leaves(py, args)?;
-        leaves.extend(self.entry.captured.iter().cloned());
-        let results = run_interruptible(py, &*self.entry.executable, &leaves, &self.options)?;
-        wrap_results(py, &self.entry.results, results)
+        let leaves = self.leaves(py, args)?;
+        self.entry.run(py, &leaves.iter().collect::<Inputs<'_>>(), &self.options)
     }
 
     /// Raises what a call with these arguments would raise about their types.

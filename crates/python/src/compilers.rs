@@ -73,11 +73,11 @@ struct PyExecutable {
 const ASSUMED_BYTES: usize = 64 << 10;
 
 impl Executable for PyExecutable {
-    fn run(&self, inputs: &[Tensor], _: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    fn run(&self, inputs: &[&Tensor], _: &RunContext<'_>) -> Result<Vec<Tensor>> {
         Python::attach(|py| {
             let inputs: Vec<Py<PyAny>> = inputs
                 .iter()
-                .map(|tensor| PyTensor::wrap(py, tensor.clone()))
+                .map(|tensor| PyTensor::wrap(py, (*tensor).clone()))
                 .collect::<PyResult<_>>()?;
             let results = self.run.bind(py).call1((inputs,))?;
             let mut tensors = Vec::new();

@@ -17,7 +17,7 @@ use crate::containers::{Tree, flatten};
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::expr::PyExpr;
 use crate::hooks::run_interruptible;
-use crate::options::{Conflict, fingerprint, options_from};
+use crate::options::{Conflict, fingerprint, graph_options, options_from};
 use crate::program::PyExpression;
 use crate::signature::{Leaves, Signature, is_leaf};
 use crate::source;
@@ -34,6 +34,8 @@ pub(crate) struct PyFunction {
     statics: Statics,
     donated: FxHashSet<usize>,
     entries: Mutex<Entries>,
+    /// The fingerprint of the options, computed once.
+    own_fingerprint: u64,
 }
 
 /// Which arguments are part of the structure rather than inputs.
@@ -46,6 +48,8 @@ struct Statics {
 #[derive(Default)]
 struct Entries {
     by_hash: FxHashMap<u64, SmallVec<[Arc<(Signature, Arc<Entry>)>; 1]>>,
+    /// What the last call of plain tensors led to, and the fingerprint of its options.
+    recent: Option<(u64, Arc<Entry>)>,
     hits: u64,
     misses: u64,
 }
@@ -64,6 +68,34 @@ pub(crate) struct Entry {
     pub(crate) results: Tree,
     /// Large tensors that the function mentions, passed after its arguments.
     pub(crate) captured: Vec<Tensor>,
+}
+
+/// What a program runs on: the tensors of its arguments, then those that it captured.
+pub(crate) type Inputs<'a> = SmallVec<[&'a Tensor; 8]>;
+
+impl Entry {
+    /// Runs the program on the tensors of its arguments.
+    pub(crate) fn run(
+        &self,
+        py: Python<'_>,
+        arguments: &[&Tensor],
+        options: &Options,
+    ) -> PyResult<Py<PyAny>> {
+        let results = if self.captured.is_empty() {
+            run_interruptible(py, &*self.executable, arguments, options)?
+        } else {
+            let inputs = arguments.iter().copied().chain(&self.captured);
+            run_interruptible(py, &*self.executable, &inputs.collect::<Inputs<'_>>(), options)?
+        };
+        wrap_results(py, &self.results, results)
+    }
+
+    /// Whether the program was compiled for tensors of these types.
+    fn takes(&self, tensors: &[Borrowed<'_, '_, PyTensor>]) -> bool {
+        let expected = self.program.inputs();
+        tensors.len() + self.captured.len() == expected.len()
+            && tensors.iter().zip(expected).all(|(tensor, ty)| tensor.get().get().is_of(ty))
+    }
 }
 
 /// A finished trace.
@@ -98,8 +130,8 @@ impl PyFunction {
             names: static_names.into_iter().collect(),
         };
         let donated = donated.into_iter().collect();
-        let entries = Mutex::default();
-        Ok(Self { callable, name, options, conflict, statics, donated, entries })
+        let (entries, own_fingerprint) = (Mutex::default(), fingerprint(&options));
+        Ok(Self { callable, name, options, conflict, statics, donated, entries, own_fingerprint })
     }
 
     /// ``nx.Function[[nx.Tensor], nx.Tensor]`` is a type for annotations.
@@ -125,7 +157,7 @@ impl PyFunction {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let call = Call { args, kwargs };
-        if Trace::current().is_some() {
+        if Trace::is_entered() {
             match self.conflict {
                 Conflict::Raise => return Err(self.conflict_error()),
                 Conflict::Reuse => return self.callable.call(py, args, kwargs),
@@ -133,10 +165,14 @@ impl PyFunction {
             }
         }
         let options = self.options_in_force();
-        let (entry, mut leaves) = self.entry(py, call, &options, Data::Needed)?;
-        leaves.extend(entry.captured.iter().cloned());
-        let results = run_interruptible(py, &*entry.executable, &leaves, &options)?;
-        wrap_results(py, &entry.results, results)
+        if let Some(tensors) = plain_tensors(call)
+            && let Some(entry) = self.recent(&tensors, &options)
+        {
+            let inputs: Inputs<'_> = tensors.iter().map(|tensor| tensor.get().get()).collect();
+            return entry.run(py, &inputs, &options);
+        }
+        let (entry, leaves) = self.entry(py, call, &options, Data::Needed)?;
+        entry.run(py, &leaves.iter().collect::<Inputs<'_>>(), &options)
     }
 
     fn __get__<'py>(
@@ -215,7 +251,9 @@ impl PyFunction {
 
     /// Forgets what the function has compiled.
     fn clear_cache(&self) {
-        self.lock().by_hash.clear();
+        let mut entries = self.lock();
+        entries.by_hash.clear();
+        entries.recent = None;
     }
 }
 
@@ -275,6 +313,31 @@ impl PyFunction {
         Ok(signature)
     }
 
+    /// What the call before led to, if this one is like it. Nearly all calls of a loop are, and
+    /// need no signature.
+    fn recent(
+        &self,
+        tensors: &[Borrowed<'_, '_, PyTensor>],
+        options: &Options,
+    ) -> Option<Arc<Entry>> {
+        let mut entries = self.lock();
+        let (fingerprint, entry) = entries.recent.as_ref()?;
+        if *fingerprint != self.fingerprint(options) || !entry.takes(tensors) {
+            return None;
+        }
+        let entry = entry.clone();
+        entries.hits += 1;
+        Some(entry)
+    }
+
+    /// A number for everything about options that programs depend on.
+    fn fingerprint(&self, options: &Options) -> u64 {
+        match std::ptr::eq(options, &raw const self.options) {
+            true => self.own_fingerprint ^ u64::from(graph_options().reassociate_floats),
+            false => fingerprint(options) ^ u64::from(graph_options().reassociate_floats),
+        }
+    }
+
     /// What a call leads to, compiled if it has not been, and its tensors.
     fn entry(
         &self,
@@ -288,9 +351,14 @@ impl PyFunction {
         if data == Data::Needed {
             signature.refuse_templates(&self.name)?;
         }
-        signature.word(fingerprint(options));
+        let plain = signature.is_plain();
+        let fingerprint = self.fingerprint(options);
+        signature.word(fingerprint);
         let hash = signature.hash();
         if let Some(entry) = self.find(py, hash, &signature)? {
+            if plain && data == Data::Needed {
+                self.lock().recent = Some((fingerprint, entry.clone()));
+            }
             return Ok((entry, leaves));
         }
         let traced = self.trace(py, call, signature.types(&leaves))?;
@@ -422,6 +490,16 @@ impl PyFunction {
         })?;
         Ok((outputs, tree))
     }
+}
+
+/// The arguments of a call, if all are tensors and passed by position.
+fn plain_tensors<'a, 'py>(
+    call: Call<'a, 'py>,
+) -> Option<SmallVec<[Borrowed<'a, 'py, PyTensor>; 8]>> {
+    if call.kwargs.is_some_and(|kwargs| !kwargs.is_empty()) {
+        return None;
+    }
+    call.args.iter_borrowed().map(|arg| arg.cast::<PyTensor>().ok()).collect()
 }
 
 /// A leaf of a result as a value of the trace.

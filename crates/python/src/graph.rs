@@ -144,6 +144,7 @@ impl PyStage {
         let results = py
             .detach(|| {
                 let executable = nxla::compile_program(program, &options, &[])?;
+                let inputs: Vec<&Tensor> = inputs.iter().collect();
                 executable.run(&inputs, &crate::function::context(&options))
             })
             .or_raise()?;

@@ -101,7 +101,7 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) fn run_interruptible(
     py: Python<'_>,
     executable: &dyn Executable,
-    inputs: &[Tensor],
+    inputs: &[&Tensor],
     options: &Options,
 ) -> PyResult<Vec<Tensor>> {
     let signals = Signals::default();
@@ -123,20 +123,13 @@ pub(crate) fn run_interruptible(
 
 /// Looks for signals now and then. Python runs their handlers on its main thread only, which is
 /// the thread that runs the program if the user waits for it there.
+///
+/// Making one reads no clock: a run that is over at once never looks.
+#[derive(Default)]
 struct Signals {
     calls: AtomicU32,
-    last: Mutex<Instant>,
+    last: Mutex<Option<Instant>>,
     raised: Mutex<Option<PyErr>>,
-}
-
-impl Default for Signals {
-    fn default() -> Self {
-        Self {
-            calls: AtomicU32::new(0),
-            last: Mutex::new(Instant::now()),
-            raised: Mutex::default(),
-        }
-    }
 }
 
 /// Reading the clock costs as much as a small operation, so it is read only every so often.
@@ -149,10 +142,11 @@ impl Signals {
         }
         {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.elapsed() < SIGNAL_INTERVAL {
+            let waited = last.get_or_insert_with(Instant::now).elapsed();
+            if waited < SIGNAL_INTERVAL {
                 return false;
             }
-            *last = Instant::now();
+            *last = Some(Instant::now());
         }
         match Python::attach(|py| py.check_signals()) {
             Ok(()) => false,

@@ -102,7 +102,6 @@ pub(crate) fn fingerprint(options: &Options) -> u64 {
     for name in options.hooks.keys() {
         name.hash(&mut hasher);
     }
-    graph_options().reassociate_floats.hash(&mut hasher);
     hasher.finish()
 }
 

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::containers::Tree;
 use crate::dtype::PyDType;
 use crate::errors::{OrRaise, argument_error, trace_error};
-use crate::function::{Traced, wrap_results};
+use crate::function::{Inputs, Traced, wrap_results};
 use crate::graph::leaves;
 use crate::hooks::run_interruptible;
 use crate::options::options_from;
@@ -134,6 +134,7 @@ impl PyExpression {
         inputs.extend(self.captured.iter().cloned());
         let options = options_from(options)?.0.over(&default_options());
         let executable = py.detach(|| compile_program(&self.program, &options, &[])).or_raise()?;
+        let inputs: Inputs<'_> = inputs.iter().collect();
         let results = run_interruptible(py, &*executable, &inputs, &options)?;
         wrap_results(py, &self.results, results)
     }

@@ -29,6 +29,8 @@ pub(crate) struct Signature {
     statics: SmallVec<[Py<PyAny>; 2]>,
     /// The leaves that are templates, and what they stand for.
     templates: Vec<(usize, TensorType)>,
+    /// Whether there is anything but leaves.
+    structured: bool,
 }
 
 /// Tensors of a call, in leaf order.
@@ -50,7 +52,13 @@ enum Tag {
 
 impl Signature {
     fn tag(&mut self, tag: Tag, rest: usize) {
+        self.structured |= !matches!(tag, Tag::Leaf);
         self.words.push(((tag as u64) << 56) | rest as u64);
+    }
+
+    /// Whether the arguments are tensors, each by itself and passed by position.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.structured
     }
 
     /// Adds a word of the caller's own.
@@ -176,11 +184,7 @@ impl Signature {
     }
 
     fn tensor(&mut self, tensor: Tensor, leaves: &mut Leaves) -> PyResult<()> {
-        let names = match &tensor {
-            Tensor::Host(host) => host.names(),
-            Tensor::Device(_) => None,
-        };
-        self.leaf(tensor.dtype(), tensor.shape(), names);
+        self.leaf(tensor.dtype(), tensor.shape(), tensor.names());
         leaves.push(tensor);
         Ok(())
     }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use nxla_expr::Program;
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
 use nxla_stablehlo::{HostCall, Module};
+use nxla_tensor::Names;
 use smallvec::SmallVec;
 
 use super::client::Target;
 use super::hooks::{HookRun, host_table};
 use crate::compiler::{CompileRequest, Executable, RunContext};
 use crate::error::{Error, Result};
-use crate::tensor::Tensor;
+use crate::tensor::{DeviceTensor, Tensor};
 
 pub(super) struct Compiled {
     target: Target,
@@ -20,6 +21,8 @@ pub(super) struct Compiled {
     used_inputs: Vec<usize>,
     host_calls: Vec<HostCall>,
     byte_size: usize,
+    /// For each output, the names of its axes, which the device does not know.
+    names: Vec<Option<Names>>,
 }
 
 /// Compiled code is larger than its text; XLA's CPU compiler gives a few times as much.
@@ -33,6 +36,7 @@ impl Compiled {
         request: &CompileRequest<'_>,
     ) -> Self {
         Self {
+            names: request.program.output_types().map(|ty| ty.names.clone()).collect(),
             target,
             executable,
             program: request.program.clone(),
@@ -43,7 +47,7 @@ impl Compiled {
     }
 
     /// Checks that an input is what the program was compiled for.
-    fn check(&self, inputs: &[Tensor]) -> Result<()> {
+    fn check(&self, inputs: &[&Tensor]) -> Result<()> {
         let expected = self.program.inputs();
         let fits = inputs.len() == expected.len()
             && inputs
@@ -63,19 +67,19 @@ impl Compiled {
     /// The buffer of an input on the right device, if it is there already.
     fn resident<'a>(&self, tensor: &'a Tensor) -> Option<&'a Buffer> {
         match tensor {
-            Tensor::Device(buffer)
-                if *buffer.client() == self.target.client
-                    && buffer.device().index() == self.target.device =>
-            {
-                Some(buffer)
+            Tensor::Device(tensor) => {
+                let buffer = tensor.buffer();
+                let here = *buffer.client() == self.target.client
+                    && buffer.device().index() == self.target.device;
+                here.then_some(buffer)
             }
-            Tensor::Host(_) | Tensor::Device(_) => None,
+            Tensor::Host(_) => None,
         }
     }
 
     fn upload(&self, tensor: &Tensor) -> Result<Buffer> {
         match tensor.copy_to(self.target.device(), &self.target.client)? {
-            Tensor::Device(buffer) => Ok(buffer),
+            Tensor::Device(tensor) => Ok(tensor.buffer().clone()),
             Tensor::Host(_) => unreachable!("a copy on a device is on a device"),
         }
     }
@@ -98,22 +102,29 @@ impl Compiled {
 }
 
 impl Executable for Compiled {
-    fn run(&self, inputs: &[Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
+    fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let mut uploaded: SmallVec<[Buffer; 8]> = SmallVec::new();
         for &input in &self.used_inputs {
-            if self.resident(&inputs[input]).is_none() {
-                uploaded.push(self.upload(&inputs[input])?);
+            if self.resident(inputs[input]).is_none() {
+                uploaded.push(self.upload(inputs[input])?);
             }
         }
         let mut fresh = uploaded.iter();
         let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::new();
         for &input in &self.used_inputs {
-            let buffer = self.resident(&inputs[input]).or_else(|| fresh.next());
+            let buffer = self.resident(inputs[input]).or_else(|| fresh.next());
             buffers.push(buffer.expect("what was not there has been uploaded"));
         }
         let results = self.execute(&buffers, context)?;
-        Ok(results.into_iter().map(Tensor::Device).collect())
+        let named = |(buffer, names): (Buffer, &Option<Names>)| {
+            let tensor = DeviceTensor::new(buffer);
+            Ok(Tensor::Device(match names {
+                None => tensor,
+                names => tensor.with_names(names.clone())?,
+            }))
+        };
+        results.into_iter().zip(&self.names).map(named).collect()
     }
 
     fn byte_size(&self) -> usize {
