@@ -32,9 +32,20 @@ pub(crate) fn rows<T: Send>(
     let count = out.len().checked_div(row).unwrap_or(0);
     if count > 1 && pays(count.saturating_mul(cost)) {
         let per_task = (TASK_ELEMENTS / cost.max(1)).max(1);
-        let tasks = out.par_chunks_mut(per_task * row).enumerate();
-        tasks.for_each(|(index, out)| fill(index * per_task, out));
+        spread(out, per_task * row, &|index, out| fill(index * per_task, out));
     } else if count > 0 {
         fill(0, out);
     }
+}
+
+/// Hands pieces of `size` elements to all threads. The function is a pointer here, so that what
+/// rayon generates is generated once for each element type and not for each kernel: that was half
+/// of this crate's code.
+fn spread<T: Send>(out: &mut [T], size: usize, fill: &(dyn Fn(usize, &mut [T]) + Sync)) {
+    out.par_chunks_mut(size).enumerate().for_each(|(index, out)| fill(index, out));
+}
+
+/// The results of `count` tasks, in order.
+pub(crate) fn collect<R: Send>(count: usize, task: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
+    (0..count).into_par_iter().map(task).collect()
 }

@@ -197,8 +197,11 @@ fn runs<T: Number>(matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
         && parallel::pays(inner)
         && inner > PART
     {
-        let parts: Vec<T::Sum> =
-            matrix.par_chunks(PART).zip(vector.par_chunks(PART)).map(|(x, y)| run(x, y)).collect();
+        let pieces: Vec<_> = matrix.chunks(PART).zip(vector.chunks(PART)).collect();
+        let parts = parallel::collect(pieces.len(), &|index| {
+            let (x, y) = pieces[index];
+            run(x, y)
+        });
         *out = T::finish(parts.into_iter().fold(T::ZERO, T::join));
         return;
     }

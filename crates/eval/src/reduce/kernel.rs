@@ -4,7 +4,6 @@
 //! so that a program gives the same bits on every machine.
 
 use nxla_tensor::{DType, Element, HostTensor, Shape};
-use rayon::prelude::*;
 
 use super::Plane;
 use crate::elementwise::vectorize;
@@ -179,7 +178,8 @@ fn long<T: Element, A, S, M, R>(
         accumulate(x, inner, 0, &mut sums, &reducer.step);
         sums
     };
-    let mut parts: Vec<Vec<A>> = x.par_chunks(rows * inner).map(part).collect();
+    let pieces: Vec<&[T]> = x.chunks(rows * inner).collect();
+    let mut parts = parallel::collect(pieces.len(), &|index| part(pieces[index]));
     // Neighbours join pairwise, which keeps the error of long sums small.
     while parts.len() > 1 {
         parts = parts
