@@ -70,7 +70,8 @@ impl Case {
         let executable = compile_program(program, &options, &[]).unwrap_or_else(|error| {
             panic!("{compiler} cannot compile {:?}: {error}", self.names())
         });
-        let results = executable.run(&self.inputs, &RunContext::default()).unwrap();
+        let inputs: Vec<&Tensor> = self.inputs.iter().collect();
+        let results = executable.run(&inputs, &RunContext::default()).unwrap();
         results.iter().map(|result| result.to_host().unwrap()).collect()
     }
 
