@@ -17,7 +17,7 @@ fn sum<const N: usize>(arguments: [Expr; N]) -> Expr {
 }
 
 fn call<const N: usize>(c: &mut Criterion, compiler: &str, inputs: &[Tensor; N]) {
-    let function: Jit<_, N> = jit(sum::<N>).compiler(compiler);
+    let function: Jit<_, ([Expr; N],)> = jit(sum::<N>).compiler(compiler);
     let inputs = inputs.each_ref();
     let id = BenchmarkId::new(compiler, format!("{N} arguments"));
     c.benchmark_group("dispatch").bench_function(id, |b| {

@@ -140,6 +140,7 @@ fn evaluates(program: &Arc<Program>) -> bool {
     let options = Options::new().compiler("evaluator");
     let ones = |ty: &nxla::TensorType| Tensor::Host(ones(ty));
     let inputs: Vec<Tensor> = program.inputs().iter().map(ones).collect();
+    let inputs: Vec<&Tensor> = inputs.iter().collect();
     let run =
         |executable: Arc<dyn nxla::Executable>| executable.run(&inputs, &RunContext::default());
     compile_program(program, &options, &[]).and_then(run).is_ok()

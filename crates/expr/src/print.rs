@@ -26,6 +26,7 @@ mod walk;
 use std::fmt;
 
 use crate::graph::{ExprId, Graph};
+use crate::program::Program;
 use walk::Walk;
 
 /// How expressions are printed.
@@ -120,6 +121,14 @@ impl fmt::Display for ExprText<'_> {
             writeln!(f, "  {line}")?;
         }
         f.write_str(">")
+    }
+}
+
+impl fmt::Display for Program {
+    /// The lines of all outputs, see [`lines`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = lines(self.graph(), self.outputs(), &PrintOptions::default());
+        lines.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 

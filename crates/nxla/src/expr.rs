@@ -4,11 +4,14 @@ use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use std::panic::Location;
 
-use nxla_expr::{BinaryOp, ExprId, Graph, Op, TensorType};
+use nxla_expr::print::ExprText;
+use nxla_expr::{BinaryOp, ExprId, Op, TensorType};
 use nxla_tensor::{DType, Shape};
 
-use crate::error::Result;
-use crate::operand::Operand;
+use crate::apply;
+use crate::error::{Error, Result};
+use crate::operand::{Operand, Value};
+use crate::tensor::Tensor;
 use crate::trace::Trace;
 
 /// A tensor that is being computed: a node of the graph of a [`Trace`].
@@ -58,19 +61,65 @@ impl Expr {
         self.ty().dtype
     }
 
-    /// Builds a node from this one.
+    /// A tensor or a number inside the trace under way on this thread. A small tensor becomes part
+    /// of the program, a large one a further input of it.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let count = jit(|x: Expr| [Expr::of(0), x]);
+    /// assert_eq!(count.call(1)?[0].item()?.as_f64(), 0.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    #[must_use]
     #[track_caller]
-    pub(crate) fn then(&self, build: impl FnOnce(&mut Graph, ExprId) -> Result<ExprId>) -> Expr {
-        self.trace.operator(Location::caller(), |graph| build(graph, self.id))
+    pub fn of(value: impl Operand) -> Expr {
+        let operands = [value.to_value()];
+        let trace = Self::trace_of(&operands);
+        apply::in_trace(&trace, Location::caller(), &operands, |_, ids| Ok(ids[0]))
     }
 
-    /// Applies a binary op, the other operand being anything that becomes an expression.
-    #[track_caller]
-    pub(crate) fn with(&self, op: BinaryOp, other: impl Operand) -> Expr {
-        self.trace.operator(Location::caller(), |graph| {
-            let other = other.node(&self.trace, graph, Some(self.id))?;
-            Ok(graph.make(Op::Binary(op), &[self.id, other])?)
+    /// The trace under way on this thread. Without one, a trace that has failed already, so that
+    /// using its values is an error.
+    pub(crate) fn current_trace() -> Trace {
+        Self::trace_of(&[])
+    }
+
+    /// The trace of the first traced operand, or that under way on this thread.
+    pub(crate) fn trace_of(operands: &[Value]) -> Trace {
+        let traced = operands.iter().find_map(|operand| match operand {
+            Value::Expr(expr) => Some(expr.trace().clone()),
+            Value::Tensor(_) | Value::Number(_) => None,
+        });
+        traced.or_else(Trace::current).unwrap_or_else(|| {
+            let trace = Trace::new();
+            let why = "an expression is made outside a traced function; use `Tensor` there";
+            trace.fail(Error::Usage(why.into()));
+            trace
         })
+    }
+}
+
+impl fmt::Display for Expr {
+    /// The expression line by line.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let text = std::cell::Cell::new(String::new());
+    /// let f = jit(|x: Expr| {
+    ///     let y = x.sin();
+    ///     text.set(y.to_string());
+    ///     y
+    /// });
+    /// f.call(1.0f32)?;
+    /// let expected = "#nxla.Expr<\n  f32\n  \n  parameter a:0   f32\n  b = sin a       f32\n>";
+    /// assert_eq!(text.take(), expected);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.trace.read(|graph| ExprText::new(graph, self.id).to_string());
+        f.write_str(text.as_deref().unwrap_or("#nxla.Expr<of a finished trace>"))
     }
 }
 
@@ -78,6 +127,21 @@ impl fmt::Debug for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Expr({}: {})", self.id, self.ty())
     }
+}
+
+/// The other operand on the left or the right; an expression is always traced.
+#[track_caller]
+fn traced(op: BinaryOp, left: Value, right: Value) -> Expr {
+    let operands = [left, right];
+    let trace = Expr::trace_of(&operands);
+    apply::in_trace(&trace, Location::caller(), &operands, |graph, ids| {
+        Ok(graph.make(Op::Binary(op), ids)?)
+    })
+}
+
+/// Data on both sides is computed at once.
+fn computed(op: BinaryOp, left: Value, right: Value) -> Result<Tensor> {
+    apply::at_once(op.name(), &[left, right], |graph, ids| Ok(graph.make(Op::Binary(op), ids)?))
 }
 
 macro_rules! operators {
@@ -88,7 +152,7 @@ macro_rules! operators {
 
                 #[track_caller]
                 fn $method(self, other: T) -> Expr {
-                    self.with(BinaryOp::$op, other)
+                    traced(BinaryOp::$op, Value::Expr(self), other.to_value())
                 }
             }
 
@@ -97,30 +161,31 @@ macro_rules! operators {
 
                 #[track_caller]
                 fn $method(self, other: T) -> Expr {
-                    self.with(BinaryOp::$op, other)
+                    traced(BinaryOp::$op, self.to_value(), other.to_value())
                 }
             }
 
-            operators!(@number $trait $method $op f64 f32 i32 i64);
+            operators!(@pairs $trait $method $op traced Expr;
+                (Tensor, Expr) (Tensor, &Expr) (&Tensor, Expr) (&Tensor, &Expr)
+                (f64, Expr) (f64, &Expr) (f32, Expr) (f32, &Expr)
+                (i64, Expr) (i64, &Expr) (i32, Expr) (i32, &Expr));
+            operators!(@pairs $trait $method $op computed Result<Tensor>;
+                (Tensor, Tensor) (Tensor, &Tensor) (&Tensor, Tensor) (&Tensor, &Tensor)
+                (f64, Tensor) (f64, &Tensor) (f32, Tensor) (f32, &Tensor)
+                (i64, Tensor) (i64, &Tensor) (i32, Tensor) (i32, &Tensor)
+                (Tensor, f64) (&Tensor, f64) (Tensor, f32) (&Tensor, f32)
+                (Tensor, i64) (&Tensor, i64) (Tensor, i32) (&Tensor, i32));
         )*
     };
-    (@number $trait:ident $method:ident $op:ident $($number:ty)*) => {
+    (@pairs $trait:ident $method:ident $op:ident $how:ident $output:ty;
+        $(($left:ty, $right:ty))*) => {
         $(
-            impl $trait<Expr> for $number {
-                type Output = Expr;
+            impl $trait<$right> for $left {
+                type Output = $output;
 
                 #[track_caller]
-                fn $method(self, other: Expr) -> Expr {
-                    reversed(BinaryOp::$op, self, &other)
-                }
-            }
-
-            impl $trait<&Expr> for $number {
-                type Output = Expr;
-
-                #[track_caller]
-                fn $method(self, other: &Expr) -> Expr {
-                    reversed(BinaryOp::$op, self, other)
+                fn $method(self, other: $right) -> $output {
+                    $how(BinaryOp::$op, self.to_value(), other.to_value())
                 }
             }
         )*
@@ -133,14 +198,6 @@ operators! {
     Mul mul Multiply;
     Div div Divide;
     Rem rem Remainder;
-}
-
-#[track_caller]
-fn reversed(op: BinaryOp, number: impl Operand, other: &Expr) -> Expr {
-    other.trace.operator(Location::caller(), |graph| {
-        let number = number.node(&other.trace, graph, Some(other.id))?;
-        Ok(graph.make(Op::Binary(op), &[number, other.id])?)
-    })
 }
 
 impl Neg for Expr {
@@ -157,6 +214,22 @@ impl Neg for &Expr {
 
     #[track_caller]
     fn neg(self) -> Expr {
+        self.negate()
+    }
+}
+
+impl Neg for Tensor {
+    type Output = Result<Tensor>;
+
+    fn neg(self) -> Result<Tensor> {
+        self.negate()
+    }
+}
+
+impl Neg for &Tensor {
+    type Output = Result<Tensor>;
+
+    fn neg(self) -> Result<Tensor> {
         self.negate()
     }
 }

@@ -26,44 +26,50 @@
 //! modules for those who write passes or compilers of their own.
 #![forbid(unsafe_code)]
 
+mod apply;
 mod cache;
 mod compiler;
+mod containers;
 mod error;
 mod evaluator;
 mod expr;
 mod function;
+mod jit;
 mod operand;
 mod ops;
 mod options;
-mod outputs;
 mod stages;
 mod tensor;
 mod trace;
 mod transform;
 pub mod xla;
 
+pub use apply::{AtOnce, Ids, number_tensor, resolve, trace_of};
 pub use cache::{CacheKey, CacheReport, ExecutableCache, executables};
 pub use compiler::{
     Backend, CompileRequest, Compiler, Executable, RunContext, compiler_named, compiler_names,
     register_compiler,
 };
+pub use containers::{Arguments, Container, Function, Leaves, Outputs, Tree};
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::Expr;
-pub use function::{Jit, compile_program, jit};
-pub use operand::Operand;
+pub use function::compile_program;
+pub use jit::{Jit, jit};
+pub use operand::{Operand, Value};
+pub use ops::*;
 pub use options::{
     Options, OptionsGuard, Setting, Settings, default_options, global_default_options,
     has_default_options, set_default_options, set_global_default_options, with_default_options,
 };
-pub use outputs::{Outputs, Structure};
 pub use stages::Stages;
 pub use tensor::{Device, DeviceTensor, Tensor};
 pub use trace::{Gradient, Trace};
-pub use transform::{grad, value_and_grad};
+pub use transform::{Loss, grad, value_and_grad};
 
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;
+pub use nxla_expr::build::Norm;
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_grad as gradient;
 pub use nxla_pjrt as pjrt;

@@ -1,72 +1,81 @@
-//! What can stand next to an expression: another one, a number, a tensor.
+//! What can stand next to an expression or a tensor: another one, a number.
 
-use nxla_expr::{ExprId, Graph};
 use nxla_tensor::Number;
 
-use crate::error::Result;
 use crate::expr::Expr;
 use crate::tensor::Tensor;
-use crate::trace::Trace;
 
-/// Anything that becomes a node of a trace.
-pub trait Operand {
-    /// The node; a plain number takes the dtype of `next_to` as far as it can.
-    ///
-    /// # Errors
-    /// An expression of another trace; a device tensor that cannot be read.
-    fn node(&self, trace: &Trace, graph: &mut Graph, next_to: Option<ExprId>) -> Result<ExprId>;
+/// An operand, told apart.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A value inside a trace.
+    Expr(Expr),
+    /// Data.
+    Tensor(Tensor),
+    /// A plain number, which takes the dtype of what it stands next to as far as it can.
+    Number(Number),
 }
 
-impl Operand for Expr {
-    fn node(&self, trace: &Trace, _: &mut Graph, _: Option<ExprId>) -> Result<ExprId> {
-        trace.id(self)
+/// Anything that functions of tensors take: expressions, tensors, plain numbers, and references
+/// to them.
+///
+/// ```
+/// use nxla::Tensor;
+///
+/// let x = Tensor::from(vec![1.0f32, 2.0]);
+/// let shifted = x.add(1)?; // the number becomes an f32
+/// assert_eq!(shifted.add(&x)?.to_vec::<f32>()?, [3.0, 5.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a tensor, nor a traced value, nor a number",
+    note = "other data becomes a tensor by `Tensor::from` or `Tensor::new`"
+)]
+pub trait Operand {
+    /// What it is. Tensors and expressions are handles, so this copies no data.
+    fn to_value(&self) -> Value;
+}
+
+impl Operand for Value {
+    fn to_value(&self) -> Value {
+        self.clone()
     }
 }
 
-impl Operand for Number {
-    fn node(&self, _: &Trace, graph: &mut Graph, next_to: Option<ExprId>) -> Result<ExprId> {
-        Ok(match next_to {
-            Some(other) => graph.weak_number(*self, other)?,
-            None => graph.number(*self)?,
-        })
+impl Operand for Expr {
+    fn to_value(&self) -> Value {
+        Value::Expr(self.clone())
     }
 }
 
 impl Operand for Tensor {
-    fn node(&self, _: &Trace, graph: &mut Graph, _: Option<ExprId>) -> Result<ExprId> {
-        Ok(graph.tensor(self.to_host()?)?)
+    fn to_value(&self) -> Value {
+        Value::Tensor(self.clone())
+    }
+}
+
+impl Operand for Number {
+    fn to_value(&self) -> Value {
+        Value::Number(*self)
     }
 }
 
 impl<T: Operand + ?Sized> Operand for &T {
-    fn node(&self, trace: &Trace, graph: &mut Graph, next_to: Option<ExprId>) -> Result<ExprId> {
-        (**self).node(trace, graph, next_to)
+    fn to_value(&self) -> Value {
+        (**self).to_value()
     }
 }
 
 macro_rules! numbers {
-    ($($ty:ty => $variant:ident as $wide:ty;)*) => {
+    ($($ty:ty)*) => {
         $(
             impl Operand for $ty {
-                fn node(
-                    &self,
-                    trace: &Trace,
-                    graph: &mut Graph,
-                    next_to: Option<ExprId>,
-                ) -> Result<ExprId> {
-                    Number::$variant(<$wide>::from(*self)).node(trace, graph, next_to)
+                fn to_value(&self) -> Value {
+                    Value::Number(Number::from(*self))
                 }
             }
         )*
     };
 }
 
-numbers! {
-    bool => Bool as bool;
-    i32 => Int as i128;
-    i64 => Int as i128;
-    u32 => Int as i128;
-    u64 => Int as i128;
-    f32 => Float as f64;
-    f64 => Float as f64;
-}
+numbers!(bool u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);

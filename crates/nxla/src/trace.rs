@@ -5,12 +5,12 @@
 //! the graph becomes a [`Program`], and expressions that outlive it answer with an error.
 
 use std::cell::RefCell;
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::rewrite::Substitution;
 use nxla_expr::{ErrorKind, ExprId, Graph, Options as GraphOptions, Program, Scope, TensorType};
+use nxla_tensor::DType;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
@@ -229,7 +229,18 @@ impl Trace {
 
     /// Remembers the first error of operators.
     pub(crate) fn fail(&self, error: Error) {
+        // Node 0 stands for what could not be built, so there has to be one.
+        let mut graph = lock(&self.0.graph);
+        if graph.is_empty() {
+            graph.parameter(0, TensorType::scalar(DType::F32));
+        }
+        drop(graph);
         lock(&self.0.failure).get_or_insert(error);
+    }
+
+    /// The first error of operators, if there is one.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        lock(&self.0.failure).take()
     }
 
     /// Whether an operator has failed.
@@ -237,27 +248,13 @@ impl Trace {
         lock(&self.0.failure).is_some()
     }
 
-    /// Builds one node for an operator, which has no way to return an error: the first error is
-    /// kept for [`Trace::finish`], and everything after it is a placeholder.
-    pub(crate) fn operator(
-        &self,
-        location: &'static Location<'static>,
-        build: impl FnOnce(&mut Graph) -> Result<ExprId>,
-    ) -> Expr {
-        let built = if self.has_failed() {
-            Err(None)
-        } else {
-            self.build(|graph| {
-                graph.enter_rust(location);
-                build(graph)
-            })
-            .map_err(Some)
-        };
-        let id = built.unwrap_or_else(|error| {
-            error.into_iter().for_each(|error| self.fail(error));
-            ExprId::from_index(0)
-        });
-        Expr::new(self.clone(), id)
+    /// Builds for a function that has no way to return an error: the first error is kept for
+    /// [`Trace::finish`], and everything after it is `None`.
+    pub(crate) fn attempt<T>(&self, build: impl FnOnce() -> Result<T>) -> Option<T> {
+        if self.has_failed() {
+            return None;
+        }
+        build().map_err(|error| self.fail(error)).ok()
     }
 
     /// Starts a gradient with respect to these values; see [`Gradient`].

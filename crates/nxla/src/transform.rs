@@ -1,137 +1,128 @@
 //! Gradients of functions.
 
+use crate::containers::{Container, Leaves, Tree, leaves_of, trace_of};
 use crate::error::Result;
 use crate::expr::Expr;
+use crate::trace::Gradient;
 
-/// The gradient of `function` with respect to each of its arguments.
+/// The gradient of `function` with respect to its argument, which may be a container.
 ///
 /// The function gives one value; if that is not a scalar, its sum is differentiated. The result
 /// is a function again, to be jitted, called inside another one, or differentiated once more.
+/// Values that the function captures are constant.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, grad, jit};
 ///
-/// let cube = |[x]: [Expr; 1]| x.pow(3);
-/// let second = |args: [Expr; 1]| { let [g] = grad(cube)(args); g };
-/// let [slope] = jit(grad(second)).call([&Tensor::from(2.0f32)])?;
+/// let cube = |x: Expr| x.pow(3);
+/// let slope = jit(grad(grad(cube))).call(2.0f32)?;
 /// assert_eq!(slope.item()?.as_f64(), 12.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub fn grad<F, const N: usize>(function: F) -> impl Fn([Expr; N]) -> [Expr; N]
+pub fn grad<F, A>(function: F) -> impl Fn(A) -> A
 where
-    F: Fn([Expr; N]) -> Expr,
+    F: Fn(A) -> Expr,
+    A: Container,
 {
-    let both = value_and_grad(move |args| (function(args), ()));
-    move |args| both(args).1
+    let both = value_and_grad(function);
+    move |argument| both(argument).1
 }
 
-/// What the function of a gradient may return: the value to differentiate, alone or first of a
-/// pair whose other part is passed on.
-pub trait ValueAndRest {
-    /// Appends everything but the value, and gives the value.
-    fn split(self, rest: &mut Vec<Expr>) -> Expr;
-
+/// What the function of a gradient may give: the value to differentiate, alone or first of a pair
+/// whose other part, any container, is passed on.
+pub trait Loss {
+    /// What is passed on.
+    type Rest: Container;
     /// What the caller gets for value and rest.
-    type Result;
+    type Value;
 
-    /// Puts the result together.
-    fn join(value: Expr, rest: Vec<Expr>) -> Self::Result;
+    /// The value and the rest.
+    fn split(self) -> (Expr, Self::Rest);
+
+    /// Puts the two together again.
+    fn join(value: Expr, rest: Self::Rest) -> Self::Value;
 }
 
-impl ValueAndRest for Expr {
-    type Result = Expr;
+impl Loss for Expr {
+    type Rest = ();
+    type Value = Expr;
 
-    fn split(self, _: &mut Vec<Expr>) -> Expr {
+    fn split(self) -> (Expr, ()) {
+        (self, ())
+    }
+
+    fn join(value: Expr, (): ()) -> Expr {
+        value
+    }
+}
+
+impl<C: Container> Loss for (Expr, C) {
+    type Rest = C;
+    type Value = (Expr, C);
+
+    fn split(self) -> (Expr, C) {
         self
     }
 
-    fn join(value: Expr, _: Vec<Expr>) -> Expr {
-        value
-    }
-}
-
-impl ValueAndRest for (Expr, ()) {
-    type Result = Expr;
-
-    fn split(self, _: &mut Vec<Expr>) -> Expr {
-        self.0
-    }
-
-    fn join(value: Expr, _: Vec<Expr>) -> Expr {
-        value
-    }
-}
-
-impl ValueAndRest for (Expr, Vec<Expr>) {
-    type Result = (Expr, Vec<Expr>);
-
-    fn split(self, rest: &mut Vec<Expr>) -> Expr {
-        rest.extend(self.1);
-        self.0
-    }
-
-    fn join(value: Expr, rest: Vec<Expr>) -> Self::Result {
+    fn join(value: Expr, rest: C) -> (Expr, C) {
         (value, rest)
     }
 }
 
-/// The value of `function` and its gradient with respect to each of its arguments.
+/// The value of `function` and its gradient with respect to its argument, which may be a
+/// container.
 ///
-/// The function gives the value, or a pair of the value and further expressions (`Vec<Expr>`)
-/// that are passed on.
+/// The function gives the value, or a pair of the value and a container that is passed on. Further
+/// arguments are captured:
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit, value_and_grad};
 ///
-/// let square = jit(value_and_grad(|[x]: [Expr; 1]| &x * &x));
-/// let (value, [slope]) = square.call([&Tensor::from(3.0f32)])?;
-/// assert_eq!((value.item()?.as_f64(), slope.item()?.as_f64()), (9.0, 6.0));
+/// let loss = |(w, b): &(Expr, Expr), x: &Expr| ((w * x + b) - 1.0).pow(2).sum();
+/// let step = jit(move |parameters: (Expr, Expr), x: Expr| {
+///     value_and_grad(|parameters| loss(&parameters, &x))(parameters)
+/// });
+/// let parameters = (Tensor::from(2.0f32), Tensor::from(0.0f32));
+/// let (value, (dw, db)) = step.call((&parameters, 3.0f32))?;
+/// assert_eq!(value.item()?.as_f64(), 25.0);
+/// assert_eq!((dw.item()?.as_f64(), db.item()?.as_f64()), (30.0, 10.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub fn value_and_grad<F, R, const N: usize>(
-    function: F,
-) -> impl Fn([Expr; N]) -> (R::Result, [Expr; N])
+pub fn value_and_grad<F, A, R>(function: F) -> impl Fn(A) -> (R::Value, A)
 where
-    F: Fn([Expr; N]) -> R,
-    R: ValueAndRest,
+    F: Fn(A) -> R,
+    A: Container,
+    R: Loss,
 {
-    move |args| {
-        let traced = gradient_of(&function, &args);
-        traced.unwrap_or_else(|error| {
-            let Some(first) = args.first() else { unreachable!("only arguments can be refused") };
-            first.trace().fail(error);
-            let value = first.clone();
-            (R::join(value, Vec::new()), args.clone())
-        })
+    move |argument| {
+        let wrt = leaves_of(&argument);
+        let trace = trace_of(&wrt.items);
+        let Some(gradient) = trace.attempt(|| trace.begin_gradient(&wrt.items)) else {
+            let (value, rest) = function(argument).split();
+            return (R::join(value, rest), A::rebuild(&mut wrt.clone()));
+        };
+        let stand_ins = Leaves::new(gradient.stand_ins(), wrt.lengths.clone());
+        let (value, rest) = function(A::rebuild(&mut stand_ins.clone())).split();
+        let passed_on = leaves_of(&rest);
+        match trace.attempt(|| finish(gradient, &value, &passed_on)) {
+            None => (R::join(value, rest), argument),
+            Some((value, rest, gradients)) => {
+                let rest = R::Rest::rebuild(&mut Leaves::new(rest, passed_on.lengths));
+                let gradients = A::rebuild(&mut Leaves::new(gradients, wrt.lengths));
+                (R::join(value, rest), gradients)
+            }
+        }
     }
 }
 
-fn gradient_of<F, R, const N: usize>(
-    function: &F,
-    args: &[Expr; N],
-) -> Result<(R::Result, [Expr; N])>
-where
-    F: Fn([Expr; N]) -> R,
-    R: ValueAndRest,
-{
-    let trace = match args.first() {
-        Some(first) => first.trace().clone(),
-        None => {
-            let mut rest = Vec::new();
-            let value = function(args.clone()).split(&mut rest);
-            return Ok((R::join(value, rest), args.clone()));
-        }
-    };
-    let gradient = trace.begin_gradient(args)?;
-    let mut stand_ins = gradient.stand_ins().into_iter();
-    let stand_ins = std::array::from_fn(|_| stand_ins.next().expect("one for each argument"));
-    let mut results = vec![];
-    let value = function(stand_ins).split(&mut results);
-    results.insert(0, value.clone());
-    let (mut results, gradients) = gradient.finish(&value, &results)?;
+/// The value, what is passed on and the gradients in terms of the arguments.
+fn finish(
+    gradient: Gradient,
+    value: &Expr,
+    passed_on: &Leaves<Expr>,
+) -> Result<(Expr, Vec<Expr>, Vec<Expr>)> {
+    let results: Vec<Expr> = std::iter::once(value).chain(&passed_on.items).cloned().collect();
+    let (mut results, gradients) = gradient.finish(value, &results)?;
     let rest = results.split_off(1);
-    let value = results.remove(0);
-    let mut gradients = gradients.into_iter();
-    let gradients = std::array::from_fn(|_| gradients.next().expect("one for each argument"));
-    Ok((R::join(value, rest), gradients))
+    Ok((results.remove(0), rest, gradients))
 }

@@ -5,27 +5,217 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use nxla::{Expr, Tensor, jit};
+use common::{compilers, numbers};
+use nxla::{
+    DType, Error, Expr, HostTensor, Tensor, annotate, cond, fori, grad, hook, if_, jit, map,
+    named_hook, scan, scan_times, when, while_loop,
+};
+
+/// A list that a hook writes to and a test reads.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<f64>>>);
+
+impl Seen {
+    fn push(&self, value: f64) {
+        self.0.lock().unwrap().push(value);
+    }
+
+    fn take(&self) -> Vec<f64> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+#[test]
+fn branches_unify_and_nest() {
+    let function = |x: Expr| {
+        when(x.greater(10), || (Expr::of(1), x.clone()))
+            .or_when(x.less(0), || {
+                cond(x.less(-10), || (Expr::of(2), &x * 2), || (Expr::of(3), &x * 3))
+            })
+            .otherwise(|| (Expr::of(0.5), Expr::of(7)))
+    };
+    for compiler in compilers() {
+        let function = jit(function).compiler(compiler);
+        for (x, expected) in
+            [(11, (1.0, 11.0)), (-11, (2.0, -22.0)), (-1, (3.0, -3.0)), (5, (0.5, 7.0))]
+        {
+            let (a, b) = function.call(x).unwrap();
+            assert_eq!((a.dtype(), b.dtype()), (DType::F32, DType::S32));
+            assert_eq!((numbers(&a)[0], numbers(&b)[0]), expected, "{x} on {compiler}");
+        }
+    }
+}
+
+#[test]
+fn a_known_predicate_needs_no_branch() {
+    let (program, _) = jit(|x: Expr| if_(true, || x.sin())).trace(&Tensor::from(1.0f32)).unwrap();
+    assert!(!program.to_string().contains("cond"), "{program}");
+}
+
+#[test]
+fn branches_that_differ_say_which_and_where() {
+    let lists =
+        jit(|x: Expr| cond(x.greater(0), || vec![x.clone()], || vec![x.clone(), x.clone()]));
+    let error = lists.call(1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cond: branch: branch 1 gives lists of lengths [2], the branches before of [1]"
+    );
+    let shapes = jit(|x: Expr| {
+        let zeros = |size: usize| Expr::zeros([size], DType::F32);
+        cond(x.greater(0), || (x.clone(), zeros(2)), || (x.clone(), zeros(3)))
+    });
+    let error = shapes.call(1).unwrap_err().to_string();
+    assert!(error.contains("result 1 of branch 1 is f32[3]"), "{error}");
+    assert!(error.contains("control.rs:"), "{error}");
+    let vector = jit(|x: Expr| if_(x.greater(0), || x.clone()));
+    let error = vector.call(Tensor::from(vec![1, 2])).unwrap_err().to_string();
+    assert!(error.contains("predicate") && error.contains("a scalar"), "{error}");
+}
+
+#[test]
+fn loops_capture_what_they_name() {
+    // Large enough to be a hidden input rather than part of the program.
+    let table = Tensor::iota([8192], None, DType::F32).unwrap();
+    let function = |(n, start): (Expr, Vec<Expr>)| {
+        let scale = &n * 2;
+        fori(0, &n, start, |i, state| {
+            let picked = Expr::of(&table).at(&i, 0);
+            state.into_iter().map(|x| x + &picked * &scale).collect()
+        })
+    };
+    for compiler in compilers() {
+        let start = [Tensor::from(0.0f32), Tensor::from(100.0f32)];
+        let results = jit(function).compiler(compiler).call((4, &start[..])).unwrap();
+        let results: Vec<f64> = results.iter().flat_map(numbers).collect();
+        assert_eq!(results, [48.0, 148.0], "{compiler}");
+    }
+}
+
+#[test]
+fn loops_keep_types_and_say_what_differs() {
+    let grows = jit(|x: Expr| while_loop(x, |x| x.less(3), |x| x + 0.5));
+    let error = grows.call(0).unwrap_err().to_string();
+    assert!(error.contains("while") && error.contains("f32") && error.contains("s32"), "{error}");
+    let lists = jit(|x: Expr| {
+        fori(0, 3, vec![x], |_, mut list| {
+            list.push(list[0].clone());
+            list
+        })
+    });
+    let error = lists.call(0).unwrap_err().to_string();
+    assert!(error.contains("body") && error.contains("[2]") && error.contains("[1]"), "{error}");
+    // The mistake inside the body is what is told, not what came of it.
+    let inside = jit(|x: Expr| fori(0, 3, x, |_, x| x.reshape([7])));
+    let error = inside.call(0).unwrap_err().to_string();
+    assert!(error.starts_with("reshape"), "{error}");
+}
+
+#[test]
+fn scans_carry_and_collect() {
+    let function = |xs: (Expr, Expr)| {
+        scan(Expr::of(0.0), xs, |total, (x, rows)| {
+            let total = total + x * rows.sum();
+            (total.clone(), (total, rows.reverse(())))
+        })
+    };
+    for compiler in compilers() {
+        for steps in [0, 1, 3] {
+            let xs = Tensor::iota([steps], None, DType::F32).unwrap();
+            let rows = Tensor::iota([steps, 2], None, DType::S32).unwrap();
+            let (total, (totals, rows)) =
+                jit(function).compiler(compiler).call((&xs, &rows)).unwrap();
+            let expected: &[f64] = &[0.0, 5.0, 23.0][..steps];
+            assert_eq!(numbers(&totals), expected, "{compiler}");
+            assert_eq!(numbers(&total), [expected.last().copied().unwrap_or(0.0)]);
+            assert_eq!(numbers(&rows), &[1.0, 0.0, 3.0, 2.0, 5.0, 4.0][..2 * steps]);
+        }
+    }
+    let error = jit(|xs: (Expr, Expr)| map(xs, |(x, y)| x + y))
+        .call((&Tensor::from(vec![1, 2]), &Tensor::from(vec![1])))
+        .unwrap_err();
+    let expected = "scan: xs: need first axes of one size, got s32[2], s32[1]";
+    assert_eq!(error.to_string(), expected);
+    let (last, powers) =
+        jit(|x: Expr| scan_times(3, Expr::of(1), |p| (&p * &x, p))).call(2).unwrap();
+    assert_eq!((numbers(&last), numbers(&powers)), (vec![8.0], vec![1.0, 2.0, 4.0]));
+}
+
+#[test]
+fn gradients_go_through_control_flow() {
+    let function = |x: Expr| {
+        let scanned = scan(Expr::of(1.0f32), x.clone(), |p, x| (&p * &x, p)).0;
+        cond(scanned.greater(0), || scanned.clone(), || scanned.negate())
+    };
+    for compiler in compilers() {
+        let x = Tensor::from(vec![2.0f32, -3.0, 5.0]);
+        let slopes = jit(grad(function)).compiler(compiler).call(&x).unwrap();
+        assert_eq!(numbers(&slopes), [15.0, -10.0, 6.0], "{compiler}");
+    }
+}
 
 #[test]
 fn hooks_see_values_in_order() {
-    for compiler in common::compilers().iter().copied() {
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let sink = seen.clone();
-        let f = jit(|[x]: [Expr; 1]| {
-            let trace = x.trace().clone();
-            let shown = trace.build(|g| g.hook(&[x.id()], Some("x"), None)).unwrap();
-            let y = Expr::new(trace.clone(), shown[0]) * 2.0;
-            let shown = trace.build(|g| g.hook(&[y.id()], Some("x"), None)).unwrap();
-            Expr::new(trace, shown[0]) + 1.0
-        })
-        .compiler(compiler)
-        .hook("x", move |values: &[nxla::HostTensor]| {
-            sink.lock().unwrap().push(values[0].item().unwrap().as_f64());
-            Ok(())
-        });
-        let y = f.call([&Tensor::from(3.0f32)]).unwrap();
-        assert_eq!(y.item().unwrap().as_f64(), 7.0);
-        assert_eq!(*seen.lock().unwrap(), [3.0, 6.0]);
+    for compiler in compilers() {
+        let seen = Seen::default();
+        let (named, own) = (seen.clone(), seen.clone());
+        let function = move |x: Expr| {
+            let x = named_hook(x, "x");
+            let own = own.clone();
+            let (doubled, _) =
+                hook((&x * 2.0, vec![x]), move |(doubled, list): (Tensor, Vec<Tensor>)| {
+                    assert_eq!(list.len(), 1);
+                    own.push(numbers(&doubled)[0]);
+                });
+            named_hook(doubled, "x") + 1.0
+        };
+        let function =
+            jit(function).compiler(compiler).hook("x", move |values: &[HostTensor]| {
+                named.push(values[0].item().unwrap().as_f64());
+                Ok(())
+            });
+        assert_eq!(numbers(&function.call(3.0f32).unwrap()), [7.0]);
+        assert_eq!(seen.take(), [3.0, 6.0, 6.0], "{compiler}");
+        assert_eq!(numbers(&function.call(4.0f32).unwrap()), [9.0]);
+        assert_eq!(seen.take(), [4.0, 8.0, 8.0], "{compiler}");
     }
+}
+
+#[test]
+fn a_hook_that_fails_ends_the_program() {
+    for compiler in compilers() {
+        let function = jit(|x: Expr| {
+            fori(0, 10, x, |i, x| {
+                hook(i, |i: Tensor| match numbers(&i)[0] {
+                    3.0 => Err("three is too much".to_owned()),
+                    _ => Ok(()),
+                });
+                x + 1
+            })
+        });
+        let error = function.compiler(compiler).call(0).unwrap_err().to_string();
+        assert!(error.contains("three is too much"), "{compiler}: {error}");
+    }
+}
+
+#[test]
+fn annotations_are_shown_and_compute_nothing() {
+    let function = |x: Expr| {
+        let (sin, cos) = annotate((x.sin(), x.cos()), "both");
+        sin + cos
+    };
+    let (program, _) = jit(function).trace(&Tensor::from(1.0f32)).unwrap();
+    assert!(program.to_string().contains("both"), "{program}");
+    for compiler in compilers() {
+        let result = jit(function).compiler(compiler).call(0.0f32).unwrap();
+        assert_eq!(numbers(&result), [1.0]);
+    }
+}
+
+#[test]
+fn control_flow_outside_a_trace_is_an_error_when_used() {
+    let outside = cond(true, || Expr::of(1), || Expr::of(2));
+    let error = jit(move |x: Expr| x + &outside).call(1).unwrap_err();
+    assert!(matches!(error, Error::Expr(_)), "{error}");
+    assert_eq!(Expr::of(1).shape().rank(), 0);
 }

@@ -29,6 +29,32 @@ pub enum Number {
     Complex(f64, f64),
 }
 
+macro_rules! from_numbers {
+    ($($ty:ty => $variant:ident as $wide:ty;)*) => {
+        $(
+            impl From<$ty> for Number {
+                fn from(number: $ty) -> Number {
+                    Number::$variant(<$wide>::from(number))
+                }
+            }
+        )*
+    };
+}
+
+from_numbers! {
+    bool => Bool as bool;
+    u8 => Int as i128;
+    u16 => Int as i128;
+    u32 => Int as i128;
+    u64 => Int as i128;
+    i8 => Int as i128;
+    i16 => Int as i128;
+    i32 => Int as i128;
+    i64 => Int as i128;
+    f32 => Float as f64;
+    f64 => Float as f64;
+}
+
 /// A host integer that no dtype can hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {

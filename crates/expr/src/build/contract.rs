@@ -1,9 +1,9 @@
 //! Dot products and convolutions.
 
-use nxla_tensor::{AxisName, Names};
+use nxla_tensor::{AxisName, Names, broadcast_shapes};
 
 use super::WindowPadding;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Graph};
 use crate::op::{Axes, Conv, Dot, Op};
 
@@ -101,6 +101,45 @@ impl Graph {
             right_batch: self.axes("dot", y, y_batch)?.into(),
         };
         self.make(Op::Dot(Box::new(dot)), &[x, y])
+    }
+
+    /// Matrix products over the last two axes; those before are batches, which broadcast. A vector
+    /// counts as one row on the left and as one column on the right, which the result loses. The
+    /// dtypes promote.
+    ///
+    /// # Errors
+    /// A scalar; shapes that do not fit.
+    pub fn matmul(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let (x_rank, y_rank) = (self.shape(x).rank(), self.shape(y).rank());
+        if x_rank == 0 || y_rank == 0 {
+            let (found, expected) = ("a scalar".into(), "at least one axis".into());
+            let argument = if x_rank == 0 { "left" } else { "right" };
+            return Err(self.error("matmul", ErrorKind::Shape { argument, found, expected }));
+        }
+        if x_rank <= 2 && y_rank <= 2 {
+            return self.dot(x, y);
+        }
+        let batch = |graph: &Graph, id: ExprId| -> Vec<usize> {
+            let shape = graph.shape(id);
+            shape[..shape.rank().saturating_sub(2)].to_vec()
+        };
+        let common = broadcast_shapes(&batch(self, x), &batch(self, y))
+            .map_err(|error| self.error("matmul", ErrorKind::from(error)))?;
+        let left = if x_rank == 1 { self.new_axis(x, 0, None)? } else { x };
+        let right = if y_rank == 1 { self.new_axis(y, 1, None)? } else { y };
+        let spread = |graph: &mut Graph, id: ExprId| {
+            let mut shape = common.clone();
+            let own = graph.shape(id);
+            let matrix = [own[own.rank() - 2], own[own.rank() - 1]];
+            matrix.iter().for_each(|&size| shape.push(size));
+            graph.broadcast(id, shape, None)
+        };
+        let (left, right) = (spread(self, left)?, spread(self, right)?);
+        let batch: Vec<i64> = (0..).take(common.rank()).collect();
+        let result = self.dot_general(left, &[-1], &batch, right, &[-2], &batch)?;
+        let vectors = [(x_rank == 1).then_some(-2), (y_rank == 1).then_some(-1)];
+        let vectors: Vec<i64> = vectors.into_iter().flatten().collect();
+        if vectors.is_empty() { Ok(result) } else { self.squeeze(result, Some(&vectors)) }
     }
 
     /// Every element of `x` times every element of `y` (conjugated if complex), both flattened:

@@ -5,6 +5,7 @@ use nxla_tensor::{DType, HostTensor, Names, Number, Scalar, Shape, weak_dtype};
 use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Graph};
 use crate::op::{Broadcast, Constant, Iota, Literal, Op};
+use crate::table::BinaryOp;
 use crate::types::TensorType;
 
 impl Graph {
@@ -150,6 +151,33 @@ impl Graph {
         let start = self.scalar_constant(Scalar::Float(start), dtype)?;
         let scaled = self.multiply(count, step)?;
         self.add(scaled, start)
+    }
+
+    /// `start, start + step, …` up to, and without, `stop`.
+    ///
+    /// # Errors
+    /// A step of 0; the dtype `pred`.
+    pub fn arange(&mut self, start: f64, stop: f64, step: f64, dtype: DType) -> Result<ExprId> {
+        if step == 0.0 || !(stop - start).is_finite() {
+            let why = format!("must not be 0, with finite ends; got {start}, {stop}, {step}");
+            return Err(self.invalid("arange", "step", why));
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "not negative")]
+        let count = ((stop - start) / step).ceil().max(0.0) as usize;
+        // Fractions are added up before they are dropped.
+        let whole = start.fract() == 0.0 && step.fract() == 0.0;
+        let counted = if dtype.is_integer() && !whole { DType::F64 } else { dtype };
+        let mut numbers = self.iota([count], None, counted)?;
+        for (op, number, neutral) in [(BinaryOp::Multiply, step, 1.0), (BinaryOp::Add, start, 0.0)]
+        {
+            if number != neutral {
+                let number = Scalar::Float(number);
+                let number = if counted.is_float() { number } else { number.cast(counted) };
+                let number = self.scalar_constant(number, counted)?;
+                numbers = self.binary(op, numbers, number)?;
+            }
+        }
+        self.as_type(numbers, dtype)
     }
 
     /// Zero of the dtype of `x`.

@@ -127,6 +127,23 @@ impl Graph {
         self.make(Op::PutSlice(starts), &operands)
     }
 
+    /// `x` with `update` in the place of as many elements along one axis, from `start` on.
+    ///
+    /// # Errors
+    /// As for [`Graph::put_slice`]; an axis out of range.
+    pub fn put_slice_along_axis(
+        &mut self,
+        x: ExprId,
+        start: impl Into<SliceStart>,
+        update: ExprId,
+        axis: i64,
+    ) -> Result<ExprId> {
+        let axis = self.axis("put_slice", x, axis)?;
+        let mut starts = vec![SliceStart::Static(0); self.shape(x).rank()];
+        starts[axis] = start.into();
+        self.put_slice(x, &starts, update)
+    }
+
     /// Elements at indices: the last axis of `indices` holds one coordinate for each of `axes`
     /// (the first axes of `x` for `None`). The result has the other axes of `indices`, then the
     /// axes of `x` that are not indexed, and no names.

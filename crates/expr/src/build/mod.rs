@@ -3,10 +3,12 @@
 //! They resolve negative axes and defaults, turn what has no op of its own into a composition,
 //! and end in [`Graph::make`](crate::Graph::make). One file per family, like every layer.
 
+mod arrange;
 mod contract;
 mod control;
 mod create;
 mod diagonal;
+mod division;
 mod elementwise;
 mod index;
 mod linalg;

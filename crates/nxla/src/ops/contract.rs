@@ -1,18 +1,77 @@
-//! Products that contract axes.
+//! Products that contract axes, and convolutions.
 
-use std::panic::Location;
+use super::{Convolution, methods};
 
-use crate::expr::Expr;
-use crate::operand::Operand;
+methods! {
+    /// The dot product: contracts the last axis with the last but one axis of the other (its only
+    /// one if that is a vector). A scalar multiplies. The dtypes promote.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::new(vec![1, 2, 3, 4], [2, 2])?;
+    /// assert_eq!(x.dot(Tensor::from(vec![1, 10]))?.to_vec::<i32>()?, [21, 43]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn dot(x, other) one |graph| graph.dot(x, other);
 
-impl Expr {
-    /// The dot product: the last axis of this with the last but one (or only) axis of the other.
-    #[must_use]
-    #[track_caller]
-    pub fn dot(&self, other: impl Operand) -> Expr {
-        self.trace().operator(Location::caller(), |graph| {
-            let other = other.node(self.trace(), graph, Some(self.id()))?;
-            Ok(graph.dot(self.id(), other)?)
-        })
-    }
+    /// Contracts the axes `contract` of the two, left and right, pair by pair; the axes `batch`
+    /// stay as they are, in front of the result. Then come the other axes of the left, then those
+    /// of the right.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::iota([5, 2, 3], None, DType::F32)?;
+    /// let y = Tensor::iota([5, 3, 4], None, DType::F32)?;
+    /// let products = x.dot_general(&y, [&[2], &[1]], [&[0], &[0]])?;
+    /// assert_eq!(products.shape()[..], [5, 2, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn dot_general(x, other; contract: [&[i64]; 2], batch: [&[i64]; 2]) one |graph|
+        graph.dot_general(x, contract[0], batch[0], other, contract[1], batch[1]);
+
+    /// Contracts the last `count` axes with the first `count` axes of the other.
+    fn tensordot(x, other; count: usize) one |graph| {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let (left, right): (Vec<i64>, Vec<i64>) = ((-count..0).collect(), (0..count).collect());
+        graph.dot_general(x, &left, &[], other, &right, &[])
+    };
+
+    /// Matrix products over the last two axes; those before are batches, which broadcast.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let batch = Tensor::ones([7, 2, 3], DType::F32)?;
+    /// let matrix = Tensor::ones([3, 4], DType::F32)?;
+    /// assert_eq!(batch.matmul(&matrix)?.shape()[..], [7, 2, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn matmul(x, other) one |graph| graph.matmul(x, other);
+
+    /// The sum of products along an axis of both; complex numbers on the left are conjugated.
+    fn vecdot(x, other; axis: i64) one |graph| {
+        let left = if graph.dtype(x).is_complex() { graph.conjugate(x)? } else { x };
+        let products = graph.multiply(left, other)?;
+        graph.sum(products, Some(&[axis]), false)
+    };
+
+    /// Every product of an element of this with one of the other: the axes of the result are
+    /// those of both.
+    fn outer(x, other) one |graph| graph.outer(x, other);
+
+    /// A convolution with a kernel, whose axes are output channel, input channel and space. The
+    /// axes of the operand are batch, channel and space; [`Convolution`] can tell otherwise.
+    ///
+    /// ```
+    /// use nxla::{Convolution, DType, Tensor};
+    ///
+    /// let image = Tensor::ones([1, 3, 8, 8], DType::F32)?;
+    /// let kernel = Tensor::ones([16, 3, 3, 3], DType::F32)?;
+    /// let features = image.conv(&kernel, &Convolution::same().strides([2, 2]))?;
+    /// assert_eq!(features.shape()[..], [1, 16, 4, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn conv(x, kernel; options: &Convolution) one |graph| graph.conv(x, kernel, options.options());
 }

@@ -1,26 +1,26 @@
-//! Element-wise functions: one method per row of the op table.
+//! Element-wise functions: one method per row of the op table, and what is composed of them.
 
 use std::panic::Location;
 
-use nxla_expr::{BinaryOp, Op, UnaryOp};
+use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
 use nxla_expr::{for_each_binary, for_each_unary};
 use nxla_tensor::DType;
 
+use super::methods;
+use crate::apply::{at_once, in_trace, number_tensor};
+use crate::error::Result;
 use crate::expr::Expr;
-use crate::operand::Operand;
+use crate::operand::{Operand, Value};
+use crate::tensor::Tensor;
 
 macro_rules! unary_methods {
     ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt;)*) => {
-        impl Expr {
+        methods! {
             $(
                 $(#[$doc])*
                 ///
                 /// Element-wise: the result has the operand's shape.
-                #[must_use]
-                #[track_caller]
-                pub fn $method(&self) -> Expr {
-                    self.then(|graph, x| Ok(graph.make(Op::Unary(UnaryOp::$variant), &[x])?))
-                }
+                fn $method(x) one |graph| graph.make(Op::Unary(UnaryOp::$variant), &[x]);
             )*
         }
     };
@@ -29,51 +29,118 @@ for_each_unary!(unary_methods);
 
 macro_rules! binary_methods {
     ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*);)*) => {
-        impl Expr {
+        methods! {
             $(
                 $(#[$doc])*
                 ///
                 /// Element-wise: the operands broadcast, and a plain number takes the dtype of the
                 /// tensor next to it.
-                #[must_use]
-                #[track_caller]
-                pub fn $method(&self, other: impl Operand) -> Expr {
-                    self.with(BinaryOp::$variant, other)
-                }
+                fn $method(x, other) one |graph|
+                    graph.make(Op::Binary(BinaryOp::$variant), &[x, other]);
             )*
         }
     };
 }
 for_each_binary!(binary_methods);
 
+methods! {
+    /// Limited to `[min, max]`; NaN stays NaN.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![-2.0f32, 0.5, 9.0]);
+    /// assert_eq!(x.clip(0, 1)?.to_vec::<f32>()?, [0.0, 0.5, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn clip(x, min, max) one |graph| graph.clip(x, min, max);
+
+    /// Converted to another dtype. Floats lose their fraction on the way to integers.
+    fn as_type(x; dtype: DType) one |graph| graph.as_type(x, dtype);
+
+    /// The same bits read as another dtype of the same width.
+    fn bitcast(x; dtype: DType) one |graph| graph.bitcast(x, dtype);
+
+    /// The logarithm to base 2.
+    fn log2(x) one |graph| graph.log2(x);
+
+    /// The logarithm to base 10.
+    fn log10(x) one |graph| graph.log10(x);
+
+    /// The angle of complex numbers in radians.
+    fn phase(x) one |graph| graph.phase(x);
+
+    /// The quotient rounded towards minus infinity: `-7` by `2` is `-4`.
+    fn floor_divide(x, other) one |graph| graph.floor_divide(x, other);
+
+    /// What [`floor_divide`](Self::floor_divide) leaves over, with the sign of the divisor;
+    /// [`remainder`](Self::remainder) has that of the dividend.
+    fn floor_remainder(x, other) one |graph| graph.floor_remainder(x, other);
+
+    /// The nearest whole number, the even one of two equally near; [`round`](Self::round) takes
+    /// the one farther from zero.
+    fn round_half_even(x) one |graph| graph.round_half_even(x);
+
+    /// Whether all elements are as near to those of the other as
+    /// `absolute + relative * |other|`; NaN is near to nothing.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![1.0f32, f32::INFINITY]);
+    /// let y = Tensor::from(vec![1.0f32, 5.0]);
+    /// assert!(x.all_close(&y, 1e-5, 1e-8)?.item()?.is_zero());
+    /// assert!(!x.all_close(&x, 1e-5, 1e-8)?.item()?.is_zero());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn all_close(x, other; relative: f64, absolute: f64) one |graph|
+        graph.all_close(x, other, relative, absolute, false);
+}
+
+/// A plain number takes the dtype of the other branch, never that of the predicate.
+fn branches(on_true: impl Operand, on_false: impl Operand) -> Result<[Value; 2]> {
+    let (on_true, on_false) = (on_true.to_value(), on_false.to_value());
+    match (&on_true, &on_false) {
+        (Value::Number(left), Value::Number(right)) => Ok([
+            Value::Tensor(number_tensor(*left, None)?),
+            Value::Tensor(number_tensor(*right, None)?),
+        ]),
+        _ => Ok([on_true, on_false]),
+    }
+}
+
+fn select(graph: &mut Graph, ids: &[ExprId]) -> Result<ExprId> {
+    let &[on_true, on_false, predicate] = ids else { unreachable!("three operands") };
+    Ok(graph.select(predicate, on_true, on_false)?)
+}
+
 impl Expr {
     /// `on_true` where this is non-zero, else `on_false`; all three broadcast.
     #[must_use]
     #[track_caller]
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Expr {
-        self.trace().operator(Location::caller(), |graph| {
-            // A plain number takes the dtype of the other branch, if that is a tensor.
-            let on_true = on_true.node(self.trace(), graph, None)?;
-            let on_false = on_false.node(self.trace(), graph, Some(on_true))?;
-            Ok(graph.select(self.id(), on_true, on_false)?)
-        })
+        let location = Location::caller();
+        let branches = self.trace().attempt(|| branches(on_true, on_false));
+        let [on_true, on_false] = branches.unwrap_or_else(|| [self.to_value(), self.to_value()]);
+        in_trace(self.trace(), location, &[on_true, on_false, self.to_value()], select)
     }
+}
 
-    /// Limited to `[min, max]`; NaN stays NaN.
-    #[must_use]
-    #[track_caller]
-    pub fn clip(&self, min: impl Operand, max: impl Operand) -> Expr {
-        self.trace().operator(Location::caller(), |graph| {
-            let min = min.node(self.trace(), graph, Some(self.id()))?;
-            let max = max.node(self.trace(), graph, Some(self.id()))?;
-            Ok(graph.clip(self.id(), min, max)?)
-        })
-    }
-
-    /// Converted to another dtype.
-    #[must_use]
-    #[track_caller]
-    pub fn as_type(&self, dtype: DType) -> Expr {
-        self.then(|graph, x| Ok(graph.as_type(x, dtype)?))
+impl Tensor {
+    /// `on_true` where this is non-zero, else `on_false`; all three broadcast.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![1.0f32, -1.0]);
+    /// assert_eq!(x.greater(0)?.select(&x, 0)?.to_vec::<f32>()?, [1.0, 0.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast, and whatever stops the computation.
+    pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Result<Tensor> {
+        let [on_true, on_false] = branches(on_true, on_false)?;
+        at_once("select", &[on_true, on_false, self.to_value()], select)
     }
 }

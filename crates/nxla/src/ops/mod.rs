@@ -1,7 +1,173 @@
-//! Functions on expressions, one file per family. What has no method here is reached through the
-//! graph: `expr.trace().build(|graph| …)`.
+//! Functions on tensors, one file per family.
+//!
+//! Each is a method of [`Expr`](crate::Expr), where it adds to the trace and gives an `Expr`, and
+//! a method of [`Tensor`](crate::Tensor), where it computes at once and gives a `Result`. Both
+//! come from one row of the macro [`methods`], whose body builds the node from those of the
+//! operands. Functions that take no tensor (`iota`, `zeros`, …) are associated functions of both.
+//!
+//! Names are those of Nx, and of nodes in printed expressions. Mistakes in an expression are kept
+//! by its trace and raised when the trace ends, with the line that made them; mistakes in a tensor
+//! function are raised at once.
 
+mod axes;
 mod contract;
+mod control;
+mod create;
 mod elementwise;
+mod index;
+mod linalg;
+mod loops;
 mod movement;
 mod reduce;
+mod window;
+
+pub use axes::{Axis, Over};
+pub use control::{
+    HookResult, When, annotate, cond, custom_grad, hook, if_, named_hook, print_value, when,
+};
+pub use index::{Slice, Sort};
+pub use linalg::Triangular;
+pub use loops::{fori, map, scan, scan_times, while_loop};
+pub use reduce::Arg;
+pub use window::{Convolution, Window};
+
+/// One result, two, or a list.
+macro_rules! results {
+    (one $of:ty) => { $of };
+    (two $of:ty) => { ($of, $of) };
+    (many $of:ty) => { Vec<$of> };
+}
+
+/// Methods of both `Expr` and `Tensor`.
+///
+/// `fn name(x, y; option: Type) one |graph| body` has the operands `x` (the receiver) and `y` as
+/// nodes in the body, and the option as it is.
+macro_rules! methods {
+    ($(
+        $(#[$meta:meta])*
+        fn $name:ident($x:ident $(, $operand:ident)* $(; $($arg:ident: $ty:ty),+)?)
+            $count:ident |$graph:ident| $body:expr;
+    )*) => {
+        impl crate::Expr {
+            $(
+                $(#[$meta])*
+                #[must_use]
+                #[track_caller]
+                pub fn $name(
+                    &self
+                    $(, $operand: impl crate::Operand)*
+                    $($(, $arg: $ty)+)?
+                ) -> $crate::ops::results!($count crate::Expr) {
+                    let operands =
+                        [crate::Operand::to_value(self) $(, crate::Operand::to_value(&$operand))*];
+                    let location = std::panic::Location::caller();
+                    crate::apply::in_trace(self.trace(), location, &operands, |$graph, ids| {
+                        let &[$x $(, $operand)*] = ids else { unreachable!("as many as operands") };
+                        Ok($body?)
+                    })
+                }
+            )*
+        }
+
+        impl crate::Tensor {
+            $(
+                $(#[$meta])*
+                ///
+                /// # Errors
+                /// Operands or arguments that do not fit, and whatever stops the computation.
+                pub fn $name(
+                    &self
+                    $(, $operand: impl crate::Operand)*
+                    $($(, $arg: $ty)+)?
+                ) -> crate::Result<$crate::ops::results!($count crate::Tensor)> {
+                    let operands =
+                        [crate::Operand::to_value(self) $(, crate::Operand::to_value(&$operand))*];
+                    crate::apply::at_once(stringify!($name), &operands, |$graph, ids| {
+                        let &[$x $(, $operand)*] = ids else { unreachable!("as many as operands") };
+                        Ok($body?)
+                    })
+                }
+            )*
+        }
+    };
+}
+
+/// Functions without operands, of both `Expr` and `Tensor`.
+macro_rules! makers {
+    ($(
+        $(#[$meta:meta])*
+        fn $name:ident($($arg:ident: $ty:ty),*) |$graph:ident| $body:expr;
+    )*) => {
+        impl crate::Expr {
+            $(
+                $(#[$meta])*
+                ///
+                /// Inside the trace that is under way on this thread.
+                #[must_use]
+                #[track_caller]
+                pub fn $name($($arg: $ty),*) -> crate::Expr {
+                    let trace = crate::Expr::current_trace();
+                    let location = std::panic::Location::caller();
+                    crate::apply::in_trace(&trace, location, &[], |$graph, _| Ok($body?))
+                }
+            )*
+        }
+
+        impl crate::Tensor {
+            $(
+                $(#[$meta])*
+                ///
+                /// # Errors
+                /// Arguments that do not fit, and whatever stops the computation.
+                pub fn $name($($arg: $ty),*) -> crate::Result<crate::Tensor> {
+                    crate::apply::at_once(stringify!($name), &[], |$graph, _| Ok($body?))
+                }
+            )*
+        }
+    };
+}
+
+/// Functions of a list of operands, of both `Expr` and `Tensor`.
+macro_rules! joiners {
+    ($(
+        $(#[$meta:meta])*
+        fn $name:ident($parts:ident $(; $($arg:ident: $ty:ty),+)?)
+            $count:ident |$graph:ident| $body:expr;
+    )*) => {
+        impl crate::Expr {
+            $(
+                $(#[$meta])*
+                #[must_use]
+                #[track_caller]
+                pub fn $name<T: crate::Operand>(
+                    $parts: &[T]
+                    $($(, $arg: $ty)+)?
+                ) -> $crate::ops::results!($count crate::Expr) {
+                    let operands: Vec<_> = $parts.iter().map(crate::Operand::to_value).collect();
+                    let location = std::panic::Location::caller();
+                    let trace = crate::Expr::trace_of(&operands);
+                    crate::apply::in_trace(&trace, location, &operands, |$graph, $parts| Ok($body?))
+                }
+            )*
+        }
+
+        impl crate::Tensor {
+            $(
+                $(#[$meta])*
+                ///
+                /// # Errors
+                /// Operands or arguments that do not fit, and whatever stops the computation.
+                pub fn $name<T: crate::Operand>(
+                    $parts: &[T]
+                    $($(, $arg: $ty)+)?
+                ) -> crate::Result<$crate::ops::results!($count crate::Tensor)> {
+                    let operands: Vec<_> = $parts.iter().map(crate::Operand::to_value).collect();
+                    let function = stringify!($name);
+                    crate::apply::at_once(function, &operands, |$graph, $parts| Ok($body?))
+                }
+            )*
+        }
+    };
+}
+
+use {joiners, makers, methods, results};

@@ -1,28 +1,165 @@
 //! Functions that move elements without computing.
 
-use nxla_tensor::Shape;
+use nxla_expr::Padding;
+use nxla_tensor::{AxisName, Names, Shape};
 
-use crate::expr::Expr;
+use super::axes::{Axis, Over};
+use super::{joiners, methods};
 
-impl Expr {
+methods! {
     /// The same elements in row-major order under another shape of the same size.
-    #[must_use]
-    #[track_caller]
-    pub fn reshape(&self, shape: impl Into<Shape>) -> Expr {
-        self.then(|graph, x| Ok(graph.reshape(x, shape)?))
-    }
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![1, 2, 3, 4]);
+    /// assert_eq!(x.reshape([2, 2])?.shape()[..], [2, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn reshape(x; shape: impl Into<Shape>) one |graph| graph.reshape(x, shape);
 
-    /// The axes in another order.
-    #[must_use]
-    #[track_caller]
-    pub fn transpose(&self, axes: &[i64]) -> Expr {
-        self.then(|graph, x| Ok(graph.transpose(x, Some(axes))?))
-    }
+    /// Like [`reshape`](Self::reshape), where one size may be `None` and follows from the others.
+    fn reshape_auto(x; sizes: &[Option<usize>]) one |graph| graph.reshape_auto(x, sizes);
+
+    /// With other names of axes, or none.
+    fn rename(x; names: Option<Names>) one |graph| graph.rename(x, names);
+
+    /// The axes merged into one; they must be next to each other.
+    fn flatten(x; over: impl Into<Over>) one |graph| {
+        let axes = over.into().of(graph, "flatten", x)?;
+        graph.flatten(x, axes.as_deref())
+    };
+
+    /// Without these axes, which must have size 1; `()` drops all axes of size 1.
+    fn squeeze(x; over: impl Into<Over>) one |graph| {
+        let axes = over.into().of(graph, "squeeze", x)?;
+        graph.squeeze(x, axes.as_deref())
+    };
+
+    /// With a new axis of size 1 at a position; -1 is after the last.
+    fn new_axis(x; axis: i64) one |graph| graph.new_axis(x, axis, None);
+
+    /// With a new, named axis of size 1 at a position; -1 is after the last.
+    fn new_named_axis(x; axis: i64, name: &str) one |graph|
+        graph.new_axis(x, axis, Some(AxisName::from(name)));
+
+    /// The axes in another order; `()` reverses it.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::zeros([2, 3, 5], DType::F32)?;
+    /// assert_eq!(x.transpose(())?.shape()[..], [5, 3, 2]);
+    /// assert_eq!(x.transpose([0, 2, 1])?.shape()[..], [2, 5, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn transpose(x; order: impl Into<Over>) one |graph| {
+        let axes = order.into().of(graph, "transpose", x)?;
+        graph.transpose(x, axes.as_deref())
+    };
+
+    /// The axes `from` at the positions `to`; the others keep their order.
+    fn move_axes(x; from: &[i64], to: &[i64]) one |graph| graph.move_axes(x, from, to);
+
+    /// The elements in reverse order along axes; `()` is along all.
+    fn reverse(x; over: impl Into<Over>) one |graph| {
+        let axes = over.into().of(graph, "reverse", x)?;
+        graph.reverse(x, axes.as_deref())
+    };
 
     /// Repeated to a shape, axes aligned at the right.
-    #[must_use]
-    #[track_caller]
-    pub fn broadcast_to(&self, shape: impl Into<Shape>) -> Expr {
-        self.then(|graph, x| Ok(graph.broadcast(x, shape, None)?))
-    }
+    fn broadcast_to(x; shape: impl Into<Shape>) one |graph| graph.broadcast(x, shape, None);
+
+    /// Repeated to a shape in which the axes of the operand are at these positions.
+    fn broadcast_along(x; shape: impl Into<Shape>, axes: &[i64]) one |graph|
+        graph.broadcast(x, shape, Some(axes));
+
+    /// With a value around the elements: so many before and after them along each axis. Negative
+    /// numbers cut.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![1, 2, 3]);
+    /// assert_eq!(x.pad(0, [(1, -1)])?.to_vec::<i32>()?, [0, 1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn pad(x, value; around: impl IntoIterator<Item = (i64, i64)>) one |graph| {
+        let padding = |(low, high)| Padding { low, high, interior: 0 };
+        graph.pad(x, value, &around.into_iter().map(padding).collect::<Vec<_>>())
+    };
+
+    /// With a value around and between the elements.
+    fn pad_between(x, value; padding: &[Padding]) one |graph| graph.pad(x, value, padding);
+
+    /// The parts before and from an index on along an axis; a negative index counts from the end.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (head, tail) = Tensor::from(vec![1, 2, 3]).split(1, 0)?;
+    /// assert_eq!((head.to_vec::<i32>()?, tail.to_vec::<i32>()?), (vec![1], vec![2, 3]));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn split(x; index: i64, axis: impl Into<Axis>) two |graph| {
+        let axis = axis.into().of(graph, "split", x)?;
+        graph.split(x, index, axis)
+    };
+
+    /// Repeated as a whole along each axis.
+    fn tile(x; repetitions: &[usize]) one |graph| graph.tile(x, repetitions);
+
+    /// Each element repeated along an axis as often as `counts` says: one number for each, or one
+    /// for all.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![1, 2]);
+    /// assert_eq!(x.repeat(&[2, 1], 0)?.to_vec::<i32>()?, [1, 1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn repeat(x; counts: &[usize], axis: impl Into<Axis>) one |graph| {
+        let axis = axis.into().of(graph, "repeat", x)?;
+        graph.repeat(x, counts, axis)
+    };
+
+    /// Moved along an axis; what leaves at one end enters at the other.
+    fn roll(x; shift: i64, axis: impl Into<Axis>) one |graph| {
+        let axis = axis.into().of(graph, "roll", x)?;
+        graph.roll(x, shift, axis)
+    };
+}
+
+methods! {
+    /// The parts along an axis, each without that axis.
+    fn unstack(x; axis: impl Into<Axis>) many |graph| {
+        let axis = axis.into().of(graph, "unstack", x)?;
+        graph.unstack(x, axis)
+    };
+}
+
+joiners! {
+    /// Values joined along an axis, in which alone their shapes may differ. The dtypes promote.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (x, y) = (Tensor::from(vec![1, 2]), Tensor::from(vec![3]));
+    /// assert_eq!(Tensor::concatenate(&[x, y], 0)?.to_vec::<i32>()?, [1, 2, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn concatenate(parts; axis: impl Into<Axis>) one |graph| {
+        let axis = match parts.first() {
+            Some(&first) => axis.into().of(graph, "concatenate", first)?,
+            None => 0,
+        };
+        graph.concatenate(parts, axis)
+    };
+
+    /// Values of equal shapes joined along a new axis. The dtypes promote.
+    fn stack(parts; axis: i64) one |graph| graph.stack(parts, axis, None);
+
+    /// Values broadcast to the shape that they have together.
+    fn broadcast_together(values) many |graph| graph.broadcast_together(values);
 }

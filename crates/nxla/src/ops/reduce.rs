@@ -1,46 +1,224 @@
 //! Functions that reduce axes.
 
-use crate::expr::Expr;
+use nxla_expr::{ExprId, Graph};
+use nxla_tensor::DType;
+
+use super::axes::{Axis, Over};
+use super::methods;
 
 /// Generates a reduction of all axes and one of some.
 macro_rules! reductions {
-    ($($(#[$doc:meta])* $all:ident $over:ident $build:ident;)*) => {
-        impl Expr {
+    ($($(#[$doc:meta])* $all:ident $over:ident;)*) => {
+        methods! {
             $(
                 $(#[$doc])*
                 /// Over all axes, so the result is a scalar.
-                #[must_use]
-                #[track_caller]
-                pub fn $all(&self) -> Expr {
-                    self.then(|graph, x| Ok(graph.$build(x, None, false)?))
-                }
+                fn $all(x) one |graph| graph.$all(x, None, false);
 
                 $(#[$doc])*
-                /// Over these axes, negative ones counted from the end; with `keep_axes` they stay
-                /// with size 1.
-                #[must_use]
-                #[track_caller]
-                pub fn $over(&self, axes: &[i64], keep_axes: bool) -> Expr {
-                    self.then(|graph, x| Ok(graph.$build(x, Some(axes), keep_axes)?))
-                }
+                /// Over these axes.
+                fn $over(x; over: impl Into<Over>) one |graph| {
+                    let over = over.into();
+                    let axes = over.of(graph, stringify!($all), x)?;
+                    graph.$all(x, axes.as_deref(), over.keeps())
+                };
             )*
         }
     };
 }
 
 reductions! {
-    /// The sum.
-    sum sum_over sum;
-    /// The product.
-    product product_over product;
+    /// The sum. Narrow integers become 32 bits wide.
+    sum sum_over;
+    /// The product. Narrow integers become 32 bits wide.
+    product product_over;
     /// The arithmetic mean.
-    mean mean_over mean;
-    /// The largest element.
-    reduce_max reduce_max_over reduce_max;
-    /// The smallest element.
-    reduce_min reduce_min_over reduce_min;
+    mean mean_over;
+    /// The largest element; NaN if there is one.
+    reduce_max reduce_max_over;
+    /// The smallest element; NaN if there is one.
+    reduce_min reduce_min_over;
     /// Whether all elements are non-zero.
-    all all_over all;
+    all all_over;
     /// Whether any element is non-zero.
-    any any_over any;
+    any any_over;
+}
+
+methods! {
+    /// How many elements are not zero, over these axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from(vec![0, 7, 7]).count_nonzero(())?.item()?.as_f64(), 2.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn count_nonzero(x; over: impl Into<Over>) one |graph| {
+        let over = over.into();
+        let axes = over.of(graph, "count_nonzero", x)?;
+        let zero = graph.zero_like(x)?;
+        let counted = graph.not_equal(x, zero)?;
+        let counted = graph.as_type(counted, DType::S32)?;
+        graph.sum(counted, axes.as_deref(), over.keeps())
+    };
+
+    /// The mean in which each element counts as much as its weight, over these axes. The weights
+    /// have the operand's shape, or one axis if one is gone over.
+    fn weighted_mean(x, weights; over: impl Into<Over>) one |graph| {
+        let over = over.into();
+        let axes = over.of(graph, "weighted_mean", x)?;
+        graph.weighted_mean(x, weights, axes.as_deref(), over.keeps())
+    };
+
+    /// The variance over these axes: the mean square distance from the mean, with `ddof` taken
+    /// off the number of elements.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![1.0f32, 3.0]);
+    /// assert_eq!(x.variance((), 0)?.item()?.as_f64(), 1.0);
+    /// assert_eq!(x.variance((), 1)?.item()?.as_f64(), 2.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn variance(x; over: impl Into<Over>, ddof: i64) one |graph| {
+        let over = over.into();
+        let axes = over.of(graph, "variance", x)?;
+        graph.variance(x, axes.as_deref(), over.keeps(), ddof)
+    };
+
+    /// The square root of the [`variance`](Self::variance).
+    fn standard_deviation(x; over: impl Into<Over>, ddof: i64) one |graph| {
+        let over = over.into();
+        let axes = over.of(graph, "standard_deviation", x)?;
+        graph.standard_deviation(x, axes.as_deref(), over.keeps(), ddof)
+    };
+
+    /// The covariance of the columns of the last axis; rows are observations.
+    fn covariance(x; ddof: i64) one |graph| graph.covariance(x, None, ddof);
+
+    /// The covariance of columns about a mean that is known.
+    fn covariance_about(x, mean; ddof: i64) one |graph| graph.covariance(x, Some(mean), ddof);
+
+    /// `log(sum(exp(x)))` over these axes, without overflow.
+    fn logsumexp(x; over: impl Into<Over>) one |graph| {
+        let over = over.into();
+        let axes = over.of(graph, "logsumexp", x)?;
+        graph.logsumexp(x, axes.as_deref(), over.keeps(), None)
+    };
+
+    /// `log(sum(scale * exp(x)))` over these axes, without overflow.
+    fn scaled_logsumexp(x, scale; over: impl Into<Over>) one |graph| {
+        let over = over.into();
+        let axes = over.of(graph, "logsumexp", x)?;
+        graph.logsumexp(x, axes.as_deref(), over.keeps(), Some(scale))
+    };
+
+    /// The middle element in order, or the mean of the two in the middle; over one axis, or all of
+    /// them for `()`.
+    fn median(x; over: impl Into<Arg>) one |graph| {
+        let over = over.into();
+        let axis = over.resolve(graph, "median", x)?;
+        graph.median(x, axis, over.keep)
+    };
+
+    /// The most frequent element, the smallest of several; over one axis, or all of them for `()`.
+    fn mode(x; over: impl Into<Arg>) one |graph| {
+        let over = over.into();
+        let axis = over.resolve(graph, "mode", x)?;
+        graph.mode(x, axis, over.keep)
+    };
+
+    /// Where the largest element is: its position along an axis, or in row-major order for `()`.
+    ///
+    /// ```
+    /// use nxla::{Arg, Tensor};
+    ///
+    /// let x = Tensor::new(vec![1, 9, 9, 4], [2, 2])?;
+    /// assert_eq!(x.argmax(())?.item()?.as_f64(), 1.0);
+    /// assert_eq!(x.argmax(Arg::axis(1))?.to_vec::<i32>()?, [1, 0]);
+    /// assert_eq!(x.argmax(Arg::all().last())?.item()?.as_f64(), 2.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn argmax(x; over: impl Into<Arg>) one |graph| {
+        let over = over.into();
+        let axis = over.resolve(graph, "argmax", x)?;
+        graph.argmax(x, axis, over.keep, over.last, over.dtype)
+    };
+
+    /// Where the smallest element is: its position along an axis, or in row-major order for `()`.
+    fn argmin(x; over: impl Into<Arg>) one |graph| {
+        let over = over.into();
+        let axis = over.resolve(graph, "argmin", x)?;
+        graph.argmin(x, axis, over.keep, over.last, over.dtype)
+    };
+}
+
+/// Which axis a position is sought along, and how it is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arg {
+    axis: Option<Axis>,
+    keep: bool,
+    last: bool,
+    dtype: DType,
+}
+
+impl Arg {
+    /// Over all elements in row-major order.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { axis: None, keep: false, last: false, dtype: DType::S32 }
+    }
+
+    /// Along one axis.
+    #[must_use]
+    pub fn axis(axis: impl Into<Axis>) -> Self {
+        Self { axis: Some(axis.into()), ..Self::all() }
+    }
+
+    /// The axis stays in the result, with size 1.
+    #[must_use]
+    pub fn keep(self) -> Self {
+        Self { keep: true, ..self }
+    }
+
+    /// Of several such elements the last instead of the first.
+    #[must_use]
+    pub fn last(self) -> Self {
+        Self { last: true, ..self }
+    }
+
+    /// Positions of this dtype instead of `s32`.
+    #[must_use]
+    pub fn dtype(self, dtype: DType) -> Self {
+        Self { dtype, ..self }
+    }
+
+    fn resolve(&self, graph: &Graph, op: &str, x: ExprId) -> crate::Result<Option<i64>> {
+        self.axis.as_ref().map(|axis| axis.of(graph, op, x)).transpose()
+    }
+}
+
+impl From<()> for Arg {
+    fn from((): ()) -> Self {
+        Arg::all()
+    }
+}
+
+impl From<i64> for Arg {
+    fn from(axis: i64) -> Self {
+        Arg::axis(axis)
+    }
+}
+
+impl From<i32> for Arg {
+    fn from(axis: i32) -> Self {
+        Arg::axis(axis)
+    }
+}
+
+impl From<&str> for Arg {
+    fn from(axis: &str) -> Self {
+        Arg::axis(axis)
+    }
 }

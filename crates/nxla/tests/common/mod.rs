@@ -1,4 +1,7 @@
-//! Which compilers the tests run on.
+//! Which compilers the tests run on, and how results are compared.
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses some of these")]
+
+use nxla::Tensor;
 
 /// The evaluator, and XLA where a plugin is named by `NXLA_PJRT_PLUGIN`.
 pub(crate) fn compilers() -> &'static [&'static str] {
@@ -7,3 +10,50 @@ pub(crate) fn compilers() -> &'static [&'static str] {
         None => &["evaluator"],
     }
 }
+
+/// The elements of a real tensor of any dtype.
+pub(crate) fn numbers(tensor: &Tensor) -> Vec<f64> {
+    let tensor = tensor.to_host().unwrap();
+    (0..tensor.size()).map(|at| tensor.get(at).as_f64()).collect()
+}
+
+/// Whether numbers are equal up to rounding; NaN equals NaN.
+#[track_caller]
+pub(crate) fn assert_close(found: &[f64], expected: &[f64], what: &str) {
+    let close = |(x, y): (&f64, &f64)| {
+        x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-5 * y.abs().max(1.0)
+    };
+    let same = found.len() == expected.len() && found.iter().zip(expected).all(close);
+    assert!(same, "{what}: {found:?}, not {expected:?}");
+}
+
+/// Checks a function at once on tensors, and traced on every compiler: `agree!((x, y) => x.dot(y),
+/// [2], [21, 43])`, where `x` and `y` are variables with tensors, and shape and elements of the
+/// result follow.
+macro_rules! agree {
+    (($($x:ident),*) => $body:expr, $shape:expr, $expected:expr) => {{
+        let shape: &[usize] = &$shape;
+        let expected: Vec<f64> = $expected.iter().map(|&number| f64::from(number)).collect();
+        let eager: nxla::Tensor = {
+            $(let $x: &nxla::Tensor = &$x;)*
+            nxla::Result::from($body).unwrap()
+        };
+        assert_eq!(eager.shape()[..], *shape, "{} at once", stringify!($body));
+        common::assert_close(&common::numbers(&eager), &expected, stringify!($body));
+        for compiler in common::compilers() {
+            let function = nxla::jit(|[$($x),*]: [nxla::Expr; agree!(@count $($x)*)]| {
+                $(let $x: &nxla::Expr = &$x;)*
+                $body
+            });
+            let function = function.compiler(compiler);
+            let traced = function.call([$(&$x),*]).unwrap();
+            let what = format!("{} on {compiler}", stringify!($body));
+            assert_eq!((traced.dtype(), &traced.shape()[..]), (eager.dtype(), shape), "{what}");
+            common::assert_close(&common::numbers(&traced), &expected, &what);
+        }
+    }};
+    (@count) => { 0 };
+    (@count $x:ident $($rest:ident)*) => { 1 + agree!(@count $($rest)*) };
+}
+
+pub(crate) use agree;

@@ -1,0 +1,99 @@
+//! Functions that move elements, composed of those that have an op.
+
+use nxla_tensor::{DType, HostTensor, Shape, broadcast_shapes};
+
+use super::SliceStart;
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+
+impl Graph {
+    /// Values broadcast to the shape that they have together.
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast.
+    pub fn broadcast_together(&mut self, values: &[ExprId]) -> Result<Vec<ExprId>> {
+        let mut shape = Shape::scalar();
+        for &id in values {
+            shape = broadcast_shapes(&shape, self.shape(id))
+                .map_err(|error| self.error("broadcast_together", ErrorKind::from(error)))?;
+        }
+        values.iter().map(|&id| self.broadcast(id, shape.clone(), None)).collect()
+    }
+
+    /// `x` with the axes `from` at the positions `to`; the others keep their order.
+    ///
+    /// # Errors
+    /// Axes out of range or named twice; lists of different lengths.
+    pub fn move_axes(&mut self, x: ExprId, from: &[i64], to: &[i64]) -> Result<ExprId> {
+        const OP: &str = "move_axes";
+        if from.len() != to.len() {
+            let why = format!("has {} axes, the source {}", to.len(), from.len());
+            return Err(self.invalid(OP, "destination", why));
+        }
+        let rank = self.shape(x).rank();
+        let from = self.axes(OP, x, from)?;
+        let to = self.axes(OP, x, to)?;
+        let mut order: Vec<usize> = (0..rank).filter(|axis| !from.contains(axis)).collect();
+        let mut pairs: Vec<(usize, usize)> = to.into_iter().zip(from).collect();
+        pairs.sort_unstable();
+        for (position, axis) in pairs {
+            order.insert(position, axis);
+        }
+        let order: Vec<i64> =
+            order.iter().map(|&axis| i64::try_from(axis).expect("an axis is small")).collect();
+        self.transpose(x, Some(&order))
+    }
+
+    /// `x` moved by `shift` along an axis; what leaves at one end enters at the other.
+    ///
+    /// # Errors
+    /// An axis out of range.
+    pub fn roll(&mut self, x: ExprId, shift: i64, axis: i64) -> Result<ExprId> {
+        let position = self.axis("roll", x, axis)?;
+        let size = i64::try_from(self.shape(x)[position]).expect("an axis has below 2^63 elements");
+        let cut = if size == 0 { 0 } else { shift.wrapping_neg().rem_euclid(size) };
+        if cut == 0 {
+            return Ok(x);
+        }
+        let (left, right) = self.split(x, cut, axis)?;
+        self.concatenate(&[right, left], axis)
+    }
+
+    /// `x` with each element along an axis as many times as `counts` says: one number for each
+    /// element, or one for all.
+    ///
+    /// # Errors
+    /// An axis out of range; another number of counts than the axis has elements.
+    pub fn repeat(&mut self, x: ExprId, counts: &[usize], axis: i64) -> Result<ExprId> {
+        let position = self.axis("repeat", x, axis)?;
+        let size = self.shape(x)[position];
+        let of = |place: usize| if counts.len() == 1 { counts[0] } else { counts[place] };
+        if counts.len() != 1 && counts.len() != size {
+            let why = format!("has {} counts, the axis has {size} elements", counts.len());
+            return Err(self.invalid("repeat", "counts", why));
+        }
+        let places: Vec<i64> = (0..size)
+            .flat_map(|place| std::iter::repeat_n(place, of(place)))
+            .map(|place| i64::try_from(place).expect("an axis has below 2^63 elements"))
+            .collect();
+        let length = places.len();
+        let places = HostTensor::from_vec(places, [length]).expect("the shape is the length");
+        let places = self.tensor(places)?;
+        let places = self.as_type(places, DType::S32)?;
+        self.take(x, places, axis)
+    }
+
+    /// The parts of `x` along an axis, each without that axis.
+    ///
+    /// # Errors
+    /// An axis out of range.
+    pub fn unstack(&mut self, x: ExprId, axis: i64) -> Result<Vec<ExprId>> {
+        let position = self.axis("unstack", x, axis)?;
+        let size = self.shape(x)[position];
+        let part = |place: usize| {
+            let part = self.slice_along_axis(x, SliceStart::at(place), 1, axis, 1)?;
+            self.squeeze(part, Some(&[axis]))
+        };
+        (0..size).map(part).collect()
+    }
+}

@@ -1,0 +1,119 @@
+//! Division and rounding in the ways that have no op of their own.
+
+use nxla_tensor::{Scalar, promote};
+
+use crate::error::Result;
+use crate::graph::{ExprId, Graph};
+
+impl Graph {
+    /// The quotient rounded towards minus infinity: `-7 / 2` is `-4`. Integers stay integers.
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast; complex dtypes.
+    pub fn floor_divide(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let promoted = promote(self.dtype(x), self.dtype(y));
+        if !promoted.is_integer() {
+            let quotient = self.divide(x, y)?;
+            return self.floor(quotient);
+        }
+        let quotient = self.quotient(x, y)?;
+        if promoted.is_unsigned() {
+            return Ok(quotient);
+        }
+        let correction = self.truncation_rounds_up(x, y)?;
+        let correction = self.as_type(correction, promoted)?;
+        self.subtract(quotient, correction)
+    }
+
+    /// What [`Graph::floor_divide`] leaves over: it has the sign of the divisor.
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast; complex dtypes.
+    pub fn floor_remainder(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let remainder = self.remainder(x, y)?;
+        let dtype = self.dtype(remainder);
+        if dtype.is_unsigned() {
+            return Ok(remainder);
+        }
+        let differs = self.truncation_rounds_up(x, y)?;
+        let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
+        let correction = self.select(differs, y, zero)?;
+        self.add(remainder, correction)
+    }
+
+    /// Whether the quotient is not whole and negative, so that truncation rounds it up.
+    fn truncation_rounds_up(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let remainder = self.remainder(x, y)?;
+        let dtype = self.dtype(remainder);
+        let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
+        let left = self.not_equal(remainder, zero)?;
+        let negative_remainder = self.less(remainder, zero)?;
+        let negative_divisor = self.less(y, zero)?;
+        let signs_differ = self.logical_xor(negative_remainder, negative_divisor)?;
+        self.logical_and(left, signs_differ)
+    }
+
+    /// The nearest whole number, the even one of two equally near.
+    ///
+    /// # Errors
+    /// Complex dtypes.
+    pub fn round_half_even(&mut self, x: ExprId) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        if !dtype.is_float() {
+            return self.round(x);
+        }
+        let number =
+            |graph: &mut Graph, value: f64| graph.scalar_constant(Scalar::Float(value), dtype);
+        let (half, one, two) = (number(self, 0.5)?, number(self, 1.0)?, number(self, 2.0)?);
+        let floor = self.floor(x)?;
+        let fraction = self.subtract(x, floor)?;
+        let odd = self.remainder(floor, two)?;
+        let is_even = self.logical_not(odd)?;
+        let is_odd = self.logical_not(is_even)?;
+        let above = self.greater(fraction, half)?;
+        let tie = self.equal(fraction, half)?;
+        let tie_up = self.logical_and(tie, is_odd)?;
+        let up = self.logical_or(above, tie_up)?;
+        let next = self.add(floor, one)?;
+        let rounded = self.select(up, next, floor)?;
+        // Zero keeps the sign of what was rounded.
+        let zero = number(self, 0.0)?;
+        let vanished = self.equal(rounded, zero)?;
+        let signed_zero = self.multiply(x, zero)?;
+        self.select(vanished, signed_zero, rounded)
+    }
+
+    /// Whether all elements of `x` are as near to `y` as `absolute + relative * |y|`. Infinities
+    /// are near to themselves; NaN is near to NaN with `equal_nan`.
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast.
+    pub fn all_close(
+        &mut self,
+        x: ExprId,
+        y: ExprId,
+        relative: f64,
+        absolute: f64,
+        equal_nan: bool,
+    ) -> Result<ExprId> {
+        let magnitude = self.abs(y)?;
+        let relative = self.weak_number(relative.into(), magnitude)?;
+        let scaled = self.multiply(magnitude, relative)?;
+        let absolute = self.weak_number(absolute.into(), scaled)?;
+        let bound = self.add(scaled, absolute)?;
+        let difference = self.subtract(x, y)?;
+        let distance = self.abs(difference)?;
+        let near = self.less_equal(distance, bound)?;
+        // An infinite bound would call everything close to infinity.
+        let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
+        let infinite = self.logical_or(x_infinite, y_infinite)?;
+        let equal = self.equal(x, y)?;
+        let mut close = self.select(infinite, equal, near)?;
+        if equal_nan {
+            let (x_nan, y_nan) = (self.is_nan(x)?, self.is_nan(y)?);
+            let both = self.logical_and(x_nan, y_nan)?;
+            close = self.logical_or(close, both)?;
+        }
+        self.all(close, None, false)
+    }
+}

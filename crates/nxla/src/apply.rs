@@ -1,0 +1,251 @@
+//! Applying an operation to operands: in the trace they belong to, or at once.
+//!
+//! Every function on tensors comes down to a builder, which makes nodes of a graph from the nodes
+//! of its operands. If an operand is traced, the builder adds to its trace. Otherwise the
+//! operation is a little program of its own, whose operands (numbers too) are inputs: it is
+//! compiled once for its types, whatever the values, and found by its digest afterwards.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use nxla_expr::{ErrorKind, ExprId, Graph, Program};
+use nxla_tensor::{DType, Number, NumberError, weak_dtype};
+use smallvec::SmallVec;
+
+use crate::compiler::RunContext;
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::function::compile_program;
+use crate::operand::Value;
+use crate::options::{Options, default_options};
+use crate::tensor::Tensor;
+use crate::trace::Trace;
+
+/// Nodes of operands or results; most operations have few.
+pub type Ids = SmallVec<[ExprId; 4]>;
+
+/// The trace that the traced ones among the operands belong to.
+///
+/// # Errors
+/// Values of two traces.
+pub fn trace_of(operands: &[Value]) -> Result<Option<Trace>> {
+    let mut found: Option<&Trace> = None;
+    for operand in operands {
+        let Value::Expr(expr) = operand else { continue };
+        match found {
+            None => found = Some(expr.trace()),
+            Some(trace) if trace.is(expr.trace()) => {}
+            Some(_) => {
+                let why = "values of two traces are combined; pass one of them as an argument of \
+                           the traced function instead";
+                return Err(Error::Expr(ErrorKind::Trace(why.into()).of("trace")));
+            }
+        }
+    }
+    Ok(found.cloned())
+}
+
+/// The nodes of operands. A plain number takes the dtype of the first tensor among them as far as
+/// it can; data that the trace does not know yet becomes part of it.
+///
+/// # Errors
+/// Values of other traces; data on a device that cannot be read; a number that no dtype holds.
+pub fn resolve(trace: &Trace, operands: &[Value]) -> Result<Ids> {
+    let mut ids: SmallVec<[Option<ExprId>; 4]> = SmallVec::new();
+    for operand in operands {
+        ids.push(match operand {
+            Value::Expr(expr) => Some(trace.id(expr)?),
+            Value::Tensor(tensor) => Some(trace.capture(tensor)?.id()),
+            Value::Number(_) => None,
+        });
+    }
+    let next_to = ids.iter().find_map(|id| *id);
+    let node = |(operand, id): (&Value, Option<ExprId>)| match (operand, id) {
+        (Value::Number(number), _) => trace.build(|graph| match next_to {
+            Some(other) => graph.weak_number(*number, other),
+            None => graph.number(*number),
+        }),
+        (Value::Expr(_) | Value::Tensor(_), id) => Ok(id.expect("it has been resolved")),
+    };
+    operands.iter().zip(ids).map(node).collect()
+}
+
+/// A program of one operation, and the data to run it on.
+pub struct AtOnce {
+    program: Program,
+    inputs: SmallVec<[Tensor; 2]>,
+}
+
+impl AtOnce {
+    /// Traces an operation on data into a trace of its own, which must be new.
+    ///
+    /// # Errors
+    /// What `build` raises; a number that no dtype holds.
+    ///
+    /// # Panics
+    /// If an operand is traced: see [`trace_of`].
+    pub fn new(
+        trace: &Trace,
+        operands: &[Value],
+        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+    ) -> Result<Self> {
+        let inputs = concrete(operands)?;
+        let mut parameters = Ids::new();
+        for tensor in &inputs {
+            parameters.push(trace.parameter(tensor.ty())?.id());
+        }
+        let ids = trace.build(|graph| build(graph, &parameters))?;
+        let outputs: SmallVec<[Expr; 2]> =
+            ids.into_iter().map(|id| Expr::new(trace.clone(), id)).collect();
+        Ok(Self { program: trace.finish(&outputs)?, inputs })
+    }
+
+    /// Runs it: on the compiler that is the default, or where the data is.
+    ///
+    /// # Errors
+    /// Whatever goes wrong in its compilation or its run.
+    pub fn run(self) -> Result<Vec<Tensor>> {
+        let on_device = self.inputs.iter().any(|tensor| tensor.device().is_some());
+        let mut options = default_options();
+        if on_device && options.compiler.as_deref().is_none_or(|name| name == "evaluator") {
+            options = Options::new().compiler("xla");
+        }
+        let executable = compile_program(&Arc::new(self.program), &options, &[])?;
+        let context = RunContext { hooks: Some(&options.hooks), interrupt: None };
+        let inputs: SmallVec<[&Tensor; 2]> = self.inputs.iter().collect();
+        executable.run(&inputs, &context)
+    }
+}
+
+/// The operands as tensors, numbers with the dtype that they take next to the first of the others.
+fn concrete(operands: &[Value]) -> Result<SmallVec<[Tensor; 2]>> {
+    let next_to = operands.iter().find_map(|operand| match operand {
+        Value::Tensor(tensor) => Some(tensor.dtype()),
+        Value::Expr(_) | Value::Number(_) => None,
+    });
+    let tensor = |operand: &Value| match operand {
+        Value::Tensor(tensor) => Ok(tensor.clone()),
+        Value::Number(number) => number_tensor(*number, next_to),
+        Value::Expr(_) => unreachable!("a traced operand has a trace to build in"),
+    };
+    operands.iter().map(tensor).collect()
+}
+
+/// A number as a tensor next to a dtype, or on its own.
+///
+/// # Errors
+/// A number that no dtype holds.
+pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<Tensor> {
+    let refused =
+        |error: NumberError| Error::Arguments { function: "number".into(), why: error.to_string() };
+    let dtype = match next_to {
+        Some(other) => weak_dtype(number, other).map_err(refused)?,
+        None => number.default_dtype().map_err(refused)?,
+    };
+    Ok(Tensor::scalar(number.to_scalar().map_err(refused)?, dtype))
+}
+
+/// What a builder gives: one node, or several.
+pub(crate) trait Results {
+    /// The same of expressions or tensors.
+    type Of<T>;
+
+    /// The nodes in order.
+    fn ids(&self) -> Ids;
+
+    /// Puts values in the places of the nodes.
+    fn rebuild<T>(&self, values: impl Iterator<Item = T>) -> Self::Of<T>;
+
+    /// What stands for the results after an error.
+    fn placeholder() -> Self;
+}
+
+const ONE_FOR_EACH: &str = "there is one value for each node";
+
+impl Results for ExprId {
+    type Of<T> = T;
+
+    fn ids(&self) -> Ids {
+        Ids::from_slice(&[*self])
+    }
+
+    fn rebuild<T>(&self, mut values: impl Iterator<Item = T>) -> T {
+        values.next().expect(ONE_FOR_EACH)
+    }
+
+    fn placeholder() -> Self {
+        ExprId::from_index(0)
+    }
+}
+
+impl Results for (ExprId, ExprId) {
+    type Of<T> = (T, T);
+
+    fn ids(&self) -> Ids {
+        Ids::from_slice(&[self.0, self.1])
+    }
+
+    fn rebuild<T>(&self, mut values: impl Iterator<Item = T>) -> (T, T) {
+        let first = values.next().expect(ONE_FOR_EACH);
+        (first, values.next().expect(ONE_FOR_EACH))
+    }
+
+    fn placeholder() -> Self {
+        (ExprId::placeholder(), ExprId::placeholder())
+    }
+}
+
+impl Results for Vec<ExprId> {
+    type Of<T> = Vec<T>;
+
+    fn ids(&self) -> Ids {
+        Ids::from_slice(self)
+    }
+
+    fn rebuild<T>(&self, values: impl Iterator<Item = T>) -> Vec<T> {
+        values.collect()
+    }
+
+    fn placeholder() -> Self {
+        Vec::new()
+    }
+}
+
+/// Builds in a trace. The first error is kept by the trace, whose end raises it.
+pub(crate) fn in_trace<R: Results>(
+    trace: &Trace,
+    location: &'static Location<'static>,
+    operands: &[Value],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
+) -> R::Of<Expr> {
+    let results = trace.attempt(|| {
+        let ids = resolve(trace, operands)?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            build(graph, &ids)
+        })
+    });
+    let results = results.unwrap_or_else(R::placeholder);
+    let exprs = results.ids().into_iter().map(|id| Expr::new(trace.clone(), id));
+    results.rebuild(exprs)
+}
+
+/// Builds a program of one operation and runs it.
+pub(crate) fn at_once<R: Results>(
+    function: &str,
+    operands: &[Value],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
+) -> Result<R::Of<Tensor>> {
+    if operands.iter().any(|operand| matches!(operand, Value::Expr(_))) {
+        return Err(Error::Usage(format!(
+            "{function}: a function of a tensor is given a traced value; call it on the traced \
+             value, or on `Expr::of` of the tensor"
+        )));
+    }
+    let mut results = None;
+    let program = AtOnce::new(&Trace::new(), operands, |graph, ids| {
+        Ok(results.insert(build(graph, ids)?).ids())
+    })?;
+    let tensors = program.run()?;
+    Ok(results.expect("it has been built").rebuild(tensors.into_iter()))
+}

@@ -1,0 +1,274 @@
+//! Jitted functions: traced once for each signature, compiled, and run.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use nxla_expr::{HostFn, Program, TensorType};
+use rustc_hash::FxHasher;
+use smallvec::SmallVec;
+
+use crate::compiler::{Executable, RunContext};
+use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree, leaves_of};
+use crate::error::Result;
+use crate::expr::Expr;
+use crate::function::compile_program;
+use crate::options::{Options, Setting, Settings, default_options, has_default_options};
+use crate::tensor::Tensor;
+use crate::trace::Trace;
+
+/// Wraps a function of expressions so that it runs on tensors, compiled.
+///
+/// The function takes one to six [containers](crate::Container) of expressions and gives one.
+/// Nothing happens until the first call. Each new signature (dtypes, shapes and names of the
+/// arguments, lengths of lists, compiler and settings) traces the function once.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit};
+///
+/// let norm = jit(|x: Expr| (&x * &x).sum().sqrt());
+/// let length = norm.call(Tensor::from(vec![3.0f32, 4.0]))?;
+/// assert_eq!(length.item()?.as_f64(), 5.0);
+///
+/// let line = jit(|(slope, offset): (Expr, Expr), x: Expr| slope * x + offset);
+/// let parameters = (Tensor::from(2.0f32), Tensor::from(1.0f32));
+/// assert_eq!(line.call((&parameters, 3.0f32))?.item()?.as_f64(), 7.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn jit<F, Inputs>(function: F) -> Jit<F, Inputs>
+where
+    F: Function<Inputs>,
+{
+    Jit {
+        function,
+        options: Options::default(),
+        entries: RwLock::default(),
+        recent: Mutex::default(),
+        inputs: PhantomData,
+    }
+}
+
+/// A function made by [`jit`].
+pub struct Jit<F, Inputs> {
+    function: F,
+    options: Options,
+    /// By the hash of what they were compiled for, so that a call need not own its signature.
+    entries: RwLock<HashMap<u64, SmallVec<[Arc<Entry>; 1]>>>,
+    /// What the last call under the function's own options led to.
+    recent: Mutex<Option<Arc<Entry>>>,
+    inputs: PhantomData<fn(Inputs)>,
+}
+
+/// A compiled signature.
+struct Entry {
+    types: Vec<TensorType>,
+    lengths: Lengths,
+    compiler: Option<Arc<str>>,
+    settings: Settings,
+    listeners: Vec<Arc<str>>,
+    executable: Arc<dyn Executable>,
+    /// Large tensors that the function mentions: inputs after the arguments.
+    captured: Vec<Tensor>,
+    /// The lengths of lists in the results.
+    results: Lengths,
+}
+
+impl Entry {
+    fn takes(&self, arguments: &Leaves<Tensor>) -> bool {
+        let fits = |(ty, tensor): (&TensorType, &Tensor)| tensor.is_of(ty);
+        self.types.len() == arguments.items.len()
+            && self.types.iter().zip(&arguments.items).all(fits)
+            && self.lengths == arguments.lengths
+    }
+
+    fn is_for(&self, arguments: &Leaves<Tensor>, options: &Options) -> bool {
+        self.takes(arguments)
+            && self.compiler == options.compiler
+            && self.settings == options.settings
+            && self.listeners.iter().eq(options.hooks.keys())
+    }
+}
+
+fn signature(arguments: &Leaves<Tensor>, options: &Options) -> u64 {
+    let mut hasher = FxHasher::default();
+    for tensor in &arguments.items {
+        (tensor.dtype(), tensor.shape()).hash(&mut hasher);
+    }
+    arguments.lengths.hash(&mut hasher);
+    options.compiler.hash(&mut hasher);
+    options.settings.hash(&mut hasher);
+    hasher.write_usize(options.hooks.len());
+    hasher.finish()
+}
+
+impl<F, Inputs> Jit<F, Inputs> {
+    /// Runs on another compiler than the default.
+    #[must_use]
+    pub fn compiler(self, name: &str) -> Self {
+        let options = self.options.clone().compiler(name);
+        Self { options, recent: Mutex::default(), ..self }
+    }
+
+    /// With a setting of the compiler.
+    #[must_use]
+    pub fn set(self, name: &str, value: impl Into<Setting>) -> Self {
+        let options = self.options.clone().set(name, value);
+        Self { options, recent: Mutex::default(), ..self }
+    }
+
+    /// With a host function for the hooks of this name.
+    #[must_use]
+    pub fn hook(self, name: &str, function: impl HostFn + 'static) -> Self {
+        let options = self.options.clone().hook(name, function);
+        Self { options, recent: Mutex::default(), ..self }
+    }
+
+    /// The function itself.
+    pub fn function(&self) -> &F {
+        &self.function
+    }
+}
+
+impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
+    /// Traces the function for arguments of these types (or of the types of these tensors),
+    /// without compiling it. Gives the program, and the large tensors that the function mentions,
+    /// which are its last inputs.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| x.sin().negate());
+    /// let (program, _) = f.trace(TensorType::new(DType::F32, [3]))?;
+    /// assert!(program.to_string().contains("negate"));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever is wrong with the function, with its line.
+    pub fn trace(
+        &self,
+        types: impl Arguments<F::Arguments, TensorType>,
+    ) -> Result<(Program, Vec<Tensor>)> {
+        let mut leaves = Leaves::default();
+        types.append(&mut leaves);
+        let (program, captured, _) = self.trace_leaves(leaves.items.to_vec(), leaves.lengths)?;
+        Ok((program, captured))
+    }
+
+    fn trace_leaves(
+        &self,
+        types: Vec<TensorType>,
+        lengths: Lengths,
+    ) -> Result<(Program, Vec<Tensor>, Lengths)> {
+        let trace = Trace::new();
+        let parameters: Vec<Expr> =
+            types.into_iter().map(|ty| trace.parameter(ty)).collect::<Result<_>>()?;
+        let arguments = F::Arguments::rebuild(&mut Leaves::new(parameters, lengths));
+        let results = {
+            let _entered = trace.enter();
+            self.function.invoke(arguments)
+        };
+        // What an operator found earlier is the cause of what came out in the end.
+        let results = match results {
+            Ok(results) => leaves_of(&results),
+            Err(error) => return Err(trace.failure().unwrap_or(error)),
+        };
+        let program = trace.finish(&results.items)?;
+        Ok((program, trace.captured(), results.lengths))
+    }
+
+    /// Calls the function: `call(x)` for one argument, `call((x, y))` for two. For a container,
+    /// pass the same container of tensors, or a reference to one.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the function, its compilation or its run.
+    pub fn call<A>(&self, arguments: A) -> Result<<F::Results as Container>::Tensors>
+    where
+        A: Arguments<F::Arguments, Tensor>,
+    {
+        let mut leaves = Leaves::default();
+        arguments.append(&mut leaves);
+        let (results, lengths) = self.run(leaves)?;
+        Ok(Tree::rebuild(&mut Leaves::new(results, lengths)))
+    }
+
+    /// Calls the function on the leaves of its arguments.
+    pub(crate) fn run(&self, arguments: Leaves<Tensor>) -> Result<(Vec<Tensor>, Lengths)> {
+        let own_options = !has_default_options();
+        let recent = if own_options { self.recent(&arguments) } else { None };
+        let (entry, options) = match recent {
+            Some(entry) => (entry, Cow::Borrowed(&self.options)),
+            None => {
+                let options = self.options.over(&default_options());
+                let entry = self.entry(&arguments, &options)?;
+                if own_options {
+                    *self.last() = Some(entry.clone());
+                }
+                (entry, Cow::Owned(options))
+            }
+        };
+        let inputs: SmallVec<[&Tensor; 8]> =
+            arguments.items.iter().chain(&entry.captured).collect();
+        let context = RunContext { hooks: Some(&options.hooks), interrupt: None };
+        let results = entry.executable.run(&inputs, &context)?;
+        Ok((results, entry.results.clone()))
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Arc<Entry>>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the call before led to, if this one is like it. Nearly all calls of a loop are, and
+    /// need no signature.
+    fn recent(&self, arguments: &Leaves<Tensor>) -> Option<Arc<Entry>> {
+        let last = self.last();
+        let entry = last.as_ref()?;
+        entry.takes(arguments).then(|| entry.clone())
+    }
+
+    fn entry(&self, arguments: &Leaves<Tensor>, options: &Options) -> Result<Arc<Entry>> {
+        let signature = signature(arguments, options);
+        let find = |known: &[Arc<Entry>]| {
+            known.iter().find(|entry| entry.is_for(arguments, options)).cloned()
+        };
+        let known = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = known.get(&signature).and_then(|entries| find(entries)) {
+            return Ok(entry);
+        }
+        drop(known);
+        let types: Vec<TensorType> = arguments.items.iter().map(Tensor::ty).collect();
+        let lengths = arguments.lengths.clone();
+        let (program, captured, results) = self.trace_leaves(types.clone(), lengths.clone())?;
+        let executable = compile_program(&Arc::new(program), options, &[])?;
+        let entry = Arc::new(Entry {
+            types,
+            lengths,
+            compiler: options.compiler.clone(),
+            settings: options.settings.clone(),
+            listeners: options.hooks.keys().cloned().collect(),
+            executable,
+            captured,
+            results,
+        });
+        let mut known = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let entries = known.entry(signature).or_default();
+        // Another thread may have been faster.
+        Ok(find(entries).unwrap_or_else(|| {
+            entries.push(entry.clone());
+            entry
+        }))
+    }
+}
+
+impl<F, Inputs> fmt::Debug for Jit<F, Inputs> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let function = std::any::type_name::<F>();
+        f.debug_struct("Jit")
+            .field("function", &function)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

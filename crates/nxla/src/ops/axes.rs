@@ -1,0 +1,162 @@
+//! Arguments that several families share: one axis, or those to go over.
+
+use nxla_expr::{ErrorKind, ExprId, Graph};
+
+use crate::error::{Error, Result};
+
+/// One axis, by position or by name.
+///
+/// Numbers become positions, negative ones counted from the end; texts become names.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Axis {
+    /// By position; negative ones count from the end.
+    Number(i64),
+    /// By name.
+    Name(String),
+}
+
+impl From<i64> for Axis {
+    fn from(number: i64) -> Self {
+        Axis::Number(number)
+    }
+}
+
+impl From<i32> for Axis {
+    fn from(number: i32) -> Self {
+        Axis::Number(number.into())
+    }
+}
+
+impl From<&str> for Axis {
+    fn from(name: &str) -> Self {
+        Axis::Name(name.to_owned())
+    }
+}
+
+impl Axis {
+    /// The position of the axis in `x`, which may be negative still.
+    ///
+    /// # Errors
+    /// A name that no axis of `x` has.
+    pub fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
+        match self {
+            Axis::Number(number) => Ok(*number),
+            Axis::Name(name) => {
+                let ty = graph.tensor_type(x);
+                let axis = ty.names.as_ref().and_then(|names| names.axis(name).ok());
+                match axis {
+                    Some(axis) => Ok(i64::try_from(axis).expect("an axis is small")),
+                    None => {
+                        let why = format!("there is no axis {name:?} in {ty}");
+                        Err(Error::Expr(graph.error(op, ErrorKind::invalid("axis", why))))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The axes that a function goes over, and whether they stay in the result.
+///
+/// One axis, an array of axes, or `()` for all of them become an `Over`; [`Over::keep`] keeps what
+/// was gone over with size 1, so that the result broadcasts with the operand.
+///
+/// ```
+/// use nxla::{Over, Tensor};
+///
+/// let x = Tensor::new(vec![1.0f32, 2.0, 3.0, 4.0], [2, 2])?;
+/// assert_eq!(x.sum_over(0)?.to_vec::<f32>()?, [4.0, 6.0]);
+/// assert_eq!(x.sum_over([0, 1])?.item()?.as_f64(), 10.0);
+/// assert_eq!(x.sum_over(Over::axis(-1).keep())?.shape()[..], [2, 1]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Over {
+    axes: Option<Vec<Axis>>,
+    keep: bool,
+}
+
+impl Over {
+    /// All axes.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// One axis.
+    #[must_use]
+    pub fn axis(axis: impl Into<Axis>) -> Self {
+        Self { axes: Some(vec![axis.into()]), keep: false }
+    }
+
+    /// These axes; none of them leaves the elements as they are.
+    #[must_use]
+    pub fn axes<A: Into<Axis>>(axes: impl IntoIterator<Item = A>) -> Self {
+        Self { axes: Some(axes.into_iter().map(Into::into).collect()), keep: false }
+    }
+
+    /// The axes stay in the result, with size 1.
+    #[must_use]
+    pub fn keep(self) -> Self {
+        Self { keep: true, ..self }
+    }
+
+    /// Whether the axes stay in the result.
+    pub(super) fn keeps(&self) -> bool {
+        self.keep
+    }
+
+    /// The positions of the axes in `x`, or `None` for all.
+    pub(super) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<Vec<i64>>> {
+        let positions = |axes: &Vec<Axis>| axes.iter().map(|axis| axis.of(graph, op, x)).collect();
+        self.axes.as_ref().map(positions).transpose()
+    }
+}
+
+impl From<()> for Over {
+    fn from((): ()) -> Self {
+        Over::all()
+    }
+}
+
+impl From<i64> for Over {
+    fn from(axis: i64) -> Self {
+        Over::axis(axis)
+    }
+}
+
+impl From<i32> for Over {
+    fn from(axis: i32) -> Self {
+        Over::axis(axis)
+    }
+}
+
+impl From<&str> for Over {
+    fn from(axis: &str) -> Self {
+        Over::axis(axis)
+    }
+}
+
+impl From<Axis> for Over {
+    fn from(axis: Axis) -> Self {
+        Over::axis(axis)
+    }
+}
+
+impl<A: Into<Axis>, const N: usize> From<[A; N]> for Over {
+    fn from(axes: [A; N]) -> Self {
+        Over::axes(axes)
+    }
+}
+
+impl<A: Into<Axis> + Clone> From<&[A]> for Over {
+    fn from(axes: &[A]) -> Self {
+        Over::axes(axes.iter().cloned())
+    }
+}
+
+impl<A: Into<Axis>> From<Vec<A>> for Over {
+    fn from(axes: Vec<A>) -> Self {
+        Over::axes(axes)
+    }
+}

@@ -1,0 +1,324 @@
+//! Conditionals, hooks, and annotations inside a trace; loops are in the module beside.
+//!
+//! Branches and bodies are closures. They may use any value at hand: what they need from outside
+//! becomes an operand of the node. Outside of a trace the values are known, and Rust's own `if`
+//! and `while` do.
+
+use std::io::Write;
+use std::panic::Location;
+use std::sync::Arc;
+
+use nxla_expr::{ErrorKind, HostFn, Mark, Metadata, Traced};
+use nxla_tensor::HostTensor;
+
+use super::methods;
+use crate::apply::resolve;
+use crate::containers::{Container, Leaves, Lengths, Tree, leaves_of, trace_of};
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::operand::{Operand, Value};
+use crate::tensor::Tensor;
+use crate::trace::Trace;
+
+/// What `on_true` gives if the predicate, a scalar, is not zero; else what `on_false` gives. Only
+/// the branch that is taken is computed.
+///
+/// The two give the same container; dtypes promote and shapes broadcast to common ones. A branch
+/// that a constant predicate rules out is computed by nobody.
+///
+/// ```
+/// use nxla::{Expr, cond, jit};
+///
+/// let root = jit(|x: Expr| cond(x.greater(0), || x.sqrt(), || x.zeros_like()));
+/// assert_eq!(root.call(4.0f32)?.item()?.as_f64(), 2.0);
+/// assert_eq!(root.call(-4.0f32)?.item()?.as_f64(), 0.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn cond<C: Container>(
+    predicate: impl Operand,
+    on_true: impl FnOnce() -> C,
+    on_false: impl FnOnce() -> C,
+) -> C {
+    when(predicate, on_true).otherwise(on_false)
+}
+
+/// What `then` gives if the predicate, a scalar, is not zero; else zeros of the same kind.
+///
+/// ```
+/// use nxla::{Expr, if_, jit};
+///
+/// let f = jit(|x: Expr| if_(x.greater(1), || &x * 10));
+/// assert_eq!(f.call(2)?.item()?.as_f64(), 20.0);
+/// assert_eq!(f.call(1)?.item()?.as_f64(), 0.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn if_<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> C {
+    let chosen = when(predicate, then);
+    let mut zeros = leaves_of(chosen.last());
+    zeros.items.iter_mut().for_each(|leaf| *leaf = leaf.zeros_like());
+    chosen.otherwise(|| C::rebuild(&mut zeros))
+}
+
+/// The first of several branches: ends with [`When::otherwise`].
+///
+/// ```
+/// use nxla::{Expr, jit, when};
+///
+/// let sign = jit(|x: Expr| {
+///     when(x.greater(0), || Expr::of(1))
+///         .or_when(x.less(0), || Expr::of(-1))
+///         .otherwise(|| Expr::of(0))
+/// });
+/// assert_eq!(sign.call(-3)?.item()?.as_f64(), -1.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> When<C> {
+    let operands = [predicate.to_value()];
+    let trace = Expr::trace_of(&operands);
+    let mark = trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.mark())));
+    let open = When { trace, location: Location::caller(), mark, clauses: Vec::new(), last: None };
+    open.clause(operands, then)
+}
+
+/// A conditional without its last branch yet; made by [`when`].
+#[must_use = "a conditional ends with `otherwise`"]
+pub struct When<C> {
+    trace: Trace,
+    location: &'static Location<'static>,
+    /// Before the first branch; none after an error.
+    mark: Option<Mark>,
+    clauses: Vec<(Traced, Traced)>,
+    /// What the last branch so far gave.
+    last: Option<(C, Lengths)>,
+}
+
+impl<C: Container> When<C> {
+    /// What `then` gives if no predicate before is non-zero, and this one is.
+    pub fn or_when(self, predicate: impl Operand, then: impl FnOnce() -> C) -> When<C> {
+        self.clause([predicate.to_value()], then)
+    }
+
+    fn clause(mut self, predicate: [Value; 1], then: impl FnOnce() -> C) -> When<C> {
+        let trace = self.trace.clone();
+        let asked = trace.attempt(|| {
+            let predicate = resolve(&trace, &predicate)?.to_vec();
+            trace.build(|graph| Ok::<_, Error>(graph.traced(graph.mark(), predicate)))
+        });
+        let branch = self.branch(then);
+        self.clauses.extend(asked.zip(branch));
+        self
+    }
+
+    /// Traces a branch, and checks that it gives the same container as those before.
+    fn branch(&mut self, then: impl FnOnce() -> C) -> Option<Traced> {
+        let trace = self.trace.clone();
+        let start = trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.mark())));
+        let result = then();
+        let leaves = leaves_of(&result);
+        let before = self.last.replace((result, leaves.lengths.clone()));
+        trace.attempt(|| {
+            if let Some((_, lengths)) = before
+                && lengths != leaves.lengths
+            {
+                let why = format!(
+                    "branch {} gives lists of lengths {:?}, the branches before of {:?}",
+                    self.clauses.len(),
+                    &leaves.lengths[..],
+                    &lengths[..]
+                );
+                return Err(ErrorKind::invalid("branch", why).of("cond").into());
+            }
+            let ids = trace.ids(&leaves.items)?;
+            let start = start.expect("nothing has failed");
+            trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids)))
+        })
+    }
+
+    fn last(&self) -> &C {
+        &self.last.as_ref().expect("there is a branch").0
+    }
+
+    /// Ends the conditional with what is taken if all predicates are zero.
+    ///
+    /// Mistakes (a predicate that is no scalar, results that do not broadcast) are kept by the
+    /// trace, with the numbers of branch and result.
+    pub fn otherwise(mut self, otherwise: impl FnOnce() -> C) -> C {
+        let branch = self.branch(otherwise);
+        let When { trace, location, mark, clauses, last } = self;
+        let (result, lengths) = last.expect("there is a branch");
+        let ids = trace.attempt(|| {
+            let (mark, branch) = mark.zip(branch).expect("nothing has failed");
+            trace.build(|graph| {
+                graph.enter_rust(location);
+                graph.cond(mark, clauses, branch)
+            })
+        });
+        let Some(ids) = ids else { return result };
+        let exprs = ids.into_iter().map(|id| Expr::new(trace.clone(), id));
+        C::rebuild(&mut Leaves::new(exprs, lengths))
+    }
+}
+
+// --- hooks ---
+
+/// What a hook's function may give: nothing, or an error that ends the program.
+pub trait HookResult {
+    /// As a result.
+    ///
+    /// # Errors
+    /// That of the function.
+    fn into_result(self) -> Result<(), String>;
+}
+
+impl HookResult for () {
+    fn into_result(self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl HookResult for Result<(), String> {
+    fn into_result(self) -> Result<(), String> {
+        self
+    }
+}
+
+/// Shows a container of values to a function on the host whenever it is computed, and gives it
+/// back. Hooks run in program order, even if nothing uses what they give.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use nxla::{Expr, Tensor, fori, hook, jit};
+///
+/// static SEEN: AtomicU32 = AtomicU32::new(0);
+/// let f = jit(|x: Expr| {
+///     fori(0, 3, x, |i, x| {
+///         hook(i, |i: Tensor| drop(SEEN.fetch_add(1, Ordering::Relaxed)));
+///         x * 2
+///     })
+/// });
+/// assert_eq!(f.call(1)?.item()?.as_f64(), 8.0);
+/// assert_eq!(SEEN.load(Ordering::Relaxed), 3);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn hook<C, R>(value: C, function: impl Fn(C::Tensors) -> R + Send + Sync + 'static) -> C
+where
+    C: Container,
+    R: HookResult,
+{
+    let lengths = leaves_of(&value).lengths;
+    let shown = move |values: &[HostTensor]| {
+        let values = values.iter().cloned().map(Tensor::Host);
+        let mut leaves = Leaves::new(values, lengths.clone());
+        function(Tree::rebuild(&mut leaves)).into_result()
+    };
+    with_hook(value, None, Some(Arc::new(shown)))
+}
+
+/// Shows a container of values to the function that the caller of the program installs under a
+/// name ([`Jit::hook`](crate::Jit::hook), [`Options::hook`](crate::Options::hook)), if it does,
+/// and gives it back.
+#[track_caller]
+pub fn named_hook<C: Container>(value: C, name: &str) -> C {
+    with_hook(value, Some(name), None)
+}
+
+#[track_caller]
+fn with_hook<C: Container>(value: C, name: Option<&str>, function: Option<Arc<dyn HostFn>>) -> C {
+    let location = Location::caller();
+    let leaves = leaves_of(&value);
+    let trace = trace_of(&leaves.items);
+    let ids = trace.attempt(|| {
+        let ids = trace.ids(&leaves.items)?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            graph.hook(&ids, name, function)
+        })
+    });
+    let Some(ids) = ids else { return value };
+    let exprs = ids.into_iter().map(|id| Expr::new(trace.clone(), id));
+    C::rebuild(&mut Leaves::new(exprs, leaves.lengths))
+}
+
+/// Prints values to the standard output whenever they are computed, after a label, and gives them
+/// back.
+#[track_caller]
+pub fn print_value<C: Container>(value: C, label: &str) -> C {
+    let label = label.to_owned();
+    let function = move |values: &[HostTensor]| {
+        let mut out = std::io::stdout().lock();
+        let mut print = |value: &HostTensor| writeln!(out, "{label}: {value}");
+        values.iter().try_for_each(&mut print).map_err(|error| error.to_string())
+    };
+    with_hook(value, None, Some(Arc::new(function)))
+}
+
+// --- annotations ---
+
+methods! {
+    /// The same values, through which no gradient flows.
+    fn stop_grad(x) one |graph| graph.stop_grad(x);
+}
+
+/// A container of values with a note, which expression text shows and splits can look for. Its
+/// values are one node, so that a cut there has all of them on one side.
+#[track_caller]
+pub fn annotate<C: Container>(value: C, note: &str) -> C {
+    let location = Location::caller();
+    let leaves = leaves_of(&value);
+    let trace = trace_of(&leaves.items);
+    let ids = trace.attempt(|| {
+        let ids = trace.ids(&leaves.items)?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
+            let node = graph.metadata(&ids, metadata)?;
+            graph.parts(node)
+        })
+    });
+    let Some(ids) = ids else { return value };
+    let exprs = ids.into_iter().map(|id| Expr::new(trace.clone(), id));
+    C::rebuild(&mut Leaves::new(exprs, leaves.lengths))
+}
+
+/// `value` with a derivative of one's own: `rule` gets its cotangents, in the same container, and
+/// gives those of `inputs`.
+///
+/// ```
+/// use nxla::{Expr, custom_grad, grad, jit};
+///
+/// // The gradient of a clipped value as if it were not clipped.
+/// let straight = |x: Expr| {
+///     let clipped = x.stop_grad().clip(0, 1);
+///     custom_grad(clipped, &x, |cotangent| cotangent)
+/// };
+/// assert_eq!(jit(grad(straight)).call(7.0f32)?.item()?.as_f64(), 1.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn custom_grad<C: Container, I: Container>(
+    value: C,
+    inputs: &I,
+    rule: impl FnOnce(C) -> I,
+) -> C {
+    let location = Location::caller();
+    let (outputs, inputs) = (leaves_of(&value), leaves_of(inputs));
+    let trace = trace_of(&outputs.items);
+    let ids = trace.attempt(|| {
+        let (outputs_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
+        let open = trace.build(|graph| Ok::<_, Error>(graph.open_custom_grad(&outputs_ids)))?;
+        let cotangents = open.cotangents().iter().map(|&id| Expr::new(trace.clone(), id));
+        let answer = rule(C::rebuild(&mut Leaves::new(cotangents, outputs.lengths.clone())));
+        let answer = trace.ids(&leaves_of(&answer).items)?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            graph.close_custom_grad(open, &outputs_ids, &input_ids, answer)
+        })
+    });
+    let Some(ids) = ids else { return value };
+    let exprs = ids.into_iter().map(|id| Expr::new(trace.clone(), id));
+    C::rebuild(&mut Leaves::new(exprs, outputs.lengths))
+}

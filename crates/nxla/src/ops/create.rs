@@ -1,0 +1,128 @@
+//! Functions that make tensors from nothing but numbers, and diagonals.
+
+use nxla_expr::{ErrorKind, Graph, Result, TensorType};
+use nxla_tensor::{DType, Number, Scalar, Shape};
+
+use super::{makers, methods};
+
+makers! {
+    /// Counts along an axis, the same along the others: `0, 1, 2, …`. Without an axis it counts
+    /// through all elements in row-major order.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// assert_eq!(Tensor::iota([2, 2], None, DType::S32)?.to_vec::<i32>()?, [0, 1, 2, 3]);
+    /// assert_eq!(Tensor::iota([2, 2], Some(0), DType::S32)?.to_vec::<i32>()?, [0, 0, 1, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn iota(shape: impl Into<Shape>, axis: Option<i64>, dtype: DType)
+        |graph| graph.iota(shape, axis, dtype);
+
+    /// Ones where the last two axes have the same index, else zeros.
+    fn eye(shape: impl Into<Shape>, dtype: DType) |graph| graph.eye(shape, dtype);
+
+    /// Ones on the diagonal that is moved by `offset` to the right, and below it, else zeros; of
+    /// dtype `u8`.
+    fn tri(rows: usize, columns: usize, offset: i64) |graph| graph.tri(rows, columns, offset);
+
+    /// `steps` numbers from `start` to `stop` at equal distances; `stop` is the last of them with
+    /// `endpoint`, and what would come next without.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::linspace(0.0, 1.0, 5, true, DType::F32)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn linspace(start: f64, stop: f64, steps: usize, endpoint: bool, dtype: DType)
+        |graph| graph.linspace(start, stop, steps, endpoint, dtype);
+
+    /// `start, start + step, …` up to, and without, `stop`.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// assert_eq!(Tensor::arange(5.0, 0.0, -2.0, DType::S32)?.to_vec::<i32>()?, [5, 3, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn arange(start: f64, stop: f64, step: f64, dtype: DType)
+        |graph| graph.arange(start, stop, step, dtype);
+
+    /// One number everywhere.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// assert_eq!(Tensor::full([2], 7, DType::U8)?.to_vec::<u8>()?, [7, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn full(shape: impl Into<Shape>, number: impl Into<Number>, dtype: DType)
+        |graph| full(graph, number.into(), TensorType::new(dtype, shape));
+
+    /// Zeros.
+    fn zeros(shape: impl Into<Shape>, dtype: DType)
+        |graph| graph.constant(Scalar::zero(dtype), TensorType::new(dtype, shape));
+
+    /// Ones.
+    fn ones(shape: impl Into<Shape>, dtype: DType)
+        |graph| graph.constant(Scalar::one(dtype), TensorType::new(dtype, shape));
+}
+
+/// A constant of a type, converted to it as `as_type` would.
+fn full(graph: &mut Graph, number: Number, ty: TensorType) -> Result<nxla_expr::ExprId> {
+    let refused = |graph: &Graph, error: nxla_tensor::NumberError| {
+        graph.error("full", ErrorKind::invalid("value", error.to_string()))
+    };
+    let value = number.to_scalar().map_err(|error| refused(graph, error))?;
+    let keeps = ty.dtype.is_float() || ty.dtype.is_complex();
+    graph.constant(if keeps { value } else { value.cast(ty.dtype) }, ty)
+}
+
+methods! {
+    /// Zeros of the same dtype, shape and names.
+    fn zeros_like(x) one |graph| {
+        let ty = graph.tensor_type(x).clone();
+        graph.constant(Scalar::zero(ty.dtype), ty)
+    };
+
+    /// Ones of the same dtype, shape and names.
+    fn ones_like(x) one |graph| {
+        let ty = graph.tensor_type(x).clone();
+        graph.constant(Scalar::one(ty.dtype), ty)
+    };
+
+    /// One number in the same dtype, shape and names.
+    fn full_like(x; number: impl Into<Number>) one |graph| {
+        let ty = graph.tensor_type(x).clone();
+        full(graph, number.into(), ty)
+    };
+
+    /// What is on the diagonal of the last two axes that is moved by `offset` to the right, or
+    /// below it; zeros elsewhere.
+    fn tril(x; offset: i64) one |graph| graph.tril(x, offset);
+
+    /// What is on the diagonal of the last two axes that is moved by `offset` to the right, or
+    /// above it; zeros elsewhere.
+    fn triu(x; offset: i64) one |graph| graph.triu(x, offset);
+
+    /// The diagonal of the last two axes that is moved by `offset` to the right.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::new(vec![1, 2, 3, 4], [2, 2])?;
+    /// assert_eq!(x.take_diagonal(0)?.to_vec::<i32>()?, [1, 4]);
+    /// assert_eq!(x.take_diagonal(1)?.to_vec::<i32>()?, [2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn take_diagonal(x; offset: i64) one |graph| graph.take_diagonal(x, offset);
+
+    /// A matrix of zeros with the elements of the last axis on the diagonal that is moved by
+    /// `offset` to the right.
+    fn make_diagonal(x; offset: i64) one |graph| graph.make_diagonal(x, offset);
+
+    /// With another diagonal, the one that is moved by `offset` to the right.
+    fn put_diagonal(x, diagonal; offset: i64) one |graph| graph.put_diagonal(x, diagonal, offset);
+}

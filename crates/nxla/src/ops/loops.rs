@@ -1,0 +1,252 @@
+//! Loops inside a trace: `while_loop`, and what is made of it.
+
+use std::panic::Location;
+
+use nxla_expr::ErrorKind;
+use nxla_tensor::Shape;
+
+use crate::containers::{Container, Leaves, leaves_of, trace_of};
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::operand::Operand;
+use crate::trace::Trace;
+
+/// Repeats `state = body(state)` while `condition(state)` is not zero, and gives the first state
+/// for which it is zero.
+///
+/// The next state has the structure, dtypes and shapes of the one before. What the closures take
+/// from outside is computed once, before the loop.
+///
+/// ```
+/// use nxla::{Expr, jit, while_loop};
+///
+/// let digits = jit(|n: Expr| {
+///     let start = (n, Expr::of(0));
+///     while_loop(start, |(n, _)| n.greater(0), |(n, count)| (n.quotient(10), count + 1)).1
+/// });
+/// assert_eq!(digits.call(2024)?.item()?.as_f64(), 4.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn while_loop<S: Container>(
+    initial: S,
+    condition: impl FnOnce(S) -> Expr,
+    body: impl FnOnce(S) -> S,
+) -> S {
+    let location = Location::caller();
+    let start = leaves_of(&initial);
+    let trace = trace_of(&start.items);
+    match trace.attempt(|| traced(&trace, &start, location, condition, body)) {
+        None => initial,
+        Some(exprs) => S::rebuild(&mut Leaves::new(exprs, start.lengths)),
+    }
+}
+
+fn traced<S: Container>(
+    trace: &Trace,
+    start: &Leaves<Expr>,
+    location: &'static Location<'static>,
+    condition: impl FnOnce(S) -> Expr,
+    body: impl FnOnce(S) -> S,
+) -> Result<Vec<Expr>> {
+    let initial = trace.ids(&start.items)?;
+    let (mark, scope) = trace.build(|graph| {
+        let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+        Ok::<_, Error>((graph.mark(), graph.open_scope(&types)))
+    })?;
+    let state = || {
+        let exprs = scope.parameters.iter().map(|&id| Expr::new(trace.clone(), id));
+        S::rebuild(&mut Leaves::new(exprs, start.lengths.clone()))
+    };
+    let region = |run: &mut dyn FnMut() -> Leaves<Expr>| {
+        let from = trace.build(|graph| Ok::<_, Error>(graph.mark()))?;
+        let leaves = run();
+        // What an operator in the region got wrong comes first.
+        if let Some(error) = trace.failure() {
+            return Err(error);
+        }
+        let ids = trace.ids(&leaves.items)?;
+        let traced = trace.build(|graph| Ok::<_, Error>(graph.traced(from, ids)))?;
+        Ok((traced, leaves.lengths))
+    };
+    let (mut condition, mut body) = (Some(condition), Some(body));
+    let once = "a region is traced once";
+    let (holds, _) = region(&mut || leaves_of(&condition.take().expect(once)(state())))?;
+    let (next, lengths) = region(&mut || leaves_of(&body.take().expect(once)(state())))?;
+    if lengths != start.lengths {
+        let why = format!(
+            "gives lists of lengths {:?}, the initial state has {:?}",
+            &lengths[..],
+            &start.lengths[..]
+        );
+        return Err(ErrorKind::invalid("body", why).of("while").into());
+    }
+    let ids = trace.build(|graph| {
+        graph.enter_rust(location);
+        graph.while_loop(mark, &scope, &initial, holds, next)
+    })?;
+    Ok(ids.into_iter().map(|id| Expr::new(trace.clone(), id)).collect())
+}
+
+/// Repeats `state = body(i, state)` for `i` from `lower` up to, and without, `upper`. Both are
+/// integer scalars and may be traced.
+///
+/// ```
+/// use nxla::{fori, jit, Expr};
+///
+/// let factorial = jit(|n: Expr| fori(1, n + 1, Expr::of(1), |i, product| product * i));
+/// assert_eq!(factorial.call(5)?.item()?.as_f64(), 120.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn fori<S: Container>(
+    lower: impl Operand,
+    upper: impl Operand,
+    initial: S,
+    body: impl FnOnce(Expr, S) -> S,
+) -> S {
+    let (lower, upper) = (Expr::of(lower), upper.to_value());
+    let step = |(i, state): (Expr, S)| (&i + 1, body(i, state));
+    while_loop((lower, initial), |(i, _)| i.less(&upper), step).1
+}
+
+/// Carries a state over the elements of the first axis of `xs`, and collects a result for each:
+/// `(carry, y) = body(carry, x)`.
+///
+/// All values in `xs` have the same size in their first axis, which is gone through. The results
+/// are stacked along a new first axis. The next carry has the structure, dtypes and shapes of the
+/// one before.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit, scan};
+///
+/// let sums = jit(|xs: Expr| scan(Expr::of(0), xs, |total, x| (&total + x, total)));
+/// let (total, before) = sums.call(Tensor::from(vec![1, 2, 3]))?;
+/// assert_eq!(total.item()?.as_f64(), 6.0);
+/// assert_eq!(before.to_vec::<i32>()?, [0, 1, 3]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn scan<C: Container, X: Container, Y: Container>(
+    initial: C,
+    xs: X,
+    body: impl FnMut(C, X) -> (C, Y),
+) -> (C, Y) {
+    let leaves = leaves_of(&xs);
+    let sizes = || leaves.items.iter().map(|x| x.shape().first().copied());
+    let steps = sizes().next().flatten();
+    if let Some(steps) = steps
+        && sizes().all(|size| size == Some(steps))
+    {
+        return scan_steps(steps, initial, xs, body);
+    }
+    let shapes: Vec<String> = leaves.items.iter().map(|x| x.ty().to_string()).collect();
+    let why = format!("need first axes of one size, got {}", shapes.join(", "));
+    fail(&leaves, ErrorKind::invalid("xs", why).of("scan").into());
+    scan_steps(0, initial, xs, body)
+}
+
+/// Carries a state over a number of steps, and collects a result for each:
+/// `(carry, y) = body(carry)`. See [`scan`].
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit, scan_times};
+///
+/// let powers = jit(|x: Expr| scan_times(4, Expr::of(1), |power| (&power * &x, power)).1);
+/// assert_eq!(powers.call(3)?.to_vec::<i32>()?, [1, 3, 9, 27]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn scan_times<C: Container, Y: Container>(
+    steps: usize,
+    initial: C,
+    mut body: impl FnMut(C) -> (C, Y),
+) -> (C, Y) {
+    scan_steps(steps, initial, (), |carry, ()| body(carry))
+}
+
+#[track_caller]
+fn scan_steps<C: Container, X: Container, Y: Container>(
+    steps: usize,
+    initial: C,
+    xs: X,
+    mut body: impl FnMut(C, X) -> (C, Y),
+) -> (C, Y) {
+    let elements = leaves_of(&xs);
+    let element = |index: &Expr| {
+        let rows = elements.items.iter().map(|x| x.at(index, 0));
+        X::rebuild(&mut Leaves::new(rows, elements.lengths.clone()))
+    };
+    let Some(last) = steps.checked_sub(1) else {
+        // Only the types of the results matter; what is computed for them is dropped.
+        let zeros = elements.items.iter().map(|x| {
+            let shape = x.shape();
+            Expr::zeros(shape.get(1..).unwrap_or_default(), x.dtype())
+        });
+        let row = X::rebuild(&mut Leaves::new(zeros, elements.lengths.clone()));
+        let carry = C::rebuild(&mut leaves_of(&initial));
+        let (_, y) = body(initial, row);
+        return (carry, rows(&y, 0));
+    };
+    // The first step goes before the loop: it tells the types of the results and of the carry.
+    let (carry, first) = body(initial, element(&Expr::of(0)));
+    let mut written = leaves_of(&rows(&first, steps));
+    write(&mut written, &first, &Expr::of(0));
+    let written = Y::rebuild(&mut written);
+    if last == 0 {
+        return (carry, written);
+    }
+    let steps = i64::try_from(steps).expect("an axis has below 2^63 elements");
+    fori(1, steps, (carry, written), |index, (carry, written)| {
+        let (carry, y) = body(carry, element(&index));
+        let mut rows = leaves_of(&written);
+        write(&mut rows, &y, &index);
+        (carry, Y::rebuild(&mut rows))
+    })
+}
+
+/// Applies a function to each element of the first axis, and stacks what it gives along a new
+/// first axis.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit, map};
+///
+/// let norms = jit(|rows: Expr| map(rows, |row| row.pow(2).sum()));
+/// let rows = Tensor::new(vec![1, 2, 3, 4], [2, 2])?;
+/// assert_eq!(norms.call(rows)?.to_vec::<i32>()?, [5, 25]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn map<X: Container, Y: Container>(xs: X, mut function: impl FnMut(X) -> Y) -> Y {
+    scan((), xs, |(), x| ((), function(x))).1
+}
+
+/// Zeros for so many results.
+fn rows<Y: Container>(y: &Y, count: usize) -> Y {
+    let mut leaves = leaves_of(y);
+    for leaf in &mut leaves.items {
+        let shape: Shape = std::iter::once(count).chain(leaf.shape().iter().copied()).collect();
+        *leaf = Expr::zeros(shape, leaf.dtype());
+    }
+    Y::rebuild(&mut leaves)
+}
+
+/// Puts results in the place of the rows at an index.
+fn write<Y: Container>(rows: &mut Leaves<Expr>, y: &Y, index: &Expr) {
+    let written = leaves_of(y);
+    if written.lengths != rows.lengths {
+        let why = format!(
+            "gives lists of lengths {:?}, in the first step of {:?}",
+            &written.lengths[..],
+            &rows.lengths[..]
+        );
+        return fail(rows, ErrorKind::invalid("body", why).of("scan").into());
+    }
+    for (rows, y) in rows.items.iter_mut().zip(&written.items) {
+        *rows = rows.put_slice_along_axis(index, y.new_axis(0), 0);
+    }
+}
+
+fn fail(leaves: &Leaves<Expr>, error: Error) {
+    trace_of(&leaves.items).fail(error);
+}

@@ -1,0 +1,220 @@
+//! Sliding windows, cumulative functions, and the options of convolutions.
+
+use nxla_expr::build::{ConvOptions, Cumulative, WindowOptions, WindowPadding};
+
+use super::axes::Axis;
+use super::methods;
+
+/// The windows that slide over a tensor: one size for each axis, how far they move, and what is
+/// around the tensor.
+///
+/// ```
+/// use nxla::{Tensor, Window};
+///
+/// let x = Tensor::from(vec![1, 2, 3, 4]);
+/// assert_eq!(x.window_sum(&Window::of([2]))?.to_vec::<i32>()?, [3, 5, 7]);
+/// assert_eq!(x.window_sum(&Window::of([2]).strides([2]))?.to_vec::<i32>()?, [3, 7]);
+/// assert_eq!(x.window_sum(&Window::of([2]).padding([(1, 0)]))?.to_vec::<i32>()?, [1, 3, 5, 7]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Window {
+    dimensions: Vec<usize>,
+    options: WindowOptions,
+}
+
+impl Window {
+    /// Windows of a size for each axis, which move by 1; an axis of size 1 is not mixed.
+    #[must_use]
+    pub fn of(dimensions: impl Into<Vec<usize>>) -> Self {
+        Self { dimensions: dimensions.into(), options: WindowOptions::default() }
+    }
+
+    /// Move by so much along each axis.
+    #[must_use]
+    pub fn strides(mut self, strides: impl Into<Vec<usize>>) -> Self {
+        self.options.strides = Some(strides.into());
+        self
+    }
+
+    /// Take every so manieth element along each axis.
+    #[must_use]
+    pub fn dilations(mut self, dilations: impl Into<Vec<usize>>) -> Self {
+        self.options.dilations = Some(dilations.into());
+        self
+    }
+
+    /// With so much before and after the elements along each axis.
+    #[must_use]
+    pub fn padding(mut self, around: impl Into<Vec<(i64, i64)>>) -> Self {
+        self.options.padding = WindowPadding::Explicit(around.into());
+        self
+    }
+
+    /// With as much around the elements as makes the result as large as the operand, for strides
+    /// of 1.
+    #[must_use]
+    pub fn same(mut self) -> Self {
+        self.options.padding = WindowPadding::Same;
+        self
+    }
+}
+
+/// How a kernel slides over an input: see [`Tensor::conv`](crate::Tensor::conv).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Convolution(ConvOptions);
+
+impl Convolution {
+    /// Without padding: only where the kernel fits.
+    #[must_use]
+    pub fn valid() -> Self {
+        Self::default()
+    }
+
+    /// With as much around the input as makes the result as large as the input, for strides of 1.
+    #[must_use]
+    pub fn same() -> Self {
+        Self(ConvOptions { padding: WindowPadding::Same, ..ConvOptions::default() })
+    }
+
+    /// With so much before and after the input along each axis of space.
+    #[must_use]
+    pub fn padded(around: impl Into<Vec<(i64, i64)>>) -> Self {
+        let padding = WindowPadding::Explicit(around.into());
+        Self(ConvOptions { padding, ..ConvOptions::default() })
+    }
+
+    /// The kernel moves by so much along each axis of space.
+    #[must_use]
+    pub fn strides(mut self, strides: impl Into<Vec<usize>>) -> Self {
+        self.0.strides = Some(strides.into());
+        self
+    }
+
+    /// Zeros between the elements of the input, so that they are so far apart.
+    #[must_use]
+    pub fn input_dilation(mut self, dilation: impl Into<Vec<usize>>) -> Self {
+        self.0.input_dilation = Some(dilation.into());
+        self
+    }
+
+    /// Zeros between the elements of the kernel, so that they are so far apart.
+    #[must_use]
+    pub fn kernel_dilation(mut self, dilation: impl Into<Vec<usize>>) -> Self {
+        self.0.kernel_dilation = Some(dilation.into());
+        self
+    }
+
+    /// Input and output channels come in groups that do not mix.
+    #[must_use]
+    pub fn feature_groups(mut self, groups: usize) -> Self {
+        self.0.feature_groups = groups;
+        self
+    }
+
+    /// The batch comes in groups, each with output channels of its own.
+    #[must_use]
+    pub fn batch_groups(mut self, groups: usize) -> Self {
+        self.0.batch_groups = groups;
+        self
+    }
+
+    /// Which axes of the input are batch, channel and space, in this order.
+    #[must_use]
+    pub fn input_axes(mut self, axes: impl Into<Vec<i64>>) -> Self {
+        self.0.input_permutation = Some(axes.into());
+        self
+    }
+
+    /// Which axes of the kernel are output channel, input channel and space, in this order.
+    #[must_use]
+    pub fn kernel_axes(mut self, axes: impl Into<Vec<i64>>) -> Self {
+        self.0.kernel_permutation = Some(axes.into());
+        self
+    }
+
+    /// Which axes of the result are batch, channel and space, in this order.
+    #[must_use]
+    pub fn output_axes(mut self, axes: impl Into<Vec<i64>>) -> Self {
+        self.0.output_permutation = Some(axes.into());
+        self
+    }
+
+    pub(super) fn options(&self) -> &ConvOptions {
+        &self.0
+    }
+}
+
+/// Generates functions of windows with one operand.
+macro_rules! windows {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        methods! {
+            $(
+                $(#[$doc])*
+                fn $name(x; window: &Window) one |graph|
+                    graph.$name(x, &window.dimensions, &window.options);
+            )*
+        }
+    };
+}
+
+windows! {
+    /// The sum of each window.
+    window_sum;
+    /// The product of each window.
+    window_product;
+    /// The largest element of each window.
+    window_max;
+    /// The smallest element of each window.
+    window_min;
+    /// The mean of each window; padding counts as zeros.
+    window_mean;
+}
+
+methods! {
+    /// Puts each element of `source` where the largest element of its window is, adding up what
+    /// lands in one place; `initial` everywhere else.
+    fn window_scatter_max(x, source, initial; window: &Window) one |graph|
+        graph.window_scatter_max(x, source, initial, &window.dimensions, &window.options);
+
+    /// Puts each element of `source` where the smallest element of its window is, adding up what
+    /// lands in one place; `initial` everywhere else.
+    fn window_scatter_min(x, source, initial; window: &Window) one |graph|
+        graph.window_scatter_min(x, source, initial, &window.dimensions, &window.options);
+}
+
+/// Generates cumulative functions, forwards and backwards.
+macro_rules! cumulative {
+    ($($(#[$doc:meta])* $name:ident $reverse:ident $op:ident;)*) => {
+        methods! {
+            $(
+                $(#[$doc])*
+                ///
+                /// Element `i` of the result is that of the elements up to and with `i`.
+                fn $name(x; axis: impl Into<Axis>) one |graph| {
+                    let axis = axis.into().of(graph, stringify!($name), x)?;
+                    graph.cumulative(Cumulative::$op, x, axis, false)
+                };
+
+                $(#[$doc])*
+                ///
+                /// Element `i` of the result is that of the elements from `i` to the last.
+                fn $reverse(x; axis: impl Into<Axis>) one |graph| {
+                    let axis = axis.into().of(graph, stringify!($name), x)?;
+                    graph.cumulative(Cumulative::$op, x, axis, true)
+                };
+            )*
+        }
+    };
+}
+
+cumulative! {
+    /// Sums along an axis.
+    cumulative_sum cumulative_sum_reverse Sum;
+    /// Products along an axis.
+    cumulative_product cumulative_product_reverse Product;
+    /// The largest elements along an axis.
+    cumulative_max cumulative_max_reverse Max;
+    /// The smallest elements along an axis.
+    cumulative_min cumulative_min_reverse Min;
+}
