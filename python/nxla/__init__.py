@@ -21,7 +21,7 @@ import os as _os
 # Packed: one name to a line would make this file five times as long.
 # isort: off
 # fmt: off
-from nxla import _core, errors, graph, tree
+from nxla import _core, constants, errors, graph, testing, tree
 from nxla._core import (
     Compiled, DType, Expr, Expression, Function, Node, Stage, StageGraph, Template, Tensor,
 )
@@ -33,6 +33,10 @@ from nxla.dtypes import (
 from nxla.errors import (
     ArgumentError, DeviceError, DTypeError, ExecutionError, GradientError, NxlaError, OptionError,
     ShapeError, TraceError,
+)
+from nxla.heatmap import to_heatmap
+from nxla.ops.bytes import (
+    deserialize, from_binary, load_numpy, load_numpy_archive, serialize, to_binary,
 )
 from nxla.ops.contract import conv, dot, matmul, outer, tensordot, vecdot
 from nxla.ops.control import (
@@ -54,7 +58,7 @@ from nxla.ops.elementwise.comparison import (
     equal, greater, greater_equal, isfinite, isinf, isnan, less, less_equal, logical_and,
     logical_not, logical_or, logical_xor, not_equal,
 )
-from nxla.ops.elementwise.complex import conj, imag, phase, real
+from nxla.ops.elementwise.complex import complex, conj, imag, phase, real
 from nxla.ops.elementwise.exponential import (
     cbrt, erf, erf_inv, erfc, exp, expm1, log, log10, log1p, log2, logaddexp, rsqrt, sigmoid, sqrt,
 )
@@ -72,10 +76,12 @@ from nxla.ops.index import (
 from nxla.ops.linalg import (
     adjoint, cholesky, fft, fft2, ifft, ifft2, irfft, norm, rfft, triangular_solve,
 )
+from nxla.ops.metadata import axis_index, axis_size, compatible
 from nxla.ops.movement import (
     broadcast_arrays, broadcast_to, concat, expand_dims, flatten, flip, matrix_transpose, moveaxis,
-    pad, permute_dims, rename, repeat, reshape, roll, split, squeeze, stack, tile, unstack,
+    permute_dims, rename, repeat, reshape, roll, split, squeeze, stack, tile, to_batched, unstack,
 )
+from nxla.ops.padding import pad, pad_outer
 from nxla.ops.reduce import (
     all, any, argmax, argmin, count_nonzero, covariance, logsumexp, max, mean, median, min, mode,
     prod, reduce, std, sum, var, weighted_mean,
@@ -106,39 +112,40 @@ newaxis = None
 pi = _math.pi
 
 __all__ = [
-    "ArgumentError", "Compiled", "Compiler", "DType", "DTypeError", "DeviceError",
-    "ExecutionError", "Expr", "Expression", "Function", "GradientError", "Node", "NxlaError",
-    "OptionError", "ShapeError", "Stage", "StageGraph", "Stream", "Template", "Tensor",
-    "TraceError", "__version__", "abs", "acos", "acosh", "add", "adjoint", "all", "all_close",
-    "annotate", "any", "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh",
-    "astype", "atan", "atan2", "atanh", "bfloat16", "bitcast", "bitwise_and", "bitwise_invert",
+    "ArgumentError", "Compiled", "Compiler", "DType", "DTypeError", "DeviceError", "ExecutionError",
+    "Expr", "Expression", "Function", "GradientError", "Node", "NxlaError", "OptionError",
+    "ShapeError", "Stage", "StageGraph", "Stream", "Template", "Tensor", "TraceError",
+    "__version__", "abs", "acos", "acosh", "add", "adjoint", "all", "all_close", "annotate", "any",
+    "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2",
+    "atanh", "axis_index", "axis_size", "bfloat16", "bitcast", "bitwise_and", "bitwise_invert",
     "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
-    "broadcast_arrays", "broadcast_to", "can_cast", "cbrt", "ceil", "cholesky", "clip", "compile",
-    "compilers", "complex64", "complex128", "concat", "cond", "conj", "conv", "copysign", "cos",
-    "cosh", "count_leading_zeros", "count_nonzero", "covariance", "cumulative_max",
-    "cumulative_min", "cumulative_prod", "cumulative_sum", "custom_grad", "debug_expr",
-    "debug_expr_apply", "default_options", "defn", "diff", "divide", "dot", "e", "equal", "erf",
-    "erf_inv", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fft", "fft2", "flatten",
-    "flip", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "floor",
-    "floor_divide", "fmod", "fori", "from_dlpack", "full", "full_like", "gather",
-    "global_default_options", "grad", "graph", "greater", "greater_equal", "hook", "hypot", "if_",
-    "ifft", "ifft2", "imag", "indexed_add", "indexed_put", "inf", "int2", "int4", "int8", "int16",
-    "int32", "int64", "iota", "irfft", "isfinite", "isinf", "isnan", "jit", "jit_apply", "less",
-    "less_equal", "linspace", "log", "log1p", "log2", "log10", "logaddexp", "logical_and",
+    "broadcast_arrays", "broadcast_to", "can_cast", "cbrt", "ceil", "cholesky", "clip",
+    "compatible", "compile", "compilers", "complex", "complex64", "complex128", "concat", "cond",
+    "conj", "constants", "conv", "copysign", "cos", "cosh", "count_leading_zeros", "count_nonzero",
+    "covariance", "cumulative_max", "cumulative_min", "cumulative_prod", "cumulative_sum",
+    "custom_grad", "debug_expr", "debug_expr_apply", "default_options", "defn", "deserialize",
+    "diff", "divide", "dot", "e", "equal", "erf", "erf_inv", "erfc", "errors", "exp", "expand_dims",
+    "expm1", "eye", "fft", "fft2", "flatten", "flip", "float8_e4m3fn", "float8_e5m2", "float16",
+    "float32", "float64", "floor", "floor_divide", "fmod", "fori", "from_binary", "from_dlpack",
+    "full", "full_like", "gather", "global_default_options", "grad", "graph", "greater",
+    "greater_equal", "hook", "hypot", "if_", "ifft", "ifft2", "imag", "indexed_add", "indexed_put",
+    "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "irfft", "isfinite", "isinf",
+    "isnan", "jit", "jit_apply", "less", "less_equal", "linspace", "load_numpy",
+    "load_numpy_archive", "log", "log1p", "log2", "log10", "logaddexp", "logical_and",
     "logical_not", "logical_or", "logical_xor", "logsumexp", "make_diagonal", "matmul",
     "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mode",
     "moveaxis", "multiply", "nan", "negative", "newaxis", "norm", "not_equal", "ones", "ones_like",
-    "outer", "pad", "permute_dims", "phase", "pi", "population_count", "positive", "pow",
-    "print_expr", "print_value", "prod", "put_diagonal", "put_slice", "quotient", "real",
+    "outer", "pad", "pad_outer", "permute_dims", "phase", "pi", "population_count", "positive",
+    "pow", "print_expr", "print_value", "prod", "put_diagonal", "put_slice", "quotient", "real",
     "reciprocal", "reduce", "register_compiler", "register_container", "remainder", "rename",
-    "repeat", "reshape", "result_type", "rfft", "roll", "round", "round_half_away", "rsqrt",
-    "scan", "sigmoid", "sign", "signbit", "sin", "sinh", "slice", "slice_along_axis", "sort",
+    "repeat", "reshape", "result_type", "rfft", "roll", "round", "round_half_away", "rsqrt", "scan",
+    "serialize", "sigmoid", "sign", "signbit", "sin", "sinh", "slice", "slice_along_axis", "sort",
     "split", "sqrt", "square", "squeeze", "stack", "std", "stop_grad", "stream", "subtract", "sum",
     "take", "take_along_axis", "take_diagonal", "tan", "tanh", "template", "tensor", "tensordot",
-    "tile", "to_backend", "top_k", "tree", "tri", "triangular_solve", "tril", "triu", "trunc",
-    "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "unstack", "value_and_grad", "var",
-    "vecdot", "weighted_mean", "where", "while_loop", "window_max", "window_mean", "window_min",
-    "window_product", "window_reduce", "window_scatter_max", "window_scatter_min", "window_sum",
-    "zeros", "zeros_like",
+    "testing", "tile", "to_backend", "to_batched", "to_binary", "to_heatmap", "top_k", "tree",
+    "tri", "triangular_solve", "tril", "triu", "trunc", "uint2", "uint4", "uint8", "uint16",
+    "uint32", "uint64", "unstack", "value_and_grad", "var", "vecdot", "weighted_mean", "where",
+    "while_loop", "window_max", "window_mean", "window_min", "window_product", "window_reduce",
+    "window_scatter_max", "window_scatter_min", "window_sum", "zeros", "zeros_like",
 ]
 # fmt: on

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import cmath
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import nxla as nx
-from golden.values import Atom, Data, Template, Type
+from golden.values import SPECIAL, Atom, Data, Template, Type
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,22 @@ def mismatch(expected: Any, actual: Any, tolerance: Tolerance | None = None) -> 
         exact = isinstance(expected, int)
         ok = close(expected, actual, EXACT if exact else bound)
         return None if ok else f"{actual!r}, expected {expected!r}"
-    return None if expected == actual else f"{actual!r}, expected {expected!r}"
+    if isinstance(expected, str):
+        expected = _own_text(expected, actual)
+    return None if expected is actual or expected == actual else f"{actual!r}, expected {expected!r}"
+
+
+def _own_text(expected: str, actual: Any) -> Any:
+    """Write a text of Nx the way we do, or read it as what it stands for."""
+    if isinstance(actual, bytes):
+        # A binary that happens to be text.
+        return expected.encode()
+    if isinstance(actual, float) and expected in SPECIAL:
+        return actual if close(SPECIAL[expected], actual, EXACT) else expected
+    text = expected.replace("#Nx.Tensor<", "#nxla.Tensor<").replace(
+        "#Nx.Heatmap<", "#nxla.Heatmap<"
+    )
+    return re.sub(r"\bf8\[", "f8_e5m2[", text)
 
 
 def _sequence_mismatch(expected: Any, actual: Any, tolerance: Tolerance | None) -> str | None:

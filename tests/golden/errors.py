@@ -7,6 +7,8 @@ value, is as good.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import nxla as nx
 from golden.values import Failure
 
@@ -21,6 +23,17 @@ def matches(expected: Failure, raised: Exception) -> bool:
     """Tell whether what was raised is the mistake that Nx found."""
     if isinstance(raised, MATCHING.get(expected.exception, ())):
         return True
-    # Python itself refuses options that a function does not have, and ones that it misses.
+    if type(raised) is not TypeError:
+        return False
+    # Python itself refuses options that a function does not have, and arguments of a wrong type,
+    # as long as it is our function that is called wrongly, and not one of these tests.
     text = str(raised)
-    return type(raised) is TypeError and ("unexpected keyword" in text or "missing" in text)
+    return "unexpected keyword" in text or "missing" in text or _inside_nxla(raised)
+
+
+def _inside_nxla(raised: Exception) -> bool:
+    frame = raised.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    package = str(Path(nx.__file__).parent)
+    return frame is not None and frame.tb_frame.f_code.co_filename.startswith(package)

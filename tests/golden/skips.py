@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ class Skip:
     ids: tuple[str, ...] = ("*",)
     #: A regular expression found in the call.
     call: str = ""
+    #: A regular expression found in the arguments and options, as JSON.
+    args: str = ""
     #: A regular expression found in the recorded error.
     error: str = ""
     #: The engines that it holds for; all without.
@@ -37,9 +40,12 @@ class Skip:
             return False
         if self.call and not re.search(self.call, case.get("call", "")):
             return False
+        given = [case.get("args"), case.get("opts")]
+        if self.args and not re.search(self.args, json.dumps(given)):
+            return False
         result = case.get("result")
         message = result.get("error", "") if isinstance(result, dict) else ""
-        return not self.error or re.search(self.error, message) is not None
+        return not self.error or re.search(self.error, str(message)) is not None
 
 
 def load() -> list[Skip]:

@@ -9,7 +9,6 @@ from nxla import _core
 
 # What the package does not name, and why.
 UNWRAPPED = {
-    "tensor_from_bytes": "called when a tensor is unpickled",
     "set_reassociate_floats": "for tools that compare expression text",
 }
 

@@ -43,8 +43,6 @@ pub enum BinaryClass {
     Ordered,
     /// Any dtypes, giving the promoted one as a float.
     Float,
-    /// Any dtypes but complex, giving the promoted one as a float.
-    RealFloat,
     /// Integers only, giving the promoted one.
     Int,
     /// Integers, giving the promoted one; two `pred` operands give `pred`.
@@ -55,6 +53,8 @@ pub enum BinaryClass {
     Order,
     /// Any dtypes (zero is false), giving `pred`.
     Logical,
+    /// Any dtypes but complex, giving the complex one that holds the promoted one.
+    Parts,
 }
 
 /// How an element-wise op is written in StableHLO.
@@ -91,6 +91,7 @@ pub enum Composed {
     Round,
     Quotient,
     Remainder,
+    Complex,
 }
 
 /// Calls a macro with every unary op:
@@ -194,8 +195,9 @@ macro_rules! for_each_binary {
             Pow pow "pow" Arithmetic (Composed(Composed::Pow));
             /// `x / y` as a float.
             Divide divide "divide" Float (Direct("stablehlo.divide"));
-            /// The angle of the point `(y, x)`, in radians.
-            Atan2 atan2 "atan2" RealFloat (Direct("stablehlo.atan2"));
+            /// The angle of the point `(y, x)`, in radians; `-i log((x + iy) / sqrt(x^2 + y^2))` of
+            /// complex numbers.
+            Atan2 atan2 "atan2" Float (Direct("stablehlo.atan2"));
             /// Remainder of the division truncated toward zero; it has the sign of `x`.
             Remainder remainder "remainder" Ordered (Composed(Composed::Remainder));
             /// Integer division truncated toward zero.
@@ -232,6 +234,8 @@ macro_rules! for_each_binary {
             LogicalOr logical_or "logical_or" Logical (Composed(Composed::LogicalOr));
             /// Whether exactly one is non-zero.
             LogicalXor logical_xor "logical_xor" Logical (Composed(Composed::LogicalXor));
+            /// `x + iy`; infinities and NaN of one part leave the other alone.
+            Complex complex "complex" Parts (Composed(Composed::Complex));
         }
     };
 }

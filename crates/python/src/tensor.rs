@@ -12,6 +12,7 @@ use crate::dlpack;
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::operator_methods;
+use crate::ops::args::NamesArg;
 use crate::ops::indexing;
 use crate::value::{Value, number_of};
 
@@ -64,6 +65,9 @@ pub(crate) fn python_number(py: Python<'_>, scalar: Scalar, dtype: DType) -> PyR
         Scalar::Complex(re, im) => Ok(PyComplex::from_doubles(py, re, im).into_any().unbind()),
     }
 }
+
+/// What a pickled tensor is made of again: a function and its arguments.
+type Pickled = (Py<PyAny>, (Py<PyAny>, PyDType, Vec<usize>, Option<Vec<Option<String>>>));
 
 operator_methods!(PyTensor {
     /// The element type.
@@ -247,12 +251,13 @@ operator_methods!(PyTensor {
         Ok(PyComplex::from_doubles(py, re, im))
     }
 
-    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<(Py<PyAny>, (Py<PyAny>, PyDType, Vec<usize>))> {
+    fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<Pickled> {
         let py = slf.py();
         let host = slf.get().host(py)?;
         let rebuild = py.import("nxla._core")?.getattr("tensor_from_bytes")?.unbind();
         let bytes = pyo3::types::PyBytes::new(py, host.bytes()).into_any().unbind();
-        Ok((rebuild, (bytes, PyDType(host.dtype()), host.shape().to_vec())))
+        let names = host.names().is_some().then(|| slf.get().names());
+        Ok((rebuild, (bytes, PyDType(host.dtype()), host.shape().to_vec(), names)))
     }
 });
 
@@ -421,13 +426,16 @@ fn tensor(value: &Bound<'_, PyAny>, dtype: Option<DTypeArg>, copy: bool) -> PyRe
 
 /// A tensor from its bytes in row-major order, native byte order.
 #[pyfunction]
+#[pyo3(signature = (bytes, dtype, shape, names=None))]
 fn tensor_from_bytes(
     py: Python<'_>,
     bytes: &[u8],
     dtype: DTypeArg,
     shape: Vec<usize>,
+    names: Option<NamesArg>,
 ) -> PyResult<Py<PyAny>> {
     let host = HostTensor::from_bytes(dtype.0, shape, bytes).or_raise()?;
+    let host = host.with_names(names.and_then(|names| names.names())).or_raise()?;
     PyTensor::wrap(py, host.into())
 }
 

@@ -83,10 +83,10 @@ fn binary(cx: &mut Cx<'_>, op: BinaryOp, x: Source, y: Source, ty: &TensorType) 
         }
         // The results of these are `pred`, and so are their operands.
         BinaryClass::Logical => DType::Pred,
+        BinaryClass::Parts => ty.dtype.to_real(),
         BinaryClass::Arithmetic
         | BinaryClass::Ordered
         | BinaryClass::Float
-        | BinaryClass::RealFloat
         | BinaryClass::Int
         | BinaryClass::Bits => ty.dtype,
     };
@@ -104,6 +104,10 @@ fn binary(cx: &mut Cx<'_>, op: BinaryOp, x: Source, y: Source, ty: &TensorType) 
             cx.convert(result, ty.dtype)
         }
         Lowering::Compare(direction) => cx.compare(direction, x, y),
+        Lowering::Composed(Composed::Complex) => {
+            let ty = cx.retyped(x, ty.dtype);
+            cx.operation("stablehlo.complex", &[x, y], ty)
+        }
         Lowering::Composed(composed) => {
             let operands = [x.into(), y.into()];
             let result = compose(cx, composed, &operands, &ty.with_dtype(compute));
@@ -153,6 +157,7 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
             cx.splat(Scalar::UInt(0), ty.dtype, &ty.shape)
         }
         Composed::Imag => part(cx, "stablehlo.imag", operands[0], ty),
+        Composed::Complex => unreachable!("its operands have another dtype than its result"),
         Composed::Conjugate => {
             let x = cx.cast(operands[0], ty.dtype);
             let part_ty = cx.ty(ty.dtype.to_real(), &ty.shape);

@@ -165,9 +165,9 @@ def conv(
     kernel_dilation: PerAxis | None = None,
     feature_groups: int = 1,
     batch_groups: int = 1,
-    input_permutation: Sequence[int] | None = None,
-    kernel_permutation: Sequence[int] | None = None,
-    output_permutation: Sequence[int] | None = None,
+    input_permutation: Axes | None = None,
+    kernel_permutation: Axes | None = None,
+    output_permutation: Axes | None = None,
 ) -> Tensor:
     """Slide a kernel over an input, multiply, and add up: a convolution as neural networks use it.
 
@@ -187,7 +187,7 @@ def conv(
         How far elements are apart, zeros in between; 1 by default.
     feature_groups, batch_groups : int
         Groups of channels, or of the batch, that are convolved separately.
-    input_permutation, kernel_permutation, output_permutation : sequence of int, optional
+    input_permutation, kernel_permutation, output_permutation : sequence of int or str, optional
         Orders of axes for other layouts: where the axes named above are found.
 
     Returns

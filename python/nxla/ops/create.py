@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from nxla._core import Tensor
-    from nxla._types import DTypeLike, Names, Shape, TensorLike
+    from nxla._types import Axis, DTypeLike, Names, Shape, TensorLike
 
 
-def tensor(value: Any, /, dtype: DTypeLike | None = None) -> Tensor:
+def tensor(value: Any, /, dtype: DTypeLike | None = None, *, names: Names | None = None) -> Tensor:
     """Make a tensor of a copy of some data.
 
     Parameters
@@ -25,6 +25,8 @@ def tensor(value: Any, /, dtype: DTypeLike | None = None) -> Tensor:
     dtype : dtype_like, optional
         The element type. By default integers are ``int32`` (wider if one does not fit), floats
         ``float32``, complex numbers ``complex64``; arrays keep theirs.
+    names : sequence of (str or None), optional
+        The names of the axes.
 
     Returns
     -------
@@ -52,7 +54,8 @@ def tensor(value: Any, /, dtype: DTypeLike | None = None) -> Tensor:
     >>> nx.tensor([1, 2], "bf16").dtype
     bf16
     """
-    return _core.tensor(value, dtype)
+    made = _core.tensor(value, dtype)
+    return made if names is None else _core.rename(made, names)
 
 
 def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = None) -> Tensor:
@@ -61,7 +64,7 @@ def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = 
     Parameters
     ----------
     obj : tensor_like
-        As for `tensor`.
+        As for `tensor`; a traced value is given back.
     dtype : dtype_like, optional
         As for `tensor`.
     copy : bool, optional
@@ -85,6 +88,8 @@ def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = 
     >>> nx.asarray(np.arange(3.0)).dtype
     f64
     """
+    if isinstance(obj, _core.Expr):
+        return as_tensor(obj) if dtype is None else _core.as_type(obj, dtype)
     made = _core.tensor(obj, dtype, copy is True)
     if copy is False and not (obj is made or _shares_memory(obj, made)):
         raise ArgumentError(
@@ -298,31 +303,39 @@ def arange(
 
 
 def linspace(
-    start: float,
-    stop: float,
+    start: TensorLike,
+    stop: TensorLike,
     /,
     num: int,
     *,
     dtype: DTypeLike = _core.f32,
     endpoint: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Spread numbers evenly from a start to a stop.
 
     Parameters
     ----------
-    start, stop : float
-        The first number, and the last one or the one after it.
+    start, stop : float or tensor_like
+        The first number, and the last one or the one after it. Tensors of one shape give as many
+        spreads, along a new last axis.
     num : int
         How many.
     dtype : dtype_like
         A float dtype.
     endpoint : bool
         Whether `stop` is the last number.
+    name : str, optional
+        The name of the axis.
 
     Raises
     ------
     DTypeError
         If the dtype is not a float.
+    ShapeError
+        If the shapes of `start` and `stop` differ.
+    ArgumentError
+        If `num` is negative.
 
     Examples
     --------
@@ -330,20 +343,28 @@ def linspace(
     >>> nx.linspace(0.0, 1.0, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    return _core.linspace(start, stop, num, endpoint, dtype)
+    return _core.linspace(start, stop, num, endpoint, dtype, name)
 
 
-def iota(shape: Shape, *, axis: int | None = None, dtype: DTypeLike = _core.s32) -> Tensor:
+def iota(
+    shape: Shape,
+    *,
+    axis: Axis | None = None,
+    dtype: DTypeLike = _core.s32,
+    names: Names | None = None,
+) -> Tensor:
     """Count 0, 1, 2… along an axis, or through all elements.
 
     Parameters
     ----------
     shape : int or sequence of int
         The sizes of the axes.
-    axis : int, optional
+    axis : int or str, optional
         The axis to count along; all elements in row-major order without it.
     dtype : dtype_like
         The element type.
+    names : sequence of (str or None), optional
+        The names of the axes.
 
     Raises
     ------
@@ -356,11 +377,17 @@ def iota(shape: Shape, *, axis: int | None = None, dtype: DTypeLike = _core.s32)
     >>> nx.iota((2, 2)).tolist(), nx.iota((2, 2), axis=0).tolist()
     ([[0, 1], [2, 3]], [[0, 0], [1, 1]])
     """
-    return _core.iota(shape, axis, dtype)
+    return _core.iota(shape, axis, dtype, names)
 
 
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DTypeLike = _core.f32
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DTypeLike = _core.f32,
+    names: Names | None = None,
 ) -> Tensor:
     """Make a matrix of ones on a diagonal and zeros elsewhere.
 
@@ -372,6 +399,8 @@ def eye(
         How many columns to the right of the main diagonal; negative for the left.
     dtype : dtype_like
         The element type.
+    names : sequence of (str or None), optional
+        The names of the axes.
 
     Examples
     --------
@@ -381,8 +410,8 @@ def eye(
     """
     shape = (n_rows, n_rows if n_cols is None else n_cols)
     if k == 0:
-        return _core.eye(shape, dtype)
-    rows = _core.add(_core.iota(shape, 0), k)
+        return _core.eye(shape, dtype, names)
+    rows = _core.add(_core.iota(shape, 0, _core.s32, names), k)
     return _core.as_type(_core.equal(rows, _core.iota(shape, 1)), dtype)
 
 

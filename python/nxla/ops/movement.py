@@ -5,10 +5,12 @@ from __future__ import annotations
 from nxla import _core
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
+from nxla.ops.metadata import axis_index, axis_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import Literal
 
     from nxla._core import Tensor
     from nxla._types import Axes, Axis, Names, Shape, TensorLike
@@ -238,7 +240,14 @@ def flip(x: TensorLike, /, *, axis: Axes | None = None) -> Tensor:
     return _core.reverse(x, axis)
 
 
-def broadcast_to(x: TensorLike, /, shape: Shape, *, axes: Sequence[int] | None = None) -> Tensor:
+def broadcast_to(
+    x: TensorLike,
+    /,
+    shape: Shape,
+    *,
+    axes: Sequence[int] | None = None,
+    names: Names | None = None,
+) -> Tensor:
     """Repeat elements to fill a shape.
 
     Parameters
@@ -249,6 +258,8 @@ def broadcast_to(x: TensorLike, /, shape: Shape, *, axes: Sequence[int] | None =
         The sizes of the result.
     axes : sequence of int, optional
         The axis of the result that each axis of `x` becomes, increasing; the last ones by default.
+    names : sequence of (str or None), optional
+        The names of the result's axes; those of `x` are not kept.
 
     Raises
     ------
@@ -261,7 +272,7 @@ def broadcast_to(x: TensorLike, /, shape: Shape, *, axes: Sequence[int] | None =
     >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
     ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
     """
-    return _core.broadcast(x, shape, axes)
+    return _core.broadcast(x, shape, axes, names)
 
 
 def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
@@ -371,12 +382,13 @@ def split(x: TensorLike, index: float, /, *, axis: Axis = 0) -> tuple[Tensor, Te
     >>> [part.tolist() for part in nx.split([1, 2, 3, 4, 5], 0.5)]
     [[1, 2, 3], [4, 5]]
     """
-    if isinstance(index, float):
-        x = as_tensor(x)
-        position = x.names.index(axis) if isinstance(axis, str) else axis
-        # Rounded up, as -(-a // 1) does.
-        index = -int(-index * x.shape[position] // 1)
-    return _core.split_at(x, index, axis)
+    x = as_tensor(x)
+    size = axis_size(x, axis)
+    # Rounded up, as -(-a // 1) does.
+    place = -int(-index * size // 1) if isinstance(index, float) else index
+    if not 0 < (place + size if place < 0 else place) < size:
+        raise ArgumentError(f"split: {index} leaves no element on one side of an axis of {size}")
+    return _core.split_at(x, place, axis)
 
 
 def tile(x: TensorLike, repetitions: Sequence[int], /) -> Tensor:
@@ -424,7 +436,7 @@ def repeat(x: TensorLike, repeats: int | Sequence[int], /, *, axis: Axis | None 
     x = as_tensor(x)
     if axis is None:
         x, axis = _core.flatten(x), 0
-    size = x.shape[x.names.index(axis) if isinstance(axis, str) else axis]
+    size = axis_size(x, axis)
     counts = [repeats] * size if isinstance(repeats, int) else list(repeats)
     if len(counts) != size or any(count < 0 for count in counts):
         raise ArgumentError(f"repeat: repeats is {repeats}, the axis has {size} elements")
@@ -471,7 +483,7 @@ def roll(
     if len(shifts) != len(axes):
         raise ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     for one_axis, one_shift in zip(axes, shifts, strict=True):
-        position = x.names.index(one_axis) if isinstance(one_axis, str) else one_axis
+        position = axis_index(x, one_axis)
         size = x.shape[position]
         cut = -one_shift % size if size else 0
         if cut:
@@ -480,30 +492,52 @@ def roll(
     return x
 
 
-def pad(
-    x: TensorLike, value: TensorLike, config: Sequence[tuple[int, int] | tuple[int, int, int]], /
-) -> Tensor:
-    """Put a number around the elements, and between them.
+def to_batched(
+    x: TensorLike, size: int, /, *, leftover: Literal["repeat", "discard"] = "repeat"
+) -> Iterator[Tensor]:
+    """Iterate over the first axis in batches of one size.
 
     Parameters
     ----------
     x : tensor_like
-        Any tensor.
-    value : number or scalar tensor
-        What to fill in.
-    config : sequence of tuples
-        For each axis ``(before, after)`` or ``(before, after, between)``. Negative numbers cut
-        elements off.
+        At least one axis.
+    size : int
+        How many elements of the first axis each batch has.
+    leftover : {"repeat", "discard"}
+        Whether a last batch that would be shorter is filled up with elements from the start, or
+        left out.
+
+    Returns
+    -------
+    iterator of Tensor
+        Each batch is made when it is asked for.
 
     Raises
     ------
-    ShapeError
-        If there is not one tuple for each axis, or the value is no scalar.
+    ArgumentError
+        If the size is not positive, or larger than the axis.
 
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.pad([1, 2], 0, [(1, 2)]).tolist(), nx.pad([1, 2, 3], 0, [(-1, 0, 1)]).tolist()
-    ([0, 1, 2, 0, 0], [0, 2, 0, 3])
+    >>> [batch.tolist() for batch in nx.to_batched([1, 2, 3, 4, 5], 2)]
+    [[1, 2], [3, 4], [5, 1]]
     """
-    return _core.pad(x, value, [axis if len(axis) == 3 else (*axis, 0) for axis in config])
+    x = as_tensor(x)
+    if leftover not in ("repeat", "discard"):
+        raise ArgumentError(f'to_batched: leftover must be "repeat" or "discard", got {leftover!r}')
+    if x.ndim == 0:
+        raise ArgumentError("to_batched: a scalar has no axis to take apart")
+    length = x.shape[0]
+    if not 0 < size <= length:
+        raise ArgumentError(f"to_batched: size is {size}, the first axis has {length} elements")
+    return _batches(x, size, length, leftover == "repeat")
+
+
+def _batches(x: Tensor, size: int, length: int, repeat: bool) -> Iterator[Tensor]:
+    for start in range(0, length - size + 1, size):
+        yield _core.slice_along_axis(x, start, size, 0)
+    rest = length % size
+    if rest and repeat:
+        last = _core.slice_along_axis(x, length - rest, rest, 0)
+        yield _core.concatenate([last, _core.slice_along_axis(x, 0, size - rest, 0)], 0)

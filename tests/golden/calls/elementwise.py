@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import nxla as nx
@@ -14,72 +15,49 @@ RENAMED = {
     "conjugate": "conj",
     "is_infinity": "isinf",
     "is_nan": "isnan",
-    "left_shift": "bitwise_left_shift",
-    "max": "maximum",
-    "min": "minimum",
     "negate": "negative",
-    "remainder": "fmod",
-    "right_shift": "bitwise_right_shift",
     "round": "round_half_away",
     "select": "where",
 }
 SAME = [
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitcast",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "cbrt",
-    "ceil",
-    "clip",
-    "cos",
-    "cosh",
-    "count_leading_zeros",
-    "divide",
-    "equal",
-    "erf",
-    "erf_inv",
-    "erfc",
-    "exp",
-    "expm1",
-    "floor",
-    "greater",
-    "greater_equal",
-    "imag",
-    "less",
-    "less_equal",
-    "log10",
-    "log1p",
-    "log2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "multiply",
-    "not_equal",
-    "phase",
-    "population_count",
-    "pow",
-    "quotient",
-    "real",
-    "rsqrt",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sinh",
-    "sqrt",
-    "subtract",
-    "tan",
-    "tanh",
+    *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitcast", "cbrt", "ceil", "cos"),
+    *("cosh", "count_leading_zeros", "erf", "erf_inv", "erfc", "exp", "expm1", "floor", "imag"),
+    *("log10", "log1p", "log2", "logical_not", "phase", "population_count", "real", "rsqrt"),
+    *("sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh"),
 ]
+#: Functions of two operands, under our names where they differ.
+BINARY = {
+    "left_shift": "bitwise_left_shift",
+    "max": "maximum",
+    "min": "minimum",
+    "remainder": "fmod",
+    "right_shift": "bitwise_right_shift",
+    **{
+        name: name
+        for name in (
+            *("add", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "divide", "equal"),
+            *("greater", "greater_equal", "less", "less_equal", "logical_and", "logical_or"),
+            *("logical_xor", "multiply", "not_equal", "pow", "quotient", "subtract"),
+        )
+    },
+}
+
+
+def _lifted(x: Any) -> Any:
+    """Make a tensor of a number that Nx writes as an atom: it has a dtype there, ``f32``."""
+    return x if not isinstance(x, float) or math.isfinite(x) else nx.tensor(x)
+
+
+def _binary(name: str) -> Any:
+    def call(x: Any, y: Any) -> Any:
+        return getattr(nx, name)(_lifted(x), _lifted(y))
+
+    return call
+
+
+def _clip(x: Any, low: Any, high: Any) -> Any:
+    # The bounds are tensors to Nx, with a dtype that takes part in the promotion.
+    return nx.clip(x, nx.asarray(low), nx.asarray(high))
 
 
 def _log(x: Any, base: Any = None) -> Any:
@@ -89,6 +67,8 @@ def _log(x: Any, base: Any = None) -> Any:
 CALLS: dict[tuple[str, str], Adapter] = {
     **{("Nx", name): adapt(name) for name in SAME},
     **{("Nx", theirs): adapt(name) for theirs, name in RENAMED.items()},
+    **{("Nx", theirs): adapt(_binary(name)) for theirs, name in BINARY.items()},
+    ("Nx", "clip"): adapt(_clip),
     ("Nx", "log"): adapt(_log),
     ("Nx", "complex"): adapt("complex"),
     ("Nx", "all_close"): adapt("all_close"),

@@ -19,7 +19,7 @@ def _merge_number(dtype: Any, number: Any) -> Any:
 
 
 def _infinite(dtype: Any) -> bool:
-    return dtype != "f8_e4m3fn" and nx.DType(dtype).kind == "float"
+    return dtype != "f8_e4m3fn" and nx.DType(dtype).kind in ("float", "complex")
 
 
 def _normalize(dtype: Any) -> Any:
@@ -39,6 +39,23 @@ def _size(x: Any) -> int:
     return total
 
 
+def _to_flat_list(x: Any, *, limit: Any = None) -> list[Any]:
+    return nx.flatten(x).tolist()[:limit]
+
+
+def _to_binary(x: Any, *, limit: Any = None) -> bytes:
+    return nx.to_binary(x) if limit is None else nx.to_binary(nx.flatten(x)[:limit])
+
+
+def _copied(container: Any) -> Any:
+    return nx.tree.map(lambda x: x.to_host(), container)
+
+
+def _bits(x: Any) -> int:
+    x = nx.asarray(x)
+    return x.size * x.dtype.bits
+
+
 def _load(dtype: str) -> Any:
     return lambda data: nx.from_binary(data, dtype).tolist()[0]
 
@@ -56,25 +73,14 @@ def _of_type(name: str) -> Any:
 
 
 CONSTANTS = [
-    "nan",
-    "infinity",
-    "neg_infinity",
-    "max",
-    "max_finite",
-    "min",
-    "min_finite",
-    "i",
-    "smallest_positive_normal",
-    "epsilon",
-    "pi",
-    "e",
-    "euler_gamma",
+    *("nan", "infinity", "neg_infinity", "max", "max_finite", "min", "min_finite", "i", "pi", "e"),
+    *("smallest_positive_normal", "epsilon", "euler_gamma"),
 ]
 
 CALLS: dict[tuple[str, str], Adapter] = {
     ("Nx", "type"): adapt(lambda x: nx.tensor(x).dtype, host=True),
     ("Nx", "shape"): adapt(
-        lambda x: x if isinstance(x, tuple) else tuple(nx.tensor(x).shape), host=True
+        lambda x: (nx.zeros(x) if isinstance(x, tuple) else nx.asarray(x)).shape, host=True
     ),
     ("Nx", "rank"): adapt(
         lambda x: len(x) if isinstance(x, tuple) else nx.tensor(x).ndim, host=True
@@ -87,22 +93,33 @@ CALLS: dict[tuple[str, str], Adapter] = {
     ("Nx", "flat_size"): adapt(_size, host=True),
     ("Nx", "axis_size"): adapt("axis_size", host=True),
     ("Nx", "axis_index"): adapt("axis_index", host=True),
-    ("Nx", "byte_size"): adapt(lambda x: nx.tensor(x).nbytes, host=True),
-    ("Nx", "bit_size"): adapt(lambda x: nx.tensor(x).size * nx.tensor(x).dtype.bits, host=True),
+    ("Nx", "byte_size"): adapt(lambda x: _bits(x) // 8, host=True),
+    ("Nx", "bit_size"): adapt(_bits, host=True),
     ("Nx", "compatible?"): adapt("compatible", host=True),
-    ("Nx", "to_number"): adapt(lambda x: x.item(), host=True),
+    ("Nx", "to_number"): adapt(lambda x: nx.asarray(x).item(), host=True),
     ("Nx", "to_list"): adapt(lambda x: x.tolist(), host=True),
-    ("Nx", "to_flat_list"): adapt("to_flat_list", host=True),
-    ("Nx", "to_binary"): adapt("to_binary", host=True),
+    ("Nx", "to_flat_list"): adapt(_to_flat_list, host=True),
+    ("Nx", "to_binary"): adapt(_to_binary, host=True),
+    ("Nx", "to_heatmap"): adapt("to_heatmap", host=True),
+    ("Nx", "serialize"): adapt("serialize", host=True),
+    ("Nx", "deserialize"): adapt("deserialize", host=True),
+    ("Nx", "backend_transfer"): adapt(lambda x: x.to_host(), host=True),
+    ("Nx", "backend_copy"): adapt(_copied, host=True),
+    ("Nx.Defn.Composite", "flatten_list"): adapt("tree.leaves", host=True),
+    ("Nx.Defn.Composite", "traverse"): adapt(lambda x, f: nx.tree.map(f, x), host=True),
+    ("Nx.Testing", "assert_all_close"): adapt("testing.assert_all_close", host=True),
+    ("Nx.Testing", "assert_equal"): adapt("testing.assert_equal", host=True),
     ("Nx", "load_numpy!"): adapt("load_numpy", host=True),
-    ("Nx", "load_numpy_archive!"): adapt("load_numpy_archive", host=True),
+    ("Nx", "load_numpy_archive!"): adapt(
+        lambda data: list(nx.load_numpy_archive(data).items()), host=True
+    ),
     ("Nx.Type", "merge"): adapt(nx.result_type, host=True),
     ("Nx.Type", "merge_number"): adapt(_merge_number, host=True),
     ("Nx.Type", "to_floating"): adapt(lambda t: nx.sqrt(_zeros(t)).dtype, host=True),
     ("Nx.Type", "to_complex"): adapt(lambda t: nx.conj(_zeros(t)).dtype, host=True),
     ("Nx.Type", "to_real"): adapt(lambda t: nx.real(_zeros(t)).dtype, host=True),
     ("Nx.Type", "to_aggregate"): adapt(lambda t: nx.sum(_zeros(t)).dtype, host=True),
-    ("Nx.Type", "float?"): adapt(lambda t: nx.DType(t).kind == "float", host=True),
+    ("Nx.Type", "float?"): adapt(lambda t: nx.DType(t).kind in ("float", "complex"), host=True),
     ("Nx.Type", "integer?"): adapt(lambda t: nx.DType(t).kind in ("signed", "unsigned"), host=True),
     ("Nx.Type", "complex?"): adapt(lambda t: nx.DType(t).kind == "complex", host=True),
     ("Nx.Type", "infinite_float?"): adapt(_infinite, host=True),

@@ -12,6 +12,11 @@ FFT = {"length": "n"}
 FFT2 = {"lengths": "s"}
 CONV = {"feature_group_size": "feature_groups", "batch_group_size": "batch_groups"}
 DRAW = {"type": "dtype"}
+RANDOM = [
+    *("key", "split", "fold_in", "randint", "uniform", "normal", "gumbel", "multivariate_normal"),
+    *("shuffle", "choice", "randint_split", "uniform_split", "normal_split", "gumbel_split"),
+    *("multivariate_normal_split", "threefry2x32_20_concat"),
+]
 
 
 def _dot(*args: Any) -> Any:
@@ -96,25 +101,5 @@ CALLS: dict[tuple[str, str], Adapter] = {
     ("Nx.LinAlg", "matrix_power"): adapt("matrix_power"),
     ("Nx.LinAlg", "matrix_rank"): adapt("matrix_rank", {"eps": "rtol"}),
     ("Nx.LinAlg", "least_squares"): adapt("least_squares", {"eps": "rtol"}),
-    **{
-        ("Nx.Random", name): adapt(f"random.{name}", DRAW)
-        for name in [
-            "key",
-            "split",
-            "fold_in",
-            "randint",
-            "uniform",
-            "normal",
-            "gumbel",
-            "multivariate_normal",
-            "shuffle",
-            "choice",
-            "randint_split",
-            "uniform_split",
-            "normal_split",
-            "gumbel_split",
-            "multivariate_normal_split",
-            "threefry2x32_20_concat",
-        ]
-    },
+    **{("Nx.Random", name): adapt(f"random.{name}", DRAW) for name in RANDOM},
 }

@@ -34,7 +34,8 @@ def _window_reduce(x: Any, initial: Any, dimensions: Any, combine: Fun, **option
 
 def _scatter(name: str) -> Any:
     def call(x: Any, source: Any, initial: Any, dimensions: Any, **options: Any) -> Any:
-        return getattr(nx, name)(x, source, initial, dimensions, **options)
+        # The initial value is a tensor to Nx, whose dtype takes part in the promotion.
+        return getattr(nx, name)(x, source, nx.asarray(initial), dimensions, **options)
 
     return call
 

@@ -16,6 +16,25 @@ def _described(x: nx.Tensor) -> tuple[Any, ...]:
     return (tuple(x.shape), tuple(x.names))
 
 
+def _numbered(shape: Any) -> nx.Tensor:
+    """Name each axis by its position."""
+    return _zeros(shape, [str(axis) for axis in range(len(shape))])
+
+
+def _kept(shape: Any) -> list[str | None]:
+    return nx.squeeze(_numbered(shape)).names
+
+
+def _padding(shape: Any, window: Any, rule: Any) -> Any:
+    """Find the padding on each side: the window sums of ones at the ends tell it."""
+    low, high = [], []
+    for axis, size in enumerate(shape):
+        line = nx.window_sum(nx.ones((size,), dtype="s32"), (window[axis],), padding=rule).tolist()
+        low.append(window[axis] - line[0])
+        high.append(len(line) + window[axis] - 1 - size - low[-1])
+    return [list(pair) for pair in zip(low, high, strict=True)]
+
+
 def _broadcast(shape: Any, target: Any, axes: Any) -> str:
     nx.broadcast_to(_zeros(shape), target, axes=axes)
     return "ok"
@@ -84,10 +103,11 @@ CALLS: dict[tuple[str, str], Adapter] = {
         lambda shape, names: str(_zeros(shape, names)).split("\n")[1].strip().removeprefix("u8"),
         host=True,
     ),
+    ("Nx.Shape", "to_padding_config"): adapt(_padding, host=True),
     ("Nx.Shape", "pool"): adapt(_pool, host=True),
     ("Nx.Shape", "slice"): adapt(_slice, host=True),
     ("Nx.Shape", "squeeze_axes"): adapt(
-        lambda shape: [i for i, size in enumerate(shape) if size == 1], host=True
+        lambda shape: [i for i, _ in enumerate(shape) if str(i) not in _kept(shape)], host=True
     ),
     ("Nx.Shape", "transpose_axes"): adapt(lambda shape: list(range(len(shape)))[::-1], host=True),
 }

@@ -5,61 +5,84 @@ from __future__ import annotations
 from typing import Any
 
 import nxla as nx
-from golden.calls.adapter import Adapter, adapt
+from golden.calls.adapter import NUMBERS, Adapter, adapt
+from golden.values import SPECIAL, dtype_name
 
 TYPED = {"type": "dtype"}
 AXIS = {"keep_axis": "keepdims"}
 DTYPES = [
-    "u2",
-    "u4",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "s2",
-    "s4",
-    "s8",
-    "s16",
-    "s32",
-    "s64",
-    "f8",
-    "bf16",
-    "f16",
-    "f32",
-    "f64",
-    "c64",
-    "c128",
+    *("u2", "u4", "u8", "u16", "u32", "u64", "s2", "s4", "s8", "s16", "s32", "s64"),
+    *("f8", "bf16", "f16", "f32", "f64", "c64", "c128"),
 ]
 
 
-def _tensor(value: Any, *, names: Any = None, **options: Any) -> Any:
-    made = nx.tensor(value, **options)
-    return made if names is None else nx.rename(made, names)
+def _numbers(value: Any) -> Any:
+    """Turn the atoms inside nested lists into numbers."""
+    if isinstance(value, list):
+        return [_numbers(x) for x in value]
+    return {**SPECIAL, **NUMBERS}.get(value, value) if isinstance(value, str) else value
+
+
+def _tensor(value: Any, **options: Any) -> Any:
+    return nx.tensor(_numbers(value), **options)
 
 
 def _typed(dtype: str) -> Any:
-    def make(value: Any) -> Any:
-        return nx.tensor(value, "f8_e5m2" if dtype == "f8" else dtype)
+    return lambda value: nx.tensor(_numbers(value), dtype_name(dtype))
 
-    return make
+
+def _to_template(container: Any) -> Any:
+    def described(x: nx.Tensor) -> nx.Template:
+        return nx.template(x.shape, x.dtype, names=x.names)
+
+    return nx.tree.map(described, container)
 
 
 def _linspace(start: Any, stop: Any, *, num: Any = None, **options: Any) -> Any:
     return nx.linspace(start, stop, num, **options)
 
 
-def _eye(shape: Any, *, dtype: Any = "s32", names: Any = None, **options: Any) -> Any:
-    sizes = (shape, shape) if isinstance(shape, int) else tuple(shape)
+def _spread(made: Any, vectors: Any) -> Any:
+    """Repeat a tensor along new vectorized axes."""
+    if not vectors:
+        return made
+    sizes = [size for _, size in vectors]
+    spread = nx.broadcast_to(made, (*sizes, *made.shape))
+    return nx.vectorize(spread, [name for name, _ in vectors])
+
+
+def _iota(shape: Any, *, vectorized_axes: Any = (), **options: Any) -> Any:
+    return _spread(nx.iota(_shape_of(shape), **options), vectorized_axes)
+
+
+def _eye(
+    shape: Any,
+    *,
+    dtype: Any = "s32",
+    names: Any = None,
+    vectorized_axes: Any = (),
+    **options: Any,
+) -> Any:
+    sizes = (shape, shape) if isinstance(shape, int) else _shape_of(shape)
+    if len(sizes) < 2:
+        raise nx.ShapeError(f"an identity matrix has two axes, not {sizes}")
     *batch, rows, columns = sizes
-    made = nx.eye(rows, columns, dtype=dtype, **options)
+    own = None if names is None else names[-2:]
+    made = nx.eye(rows, columns, dtype=dtype, names=own, **options)
     if batch:
-        made = nx.broadcast_to(made, sizes)
-    return made if names is None else nx.rename(made, names)
+        made = nx.broadcast_to(made, sizes, names=names)
+    return _spread(made, vectorized_axes)
+
+
+def _fill(x: Any, value: Any, *, dtype: Any = None) -> Any:
+    return nx.full_like(x, value, dtype=dtype or nx.result_type(x, value))
 
 
 def _shape_of(shape: Any) -> Any:
     """Nx takes a tensor where it means its shape."""
     sizes = shape.shape if isinstance(shape, nx.Tensor | nx.Expr) else shape
+    if isinstance(sizes, int):
+        raise nx.ShapeError(f"a shape of Nx is a tuple, not {sizes}")
     return tuple(-1 if size == "auto" else size for size in sizes)
 
 
@@ -90,15 +113,12 @@ def _new_axis(x: Any, axis: Any, name: Any = None, **options: Any) -> Any:
 
 
 def _joined(function: str) -> Any:
+    """Join the leaves of a container, as Nx does; ours take a sequence."""
+
     def join(arrays: Any, **options: Any) -> Any:
-        parts = list(arrays.values()) if isinstance(arrays, dict) else list(arrays)
-        return getattr(nx, function)(parts, **options)
+        return getattr(nx, function)(nx.tree.leaves(arrays), **options)
 
     return join
-
-
-def _concatenate(arrays: Any, *, axis: Any = 0) -> Any:
-    return _joined("concat")(arrays, axis=axis)
 
 
 def _slice(x: Any, starts: Any, lengths: Any, *, strides: Any = None) -> Any:
@@ -135,15 +155,16 @@ def _to_batched(x: Any, size: Any, **options: Any) -> Any:
 CALLS: dict[tuple[str, str], Adapter] = {
     **{("Nx", name): adapt(_typed(name)) for name in DTYPES},
     ("Nx", "tensor"): adapt(_tensor, TYPED),
-    ("Nx", "to_tensor"): adapt("tensor"),
+    ("Nx", "to_tensor"): adapt("asarray"),
     ("Nx", "template"): adapt("template", host=True),
-    ("Nx", "iota"): adapt("iota", TYPED),
+    ("Nx", "to_template"): adapt(_to_template, host=True),
+    ("Nx", "iota"): adapt(_iota, TYPED),
     ("Nx", "eye"): adapt(_eye, TYPED),
     ("Nx", "tri"): adapt("tri"),
     ("Nx", "tril"): adapt("tril"),
     ("Nx", "triu"): adapt("triu"),
     ("Nx", "linspace"): adapt(_linspace, TYPED | {"n": "num"}),
-    ("Nx", "fill"): adapt("full_like", TYPED),
+    ("Nx", "fill"): adapt(_fill, TYPED),
     ("Nx", "take_diagonal"): adapt("take_diagonal"),
     ("Nx", "make_diagonal"): adapt("make_diagonal"),
     ("Nx", "put_diagonal"): adapt("put_diagonal"),
@@ -163,7 +184,7 @@ CALLS: dict[tuple[str, str], Adapter] = {
     ),
     ("Nx", "reverse"): adapt("flip", {"axes": "axis"}),
     ("Nx", "split"): adapt("split"),
-    ("Nx", "concatenate"): adapt(_concatenate),
+    ("Nx", "concatenate"): adapt(_joined("concat")),
     ("Nx", "stack"): adapt(_joined("stack")),
     ("Nx", "slice"): adapt(_slice),
     ("Nx", "slice_along_axis"): adapt("slice_along_axis", {"strides": "stride"}),

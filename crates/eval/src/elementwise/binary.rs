@@ -13,7 +13,7 @@ use super::math::{Real, complex};
 use super::unary::narrow;
 
 /// The kernel of an op on two operands of a compute dtype. Its result has that dtype too, except
-/// for comparisons, which give `pred`. Logical ops expect operands converted to `pred`.
+/// for comparisons, which give `pred`, and for `complex`, which makes one number of two parts. Logical ops expect operands converted to `pred`.
 pub(crate) fn binary_kernel(op: BinaryOp, dtype: Compute) -> Kernel {
     match dtype {
         Compute::U8 => integer_u8(op),
@@ -70,7 +70,7 @@ macro_rules! integer_kernels {
                 BinaryOp::LogicalAnd => kernel!(|x: $t, y: $t| -> $t { x & y }),
                 BinaryOp::LogicalOr => kernel!(|x: $t, y: $t| -> $t { x | y }),
                 BinaryOp::LogicalXor => kernel!(|x: $t, y: $t| -> $t { x ^ y }),
-                BinaryOp::Divide | BinaryOp::Atan2 => {
+                BinaryOp::Divide | BinaryOp::Atan2 | BinaryOp::Complex => {
                     unreachable!("{} computes in floats", op.name())
                 }
             }
@@ -144,6 +144,9 @@ macro_rules! real_kernels {
                 BinaryOp::Less => kernel!(|x: $t, y: $t| -> u8 { u8::from(x < y) }),
                 BinaryOp::GreaterEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x >= y) }),
                 BinaryOp::LessEqual => kernel!(|x: $t, y: $t| -> u8 { u8::from(x <= y) }),
+                BinaryOp::Complex => {
+                    kernel!(|x: $t, y: $t| -> Complex<$t> { Complex::new(x, y) })
+                }
                 BinaryOp::Quotient
                 | BinaryOp::BitwiseAnd
                 | BinaryOp::BitwiseOr
@@ -180,10 +183,11 @@ macro_rules! complex_kernels {
                 BinaryOp::Multiply => through!(|z: Complex<f64>, w| z * w),
                 BinaryOp::Divide => through!(complex::divide),
                 BinaryOp::Pow => through!(complex::pow),
+                BinaryOp::Atan2 => through!(complex::atan2),
                 BinaryOp::Equal => kernel!(|z: C, w: C| -> u8 { u8::from(z == w) }),
                 BinaryOp::NotEqual => kernel!(|z: C, w: C| -> u8 { u8::from(z != w) }),
                 BinaryOp::Remainder
-                | BinaryOp::Atan2
+                | BinaryOp::Complex
                 | BinaryOp::Quotient
                 | BinaryOp::Max
                 | BinaryOp::Min

@@ -154,18 +154,22 @@ impl Writer {
             BinaryClass::Arithmetic
             | BinaryClass::Ordered
             | BinaryClass::Float
-            | BinaryClass::RealFloat
             | BinaryClass::Int
             | BinaryClass::Bits => result,
             BinaryClass::Equality | BinaryClass::Order => promote(x.dtype, y.dtype),
             BinaryClass::Logical => DType::Pred,
+            BinaryClass::Parts => result.to_real(),
         };
         let compute = Compute::of(operand);
         let [x, y] = [x, y].map(|value| {
             let value = self.convert(value, operand);
             self.convert(value, compute.dtype())
         });
-        let given = if result.is_pred() { DType::Pred } else { compute.dtype() };
+        let given = match op.class() {
+            BinaryClass::Parts => result,
+            _ if result.is_pred() => DType::Pred,
+            _ => compute.dtype(),
+        };
         let z = self.emit(binary_kernel(op, compute), &[x, y], given);
         self.convert(z, result)
     }

@@ -1,6 +1,6 @@
 //! Constants, literals and tensors made by a formula.
 
-use nxla_tensor::{DType, HostTensor, Names, Number, Scalar, Shape, weak_dtype};
+use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape, weak_dtype};
 
 use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Graph};
@@ -66,7 +66,14 @@ impl Graph {
         axis: Option<i64>,
         dtype: DType,
     ) -> Result<ExprId> {
-        let ty = TensorType::new(dtype, shape);
+        self.iota_of(TensorType::new(dtype, shape), axis)
+    }
+
+    /// [`Graph::iota`] of a type, whose axes may have names.
+    ///
+    /// # Errors
+    /// As for [`Graph::iota`].
+    pub fn iota_of(&mut self, ty: TensorType, axis: Option<i64>) -> Result<ExprId> {
         let axis = match axis {
             None => None,
             Some(axis) => match nxla_tensor::normalize_axis(axis, ty.rank()) {
@@ -84,7 +91,15 @@ impl Graph {
     /// # Errors
     /// Fewer than two axes.
     pub fn eye(&mut self, shape: impl Into<Shape>, dtype: DType) -> Result<ExprId> {
-        self.make(Op::Eye(Box::new(TensorType::new(dtype, shape))), &[])
+        self.eye_of(TensorType::new(dtype, shape))
+    }
+
+    /// [`Graph::eye`] of a type, whose axes may have names.
+    ///
+    /// # Errors
+    /// Fewer than two axes.
+    pub fn eye_of(&mut self, ty: TensorType) -> Result<ExprId> {
+        self.make(Op::Eye(Box::new(ty)), &[])
     }
 
     /// A `pred` mask of `rows` by `columns`, true where `column <= row + offset`.
@@ -136,13 +151,7 @@ impl Graph {
         endpoint: bool,
         dtype: DType,
     ) -> Result<ExprId> {
-        if !dtype.is_float() {
-            let expected = "a float dtype";
-            return Err(self.error(
-                "linspace",
-                ErrorKind::DType { argument: "dtype", found: dtype, expected },
-            ));
-        }
+        self.linspace_dtype(dtype)?;
         let gaps = if endpoint { steps.saturating_sub(1) } else { steps };
         #[expect(clippy::cast_precision_loss, reason = "a count of elements")]
         let step = if gaps == 0 { 0.0 } else { (stop - start) / gaps as f64 };
@@ -178,6 +187,50 @@ impl Graph {
             }
         }
         self.as_type(numbers, dtype)
+    }
+
+    /// [`Graph::linspace`] from each element of one tensor to that of another of the same shape:
+    /// a last axis of `steps` elements is added, which may get a name.
+    ///
+    /// # Errors
+    /// Shapes that differ; a dtype that is not a float.
+    pub fn linspace_between(
+        &mut self,
+        start: ExprId,
+        stop: ExprId,
+        steps: usize,
+        endpoint: bool,
+        dtype: DType,
+        name: Option<AxisName>,
+    ) -> Result<ExprId> {
+        self.linspace_dtype(dtype)?;
+        if self.shape(start) != self.shape(stop) {
+            let (found, expected) = (self.shape(stop).to_string(), self.shape(start).to_string());
+            let kind = ErrorKind::Shape { argument: "stop", found, expected };
+            return Err(self.error("linspace", kind));
+        }
+        let (start, stop) = (self.as_type(start, dtype)?, self.as_type(stop, dtype)?);
+        let gaps = if endpoint { steps.saturating_sub(1) } else { steps }.max(1);
+        let gaps =
+            i64::try_from(gaps).map_err(|_| self.invalid("linspace", "num", "is too large"))?;
+        let gaps = self.scalar_constant(Scalar::Int(gaps), DType::S64)?;
+        let width = self.subtract(stop, start)?;
+        let step = self.divide(width, gaps)?;
+        let (start, step) = (self.new_axis(start, -1, None)?, self.new_axis(step, -1, None)?);
+        let names = name.map(|name| Names::new([Some(name)]));
+        let counted = TensorType { dtype, shape: [steps].into(), names };
+        let count = self.iota_of(counted, None)?;
+        let scaled = self.multiply(count, step)?;
+        self.add(scaled, start)
+    }
+
+    fn linspace_dtype(&self, dtype: DType) -> Result<()> {
+        if dtype.is_float() {
+            return Ok(());
+        }
+        let expected = "a float dtype";
+        let kind = ErrorKind::DType { argument: "dtype", found: dtype, expected };
+        Err(self.error("linspace", kind))
     }
 
     /// Zero of the dtype of `x`.

@@ -13,6 +13,7 @@ mod elementwise;
 mod index;
 mod linalg;
 mod movement;
+mod outer;
 mod reduce;
 mod statistics;
 mod window;
@@ -21,6 +22,7 @@ pub use contract::ConvOptions;
 pub use control::OpenRule;
 pub use index::SliceStart;
 pub use linalg::Norm;
+pub use outer::OuterPadding;
 pub use reduce::Fold;
 pub use window::{Cumulative, WindowOptions, WindowPadding};
 

@@ -140,12 +140,26 @@ impl Graph {
         shape: impl Into<Shape>,
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
+        self.broadcast_and_name(x, shape, axes, None)
+    }
+
+    /// [`Graph::broadcast`] that also names the axes of the result.
+    ///
+    /// # Errors
+    /// As for [`Graph::broadcast`]; not one entry of `names` per axis.
+    pub fn broadcast_and_name(
+        &mut self,
+        x: ExprId,
+        shape: impl Into<Shape>,
+        axes: Option<&[i64]>,
+        names: Option<Names>,
+    ) -> Result<ExprId> {
         let shape = shape.into();
-        let Some(axes) = axes else { return self.broadcast_named(x, shape, None) };
+        let Some(axes) = axes else { return self.broadcast_named(x, shape, names) };
         let axes = nxla_tensor::normalize_axes(axes, shape.rank())
             .map_err(|error| self.invalid("broadcast", "axes", error.to_string()))?;
         let axes = axes.into_iter().collect();
-        self.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names: None })), &[x])
+        self.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names })), &[x])
     }
 
     /// `x` with the scalar `value` around and between its elements; see [`Padding`]. The dtypes

@@ -143,9 +143,12 @@ impl Graph {
     /// number per column; it is computed for `None`. A float without axis names.
     ///
     /// # Errors
-    /// Fewer than two axes; a mean that is a scalar or does not broadcast.
+    /// Fewer than two axes; a mean that is a scalar or does not broadcast; a negative `ddof`.
     pub fn covariance(&mut self, x: ExprId, mean: Option<ExprId>, ddof: i64) -> Result<ExprId> {
         let op = "covariance";
+        if ddof < 0 {
+            return Err(self.invalid(op, "ddof", format!("must not be negative, got {ddof}")));
+        }
         let (rank, [rows, _]) = self.matrix(op, x)?;
         let x = self.rename(x, None)?;
         let mean = match mean {

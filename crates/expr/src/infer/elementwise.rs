@@ -94,7 +94,6 @@ fn binary_dtype(op: BinaryOp, x: DType, y: DType) -> Result<DType, ErrorKind> {
         BinaryClass::Arithmetic => promoted,
         BinaryClass::Ordered => require_real(promoted)?,
         BinaryClass::Float => promoted.to_floating(),
-        BinaryClass::RealFloat => require_real(promoted)?.to_floating(),
         BinaryClass::Int => require_integer(promoted)?,
         BinaryClass::Bits => match promote_keep_pred(x, y) {
             DType::Pred => DType::Pred,
@@ -105,6 +104,7 @@ fn binary_dtype(op: BinaryOp, x: DType, y: DType) -> Result<DType, ErrorKind> {
             require_real(promoted)?;
             DType::Pred
         }
+        BinaryClass::Parts => require_real(promoted)?.to_complex(),
     })
 }
 

@@ -259,7 +259,8 @@ pub(super) fn binary_carries(op: BinaryOp) -> bool {
         | BinaryOp::Remainder
         | BinaryOp::Quotient
         | BinaryOp::Max
-        | BinaryOp::Min => true,
+        | BinaryOp::Min
+        | BinaryOp::Complex => true,
         BinaryOp::BitwiseAnd
         | BinaryOp::BitwiseOr
         | BinaryOp::BitwiseXor
@@ -305,6 +306,14 @@ pub(super) fn binary(sweep: &mut Sweep<'_>, visit: &Visit, op: BinaryOp) -> Resu
         )),
         BinaryOp::Max => extremum(sweep, visit, dy, BinaryOp::Greater),
         BinaryOp::Min => extremum(sweep, visit, dy, BinaryOp::Less),
+        // Re(dy (da + i db)) = Re(dy) da - Im(dy) db.
+        BinaryOp::Complex => {
+            give(sweep, visit, 0, |graph| graph.real(dy))?;
+            give(sweep, visit, 1, |graph| {
+                let part = graph.imag(dy)?;
+                graph.negate(part)
+            })
+        }
         BinaryOp::BitwiseAnd
         | BinaryOp::BitwiseOr
         | BinaryOp::BitwiseXor

@@ -2,7 +2,7 @@
 
 use nxla::graph::{ErrorKind, ExprId, Graph};
 use nxla::host::{AxisName, Names, Shape};
-use nxla::{Error, Result};
+use nxla::{Error, Result, TensorType};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
@@ -39,16 +39,20 @@ impl Axis {
     pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
         match self {
             Axis::Number(number) => Ok(*number),
+            Axis::Name(_) => self
+                .of_type(graph.tensor_type(x))
+                .map_err(|why| Error::Expr(graph.error(op, ErrorKind::invalid("axis", why)))),
+        }
+    }
+
+    /// The position of the axis in a tensor of a type, or why there is none of that name.
+    pub(crate) fn of_type(&self, ty: &TensorType) -> std::result::Result<i64, String> {
+        match self {
+            Axis::Number(number) => Ok(*number),
             Axis::Name(name) => {
-                let ty = graph.tensor_type(x);
                 let axis = ty.names.as_ref().and_then(|names| names.axis(name).ok());
-                match axis {
-                    Some(axis) => Ok(i64::try_from(axis).expect("an axis is small")),
-                    None => {
-                        let why = format!("there is no axis {name:?} in {ty}");
-                        Err(Error::Expr(graph.error(op, ErrorKind::invalid("axis", why))))
-                    }
-                }
+                axis.map(|axis| i64::try_from(axis).expect("an axis is small"))
+                    .ok_or_else(|| format!("there is no axis {name:?} in {ty}"))
             }
         }
     }
@@ -144,4 +148,21 @@ impl NamesArg {
         let names = self.0.iter().map(|name| name.as_deref().map(AxisName::from));
         self.0.iter().any(Option::is_some).then(|| Names::new(names))
     }
+}
+
+/// A number that counts something. Python's ints may be negative, and then say so clearly.
+pub(crate) fn count(function: &str, argument: &str, value: i64) -> PyResult<usize> {
+    usize::try_from(value).map_err(|_| {
+        argument_error(function, format!("{argument} must not be negative, got {value}"))
+    })
+}
+
+/// Numbers that count something.
+pub(crate) fn counts(function: &str, argument: &str, values: &[i64]) -> PyResult<Vec<usize>> {
+    values.iter().map(|&value| count(function, argument, value)).collect()
+}
+
+/// Tuples, or lists, of `N` ints each.
+pub(crate) fn rows<const N: usize>(value: &Bound<'_, PyAny>) -> PyResult<Vec<[i64; N]>> {
+    value.try_iter()?.map(|row| row?.extract()).collect()
 }

@@ -4,10 +4,11 @@ use nxla::graph::build::{ConvOptions, WindowPadding};
 use nxla::graph::{ErrorKind, ExprId, Graph};
 use pyo3::prelude::*;
 
-use super::args::{AxisList, axes_of};
+use super::args::{AxisList, axes_of, count};
 use super::functions;
 use super::window::{PaddingArg, PerAxis};
 use crate::apply::{Built, apply, one};
+use crate::errors::user_error;
 use crate::value::Value;
 
 /// `x @ y` of the Array API: matrices in the last two axes, the others broadcast.
@@ -117,26 +118,31 @@ fn conv(
     padding: Option<PaddingArg>,
     input_dilation: Option<PerAxis>,
     kernel_dilation: Option<PerAxis>,
-    feature_groups: usize,
-    batch_groups: usize,
-    input_permutation: Option<Vec<i64>>,
-    kernel_permutation: Option<Vec<i64>>,
-    output_permutation: Option<Vec<i64>>,
+    feature_groups: i64,
+    batch_groups: i64,
+    input_permutation: Option<AxisList>,
+    kernel_permutation: Option<AxisList>,
+    output_permutation: Option<AxisList>,
 ) -> PyResult<Py<PyAny>> {
+    let feature_groups = count("conv", "feature_groups", feature_groups)?;
+    let batch_groups = count("conv", "batch_groups", batch_groups)?;
     let operands = [Value::of(input, "conv")?, Value::of(kernel, "conv")?];
     apply(input.py(), &operands, |graph, ids| {
         let spatial = graph.shape(ids[0]).rank().saturating_sub(2);
-        let per_axis = |given: Option<PerAxis>| given.map(|given| given.repeated(spatial));
+        let per_axis = |argument: &str, given: Option<PerAxis>| {
+            let numbers = given.map(|given| given.repeated("conv", argument, spatial));
+            numbers.transpose().map_err(user_error)
+        };
         let options = ConvOptions {
-            strides: per_axis(strides),
+            strides: per_axis("strides", strides)?,
             padding: padding.map_or(WindowPadding::Valid, |padding| padding.0),
-            input_dilation: per_axis(input_dilation),
-            kernel_dilation: per_axis(kernel_dilation),
+            input_dilation: per_axis("input_dilation", input_dilation)?,
+            kernel_dilation: per_axis("kernel_dilation", kernel_dilation)?,
             feature_groups,
             batch_groups,
-            input_permutation,
-            kernel_permutation,
-            output_permutation,
+            input_permutation: axes_of(&input_permutation, graph, "conv", ids[0])?,
+            kernel_permutation: axes_of(&kernel_permutation, graph, "conv", ids[1])?,
+            output_permutation: axes_of(&output_permutation, graph, "conv", ids[0])?,
         };
         one(graph.conv(ids[0], ids[1], &options))
     })

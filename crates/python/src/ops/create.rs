@@ -1,35 +1,52 @@
 //! Functions that make tensors from nothing but numbers.
 
-use nxla::host::Scalar;
+use nxla::host::{AxisName, Names, Number, Scalar};
 use nxla::{DType, TensorType};
 use pyo3::prelude::*;
 
-use super::args::{NamesArg, ShapeArg};
+use super::args::{Axis, NamesArg, ShapeArg, count};
 use super::functions;
 use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
 use crate::errors::argument_error;
 use crate::value::{Value, number_of};
 
+/// The type of a tensor to be made.
+fn described(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) -> TensorType {
+    TensorType {
+        dtype: dtype.map_or(DType::S32, |dtype| dtype.0),
+        shape: shape.0,
+        names: names.and_then(|names| names.names()),
+    }
+}
+
 /// 0, 1, 2… along an axis, or through the whole tensor.
 #[pyfunction]
-#[pyo3(signature = (shape, axis=None, dtype=None))]
+#[pyo3(signature = (shape, axis=None, dtype=None, names=None))]
 fn iota(
     py: Python<'_>,
     shape: ShapeArg,
-    axis: Option<i64>,
+    axis: Option<Axis>,
     dtype: Option<DTypeArg>,
+    names: Option<NamesArg>,
 ) -> PyResult<Py<PyAny>> {
-    let dtype = dtype.map_or(DType::S32, |dtype| dtype.0);
-    apply(py, &[], |graph, _| one(graph.iota(shape.0, axis, dtype)))
+    let ty = described(shape, dtype, names);
+    let axis = axis.map(|axis| axis.of_type(&ty)).transpose();
+    let axis = axis.map_err(|why| argument_error("iota", why))?;
+    apply(py, &[], |graph, _| one(graph.iota_of(ty, axis)))
 }
 
 /// Ones on the diagonal of the last two axes.
 #[pyfunction]
-#[pyo3(signature = (shape, dtype=None))]
-fn eye(py: Python<'_>, shape: ShapeArg, dtype: Option<DTypeArg>) -> PyResult<Py<PyAny>> {
-    let dtype = dtype.map_or(DType::S32, |dtype| dtype.0);
-    apply(py, &[], |graph, _| one(graph.eye(shape.0, dtype)))
+#[pyo3(signature = (shape, dtype=None, names=None))]
+fn eye(
+    py: Python<'_>,
+    shape: ShapeArg,
+    dtype: Option<DTypeArg>,
+    names: Option<NamesArg>,
+) -> PyResult<Py<PyAny>> {
+    let ty = described(shape, dtype, names);
+    apply(py, &[], |graph, _| one(graph.eye_of(ty)))
 }
 
 /// One number repeated over a shape.
@@ -68,7 +85,8 @@ fn full(
 /// A mask that is true where the column is at most the row plus `k`.
 #[pyfunction]
 #[pyo3(signature = (rows, columns, k=0))]
-fn tri(py: Python<'_>, rows: usize, columns: usize, k: i64) -> PyResult<Py<PyAny>> {
+fn tri(py: Python<'_>, rows: i64, columns: i64, k: i64) -> PyResult<Py<PyAny>> {
+    let (rows, columns) = (count("tri", "n_rows", rows)?, count("tri", "n_cols", columns)?);
     apply(py, &[], |graph, _| one(graph.tri(rows, columns, k)))
 }
 
@@ -118,17 +136,34 @@ fn put_diagonal(
 
 /// Evenly spaced numbers.
 #[pyfunction]
-#[pyo3(signature = (start, stop, num, endpoint=true, dtype=None))]
+#[pyo3(signature = (start, stop, num, endpoint=true, dtype=None, name=None))]
 fn linspace(
-    py: Python<'_>,
-    start: f64,
-    stop: f64,
-    num: usize,
+    start: &Bound<'_, PyAny>,
+    stop: &Bound<'_, PyAny>,
+    num: i64,
     endpoint: bool,
     dtype: Option<DTypeArg>,
+    name: Option<String>,
 ) -> PyResult<Py<PyAny>> {
+    let (py, function) = (start.py(), "linspace");
+    let num = count(function, "num", num)?;
     let dtype = dtype.map_or(DType::F32, |dtype| dtype.0);
-    apply(py, &[], |graph, _| one(graph.linspace(start, stop, num, endpoint, dtype)))
+    let name = name.map(AxisName::from);
+    let ends = [Value::of(start, function)?, Value::of(stop, function)?];
+    if let [Value::Number(from), Value::Number(to)] = &ends {
+        let exact = |number: &Number| -> PyResult<f64> {
+            let scalar = number.to_scalar();
+            Ok(scalar.map_err(|error| argument_error(function, error.to_string()))?.as_f64())
+        };
+        let (from, to) = (exact(from)?, exact(to)?);
+        return apply(py, &[], |graph, _| {
+            let spread = graph.linspace(from, to, num, endpoint, dtype)?;
+            one(graph.rename(spread, name.map(|name| Names::new([Some(name)]))))
+        });
+    }
+    apply(py, &ends, |graph, ids| {
+        one(graph.linspace_between(ids[0], ids[1], num, endpoint, dtype, name))
+    })
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

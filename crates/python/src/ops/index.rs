@@ -5,7 +5,7 @@ use nxla::graph::ExprId;
 use nxla::graph::build::SliceStart;
 use pyo3::prelude::*;
 
-use super::args::{Axis, AxisList, axes_of};
+use super::args::{Axis, AxisList, axes_of, count, counts};
 use super::functions;
 use crate::apply::{apply, apply_all, many, one};
 use crate::dtype::DTypeArg;
@@ -53,9 +53,11 @@ impl Starts {
 fn slice(
     x: &Bound<'_, PyAny>,
     starts: Vec<Bound<'_, PyAny>>,
-    lengths: Vec<usize>,
-    strides: Option<Vec<usize>>,
+    lengths: Vec<i64>,
+    strides: Option<Vec<i64>>,
 ) -> PyResult<Py<PyAny>> {
+    let lengths = counts("slice", "lengths", &lengths)?;
+    let strides = strides.map(|strides| counts("slice", "strides", &strides)).transpose()?;
     let starts = Starts::read(&starts, "slice")?;
     let mut operands = vec![Value::of(x, "slice")?];
     operands.extend(starts.dynamic.iter().cloned());
@@ -70,10 +72,12 @@ fn slice(
 fn slice_along_axis(
     x: &Bound<'_, PyAny>,
     start: Bound<'_, PyAny>,
-    length: usize,
+    length: i64,
     axis: Axis,
-    stride: usize,
+    stride: i64,
 ) -> PyResult<Py<PyAny>> {
+    let length = count("slice_along_axis", "length", length)?;
+    let stride = count("slice_along_axis", "stride", stride)?;
     let starts = Starts::read(&[start], "slice_along_axis")?;
     let mut operands = vec![Value::of(x, "slice_along_axis")?];
     operands.extend(starts.dynamic.iter().cloned());
@@ -205,7 +209,8 @@ fn argsort(
 /// The largest elements of the last axis, and their indices.
 #[pyfunction]
 #[pyo3(signature = (x, k=1))]
-fn top_k(x: &Bound<'_, PyAny>, k: usize) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+fn top_k(x: &Bound<'_, PyAny>, k: i64) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+    let k = count("top_k", "k", k)?;
     let operand = Value::of(x, "top_k")?;
     let mut results = apply_all(x.py(), &[operand], |graph, ids| {
         let (values, indices) = graph.top_k(ids[0], k)?;
@@ -218,7 +223,8 @@ fn top_k(x: &Bound<'_, PyAny>, k: usize) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
 /// Differences of neighbours.
 #[pyfunction]
 #[pyo3(signature = (x, order=1, axis=Axis::Number(-1)))]
-fn diff(x: &Bound<'_, PyAny>, order: usize, axis: Axis) -> PyResult<Py<PyAny>> {
+fn diff(x: &Bound<'_, PyAny>, order: i64, axis: Axis) -> PyResult<Py<PyAny>> {
+    let order = count("diff", "n", order)?;
     let operand = Value::of(x, "diff")?;
     apply(x.py(), &[operand], |graph, ids| {
         let axis = axis.of(graph, "diff", ids[0])?;

@@ -1,12 +1,14 @@
 //! Functions that move elements without computing.
 
 use nxla::graph::Padding;
+use nxla::graph::build::OuterPadding;
 use nxla::host::AxisName;
 use pyo3::prelude::*;
 
-use super::args::{Axis, AxisList, NamesArg, ShapeArg, axes_of, sizes};
+use super::args::{Axis, AxisList, NamesArg, ShapeArg, axes_of, count, counts, rows, sizes};
 use super::functions;
 use crate::apply::{Ids, apply, apply_all, many, one};
+use crate::errors::argument_error;
 use crate::value::Value;
 
 /// The axes in reverse order.
@@ -29,10 +31,7 @@ fn reshape(
         .map(|size| match size {
             -1 => Ok(None),
             size => usize::try_from(size).map(Some).map_err(|_| {
-                crate::errors::argument_error(
-                    "reshape",
-                    format!("a size must be at least -1, got {size}"),
-                )
+                argument_error("reshape", format!("a size must be at least -1, got {size}"))
             }),
         })
         .collect::<PyResult<_>>()?;
@@ -97,10 +96,35 @@ fn reverse(x: &Bound<'_, PyAny>, axes: Option<AxisList>) -> PyResult<Py<PyAny>> 
 
 /// Repeated to a shape; `axes` says where each axis of the operand goes.
 #[pyfunction]
-#[pyo3(signature = (x, shape, axes=None))]
-fn broadcast(x: &Bound<'_, PyAny>, shape: ShapeArg, axes: Option<Vec<i64>>) -> PyResult<Py<PyAny>> {
+#[pyo3(signature = (x, shape, axes=None, names=None))]
+fn broadcast(
+    x: &Bound<'_, PyAny>,
+    shape: ShapeArg,
+    axes: Option<Vec<i64>>,
+    names: Option<NamesArg>,
+) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "broadcast")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.broadcast(ids[0], shape.0, axes.as_deref())))
+    let names = names.and_then(|names| names.names());
+    apply(x.py(), &[operand], |graph, ids| {
+        one(graph.broadcast_and_name(ids[0], shape.0, axes.as_deref(), names))
+    })
+}
+
+/// With a tensor's own elements beyond the ends of each axis: `(low, high)` for each.
+#[pyfunction]
+fn pad_outer(x: &Bound<'_, PyAny>, rule: &str, widths: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let name = "pad_outer";
+    let Some(rule) = OuterPadding::ALL.into_iter().find(|known| known.name() == rule) else {
+        let known = OuterPadding::ALL.map(OuterPadding::name).join(", ");
+        let why = format!("there is no rule {rule:?}; there are {known}, or a number");
+        return Err(argument_error(name, why));
+    };
+    let widths: Vec<(usize, usize)> = rows::<2>(widths)?
+        .into_iter()
+        .map(|[low, high]| Ok((count(name, "a width", low)?, count(name, "a width", high)?)))
+        .collect::<PyResult<_>>()?;
+    let operand = Value::of(x, name)?;
+    apply(x.py(), &[operand], |graph, ids| one(graph.pad_outer(ids[0], rule, &widths)))
 }
 
 /// With a value around and between elements: `(low, high, interior)` for each axis.
@@ -108,11 +132,15 @@ fn broadcast(x: &Bound<'_, PyAny>, shape: ShapeArg, axes: Option<Vec<i64>>) -> P
 fn pad(
     x: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
-    config: Vec<(i64, i64, usize)>,
+    config: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let operands = [Value::of(value, "pad")?, Value::of(x, "pad")?];
-    let padding: Vec<Padding> =
-        config.into_iter().map(|(low, high, interior)| Padding { low, high, interior }).collect();
+    let padding: Vec<Padding> = rows::<3>(config)?
+        .into_iter()
+        .map(|[low, high, interior]| {
+            Ok(Padding { low, high, interior: count("pad", "the interior", interior)? })
+        })
+        .collect::<PyResult<_>>()?;
     apply(x.py(), &operands, |graph, ids| one(graph.pad(ids[1], ids[0], &padding)))
 }
 
@@ -176,7 +204,8 @@ fn flatten(x: &Bound<'_, PyAny>, axes: Option<AxisList>) -> PyResult<Py<PyAny>> 
 
 /// Repeated along each axis.
 #[pyfunction]
-fn tile(x: &Bound<'_, PyAny>, repetitions: Vec<usize>) -> PyResult<Py<PyAny>> {
+fn tile(x: &Bound<'_, PyAny>, repetitions: Vec<i64>) -> PyResult<Py<PyAny>> {
+    let repetitions = counts("tile", "repetitions", &repetitions)?;
     let operand = Value::of(x, "tile")?;
     apply(x.py(), &[operand], |graph, ids| one(graph.tile(ids[0], &repetitions)))
 }
@@ -203,6 +232,6 @@ fn broadcast_together(py: Python<'_>, operands: Vec<Bound<'_, PyAny>>) -> PyResu
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(module: reshape, rename, squeeze, new_axis, transpose, reverse, broadcast, pad,
-        concatenate, stack, split_at, flatten, tile, broadcast_together);
+        pad_outer, concatenate, stack, split_at, flatten, tile, broadcast_together);
     Ok(())
 }

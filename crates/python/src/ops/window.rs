@@ -6,7 +6,7 @@ use nxla::{Error, Expr};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::args::Axis;
+use super::args::{Axis, count, counts, rows};
 use super::functions;
 use crate::apply::{apply, one};
 use crate::errors::{OrRaise, argument_error};
@@ -30,43 +30,61 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingArg {
                 )),
             };
         }
-        Ok(PaddingArg(WindowPadding::Explicit(value.extract()?)))
+        let pairs = rows::<2>(&value)?.into_iter().map(|[low, high]| (low, high));
+        Ok(PaddingArg(WindowPadding::Explicit(pairs.collect())))
     }
 }
 
 /// One number for all axes, or one for each.
-pub(super) struct PerAxis(pub(super) Vec<usize>, bool);
+pub(super) enum PerAxis {
+    All(i64),
+    Each(Vec<i64>),
+}
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PerAxis {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        match value.extract::<usize>() {
-            Ok(one) => Ok(PerAxis(vec![one], true)),
-            Err(_) => Ok(PerAxis(value.extract()?, false)),
+        match value.extract::<i64>() {
+            Ok(one) => Ok(PerAxis::All(one)),
+            Err(_) => Ok(PerAxis::Each(value.extract()?)),
         }
     }
 }
 
 impl PerAxis {
-    /// One number for each of `count` axes.
-    pub(super) fn repeated(self, count: usize) -> Vec<usize> {
-        if self.1 { vec![self.0[0]; count] } else { self.0 }
+    /// One number for each of `axes` axes.
+    pub(super) fn repeated(
+        self,
+        function: &str,
+        argument: &str,
+        axes: usize,
+    ) -> PyResult<Vec<usize>> {
+        match self {
+            PerAxis::All(one) => Ok(vec![count(function, argument, one)?; axes]),
+            PerAxis::Each(numbers) => counts(function, argument, &numbers),
+        }
     }
 }
 
-fn options(
-    dimensions: &[usize],
+/// The sizes of a window, and how it moves.
+fn window(
+    function: &str,
+    dimensions: &[i64],
     strides: Option<PerAxis>,
     padding: Option<PaddingArg>,
     dilations: Option<PerAxis>,
-) -> WindowOptions {
-    let count = dimensions.len();
-    WindowOptions {
-        strides: strides.map(|strides| strides.repeated(count)),
+) -> PyResult<(Vec<usize>, WindowOptions)> {
+    let axes = dimensions.len();
+    let per_axis = |argument: &str, given: Option<PerAxis>| {
+        given.map(|given| given.repeated(function, argument, axes)).transpose()
+    };
+    let options = WindowOptions {
+        strides: per_axis("strides", strides)?,
         padding: padding.map_or(WindowPadding::Valid, |padding| padding.0),
-        dilations: dilations.map(|dilations| dilations.repeated(count)),
-    }
+        dilations: per_axis("dilations", dilations)?,
+    };
+    Ok((counts(function, "dimensions", dimensions)?, options))
 }
 
 macro_rules! window_functions {
@@ -77,13 +95,14 @@ macro_rules! window_functions {
             #[pyo3(signature = (x, dimensions, strides=None, padding=None, dilations=None))]
             fn $function(
                 x: &Bound<'_, PyAny>,
-                dimensions: Vec<usize>,
+                dimensions: Vec<i64>,
                 strides: Option<PerAxis>,
                 padding: Option<PaddingArg>,
                 dilations: Option<PerAxis>,
             ) -> PyResult<Py<PyAny>> {
                 let operand = Value::of(x, stringify!($function))?;
-                let options = options(&dimensions, strides, padding, dilations);
+                let name = stringify!($function);
+                let (dimensions, options) = window(name, &dimensions, strides, padding, dilations)?;
                 apply(x.py(), &[operand], |graph, ids| {
                     one(graph.window_reduction(WindowOp::$op, ids[0], &dimensions, &options))
                 })
@@ -108,13 +127,13 @@ window_functions! {
 #[pyo3(signature = (x, dimensions, strides=None, padding=None, dilations=None))]
 fn window_mean(
     x: &Bound<'_, PyAny>,
-    dimensions: Vec<usize>,
+    dimensions: Vec<i64>,
     strides: Option<PerAxis>,
     padding: Option<PaddingArg>,
     dilations: Option<PerAxis>,
 ) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "window_mean")?;
-    let options = options(&dimensions, strides, padding, dilations);
+    let (dimensions, options) = window("window_mean", &dimensions, strides, padding, dilations)?;
     apply(x.py(), &[operand], |graph, ids| one(graph.window_mean(ids[0], &dimensions, &options)))
 }
 
@@ -128,7 +147,7 @@ macro_rules! scatter_functions {
                 x: &Bound<'_, PyAny>,
                 source: &Bound<'_, PyAny>,
                 initial: &Bound<'_, PyAny>,
-                dimensions: Vec<usize>,
+                dimensions: Vec<i64>,
                 strides: Option<PerAxis>,
                 padding: Option<PaddingArg>,
             ) -> PyResult<Py<PyAny>> {
@@ -138,7 +157,7 @@ macro_rules! scatter_functions {
                     Value::of(initial, name)?,
                     Value::of(source, name)?,
                 ];
-                let options = options(&dimensions, strides, padding, None);
+                let (dimensions, options) = window(name, &dimensions, strides, padding, None)?;
                 apply(x.py(), &operands, |graph, ids| {
                     one(graph.$function(ids[0], ids[2], ids[1], &dimensions, &options))
                 })
@@ -161,13 +180,13 @@ fn window_reduce(
     x: &Bound<'_, PyAny>,
     initial: &Bound<'_, PyAny>,
     function: &Bound<'_, PyAny>,
-    dimensions: Vec<usize>,
+    dimensions: Vec<i64>,
     strides: Option<PerAxis>,
     padding: Option<PaddingArg>,
     dilations: Option<PerAxis>,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
-    let options = options(&dimensions, strides, padding, dilations);
+    let (dimensions, options) = window("window_reduce", &dimensions, strides, padding, dilations)?;
     let (trace, ids) = super::control::in_trace(py, "window_reduce", &[x, initial])?;
     let fold = trace.build(|graph| graph.open_window_fold(ids[0], ids[1])).or_raise()?;
     let result = super::reduce::call_fold(&trace, function, fold.element(), fold.accumulator())?;

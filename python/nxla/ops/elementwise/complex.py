@@ -10,6 +10,35 @@ if TYPE_CHECKING:
     from nxla._types import TensorLike
 
 
+def complex(real: TensorLike, imag: TensorLike, /) -> Tensor:
+    """Make complex numbers of their parts.
+
+    Parameters
+    ----------
+    real, imag : tensor_like
+        Real numbers; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        ``complex128`` if a part is ``float64``, else ``complex64``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If a part is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.complex([1.0, 2.0], -1.0).tolist()
+    [(1-1j), (2-1j)]
+    """
+    return _core.complex(real, imag)
+
+
 def real(x: TensorLike, /) -> Tensor:
     """Return the real part of each element.
 

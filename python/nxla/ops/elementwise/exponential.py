@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from nxla import _core
+from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +57,8 @@ def expm1(x: TensorLike, /) -> Tensor:
     return _core.expm1(x)
 
 
-def log(x: TensorLike, /) -> Tensor:
-    """Return the natural logarithm of each element.
+def log(x: TensorLike, /, base: TensorLike | None = None) -> Tensor:
+    """Return the logarithm of each element, the natural one by default.
 
     Negative real numbers give NaN, zero gives minus infinity.
 
@@ -63,19 +66,32 @@ def log(x: TensorLike, /) -> Tensor:
     ----------
     x : tensor_like
         Numbers; integers count as ``float32``.
+    base : tensor_like, optional
+        Another base than ``e``. Tensors broadcast, and their dtypes promote.
 
     Returns
     -------
     Tensor
         Floats or complex numbers of the shape of `x`.
 
+    Raises
+    ------
+    ArgumentError
+        If `base` is a number that is not positive, or 1.
+
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.log([1.0, 2.0]).tolist()
-    [0.0, 0.6931471824645996]
+    >>> nx.log([1.0, 2.0]).tolist(), nx.log([1.0, 8.0], 2).tolist()
+    ([0.0, 0.6931471824645996], [0.0, 3.0])
     """
-    return _core.log(x)
+    if base is None:
+        return _core.log(x)
+    if isinstance(base, int | float):
+        if base <= 0 or base == 1:
+            raise ArgumentError(f"log: base must be positive and not 1, got {base}")
+        return _core.divide(_core.log(x), math.log(base))
+    return _core.divide(_core.log(x), _core.log(base))
 
 
 def log1p(x: TensorLike, /) -> Tensor:

@@ -98,6 +98,15 @@ pub(crate) fn pow(z: C, w: C) -> C {
     z.powc(w)
 }
 
+/// `-i log((x + iy) / sqrt(x^2 + y^2))`, the angle of the point `(y, x)` if both are real.
+pub(crate) fn atan2(y: C, x: C) -> C {
+    if y.im == 0.0 && x.im == 0.0 {
+        return C::new(y.re.atan2(x.re), 0.0);
+    }
+    let log = divide(x + C::I * y, (x * x + y * y).sqrt()).ln();
+    C::new(log.im, -log.re)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,132 @@
+//! Padding with the tensor's own elements: each axis is taken again at places beyond its ends.
+
+use nxla_tensor::{DType, HostTensor};
+
+use super::index::counting_dtype;
+use crate::error::Result;
+use crate::graph::{ExprId, Graph};
+
+/// Which elements stand beyond the ends of an axis; for `abc`, three on each side:
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OuterPadding {
+    /// `abc|abc|abc`
+    Cyclic,
+    /// `cba|abc|cba`: the outermost element twice.
+    Mirror,
+    /// `bcb|abc|bab`: the outermost element once.
+    Reflect,
+    /// `aaa|abc|ccc`
+    Replicate,
+}
+
+impl OuterPadding {
+    /// Every rule.
+    pub const ALL: [OuterPadding; 4] = [
+        OuterPadding::Cyclic,
+        OuterPadding::Mirror,
+        OuterPadding::Reflect,
+        OuterPadding::Replicate,
+    ];
+
+    /// The name of the rule, which is Nx's.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            OuterPadding::Cyclic => "cyclic",
+            OuterPadding::Mirror => "mirror",
+            OuterPadding::Reflect => "reflect",
+            OuterPadding::Replicate => "replicate",
+        }
+    }
+
+    /// The element that stands at a place, which may be outside of `0..size`.
+    fn source(self, place: i64, size: i64) -> i64 {
+        match self {
+            OuterPadding::Cyclic => place.rem_euclid(size),
+            OuterPadding::Replicate => place.clamp(0, size - 1),
+            OuterPadding::Mirror => {
+                let place = place.rem_euclid(2 * size);
+                place.min(2 * size - 1 - place)
+            }
+            // One element is its own reflection.
+            OuterPadding::Reflect if size == 1 => 0,
+            OuterPadding::Reflect => {
+                let place = place.rem_euclid(2 * (size - 1));
+                place.min(2 * (size - 1) - place)
+            }
+        }
+    }
+}
+
+impl Graph {
+    /// `x` with so many of its own elements before and after those of each axis.
+    ///
+    /// ```
+    /// # use nxla_expr::{Graph, TensorType, build::OuterPadding};
+    /// # use nxla_tensor::DType;
+    /// let mut graph = Graph::new();
+    /// let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
+    /// let padded = graph.pad_outer(x, OuterPadding::Mirror, &[(0, 0), (2, 5)])?;
+    /// assert_eq!(graph.tensor_type(padded).to_string(), "f32[2][10]");
+    /// # Ok::<(), nxla_expr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Not one entry for each axis; a scalar; an axis without elements that would have to give
+    /// some.
+    pub fn pad_outer(
+        &mut self,
+        x: ExprId,
+        rule: OuterPadding,
+        widths: &[(usize, usize)],
+    ) -> Result<ExprId> {
+        let op = "pad_outer";
+        let (shape, described) = (self.shape(x).clone(), self.tensor_type(x).to_string());
+        if shape.rank() == 0 {
+            return Err(self.invalid(op, "operand", "is a scalar, which has no axis to pad"));
+        }
+        if widths.len() != shape.rank() {
+            let why =
+                format!("has {} entries, one is needed per axis of {described}", widths.len());
+            return Err(self.invalid(op, "widths", why));
+        }
+        let mut padded = x;
+        for (axis, (&size, &(low, high))) in shape.iter().zip(widths).enumerate() {
+            if low == 0 && high == 0 {
+                continue;
+            }
+            if size == 0 {
+                let why = format!("axis {axis} of {described} has no element to repeat");
+                return Err(self.invalid(op, "operand", why));
+            }
+            let places = places(rule, size, low, high);
+            let Some(places) = places else {
+                return Err(self.invalid(op, "widths", format!("{low} or {high} is too large")));
+            };
+            let places = self.places(&places)?;
+            let names = self.tensor_type(padded).names.clone();
+            let axis = i64::try_from(axis).expect("an axis is small");
+            padded = self.take(padded, places, axis)?;
+            padded = self.rename(padded, names)?;
+        }
+        Ok(padded)
+    }
+
+    /// A literal vector of indices.
+    fn places(&mut self, places: &[i64]) -> Result<ExprId> {
+        let last = places.iter().copied().max().unwrap_or(0);
+        let dtype = counting_dtype(&[usize::try_from(last).expect("not negative") + 1]);
+        let literal = HostTensor::from_slice(places, [places.len()])
+            .expect("one place for each element of the shape");
+        let literal = if dtype == DType::S64 { literal } else { literal.cast(dtype) };
+        self.tensor(literal)
+    }
+}
+
+/// The elements of a padded axis; `None` for more of them than can be counted.
+fn places(rule: OuterPadding, size: usize, low: usize, high: usize) -> Option<Vec<i64>> {
+    let (size, low) = (i64::try_from(size).ok()?, i64::try_from(low).ok()?);
+    let end = size.checked_add(i64::try_from(high).ok()?)?;
+    size.checked_mul(2)?;
+    Some((-low..end).map(|place| rule.source(place, size)).collect())
+}

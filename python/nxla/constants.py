@@ -1,0 +1,189 @@
+"""Numbers that every dtype has, as scalar tensors.
+
+`nx.pi`, `nx.e`, `nx.inf` and `nx.nan` are plain numbers, which take the dtype of what stands next
+to them; these have a dtype of their own.
+
+>>> import nxla as nx
+>>> nx.constants.epsilon("f16").item(), nx.constants.max_finite(nx.int8).item()
+(0.0009765625, 127)
+"""
+
+from __future__ import annotations
+
+import math
+
+from nxla import _core
+from nxla.errors import DTypeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nxla._core import DType, Tensor
+    from nxla._types import DTypeLike
+
+__all__ = [
+    "e",
+    "epsilon",
+    "euler_gamma",
+    "i",
+    "infinity",
+    "max",
+    "max_finite",
+    "min",
+    "min_finite",
+    "nan",
+    "neg_infinity",
+    "pi",
+    "smallest_positive_normal",
+]
+
+#: Bits of the mantissa that are stored, and the exponents of the smallest normal and of the largest
+#: number, of each float. The largest of `f8_e4m3fn` gives up its last bit to NaN.
+_FLOATS = {
+    "f8_e5m2": (2, -14, 15),
+    "f8_e4m3fn": (3, -6, 8),
+    "bf16": (7, -126, 127),
+    "f16": (10, -14, 15),
+    "f32": (23, -126, 127),
+    "f64": (52, -1022, 1023),
+}
+
+
+def _scalar(value: complex, dtype: DType) -> Tensor:
+    return _core.tensor(value, dtype)
+
+
+def _float(name: str, dtype: DTypeLike) -> DType:
+    checked = _core.DType(dtype)
+    if checked.kind != "float":
+        raise DTypeError(f"{name}: dtype is {checked}, expected a float")
+    return checked
+
+
+def _real(name: str, dtype: DTypeLike) -> DType:
+    checked = _core.DType(dtype)
+    if checked.kind == "complex":
+        raise DTypeError(f"{name}: dtype is {checked}, expected a real one")
+    return checked
+
+
+def nan(dtype: DTypeLike = _core.f32, /) -> Tensor:
+    """Return NaN of a float dtype.
+
+    Raises
+    ------
+    DTypeError
+        If the dtype is not a float; so for all functions here that need one.
+    """
+    return _scalar(math.nan, _float("nan", dtype))
+
+
+def infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
+    """Return infinity of a float dtype; of ``f8_e4m3fn``, which has none, the largest number."""
+    return _scalar(math.inf, _float("infinity", dtype))
+
+
+def neg_infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
+    """Return minus infinity of a float dtype; of ``f8_e4m3fn`` the smallest number."""
+    return _scalar(-math.inf, _float("neg_infinity", dtype))
+
+
+def pi(dtype: DTypeLike = _core.f32, /) -> Tensor:
+    """Return the circumference of a circle of diameter 1, of a float dtype."""
+    return _scalar(math.pi, _float("pi", dtype))
+
+
+def e(dtype: DTypeLike = _core.f32, /) -> Tensor:
+    """Return the base of the natural logarithm, of a float dtype."""
+    return _scalar(math.e, _float("e", dtype))
+
+
+def euler_gamma(dtype: DTypeLike = _core.f32, /) -> Tensor:
+    """Return the Euler-Mascheroni constant, of a float dtype.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.euler_gamma("f64").item()
+    0.5772156649015329
+    """
+    return _scalar(0.5772156649015329, _float("euler_gamma", dtype))
+
+
+def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
+    """Return the square root of -1, of a complex dtype.
+
+    Raises
+    ------
+    DTypeError
+        If the dtype is not complex.
+    """
+    checked = _core.DType(dtype)
+    if checked.kind != "complex":
+        raise DTypeError(f"i: dtype is {checked}, expected a complex one")
+    return _scalar(1j, checked)
+
+
+def max(dtype: DTypeLike, /) -> Tensor:
+    """Return the largest number of a real dtype; infinity of a float that has it.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.max("u8").item(), nx.constants.max("f16").item()
+    (255, inf)
+    """
+    return _core.reduce_min(_nothing("max", dtype), None, False)
+
+
+def min(dtype: DTypeLike, /) -> Tensor:
+    """Return the smallest number of a real dtype; minus infinity of a float that has it."""
+    return _core.reduce_max(_nothing("min", dtype), None, False)
+
+
+def _nothing(name: str, dtype: DTypeLike) -> Tensor:
+    """Return no elements: the smallest of them is the largest number, and the other way round."""
+    return _core.full((0,), 0, _real(name, dtype))
+
+
+def max_finite(dtype: DTypeLike, /) -> Tensor:
+    """Return the largest finite number of a real dtype.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.max_finite("f16").item()
+    65504.0
+    """
+    checked = _real("max_finite", dtype)
+    return _scalar(_largest(checked), checked) if checked.kind == "float" else max(checked)
+
+
+def min_finite(dtype: DTypeLike, /) -> Tensor:
+    """Return the smallest finite number of a real dtype."""
+    checked = _real("min_finite", dtype)
+    return _scalar(-_largest(checked), checked) if checked.kind == "float" else min(checked)
+
+
+def _largest(dtype: DType) -> float:
+    bits, _, exponent = _FLOATS[dtype.name]
+    last = 1 if dtype.name != "f8_e4m3fn" else 2
+    return (2.0 - last * 2.0**-bits) * 2.0**exponent
+
+
+def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
+    """Return the smallest positive number of a float dtype that has its full precision.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.constants.smallest_positive_normal("bf16").item()
+    1.1754943508222875e-38
+    """
+    checked = _float("smallest_positive_normal", dtype)
+    return _scalar(2.0 ** _FLOATS[checked.name][1], checked)
+
+
+def epsilon(dtype: DTypeLike, /) -> Tensor:
+    """Return the distance from 1 to the next larger number of a float dtype."""
+    checked = _float("epsilon", dtype)
+    return _scalar(2.0 ** -_FLOATS[checked.name][0], checked)

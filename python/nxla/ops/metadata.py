@@ -1,0 +1,94 @@
+"""What is known of a tensor without computing."""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla._values import as_tensor
+from nxla.errors import ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from nxla._types import Axis, TensorLike
+
+
+def axis_index(x: TensorLike, axis: Axis, /) -> int:
+    """Return the position of an axis.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axis : int or str
+        The axis; negative numbers count from the end.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.axis_index(nx.zeros((2, 3), names=["row", None]), -1)
+    1
+    """
+    x = as_tensor(x)
+    if isinstance(axis, str):
+        if axis in x.names:
+            return x.names.index(axis)
+    elif -x.ndim <= axis < x.ndim:
+        return axis % x.ndim
+    raise ShapeError(f"there is no axis {axis!r}: the shape is {x.shape}, the names are {x.names}")
+
+
+def axis_size(x: TensorLike, axis: Axis, /) -> int:
+    """Return the size of an axis. Parameters and errors are those of `axis_index`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.axis_size(nx.zeros((2, 3), names=["row", None]), "row")
+    2
+    """
+    x = as_tensor(x)
+    return x.shape[axis_index(x, axis)]
+
+
+def compatible(left: Any, right: Any, /) -> bool:
+    """Tell whether one container could stand for another.
+
+    Parameters
+    ----------
+    left, right : container
+        Tensors, templates, traced values and numbers, at any depth.
+
+    Returns
+    -------
+    bool
+        Whether structures are equal, and the dtypes and shapes of all leaves; a name of an axis
+        must be equal or missing on one side.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.compatible({"a": 1}, {"a": 2}), nx.compatible(1, 1.0)
+    (True, False)
+    >>> nx.compatible(nx.zeros(2, names=["x"]), nx.zeros(2))
+    True
+    """
+    leaves, structure = tree.flatten(left)
+    others, other_structure = tree.flatten(right)
+    return structure == other_structure and all(
+        _alike(leaf, other) for leaf, other in zip(leaves, others, strict=True)
+    )
+
+
+def _alike(left: Any, right: Any) -> bool:
+    known = (_core.Tensor, _core.Expr, _core.Template)
+    left, right = (x if isinstance(x, known) else _core.tensor(x) for x in (left, right))
+    if left.dtype != right.dtype or tuple(left.shape) != tuple(right.shape):
+        return False
+    pairs = zip(left.names, right.names, strict=True)
+    return all(a is None or b is None or a == b for a, b in pairs)
