@@ -24,7 +24,7 @@ section = @printf '\n== %s ==\n' '$(1)'
 # Tests find the CPU plugin of the virtual environment, unless another one is named.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench golden clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -45,6 +45,10 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) dist out python/nxla/_core*.so
+
+# DIR=folder runs files of one's own, ENGINE=evaluator or xla only one of the two.
+golden: $(STAMPS)/dev ## compare with what a real Nx returned: DIR=folder, ENGINE=evaluator|xla
+	$(with_plugin) PYTHONPATH=tests $(BIN)/python -m golden $(DIR) $(if $(ENGINE),--engine $(ENGINE))
 
 test-rust: $(STAMPS)/tools
 	$(call section,cargo test)

@@ -130,7 +130,9 @@ def mismatch(expected: Any, actual: Any, tolerance: Tolerance | None = None) -> 
         return None if ok else f"{actual!r}, expected {expected!r}"
     if isinstance(expected, str):
         expected = _own_text(expected, actual)
-    return None if expected is actual or expected == actual else f"{actual!r}, expected {expected!r}"
+    return (
+        None if expected is actual or expected == actual else f"{actual!r}, expected {expected!r}"
+    )
 
 
 def _own_text(expected: str, actual: Any) -> Any:

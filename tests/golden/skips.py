@@ -48,10 +48,10 @@ class Skip:
         return not self.error or re.search(self.error, str(message)) is not None
 
 
-def load() -> list[Skip]:
-    """Read the rules."""
+def load(*names: str) -> list[Skip]:
+    """Read the rules, of all files unless some are named."""
     rules: list[Skip] = []
-    for name in ("skips.toml", "skips_defn.toml"):
+    for name in names or ("skips.toml", "skips_defn.toml"):
         with (HERE / name).open("rb") as file:
             table = tomllib.load(file)
         rules += (

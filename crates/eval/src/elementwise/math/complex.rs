@@ -98,6 +98,55 @@ pub(crate) fn pow(z: C, w: C) -> C {
     z.powc(w)
 }
 
+/// Inverse sine. This and the next ones are Kahan's formulas ("Branch cuts for complex elementary
+/// functions", 1987): a zero imaginary part has a sign, which tells the sides of a cut apart.
+pub(crate) fn asin(z: C) -> C {
+    let (below, above) = one_minus_plus(z);
+    C::new(z.re.atan2((below * above).re), (below.conj() * above).im.asinh())
+}
+
+/// Inverse cosine.
+pub(crate) fn acos(z: C) -> C {
+    let (below, above) = one_minus_plus(z);
+    C::new(2.0 * below.re.atan2(above.re), (above.conj() * below).im.asinh())
+}
+
+/// The square roots of `1 - z` and `1 + z`.
+fn one_minus_plus(z: C) -> (C, C) {
+    // Subtracting from a complex 1 would lose the sign of a zero imaginary part.
+    (C::new(1.0 - z.re, -z.im).sqrt(), C::new(1.0 + z.re, z.im).sqrt())
+}
+
+/// Inverse hyperbolic sine, by `asinh z = -i asin iz`.
+pub(crate) fn asinh(z: C) -> C {
+    let w = asin(C::new(-z.im, z.re));
+    C::new(w.im, -w.re)
+}
+
+/// Inverse hyperbolic cosine.
+pub(crate) fn acosh(z: C) -> C {
+    let below = C::new(z.re - 1.0, z.im).sqrt();
+    let above = C::new(z.re + 1.0, z.im).sqrt();
+    C::new((below.conj() * above).re.asinh(), 2.0 * below.im.atan2(above.re))
+}
+
+/// Inverse hyperbolic tangent.
+pub(crate) fn atanh(z: C) -> C {
+    if z.re.is_sign_negative() {
+        // The logarithm below would cancel.
+        return -atanh(-z);
+    }
+    let gap = 1.0 - z.re;
+    let re = 0.25 * (4.0 * z.re / (gap * gap + z.im * z.im)).ln_1p();
+    C::new(re, 0.5 * (2.0 * z.im).atan2(gap * (1.0 + z.re) - z.im * z.im))
+}
+
+/// Inverse tangent, by `atan z = -i atanh iz`.
+pub(crate) fn atan(z: C) -> C {
+    let w = atanh(C::new(-z.im, z.re));
+    C::new(w.im, -w.re)
+}
+
 /// `-i log((x + iy) / sqrt(x^2 + y^2))`, the angle of the point `(y, x)` if both are real.
 pub(crate) fn atan2(y: C, x: C) -> C {
     if y.im == 0.0 && x.im == 0.0 {
@@ -131,6 +180,35 @@ mod tests {
         close(sigmoid(C::new(-800.0, 0.0)), C::new(0.0, 0.0));
         assert_eq!(sigmoid(C::new(800.0, 1.0)), C::ONE);
         close(tan(C::new(0.5, 0.25)), C::new(0.5, 0.25).tan());
+    }
+
+    #[test]
+    fn inverse_functions() {
+        let places = [C::new(0.5, 0.25), C::new(-1.5, 2.0), C::new(3.0, -0.5), C::new(-0.2, -4.0)];
+        for z in places {
+            close(asin(z).sin(), z);
+            close(acos(z).cos(), z);
+            close(atan(z).tan(), z);
+            close(asinh(z).sinh(), z);
+            close(acosh(z).cosh(), z);
+            close(atanh(z).tanh(), z);
+        }
+    }
+
+    #[test]
+    fn sides_of_branch_cuts() {
+        let (above, below) = (C::new(2.0, 0.0), C::new(2.0, -0.0));
+        let half = std::f64::consts::FRAC_PI_2;
+        let log = 2f64.acosh();
+        close(asin(above), C::new(half, log));
+        close(asin(below), C::new(half, -log));
+        close(acos(above), C::new(0.0, -log));
+        close(acos(below), C::new(0.0, log));
+        close(atanh(above), C::new(0.5 * 3f64.ln(), half));
+        close(atanh(below), C::new(0.5 * 3f64.ln(), -half));
+        close(acosh(C::new(-2.0, 0.0)), C::new(log, 2.0 * half));
+        close(asinh(C::new(0.0, 2.0)), C::new(log, half));
+        close(atan(C::new(0.0, 2.0)), C::new(half, 0.5 * 3f64.ln()));
     }
 
     #[test]
