@@ -45,4 +45,3 @@ def test_few_cases_are_left_out() -> None:
     every = [case for group in groups().values() for case in group]
     left_out = [case for case in every if case.native or skips.reason(rules, case.raw, "evaluator")]
     assert len(left_out) <= 0.06 * len(every)
-
