@@ -46,6 +46,9 @@ pub enum Error {
     /// A function called where it may not be, such as a jitted function during a trace.
     #[error("{0}")]
     Usage(String),
+    /// A step of a stream failed, which ended the stream; everybody who asks is told.
+    #[error("{0}")]
+    Stream(std::sync::Arc<Error>),
     /// A user's function (a callback, a host function) failed.
     #[error("{0}")]
     User(Box<dyn std::error::Error + Send + Sync>),
@@ -77,6 +80,7 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Error::Expr(error) => class_of(&error.kind),
+            Error::Stream(error) => error.class(),
             Error::Grad(_) => ErrorClass::Gradient,
             Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
             Error::Eval(_) | Error::Usage(_) | Error::User(_) => ErrorClass::Runtime,

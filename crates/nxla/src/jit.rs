@@ -158,7 +158,7 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
         Ok((program, captured))
     }
 
-    fn trace_leaves(
+    pub(crate) fn trace_leaves(
         &self,
         types: Vec<TensorType>,
         lengths: Lengths,

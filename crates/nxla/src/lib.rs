@@ -39,6 +39,7 @@ mod operand;
 mod ops;
 mod options;
 mod stages;
+pub mod stream;
 mod tensor;
 mod trace;
 mod transform;
@@ -63,6 +64,7 @@ pub use options::{
     has_default_options, set_default_options, set_global_default_options, with_default_options,
 };
 pub use stages::Stages;
+pub use stream::{Receiver, Sender, Stream, stream, stream_with};
 pub use tensor::{Device, DeviceTensor, Tensor};
 pub use trace::{Gradient, Trace};
 pub use transform::{Loss, grad, value_and_grad};

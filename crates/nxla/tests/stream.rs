@@ -1,0 +1,144 @@
+//! Streams, on every compiler at hand.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use std::thread;
+use std::time::Duration;
+
+use common::{compilers, numbers};
+use nxla::stream::stream_with;
+use nxla::{DType, Error, Expr, Options, Stream, Tensor, TensorType, hook, stream};
+
+fn scalar() -> TensorType {
+    TensorType::scalar(DType::S32)
+}
+
+fn totals(options: &Options) -> Stream<Expr, Expr, Expr> {
+    stream_with(|x: Expr, total: Expr| (total.clone(), total + x), scalar(), 0, options).unwrap()
+}
+
+#[test]
+fn chunks_go_in_and_results_come_out_in_order() {
+    for compiler in compilers() {
+        let mut totals = totals(&Options::new().compiler(*compiler));
+        (1..=5).for_each(|x| totals.send(x).unwrap());
+        let error = totals.done().unwrap_err();
+        assert_eq!(error.to_string(), "stream: 5 results have not been received");
+        let received: Vec<f64> = (0..5).map(|_| numbers(&totals.recv().unwrap())[0]).collect();
+        assert_eq!(received, [0.0, 1.0, 3.0, 6.0, 10.0], "{compiler}");
+        let error = totals.recv().unwrap_err();
+        assert_eq!(error.to_string(), "stream: there is no chunk to receive a result for");
+        let state = totals.done().unwrap();
+        assert_eq!(numbers(&state), [15.0]);
+        // The state is where it was computed.
+        assert_eq!(state.device().is_some(), *compiler == "xla");
+        assert_eq!(numbers(&totals.done().unwrap()), [15.0]);
+        let error = totals.send(1).unwrap_err();
+        assert_eq!(error.to_string(), "stream: it is done, nothing can be sent any more");
+    }
+}
+
+#[test]
+fn containers_and_large_captured_tensors() {
+    let table = Tensor::iota([8192], None, DType::F32).unwrap();
+    let step = |(index, scale): (Expr, Expr), state: Vec<Expr>| {
+        let picked = Expr::of(&table).at(&index, 0) * scale;
+        let state: Vec<Expr> = state.into_iter().map(|x| x + &picked).collect();
+        ([picked, state[0].clone()], state)
+    };
+    let chunk = (scalar(), TensorType::new(DType::F32, [2]));
+    for compiler in compilers() {
+        let zeros = Tensor::zeros([2], DType::F32).unwrap();
+        let options = Options::new().compiler(*compiler);
+        let mut stream = stream_with(step, &chunk, vec![&zeros, &zeros], &options).unwrap();
+        let scale = Tensor::from(vec![1.0f32, 2.0]);
+        let chunks = [10, 20, 30].map(|index| (index, scale.clone()));
+        let last = stream.over(chunks).last().unwrap().unwrap();
+        assert_eq!(numbers(&last[0]), [30.0, 60.0]);
+        assert_eq!(numbers(&last[1]), [60.0, 120.0]);
+        assert_eq!(stream.done().unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_full_stream_says_so_and_a_sender_waits() {
+    let mut alone = totals(&Options::new()).capacity(2);
+    alone.send(1).unwrap();
+    alone.send(2).unwrap();
+    let error = alone.send(3).unwrap_err().to_string();
+    assert!(error.contains("2 results have not been received"), "{error}");
+    alone.recv().unwrap();
+    alone.send(3).unwrap();
+
+    let (sender, mut receiver) = totals(&Options::new()).capacity(1).split();
+    sender.send(1).unwrap();
+    assert!(sender.try_send(2).is_err());
+    let sends = thread::spawn(move || (2..=200).map(|x| sender.send(x)).all(|sent| sent.is_ok()));
+    thread::sleep(Duration::from_millis(20));
+    let received: Vec<f64> = receiver.by_ref().map(|y| numbers(&y.unwrap())[0]).collect();
+    assert!(sends.join().unwrap());
+    assert_eq!(received.len(), 200);
+    assert_eq!(numbers(&receiver.done().unwrap()), [20_100.0]);
+}
+
+#[test]
+fn mistakes_are_found_before_anything_runs() {
+    let grows = stream(|x: Expr, total: Expr| (x.clone(), total + x * 0.5), scalar(), 0);
+    let error = grows.err().unwrap();
+    assert_eq!(error.to_string(), "stream: the new state is f32, the old one s32");
+    let lists = stream(
+        |x: Expr, mut list: Vec<Expr>| {
+            list.push(x.clone());
+            (x, list)
+        },
+        scalar(),
+        vec![0],
+    );
+    assert!(lists.err().unwrap().to_string().contains("[2]"));
+    let error = totals(&Options::new()).send(1.0f32).unwrap_err();
+    assert_eq!(error.to_string(), "stream: a chunk is (s32), got (f32)");
+}
+
+#[test]
+fn a_step_that_fails_ends_the_stream() {
+    for compiler in compilers() {
+        let step = |x: Expr, total: Expr| {
+            let x = hook(x, |x: Tensor| match numbers(&x)[0] {
+                3.0 => Err("three is too much".to_owned()),
+                _ => Ok(()),
+            });
+            (x.clone(), total + x)
+        };
+        let options = Options::new().compiler(*compiler);
+        let mut stream = stream_with(step, scalar(), 0, &options).unwrap();
+        let results: Vec<Result<Tensor, Error>> = stream.over(1..=10).collect();
+        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2, "{compiler}");
+        let error = results[2].as_ref().unwrap_err().to_string();
+        assert!(error.contains("three is too much"), "{error}");
+        assert!(stream.done().unwrap_err().to_string().contains("three"));
+        assert!(stream.send(1).is_err());
+    }
+}
+
+#[test]
+fn dropping_a_half_ends_the_other() {
+    let (sender, receiver) = totals(&Options::new()).capacity(1).split();
+    sender.send(1).unwrap();
+    let waits = thread::spawn(move || sender.send(2).and_then(|()| sender.send(3)));
+    thread::sleep(Duration::from_millis(10));
+    drop(receiver);
+    assert!(waits.join().unwrap().is_err());
+
+    let (sender, mut receiver) = totals(&Options::new()).split();
+    sender.send(7).unwrap();
+    drop(sender);
+    assert_eq!(receiver.by_ref().count(), 1);
+    assert_eq!(numbers(&receiver.done().unwrap()), [7.0]);
+
+    let mut cancelled = totals(&Options::new());
+    cancelled.send(1).unwrap();
+    cancelled.cancel();
+    assert!(cancelled.recv().is_err());
+    assert!(cancelled.send(2).is_err());
+}

@@ -1,0 +1,64 @@
+//! Building a program and looking at its text.
+#![allow(dead_code, reason = "each test binary uses some of these")]
+
+use nxla_expr::{ExprId, Graph, Program, Result, TensorType};
+use nxla_stablehlo::{LowerOptions, Module, lower};
+use nxla_tensor::{DType, Shape};
+
+/// A type without names.
+pub(crate) fn ty(dtype: DType, shape: impl Into<Shape>) -> TensorType {
+    TensorType::new(dtype, shape)
+}
+
+/// A scalar type.
+pub(crate) fn scalar(dtype: DType) -> TensorType {
+    TensorType::scalar(dtype)
+}
+
+/// The program of a function.
+pub(crate) fn program(
+    inputs: &[TensorType],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+) -> Program {
+    let mut graph = Graph::new();
+    let parameters: Vec<ExprId> =
+        inputs.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
+    let outputs = build(&mut graph, &parameters).expect("the function is well typed");
+    Program::new(&graph, inputs.to_vec(), &outputs).expect("the function is closed")
+}
+
+/// The module of a function, without options.
+pub(crate) fn module(
+    inputs: &[TensorType],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+) -> Module {
+    lower(&program(inputs, build), &LowerOptions::default()).expect("the function can be lowered")
+}
+
+/// The lines of `@main` between its head and its `return`, without indentation.
+pub(crate) fn body(
+    inputs: &[TensorType],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+) -> String {
+    lines(&module(inputs, build).text)
+}
+
+/// The same of a given text.
+pub(crate) fn lines(text: &str) -> String {
+    let body = text
+        .lines()
+        .skip_while(|line| !line.contains("@main"))
+        .skip(1)
+        .take_while(|line| !line.starts_with("    return"))
+        .map(|line| line.strip_prefix("    ").expect("the body of @main is indented"));
+    body.collect::<Vec<_>>().join("\n")
+}
+
+/// Checks text against lines written with the test's own indentation.
+#[track_caller]
+pub(crate) fn assert_lines(found: &str, expected: &str) {
+    let expected: Vec<&str> =
+        expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let found_lines: Vec<&str> = found.lines().map(str::trim).collect();
+    assert_eq!(found_lines, expected, "\n{found}");
+}

@@ -1,0 +1,52 @@
+//! Linear algebra and Fourier transforms.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use common::{body, ty};
+use nxla_expr::{Transform, TriangularSolve};
+use nxla_tensor::DType;
+
+#[track_caller]
+fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_factor_is_lower_and_clean_above() {
+    let text = body(&[ty(DType::F32, [2, 3, 3])], |g, p| Ok(vec![g.cholesky(p[0])?]));
+    assert_has(&text, &["\"stablehlo.cholesky\"(", "lower = true", "-> tensor<2x3x3xf32>"]);
+}
+
+#[test]
+fn a_triangular_system_says_which_side_and_how() {
+    let inputs = [ty(DType::F64, [3, 3]), ty(DType::F64, [2, 3])];
+    let options =
+        TriangularSolve { lower: false, left_side: false, transform: Transform::Transpose };
+    let text = body(&inputs, |g, p| Ok(vec![g.triangular_solve(p[0], p[1], options)?]));
+    assert_has(
+        &text,
+        &[
+            "\"stablehlo.triangular_solve\"(%0, %1)",
+            "left_side = false",
+            "lower = false",
+            "unit_diagonal = false",
+            "transpose_a = #stablehlo<transpose TRANSPOSE>",
+        ],
+    );
+}
+
+#[test]
+fn transforms_are_complex_and_along_the_last_axis() {
+    let text = body(&[ty(DType::F32, [4, 8])], |g, p| Ok(vec![g.fft(p[0], None, -1)?]));
+    assert_has(
+        &text,
+        &["fft_type = #stablehlo<fft_type FFT>", "fft_length = array<i64: 8>", "complex<f32>"],
+    );
+    // Along another axis, which has to come last for the time being.
+    let text = body(&[ty(DType::C128, [4, 8])], |g, p| Ok(vec![g.ifft(p[0], None, 0)?]));
+    assert_eq!(text.matches("stablehlo.transpose").count(), 2, "{text}");
+    assert_has(&text, &["fft_type IFFT", "fft_length = array<i64: 4>"]);
+}

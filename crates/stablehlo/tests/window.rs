@@ -1,0 +1,79 @@
+//! Sliding windows.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use common::{body, ty};
+use nxla_expr::build::{WindowOptions, WindowPadding};
+use nxla_tensor::DType;
+
+/// The parts of a text that name an attribute.
+#[track_caller]
+fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_window_sum_is_a_reduce_window() {
+    let options = WindowOptions {
+        strides: Some(vec![1, 2]),
+        padding: WindowPadding::Explicit(vec![(0, 0), (1, 2)]),
+        dilations: Some(vec![1, 3]),
+    };
+    let text =
+        body(&[ty(DType::F32, [4, 9])], |g, p| Ok(vec![g.window_sum(p[0], &[1, 2], &options)?]));
+    assert_has(
+        &text,
+        &[
+            "stablehlo.constant dense<0.0> : tensor<f32>",
+            "\"stablehlo.reduce_window\"(%0, ",
+            "window_dimensions = array<i64: 1, 2>",
+            "window_strides = array<i64: 1, 2>",
+            "window_dilations = array<i64: 1, 3>",
+            "padding = dense<[[0, 0], [1, 2]]> : tensor<2x2xi64>",
+            "stablehlo.add %",
+            "-> tensor<4x5xf32>",
+        ],
+    );
+}
+
+#[test]
+fn extremes_begin_with_the_other_end_of_the_dtype() {
+    let options = WindowOptions::default();
+    let text = body(&[ty(DType::S8, [5])], |g, p| Ok(vec![g.window_max(p[0], &[2], &options)?]));
+    assert_has(&text, &["dense<-128> : tensor<i8>", "stablehlo.maximum", "tensor<4xi8>"]);
+    let text = body(&[ty(DType::F64, [5])], |g, p| Ok(vec![g.window_min(p[0], &[2], &options)?]));
+    assert_has(&text, &["stablehlo.minimum", "tensor<4xf64>"]);
+}
+
+#[test]
+fn a_fold_of_ones_own_becomes_the_region() {
+    let options = WindowOptions::default();
+    let inputs = [ty(DType::F32, [5]), ty(DType::F32, [])];
+    let text = body(&inputs, |g, p| {
+        let fold = |g: &mut nxla_expr::Graph, x, acc| {
+            let square = g.multiply(x, x)?;
+            g.add(square, acc)
+        };
+        Ok(vec![g.window_reduce(p[0], p[1], &[3], &options, fold)?])
+    });
+    assert_has(&text, &["(%0, %1)", "stablehlo.multiply", "stablehlo.return", "tensor<3xf32>"]);
+}
+
+#[test]
+fn scattering_to_the_largest_selects_and_scatters() {
+    let inputs = [ty(DType::F32, [6]), ty(DType::F32, [3]), ty(DType::F32, [])];
+    let options = WindowOptions { strides: Some(vec![2]), ..WindowOptions::default() };
+    let text =
+        body(&inputs, |g, p| Ok(vec![g.window_scatter_max(p[0], p[1], p[2], &[2], &options)?]));
+    assert_has(
+        &text,
+        &[
+            "\"stablehlo.select_and_scatter\"(%0, %1, %2)",
+            "comparison_direction GT",
+            "-> tensor<6xf32>",
+        ],
+    );
+}
