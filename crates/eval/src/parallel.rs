@@ -16,6 +16,16 @@ pub(crate) fn pays(elements: usize) -> bool {
     elements >= MIN_ELEMENTS && rayon::current_num_threads() > 1
 }
 
+/// How many threads work together.
+pub(crate) fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+/// Does something with each item, one task for each.
+pub(crate) fn each<I: Send>(items: Vec<I>, task: impl Fn(I) + Send + Sync) {
+    items.into_par_iter().for_each(task);
+}
+
 /// Fills `out` piece by piece: `fill` gets the position of a piece and the piece.
 pub(crate) fn chunks<T: Send>(out: &mut [T], fill: impl Fn(usize, &mut [T]) + Sync) {
     rows(out, 1, 1, fill);
@@ -34,6 +44,21 @@ pub(crate) fn rows<T: Send>(
         let per_task = (TASK_ELEMENTS / cost.max(1)).max(1);
         spread(out, per_task * row, &|index, out| fill(index * per_task, out));
     } else if count > 0 {
+        fill(0, out);
+    }
+}
+
+/// Fills `out` in pieces of `piece` elements, of which the last may be shorter; each element costs as
+/// much as moving `cost` elements. `fill` gets the position of a piece and the piece.
+pub(crate) fn pieces<T: Send>(
+    out: &mut [T],
+    piece: usize,
+    cost: usize,
+    fill: impl Fn(usize, &mut [T]) + Sync,
+) {
+    if out.len() > piece && pays(out.len().saturating_mul(cost)) {
+        spread(out, piece, &|index, out| fill(index * piece, out));
+    } else if !out.is_empty() {
         fill(0, out);
     }
 }

@@ -130,6 +130,38 @@ pub(crate) fn map1<A: Pod, R: Pod>(srcs: [Src<'_>; 3], out: &mut [u8], f: impl F
     }
 }
 
+/// `out[i] = any(a[i])`, by `fast`, which gives the same and has no branches, where all elements of a
+/// loop are `near`.
+#[inline(always)]
+pub(crate) fn map1_near<A: Pod, R: Pod>(
+    srcs: [Src<'_>; 3],
+    out: &mut [u8],
+    near: impl Fn(A) -> bool,
+    fast: impl Fn(A) -> R,
+    any: impl Fn(A) -> R,
+) {
+    let a = srcs[0].lanes::<A>();
+    let (chunks, tail) = bytemuck::cast_slice_mut::<u8, R>(out).as_chunks_mut();
+    let whole = chunks.len();
+    vectorize(
+        #[inline(always)]
+        || {
+            for (index, out) in chunks.iter_mut().enumerate() {
+                let a = a.chunk(index);
+                if a.iter().fold(true, |all, &a| all & near(a)) {
+                    chunk1(out, a, &fast);
+                } else {
+                    chunk1(out, a, &any);
+                }
+            }
+        },
+    );
+    let a = a.tail(whole, tail.len());
+    for (out, &a) in tail.iter_mut().zip(a) {
+        *out = any(a);
+    }
+}
+
 /// `out[i] = f(a[i], b[i])`.
 #[inline(always)]
 pub(crate) fn map2<A: Pod, B: Pod, R: Pod>(

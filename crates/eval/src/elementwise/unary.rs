@@ -4,7 +4,7 @@ use num_complex::Complex;
 use nxla_expr::UnaryOp;
 
 use super::dtype::Compute;
-use super::lanes::{Kernel, kernel};
+use super::lanes::{Kernel, kernel, map1_near};
 use super::math::{Real, complex};
 
 /// The kernel of an op on operands of a compute dtype. Its result has that dtype too, except for
@@ -104,8 +104,12 @@ macro_rules! real_kernels {
                 UnaryOp::Log => kernel!(|x: $t| -> $t { Real::log(x) }),
                 UnaryOp::Log1p => kernel!(|x: $t| -> $t { Real::log1p(x) }),
                 UnaryOp::Sigmoid => kernel!(|x: $t| -> $t { Real::sigmoid(x) }),
-                UnaryOp::Sin => kernel!(|x: $t| -> $t { Real::sin(x) }),
-                UnaryOp::Cos => kernel!(|x: $t| -> $t { Real::cos(x) }),
+                UnaryOp::Sin => |srcs, out| {
+                    map1_near(srcs, out, <$t>::is_near, <$t>::sin_near, <$t as Real>::sin);
+                },
+                UnaryOp::Cos => |srcs, out| {
+                    map1_near(srcs, out, <$t>::is_near, <$t>::cos_near, <$t as Real>::cos);
+                },
                 UnaryOp::Tan => kernel!(|x: $t| -> $t { Real::tan(x) }),
                 UnaryOp::Asin => kernel!(|x: $t| -> $t { Real::asin(x) }),
                 UnaryOp::Acos => kernel!(|x: $t| -> $t { Real::acos(x) }),

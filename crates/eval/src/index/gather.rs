@@ -89,6 +89,11 @@ pub(super) fn gather(
             if window == 0 {
                 return;
             }
+            if let ([(size, 1)], 1) = (&*places.indexed, window) {
+                return parallel::rows(out, 1, 2, |first, out| {
+                    take(&x[..*size], &indices[first..], out);
+                });
+            }
             parallel::rows(out, window, window + width, |first, out| {
                 let lists = lists(indices, width, first, out.len() / window);
                 for (out, list) in out.chunks_exact_mut(window).zip(lists) {
@@ -101,6 +106,14 @@ pub(super) fn gather(
             });
         });
     })
+}
+
+/// Gathers single elements of a vector.
+fn take<T: Copy>(x: &[T], indices: &[i64], out: &mut [T]) {
+    let Some(last) = x.len().checked_sub(1) else { return };
+    for (out, &at) in out.iter_mut().zip(indices) {
+        *out = x[usize::try_from(at).unwrap_or(0).min(last)];
+    }
 }
 
 /// `[x, indices, updates]` of a scatter, both tensors in the dtype of the result.

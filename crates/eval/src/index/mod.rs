@@ -1,6 +1,7 @@
 //! Slices, gathers, scatters and sorts.
 
 mod gather;
+mod radix;
 mod slice;
 mod sort;
 

@@ -1,20 +1,98 @@
 //! Sorting along an axis. NaN counts as the largest number, and equal elements keep their order.
-
-use std::cmp::Ordering;
+//!
+//! Elements become unsigned keys of the same order, so that there is one sort for all dtypes. Where
+//! positions are asked for, the position is the lower half of the key: that makes all keys different
+//! and the sort stable.
 
 use nxla_expr::Sort;
 use nxla_tensor::{DType, HostTensor};
-use rayon::prelude::*;
 
+use super::radix::{self, Key};
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::reduce::{Ordered, Plane, match_ordered, widened_float};
 use crate::{parallel, value};
 
-/// Smallest first, NaN last.
-#[inline(always)]
-fn ascending<T: Ordered>(a: T, b: T) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.is_not_a_number().cmp(&b.is_not_a_number()))
+/// An element that has an unsigned key of the same order.
+trait Keyed: Ordered {
+    type Key: Key + bytemuck::Pod + std::ops::Not<Output = Self::Key>;
+    /// A key that holds a key and a position.
+    type Pair: Key;
+    /// Bits of a key.
+    const BITS: u32;
+
+    /// The key; that of `-0.0` is one less than that of `0.0`.
+    fn key(self) -> Self::Key;
+    fn of_key(key: Self::Key) -> Self;
+    /// The key of a number equal to this one, the same for all equal numbers.
+    fn equal_key(self) -> Self::Key;
+    fn pair(key: Self::Key, position: usize) -> Self::Pair;
+    fn position(pair: Self::Pair) -> i64;
+}
+
+macro_rules! keyed {
+    ($($t:ident, $bits:ident, $pair:ident: $key:expr, $of_key:expr, $equal:expr;)*) => {
+        $(impl Keyed for $t {
+            type Key = $bits;
+            type Pair = $pair;
+            const BITS: u32 = $bits::BITS;
+
+            #[inline(always)]
+            fn key(self) -> $bits {
+                $key(self)
+            }
+            #[inline(always)]
+            fn of_key(key: $bits) -> Self {
+                $of_key(key)
+            }
+            #[inline(always)]
+            fn equal_key(self) -> $bits {
+                $key($equal(self))
+            }
+            #[inline(always)]
+            fn pair(key: $bits, position: usize) -> $pair {
+                $pair::from(key) << $bits::BITS | position as $pair
+            }
+            #[inline(always)]
+            fn position(pair: $pair) -> i64 {
+                (pair & $pair::from($bits::MAX)) as i64
+            }
+        })*
+    };
+}
+
+macro_rules! float_keys {
+    ($key:ident, $of_key:ident, $t:ident, $bits:ident) => {
+        /// Positive numbers are in order by their bits, negative ones in reverse.
+        #[inline(always)]
+        fn $key(x: $t) -> $bits {
+            let bits = if x.is_nan() { $t::NAN.abs().to_bits() } else { x.to_bits() };
+            let sign = (bits >> ($bits::BITS - 1)) * $bits::MAX;
+            bits ^ (sign | 1 << ($bits::BITS - 1))
+        }
+
+        #[inline(always)]
+        fn $of_key(key: $bits) -> $t {
+            let positive = (key >> ($bits::BITS - 1)) * $bits::MAX;
+            $t::from_bits(key ^ (!positive | 1 << ($bits::BITS - 1)))
+        }
+    };
+}
+float_keys!(key_f32, f32_of_key, f32, u32);
+float_keys!(key_f64, f64_of_key, f64, u64);
+
+keyed! {
+    u8, u32, u64: u32::from, |key| key as u8, |x| x;
+    u16, u32, u64: u32::from, |key| key as u16, |x| x;
+    u32, u32, u64: |x| x, |key| key, |x| x;
+    u64, u64, u128: |x| x, |key| key, |x| x;
+    i8, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i8, |x| x;
+    i16, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i16, |x| x;
+    i32, u32, u64: |x| x as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i32, |x| x;
+    i64, u64, u128: |x| x as u64 ^ 1 << 63, |key| (key ^ 1 << 63) as i64, |x| x;
+    // Adding zero makes one zero of the two.
+    f32, u32, u64: key_f32, f32_of_key, |x| x + 0.0;
+    f64, u64, u128: key_f64, f64_of_key, |x| x + 0.0;
 }
 
 pub(super) fn sort(attributes: Sort, x: &HostTensor) -> Result<HostTensor, Fault> {
@@ -24,13 +102,8 @@ pub(super) fn sort(attributes: Sort, x: &HostTensor) -> Result<HostTensor, Fault
     let sorted = match_ordered!(x.dtype(), T => {
         let elements = value::slice::<T>(&x);
         value::build(x.dtype(), shape, |out: &mut [T]| {
-            each_run(plane, elements, out, |run: &mut [T], out: &mut [T]| {
-                if attributes.descending {
-                    sort_by(run, |a, b| ascending(*b, *a));
-                } else {
-                    sort_by(run, |a, b| ascending(*a, *b));
-                }
-                out.copy_from_slice(run);
+            each_run(plane, out, |first, out: &mut [T], inner| {
+                sort_run(&elements[first..], inner, attributes.descending, out);
             });
         })?
     });
@@ -44,48 +117,61 @@ pub(super) fn argsort(attributes: Sort, x: &HostTensor, to: DType) -> Result<Hos
     let positions = match_ordered!(x.dtype(), T => {
         let elements = value::slice::<T>(&x);
         value::build(DType::S64, shape, |out: &mut [i64]| {
-            each_run(plane, elements, out, |run: &mut [T], out: &mut [i64]| {
-                let mut pairs: Vec<(T, i64)> = run.iter().copied().zip(0..).collect();
-                if attributes.descending {
-                    sort_by(&mut pairs, |a, b| ascending(b.0, a.0));
-                } else {
-                    sort_by(&mut pairs, |a, b| ascending(a.0, b.0));
-                }
-                out.iter_mut().zip(pairs).for_each(|(out, (_, position))| *out = position);
+            each_run(plane, out, |first, out: &mut [i64], inner| {
+                argsort_run(&elements[first..], inner, attributes.descending, out);
             });
         })?
     });
     convert(&positions, to)
 }
 
-fn sort_by<T: Send>(elements: &mut [T], compare: impl Fn(&T, &T) -> Ordering + Sync) {
-    if parallel::pays(elements.len()) {
-        elements.par_sort_by(compare);
-    } else {
-        elements.sort_by(compare);
+/// Sorts every `inner`th element of `x` into the same places of `out`.
+fn sort_run<T: Keyed>(x: &[T], inner: usize, descending: bool, out: &mut [T]) {
+    // Inverted keys have the opposite order.
+    let key = |x: T| if descending { !x.key() } else { x.key() };
+    let element = |key: T::Key| T::of_key(if descending { !key } else { key });
+    if let (1, Ok(keys)) = (inner, bytemuck::try_cast_slice_mut::<T, T::Key>(out)) {
+        // Keys as wide as the elements take their place for a while.
+        parallel::chunks(keys, |first, keys| {
+            keys.iter_mut().zip(&x[first..]).for_each(|(to, &x)| *to = key(x));
+        });
+        radix::sort(keys, 0..T::BITS);
+        return parallel::chunks(keys, |_, keys| {
+            keys.iter_mut().for_each(|key| *key = bytemuck::cast(element(*key)));
+        });
     }
+    let mut keys: Vec<T::Key> = x.iter().take(out.len()).step_by(inner).map(|&x| key(x)).collect();
+    radix::sort(&mut keys, 0..T::BITS);
+    let places = out.iter_mut().step_by(inner);
+    places.zip(&keys).for_each(|(out, &key)| *out = element(key));
 }
 
-/// Calls `sort` with the elements of each run along the axis and room for what becomes of them.
-fn each_run<T: Ordered, R: Copy + Default + Send>(
-    plane: Plane,
-    x: &[T],
-    out: &mut [R],
-    sort: impl Fn(&mut [T], &mut [R]) + Sync,
-) {
+/// Writes the positions that sort every `inner`th element of `x` to the same places of `out`.
+fn argsort_run<T: Keyed>(x: &[T], inner: usize, descending: bool, out: &mut [i64]) {
+    let mut keys = vec![T::Pair::default(); x.len().min(out.len()).div_ceil(inner)];
+    parallel::chunks(&mut keys, |first, keys| {
+        let run = x[first * inner..].iter().step_by(inner);
+        for (position, (key, &x)) in keys.iter_mut().zip(run).enumerate() {
+            let equal = if descending { !x.equal_key() } else { x.equal_key() };
+            *key = T::pair(equal, first + position);
+        }
+    });
+    radix::sort(&mut keys, T::BITS..2 * T::BITS);
+    let places = out.iter_mut().step_by(inner);
+    places.zip(&keys).for_each(|(out, &key)| *out = T::position(key));
+}
+
+/// Calls `sort` for each run along the axis, with the position of its first element, the result from
+/// there to the end of the block, and the distance of its elements.
+fn each_run<R: Send>(plane: Plane, out: &mut [R], sort: impl Fn(usize, &mut [R], usize) + Sync) {
     let Plane { count, inner, .. } = plane;
     let block = count * inner;
     // Sorting takes a number of passes that grows with the logarithm of the length.
     let cost = block * (1 + count.max(1).ilog2() as usize);
     parallel::rows(out, block, cost, |first, out| {
-        let (mut run, mut sorted) = (Vec::with_capacity(count), vec![R::default(); count]);
-        for (x, out) in x[first * block..].chunks_exact(block).zip(out.chunks_exact_mut(block)) {
+        for (index, out) in out.chunks_exact_mut(block).enumerate() {
             for column in 0..inner {
-                run.clear();
-                run.extend(x[column..].iter().step_by(inner));
-                sort(&mut run, &mut sorted);
-                let places = out[column..].iter_mut().step_by(inner);
-                places.zip(&sorted).for_each(|(out, &x)| *out = x);
+                sort((first + index) * block + column, &mut out[column..], inner);
             }
         }
     });

@@ -13,8 +13,9 @@ use crate::{parallel, value};
 /// Independent partial results of a run, so that vector units are filled.
 const LANES: usize = 16;
 
-/// Accumulators that are worked on at a time, few enough to stay in the cache.
-const COLUMNS: usize = 1024;
+/// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
+/// of them to be worth fetching.
+const COLUMNS: usize = 512;
 
 /// Elements of a partial result of a long reduction.
 const PART: usize = 1 << 16;
@@ -48,7 +49,7 @@ where
     value::build(dtype, shape, |out: &mut [R]| {
         if block == 0 {
             out.fill(finish(reducer.start));
-        } else if block >= 2 * PART && outer * inner < 64 {
+        } else if block >= 2 * PART && (outer * inner < 64 || outer == 1 && inner < 2 * COLUMNS) {
             // Few results of many elements: partial results of pieces of the reduced part.
             for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
                 long(x, inner, reducer, &finish, out);
@@ -60,7 +61,7 @@ where
                 }
             });
         } else if outer == 1 {
-            parallel::rows(out, 1, count, |first, out| {
+            parallel::pieces(out, COLUMNS, count, |first, out| {
                 columns(x, inner, first, reducer, &finish, out)
             });
         } else {

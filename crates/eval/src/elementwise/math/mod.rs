@@ -4,7 +4,9 @@
 //! implementation for each width, and complex numbers through the functions of [`complex`].
 
 pub(crate) mod complex;
+mod double;
 mod erf;
+mod single;
 
 pub(crate) use erf::erf_inv;
 
@@ -34,38 +36,44 @@ pub(crate) trait Real: Copy {
     fn round(self) -> Self;
     fn pow(self, exponent: Self) -> Self;
     fn atan2(self, x: Self) -> Self;
+    /// Whether the two functions after this one are right for this angle.
+    fn is_near(self) -> bool;
+    /// The sine without the branch for large angles.
+    fn sin_near(self) -> Self;
+    /// The cosine without the branch for large angles.
+    fn cos_near(self) -> Self;
 }
 
 macro_rules! real {
-    ($t:ident, $erf:path, $erfc:path, $steps:literal) => {
+    ($t:ident, $width:ident, $erf:path, $erfc:path, $steps:literal) => {
         impl Real for $t {
             #[inline(always)]
             fn exp(self) -> Self {
-                $t::exp(self)
+                $width::exp(self)
             }
             #[inline(always)]
             fn expm1(self) -> Self {
-                self.exp_m1()
+                $width::expm1(self)
             }
             #[inline(always)]
             fn log(self) -> Self {
-                self.ln()
+                $width::log(self)
             }
             #[inline(always)]
             fn log1p(self) -> Self {
-                self.ln_1p()
+                $width::log1p(self)
             }
             #[inline(always)]
             fn sigmoid(self) -> Self {
-                1.0 / (1.0 + Real::exp(-self))
+                $width::sigmoid(self)
             }
             #[inline(always)]
             fn sin(self) -> Self {
-                $t::sin(self)
+                $width::sin(self)
             }
             #[inline(always)]
             fn cos(self) -> Self {
-                $t::cos(self)
+                $width::cos(self)
             }
             #[inline(always)]
             fn tan(self) -> Self {
@@ -93,7 +101,7 @@ macro_rules! real {
             }
             #[inline(always)]
             fn tanh(self) -> Self {
-                $t::tanh(self)
+                $width::tanh(self)
             }
             #[inline(always)]
             fn asinh(self) -> Self {
@@ -136,8 +144,20 @@ macro_rules! real {
             fn atan2(self, x: Self) -> Self {
                 $t::atan2(self, x)
             }
+            #[inline(always)]
+            fn is_near(self) -> bool {
+                $width::is_near(self)
+            }
+            #[inline(always)]
+            fn sin_near(self) -> Self {
+                $width::sin_near(self)
+            }
+            #[inline(always)]
+            fn cos_near(self) -> Self {
+                $width::cos_near(self)
+            }
         }
     };
 }
-real!(f32, libm::erff, libm::erfcf, 1);
-real!(f64, libm::erf, libm::erfc, 2);
+real!(f32, single, libm::erff, libm::erfcf, 1);
+real!(f64, double, libm::erf, libm::erfc, 2);

@@ -1,0 +1,198 @@
+//! Functions of `f32`, computed in `f64` and rounded once.
+//!
+//! They have no branches and no tables, so that the loops around them become vector code. With 29
+//! bits to spare, short polynomials and one step of range reduction are enough for results that are
+//! nearly always the correctly rounded ones.
+
+use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
+
+/// `1.5 * 2^52`: adding it rounds to an integer, which is then in the low bits.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+
+/// The value of a polynomial by Horner's rule, coefficients from the highest degree down.
+#[inline(always)]
+fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
+    let (first, rest) = coefficients.split_first().expect("a polynomial has a coefficient");
+    rest.iter().fold(*first, |sum, coefficient| sum * x + coefficient)
+}
+
+/// `e^x`: `2^k e^r` with `|r| <= ln(2) / 2`, and the Taylor series of `e^r`.
+#[inline(always)]
+fn exp_wide(x: f64) -> f64 {
+    // Beyond these, the result is infinity or zero in `f32`. A NaN passes both comparisons.
+    let x = if x > 130.0 { 130.0 } else { x };
+    let x = if x < -150.0 { -150.0 } else { x };
+    let shifted = x * LOG2_E + ROUND;
+    let r = x - (shifted - ROUND) * LN_2;
+    let series = polynomial(
+        r,
+        [
+            1.0 / 40320.0,
+            1.0 / 5040.0,
+            1.0 / 720.0,
+            1.0 / 120.0,
+            1.0 / 24.0,
+            1.0 / 6.0,
+            0.5,
+            1.0,
+            1.0,
+        ],
+    );
+    f64::from_bits(series.to_bits().wrapping_add(shifted.to_bits() << 52))
+}
+
+#[inline(always)]
+pub(super) fn exp(x: f32) -> f32 {
+    exp_wide(f64::from(x)) as f32
+}
+
+#[inline(always)]
+pub(super) fn expm1(x: f32) -> f32 {
+    let x = f64::from(x);
+    let small = x * (1.0 + 0.5 * x);
+    (if x.abs() < 1e-6 { small } else { exp_wide(x) - 1.0 }) as f32
+}
+
+#[inline(always)]
+pub(super) fn sigmoid(x: f32) -> f32 {
+    (1.0 / (1.0 + exp_wide(-f64::from(x)))) as f32
+}
+
+#[inline(always)]
+pub(super) fn tanh(x: f32) -> f32 {
+    let x = f64::from(x);
+    let decayed = exp_wide(-2.0 * x.abs());
+    let large = (1.0 - decayed) / (1.0 + decayed);
+    let small = x.abs() * (1.0 - x * x / 3.0);
+    (if x.abs() < 1e-3 { small } else { large }).copysign(x) as f32
+}
+
+/// `ln x`: `k ln 2 + ln m` with `m` near 1, and `ln m = 2 artanh((m - 1) / (m + 1))` as a series.
+#[inline(always)]
+fn log_wide(x: f64) -> f64 {
+    /// The bits of `sqrt(1/2)`.
+    const LOW: u64 = 0x3fe6_a09e_667f_3bcd;
+    let bits = x.to_bits().wrapping_sub(LOW);
+    let exponent = (bits as i64 >> 52) as i32;
+    let m = f64::from_bits((bits & ((1 << 52) - 1)).wrapping_add(LOW));
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    let series =
+        polynomial(z, [1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0]);
+    let finite = f64::from(exponent) * LN_2 + 2.0 * s * series;
+    let positive = if x < f64::INFINITY { finite } else { x };
+    if x > 0.0 {
+        positive
+    } else if x == 0.0 {
+        f64::NEG_INFINITY
+    } else {
+        f64::NAN
+    }
+}
+
+#[inline(always)]
+pub(super) fn log(x: f32) -> f32 {
+    log_wide(f64::from(x)) as f32
+}
+
+#[inline(always)]
+pub(super) fn log1p(x: f32) -> f32 {
+    let x = f64::from(x);
+    let small = x * (1.0 - 0.5 * x);
+    (if x.abs() < 1e-6 { small } else { log_wide(1.0 + x) }) as f32
+}
+
+/// Angles up to which [`sin_near`] and [`cos_near`] are right.
+const NEAR: f32 = 1e6;
+
+/// Whether [`sin_near`] and [`cos_near`] are right for an angle.
+#[inline(always)]
+pub(super) fn is_near(x: f32) -> bool {
+    x.abs() <= NEAR
+}
+
+/// Sine and cosine of `x - k pi/2` with `|x - k pi/2| <= pi/4`, and `k`.
+#[inline(always)]
+fn reduced(x: f64) -> (f64, f64, u64) {
+    /// The first 33 bits of `pi/2`, so that small multiples are exact, and the rest.
+    const HIGH: f64 = 1.570_796_326_734_125_6;
+    const LOW: f64 = 6.077_100_506_506_192e-11;
+    let shifted = x * FRAC_2_PI + ROUND;
+    let k = shifted - ROUND;
+    let r = (x - k * HIGH) - k * LOW;
+    let z = r * r;
+    let sine = polynomial(z, [1.0 / 362_880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0]);
+    let cosine =
+        polynomial(z, [-1.0 / 3_628_800.0, 1.0 / 40320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0]);
+    (r * sine, cosine, shifted.to_bits())
+}
+
+/// Changes the sign if the second bit of the quadrant is set.
+#[inline(always)]
+fn signed(x: f64, quadrant: u64) -> f64 {
+    f64::from_bits(x.to_bits() ^ (quadrant & 2) << 62)
+}
+
+#[inline(always)]
+pub(super) fn sin(x: f32) -> f32 {
+    if is_near(x) { sin_near(x) } else { x.sin() }
+}
+
+#[inline(always)]
+pub(super) fn cos(x: f32) -> f32 {
+    if is_near(x) { cos_near(x) } else { x.cos() }
+}
+
+/// The sine of an angle of at most [`NEAR`].
+#[inline(always)]
+pub(super) fn sin_near(x: f32) -> f32 {
+    let (sine, cosine, quadrant) = reduced(f64::from(x));
+    let value = if quadrant & 1 == 0 { sine } else { cosine };
+    signed(value, quadrant) as f32
+}
+
+/// The cosine of an angle of at most [`NEAR`].
+#[inline(always)]
+pub(super) fn cos_near(x: f32) -> f32 {
+    let (sine, cosine, quadrant) = reduced(f64::from(x));
+    let value = if quadrant & 1 == 0 { cosine } else { sine };
+    signed(value, quadrant.wrapping_add(1)) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All floats at a stride, of all exponents and signs, and the special ones.
+    fn floats() -> impl Iterator<Item = f32> {
+        let special = [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        (0..=u32::MAX).step_by(65_521).map(f32::from_bits).chain(special)
+    }
+
+    /// The distance to the rounded exact value is at most one unit in the last place.
+    fn check(name: &str, ours: fn(f32) -> f32, exact: fn(f64) -> f64, limit: f32) {
+        for x in floats().filter(|x| x.is_nan() || x.abs() <= limit) {
+            let (found, expected) = (ours(x), exact(f64::from(x)) as f32);
+            let same = found == expected || found.is_nan() && expected.is_nan();
+            let near = (i64::from(found.to_bits()) - i64::from(expected.to_bits())).abs() <= 1;
+            assert!(same || near, "{name}({x:e}) = {found:e}, expected {expected:e}");
+            let zero = expected == 0.0 && found == 0.0;
+            assert!(
+                !zero || found.is_sign_negative() == expected.is_sign_negative(),
+                "{name}({x})"
+            );
+        }
+    }
+
+    #[test]
+    fn functions_are_right_to_the_last_bit_or_its_neighbour() {
+        check("exp", exp, f64::exp, f32::INFINITY);
+        check("expm1", expm1, f64::exp_m1, f32::INFINITY);
+        check("log", log, f64::ln, f32::INFINITY);
+        check("log1p", log1p, f64::ln_1p, f32::INFINITY);
+        check("tanh", tanh, f64::tanh, f32::INFINITY);
+        check("sigmoid", sigmoid, |x| 1.0 / (1.0 + (-x).exp()), f32::INFINITY);
+        check("sin", sin_near, f64::sin, NEAR);
+        check("cos", cos_near, f64::cos, NEAR);
+    }
+}
