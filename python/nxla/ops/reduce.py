@@ -426,6 +426,7 @@ def reduce(
     *,
     axis: Axes | None = None,
     keepdims: bool = False,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Fold the elements with a function of one's own.
 
@@ -442,6 +443,9 @@ def reduce(
         The axes; all by default.
     keepdims : bool
         Whether these axes stay, with size 1.
+    dtype : dtype_like, optional
+        The dtype to fold in, and of the result; by default the one that `x` and `initial` have
+        together.
 
     Raises
     ------
@@ -456,6 +460,8 @@ def reduce(
     """
 
     def fold(x: Tensor, initial: Tensor) -> Tensor:
+        if dtype is not None:
+            x, initial = _core.as_type(x, dtype), _core.as_type(initial, dtype)
         return _core.reduce(x, initial, function, axis, keepdims)
 
     return _traced(fold, "reduce", x, initial)
@@ -465,4 +471,13 @@ def _traced(function: Callable[..., Tensor], name: str, *operands: TensorLike) -
     """Run something that only works in a trace: in the present one, or in one of its own."""
     if _core.is_tracing():
         return function(*operands)
-    return _core.Function(function, name)(*(_core.tensor(operand) for operand in operands))
+    # Plain numbers stay plain, so that they take the dtype of what stands next to them.
+    plain = [isinstance(operand, bool | int | float | complex) for operand in operands]
+
+    def call(*tensors: Tensor) -> Tensor:
+        given = iter(tensors)
+        pairs = zip(operands, plain, strict=True)
+        return function(*(operand if is_plain else next(given) for operand, is_plain in pairs))
+
+    tensors = (x for x, is_plain in zip(operands, plain, strict=True) if not is_plain)
+    return _core.Function(call, name)(*(_core.tensor(x) for x in tensors))

@@ -62,7 +62,7 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     ([2, 5, 8], [1, 4, 4])
     """
     if min is not None and max is not None:
-        if isinstance(min, int | float) and isinstance(max, int | float):
+        if _is_scalar(min) and _is_scalar(max):
             return _core.clip(x, min, max)
         return _core.min(_core.max(x, min), max)
     if min is not None:
@@ -70,6 +70,10 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     if max is not None:
         return _core.min(x, max)
     return as_tensor(x)
+
+
+def _is_scalar(x: TensorLike) -> bool:
+    return isinstance(x, int | float) or as_tensor(x).ndim == 0
 
 
 def all_close(
