@@ -14,6 +14,7 @@ import math
 
 from nxla import _core
 from nxla.errors import DTypeError
+from nxla.limits import finfo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,17 +36,6 @@ __all__ = [
     "pi",
     "smallest_positive_normal",
 ]
-
-#: Bits of the mantissa that are stored, and the exponents of the smallest normal and of the largest
-#: number, of each float. The largest of `f8_e4m3fn` gives up its last bit to NaN.
-_FLOATS = {
-    "f8_e5m2": (2, -14, 15),
-    "f8_e4m3fn": (3, -6, 8),
-    "bf16": (7, -126, 127),
-    "f16": (10, -14, 15),
-    "f32": (23, -126, 127),
-    "f64": (52, -1022, 1023),
-}
 
 
 def _scalar(value: complex, dtype: DType) -> Tensor:
@@ -155,19 +145,13 @@ def max_finite(dtype: DTypeLike, /) -> Tensor:
     65504.0
     """
     checked = _real("max_finite", dtype)
-    return _scalar(_largest(checked), checked) if checked.kind == "float" else max(checked)
+    return _scalar(finfo(checked).max, checked) if checked.kind == "float" else max(checked)
 
 
 def min_finite(dtype: DTypeLike, /) -> Tensor:
     """Return the smallest finite number of a real dtype."""
     checked = _real("min_finite", dtype)
-    return _scalar(-_largest(checked), checked) if checked.kind == "float" else min(checked)
-
-
-def _largest(dtype: DType) -> float:
-    bits, _, exponent = _FLOATS[dtype.name]
-    last = 1 if dtype.name != "f8_e4m3fn" else 2
-    return (2.0 - last * 2.0**-bits) * 2.0**exponent
+    return _scalar(finfo(checked).min, checked) if checked.kind == "float" else min(checked)
 
 
 def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
@@ -180,10 +164,10 @@ def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
     1.1754943508222875e-38
     """
     checked = _float("smallest_positive_normal", dtype)
-    return _scalar(2.0 ** _FLOATS[checked.name][1], checked)
+    return _scalar(finfo(checked).smallest_normal, checked)
 
 
 def epsilon(dtype: DTypeLike, /) -> Tensor:
     """Return the distance from 1 to the next larger number of a float dtype."""
     checked = _float("epsilon", dtype)
-    return _scalar(2.0 ** -_FLOATS[checked.name][0], checked)
+    return _scalar(finfo(checked).eps, checked)

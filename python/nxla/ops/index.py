@@ -319,7 +319,7 @@ def diff(
     x: TensorLike,
     /,
     *,
-    axis: int = -1,
+    axis: Axis = -1,
     n: int = 1,
     prepend: TensorLike | None = None,
     append: TensorLike | None = None,
@@ -330,7 +330,7 @@ def diff(
     ----------
     x : tensor_like
         Numbers, with at least one axis.
-    axis : int
+    axis : int or str
         The axis; it gets shorter by `n`.
     n : int
         How many times over.

@@ -179,17 +179,17 @@ def matrix_transpose(x: TensorLike, /) -> Tensor:
     return moveaxis(x, -1, -2)
 
 
-def moveaxis(
-    x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int], /
-) -> Tensor:
+def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -> Tensor:
     """Move axes to other positions; the others keep their order.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
-    source, destination : int or sequence of int
-        Positions in `x` and in the result, as many of one as of the other.
+    source : int or str, or a sequence
+        Axes of `x`.
+    destination : int or sequence of int
+        The positions of these axes in the result.
 
     Raises
     ------
@@ -203,7 +203,8 @@ def moveaxis(
     (3, 4, 2)
     """
     x = as_tensor(x)
-    sources = _positions("source", source, x.ndim)
+    given = [source] if isinstance(source, int | str) else list(source)
+    sources = _positions("source", [axis_index(x, axis) for axis in given], x.ndim)
     destinations = _positions("destination", destination, x.ndim)
     if len(sources) != len(destinations):
         raise ArgumentError(
@@ -344,7 +345,7 @@ def stack(arrays: Sequence[TensorLike], /, *, axis: int = 0, name: str | None = 
     return _core.stack(arrays, axis, name)
 
 
-def unstack(x: TensorLike, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, *, axis: Axis = 0) -> tuple[Tensor, ...]:
     """Take a tensor apart along an axis; the inverse of `stack`.
 
     Examples

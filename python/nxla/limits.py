@@ -1,0 +1,163 @@
+"""What numbers a dtype can hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nxla import _core
+from nxla.errors import ArgumentError, DTypeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nxla._core import DType
+    from nxla._types import DTypeLike, TensorLike
+
+#: Bits of the mantissa that are stored, and the exponents of the smallest normal and of the largest
+#: number, of each float. The largest of `f8_e4m3fn` gives up its last bit to NaN.
+_FLOATS = {
+    "f8_e5m2": (2, -14, 15),
+    "f8_e4m3fn": (3, -6, 8),
+    "bf16": (7, -126, 127),
+    "f16": (10, -14, 15),
+    "f32": (23, -126, 127),
+    "f64": (52, -1022, 1023),
+}
+_KINDS = {
+    "bool": {"pred"},
+    "signed integer": {"signed"},
+    "unsigned integer": {"unsigned"},
+    "integral": {"signed", "unsigned"},
+    "real floating": {"float"},
+    "complex floating": {"complex"},
+    "numeric": {"signed", "unsigned", "float", "complex"},
+}
+
+
+@dataclass(frozen=True)
+class FloatLimits:
+    """What `finfo` tells of a float."""
+
+    #: Bits of one number.
+    bits: int
+    #: The distance from 1 to the next larger number.
+    eps: float
+    #: The largest number.
+    max: float
+    #: The smallest number.
+    min: float
+    #: The smallest positive number that has full precision.
+    smallest_normal: float
+    #: The dtype; of the parts, for a complex one.
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class IntegerLimits:
+    """What `iinfo` tells of an integer."""
+
+    #: Bits of one number.
+    bits: int
+    #: The largest number.
+    max: int
+    #: The smallest number.
+    min: int
+    #: The dtype.
+    dtype: DType
+
+
+def finfo(type: DTypeLike | TensorLike, /) -> FloatLimits:
+    """Return the limits of a float dtype, or of the parts of a complex one.
+
+    Parameters
+    ----------
+    type : dtype_like or tensor_like
+        The dtype, or something that has it.
+
+    Raises
+    ------
+    DTypeError
+        If it is neither a float nor complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.finfo("f16").max, nx.finfo(nx.complex64).bits
+    (65504.0, 32)
+    """
+    dtype = _core.result_type(type)
+    if dtype.kind == "complex":
+        dtype = _core.real(_core.full((), 0, dtype)).dtype
+    if dtype.kind != "float":
+        raise DTypeError(f"finfo: the dtype is {dtype}, expected a float")
+    mantissa, smallest, largest = _FLOATS[dtype.name]
+    last = 2 if dtype.name == "f8_e4m3fn" else 1
+    limit = (2.0 - last * 2.0**-mantissa) * 2.0**largest
+    return FloatLimits(dtype.bits, 2.0**-mantissa, limit, -limit, 2.0**smallest, dtype)
+
+
+def iinfo(type: DTypeLike | TensorLike, /) -> IntegerLimits:
+    """Return the limits of an integer dtype.
+
+    Parameters
+    ----------
+    type : dtype_like or tensor_like
+        The dtype, or something that has it.
+
+    Raises
+    ------
+    DTypeError
+        If it is no integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.iinfo("s4").min, nx.iinfo(nx.uint64).max
+    (-8, 18446744073709551615)
+    """
+    dtype = _core.result_type(type)
+    if dtype.kind == "unsigned":
+        return IntegerLimits(dtype.bits, 2**dtype.bits - 1, 0, dtype)
+    if dtype.kind == "signed":
+        half: int = 2 ** (dtype.bits - 1)
+        return IntegerLimits(dtype.bits, half - 1, -half, dtype)
+    raise DTypeError(f"iinfo: the dtype is {dtype}, expected an integer")
+
+
+def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...], /) -> bool:
+    """Tell whether a dtype is another one, or of a kind.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        The dtype.
+    kind : dtype_like or str, or a tuple
+        A dtype, or one of ``"bool"``, ``"signed integer"``, ``"unsigned integer"``,
+        ``"integral"``, ``"real floating"``, ``"complex floating"`` and ``"numeric"``. Of several
+        one is enough.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such kind.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.isdtype("s8", "integral"), nx.isdtype(nx.float32, (nx.float64, "complex floating"))
+    (True, False)
+    """
+    checked = _core.DType(dtype)
+    for one in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(one, str) and one in _KINDS:
+            if checked.kind in _KINDS[one]:
+                return True
+            continue
+        try:
+            if checked == _core.DType(one):
+                return True
+        except DTypeError as unknown:
+            known = ", ".join(map(repr, _KINDS))
+            raise ArgumentError(
+                f"isdtype: {one!r} is neither a dtype nor one of {known}"
+            ) from unknown
+    return False
