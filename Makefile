@@ -42,6 +42,10 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(with_plugin) cargo bench -p nxla-benches
 	$(call section,comparison)
 	$(BIN)/python benches/python
+	$(call section,the evaluator and numpy)
+	$(BIN)/python benches/python/kernels.py
+	$(call section,memory)
+	cargo run --release -q -p nxla-benches --bin memory
 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) dist out python/nxla/_core*.so

@@ -1,4 +1,4 @@
-"""Compare nxla with JAX and numpy, as a table of ratios.
+"""Compare nxla with JAX and numpy, as a table of ratios, and say which aims are reached.
 
 Each library is measured by ``worker.py`` in a process of its own. Two figures taken far apart say
 little on a machine that does other things as well, so the libraries take turns, and each figure is
@@ -10,13 +10,31 @@ Run it with ``make bench``.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 LIBRARIES = ("nxla", "jax", "numpy")
-TURNS = 2
+TURNS = 3
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+# Each aim: the figure, what is compared (the figure itself, or its share of JAX's), and the most it
+# may be.
+AIMS = (
+    ("import", "itself", 0.1),
+    ("import to first result", "itself", 0.2),
+    ("trace, per operation", "itself", 1e-6),
+    ("trace, per operation", "of JAX", 1 / 50),
+    ("trace of a gradient, per operation", "of JAX", 1 / 100),
+    ("trace from Rust, per operation", "itself", 150e-9),
+    ("jitted x + 1", "of JAX", 0.6),
+    ("jitted, 50 arguments to 50 results", "of JAX", 0.6),
+    ("chain, time per node at 1,000,000 against 10,000", "itself", 1.5),
+    ("chain, bytes per node", "itself", 150.0),
+)
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def figures_of(library: str) -> dict[str, float]:
@@ -39,6 +57,33 @@ def best_figures() -> dict[str, dict[str, float]]:
     return best
 
 
+def rust_figures() -> dict[str, float]:
+    """Return what the last ``cargo bench`` measured of tracing from Rust, if there was one."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    nodes = 10_000
+    estimates = target / "criterion" / "trace_graph" / str(nodes) / "new" / "estimates.json"
+    if not estimates.exists():
+        return {}
+    median: float = json.loads(estimates.read_text(encoding="utf-8"))["median"]["point_estimate"]
+    return {"trace from Rust, per operation": median * 1e-9 / nodes}
+
+
+def print_aims(best: dict[str, dict[str, float]]) -> None:
+    """Print each aim and whether it is reached."""
+    print(f"\n{'aim':<62}{'at most':>12}{'measured':>12}")
+    for name, what, most in AIMS:
+        ours, theirs = best["nxla"].get(name), best["jax"].get(name)
+        if ours is None or (what == "of JAX" and theirs is None):
+            print(f"{name + ', ' + what:<62}{'':>12}{'not run':>12}")
+            continue
+        found = ours / theirs if what == "of JAX" and theirs else ours
+        shown = (f"{most:.3g}", f"{found:.3g}")
+        if what == "itself":
+            shown = (text(name, most), text(name, found))
+        verdict = "reached" if found <= most else "MISSED"
+        print(f"{name + ', ' + what:<62}{shown[0]:>12}{shown[1]:>12}  {verdict}")
+
+
 def text(name: str, figure: float | None) -> str:
     """Return a figure with its unit: times are in seconds unless the name says otherwise."""
     if figure is None:
@@ -57,6 +102,7 @@ def ratio(ours: float, theirs: float | None) -> str:
 def main() -> None:
     """Measure all libraries and print the table."""
     best = best_figures()
+    best["nxla"].update(rust_figures())
     columns = ("nxla", "jax", "numpy", "jax / nxla", "numpy / nxla")
     print(f"{'':<52}" + "".join(f"{column:>14}" for column in columns))
     for name, ours in best["nxla"].items():
@@ -64,6 +110,7 @@ def main() -> None:
         cells = [text(name, ours), text(name, jax), text(name, numpy)]
         cells += [ratio(ours, jax), ratio(ours, numpy)]
         print(f"{name:<52}" + "".join(f"{cell:>14}" for cell in cells))
+    print_aims(best)
     print("\nTimes: less is better. Ratios: how many times as fast nxla is; above 1 it is faster.")
 
 

@@ -23,8 +23,8 @@ def smallest(action, repeats=REPEATS):
     return min(action() for _ in range(repeats))
 
 
-def per_call(call, count=2000):
-    """Seconds per call, over a run of calls."""
+def per_call(call, count=500):
+    """Seconds per call, over the best of many short runs of calls."""
 
     def once():
         start = time.perf_counter()
@@ -33,7 +33,7 @@ def per_call(call, count=2000):
         return (time.perf_counter() - start) / count
 
     call()
-    return smallest(once)
+    return smallest(once, 40 if count > 10 else REPEATS)
 
 
 def in_fresh_process(code):
@@ -98,7 +98,7 @@ def measure_nxla():
     figures["jitted x + 1"] = per_call(lambda: increment(on_device))
     many = nx.jit(lambda *args: tuple(arg + 1 for arg in args), compiler="xla")
     arguments = many(*[x] * 50)
-    figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 300)
+    figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 50)
     local = nx.jit(lambda x: x + 1, compiler="evaluator")
     figures["x + 1 on the host"] = per_call(lambda: local(x))
     matrix = nx.tensor(np.ones((1024, 1024), np.float32))
@@ -180,7 +180,7 @@ def measure_jax():
     figures["jitted x + 1"] = per_call(lambda: increment(on_device))
     many = jax.jit(lambda *args: tuple(arg + 1 for arg in args))
     arguments = many(*[x] * 50)
-    figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 300)
+    figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 50)
     matrix = jnp.ones((1024, 1024), jnp.float32)
     product = jax.jit(lambda a: a @ a)
     figures["1024 x 1024 product"] = per_call(lambda: product(matrix).block_until_ready(), 5)
