@@ -193,8 +193,10 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
 
     Raises
     ------
+    ShapeError
+        If there is no such axis.
     ArgumentError
-        If a position is out of range, or given twice.
+        If a position is out of range, or one is given twice.
 
     Examples
     --------

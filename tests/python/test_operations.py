@@ -1,0 +1,106 @@
+"""Functions on tensors where numpy can tell what is right, and arguments that are wrong."""
+
+import cmath
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+NUMPY_MODES = {"cyclic": "wrap", "mirror": "symmetric", "reflect": "reflect", "replicate": "edge"}
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (5,), (3, 4)])
+def test_padding_with_own_elements(shape, compiler):
+    array = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+    cases = [
+        (rule, [(low, high)] * len(shape))
+        for rule in NUMPY_MODES
+        for low, high in ((0, 1), (1, 0), (2, 2), (3, 11))
+    ]
+
+    def pad(x):
+        return [nx.pad_outer(x, rule, widths) for rule, widths in cases]
+
+    for (rule, widths), padded in zip(cases, nx.jit(pad, compiler=compiler)(array), strict=True):
+        assert padded.tolist() == np.pad(array, widths, mode=NUMPY_MODES[rule]).tolist()
+
+
+def test_wrong_paddings():
+    for rule, widths in (("zigzag", [(1, 1)]), ("mirror", [(-1, 0)]), ("mirror", [(1, 1), (1, 1)])):
+        with pytest.raises(nx.ArgumentError, match="pad_outer"):
+            nx.pad_outer([1, 2], rule, widths)
+    with pytest.raises(nx.ArgumentError, match="scalar"):
+        nx.pad_outer(1, "mirror", [])
+    with pytest.raises(nx.ArgumentError, match="no element to repeat"):
+        nx.pad_outer(nx.zeros((0,)), "mirror", [(1, 1)])
+
+
+def test_parts_of_complex_numbers_do_not_mix(compiler):
+    make = nx.jit(nx.complex, compiler=compiler)
+    special = [0.0, 1.5, float("inf"), float("-inf"), float("nan")]
+    made = make(nx.tensor(special), nx.expand_dims(nx.tensor(special), axis=1)).numpy()
+    for row, imag in enumerate(special):
+        np.testing.assert_array_equal(made.real[row], special)
+        np.testing.assert_array_equal(made.imag[row], np.full(5, imag))
+    assert nx.complex(nx.tensor(1.0, "f64"), 2).dtype == nx.complex128
+    with pytest.raises(nx.DTypeError):
+        nx.complex(1j, 2.0)
+
+
+INVERSES = ["asin", "acos", "atan", "asinh", "acosh", "atanh"]
+
+
+@pytest.mark.parametrize("name", INVERSES)
+def test_branch_cuts_lie_where_those_of_python_do(name):
+    for z in (complex(2, 0.0), complex(2, -0.0), complex(-2, 0.0), 2j, complex(-0.0, -2), 0.3 - 4j):
+        found = getattr(nx, name)(nx.tensor(z, "c128")).item()
+        assert cmath.isclose(found, getattr(cmath, name)(z), rel_tol=1e-12), (z, found)
+
+
+def test_counts_that_are_negative():
+    calls = {
+        "tile": lambda: nx.tile([1], [-1]),
+        "slice": lambda: nx.slice([1, 2], [0], [-1]),
+        "top_k": lambda: nx.top_k([1], -1),
+        "diff": lambda: nx.diff([1], n=-1),
+        "window_sum": lambda: nx.window_sum([1, 2], (2,), strides=-1),
+        "linspace": lambda: nx.linspace(0, 1, -1),
+    }
+    for name, call in calls.items():
+        with pytest.raises(nx.ArgumentError, match=f"{name}: .*must not be negative, got"):
+            call()
+
+
+def test_folds_treat_numbers_alike_with_and_without_a_trace():
+    x = nx.tensor([1, 2, 3], "u8")
+    for call in (
+        lambda x: nx.reduce(x, 0, nx.add),
+        lambda x: nx.window_reduce(x, 0, nx.add, (2,)),
+        lambda x: nx.reduce(x, 0, nx.add, dtype="s64"),
+    ):
+        at_once, traced = call(x), nx.jit(call)(x)
+        assert (at_once.dtype, at_once.tolist()) == (traced.dtype, traced.tolist())
+
+
+def test_clip_is_one_operation_for_scalar_bounds():
+    def slope(low, high):
+        return nx.grad(lambda x: nx.clip(x, low, high))(nx.tensor([0.5, 1.0, 2.0, 9.0])).tolist()
+
+    assert slope(1.0, 3.0) == slope(nx.tensor(1.0), nx.tensor(3.0))
+
+
+def test_limits_are_those_of_numpy():
+    for name in ("float16", "float32", "float64"):
+        ours, numpys = nx.finfo(name), np.finfo(name)
+        for key in ("bits", "eps", "max", "min", "smallest_normal"):
+            assert getattr(ours, key) == getattr(numpys, key)
+        assert nx.constants.epsilon(name).item() == numpys.eps
+    for name in ("int8", "int64", "uint16", "uint64"):
+        ours, numpys = nx.iinfo(name), np.iinfo(name)
+        assert (ours.max, ours.min) == (numpys.max, numpys.min)
+        assert nx.constants.max(name).item() == numpys.max
+    with pytest.raises(nx.DTypeError):
+        nx.finfo("s32")
+    with pytest.raises(nx.ArgumentError, match="numeric"):
+        nx.isdtype("s32", "whole")
