@@ -21,11 +21,11 @@ import os as _os
 # Packed: one name to a line would make this file five times as long.
 # isort: off
 # fmt: off
-from nxla import _core, constants, errors, graph, testing, tree
+from nxla import _core, composite, constants, errors, expr, graph, testing, tree
 from nxla._core import (
     Compiled, DType, Expr, Expression, Function, Node, Stage, StageGraph, Template, Tensor,
 )
-from nxla.compiler import Compiler, register_compiler
+from nxla.compiler import Compiler, current_compiler, register_compiler
 from nxla.dtypes import (
     bool, int2, int4, int8, int16, int32, int64, uint2, uint4, uint8, uint16, uint32, uint64,
     float8_e5m2, float8_e4m3fn, bfloat16, float16, float32, float64, complex64, complex128,
@@ -91,7 +91,9 @@ from nxla.ops.window import (
     cumulative_max, cumulative_min, cumulative_prod, cumulative_sum, window_max, window_mean,
     window_min, window_product, window_reduce, window_scatter_max, window_scatter_min, window_sum,
 )
-from nxla.options import compilers, default_options, global_default_options, to_backend
+from nxla.options import (
+    compilers, default_options, global_default_options, partitions_options, to_backend,
+)
 from nxla.stream import Stream, stream
 from nxla.transform import (
     compile, custom_grad, debug_expr, debug_expr_apply, defn, grad, jit, jit_apply, stop_grad,
@@ -121,32 +123,33 @@ __all__ = [
     "atanh", "axis_index", "axis_size", "bfloat16", "bitcast", "bitwise_and", "bitwise_invert",
     "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
     "broadcast_arrays", "broadcast_to", "can_cast", "cbrt", "ceil", "cholesky", "clip",
-    "compatible", "compile", "compilers", "complex", "complex64", "complex128", "concat", "cond",
-    "conj", "constants", "conv", "copysign", "cos", "cosh", "count_leading_zeros", "count_nonzero",
-    "covariance", "cumulative_max", "cumulative_min", "cumulative_prod", "cumulative_sum",
-    "custom_grad", "debug_expr", "debug_expr_apply", "default_options", "defn", "deserialize",
-    "diff", "divide", "dot", "e", "equal", "erf", "erf_inv", "erfc", "errors", "exp", "expand_dims",
-    "expm1", "eye", "fft", "fft2", "finfo", "flatten", "flip", "float8_e4m3fn", "float8_e5m2",
-    "float16", "float32", "float64", "floor", "floor_divide", "fmod", "fori", "from_binary",
-    "from_dlpack", "full", "full_like", "gather", "global_default_options", "grad", "graph",
-    "greater", "greater_equal", "hook", "hypot", "if_", "ifft", "ifft2", "iinfo", "imag",
-    "indexed_add", "indexed_put", "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota",
-    "irfft", "isdtype", "isfinite", "isinf", "isnan", "jit", "jit_apply", "less", "less_equal",
-    "linspace", "load_numpy", "load_numpy_archive", "log", "log1p", "log2", "log10", "logaddexp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "make_diagonal",
-    "matmul", "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum",
-    "mode", "moveaxis", "multiply", "nan", "negative", "newaxis", "norm", "not_equal", "ones",
-    "ones_like", "outer", "pad", "pad_outer", "permute_dims", "phase", "pi", "population_count",
-    "positive", "pow", "print_expr", "print_value", "prod", "put_diagonal", "put_slice", "quotient",
-    "real", "reciprocal", "reduce", "register_compiler", "register_container", "remainder",
-    "rename", "repeat", "reshape", "result_type", "rfft", "roll", "round", "round_half_away",
-    "rsqrt", "scan", "serialize", "sigmoid", "sign", "signbit", "sin", "sinh", "slice",
-    "slice_along_axis", "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_grad",
-    "stream", "subtract", "sum", "take", "take_along_axis", "take_diagonal", "tan", "tanh",
-    "template", "tensor", "tensordot", "testing", "tile", "to_backend", "to_batched", "to_binary",
-    "to_heatmap", "top_k", "tree", "tri", "triangular_solve", "tril", "triu", "trunc", "uint2",
-    "uint4", "uint8", "uint16", "uint32", "uint64", "unstack", "value_and_grad", "var", "vecdot",
-    "weighted_mean", "where", "while_loop", "window_max", "window_mean", "window_min",
+    "compatible", "compile", "compilers", "complex", "complex64", "complex128", "composite",
+    "concat", "cond", "conj", "constants", "conv", "copysign", "cos", "cosh", "count_leading_zeros",
+    "count_nonzero", "covariance", "cumulative_max", "cumulative_min", "cumulative_prod",
+    "cumulative_sum", "current_compiler", "custom_grad", "debug_expr", "debug_expr_apply",
+    "default_options", "defn", "deserialize", "diff", "divide", "dot", "e", "equal", "erf",
+    "erf_inv", "erfc", "errors", "exp", "expand_dims", "expm1", "expr", "eye", "fft", "fft2",
+    "finfo", "flatten", "flip", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64",
+    "floor", "floor_divide", "fmod", "fori", "from_binary", "from_dlpack", "full", "full_like",
+    "gather", "global_default_options", "grad", "graph", "greater", "greater_equal", "hook",
+    "hypot", "if_", "ifft", "ifft2", "iinfo", "imag", "indexed_add", "indexed_put", "inf", "int2",
+    "int4", "int8", "int16", "int32", "int64", "iota", "irfft", "isdtype", "isfinite", "isinf",
+    "isnan", "jit", "jit_apply", "less", "less_equal", "linspace", "load_numpy",
+    "load_numpy_archive", "log", "log1p", "log2", "log10", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logsumexp", "make_diagonal", "matmul",
+    "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mode",
+    "moveaxis", "multiply", "nan", "negative", "newaxis", "norm", "not_equal", "ones", "ones_like",
+    "outer", "pad", "pad_outer", "partitions_options", "permute_dims", "phase", "pi",
+    "population_count", "positive", "pow", "print_expr", "print_value", "prod", "put_diagonal",
+    "put_slice", "quotient", "real", "reciprocal", "reduce", "register_compiler",
+    "register_container", "remainder", "rename", "repeat", "reshape", "result_type", "rfft", "roll",
+    "round", "round_half_away", "rsqrt", "scan", "serialize", "sigmoid", "sign", "signbit", "sin",
+    "sinh", "slice", "slice_along_axis", "sort", "split", "sqrt", "square", "squeeze", "stack",
+    "std", "stop_grad", "stream", "subtract", "sum", "take", "take_along_axis", "take_diagonal",
+    "tan", "tanh", "template", "tensor", "tensordot", "testing", "tile", "to_backend", "to_batched",
+    "to_binary", "to_heatmap", "top_k", "tree", "tri", "triangular_solve", "tril", "triu", "trunc",
+    "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "unstack", "value_and_grad", "var",
+    "vecdot", "weighted_mean", "where", "while_loop", "window_max", "window_mean", "window_min",
     "window_product", "window_reduce", "window_scatter_max", "window_scatter_min", "window_sum",
     "zeros", "zeros_like",
 ]

@@ -339,6 +339,21 @@ class Expression:
         """A picture as SVG text."""
 
     def _repr_svg_(self) -> str: ...
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes, operands before the operations that use them."""
+
+    @property
+    def output_nodes(self) -> list[Node]:
+        """The nodes of the outputs."""
+
+    @property
+    def captured(self) -> list[Tensor]:
+        """Large tensors that the function mentions; they are the last inputs, which `run` fills in."""
+
+    def arrange(self, results: Sequence[Any]) -> Any:
+        """One value for each output, in the container that the function gives."""
+
     def to_mermaid(self) -> str:
         """A picture as a Mermaid flowchart."""
 
@@ -442,7 +457,7 @@ class GradientTape:
 
 @final
 class Node:
-    """A node as the callback of a split sees it."""
+    """A node of an expression: an operation and its operands."""
 
     @property
     def op(self) -> str:
@@ -460,6 +475,25 @@ class Node:
     def dtype(self) -> DType | None:
         """The element type; None for an operation with several results."""
 
+    @property
+    def names(self) -> list[str | None]:
+        """The names of the axes, None for those without."""
+
+    @property
+    def results(self) -> int:
+        """How many results the operation has; `elem` nodes take them apart."""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the operation is told besides its operands: axes, sizes, and the like."""
+
+    @property
+    def regions(self) -> list[Expression]:
+        """The expressions inside, such as the body of a loop; they take operands of the node."""
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
     @property
     def note(self) -> str | None:
         """The note of an annotation; None for every other operation."""
@@ -584,6 +618,8 @@ def replace_global_default_options(options: Mapping[str, Any]) -> dict[str, Any]
 def has_own_options() -> bool: ...
 def compilers() -> list[str]: ...
 def register_compiler(compiler: Compiler) -> str: ...
+def current_compiler() -> str | None: ...
+def partitions_options(options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]: ...
 def to_backend(options: Mapping[str, Any] | None = None) -> tuple[str, int]: ...
 def is_tracing() -> bool: ...
 def set_package_directory(directory: str) -> None: ...
@@ -608,6 +644,26 @@ def custom_grad(
     rule: Callable[[list[Tensor]], Sequence[TensorLike]],
 ) -> list[Tensor]: ...
 def stop_grad(x: TensorLike) -> Tensor: ...
+
+# Building by hand
+
+def build_expression(function: Callable[[], Any]) -> Expression: ...
+def expr_parameter(template: Template) -> Tensor: ...
+def expr_constant(
+    value: complex, dtype: DTypeLike | None = None, shape: Shape | None = None
+) -> Tensor: ...
+def expr_tensor(value: TensorLike) -> Tensor: ...
+def expr_metadata(
+    values: Sequence[TensorLike], inspect: str | None = None, stop_grad: bool = False
+) -> list[Tensor]: ...
+def expr_block(
+    name: str,
+    attributes: Sequence[tuple[str, str]],
+    values: Sequence[TensorLike],
+    function: Callable[[list[Tensor]], Iterable[TensorLike]],
+) -> list[Tensor]: ...
+def expr_call(expression: Expression, values: Sequence[TensorLike]) -> Any: ...
+def put_args(node: Node, values: Sequence[TensorLike | Sequence[TensorLike]]) -> Any: ...
 
 # Operations
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from nxla._core import Expression, Tensor
     from nxla.stream import Stream
 
-__all__ = ["Compiler", "register_compiler"]
+__all__ = ["Compiler", "current_compiler", "register_compiler"]
 
 _registered: dict[str, Compiler] = {}
 
@@ -105,6 +105,20 @@ def register_compiler(compiler: Compiler, /) -> str:
     name = _core.register_compiler(compiler)
     _registered[name] = compiler
     return name
+
+
+def current_compiler() -> str | None:
+    """Return the name of the compiler for which a function is being traced; None outside of one.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> names = []
+    >>> f = nx.jit(lambda x: (names.append(nx.current_compiler()), x)[1], compiler="evaluator")
+    >>> f(1.0).item(), names, nx.current_compiler()
+    (1.0, ['evaluator'], None)
+    """
+    return _core.current_compiler()
 
 
 def overrides(compiler: Any, method: str) -> Compiler | None:

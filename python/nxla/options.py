@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-__all__ = ["Options", "compilers", "default_options", "global_default_options", "to_backend"]
+__all__ = [
+    "Options",
+    "compilers",
+    "default_options",
+    "global_default_options",
+    "partitions_options",
+    "to_backend",
+]
 
 
 class Options(dict[str, "Any"]):
@@ -24,7 +31,8 @@ class Options(dict[str, "Any"]):
 
     def __init__(self, options: Mapping[str, Any], *, own: bool = True) -> None:
         super().__init__(options)
-        self._own = own
+        #: Whether they were the thread's own, rather than those of the process.
+        self.own = own
 
     def __enter__(self) -> Self:
         return self
@@ -39,7 +47,7 @@ class Options(dict[str, "Any"]):
 
     def _restore(self) -> None:
         # A thread that had no options of its own follows those of the process again.
-        _core.replace_default_options(self if self._own else None)
+        _core.replace_default_options(self if self.own else None)
 
 
 class _GlobalOptions(Options):
@@ -89,6 +97,9 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
     own = _core.has_own_options()
     if options is None and not changes:
         return Options(_core.get_default_options(), own=own)
+    if isinstance(options, Options) and not options.own and not changes:
+        # What was in force then were the options of the process.
+        return Options(_core.replace_default_options(None), own=own)
     current = _core.get_default_options() if options is None else options
     before = _core.replace_default_options(prepare(_merge(current, changes)))
     return Options(before, own=own)
@@ -156,6 +167,33 @@ def to_backend(**options: Any) -> tuple[str, int]:
     ('host', 0)
     """
     return _core.to_backend(prepare(options))
+
+
+def partitions_options(**options: Any) -> list[dict[str, Any]]:
+    """Return options for each device on which functions can run at the same time.
+
+    Parameters
+    ----------
+    **options
+        As for `nxla.jit`: a compiler and its settings.
+
+    Returns
+    -------
+    list of dict
+        Each is for `nxla.jit`.
+
+    Raises
+    ------
+    OptionError
+        If there is no such compiler, setting or device.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [nx.jit(nx.sin, **each)(0.0).item() for each in nx.partitions_options()]
+    [0.0]
+    """
+    return _core.partitions_options(prepare(options))
 
 
 # A process that is told to use XLA everywhere need not say so again.

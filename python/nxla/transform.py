@@ -326,7 +326,7 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
 
     remaining = [t for is_input, t in zip(inputs, templates, strict=True) if is_input]
     custom = overrides(options.get("compiler"), "jit")
-    if custom is not None:
+    if custom is not None and overrides(custom, "compile") is None:
         raise ArgumentError(
             f"compile: the compiler {custom.name!r} has its own way to jit, and compiles no "
             "templates"

@@ -1,21 +1,40 @@
-"""Containers of tensors: tuples, lists, dicts, named tuples, dataclasses, registered classes.
+"""Containers of tensors, and the nodes of expressions.
 
-What is no container and no tensor, number or array (None, a string, a function) belongs to the
-structure: it comes out of `unflatten` and `map` as it went in.
+Containers are tuples, lists, dicts, named tuples, dataclasses and registered classes. What is no
+container and no tensor, number or array (None, a string, a function) belongs to the structure: it
+comes out of `unflatten` and `map` as it went in.
+
+An expression is a graph: `scope_ids` lists its nodes, `apply_args` visits the operands of one,
+`put_args` makes one again with other operands, and `rewrite` does so for all of them.
 """
 
 from __future__ import annotations
 
 from nxla import _core
-from nxla._core import TreeDef, register_container
+from nxla._core import Expression, Node, TreeDef, register_container
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, Literal, TypeVar
 
-__all__ = ["TreeDef", "flatten", "leaves", "map", "register_container", "unflatten"]
+    from nxla._types import TensorLike
+
+    S = TypeVar("S")
+
+__all__ = [
+    "TreeDef",
+    "apply_args",
+    "flatten",
+    "leaves",
+    "map",
+    "put_args",
+    "register_container",
+    "rewrite",
+    "scope_ids",
+    "unflatten",
+]
 
 
 def flatten(tree: Any, /) -> tuple[list[Any], TreeDef]:
@@ -111,3 +130,175 @@ def map(function: Callable[..., Any], tree: Any, /, *rest: Any) -> Any:
             )
         columns.append(others)
     return structure.unflatten([function(*row) for row in zip(*columns, strict=True)])
+
+
+def apply_args(
+    node: Node,
+    function: Callable[[Node, S], tuple[Any, S]],
+    state: S,
+    /,
+    *,
+    scope: Literal["scope", "all"] = "scope",
+) -> tuple[list[Any], S]:
+    """Apply a function to the operands of a node, one after another, with a state.
+
+    Parameters
+    ----------
+    node : Node
+        Of ``expression.nodes``.
+    function : callable
+        Takes an operand and the state; gives what stands for the operand, and the next state.
+    state : object
+        The first state.
+    scope : str
+        With ``"all"`` the results of the expressions inside the node (branches, bodies of loops,
+        folded functions) are visited after the operands. Nothing stands for those: such an
+        expression is closed, and takes from outside only operands of the node.
+
+    Returns
+    -------
+    args : list
+        What stands for each operand, for `put_args`.
+    state : object
+        The last state.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> (product,) = nx.debug_expr(lambda x, y: x * nx.sin(y))(1.0, 2.0).output_nodes
+    >>> nx.tree.apply_args(product, lambda arg, count: (arg.op, count + 1), 0)
+    (['parameter', 'sin'], 2)
+    """
+    args = []
+    for operand in node.args:
+        stand_in, state = function(operand, state)
+        args.append(stand_in)
+    if scope == "all":
+        for region in node.regions:
+            for output in region.output_nodes:
+                _, state = function(output, state)
+    elif scope != "scope":
+        raise ArgumentError(f'apply_args: scope must be "scope" or "all", got {scope!r}')
+    return args, state
+
+
+def put_args(node: Node, args: Sequence[TensorLike | Sequence[TensorLike]], /) -> Any:
+    """Make the operation of a node with other operands, in the expression being traced.
+
+    Types are inferred anew, so the operands may have other shapes if the operation allows it.
+
+    Parameters
+    ----------
+    node : Node
+        Of any expression.
+    args : sequence of tensor_like
+        As many as the node has operands. For an ``elem`` node it is the tuple of results that
+        `put_args` gave for its operand.
+
+    Returns
+    -------
+    tensor, or tuple of them
+        A tuple if the operation has several results.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more or fewer operands than before, or the node is an input.
+    ShapeError, DTypeError
+        If the operation does not take them.
+    TraceError
+        If no function is being traced.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> (node,) = nx.debug_expr(lambda x: nx.sum(x, axis=0))(nx.ones((2, 3))).output_nodes
+    >>> nx.jit(lambda x: nx.tree.put_args(node, [x]))(nx.ones((5,))).item()
+    5.0
+    """
+    return _core.put_args(node, args)
+
+
+def scope_ids(what: Expression | Node, ids: dict[int, str] | None = None, /) -> dict[int, str]:
+    """Return the nodes that a value is computed from: their ids and operations.
+
+    Constants are left out. Expressions inside of nodes, such as branches and the bodies of loops,
+    are scopes of their own: look at ``node.regions`` for them.
+
+    Parameters
+    ----------
+    what : Expression or Node
+        All outputs, or one node.
+    ids : dict, optional
+        What is known already, of the same expression; it is extended.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tree.scope_ids(nx.debug_expr(lambda x: nx.sin(x) * 2)(1.0))
+    {0: 'parameter', 2: 'sin', 3: 'multiply'}
+    """
+    found = {} if ids is None else ids
+    pending = what.output_nodes if isinstance(what, Expression) else [what]
+    seen = set(found)
+    nodes: dict[int, str] = {}
+    while pending:
+        node = pending.pop()
+        if node.id in seen:
+            continue
+        seen.add(node.id)
+        if node.op != "constant":
+            nodes[node.id] = node.op
+        pending.extend(node.args)
+    found.update(sorted(nodes.items()))
+    return found
+
+
+def rewrite(expression: Expression, replace: Callable[[Node, list[Any]], Any], /) -> Expression:
+    """Make an expression again, with other nodes where one likes.
+
+    Parameters
+    ----------
+    expression : Expression
+        Stays as it is.
+    replace : callable
+        Is called for each node but inputs, operands first, with the node and what stands for its
+        operands. It gives what stands for the node, or None to leave it as it is. For an
+        operation with several results that is a tuple.
+
+    Returns
+    -------
+    Expression
+        Of the same inputs, with the results in the same container.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> expression = nx.debug_expr(lambda x: nx.sin(x) + nx.cos(x))(0.0)
+    >>> tangents = nx.tree.rewrite(
+    ...     expression, lambda node, args: nx.tan(*args) if node.op == "sin" else None
+    ... )
+    >>> tangents.op_counts()
+    {'add': 1, 'cos': 1, 'parameter': 1, 'tan': 1}
+    """
+
+    def rebuilt() -> Any:
+        made: dict[int, Any] = {}
+        nodes = expression.nodes
+        parameters = {n.attributes["index"]: n for n in nodes if n.op == "parameter"}
+        own = len(parameters) - len(expression.captured)
+        for index in range(own):
+            node = parameters[index]
+            template = _core.Template(node.shape, node.dtype, node.names)
+            made[node.id] = _core.expr_parameter(template)
+        for index, tensor in enumerate(expression.captured, start=own):
+            made[parameters[index].id] = tensor
+        for node in nodes:
+            if node.op == "parameter":
+                continue
+            args = [made[operand.id] for operand in node.args]
+            answer = replace(node, args)
+            made[node.id] = put_args(node, args) if answer is None else answer
+        return expression.arrange([made[node.id] for node in expression.output_nodes])
+
+    return _core.build_expression(rebuilt)

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use nxla::graph::{ExprId, Graph};
-use nxla::host::{HostTensor, weak_dtype};
+use nxla::host::weak_dtype;
 use nxla::{
     Error, Expr, Number, Options, Program, RunContext, Tensor, Trace, compile_program,
     default_options,
@@ -92,40 +92,32 @@ fn traced(
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     source::mark(py, trace)?;
-    let literals = literals(py, operands)?;
-    let ids = trace.build(|graph| build_nodes(graph, operands, literals, build)).or_raise()?;
+    let mentioned = mentioned(py, trace, operands)?;
+    let ids = trace.build(|graph| build_nodes(graph, operands, &mentioned, build)).or_raise()?;
     ids.into_iter().map(|id| PyExpr::wrap(py, Expr::new(trace.clone(), id))).collect()
 }
 
-/// Tensors among the operands, on the host.
-fn literals(py: Python<'_>, operands: &[Value]) -> PyResult<SmallVec<[HostTensor; 1]>> {
+/// The nodes of the tensors among the operands: literals, or hidden inputs if they are large.
+fn mentioned(py: Python<'_>, trace: &Trace, operands: &[Value]) -> PyResult<Ids> {
     let tensors = operands.iter().filter_map(|operand| match operand {
         Value::Tensor(tensor) => Some(tensor),
         Value::Expr(_) | Value::Number(_) => None,
     });
-    tensors
-        .map(|tensor| match tensor {
-            Tensor::Host(tensor) => Ok(tensor.clone()),
-            device => py.detach(|| device.to_host()).or_raise(),
-        })
-        .collect()
+    tensors.map(|tensor| Ok(py.detach(|| trace.capture(tensor)).or_raise()?.id())).collect()
 }
 
 fn build_nodes(
     graph: &mut Graph,
     operands: &[Value],
-    literals: SmallVec<[HostTensor; 1]>,
+    mentioned: &[ExprId],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> Built {
-    let mut literals = literals.into_iter();
+    let mut mentioned = mentioned.iter().copied();
     let mut ids: SmallVec<[Option<ExprId>; 4]> = SmallVec::new();
     for operand in operands {
         ids.push(match operand {
             Value::Expr(expr) => Some(expr.id()),
-            Value::Tensor(_) => {
-                let literal = literals.next().expect("one literal for each tensor");
-                Some(graph.tensor(literal)?)
-            }
+            Value::Tensor(_) => Some(mentioned.next().expect("one node for each tensor")),
             Value::Number(_) => None,
         });
     }

@@ -7,7 +7,8 @@ use nxla::{Options, TensorType, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
-use crate::containers::{PyTree, Tree, flatten};
+use crate::containers::{Tree, flatten};
+use crate::difference::{Differences, Typed};
 use crate::errors::{argument_error, exception};
 use crate::function::{Entry, Inputs, generic_alias};
 use crate::signature::{Leaves, Signature, leaf_type};
@@ -25,26 +26,24 @@ pub(crate) struct PyCompiled {
 /// What an argument must be.
 pub(crate) struct Argument {
     tree: Tree,
-    leaves: Vec<Leaf>,
-}
-
-/// A tensor in an argument: where, and of what type.
-struct Leaf {
-    path: String,
-    ty: TensorType,
+    leaves: Vec<TensorType>,
 }
 
 impl Argument {
     /// Describes an argument or a template.
     pub(crate) fn of(value: &Bound<'_, PyAny>, position: usize) -> PyResult<Self> {
         let mut leaves = Vec::new();
-        let tree = flatten(value, &format!("argument {position}"), &mut |item, path| {
+        let tree = flatten(value, &format!("argument {position}"), &mut |item, _| {
             let ty = leaf_type(item)?;
             let is_leaf = ty.is_some();
-            leaves.extend(ty.map(|ty| Leaf { path: path.to_owned(), ty }));
+            leaves.extend(ty);
             Ok(is_leaf)
         })?;
         Ok(Self { tree, leaves })
+    }
+
+    fn typed(&self) -> Typed<'_> {
+        Typed { tree: &self.tree, leaves: &self.leaves }
     }
 }
 
@@ -86,7 +85,7 @@ impl PyCompiled {
 
     fn __repr__(&self) -> String {
         let types = self.arguments.iter().flat_map(|argument| &argument.leaves);
-        let types: Vec<String> = types.map(|leaf| leaf.ty.to_string()).collect();
+        let types: Vec<String> = types.map(ToString::to_string).collect();
         format!("<nxla function {} compiled for ({})>", self.name, types.join(", "))
     }
 }
@@ -114,24 +113,16 @@ impl PyCompiled {
             let why = format!("takes {expected} arguments, got {found}");
             return Err(argument_error(&self.name, why));
         }
+        let mut differences = Differences::new(&fits);
         for (position, arg) in args.iter().enumerate() {
-            let expected = &self.arguments[position];
             let found = Argument::of(&arg, position)?;
-            if !found.tree.same_structure(py, &expected.tree)? {
-                let found = PyTree::text(&found.tree, py)?;
-                let expected = PyTree::text(&expected.tree, py)?;
-                let why = format!("argument {position} is {found}, it was compiled for {expected}");
-                return Err(argument_error(&self.name, why));
-            }
-            for (found, expected) in found.leaves.iter().zip(&expected.leaves) {
-                if !fits(&found.ty, &expected.ty) {
-                    let Leaf { path, ty } = found;
-                    let why = format!("{path} is {ty}, it was compiled for {}", expected.ty);
-                    return Err(argument_error(&self.name, why));
-                }
-            }
+            let expected = self.arguments[position].typed();
+            differences.compare(py, &format!("argument {position}"), found.typed(), expected)?;
         }
-        Ok(())
+        match differences.text() {
+            None => Ok(()),
+            Some(text) => Err(argument_error(&self.name, text)),
+        }
     }
 }
 

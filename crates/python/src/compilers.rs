@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use nxla::{
     Backend, CompileRequest, Compiler, Error, Executable, Program, Result, RunContext, Setting,
-    Settings, Tensor, register_compiler,
+    Settings, Tensor, compiler_named, default_options, register_compiler,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::errors::{argument_error, user_error};
+use crate::errors::{OrRaise, argument_error, user_error};
+use crate::options::options_from;
 use crate::program::PyExpression;
 use crate::tensor::PyTensor;
 
@@ -131,7 +132,7 @@ fn settings_dict<'py>(py: Python<'py>, settings: &Settings) -> PyResult<Bound<'p
 }
 
 fn settings_from(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
-    Ok(crate::options::options_from(Some(dict))?.0.settings)
+    Ok(options_from(Some(dict))?.0.settings)
 }
 
 /// The name of a compiler object, which is registered under it.
@@ -157,6 +158,25 @@ fn register_python_compiler(compiler: &Bound<'_, PyAny>) -> PyResult<String> {
     name_of(compiler)
 }
 
+/// Options for each device on which a compiler can run programs at the same time.
+#[pyfunction]
+#[pyo3(signature = (options=None))]
+fn partitions_options<'py>(
+    py: Python<'py>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let options = options_from(options)?.0.over(&default_options());
+    let compiler = compiler_named(options.compiler.as_deref()).or_raise()?;
+    let partitions = compiler.partitions(&options.settings).or_raise()?;
+    let dicts = partitions.iter().map(|settings| {
+        let dict = settings_dict(py, settings)?;
+        dict.set_item("compiler", compiler.name())?;
+        Ok(dict)
+    });
+    dicts.collect()
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(partitions_options, module)?)?;
     module.add_function(wrap_pyfunction!(register_python_compiler, module)?)
 }

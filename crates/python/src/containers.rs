@@ -248,17 +248,41 @@ impl Tree {
         })
     }
 
-    /// The number of leaves.
-    pub(crate) fn leaf_count(&self) -> usize {
+    /// What is directly inside.
+    pub(crate) fn children(&self) -> &[Tree] {
         match self {
-            Tree::Leaf => 1,
-            Tree::Static(_) => 0,
+            Tree::Leaf | Tree::Static(_) => &[],
             Tree::Tuple(children)
             | Tree::List(children)
             | Tree::Dict(_, children)
             | Tree::Named(_, children)
             | Tree::Dataclass(_, _, children)
-            | Tree::Registered(_, _, children) => children.iter().map(Tree::leaf_count).sum(),
+            | Tree::Registered(_, _, children) => children,
+        }
+    }
+
+    /// Where the child at a position is, as one would write it in Python.
+    pub(crate) fn child_path(&self, py: Python<'_>, path: &str, index: usize) -> PyResult<String> {
+        Ok(match self {
+            Tree::Dict(keys, _) => format!("{path}[{}]", keys[index].bind(py).repr()?),
+            Tree::Dataclass(_, names, _) => format!("{path}.{}", names[index]),
+            Tree::Named(class, _) => {
+                let names: Vec<String> = class.getattr(py, intern!(py, "_fields"))?.extract(py)?;
+                format!("{path}.{}", names[index])
+            }
+            Tree::Leaf
+            | Tree::Static(_)
+            | Tree::Tuple(_)
+            | Tree::List(_)
+            | Tree::Registered(..) => format!("{path}[{index}]"),
+        })
+    }
+
+    /// The number of leaves.
+    pub(crate) fn leaf_count(&self) -> usize {
+        match self {
+            Tree::Leaf => 1,
+            other => other.children().iter().map(Tree::leaf_count).sum(),
         }
     }
 

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::compiled::{Argument, PyCompiled};
 use crate::containers::{Tree, flatten};
+use crate::current::tracing_for;
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::expr::PyExpr;
 use crate::hooks::run_interruptible;
@@ -463,33 +464,38 @@ impl PyFunction {
             }
         }
         let result = {
+            let _compiler = tracing_for(&self.options_in_force())?;
             let _entered = trace.enter();
             self.callable.bind(py).call(PyTuple::new(py, args)?, Some(&kwargs))?
         };
-        let (outputs, results) = self.outputs(trace, &result)?;
+        let (outputs, results) = outputs(trace, &result, &self.name)?;
         let program = Arc::new(py.detach(|| trace.finish(&outputs)).or_raise()?);
         Ok(Traced { program, results, captured: trace.captured() })
     }
+}
 
-    /// The leaves of a result as values of the trace, and its structure.
-    fn outputs(&self, trace: &Trace, result: &Bound<'_, PyAny>) -> PyResult<(Vec<Expr>, Tree)> {
-        let mut outputs = Vec::new();
-        let tree = flatten(result, "result", &mut |item, path| match output(trace, item)? {
-            Some(expr) => {
-                outputs.push(expr);
-                Ok(true)
-            }
-            None if item.is_none() || item.is_instance_of::<PyString>() => Ok(false),
-            None => {
-                let kind = item.get_type().name()?;
-                let why = format!(
-                    "{path} is a {kind}; a traced function returns tensors, numbers and containers of them"
-                );
-                Err(argument_error(&self.name, why))
-            }
-        })?;
-        Ok((outputs, tree))
-    }
+/// The leaves of a result as values of the trace, and its structure.
+pub(crate) fn outputs(
+    trace: &Trace,
+    result: &Bound<'_, PyAny>,
+    function: &str,
+) -> PyResult<(Vec<Expr>, Tree)> {
+    let mut outputs = Vec::new();
+    let tree = flatten(result, "result", &mut |item, path| match output(trace, item)? {
+        Some(expr) => {
+            outputs.push(expr);
+            Ok(true)
+        }
+        None if item.is_none() || item.is_instance_of::<PyString>() => Ok(false),
+        None => {
+            let kind = item.get_type().name()?;
+            let why = format!(
+                "{path} is a {kind}; a traced function returns tensors, numbers and containers of them"
+            );
+            Err(argument_error(function, why))
+        }
+    })?;
+    Ok((outputs, tree))
 }
 
 /// The arguments of a call, if all are tensors and passed by position.

@@ -2,82 +2,20 @@
 
 use std::sync::Arc;
 
-use nxla::graph::{ExprId, Op, Program};
+use nxla::graph::ExprId;
 use nxla::split::{Decision, Stage, StageGraph, try_split_with};
 use nxla::{Error, Stages, Tensor, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::containers::Tree;
-use crate::dtype::PyDType;
 use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::function::wrap_results;
+use crate::node::PyNode;
 use crate::options::options_from;
 use crate::program::PyExpression;
 use crate::signature::{Leaves, Signature};
 use crate::tensor::PyTensor;
-
-/// A node as the callback of a split sees it.
-#[pyclass(name = "Node", module = "nxla", frozen)]
-struct PyNode {
-    program: Arc<Program>,
-    id: ExprId,
-}
-
-#[pymethods]
-impl PyNode {
-    /// The name of the operation, such as ``"dot"``.
-    #[getter]
-    fn op(&self) -> &'static str {
-        self.program.graph().op(self.id).name()
-    }
-
-    /// The position in the graph; operands have smaller ones.
-    #[getter]
-    fn id(&self) -> usize {
-        self.id.index()
-    }
-
-    /// The size of each axis; empty for an operation with several results.
-    #[getter]
-    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let ty = self.program.graph().ty(self.id).as_tensor();
-        PyTuple::new(py, ty.map_or(&[][..], |ty| &ty.shape[..]))
-    }
-
-    /// The element type; None for an operation with several results.
-    #[getter]
-    fn dtype(&self) -> Option<PyDType> {
-        self.program.graph().ty(self.id).as_tensor().map(|ty| PyDType(ty.dtype))
-    }
-
-    /// The note of an annotation; None for every other operation.
-    #[getter]
-    fn note(&self) -> Option<&str> {
-        match self.program.graph().op(self.id) {
-            Op::Metadata(metadata) => metadata.inspect.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// The operands.
-    #[getter]
-    fn args(&self) -> Vec<PyNode> {
-        let operands = self.program.graph().operands(self.id).iter();
-        operands.map(|&id| PyNode { program: self.program.clone(), id }).collect()
-    }
-
-    /// The user's line, as ``file.py:3``.
-    #[getter]
-    fn line(&self) -> Option<String> {
-        self.program.graph().line(self.id).map(|line| line.to_string())
-    }
-
-    fn __repr__(&self) -> String {
-        let ty = self.program.graph().ty(self.id);
-        format!("<node {} {} {ty}>", self.id, self.op())
-    }
-}
 
 /// One stage of a split expression.
 #[pyclass(name = "Stage", module = "nxla", frozen)]
@@ -344,7 +282,6 @@ fn split(
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyNode>()?;
     module.add_class::<PyStage>()?;
     module.add_class::<PyStageGraph>()?;
     module.add_function(wrap_pyfunction!(split, module)?)

@@ -5,9 +5,13 @@
 //! `python/nxla`.
 
 mod apply;
+mod attributes;
+mod build;
 mod compiled;
 mod compilers;
 mod containers;
+mod current;
+mod difference;
 mod dlpack;
 mod dtype;
 mod errors;
@@ -17,6 +21,7 @@ mod gradient;
 mod graph;
 mod hooks;
 mod names;
+mod node;
 mod ops;
 mod options;
 mod program;
@@ -41,7 +46,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::register(module)?;
     compiled::register(module)?;
     gradient::register(module)?;
+    node::register(module)?;
     graph::register(module)?;
+    build::register(module)?;
+    current::register(module)?;
     options::register(module)?;
     compilers::register(module)?;
     containers::register(module)?;

@@ -14,7 +14,9 @@ use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::function::{Inputs, Traced, wrap_results};
 use crate::graph::leaves;
 use crate::hooks::run_interruptible;
+use crate::node::PyNode;
 use crate::options::options_from;
+use crate::tensor::PyTensor;
 
 /// A traced function: a graph of operations with inputs and outputs.
 ///
@@ -80,6 +82,35 @@ impl PyExpression {
     #[getter]
     fn digest(&self) -> String {
         self.program.digest().to_string()
+    }
+
+    /// The nodes, operands before the operations that use them.
+    #[getter]
+    fn nodes(&self) -> Vec<PyNode> {
+        self.program.graph().ids().map(|id| PyNode { program: self.program.clone(), id }).collect()
+    }
+
+    /// The nodes of the outputs.
+    #[getter]
+    fn output_nodes(&self) -> Vec<PyNode> {
+        let outputs = self.program.outputs().iter();
+        outputs.map(|&id| PyNode { program: self.program.clone(), id }).collect()
+    }
+
+    /// Large tensors that the function mentions; they are the last inputs, which ``run`` fills in.
+    #[getter]
+    fn captured(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        self.captured.iter().map(|tensor| PyTensor::wrap(py, tensor.clone())).collect()
+    }
+
+    /// One value for each output, in the container that the function gives.
+    fn arrange(&self, py: Python<'_>, results: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let (expected, found) = (self.program.outputs().len(), results.len());
+        if found != expected {
+            let why = format!("expected {expected} results, got {found}");
+            return Err(argument_error("arrange", why));
+        }
+        self.results.rebuild(py, &mut results.into_iter().map(Ok))
     }
 
     /// The number of nodes.

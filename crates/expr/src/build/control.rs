@@ -29,6 +29,20 @@ impl OpenRule {
     }
 }
 
+/// A composite in the making: what stands for its operands, see [`Graph::open_block`].
+pub struct OpenBlock {
+    mark: Mark,
+    scope: Scope,
+    operands: Operands,
+}
+
+impl OpenBlock {
+    /// What the body is built from, one for each operand.
+    pub fn parameters(&self) -> &[ExprId] {
+        &self.scope.parameters
+    }
+}
+
 impl Graph {
     /// One part of a node with several results.
     ///
@@ -160,17 +174,36 @@ impl Graph {
         operands: &[ExprId],
         body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
     ) -> Result<Vec<ExprId>, E> {
+        let open = self.open_block(operands);
+        let results = body(self, &open.scope.parameters)?;
+        Ok(self.close_block(open, name, attributes, results)?)
+    }
+
+    /// The first half of [`Graph::block`], for callers that build the body outside of a closure.
+    pub fn open_block(&mut self, operands: &[ExprId]) -> OpenBlock {
         let mark = self.mark();
         let types: Vec<TensorType> =
             operands.iter().map(|&id| self.tensor_type(id).clone()).collect();
-        let scope = self.open_scope(&types);
-        let results = body(self, &scope.parameters)?;
-        let traced = self.traced(mark, results);
-        let closed = self.close(mark, Some(&scope), &[traced], true)?;
+        OpenBlock { mark, scope: self.open_scope(&types), operands: operands.into() }
+    }
+
+    /// The second half of [`Graph::block`]: `results` is what the body gives.
+    ///
+    /// # Errors
+    /// A result that is not of this trace.
+    pub fn close_block(
+        &mut self,
+        open: OpenBlock,
+        name: &str,
+        attributes: Vec<(Arc<str>, String)>,
+        results: Vec<ExprId>,
+    ) -> Result<Vec<ExprId>> {
+        let traced = self.traced(open.mark, results);
+        let closed = self.close(open.mark, Some(&open.scope), &[traced], true)?;
         let block = Block { name: name.into(), attributes, body: closed.programs[0].clone() };
-        let operands: Operands = operands.iter().chain(&closed.captures).copied().collect();
+        let operands: Operands = open.operands.iter().chain(&closed.captures).copied().collect();
         let node = self.make(Op::Block(Arc::new(block)), &operands)?;
-        Ok(self.parts(node)?)
+        self.parts(node)
     }
 
     /// The truth of a predicate that is known while tracing.

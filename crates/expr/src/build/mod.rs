@@ -19,7 +19,7 @@ mod statistics;
 mod window;
 
 pub use contract::ConvOptions;
-pub use control::OpenRule;
+pub use control::{OpenBlock, OpenRule};
 pub use index::SliceStart;
 pub use linalg::Norm;
 pub use outer::OuterPadding;

@@ -1,0 +1,240 @@
+//! What a node holds besides its operands, as a dict for Python.
+//!
+//! Compilers written in Python read it, so the keys are part of the interface: they are the fields
+//! of [`Op`], and their values plain numbers, tuples, dtypes, tensors and expressions.
+
+use std::sync::Arc;
+
+use nxla::graph::{
+    ArgReduce, Block, Cond, Conv, Dot, HookOp, Metadata, Op, Padding, Program, Reduce, Slice, Sort,
+    Start, Transform, TriangularSolve, While, Window,
+};
+use nxla::host::DType;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCFunction, PyDict, PyTuple};
+
+use crate::dtype::PyDType;
+use crate::program::PyExpression;
+use crate::tensor::{PyTensor, python_number};
+
+/// A dict under construction.
+struct Entries<'py>(Bound<'py, PyDict>);
+
+impl<'py> Entries<'py> {
+    fn set(&self, name: &str, value: impl IntoPyObject<'py>) -> PyResult<()> {
+        self.0.set_item(name, value)
+    }
+
+    fn sizes(&self, name: &str, values: &[usize]) -> PyResult<()> {
+        self.set(name, PyTuple::new(self.0.py(), values)?)
+    }
+
+    fn pairs(&self, name: &str, values: &[(i64, i64)]) -> PyResult<()> {
+        self.set(name, PyTuple::new(self.0.py(), values)?)
+    }
+
+    fn dtype(&self, dtype: DType) -> PyResult<()> {
+        self.set("dtype", PyDType(dtype))
+    }
+
+    fn program(&self, name: &str, program: &Arc<Program>) -> PyResult<()> {
+        self.set(name, PyExpression::of_program(program.clone()))
+    }
+}
+
+/// The attributes of an op.
+pub(crate) fn of<'py>(py: Python<'py>, op: &Op) -> PyResult<Bound<'py, PyDict>> {
+    let entries = Entries(PyDict::new(py));
+    let set = &entries;
+    match op {
+        Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Clip | Op::Eye(_) | Op::Cholesky => {}
+        Op::Iota(iota) => set.set("axis", iota.axis)?,
+        Op::AsType(dtype) | Op::Bitcast(dtype) => set.dtype(*dtype)?,
+        Op::Reshape(reshape) => set.sizes("shape", &reshape.shape)?,
+        Op::Broadcast(broadcast) => {
+            set.sizes("shape", &broadcast.shape)?;
+            set.sizes("axes", &broadcast.axes)?;
+        }
+        Op::Squeeze(axes)
+        | Op::Transpose(axes)
+        | Op::Reverse(axes)
+        | Op::Gather(axes)
+        | Op::IndexedAdd(axes)
+        | Op::IndexedPut(axes) => set.sizes("axes", axes)?,
+        Op::Pad(padding) => pad(set, padding)?,
+        Op::Concatenate(axis) => set.set("axis", axis)?,
+        Op::Stack(stack) => set.set("axis", stack.axis)?,
+        Op::Reduce(_, reduce) => reduction(set, reduce)?,
+        Op::ArgReduce(_, reduce) => arg_reduction(set, reduce)?,
+        Op::ReduceFun(fun) => {
+            reduction(set, &fun.reduce)?;
+            set.program("function", &fun.function)?;
+        }
+        Op::Window(_, windows) | Op::WindowScatter(_, windows) => window(set, windows)?,
+        Op::WindowFun(fun) => {
+            window(set, &fun.window)?;
+            set.program("function", &fun.function)?;
+        }
+        Op::Dot(product) => dot(set, product)?,
+        Op::Conv(product) => conv(set, product)?,
+        Op::Slice(range) => slice(set, range)?,
+        Op::PutSlice(first) => starts(set, first)?,
+        Op::Sort(order) => sort(set, order)?,
+        Op::Argsort(order, dtype) => {
+            sort(set, order)?;
+            set.dtype(*dtype)?;
+        }
+        Op::Fft(fft) => {
+            set.set("length", fft.length)?;
+            set.set("axis", fft.axis)?;
+        }
+        Op::TriangularSolve(solve) => triangular_solve(set, solve)?,
+        Op::Parameter(parameter) => set.set("index", parameter.index)?,
+        Op::Constant(constant) => {
+            set.set("value", python_number(py, constant.value, constant.ty.dtype)?)?;
+        }
+        Op::Tensor(literal) => {
+            set.set("value", PyTensor::wrap(py, (*literal.0).clone().into())?)?;
+        }
+        Op::Metadata(notes) => metadata(set, notes)?,
+        Op::Elem(index) => set.set("index", index)?,
+        Op::Cond(branches) => cond(set, branches)?,
+        Op::While(repeat) => while_loop(set, repeat)?,
+        Op::Hook(hook) => {
+            set.set("name", hook.name.as_deref())?;
+            set.set("function", shower(py, hook)?)?;
+        }
+        Op::Block(composite) => block(set, composite)?,
+    }
+    Ok(entries.0)
+}
+
+fn pad(set: &Entries<'_>, padding: &[Padding]) -> PyResult<()> {
+    let axes = padding.iter().map(|axis| (axis.low, axis.high, axis.interior));
+    set.set("config", PyTuple::new(set.0.py(), axes.collect::<Vec<_>>())?)
+}
+
+fn reduction(set: &Entries<'_>, reduce: &Reduce) -> PyResult<()> {
+    match &reduce.axes {
+        Some(axes) => set.sizes("axes", axes)?,
+        None => set.set("axes", None::<usize>)?,
+    }
+    set.set("keep_axes", reduce.keep_axes)
+}
+
+fn arg_reduction(set: &Entries<'_>, reduce: &ArgReduce) -> PyResult<()> {
+    set.set("axis", reduce.axis)?;
+    set.set("keep_axis", reduce.keep_axis)?;
+    set.set("tie_break", if reduce.tie_high { "high" } else { "low" })?;
+    set.dtype(reduce.dtype)
+}
+
+fn window(set: &Entries<'_>, window: &Window) -> PyResult<()> {
+    set.sizes("dimensions", &window.dimensions)?;
+    set.sizes("strides", &window.strides)?;
+    set.pairs("padding", &window.padding)?;
+    set.sizes("dilations", &window.dilations)
+}
+
+fn dot(set: &Entries<'_>, dot: &Dot) -> PyResult<()> {
+    set.sizes("left_contract", &dot.left_contract)?;
+    set.sizes("left_batch", &dot.left_batch)?;
+    set.sizes("right_contract", &dot.right_contract)?;
+    set.sizes("right_batch", &dot.right_batch)
+}
+
+fn conv(set: &Entries<'_>, conv: &Conv) -> PyResult<()> {
+    set.sizes("strides", &conv.strides)?;
+    set.pairs("padding", &conv.padding)?;
+    set.sizes("input_dilation", &conv.input_dilation)?;
+    set.sizes("kernel_dilation", &conv.kernel_dilation)?;
+    set.set("feature_groups", conv.feature_groups)?;
+    set.set("batch_groups", conv.batch_groups)?;
+    set.sizes("input_permutation", &conv.input_permutation)?;
+    set.sizes("kernel_permutation", &conv.kernel_permutation)?;
+    set.sizes("output_permutation", &conv.output_permutation)
+}
+
+fn slice(set: &Entries<'_>, slice: &Slice) -> PyResult<()> {
+    starts(set, &slice.starts)?;
+    set.sizes("lengths", &slice.lengths)?;
+    set.sizes("strides", &slice.strides)
+}
+
+/// One start for each axis; None where the next of the last operands says it.
+fn starts(set: &Entries<'_>, starts: &[Start]) -> PyResult<()> {
+    let starts = starts.iter().map(|start| match start {
+        Start::Static(index) => Some(*index),
+        Start::Dynamic => None,
+    });
+    set.set("starts", PyTuple::new(set.0.py(), starts.collect::<Vec<_>>())?)
+}
+
+fn sort(set: &Entries<'_>, sort: &Sort) -> PyResult<()> {
+    set.set("axis", sort.axis)?;
+    set.set("descending", sort.descending)?;
+    set.set("stable", sort.stable)
+}
+
+fn triangular_solve(set: &Entries<'_>, solve: &TriangularSolve) -> PyResult<()> {
+    set.set("lower", solve.lower)?;
+    set.set("left_side", solve.left_side)?;
+    let transform = match solve.transform {
+        Transform::None => "none",
+        Transform::Transpose => "transpose",
+        Transform::Conjugate => "conjugate",
+    };
+    set.set("transform", transform)
+}
+
+fn metadata(set: &Entries<'_>, metadata: &Metadata) -> PyResult<()> {
+    set.set("inspect", metadata.inspect.as_deref())?;
+    set.set("stop_grad", metadata.stop_grad)?;
+    if let Some(custom) = &metadata.custom_grad {
+        // The operands after these are for the derivative only.
+        set.set("outputs", custom.outputs)?;
+        set.set("inputs", custom.inputs)?;
+        set.program("gradient", &custom.program)?;
+    }
+    Ok(())
+}
+
+fn cond(set: &Entries<'_>, cond: &Cond) -> PyResult<()> {
+    let clauses = cond.clauses.iter().map(|(predicate, body)| {
+        let predicate = PyExpression::of_program(predicate.clone());
+        (predicate, PyExpression::of_program(body.clone()))
+    });
+    set.set("clauses", PyTuple::new(set.0.py(), clauses.collect::<Vec<_>>())?)?;
+    set.program("otherwise", &cond.otherwise)
+}
+
+fn while_loop(set: &Entries<'_>, repeat: &While) -> PyResult<()> {
+    set.set("state", repeat.state)?;
+    set.program("condition", &repeat.condition)?;
+    set.program("body", &repeat.body)
+}
+
+fn block(set: &Entries<'_>, block: &Block) -> PyResult<()> {
+    set.set("name", &*block.name)?;
+    let attributes = PyDict::new(set.0.py());
+    for (name, value) in &block.attributes {
+        attributes.set_item(&**name, value)?;
+    }
+    set.set("attributes", attributes)?;
+    set.program("body", &block.body)
+}
+
+/// A function that shows values to the host function of a hook; None if it has none of its own.
+fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Option<Bound<'py, PyCFunction>>> {
+    let Some(function) = hook.default.clone() else { return Ok(None) };
+    let show = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
+        let tensors = args.iter().map(|tensor| {
+            let tensor = tensor.cast::<PyTensor>()?;
+            tensor.get().host(args.py())
+        });
+        let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
+        function.call(&tensors).map_err(PyRuntimeError::new_err)
+    };
+    PyCFunction::new_closure(py, None, None, show).map(Some)
+}

@@ -1,0 +1,292 @@
+//! Building expressions by hand, node by node, rather than by tracing a function of tensors.
+//!
+//! A function without arguments is called in a trace of its own. It makes the inputs itself, and
+//! may put nodes of other expressions, or whole ones, into the trace.
+
+use std::cell::RefCell;
+
+use nxla::graph::{ExprId, Metadata, Op};
+use nxla::host::{Scalar, Shape};
+use nxla::{Error, Expr, TensorType, Trace};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::current::tracing_for;
+use crate::dtype::DTypeArg;
+use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::expr::PyExpr;
+use crate::function::{Traced, outputs};
+use crate::node::PyNode;
+use crate::ops::args::ShapeArg;
+use crate::program::PyExpression;
+use crate::source;
+use crate::template::PyTemplate;
+use crate::value::{Value, number_of};
+
+thread_local! {
+    /// The numbers of the traces that are built by hand on this thread, the innermost last.
+    static BY_HAND: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Building(());
+
+impl Drop for Building {
+    fn drop(&mut self) {
+        BY_HAND.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// Calls a function without arguments in a trace of its own, and gives the expression of what it
+/// gives.
+#[pyfunction]
+fn build_expression(py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<PyExpression> {
+    let trace = Trace::with_options(crate::options::graph_options());
+    match built(py, &trace, function) {
+        Ok(traced) => Ok(PyExpression::new(traced)),
+        Err(raised) => {
+            trace.abandon();
+            Err(raised)
+        }
+    }
+}
+
+fn built(py: Python<'_>, trace: &Trace, function: &Bound<'_, PyAny>) -> PyResult<Traced> {
+    let result = {
+        let _compiler = tracing_for(&nxla::default_options())?;
+        let _entered = trace.enter();
+        BY_HAND.with_borrow_mut(|traces| traces.push(trace.number()));
+        let _building = Building(());
+        function.call0()?
+    };
+    let (outputs, results) = outputs(trace, &result, "build")?;
+    let program = py.detach(|| trace.finish(&outputs)).or_raise()?.into();
+    Ok(Traced { program, results, captured: trace.captured() })
+}
+
+/// The current trace, in which ``function`` builds.
+fn current(py: Python<'_>, function: &str) -> PyResult<Trace> {
+    let Some(trace) = Trace::current() else {
+        return Err(trace_error(format!("{function} is used outside a traced function")));
+    };
+    source::mark(py, &trace)?;
+    Ok(trace)
+}
+
+fn wrap(py: Python<'_>, trace: &Trace, id: ExprId) -> PyResult<Py<PyAny>> {
+    PyExpr::wrap(py, Expr::new(trace.clone(), id))
+}
+
+/// The next input of the expression that is built by hand.
+#[pyfunction]
+fn expr_parameter(py: Python<'_>, template: &Bound<'_, PyTemplate>) -> PyResult<Py<PyAny>> {
+    let trace = current(py, "parameter")?;
+    let by_hand = BY_HAND.with_borrow(|traces| traces.last() == Some(&trace.number()));
+    if !by_hand {
+        return Err(trace_error(
+            "parameter: the inputs of a traced function are its arguments; only nx.expr.build \
+             makes more",
+        ));
+    }
+    if !trace.captured().is_empty() {
+        return Err(trace_error("parameter: make the inputs before large tensors are mentioned"));
+    }
+    PyExpr::wrap(py, trace.parameter(template.get().0.clone()).or_raise()?)
+}
+
+/// One number, repeated over a shape.
+#[pyfunction]
+#[pyo3(signature = (value, dtype=None, shape=None))]
+fn expr_constant(
+    value: &Bound<'_, PyAny>,
+    dtype: Option<DTypeArg>,
+    shape: Option<ShapeArg>,
+) -> PyResult<Py<PyAny>> {
+    let py = value.py();
+    let trace = current(py, "constant")?;
+    let Some(number) = number_of(value)? else {
+        let kind = value.get_type().name()?;
+        return Err(argument_error("constant", format!("value must be a number, got {kind}")));
+    };
+    let refused = |error: nxla::host::NumberError| argument_error("constant", error.to_string());
+    let scalar = number.to_scalar().map_err(refused)?;
+    let dtype = match dtype {
+        Some(dtype) => dtype.0,
+        None => number.default_dtype().map_err(refused)?,
+    };
+    if let (Scalar::Float(value), true) = (scalar, dtype.is_integer())
+        && value.fract() != 0.0
+    {
+        let why = format!("value {value} is no {dtype}");
+        return Err(argument_error("constant", why));
+    }
+    let shape = shape.map_or_else(Shape::scalar, |shape| shape.0);
+    let ty = TensorType::new(dtype, shape);
+    let id = trace.build(|graph| graph.constant(scalar.cast(dtype), ty)).or_raise()?;
+    wrap(py, &trace, id)
+}
+
+/// A literal tensor, which becomes part of the program whatever its size.
+#[pyfunction]
+fn expr_tensor(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = value.py();
+    let trace = current(py, "tensor")?;
+    let tensor = match Value::of(value, "tensor")? {
+        Value::Tensor(tensor) => py.detach(|| tensor.to_host()).or_raise()?,
+        Value::Number(number) => {
+            let tensor = crate::apply::number_tensor(number, None).or_raise()?;
+            tensor.to_host().or_raise()?
+        }
+        Value::Expr(_) => {
+            return Err(argument_error("tensor", "a traced value is no literal, it has no data"));
+        }
+    };
+    let id = trace.build(|graph| graph.tensor(tensor)).or_raise()?;
+    wrap(py, &trace, id)
+}
+
+/// Values with notes: ``inspect`` is part of the text, ``stop_grad`` keeps gradients out.
+#[pyfunction]
+#[pyo3(signature = (values, inspect=None, stop_grad=false))]
+fn expr_metadata(
+    py: Python<'_>,
+    values: Vec<Bound<'_, PyAny>>,
+    inspect: Option<&str>,
+    stop_grad: bool,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let trace = current(py, "metadata")?;
+    let ids = operands(&trace, &values, "metadata")?;
+    let metadata = Metadata { inspect: inspect.map(Into::into), stop_grad, custom_grad: None };
+    let ids = trace
+        .build(|graph| {
+            let node = graph.metadata(&ids, metadata)?;
+            graph.parts(node)
+        })
+        .or_raise()?;
+    ids.into_iter().map(|id| wrap(py, &trace, id)).collect()
+}
+
+/// A named composite: ``function`` takes and gives lists of values.
+#[pyfunction]
+fn expr_block(
+    py: Python<'_>,
+    name: &str,
+    attributes: Vec<(String, String)>,
+    values: Vec<Bound<'_, PyAny>>,
+    function: &Bound<'_, PyAny>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let trace = current(py, "block")?;
+    let ids = operands(&trace, &values, "block")?;
+    let open = trace.build(|graph| Ok::<_, Error>(graph.open_block(&ids))).or_raise()?;
+    let parameters: Vec<Py<PyAny>> =
+        open.parameters().iter().map(|&id| wrap(py, &trace, id)).collect::<PyResult<_>>()?;
+    let answer = function.call1((parameters,))?;
+    let answer: Vec<Bound<'_, PyAny>> = answer.try_iter()?.collect::<PyResult<_>>()?;
+    let results = operands(&trace, &answer, "block")?;
+    let attributes = attributes.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    let ids = trace.build(|graph| graph.close_block(open, name, attributes, results)).or_raise()?;
+    ids.into_iter().map(|id| wrap(py, &trace, id)).collect()
+}
+
+/// Puts a whole expression into the current trace, with values for its inputs.
+#[pyfunction]
+fn expr_call(
+    py: Python<'_>,
+    expression: &Bound<'_, PyExpression>,
+    values: Vec<Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let trace = current(py, "call")?;
+    let expression = expression.get();
+    let mut ids = operands(&trace, &values, "call")?;
+    for tensor in &expression.captured {
+        ids.push(trace.capture(tensor).or_raise()?.id());
+    }
+    let inputs = expression.program.inputs();
+    if ids.len() != inputs.len() {
+        let own = inputs.len() - expression.captured.len();
+        let why = format!("the expression takes {own} values, got {}", values.len());
+        return Err(argument_error("call", why));
+    }
+    let ids = trace
+        .build(|graph| {
+            for (position, (&id, expected)) in ids.iter().zip(inputs).enumerate() {
+                let found = graph.tensor_type(id);
+                if (found.dtype, &found.shape) != (expected.dtype, &expected.shape) {
+                    let why = format!("value {position} is {found}, the input is {expected}");
+                    return Err(Error::Arguments { function: "call".into(), why });
+                }
+            }
+            Ok(expression.program.inline(graph, &ids)?)
+        })
+        .or_raise()?;
+    expression.results.rebuild(py, &mut ids.into_iter().map(|id| wrap(py, &trace, id)))
+}
+
+/// Makes the operation of a node with other operands, in the current trace. An operation with
+/// several results gives a tuple of them.
+#[pyfunction]
+fn put_args(
+    py: Python<'_>,
+    node: &Bound<'_, PyNode>,
+    values: Vec<Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let trace = current(py, "put_args")?;
+    let node = node.get();
+    let graph = node.program.graph();
+    let expected = graph.operands(node.id).len();
+    if values.len() != expected {
+        let why = format!("{} takes {expected} operands, got {}", node.name(), values.len());
+        return Err(argument_error("put_args", why));
+    }
+    match graph.op(node.id) {
+        Op::Parameter(_) => {
+            Err(argument_error("put_args", "an input has no operands; make another one"))
+        }
+        Op::Elem(index) => values[0].get_item(index).map(Bound::unbind),
+        _ => {
+            let ids = operands(&trace, &values, "put_args")?;
+            let ids = trace
+                .build(|into| {
+                    let made = match graph.op(node.id) {
+                        // Each hook has a number of its own.
+                        Op::Hook(hook) => {
+                            return into.hook(&ids, hook.name.as_deref(), hook.default.clone());
+                        }
+                        op => into.make(op.clone(), &ids)?,
+                    };
+                    into.parts(made)
+                })
+                .or_raise()?;
+            let parts =
+                ids.into_iter().map(|id| wrap(py, &trace, id)).collect::<PyResult<Vec<_>>>()?;
+            match (graph.ty(node.id).as_tensor(), &parts[..]) {
+                (Some(_), [only]) => Ok(only.clone_ref(py)),
+                _ => PyTuple::new(py, parts)?.into_py_any(py),
+            }
+        }
+    }
+}
+
+/// Values as nodes of the trace.
+fn operands(trace: &Trace, values: &[Bound<'_, PyAny>], function: &str) -> PyResult<Vec<ExprId>> {
+    let mut ids: Vec<ExprId> = Vec::with_capacity(values.len());
+    for value in values {
+        ids.push(match Value::of(value, function)? {
+            Value::Expr(expr) => trace.id(&expr).or_raise()?,
+            Value::Tensor(tensor) => trace.capture(&tensor).or_raise()?.id(),
+            Value::Number(number) => trace.build(|graph| graph.number(number)).or_raise()?,
+        });
+    }
+    Ok(ids)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(build_expression, module)?)?;
+    module.add_function(wrap_pyfunction!(expr_parameter, module)?)?;
+    module.add_function(wrap_pyfunction!(expr_constant, module)?)?;
+    module.add_function(wrap_pyfunction!(expr_tensor, module)?)?;
+    module.add_function(wrap_pyfunction!(expr_metadata, module)?)?;
+    module.add_function(wrap_pyfunction!(expr_block, module)?)?;
+    module.add_function(wrap_pyfunction!(expr_call, module)?)?;
+    module.add_function(wrap_pyfunction!(put_args, module)?)
+}

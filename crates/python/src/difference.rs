@@ -1,0 +1,125 @@
+//! How two containers differ: the text of errors about arguments that do not fit.
+//!
+//! Containers are compared level by level. Where two of them are of different kinds or sizes, both
+//! are shown with a star for each tensor, and nothing below is compared; where only tensors differ,
+//! their types are shown, each with its path.
+
+use nxla::TensorType;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::containers::{PyTree, Tree};
+
+/// Differences listed before the rest is only counted.
+const MAX_LISTED: usize = 8;
+
+/// One difference: where, what was expected, and what was found.
+struct Difference {
+    path: String,
+    expected: String,
+    found: String,
+}
+
+/// The differences between containers, as lines for the end of an error; `None` if there are none.
+pub(crate) struct Differences<'a> {
+    fits: &'a dyn Fn(&TensorType, &TensorType) -> bool,
+    found: Vec<Difference>,
+}
+
+/// A container with the types of its leaves.
+#[derive(Clone, Copy)]
+pub(crate) struct Typed<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) leaves: &'a [TensorType],
+}
+
+impl<'a> Differences<'a> {
+    /// No differences yet. `fits(found, expected)` says whether a tensor may stand for another.
+    pub(crate) fn new(fits: &'a dyn Fn(&TensorType, &TensorType) -> bool) -> Self {
+        Self { fits, found: Vec::new() }
+    }
+
+    /// Adds how one container differs from another.
+    pub(crate) fn compare(
+        &mut self,
+        py: Python<'_>,
+        path: &str,
+        found: Typed<'_>,
+        expected: Typed<'_>,
+    ) -> PyResult<()> {
+        let mut cursors = (found.leaves.iter(), expected.leaves.iter());
+        self.trees(py, path, (found.tree, expected.tree), &mut cursors)
+    }
+
+    /// The text after "differs", or `None` if nothing does.
+    pub(crate) fn text(&self) -> Option<String> {
+        if self.found.is_empty() {
+            return None;
+        }
+        let mut lines = Vec::new();
+        for difference in self.found.iter().take(MAX_LISTED) {
+            let Difference { path, expected, found } = difference;
+            lines.push(format!("{path} is {found}, it was compiled for {expected}"));
+        }
+        if self.found.len() > MAX_LISTED {
+            lines.push(format!("and {} more", self.found.len() - MAX_LISTED));
+        }
+        Some(lines.join("\n  "))
+    }
+
+    fn trees<'t>(
+        &mut self,
+        py: Python<'_>,
+        path: &str,
+        (found, expected): (&Tree, &Tree),
+        cursors: &mut (impl Iterator<Item = &'t TensorType>, impl Iterator<Item = &'t TensorType>),
+    ) -> PyResult<()> {
+        if let (Tree::Leaf, Tree::Leaf) = (found, expected) {
+            if let (Some(found), Some(expected)) = (cursors.0.next(), cursors.1.next())
+                && !(self.fits)(found, expected)
+            {
+                self.add(path, found.to_string(), expected.to_string());
+            }
+            return Ok(());
+        }
+        if !same_level(py, found, expected)? {
+            let (left, right) = (found.leaf_count(), expected.leaf_count());
+            cursors.0.by_ref().take(left).for_each(drop);
+            cursors.1.by_ref().take(right).for_each(drop);
+            self.add(path, PyTree::text(found, py)?, PyTree::text(expected, py)?);
+            return Ok(());
+        }
+        let pairs = found.children().iter().zip(expected.children());
+        for (index, (found, expected_child)) in pairs.enumerate() {
+            let path = expected.child_path(py, path, index)?;
+            self.trees(py, &path, (found, expected_child), cursors)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &str, found: String, expected: String) {
+        self.found.push(Difference { path: path.to_owned(), expected, found });
+    }
+}
+
+/// Whether two containers are of the same kind with the same keys, whatever their children are.
+fn same_level(py: Python<'_>, left: &Tree, right: &Tree) -> PyResult<bool> {
+    if left.children().len() != right.children().len() {
+        return Ok(false);
+    }
+    Ok(match (left, right) {
+        (Tree::Leaf, Tree::Leaf)
+        | (Tree::Tuple(_), Tree::Tuple(_))
+        | (Tree::List(_), Tree::List(_)) => true,
+        (Tree::Static(left), Tree::Static(right)) => left.bind(py).eq(right)?,
+        (Tree::Dict(left, _), Tree::Dict(right, _)) => {
+            PyList::new(py, left)?.eq(PyList::new(py, right)?)?
+        }
+        (Tree::Named(left, _), Tree::Named(right, _))
+        | (Tree::Dataclass(left, ..), Tree::Dataclass(right, ..)) => left.is(right),
+        (Tree::Registered(left, aux, _), Tree::Registered(right, other_aux, _)) => {
+            left.is(right) && aux.bind(py).eq(other_aux)?
+        }
+        _ => false,
+    })
+}

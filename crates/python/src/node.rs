@@ -1,0 +1,131 @@
+//! The class of nodes: what an expression is made of, for splits, passes and compilers of Python.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use nxla::graph::{ExprId, Op, Program};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use rustc_hash::FxHasher;
+
+use crate::attributes;
+use crate::dtype::PyDType;
+use crate::program::{PyExpression, axis_names};
+
+/// A node of an expression: an operation and its operands.
+#[pyclass(name = "Node", module = "nxla", frozen)]
+pub(crate) struct PyNode {
+    pub(crate) program: Arc<Program>,
+    pub(crate) id: ExprId,
+}
+
+impl PyNode {
+    fn operation(&self) -> &Op {
+        self.program.graph().op(self.id)
+    }
+
+    /// The name of the operation.
+    pub(crate) fn name(&self) -> &'static str {
+        self.operation().name()
+    }
+
+    fn other(&self, id: ExprId) -> PyNode {
+        PyNode { program: self.program.clone(), id }
+    }
+}
+
+#[pymethods]
+impl PyNode {
+    /// The name of the operation, such as ``"dot"``.
+    #[getter]
+    fn op(&self) -> &'static str {
+        self.operation().name()
+    }
+
+    /// The position in the graph; operands have smaller ones.
+    #[getter]
+    fn id(&self) -> usize {
+        self.id.index()
+    }
+
+    /// The size of each axis; empty for an operation with several results.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let ty = self.program.graph().ty(self.id).as_tensor();
+        PyTuple::new(py, ty.map_or(&[][..], |ty| &ty.shape[..]))
+    }
+
+    /// The element type; None for an operation with several results.
+    #[getter]
+    fn dtype(&self) -> Option<PyDType> {
+        self.program.graph().ty(self.id).as_tensor().map(|ty| PyDType(ty.dtype))
+    }
+
+    /// The names of the axes, None for those without.
+    #[getter]
+    fn names(&self) -> Vec<Option<String>> {
+        self.program.graph().ty(self.id).as_tensor().map(axis_names).unwrap_or_default()
+    }
+
+    /// How many results the operation has; ``elem`` nodes take them apart.
+    #[getter]
+    fn results(&self) -> usize {
+        self.program.graph().ty(self.id).parts().len()
+    }
+
+    /// The note of an annotation; None for every other operation.
+    #[getter]
+    fn note(&self) -> Option<&str> {
+        match self.operation() {
+            Op::Metadata(metadata) => metadata.inspect.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The operands.
+    #[getter]
+    fn args(&self) -> Vec<PyNode> {
+        self.program.graph().operands(self.id).iter().map(|&id| self.other(id)).collect()
+    }
+
+    /// What the operation is told besides its operands: axes, sizes, and the like.
+    #[getter]
+    fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        attributes::of(py, self.operation())
+    }
+
+    /// The expressions inside, such as the body of a loop; they take operands of the node.
+    #[getter]
+    fn regions(&self) -> Vec<PyExpression> {
+        let regions = self.operation().regions().into_iter();
+        regions.map(|program| PyExpression::of_program(program.clone())).collect()
+    }
+
+    /// The user's line, as ``file.py:3``.
+    #[getter]
+    fn line(&self) -> Option<String> {
+        self.program.graph().line(self.id).map(|line| line.to_string())
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PyNode>().is_ok_and(|other| {
+            let other = other.get();
+            self.id == other.id && Arc::ptr_eq(&self.program, &other.program)
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (Arc::as_ptr(&self.program), self.id).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        let ty = self.program.graph().ty(self.id);
+        format!("<node {} {} {ty}>", self.id, self.op())
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyNode>()
+}

@@ -1,0 +1,143 @@
+"""Containers of tensors, leaf by leaf. Nothing here looks inside of an expression.
+
+The order of leaves is that of `nxla.tree.flatten`: tuples and lists by position, dicts by sorted
+keys, dataclasses and named tuples by their fields.
+"""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeVar
+
+    A = TypeVar("A")
+
+__all__ = ["compatible", "count", "flatten_list", "reduce", "traverse"]
+
+_MISSING: Any = object()
+
+
+def compatible(left: Any, right: Any, fits: Callable[[Any, Any], bool] | None = None, /) -> bool:
+    """Tell whether two containers have the same structure, and leaves that fit each other.
+
+    Parameters
+    ----------
+    left, right : container
+        Of tensors, templates, traced values, numbers and arrays.
+    fits : callable, optional
+        Takes a leaf of each. By default dtypes and shapes must be equal, and names of axes where
+        both have one.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.composite.compatible({"a": 1}, {"a": nx.template((), nx.int32)})
+    True
+    >>> nx.composite.compatible({"a": 1}, {"b": 1})
+    False
+    >>> nx.composite.compatible((1, 2), (1.5, 2.5), lambda x, y: True)
+    True
+    """
+    left_leaves, left_structure = tree.flatten(left)
+    right_leaves, right_structure = tree.flatten(right)
+    if left_structure != right_structure:
+        return False
+    test = fits or _same_type
+    return all(test(x, y) for x, y in zip(left_leaves, right_leaves, strict=True))
+
+
+def _same_type(left: Any, right: Any) -> bool:
+    left, right = _typed(left), _typed(right)
+    if (left.dtype, left.shape) != (right.dtype, right.shape):
+        return False
+    names = zip(left.names, right.names, strict=True)
+    return all(x is None or y is None or x == y for x, y in names)
+
+
+def _typed(leaf: Any) -> Any:
+    typed = isinstance(leaf, _core.Tensor | _core.Expr | _core.Template)
+    return leaf if typed else _core.tensor(leaf)
+
+
+def count(container: Any, /) -> int:
+    """Return the number of leaves.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.composite.count({"a": 1, "b": (2, [3])})
+    3
+    """
+    return tree.flatten(container)[1].num_leaves
+
+
+def traverse(container: Any, function: Callable[..., Any], initial: Any = _MISSING, /) -> Any:
+    """Rebuild a container with other leaves.
+
+    Parameters
+    ----------
+    container : container
+        Numbers in it are handed over as they are.
+    function : callable
+        ``function(leaf)`` gives the new leaf; with an initial state, ``function(leaf, state)``
+        gives it and the next state.
+    initial : object, optional
+        The state for the first leaf.
+
+    Returns
+    -------
+    container
+        With a state, ``(container, state)``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.composite.traverse({"a": 1, "b": (2, 3)}, lambda x: x * 10)
+    {'a': 10, 'b': (20, 30)}
+    >>> nx.composite.traverse([5, 6], lambda x, position: (position, position + 1), 0)
+    ([0, 1], 2)
+    """
+    if initial is _MISSING:
+        return tree.map(function, container)
+    leaves, structure = tree.flatten(container)
+    state = initial
+    rebuilt = []
+    for leaf in leaves:
+        answer = function(leaf, state)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ArgumentError("traverse: with a state, the function must give (leaf, state)")
+        rebuilt.append(answer[0])
+        state = answer[1]
+    return structure.unflatten(rebuilt), state
+
+
+def reduce(container: Any, initial: A, function: Callable[[Any, A], A], /) -> A:
+    """Fold the leaves, in their order, into a state.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.composite.reduce({"a": 1, "b": (2, 3)}, 0, lambda leaf, total: total + leaf)
+    6
+    """
+    state = initial
+    for leaf in tree.flatten(container)[0]:
+        state = function(leaf, state)
+    return state
+
+
+def flatten_list(containers: Iterable[Any], tail: Iterable[Any] = (), /) -> list[Any]:
+    """Return the leaves of several containers in order, and then the tail.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.composite.flatten_list([1, {"b": 3, "a": 2}], [4])
+    [1, 2, 3, 4]
+    """
+    leaves = [leaf for container in containers for leaf in tree.flatten(container)[0]]
+    return [*leaves, *tail]

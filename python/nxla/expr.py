@@ -1,0 +1,364 @@
+"""Building expressions by hand, node by node.
+
+Tracing a function builds an expression as a side effect of calling it. Here it is the purpose:
+`build` calls a function without arguments, which makes the inputs, and every node in between. All
+functions of this package build nodes there as they do in any traced function, and those of this
+module make the nodes that have no function of their own. They work while any function is traced,
+except for `parameter`, which needs `build`.
+
+>>> import nxla as nx
+>>> def area():
+...     width = nx.expr.parameter((), "f32")
+...     height = nx.expr.parameter((), "f32")
+...     return nx.expr.metadata(width * height, inspect="area")
+>>> expression = nx.expr.build(area)
+>>> for line in expression.lines():
+...     print(line)
+parameter a:0           f32
+parameter b:1           f32
+c = multiply a, b       f32
+d = metadata c, :area   f32
+>>> expression.run(3.0, 4.0).item()
+12.0
+"""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla.errors import ArgumentError, TraceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
+
+    from nxla._core import Expression, Tensor
+    from nxla._types import DTypeLike, Names, Shape, TensorLike
+
+    S = TypeVar("S")
+    T = TypeVar("T")
+
+__all__ = [
+    "Fun",
+    "block",
+    "build",
+    "call",
+    "cond",
+    "constant",
+    "elem",
+    "fun",
+    "hook",
+    "metadata",
+    "parameter",
+    "tensor",
+    "while_",
+]
+
+
+def build(function: Callable[[], Any], /) -> Expression:
+    """Return the expression that a function without arguments builds.
+
+    Parameters
+    ----------
+    function : callable
+        Makes the inputs with `parameter`, and gives a tensor or a container of them.
+
+    Returns
+    -------
+    Expression
+        Its inputs are in the order in which they were made, and its results in the container
+        that the function gave.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.expr.build(lambda: nx.expr.parameter((2,), nx.int32) + 1).run(nx.tensor([1, 2])).tolist()
+    [2, 3]
+    """
+    return _core.build_expression(function)
+
+
+def parameter(shape: Shape, dtype: DTypeLike, *, names: Names | None = None) -> Tensor:
+    """Make the next input of the expression that is being built.
+
+    Raises
+    ------
+    TraceError
+        Outside of `build`: the inputs of a traced function are its arguments.
+    """
+    return _core.expr_parameter(_core.Template(shape, dtype, names))
+
+
+def constant(value: complex, dtype: DTypeLike | None = None, *, shape: Shape = ()) -> Tensor:
+    """Make a node of one number, repeated over a shape.
+
+    Parameters
+    ----------
+    value : number
+        Real, complex, or a truth value.
+    dtype : dtype_like, optional
+        By default ``int32``, ``float32``, ``complex64`` or ``bool``, by the number.
+    shape : int or sequence of int
+        By default that of a scalar.
+
+    Raises
+    ------
+    ArgumentError
+        If an integer is asked for, and the number is none.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.expr.build(lambda: nx.expr.constant(2, "f32", shape=(2,))).run().tolist()
+    [2.0, 2.0]
+    """
+    return _core.expr_constant(value, dtype, shape)
+
+
+def tensor(value: TensorLike, /) -> Tensor:
+    """Make a node of a literal tensor, part of the program and of its digest whatever its size.
+
+    A tensor that a traced function merely mentions becomes a hidden input if it is large.
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is traced, and so has no data.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> print(nx.expr.build(lambda: nx.expr.tensor([1, 2])).op_counts())
+    {'tensor': 1}
+    """
+    return _core.expr_tensor(value)
+
+
+def metadata(value: T, /, *, inspect: str | None = None, stop_grad: bool = False) -> T:
+    """Put notes on a value.
+
+    Parameters
+    ----------
+    value : tensor or container
+        What is marked; the tensors of a container become one node.
+    inspect : str, optional
+        Appears in the text of the expression, and as ``node.note``. Without it the node does not
+        show.
+    stop_grad : bool
+        Whether gradients stop here.
+
+    Returns
+    -------
+    tensor or container
+        The marked value.
+    """
+    leaves, structure = tree.flatten(value)
+    marked: T = structure.unflatten(_core.expr_metadata(leaves, inspect, stop_grad))
+    return marked
+
+
+def elem(values: Sequence[T], index: int, /) -> T:
+    """Return one result of an operation that has several.
+
+    Such operations give a sequence, so this is ``values[index]``, with a check.
+
+    Raises
+    ------
+    ArgumentError
+        If there are not that many results.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.expr.elem((10, 20), 1)
+    20
+    """
+    if not 0 <= index < len(values):
+        raise ArgumentError(f"elem: there is no result {index} of {len(values)}")
+    return values[index]
+
+
+class Fun:
+    """An expression as a function of traced values; see `fun`."""
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+
+    def __call__(self, *args: TensorLike) -> Any:
+        """Build the expression's nodes with these operands."""
+        return call(self.expression, *args)
+
+    def __repr__(self) -> str:
+        types = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in self.expression.inputs)
+        return f"<expression of ({types})>"
+
+
+def fun(function: Callable[..., Any], /, *templates: Any) -> Fun:
+    """Trace a function of scalars or tensors once, to be used as often as wanted.
+
+    Parameters
+    ----------
+    function : callable
+        What is traced.
+    *templates
+        The types of its arguments: a `template` each, or anything of that type.
+
+    Returns
+    -------
+    Fun
+        Where it is called with traced values, its nodes are built with these operands.
+        `reduce`, `while_` and all others that take functions take it.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> larger = nx.expr.fun(nx.maximum, nx.template((), "f32"), nx.template((), "f32"))
+    >>> nx.jit(lambda x: nx.reduce(x, 0.0, larger))(nx.tensor([1.0, 5.0, 2.0])).item()
+    5.0
+    """
+    from nxla.transform import debug_expr
+
+    return Fun(debug_expr(function)(*templates))
+
+
+def call(expression: Expression, /, *args: TensorLike) -> Any:
+    """Build the nodes of an expression in the current one, with operands for its inputs.
+
+    Parameters
+    ----------
+    expression : Expression
+        What `build` or `debug_expr` gives.
+    *args : tensor_like
+        One for each input, of its dtype and shape.
+
+    Returns
+    -------
+    tensor or container
+        What the expression gives.
+
+    Raises
+    ------
+    ArgumentError
+        If the operands do not fit the inputs.
+    TraceError
+        If no function is being traced.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> square = nx.debug_expr(lambda x: x * x)(2.0)
+    >>> nx.jit(lambda x: nx.expr.call(square, nx.expr.call(square, x)))(3.0).item()
+    81.0
+    """
+    return _core.expr_call(expression, args)
+
+
+def _needs_trace(name: str) -> None:
+    if not _core.is_tracing():
+        raise TraceError(f"{name} is used outside a traced function")
+
+
+def cond(clauses: Sequence[tuple[TensorLike, Callable[[], T]]], otherwise: Callable[[], T], /) -> T:
+    """Make a node that gives what the first branch gives whose predicate holds.
+
+    Parameters
+    ----------
+    clauses : sequence of (scalar, callable)
+        Predicates with their branches.
+    otherwise : callable
+        The last branch.
+
+    Returns
+    -------
+    tensor or container
+        As for `nxla.cond`.
+    """
+    _needs_trace("cond")
+    result: T = _core.cond(list(clauses), otherwise)
+    return result
+
+
+def while_(initial: S, condition: Callable[[S], TensorLike], body: Callable[[S], S], /) -> S:
+    """Make a node that repeats `body` while `condition` holds.
+
+    Parameters
+    ----------
+    initial : tensor or container
+        The state at the start.
+    condition, body : callable
+        As for `nxla.while_loop`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> double = lambda: nx.expr.while_(
+    ...     nx.expr.parameter((), "s32"), lambda x: x < 100, lambda x: x * 2
+    ... )
+    >>> nx.expr.build(double).run(3).item()
+    192
+    """
+    _needs_trace("while_")
+    return _core.while_loop(condition, body, initial)
+
+
+def hook(
+    value: T, name: str | None = None, function: Callable[[Any], object] | None = None, /
+) -> T:
+    """Make a node that shows a value to a function; see `nxla.hook`.
+
+    Raises
+    ------
+    ArgumentError
+        If there is neither a name nor a function.
+    """
+    _needs_trace("hook")
+    if name is None and function is None:
+        raise ArgumentError("hook: a hook needs a name or a function")
+    return _core.hook(value, name, function)
+
+
+def block(
+    name: str, function: Callable[..., T], /, *operands: TensorLike, **attributes: object
+) -> T:
+    """Make a node of a named composite, for which a compiler may know a better way.
+
+    Parameters
+    ----------
+    name : str
+        By which compilers know it: ``node.attributes["name"]``.
+    function : callable
+        Computes it by other operations, from stand-ins for the operands. It may use any value at
+        hand.
+    *operands : tensor_like
+        What it is computed from.
+    **attributes
+        What compilers need to know besides; they become part of the text, as strings.
+
+    Returns
+    -------
+    tensor or container
+        What the function gives.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> def gelu(x):
+    ...     exact = lambda x: x * 0.5 * (1.0 + nx.erf(x * 0.5**0.5))
+    ...     return nx.expr.block("gelu", exact, x, approximate=False)
+    >>> nx.jit(gelu)(0.0).item()
+    0.0
+    >>> nx.debug_expr(gelu)(0.0).op_counts()
+    {'block': 1, 'parameter': 1}
+    """
+    _needs_trace("block")
+    structures: list[tree.TreeDef] = []
+
+    def body(stand_ins: list[Tensor]) -> list[Any]:
+        leaves, structure = tree.flatten(function(*stand_ins))
+        structures.append(structure)
+        return leaves
+
+    texts = [(key, str(value)) for key, value in attributes.items()]
+    results = _core.expr_block(name, texts, operands, body)
+    made: T = structures[0].unflatten(results)
+    return made
