@@ -1,0 +1,340 @@
+"""What compilers are promised, and what they promise: those that come along, and one in Python."""
+
+import threading
+import types
+
+import numpy as np
+import pytest
+
+import nxla as nx
+from numpy_compiler import NumpyCompiler
+
+
+@pytest.fixture(params=["evaluator", "xla", "numpy"])
+def compiler(request):
+    """The name of a compiler, or a compiler."""
+    return NumpyCompiler() if request.param == "numpy" else request.param
+
+
+def same(found, expected, rtol=1e-6):
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=rtol, atol=1e-6)
+
+
+# --- the suite that every compiler passes ---
+
+
+def test_element_wise_functions_and_broadcasting(compiler):
+    f = nx.jit(lambda x, y: nx.sin(x) * y - nx.tanh(y) / 2, compiler=compiler)
+    x, y = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3), np.float32([1, 2, 3])
+    same(f(x, y), np.sin(x) * y - np.tanh(y) / 2)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float32", "float64", "complex64", "bool"])
+def test_results_have_the_dtype_that_the_expression_says(compiler, dtype):
+    x = nx.astype(nx.tensor([1, 0, 3]), dtype)
+    expression = nx.debug_expr(lambda x: (x + x, x / 2, x == x, nx.sum(x)))(x)
+    results = nx.jit(lambda x: (x + x, x / 2, x == x, nx.sum(x)), compiler=compiler)(x)
+    assert [r.dtype for r in results] == [dtype for _, dtype in expression.outputs]
+    assert [r.shape for r in results] == [shape for shape, _ in expression.outputs]
+
+
+def test_reductions_products_and_movements(compiler):
+    def f(x, w):
+        h = nx.maximum(x @ w, 0.0)
+        return nx.sum(h, axis=1), nx.max(h), nx.reshape(h, (-1,)), h.T[1:, :2]
+
+    x, w = np.float32([[1, -2], [3, 4], [0, 1]]), np.float32([[1, 2, 0], [0, -1, 1]])
+    h = np.maximum(x @ w, 0)
+    total, largest, flat, part = nx.jit(f, compiler=compiler)(x, w)
+    same(total, h.sum(1))
+    same(largest, h.max())
+    same(flat, h.ravel())
+    same(part, h.T[1:, :2])
+
+
+def test_gradients(compiler):
+    loss = lambda w, x: nx.mean((x @ w) ** 2)  # noqa: E731
+    w, x = np.float32([1, 2]), np.float32([[1, 0], [2, 1], [0, 3]])
+    same(nx.jit(nx.grad(loss), compiler=compiler)(w, x), x.T @ (x @ w) * 2 / 3, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("x", "expected"), [(3.0, 9.0), (-3.0, 3.0), (0.0, 0.0)])
+def test_branches(compiler, x, expected):
+    f = nx.jit(
+        lambda x: nx.cond([(x > 0, lambda: x * x), (x < 0, lambda: -x)], otherwise=lambda: x),
+        compiler=compiler,
+    )
+    assert f(x).item() == expected
+
+
+def test_loops_that_capture_outer_values(compiler):
+    def f(x, limit):
+        return nx.while_loop(lambda s: s[0] < limit, lambda s: (s[0] * x, s[1] + 1), (x, 0))
+
+    value, count = nx.jit(f, compiler=compiler)(2.0, 100.0)
+    assert (value.item(), count.item()) == (128.0, 6)
+
+
+def test_hooks_see_values_in_order(compiler):
+    seen = []
+
+    def f(x):
+        x = nx.hook(x + 1, lambda v: seen.append(v.item()))
+        pair = nx.hook({"a": x, "b": x * 2}, lambda v: seen.append((v["a"].item(), v["b"].item())))
+        return pair["b"]
+
+    assert nx.jit(f, compiler=compiler)(1.0).item() == 4.0
+    assert seen == [2.0, (2.0, 4.0)]
+
+
+def test_tensors_that_the_function_mentions(compiler):
+    small, large = nx.tensor([1.0, 2.0]), nx.tensor(np.arange(10_000, dtype=np.float32))
+    f = nx.jit(lambda x: nx.sum(x * small) + nx.max(large), compiler=compiler)
+    assert f(nx.tensor([1.0, 1.0])).item() == 10_002.0
+
+
+def test_containers_in_and_out(compiler):
+    f = nx.jit(lambda d: {"sum": d["x"] + d["y"][0], "kept": [None, d["y"]]}, compiler=compiler)
+    result = f({"x": 1.0, "y": (2.0, "text")})
+    assert result["sum"].item() == 3.0
+    assert result["kept"][0] is None
+    assert result["kept"][1][0].item() == 2.0
+    assert result["kept"][1][1] == "text"
+
+
+def test_streams(compiler):
+    stream = nx.stream(
+        lambda x, total: (total, total + x), nx.template((), "s32"), 0, compiler=compiler
+    )
+    for x in (1, 2, 3):
+        stream.send(x)
+    # Each result is the state before the chunk was added.
+    assert [stream.recv().item() for _ in range(3)] == [0, 1, 3]
+    assert stream.done().item() == 6
+
+
+def test_functions_compiled_from_templates(compiler):
+    f = nx.compile(lambda x, y: x * y, [nx.template((2,)), nx.template(())], compiler=compiler)
+    assert f(nx.tensor([1.0, 2.0]), 3.0).tolist() == [3.0, 6.0]
+    with pytest.raises(nx.ArgumentError):
+        f(nx.tensor([1, 2]), 3.0)
+
+
+def test_stages(compiler):
+    expression = nx.debug_expr(lambda x: nx.sum(nx.sin(x) @ nx.cos(x)))(nx.ones(3))
+    stages = nx.graph.split(expression, lambda node: "both" if node.op == "dot" else "none")
+    whole = expression.run(nx.ones(3), compiler=compiler)
+    assert len(stages) == 3
+    same(nx.graph.run(stages, nx.ones(3), compiler=compiler), whole.item())
+
+
+def test_nothing_and_one_of_everything(compiler):
+    f = nx.jit(lambda x: (nx.sum(x), x + 1), compiler=compiler)
+    for shape in [(0,), (2, 0), (1,), ()]:
+        total, more = f(nx.zeros(shape))
+        assert total.item() == 0.0
+        assert more.shape == shape
+
+
+def test_an_option_that_it_does_not_have_is_an_error(compiler):
+    with pytest.raises(nx.OptionError, match="no option"):
+        nx.jit(lambda x: x + 1, compiler=compiler, colour="red")(1.0)
+
+
+def test_callers_on_several_threads(compiler):
+    f = nx.jit(lambda x: nx.sum(nx.sin(x)), compiler=compiler)
+    results = {}
+
+    def work(size):
+        results[size] = f(nx.ones(size)).item()
+
+    threads = [threading.Thread(target=work, args=(size,)) for size in (1, 2, 2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for size in (1, 2, 3, 4):
+        same(results[size], size * np.sin(1.0))
+
+
+# --- what is promised to compilers ---
+
+
+def test_compile_gives_a_function_from_inputs_to_results():
+    compiler = NumpyCompiler()
+    f = nx.jit(lambda x, y: (x + y, x - y), compiler=compiler)
+    assert [r.item() for r in f(3.0, 1.0)] == [4.0, 2.0]
+    assert len(compiler.compiled) == 1
+
+
+def test_jit_is_asked_for_each_function_once():
+    compiler = NumpyCompiler()
+
+    def double(x):
+        return x * 2
+
+    f = nx.jit(double, compiler=compiler)
+    assert f(1).item() == 2
+    assert f(2.5).item() == 5.0
+    assert compiler.jitted == ["double"]
+
+
+def test_streams_go_through_the_compiler():
+    compiler = NumpyCompiler()
+    nx.stream(lambda x, s: (x, s), nx.template(()), 0.0, compiler=compiler).done()
+    assert compiler.streams == 1
+
+
+def test_partitions_options_are_options_for_jit():
+    compiler = NumpyCompiler()
+    partitions = nx.partitions_options(compiler=compiler)
+    assert [each["device"] for each in partitions] == [0, 1]
+    for each in partitions:
+        assert nx.jit(lambda x: x + 1, **each)(1.0).item() == 2.0
+    assert [each["compiler"] for each in nx.partitions_options(compiler="evaluator")] == [
+        "evaluator"
+    ] * len(nx.partitions_options(compiler="evaluator"))
+    for each in nx.partitions_options(compiler="xla"):
+        assert nx.jit(lambda x: x + 1, **each)(1.0).item() == 2.0
+
+
+def test_to_backend_says_where_results_live():
+    assert nx.to_backend(compiler=NumpyCompiler(), device=3) == ("numpy", 3)
+    assert nx.to_backend(compiler="evaluator") == ("host", 0)
+    platform, device = nx.to_backend(compiler="xla")
+    assert (platform, device) == ("cpu", 0)
+    assert nx.jit(lambda x: x + 1, compiler="xla")(1.0).device != "host"
+
+
+def test_types_shapes_and_names_are_part_of_the_key_but_values_are_not():
+    compiler = NumpyCompiler()
+    traced = []
+
+    def f(x):
+        traced.append((str(x.dtype), x.shape, x.names))
+        return x + 1
+
+    f = nx.jit(f, compiler=compiler)
+    for x in (nx.ones(2), nx.zeros(2), nx.full(2, 5.0)):
+        f(x)
+    assert len(traced) == len(compiler.compiled) == 1
+    f(nx.ones(3))
+    f(nx.ones(2, dtype="f64"))
+    f(nx.rename(nx.ones(2), ["rows"]))
+    f(nx.rename(nx.ones(2), ["columns"]))
+    f(nx.rename(nx.ones(2), ["rows"]))
+    assert [names for *_, names in traced] == [[None], [None], [None], ["rows"], ["columns"]]
+
+
+def test_current_compiler_is_none_outside_of_a_trace():
+    names = []
+
+    def f(x):
+        names.append(nx.current_compiler())
+        return x
+
+    assert nx.current_compiler() is None
+    nx.jit(f)(1.0)
+    nx.jit(f, compiler="xla")(1.0)
+    nx.jit(f, compiler=NumpyCompiler())(1.0)
+    with nx.default_options(compiler="xla"):
+        nx.jit(f)(1)
+    nx.debug_expr(f)(1.0)
+    assert names == ["evaluator", "xla", "numpy", "xla", "evaluator"]
+    assert nx.current_compiler() is None
+
+
+def test_current_compiler_is_that_of_the_innermost_trace_and_comes_back():
+    names = []
+    inner = nx.jit(
+        lambda x: (names.append(nx.current_compiler()), x)[1], compiler="xla", on_conflict="force"
+    )
+
+    def outer(x):
+        inner(2.0)
+        names.append(nx.current_compiler())
+        return x
+
+    nx.jit(outer)(1.0)
+    assert names == ["xla", "evaluator"]
+
+    def fails(x):
+        raise KeyError("inside")
+
+    with pytest.raises(KeyError):
+        nx.jit(fails)(1.0)
+    assert nx.current_compiler() is None
+
+
+def test_a_module_can_be_the_compiler():
+    module = types.ModuleType("turbo")
+    module.name = "turbo"
+    module.compile = lambda expression, options: lambda inputs: expression.run(*inputs)
+    module.to_backend = lambda options: ("host", 0)
+    assert nx.jit(lambda x: x + 1, compiler=module)(1).item() == 2
+    assert "turbo" in nx.compilers()
+    assert nx.jit(lambda x: x + 2, compiler="turbo")(1).item() == 3
+
+
+def test_a_registered_compiler_is_chosen_by_name():
+    class Named(NumpyCompiler):
+        name = "registered numpy"
+
+    compiler = Named()
+    assert nx.register_compiler(compiler) == "registered numpy"
+    assert nx.jit(lambda x: x + 1, compiler="registered numpy")(1).item() == 2
+    with nx.default_options(compiler="registered numpy"):
+        assert nx.jit(lambda x: x + 3)(1).item() == 4
+    assert len(compiler.compiled) == 2
+
+
+def test_what_is_no_compiler_is_refused():
+    with pytest.raises(nx.OptionError, match=r"must be a name or an nxla\.Compiler"):
+        nx.jit(lambda x: x, compiler=object())
+    with pytest.raises(nx.OptionError, match=r"must be a name or an nxla\.Compiler"):
+        nx.jit(lambda x: x, compiler=nx.Compiler())
+
+
+def test_a_compiler_that_does_not_compile_says_so():
+    class Empty(nx.Compiler):
+        name = "empty"
+
+    with pytest.raises(NotImplementedError, match="Empty does not compile"):
+        nx.jit(lambda x: x + 1, compiler=Empty())(1.0)
+
+
+def test_an_error_of_the_compiler_reaches_the_caller_as_it_is():
+    with pytest.raises(NotImplementedError, match="numpy cannot compute sort"):
+        nx.jit(nx.sort, compiler=NumpyCompiler())(nx.ones(3))
+
+
+def test_results_of_another_type_are_refused():
+    class Liar(nx.Compiler):
+        name = "liar"
+
+        def compile(self, expression, options):
+            return lambda inputs: [nx.tensor(1)]
+
+    with pytest.raises(nx.ArgumentError, match=r"gave \(s32\), expected \(f32\[2\]\)"):
+        nx.jit(lambda x: x + 1, compiler=Liar())(nx.ones(2))
+
+
+def test_every_node_can_be_handled_from_its_attributes():
+    def everything(x, i):
+        y = nx.conv(nx.reshape(x, (1, 1, 6)), nx.ones((1, 1, 2)), strides=2)
+        z = nx.window_max(x, (2,), strides=1)
+        w = nx.gather(x, nx.reshape(i, (1, 1)))
+        loop = nx.while_loop(lambda s: s < 3, lambda s: s + 1, i)
+        return y, z, w, nx.sort(x), nx.argmax(x), nx.pad(x, 0.0, [(1, 1)]), loop
+
+    expression = nx.debug_expr(everything)(nx.ones(6), 1)
+    attributes = {node.op: node.attributes for node in expression.nodes}
+    assert attributes["conv"]["strides"] == (2,)
+    assert attributes["conv"]["padding"] == ((0, 0),)
+    assert attributes["window_max"]["dimensions"] == (2,)
+    assert attributes["gather"]["axes"] == (0,)
+    assert attributes["sort"] == {"axis": 0, "descending": False, "stable": True}
+    assert attributes["argmax"]["dtype"] == nx.int32
+    assert attributes["pad"]["config"] == ((1, 1, 0),)
+    assert attributes["while"]["state"] == 1
+    assert attributes["while"]["body"].op_counts()["add"] == 1

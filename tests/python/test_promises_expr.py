@@ -1,0 +1,374 @@
+"""What is promised of expressions: their nodes, and how to build, walk and rewrite them."""
+
+import dataclasses
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+
+def lines(function, *args):
+    return nx.debug_expr(function)(*args).lines()
+
+
+# --- nodes ---
+
+
+def test_a_node_has_an_operation_operands_and_attributes():
+    (node,) = nx.debug_expr(lambda x: nx.sum(nx.sin(x), axis=1))(nx.ones((2, 3))).output_nodes
+    assert (node.op, node.shape, node.dtype) == ("sum", (2,), nx.float32)
+    assert [operand.op for operand in node.args] == ["sin"]
+    assert node.attributes == {"axes": (1,), "keep_axes": False}
+    assert node.regions == []
+    assert "test_promises_expr.py" in node.line
+
+
+def test_equal_nodes_are_one_node():
+    expression = nx.debug_expr(lambda x: nx.sin(x) * nx.sin(x))(1.0)
+    (product,) = expression.output_nodes
+    assert product.args[0] == product.args[1]
+    assert hash(product.args[0]) == hash(product.args[1])
+    assert product != product.args[0]
+    assert expression.op_counts()["sin"] == 1
+
+
+def test_numbers_become_constants_and_tensors_literals_or_inputs():
+    large = nx.zeros(100_000)
+    expression = nx.debug_expr(lambda x: x * 2 + nx.tensor([1.0, 2.0]) + nx.sum(large))(1.0)
+    counts = expression.op_counts()
+    assert counts["constant"] == 1
+    assert counts["tensor"] == 1
+    assert counts["parameter"] == 2
+    assert [t.shape for t in expression.captured] == [(100_000,)]
+
+
+def test_every_node_of_an_expression_is_listed_after_its_operands():
+    expression = nx.debug_expr(lambda x: nx.cos(nx.sin(x)) + nx.sin(x))(1.0)
+    seen = set()
+    for node in expression.nodes:
+        assert {operand.id for operand in node.args} <= seen
+        seen.add(node.id)
+    assert len(seen) == len(expression)
+
+
+def test_regions_are_expressions_of_their_own():
+    def f(x):
+        return nx.cond(x > 0, lambda: nx.sin(x), lambda: nx.cos(x))
+
+    (node,) = nx.debug_expr(f)(1.0).output_nodes
+    assert node.op == "cond"
+    ((predicate, body),) = node.attributes["clauses"]
+    assert body.op_counts() == {"parameter": len(node.args), "sin": 1}
+    assert node.attributes["otherwise"].op_counts()["cos"] == 1
+    assert [region.digest for region in node.regions] == [
+        predicate.digest,
+        body.digest,
+        node.attributes["otherwise"].digest,
+    ]
+
+
+# --- constructors ---
+
+
+def test_parameters_are_inputs_in_order():
+    def f():
+        x = nx.expr.parameter((2,), "f32", names=["rows"])
+        y = nx.expr.parameter((), nx.int32)
+        return x * y
+
+    expression = nx.expr.build(f)
+    assert expression.inputs == [((2,), nx.float32), ((), nx.int32)]
+    assert "f32[rows: 2]" in str(expression)
+    assert expression.run(nx.ones(2), 3).tolist() == [3.0, 3.0]
+
+
+def test_parameters_of_a_traced_function_are_its_arguments():
+    with pytest.raises(nx.TraceError, match=r"only nx\.expr\.build makes more"):
+        nx.jit(lambda x: x + nx.expr.parameter((), "f32"))(1.0)
+    with pytest.raises(nx.TraceError, match="outside a traced function"):
+        nx.expr.parameter((), "f32")
+
+
+def test_constants():
+    expression = nx.expr.build(
+        lambda: (nx.expr.constant(3), nx.expr.constant(1.5, "f64", shape=(2,)))
+    )
+    assert expression.op_counts() == {"constant": 2}
+    three, many = expression.run()
+    assert (three.dtype, three.item()) == (nx.int32, 3)
+    assert (many.dtype, many.tolist()) == (nx.float64, [1.5, 1.5])
+    assert nx.expr.build(lambda: nx.expr.constant(True)).run().dtype == nx.bool
+    assert nx.expr.build(lambda: nx.expr.constant(1j)).run().dtype == nx.complex64
+    with pytest.raises(nx.ArgumentError, match=r"value 1\.5 is no s32"):
+        nx.expr.build(lambda: nx.expr.constant(1.5, "s32"))
+    with pytest.raises(nx.ArgumentError, match="must be a number"):
+        nx.expr.build(lambda: nx.expr.constant([1]))
+
+
+def test_literal_tensors():
+    large = np.arange(100_000, dtype=np.float32)
+    expression = nx.expr.build(lambda: nx.sum(nx.expr.tensor(large[:3])))
+    assert expression.run().item() == 3.0
+    assert nx.expr.build(lambda: nx.expr.tensor(large)).captured == []
+    with pytest.raises(nx.ArgumentError, match="a traced value is no literal"):
+        nx.jit(nx.expr.tensor)(1.0)
+
+
+def test_metadata_shows_only_with_inspect():
+    shown = lines(lambda x: nx.expr.metadata(x * 2, inspect="note"), 1.0)
+    assert shown[-1].startswith("c = metadata b, :note")
+    assert not any("metadata" in line for line in lines(lambda x: nx.expr.metadata(x * 2), 1.0))
+    stopped = nx.grad(lambda x: x * nx.expr.metadata(x, stop_grad=True))
+    assert stopped(3.0).item() == 3.0
+    pair = nx.debug_expr(lambda x: nx.expr.metadata({"a": x, "b": (x * 2,)}, inspect="both"))(1.0)
+    assert pair.op_counts()["metadata"] == 1
+    assert pair.run(2.0)["b"][0].item() == 4.0
+
+
+def test_elem_takes_one_result():
+    expression = nx.debug_expr(lambda x: nx.expr.elem(nx.top_k(x, 2), 1))(nx.ones(3))
+    assert expression.run(nx.tensor([1.0, 3.0, 2.0])).tolist() == [1, 2]
+    with pytest.raises(nx.ArgumentError, match="no result 2 of 2"):
+        nx.expr.elem((1, 2), 2)
+
+
+def test_fun_is_traced_once_and_used_often():
+    traced = []
+
+    def largest(x, y):
+        traced.append(x)
+        return nx.maximum(x, y)
+
+    fun = nx.expr.fun(largest, nx.template(()), nx.template(()))
+    assert repr(fun) == "<expression of (f32[], f32[])>"
+
+    def f(x):
+        return nx.reduce(x, -1.0, fun) + nx.reduce(x * 2, -1.0, fun)
+
+    assert nx.jit(f)(nx.tensor([1.0, 5.0])).item() == 15.0
+    assert len(traced) == 1
+    with pytest.raises(nx.ArgumentError, match=r"value 0 is f32\[2\], the input is f32"):
+        nx.jit(fun)(nx.ones(2), 1.0)
+    with pytest.raises(nx.ArgumentError, match="takes 2 values, got 1"):
+        nx.jit(fun)(1.0)
+
+
+def test_an_expression_can_be_used_inside_of_another():
+    large = nx.tensor(np.arange(10_000, dtype=np.float32))
+    inner = nx.debug_expr(lambda x: {"out": nx.sum(large) * x})(1.0)
+    outer = nx.jit(lambda x: nx.expr.call(inner, x + 1)["out"])
+    assert outer(1.0).item() == 2 * np.arange(10_000, dtype=np.float32).sum()
+
+
+def test_cond_and_while_and_hook_by_hand(compiler):
+    seen = []
+
+    def f():
+        x = nx.expr.parameter((), "s32")
+        x = nx.expr.while_(x, lambda x: x < 50, lambda x: x * 2)
+        x = nx.expr.hook(x, "grown", lambda v: seen.append(v.item()))
+        return nx.expr.cond([(x > 90, lambda: x - 90)], lambda: x)
+
+    expression = nx.expr.build(f)
+    assert expression.run(3, compiler=compiler).item() == 6
+    assert expression.run(40, compiler=compiler).item() == 80
+    assert seen == [96, 80]
+    for make in (
+        lambda: nx.expr.cond([], lambda: 1),
+        lambda: nx.expr.while_(1, bool, int),
+        lambda: nx.expr.hook(1, "name"),
+        lambda: nx.expr.block("name", lambda: 1),
+    ):
+        with pytest.raises(nx.TraceError, match="outside a traced function"):
+            make()
+
+
+def test_blocks_are_named_and_have_a_default(compiler):
+    scale = nx.tensor(3.0)
+
+    def f(x, y):
+        both = lambda a, b: (a + b * scale, [a * y])  # noqa: E731
+        return nx.expr.block("both", both, x, y, exact=True, axis=1)
+
+    expression = nx.debug_expr(f)(1.0, 2.0)
+    node = next(node for node in expression.nodes if node.op == "block")
+    assert node.attributes["name"] == "both"
+    assert node.attributes["attributes"] == {"exact": "True", "axis": "1"}
+    total, (product,) = expression.run(1.0, 2.0, compiler=compiler)
+    assert (total.item(), product.item()) == (7.0, 2.0)
+    assert nx.grad(lambda x: f(x, 2.0)[0])(1.0).item() == 1.0
+
+
+def test_built_expressions_split_differentiate_and_travel():
+    def f():
+        x = nx.expr.parameter((2,), "f32")
+        return nx.sum(nx.sin(x) * x)
+
+    expression = nx.expr.build(f)
+    x = nx.tensor([0.5, 1.0])
+    again = nx.Expression.from_bytes(expression.to_bytes())
+    assert again.digest == expression.digest
+    stages = nx.graph.split(expression, lambda n: "after" if n.op == "sin" else "none")
+    assert nx.graph.run(stages, x).item() == expression.run(x).item()
+    slope = nx.grad(lambda x: nx.expr.call(expression, x))(x)
+    expected = nx.cos(x) * x + nx.sin(x)
+    np.testing.assert_allclose(slope.numpy(), expected.numpy(), rtol=1e-6)
+    assert nx.debug_expr(lambda x: nx.sum(nx.sin(x) * x))(x).digest == expression.digest
+
+
+def test_an_error_while_building_leaves_nothing_behind():
+    with pytest.raises(KeyError):
+        nx.expr.build(lambda: {}["missing"])
+    assert nx.current_compiler() is None
+    assert nx.sin(0.0).item() == 0.0
+
+
+# --- walking and rewriting ---
+
+
+def test_operands_are_visited_in_order_with_a_state():
+    (node,) = nx.debug_expr(lambda x, y: nx.where(x > 0, y, -x))(1.0, 2.0).output_nodes
+    args, seen = nx.tree.apply_args(node, lambda arg, seen: (arg, [*seen, arg.op]), [])
+    assert seen == ["greater", "parameter", "negate"]
+    assert args == node.args
+
+
+def test_regions_are_visited_only_if_all_is_asked_for():
+    f = lambda x: nx.while_loop(lambda s: s < 3, lambda s: s * 2 + 1, x)  # noqa: E731
+    (node,) = nx.debug_expr(f)(1).output_nodes
+    ops = lambda **scope: nx.tree.apply_args(  # noqa: E731
+        node, lambda arg, seen: (None, [*seen, arg.op]), [], **scope
+    )[1]
+    assert ops() == ["parameter"]
+    assert ops(scope="all") == ["parameter", "less", "add"]
+    with pytest.raises(nx.ArgumentError, match="scope must be"):
+        ops(scope="some")
+
+
+def test_scope_ids_leave_out_constants_and_regions():
+    def f(x):
+        shared = nx.exp(x)
+        return nx.cond(x > 0, lambda: nx.sin(x) + shared, lambda: nx.cos(x)) + shared
+
+    expression = nx.debug_expr(f)(1.0)
+    ops = list(nx.tree.scope_ids(expression).values())
+    assert sorted(ops) == ["add", "cond", "exp", "parameter"] or "greater" in ops
+    assert "sin" not in ops
+    assert "constant" not in ops
+    (cond,) = [node for node in expression.nodes if node.op == "cond"]
+    assert any("sin" in nx.tree.scope_ids(region).values() for region in cond.regions)
+
+
+def test_scope_ids_of_one_node_extend_what_is_known():
+    expression = nx.debug_expr(lambda x, y: (nx.sin(x), nx.cos(y)))(1.0, 2.0)
+    first, second = expression.output_nodes
+    known = nx.tree.scope_ids(first)
+    assert sorted(known.values()) == ["parameter", "sin"]
+    assert sorted(nx.tree.scope_ids(second, known).values()) == [
+        "cos",
+        "parameter",
+        "parameter",
+        "sin",
+    ]
+
+
+def test_two_hooks_are_two_nodes():
+    f = lambda x: (nx.hook(x, "same"), nx.hook(x, "same"))  # noqa: E731
+    assert nx.debug_expr(f)(1.0).op_counts()["io_call"] == 2
+
+
+def test_a_node_can_be_made_again_with_other_operands():
+    (node,) = nx.debug_expr(lambda x, y: nx.dot(x, y))(
+        nx.ones((2, 3)), nx.ones((3, 4))
+    ).output_nodes
+    again = nx.jit(lambda x, y: nx.tree.put_args(node, [x, y]))
+    assert again(nx.ones((5, 3)), nx.ones((3, 1))).shape == (5, 1)
+    with pytest.raises(nx.ArgumentError, match="dot takes 2 operands, got 1"):
+        nx.jit(lambda x: nx.tree.put_args(node, [x]))(1.0)
+    with pytest.raises(nx.ShapeError):
+        again(nx.ones((5, 3)), nx.ones((4, 1)))
+    with pytest.raises(nx.TraceError):
+        nx.tree.put_args(node, [1.0, 2.0])
+
+
+def rewritten_cases():
+    large = nx.tensor(np.arange(8_000, dtype=np.float32))
+    pair = namedtuple("pair", ["left", "right"])
+
+    def control(x):
+        doubled = nx.while_loop(lambda s: s[0] < 10, lambda s: (s[0] * 2, s[1] + 1), (x, 0))
+        return nx.cond(x > 0, lambda: doubled[0], lambda: -doubled[0]), doubled[1]
+
+    return [
+        (lambda x, y: nx.sin(x) @ y + 1, (np.ones((2, 3), "f"), np.ones((3, 2), "f"))),
+        (lambda x: pair(x + nx.sum(large), {"b": x}), (2.0,)),
+        (control, (1.5,)),
+        (lambda x: nx.hook((x, x + 1), "pair")[1] * 2, (1,)),
+        (lambda x, y: y * 2, (1.0, 2.0)),
+        (lambda x: nx.top_k(nx.fft(x).real if hasattr(x, "real") else nx.real(nx.fft(x)), 2),
+         (np.arange(4, dtype="f"),)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(6))
+def test_rewriting_nothing_gives_the_same_expression(case):
+    function, args = rewritten_cases()[case]
+    expression = nx.debug_expr(function)(*args)
+    again = nx.tree.rewrite(expression, lambda node, args: None)
+    again.verify()
+    assert again.digest == expression.digest
+    left, right = nx.tree.leaves(expression.run(*args)), nx.tree.leaves(again.run(*args))
+    assert nx.tree.flatten(expression.run(*args))[1] == nx.tree.flatten(again.run(*args))[1]
+    for ours, theirs in zip(left, right, strict=True):
+        np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
+
+
+def test_rewriting_replaces_nodes():
+    expression = nx.debug_expr(lambda x: nx.sin(x) * nx.sin(x + 1))(1.0)
+    fast = nx.tree.rewrite(expression, lambda n, args: args[0] if n.op == "sin" else None)
+    assert fast.run(2.0).item() == 6.0
+    assert "sin" not in fast.op_counts()
+    assert expression.op_counts()["sin"] == 2
+
+
+# --- containers ---
+
+
+@dataclasses.dataclass
+class State:
+    weight: object
+    step: object
+
+
+def test_traverse_and_reduce_go_through_leaves_in_order():
+    container = {"b": (1, 2.5), "a": [State(3, None)]}
+    seen = nx.composite.reduce(container, [], lambda leaf, seen: [*seen, leaf])
+    assert seen == [3, 1, 2.5]
+    doubled = nx.composite.traverse(container, lambda leaf: leaf * 2)
+    assert doubled == {"b": (2, 5.0), "a": [State(6, None)]}
+    numbered, count = nx.composite.traverse(container, lambda leaf, n: (n, n + 1), 0)
+    assert numbered == {"a": [State(0, None)], "b": (1, 2)}
+    assert count == nx.composite.count(container) == 3
+    with pytest.raises(nx.ArgumentError, match="must give"):
+        nx.composite.traverse(container, lambda leaf, n: leaf, 0)
+
+
+def test_compatible_compares_structure_types_and_names():
+    compatible = nx.composite.compatible
+    x = nx.ones((2, 3))
+    assert compatible({"a": x, "b": 1}, {"b": nx.template((), "s32"), "a": nx.template((2, 3))})
+    assert not compatible((x,), [x])
+    assert not compatible((x, x), (x,))
+    assert not compatible(x, nx.ones((3, 2)))
+    assert not compatible(1, 1.5)
+    assert not compatible({"a": 1}, {"a": 1, "b": 2})
+    rows = nx.rename(x, ["rows", None])
+    assert compatible(x, rows)
+    assert not compatible(rows, nx.rename(x, ["columns", None]))
+    assert compatible(1, 2.5, lambda left, right: left < right)
+
+
+def test_flatten_list_takes_several_containers():
+    assert nx.composite.flatten_list([(1, 2), {"x": 3}], [4, 5]) == [1, 2, 3, 4, 5]
