@@ -33,7 +33,7 @@ def test_rust_names_exist():
         for folder in ("crates/nxla/src", "crates/expr/src")
         for path in (ROOT / folder).rglob("*.rs")
     )
-    functions = set(re.findall(r"pub (?:const )?fn (\w+)", sources))
+    functions = set(re.findall(r"\bfn (\w+)", sources))
     # Methods of element-wise ops are made from the rows of the op table.
     functions |= set(re.findall(r'^ +[A-Z]\w+ (\w+) "', sources, re.MULTILINE))
     # Functions on tensors are declared in macros, which make them public.
