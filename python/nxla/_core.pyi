@@ -10,6 +10,7 @@ from typing import (
     Final,
     Generic,
     Literal,
+    NoReturn,
     ParamSpec,
     Self,
     TypeAlias,
@@ -271,6 +272,12 @@ class Expr(_Operators):
     @property
     def op(self) -> str | None:
         """The name of the operation, as expression text spells it."""
+
+    def item(self) -> NoReturn:
+        """There is no number yet: raises an error that says what to use instead."""
+
+    def tolist(self) -> NoReturn:
+        """There are no numbers yet: raises an error that says what to use instead."""
 
 @final
 class Template:

@@ -38,6 +38,13 @@ def test_python_control_flow_on_a_traced_value():
     still_works()
 
 
+@pytest.mark.parametrize("look", [nx.Tensor.item, nx.Tensor.tolist])
+def test_looking_at_data_that_is_not_there_yet(look):
+    with pytest.raises(nx.TraceError, match=r"known only when the function runs.*nx\.hook"):
+        nx.jit(lambda x: getattr(x, look.__name__)())(1.0)
+    still_works()
+
+
 def test_a_value_of_a_finished_trace():
     kept = []
     nx.jit(lambda x: (kept.append(x), x)[1])(1.0)

@@ -269,6 +269,16 @@ operator_methods!(PyExpr {
         Err(no_value(slf.py(), "float value", "nx.astype(x, nx.float32)"))
     }
 
+    /// There is no number yet: raises an error that says what to use instead.
+    fn item(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Err(no_value(slf.py(), "number", "nx.hook or nx.print_value to look at it when it is there"))
+    }
+
+    /// There are no numbers yet: raises an error that says what to use instead.
+    fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Err(no_value(slf.py(), "list of numbers", "nx.hook or nx.print_value to look at it when it is there"))
+    }
+
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__(slf: &Bound<'_, Self>, dtype: Option<&Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<Py<PyAny>> {
         let _ = (dtype, copy);

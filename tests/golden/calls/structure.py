@@ -128,10 +128,13 @@ def _slice(x: Any, starts: Any, lengths: Any, *, strides: Any = None) -> Any:
 
 
 def _sorted(function: str) -> Any:
-    def call(x: Any, *, direction: Any = "asc", axis: Any = 0, **options: Any) -> Any:
+    def call(
+        x: Any, *, direction: Any = "asc", axis: Any = 0, stable: Any = False, **options: Any
+    ) -> Any:
         # Ours has a boolean; a word that Nx refuses is refused here as well.
         descending = {"asc": False, "desc": True}.get(direction, direction)
-        return getattr(nx, function)(x, axis=axis, descending=descending, **options)
+        sort = getattr(nx, function)
+        return sort(x, axis=axis, descending=descending, stable=stable, **options)
 
     return call
 

@@ -104,9 +104,9 @@ fn commutative(
         let rest = graph.make(Op::Binary(op), &[x, y])?;
         return Ok(node(op, c, rest));
     }
-    // (c ∘ x) ∘ y = c ∘ (x ∘ y)
+    // (c ∘ x) ∘ y = c ∘ (y ∘ x), with the operands in Nx's order
     if let Some((c, x)) = constant_times(graph, op, x, ty) {
-        let rest = graph.make(Op::Binary(op), &[x, y])?;
+        let rest = graph.make(Op::Binary(op), &[y, x])?;
         return Ok(node(op, c, rest));
     }
     Ok(Simplified::Keep)

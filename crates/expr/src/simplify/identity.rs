@@ -1,6 +1,6 @@
 //! Nodes that change nothing, and unary ops on constants.
 
-use nxla_tensor::DType;
+use nxla_tensor::{DType, Scalar};
 
 use super::{Simplified, constant, fold};
 use crate::graph::{ExprId, Graph};
@@ -41,6 +41,15 @@ pub(super) fn unary(graph: &Graph, op: UnaryOp, x: ExprId, ty: TypeId) -> Simpli
         };
     }
     let dtype = graph.dtype(x);
+    // the imaginary part of a real number is 0
+    if op == UnaryOp::Imag
+        && !dtype.is_complex()
+        && let Type::Tensor(result) = graph.type_at(ty)
+    {
+        let value = Scalar::Float(0.0);
+        let zero = Constant { value, ty: result.clone() };
+        return Simplified::Node(Op::Constant(Box::new(zero)), Default::default());
+    }
     let changes_nothing = match op {
         // rounding an integer gives the integer
         UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round => dtype.is_integer(),
