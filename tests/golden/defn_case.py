@@ -154,8 +154,10 @@ def judge(expected: Any, actual: Any, tolerance: compare.Tolerance | None = None
         return _judge_error(expected, actual)
     if isinstance(actual, Exception):
         return f"{type(actual).__name__}: {actual}"
-    if isinstance(expected, Text):
-        return text.mismatch(expected.text, str(actual))
+    if isinstance(actual, nx.Expression):
+        # Ours is one for all tensors of a container, and prints as that.
+        parts = expected if isinstance(expected, tuple) else (expected,)
+        return text.mismatch(", ".join(part.text for part in parts), str(actual))
     return compare.mismatch(expected, actual, tolerance)
 
 
