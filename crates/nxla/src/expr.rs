@@ -165,16 +165,14 @@ macro_rules! operators {
                 }
             }
 
+            // One float and one integer only, so that it is clear what a literal is.
             operators!(@pairs $trait $method $op traced Expr;
                 (Tensor, Expr) (Tensor, &Expr) (&Tensor, Expr) (&Tensor, &Expr)
-                (f64, Expr) (f64, &Expr) (f32, Expr) (f32, &Expr)
-                (i64, Expr) (i64, &Expr) (i32, Expr) (i32, &Expr));
+                (f64, Expr) (f64, &Expr) (i32, Expr) (i32, &Expr));
             operators!(@pairs $trait $method $op computed Result<Tensor>;
                 (Tensor, Tensor) (Tensor, &Tensor) (&Tensor, Tensor) (&Tensor, &Tensor)
-                (f64, Tensor) (f64, &Tensor) (f32, Tensor) (f32, &Tensor)
-                (i64, Tensor) (i64, &Tensor) (i32, Tensor) (i32, &Tensor)
-                (Tensor, f64) (&Tensor, f64) (Tensor, f32) (&Tensor, f32)
-                (Tensor, i64) (&Tensor, i64) (Tensor, i32) (&Tensor, i32));
+                (f64, Tensor) (f64, &Tensor) (i32, Tensor) (i32, &Tensor)
+                (Tensor, f64) (&Tensor, f64) (Tensor, i32) (&Tensor, i32));
         )*
     };
     (@pairs $trait:ident $method:ident $op:ident $how:ident $output:ty;

@@ -71,7 +71,8 @@ pub use transform::{Loss, grad, value_and_grad};
 
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;
-pub use nxla_expr::build::Norm;
+pub use nxla_expr::Padding;
+pub use nxla_expr::build::{Norm, OuterPadding};
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_grad as gradient;
 pub use nxla_pjrt as pjrt;

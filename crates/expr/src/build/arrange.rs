@@ -20,6 +20,25 @@ impl Graph {
         values.iter().map(|&id| self.broadcast(id, shape.clone(), None)).collect()
     }
 
+    /// Vectors spread over a grid: the result `i` has the elements of vector `i` along axis `i`,
+    /// and repeats them along the others.
+    ///
+    /// # Errors
+    /// Something that has not one axis.
+    pub fn meshgrid(&mut self, vectors: &[ExprId]) -> Result<Vec<ExprId>> {
+        let mut shape = Vec::with_capacity(vectors.len());
+        for &vector in vectors {
+            let [size] = self.shape(vector)[..] else {
+                let (found, expected) = (self.tensor_type(vector).to_string(), "one axis".into());
+                let kind = ErrorKind::Shape { argument: "vector", found, expected };
+                return Err(self.error("meshgrid", kind));
+            };
+            shape.push(size);
+        }
+        let spread = |(&vector, axis)| self.broadcast(vector, shape.clone(), Some(&[axis]));
+        vectors.iter().zip(0..).map(spread).collect()
+    }
+
     /// `x` with the axes `from` at the positions `to`; the others keep their order.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! and end in [`Graph::make`](crate::Graph::make). One file per family, like every layer.
 
 mod arrange;
+mod composed;
 mod contract;
 mod control;
 mod create;

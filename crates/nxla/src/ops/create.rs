@@ -3,7 +3,7 @@
 use nxla_expr::{ErrorKind, Graph, Result, TensorType};
 use nxla_tensor::{DType, Number, Scalar, Shape};
 
-use super::{makers, methods};
+use super::{joiners, makers, methods};
 
 makers! {
     /// Counts along an axis, the same along the others: `0, 1, 2, …`. Without an axis it counts
@@ -23,7 +23,7 @@ makers! {
     fn eye(shape: impl Into<Shape>, dtype: DType) |graph| graph.eye(shape, dtype);
 
     /// Ones on the diagonal that is moved by `offset` to the right, and below it, else zeros; of
-    /// dtype `u8`.
+    /// dtype `pred`.
     fn tri(rows: usize, columns: usize, offset: i64) |graph| graph.tri(rows, columns, offset);
 
     /// `steps` numbers from `start` to `stop` at equal distances; `stop` is the last of them with
@@ -99,6 +99,11 @@ methods! {
         full(graph, number.into(), ty)
     };
 
+    /// `steps` numbers at equal distances from each element to that of `stop`, of the same shape,
+    /// along a new last axis. See [`linspace`](Self::linspace).
+    fn linspace_to(x, stop; steps: usize, endpoint: bool, dtype: DType) one |graph|
+        graph.linspace_between(x, stop, steps, endpoint, dtype, None);
+
     /// What is on the diagonal of the last two axes that is moved by `offset` to the right, or
     /// below it; zeros elsewhere.
     fn tril(x; offset: i64) one |graph| graph.tril(x, offset);
@@ -125,4 +130,19 @@ methods! {
 
     /// With another diagonal, the one that is moved by `offset` to the right.
     fn put_diagonal(x, diagonal; offset: i64) one |graph| graph.put_diagonal(x, diagonal, offset);
+}
+
+joiners! {
+    /// Vectors spread over a grid: the result `i` has the elements of vector `i` along axis `i`,
+    /// and repeats them along the others.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let grid = Tensor::meshgrid(&[Tensor::from(vec![1, 2]), Tensor::from(vec![3, 4])])?;
+    /// assert_eq!(grid[0].to_vec::<i32>()?, [1, 1, 2, 2]);
+    /// assert_eq!(grid[1].to_vec::<i32>()?, [3, 4, 3, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn meshgrid(vectors) many |graph| graph.meshgrid(vectors);
 }

@@ -70,6 +70,37 @@ methods! {
     /// The angle of complex numbers in radians.
     fn phase(x) one |graph| graph.phase(x);
 
+    /// Each element times itself.
+    fn square(x) one |graph| graph.square(x);
+
+    /// One divided by each element.
+    fn reciprocal(x) one |graph| graph.reciprocal(x);
+
+    /// Where elements are neither infinite nor NaN.
+    fn is_finite(x) one |graph| graph.is_finite(x);
+
+    /// Without what is behind the point.
+    fn truncate(x) one |graph| graph.truncate(x);
+
+    /// Where the sign bit is set, also that of a zero or a NaN.
+    fn sign_bit(x) one |graph| graph.sign_bit(x);
+
+    /// The magnitude of each element with the sign of one of the other.
+    fn copy_sign(x, sign) one |graph| graph.copy_sign(x, sign);
+
+    /// `log(exp(x) + exp(y))` without overflow.
+    fn log_add_exp(x, other) one |graph| graph.log_add_exp(x, other);
+
+    /// The distance of points from the origin, without overflow.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from(3e30f32).hypot(4e30f32)?.item()?.as_f64() as f32, 5e30);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn hypot(x, other) one |graph| graph.hypot(x, other);
+
     /// The quotient rounded towards minus infinity: `-7` by `2` is `-4`.
     fn floor_divide(x, other) one |graph| graph.floor_divide(x, other);
 

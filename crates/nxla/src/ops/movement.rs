@@ -1,6 +1,7 @@
 //! Functions that move elements without computing.
 
 use nxla_expr::Padding;
+use nxla_expr::build::OuterPadding;
 use nxla_tensor::{AxisName, Names, Shape};
 
 use super::axes::{Axis, Over};
@@ -91,6 +92,19 @@ methods! {
 
     /// With a value around and between the elements.
     fn pad_between(x, value; padding: &[Padding]) one |graph| graph.pad(x, value, padding);
+
+    /// With so many of the tensor's own elements before and after those of each axis.
+    ///
+    /// ```
+    /// use nxla::{OuterPadding, Tensor};
+    ///
+    /// let x = Tensor::from(vec![1, 2, 3]);
+    /// let padded = x.pad_outer(OuterPadding::Reflect, &[(1, 2)])?;
+    /// assert_eq!(padded.to_vec::<i32>()?, [2, 1, 2, 3, 2, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn pad_outer(x; rule: OuterPadding, widths: &[(usize, usize)]) one |graph|
+        graph.pad_outer(x, rule, widths);
 
     /// The parts before and from an index on along an axis; a negative index counts from the end.
     ///

@@ -1,10 +1,19 @@
 //! Functions that reduce axes.
 
+use std::panic::Location;
+
+use nxla_expr::build::Fold;
 use nxla_expr::{ExprId, Graph};
 use nxla_tensor::DType;
 
 use super::axes::{Axis, Over};
 use super::methods;
+use crate::apply::{number_tensor, resolve};
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::jit::jit;
+use crate::operand::{Operand, Value};
+use crate::tensor::Tensor;
 
 /// Generates a reduction of all axes and one of some.
 macro_rules! reductions {
@@ -194,7 +203,7 @@ impl Arg {
         Self { dtype, ..self }
     }
 
-    fn resolve(&self, graph: &Graph, op: &str, x: ExprId) -> crate::Result<Option<i64>> {
+    fn resolve(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<i64>> {
         self.axis.as_ref().map(|axis| axis.of(graph, op, x)).transpose()
     }
 }
@@ -220,5 +229,98 @@ impl From<i32> for Arg {
 impl From<&str> for Arg {
     fn from(axis: &str) -> Self {
         Arg::axis(axis)
+    }
+}
+
+impl Expr {
+    /// Folds elements with a function of one's own over these axes, from `initial` on:
+    /// `accumulator = function(element, accumulator)`, all three scalars. The order in which
+    /// elements are taken is not told, so the function should be associative.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// let f = jit(|x: Expr| x.reduce(1, (), |x, product| x * product));
+    /// assert_eq!(f.call(Tensor::from(vec![2, 3, 4]))?.item()?.as_f64(), 24.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn reduce(
+        &self,
+        initial: impl Operand,
+        over: impl Into<Over>,
+        function: impl FnOnce(Expr, Expr) -> Expr,
+    ) -> Expr {
+        let (location, over) = (Location::caller(), over.into());
+        self.fold(initial, Graph::open_fold, function, |graph, fold, result| {
+            graph.enter_rust(location);
+            let axes = over.of(graph, "reduce", self.id())?;
+            Ok(graph.close_reduce(fold, result, axes.as_deref(), over.keeps())?)
+        })
+    }
+
+    /// Traces the function of a fold, between its opening and its closing.
+    pub(super) fn fold(
+        &self,
+        initial: impl Operand,
+        open: impl FnOnce(&mut Graph, ExprId, ExprId) -> nxla_expr::Result<Fold>,
+        function: impl FnOnce(Expr, Expr) -> Expr,
+        close: impl FnOnce(&mut Graph, Fold, ExprId) -> Result<ExprId>,
+    ) -> Expr {
+        let trace = self.trace();
+        let value = |id| Expr::new(trace.clone(), id);
+        let folded = trace.attempt(|| {
+            let operands = resolve(trace, &[self.to_value(), initial.to_value()])?;
+            let fold = trace.build(|graph| open(graph, operands[0], operands[1]))?;
+            let result = function(value(fold.element()), value(fold.accumulator()));
+            // What an operator in the function got wrong comes first.
+            if let Some(error) = trace.failure() {
+                return Err(error);
+            }
+            let result = trace.id(&result)?;
+            trace.build(|graph| close(graph, fold, result))
+        });
+        value(folded.unwrap_or(self.id()))
+    }
+}
+
+impl Tensor {
+    /// Folds elements with a function of one's own over these axes, from `initial` on:
+    /// `accumulator = function(element, accumulator)`, all three scalars. The order in which
+    /// elements are taken is not told, so the function should be associative.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![2, 3, 4]);
+    /// assert_eq!(x.reduce(1, (), |x, product| x * product)?.item()?.as_f64(), 24.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever is wrong with the function, its compilation or its run.
+    pub fn reduce(
+        &self,
+        initial: impl Operand,
+        over: impl Into<Over>,
+        function: impl Fn(Expr, Expr) -> Expr,
+    ) -> Result<Tensor> {
+        let (initial, over) = (beside(self, initial)?, over.into());
+        let fold = |[x, initial]: [Expr; 2]| x.reduce(initial, over.clone(), &function);
+        jit(fold).call([self, &initial])
+    }
+}
+
+/// An operand as a tensor; a number takes the dtype that it has next to `x`.
+pub(super) fn beside(x: &Tensor, operand: impl Operand) -> Result<Tensor> {
+    match operand.to_value() {
+        Value::Tensor(tensor) => Ok(tensor),
+        Value::Number(number) => number_tensor(number, Some(x.dtype())),
+        Value::Expr(_) => {
+            let why = "a function of a tensor is given a traced value; call it on `Expr::of` of \
+                       the tensor";
+            Err(Error::Usage(why.into()))
+        }
     }
 }

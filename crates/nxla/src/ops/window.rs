@@ -1,9 +1,18 @@
 //! Sliding windows, cumulative functions, and the options of convolutions.
 
+use std::panic::Location;
+
+use nxla_expr::Graph;
 use nxla_expr::build::{ConvOptions, Cumulative, WindowOptions, WindowPadding};
 
 use super::axes::Axis;
 use super::methods;
+use super::reduce::beside;
+use crate::error::Result;
+use crate::expr::Expr;
+use crate::jit::jit;
+use crate::operand::Operand;
+use crate::tensor::Tensor;
 
 /// The windows that slide over a tensor: one size for each axis, how far they move, and what is
 /// around the tensor.
@@ -181,6 +190,53 @@ methods! {
     /// lands in one place; `initial` everywhere else.
     fn window_scatter_min(x, source, initial; window: &Window) one |graph|
         graph.window_scatter_min(x, source, initial, &window.dimensions, &window.options);
+}
+
+impl Expr {
+    /// Folds the elements of each window with a function of one's own, from `initial` on, as
+    /// [`reduce`](Expr::reduce) does.
+    #[must_use]
+    #[track_caller]
+    pub fn window_reduce(
+        &self,
+        initial: impl Operand,
+        window: &Window,
+        function: impl FnOnce(Expr, Expr) -> Expr,
+    ) -> Expr {
+        let location = Location::caller();
+        self.fold(initial, Graph::open_window_fold, function, |graph, fold, result| {
+            graph.enter_rust(location);
+            let (dimensions, options) = (&window.dimensions, &window.options);
+            Ok(graph.close_window_reduce(fold, result, dimensions, options)?)
+        })
+    }
+}
+
+impl Tensor {
+    /// Folds the elements of each window with a function of one's own, from `initial` on, as
+    /// [`reduce`](Tensor::reduce) does.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from(vec![1, 2, 3]);
+    /// let sums = x.window_reduce(100, &Window::of([2]), |x, sum| x + sum)?;
+    /// assert_eq!(sums.to_vec::<i32>()?, [103, 105]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever is wrong with the function, its compilation or its run.
+    pub fn window_reduce(
+        &self,
+        initial: impl Operand,
+        window: &Window,
+        function: impl Fn(Expr, Expr) -> Expr,
+    ) -> Result<Tensor> {
+        let initial = beside(self, initial)?;
+        jit(|[x, initial]: [Expr; 2]| x.window_reduce(initial, window, &function))
+            .call([self, &initial])
+    }
 }
 
 /// Generates cumulative functions, forwards and backwards.

@@ -31,13 +31,28 @@ pub(crate) fn assert_close(found: &[f64], expected: &[f64], what: &str) {
 /// [2], [21, 43])`, where `x` and `y` are variables with tensors, and shape and elements of the
 /// result follow.
 macro_rules! agree {
+    // Without operands, where `Maker` is `Tensor` or `Expr`.
+    (() => Maker::$make:ident($($arg:expr),*), $shape:expr, $expected:expr) => {{
+        let shape: &[usize] = &$shape;
+        let expected: Vec<f64> = $expected.iter().map(|&number| f64::from(number)).collect();
+        let eager = nxla::Tensor::$make($($arg),*).unwrap();
+        assert_eq!(eager.shape()[..], *shape, "{} at once", stringify!($make));
+        common::assert_close(&common::numbers(&eager), &expected, stringify!($make));
+        for compiler in common::compilers() {
+            let function = nxla::jit(|(): ()| nxla::Expr::$make($($arg),*)).compiler(compiler);
+            let traced = function.call(()).unwrap();
+            assert_eq!((traced.dtype(), &traced.shape()[..]), (eager.dtype(), shape));
+            common::assert_close(&common::numbers(&traced), &expected, stringify!($make));
+        }
+    }};
     (($($x:ident),*) => $body:expr, $shape:expr, $expected:expr) => {{
         let shape: &[usize] = &$shape;
         let expected: Vec<f64> = $expected.iter().map(|&number| f64::from(number)).collect();
-        let eager: nxla::Tensor = {
+        let eager: nxla::Result<nxla::Tensor> = {
             $(let $x: &nxla::Tensor = &$x;)*
-            nxla::Result::from($body).unwrap()
+            $body
         };
+        let eager = eager.unwrap();
         assert_eq!(eager.shape()[..], *shape, "{} at once", stringify!($body));
         common::assert_close(&common::numbers(&eager), &expected, stringify!($body));
         for compiler in common::compilers() {

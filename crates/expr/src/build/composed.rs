@@ -1,0 +1,130 @@
+//! Element-wise functions that are composed of others.
+
+use nxla_tensor::{DType, Number, Scalar};
+
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+
+impl Graph {
+    /// A number as it stands next to `x`.
+    fn near(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
+        self.weak_number(Number::Float(number), x)
+    }
+
+    /// `x * x`.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn square(&mut self, x: ExprId) -> Result<ExprId> {
+        self.multiply(x, x)
+    }
+
+    /// `1 / x`; integers become floats.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn reciprocal(&mut self, x: ExprId) -> Result<ExprId> {
+        let one = self.near(x, 1.0)?;
+        self.divide(one, x)
+    }
+
+    /// Where elements are neither infinite nor NaN.
+    ///
+    /// # Errors
+    /// None of its own.
+    pub fn is_finite(&mut self, x: ExprId) -> Result<ExprId> {
+        let (nan, infinite) = (self.is_nan(x)?, self.is_infinity(x)?);
+        let either = self.logical_or(nan, infinite)?;
+        self.logical_not(either)
+    }
+
+    /// `x` without what is behind the point.
+    ///
+    /// # Errors
+    /// Complex dtypes.
+    pub fn truncate(&mut self, x: ExprId) -> Result<ExprId> {
+        let zero = self.zero_like(x)?;
+        let negative = self.less(x, zero)?;
+        let (up, down) = (self.ceil(x)?, self.floor(x)?);
+        self.select(negative, up, down)
+    }
+
+    /// Where the sign bit is set, also that of a zero or a NaN.
+    ///
+    /// # Errors
+    /// Complex dtypes.
+    pub fn sign_bit(&mut self, x: ExprId) -> Result<ExprId> {
+        let bits = match self.dtype(x) {
+            DType::F8E5M2 | DType::F8E4M3FN => DType::S8,
+            DType::F16 | DType::BF16 => DType::S16,
+            DType::F32 => DType::S32,
+            DType::F64 => DType::S64,
+            dtype => dtype,
+        };
+        let x = self.bitcast(x, bits)?;
+        let zero = self.zero_like(x)?;
+        self.less(x, zero)
+    }
+
+    /// The magnitude of `x` with the sign of `sign`.
+    ///
+    /// # Errors
+    /// Complex dtypes; shapes that do not broadcast.
+    pub fn copy_sign(&mut self, x: ExprId, sign: ExprId) -> Result<ExprId> {
+        let magnitude = self.abs(x)?;
+        let negative = self.negate(magnitude)?;
+        let is_negative = self.sign_bit(sign)?;
+        self.select(is_negative, negative, magnitude)
+    }
+
+    /// `log(exp(x) + exp(y))` without overflow.
+    ///
+    /// # Errors
+    /// Complex dtypes; shapes that do not broadcast.
+    pub fn log_add_exp(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let larger = self.max(x, y)?;
+        let difference = self.subtract(x, y)?;
+        let distance = self.abs(difference)?;
+        let gap = self.negate(distance)?;
+        let ratio = self.exp(gap)?;
+        let excess = self.log1p(ratio)?;
+        let total = self.add(larger, excess)?;
+        // Equal infinities have no difference.
+        let (equal, infinite) = (self.equal(x, y)?, self.is_infinity(larger)?);
+        let same = self.logical_and(equal, infinite)?;
+        self.select(same, larger, total)
+    }
+
+    /// The distance of the point `(x, y)` from the origin, without overflow. It is infinite where
+    /// a coordinate is, even if the other one is NaN.
+    ///
+    /// # Errors
+    /// Complex dtypes; shapes that do not broadcast.
+    pub fn hypot(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let expected = "a real dtype";
+        for (argument, id) in [("left", x), ("right", y)] {
+            let found = self.dtype(id);
+            if found.is_complex() {
+                return Err(self.error("hypot", ErrorKind::DType { argument, found, expected }));
+            }
+        }
+        let (x, y) = (self.abs(x)?, self.abs(y)?);
+        let (longer, shorter) = (self.max(x, y)?, self.min(x, y)?);
+        let zero = self.zero_like(longer)?;
+        let (is_zero, is_infinite) = (self.equal(longer, zero)?, self.is_infinity(longer)?);
+        let plain = self.logical_or(is_zero, is_infinite)?;
+        let one = self.near(longer, 1.0)?;
+        let divisor = self.select(plain, one, longer)?;
+        let ratio = self.divide(shorter, divisor)?;
+        let square = self.square(ratio)?;
+        let sum = self.add(square, one)?;
+        let root = self.sqrt(sum)?;
+        let length = self.multiply(longer, root)?;
+        let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
+        let infinite = self.logical_or(x_infinite, y_infinite)?;
+        let length = self.select(plain, longer, length)?;
+        let dtype = self.dtype(length);
+        let infinity = self.scalar_constant(Scalar::Float(f64::INFINITY), dtype)?;
+        self.select(infinite, infinity, length)
+    }
+}

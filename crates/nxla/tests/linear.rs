@@ -1,0 +1,71 @@
+//! Products, convolutions, linear algebra and Fourier transforms, at once and traced.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use common::{agree, compilers};
+use nxla::{Convolution, DType, Expr, Norm, Tensor, Triangular, jit};
+
+#[test]
+fn products() {
+    let x = Tensor::new(vec![1, 2, 3, 4, 5, 6], [2, 3]).unwrap();
+    let y = Tensor::new(vec![1, 0, 0, 1, 1, 1], [3, 2]).unwrap();
+    let v = Tensor::from(vec![1, 10, 100]);
+    agree!((x, y) => x.dot(y), [2, 2], [4, 5, 10, 11]);
+    agree!((x, v) => x.matmul(v), [2], [321, 654]);
+    agree!((x, v) => x.vecdot(v, -1), [2], [321, 654]);
+    agree!((x, y) => x.tensordot(y, 1), [2, 2], [4, 5, 10, 11]);
+    agree!((x) => x.dot_general(x, [&[0, 1], &[0, 1]], [&[], &[]]), [], [91]);
+    agree!((v) => v.outer(Tensor::from(vec![1, 2])), [3, 2], [1, 2, 10, 20, 100, 200]);
+    let batch = Tensor::ones([2, 1, 2, 3], DType::S32).unwrap();
+    agree!((batch, y) => batch.matmul(y), [2, 1, 2, 2], [2; 8]);
+    let none = Tensor::zeros([2, 0], DType::F32).unwrap();
+    agree!((none) => none.dot(Tensor::zeros([0, 2], DType::F32).unwrap()), [2, 2], [0; 4]);
+    let error = x.dot(&x).unwrap_err().to_string();
+    assert!(error.starts_with("dot: axis 1 of left has size 3"), "{error}");
+}
+
+#[test]
+fn convolutions() {
+    let x = Tensor::iota([1, 1, 4], None, DType::F32).unwrap();
+    let kernel = Tensor::new(vec![1.0f32, 2.0], [1, 1, 2]).unwrap();
+    let (valid, same) = (&Convolution::valid(), &Convolution::same().strides([2]));
+    let padded = &Convolution::padded([(1, 0)]).kernel_dilation([2]);
+    agree!((x, kernel) => x.conv(kernel, valid), [1, 1, 3], [2, 5, 8]);
+    agree!((x, kernel) => x.conv(kernel, same), [1, 1, 2], [2, 8]);
+    agree!((x, kernel) => x.conv(kernel, padded), [1, 1, 3], [2, 4, 7]);
+    let last = Tensor::iota([1, 4, 1], None, DType::F32).unwrap();
+    let order = &Convolution::valid().input_axes([0, 2, 1]).output_axes([0, 2, 1]);
+    agree!((last, kernel) => last.conv(kernel, order), [1, 3, 1], [2, 5, 8]);
+}
+
+#[test]
+fn matrices() {
+    let a = Tensor::new(vec![4.0f32, 2.0, 2.0, 5.0], [2, 2]).unwrap();
+    agree!((a) => a.cholesky(), [2, 2], [2, 0, 1, 2]);
+    agree!((a) => a.norm(Norm::Euclid, ()), [], [7.0]);
+    agree!((a) => a.norm(Norm::Power(1), [0, 1]), [], [7.0]);
+    let b = Tensor::from(vec![4.0f32, 7.0]);
+    agree!((a, b) => a.triangular_solve(b, Triangular::lower()), [2], [1, 1]);
+    agree!((a, b) => a.triangular_solve(b, Triangular::upper()), [2], [0.3, 1.4]);
+    let rows = Tensor::new(vec![4.0f32, 5.0], [1, 2]).unwrap();
+    agree!((a, rows) => a.triangular_solve(rows, Triangular::lower().right_side()), [1, 2],
+        [0.5, 1.0]);
+}
+
+#[test]
+fn transforms() {
+    let x = Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0]);
+    for compiler in compilers() {
+        let there_and_back = jit(|x: Expr| {
+            let real = x.rfft(None, 0).irfft(Some(4), 0);
+            let complex = x.fft(Some(8), -1).ifft(None, -1).real();
+            (real, complex, x.fft(None, 0).imag())
+        });
+        let (real, complex, imag) = there_and_back.compiler(compiler).call(&x).unwrap();
+        common::assert_close(&common::numbers(&real), &[1.0, 2.0, 3.0, 4.0], compiler);
+        let padded = [1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0];
+        common::assert_close(&common::numbers(&complex), &padded, compiler);
+        common::assert_close(&common::numbers(&imag), &[0.0, 2.0, 0.0, -2.0], compiler);
+    }
+}
