@@ -20,15 +20,15 @@ def main() -> int:
     )
     parser.add_argument("--failures", type=int, default=200, help="how many failures to list")
     chosen = parser.parse_args()
-    rules = skips.load()
+    call_rules, defn_rules = skips.load("skips.toml"), skips.load("skips_defn.toml")
     outcomes: list[report.Outcome] = []
     for path in cases.files(chosen.folder):
         raw = [case for case in cases.lines(path) if chosen.group in (None, case["group"])]
         calls = [ops.read(case) for case in raw if "call" in case]
         numerical = [case for case in raw if "call" not in case]
         for engine in chosen.engine or [*ops.RUNNERS]:
-            outcomes += ops.RUNNERS[engine](calls, rules)
-            outcomes += defn_run.run(numerical, engine, rules)
+            outcomes += ops.RUNNERS[engine](calls, call_rules)
+            outcomes += defn_run.run(numerical, engine, defn_rules)
     if chosen.write:
         report.write(outcomes, chosen.write)
     print(report.failures(outcomes, chosen.failures))

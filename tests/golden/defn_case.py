@@ -26,7 +26,8 @@ EXCEPTIONS: dict[str, tuple[type[Exception], ...]] = {
     "ArgumentError": (IndexError, nx.TraceError, nx.GradientError),
     "CompileError": (nx.ArgumentError, nx.ShapeError, nx.DTypeError, nx.TraceError),
     "Protocol.UndefinedError": (nx.ArgumentError, nx.DTypeError),
-    "RuntimeError": (nx.GradientError,),
+    # Tensors do not change; Python says so itself.
+    "RuntimeError": (nx.GradientError, TypeError),
 }
 
 

@@ -43,7 +43,7 @@ def groups() -> dict[str, list[dict[str, Any]]]:
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_evaluator(group: str) -> None:
     """Results, prints, texts, derivatives and stages are those of Nx."""
-    outcomes = list(defn_run.run(groups()[group], "evaluator", skips.load()))
+    outcomes = list(defn_run.run(groups()[group], "evaluator", skips.load("skips_defn.toml")))
     assert not report.failures(outcomes)
 
 
@@ -51,14 +51,14 @@ def test_evaluator(group: str) -> None:
 def test_xla(group: str) -> None:
     """XLA computes the same; it gets some of the cases, by a hash of their names."""
     some = [raw for raw in groups()[group] if zlib.crc32(raw["id"].encode()) % XLA_SHARE == 0]
-    outcomes = list(defn_run.run(some, "xla", skips.load()))
+    outcomes = list(defn_run.run(some, "xla", skips.load("skips_defn.toml")))
     assert not report.failures(outcomes)
 
 
 def test_few_cases_are_left_out() -> None:
     """Reasons for leaving cases out must not grow into a habit."""
     every = [raw for group in groups().values() for raw in group]
-    outcomes = list(defn_run.run(every, "evaluator", skips.load()))
+    outcomes = list(defn_run.run(every, "evaluator", skips.load("skips_defn.toml")))
     left_out = [outcome for outcome in outcomes if outcome.status == "skipped"]
     assert len(left_out) <= 0.06 * len(outcomes)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from golden.elixir.errors import ElixirError, Unsupported
 from golden.elixir.inspect import inspect, to_string
-from golden.elixir.syntax import Alias, Call, Clauses, Node, keyword_items
+from golden.elixir.syntax import Access, Alias, Call, Clauses, Node, keyword_items
 from golden.elixir.values import Atom, ModuleName, Range, is_keyword, truthy
 
 if TYPE_CHECKING:
@@ -105,7 +105,20 @@ def _import(node: Call, scope: Scope, run: Run) -> Any:
     return ModuleName(target.name) if isinstance(target, Alias) else None
 
 
+def _update(node: Call, scope: Scope, run: Run) -> None:
+    """``put_in(x[key], value)`` and the like: Python's assignment, which tensors refuse."""
+    from golden.elixir import library
+
+    place = node.args[0]
+    if not isinstance(place, Access):
+        raise Unsupported(f"update of {place}")
+    library.update(run(place.container, scope), run(place.key, scope), pop=node.name == "pop_in")
+
+
 SPECIAL: dict[str, Callable[..., Any]] = {
+    "put_in": _update,
+    "get_and_update_in": _update,
+    "pop_in": _update,
     "case": case,
     "if": _if,
     "cond": _cond,
@@ -170,10 +183,6 @@ def _concatenate(left: Any, right: Any) -> str:
     return left + right
 
 
-def _no_update(*_: Any) -> None:
-    raise ElixirError("Access.get_and_update/3 is not supported", "RuntimeError")
-
-
 FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {
     ("+", 2): operator.add,
     ("-", 2): operator.sub,
@@ -212,7 +221,6 @@ FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {
     ("then", 2): lambda value, function: function(value),
     ("keyword!", 2): merge_options,
     ("assert_keys", 2): _assert_keys,
-    ("put_in", 2): _no_update,
 }
 
 #: What numerical code shares.

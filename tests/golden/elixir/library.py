@@ -97,16 +97,29 @@ def access(container: Any, key: Any) -> Any:
         return next((value for name, value in container if name == key), None)
     if isinstance(key, list) and not key:
         return container
+    return container[_place(container, key)]
+
+
+def update(container: Any, key: Any, *, pop: bool) -> None:
+    """Assign to ``container[key]``, or delete it."""
+    if pop:
+        del container[_place(container, key)]
+    else:
+        container[_place(container, key)] = 0
+
+
+def _place(tensor: Any, key: Any) -> Any:
+    """Return what stands for a key between Python's brackets."""
     if isinstance(key, list) and is_keyword(key):
-        places: list[Any] = [slice(None)] * container.ndim
+        places: list[Any] = [slice(None)] * tensor.ndim
         for name, place in key:
-            if name not in container.names:
-                raise nx.ShapeError(f"no axis has the name {name}: {container.names}")
-            places[container.names.index(name)] = _index(place)
-        return container[tuple(places)]
+            if name not in tensor.names:
+                raise nx.ShapeError(f"no axis has the name {name}: {tensor.names}")
+            places[tensor.names.index(name)] = _index(place)
+        return tuple(places)
     if isinstance(key, list):
-        return container[tuple(_index(place) for place in key)]
-    return container[_index(key)]
+        return tuple(_index(place) for place in key)
+    return _index(key)
 
 
 def _index(place: Any) -> Any:
