@@ -100,6 +100,9 @@ from nxla.transform import (
     template, value_and_grad,
 )
 from nxla.tree import register_container
+from nxla.vectors import (
+    broadcast_vectors, devectorize, reshape_vectors, revectorize, vectorize, vmap,
+)
 
 __version__ = _core.__version__
 
@@ -122,13 +125,13 @@ __all__ = [
     "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2",
     "atanh", "axis_index", "axis_size", "bfloat16", "bitcast", "bitwise_and", "bitwise_invert",
     "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
-    "broadcast_arrays", "broadcast_to", "can_cast", "cbrt", "ceil", "cholesky", "clip",
-    "compatible", "compile", "compilers", "complex", "complex64", "complex128", "composite",
+    "broadcast_arrays", "broadcast_to", "broadcast_vectors", "can_cast", "cbrt", "ceil", "cholesky",
+    "clip", "compatible", "compile", "compilers", "complex", "complex64", "complex128", "composite",
     "concat", "cond", "conj", "constants", "conv", "copysign", "cos", "cosh", "count_leading_zeros",
     "count_nonzero", "covariance", "cumulative_max", "cumulative_min", "cumulative_prod",
     "cumulative_sum", "current_compiler", "custom_grad", "debug_expr", "debug_expr_apply",
-    "default_options", "defn", "deserialize", "diff", "divide", "dot", "e", "equal", "erf",
-    "erf_inv", "erfc", "errors", "exp", "expand_dims", "expm1", "expr", "eye", "fft", "fft2",
+    "default_options", "defn", "deserialize", "devectorize", "diff", "divide", "dot", "e", "equal",
+    "erf", "erf_inv", "erfc", "errors", "exp", "expand_dims", "expm1", "expr", "eye", "fft", "fft2",
     "finfo", "flatten", "flip", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64",
     "floor", "floor_divide", "fmod", "fori", "from_binary", "from_dlpack", "full", "full_like",
     "gather", "global_default_options", "grad", "graph", "greater", "greater_equal", "hook",
@@ -142,14 +145,15 @@ __all__ = [
     "outer", "pad", "pad_outer", "partitions_options", "permute_dims", "phase", "pi",
     "population_count", "positive", "pow", "print_expr", "print_value", "prod", "put_diagonal",
     "put_slice", "quotient", "real", "reciprocal", "reduce", "register_compiler",
-    "register_container", "remainder", "rename", "repeat", "reshape", "result_type", "rfft", "roll",
-    "round", "round_half_away", "rsqrt", "scan", "serialize", "sigmoid", "sign", "signbit", "sin",
-    "sinh", "slice", "slice_along_axis", "sort", "split", "sqrt", "square", "squeeze", "stack",
-    "std", "stop_grad", "stream", "subtract", "sum", "take", "take_along_axis", "take_diagonal",
-    "tan", "tanh", "template", "tensor", "tensordot", "testing", "tile", "to_backend", "to_batched",
-    "to_binary", "to_heatmap", "top_k", "tree", "tri", "triangular_solve", "tril", "triu", "trunc",
-    "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "unstack", "value_and_grad", "var",
-    "vecdot", "weighted_mean", "where", "while_loop", "window_max", "window_mean", "window_min",
+    "register_container", "remainder", "rename", "repeat", "reshape", "reshape_vectors",
+    "result_type", "revectorize", "rfft", "roll", "round", "round_half_away", "rsqrt", "scan",
+    "serialize", "sigmoid", "sign", "signbit", "sin", "sinh", "slice", "slice_along_axis", "sort",
+    "split", "sqrt", "square", "squeeze", "stack", "std", "stop_grad", "stream", "subtract", "sum",
+    "take", "take_along_axis", "take_diagonal", "tan", "tanh", "template", "tensor", "tensordot",
+    "testing", "tile", "to_backend", "to_batched", "to_binary", "to_heatmap", "top_k", "tree",
+    "tri", "triangular_solve", "tril", "triu", "trunc", "uint2", "uint4", "uint8", "uint16",
+    "uint32", "uint64", "unstack", "value_and_grad", "var", "vecdot", "vectorize", "vmap",
+    "weighted_mean", "where", "while_loop", "window_max", "window_mean", "window_min",
     "window_product", "window_reduce", "window_scatter_max", "window_scatter_min", "window_sum",
     "zeros", "zeros_like",
 ]

@@ -157,6 +157,10 @@ class _Operators:
         """The names of the axes, None for those without."""
 
     @property
+    def vectorized_axes(self) -> tuple[tuple[str, int], ...]:
+        """Names and sizes of the vectorized axes, which `shape` leaves out."""
+
+    @property
     def T(self) -> Self:
         """With the axes reversed."""
 
@@ -283,7 +287,13 @@ class Expr(_Operators):
 class Template:
     """Stands for an input of a shape and dtype; it has no data, so nothing can be computed with it."""
 
-    def __new__(cls, shape: Shape, dtype: DTypeLike, names: Names | None = None) -> Self: ...
+    def __new__(
+        cls,
+        shape: Shape,
+        dtype: DTypeLike,
+        names: Names | None = None,
+        vectorized_axes: Sequence[tuple[str, int]] = ...,
+    ) -> Self: ...
     @property
     def dtype(self) -> DType:
         """The element type."""
@@ -303,6 +313,10 @@ class Template:
     @property
     def names(self) -> list[str | None]:
         """The names of the axes, None for those without."""
+
+    @property
+    def vectorized_axes(self) -> tuple[tuple[str, int], ...]:
+        """Names and sizes of the vectorized axes, which `shape` leaves out."""
 
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -454,6 +468,9 @@ class GradientTape:
     @property
     def stand_ins(self) -> list[Expr]:
         """What the function is to be called with, one for each value."""
+
+    def per_entry(self, value: TensorLike) -> GradientTape | None:
+        """The gradient to take instead if `value` has vectorized axes that the stand-ins have not."""
 
     def finish(
         self, value: TensorLike, results: Sequence[TensorLike]
@@ -671,11 +688,29 @@ def expr_block(
 ) -> list[Tensor]: ...
 def expr_call(expression: Expression, values: Sequence[TensorLike]) -> Any: ...
 def put_args(node: Node, values: Sequence[TensorLike | Sequence[TensorLike]]) -> Any: ...
+# Vectorized axes
+
+def vectorize(x: TensorLike, axes: Sequence[tuple[str, int | None]]) -> Tensor: ...
+def devectorize(x: TensorLike, keep_names: bool = True) -> Tensor: ...
+def revectorize(
+    x: TensorLike,
+    axes: Sequence[tuple[str, int | None]],
+    shape: Shape | None = None,
+    names: Names | None = None,
+) -> Tensor: ...
+def devectorize_axis(x: TensorLike, name: str, size: int) -> Tensor: ...
+def align_vectors(
+    values: Sequence[TensorLike], align_ranks: bool, repeat: bool
+) -> list[Tensor]: ...
 
 # Operations
 
 def tensor_from_bytes(
-    bytes: bytes, dtype: DTypeLike, shape: Sequence[int], names: Names | None = None
+    bytes: bytes,
+    dtype: DTypeLike,
+    shape: Sequence[int],
+    names: Names | None = None,
+    vectorized: Sequence[str] = ...,
 ) -> Tensor: ...
 def abs(x: TensorLike) -> Tensor: ...
 def acos(x: TensorLike) -> Tensor: ...

@@ -334,7 +334,13 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     return make_function(bound, options=options).compile(*remaining)
 
 
-def template(shape: Shape, dtype: DTypeLike = _core.f32, *, names: Names | None = None) -> Template:
+def template(
+    shape: Shape,
+    dtype: DTypeLike = _core.f32,
+    *,
+    names: Names | None = None,
+    vectorized_axes: Sequence[tuple[str, int]] = (),
+) -> Template:
     """Stand for an input without data, for `compile`, `debug_expr` and `stream`.
 
     Parameters
@@ -345,6 +351,8 @@ def template(shape: Shape, dtype: DTypeLike = _core.f32, *, names: Names | None 
         The element type.
     names : sequence of (str or None), optional
         The names of the axes.
+    vectorized_axes : sequence of (str, int), optional
+        Names and sizes of vectorized axes, which `shape` leaves out.
 
     Examples
     --------
@@ -352,7 +360,7 @@ def template(shape: Shape, dtype: DTypeLike = _core.f32, *, names: Names | None 
     >>> nx.template((2, 3), nx.int32)
     s32[2][3]
     """
-    return _core.Template(shape, dtype, names)
+    return _core.Template(shape, dtype, names, list(vectorized_axes))
 
 
 def debug_expr(function: Callable[..., Any], /) -> Callable[..., Expression]:
@@ -578,15 +586,22 @@ def _differentiate(
     if not leaves:
         raise ArgumentError(f"grad: there is no tensor in what {name} is differentiated for")
     tape = _core.GradientTape(leaves)
-    changed = list(args)
-    for position, stand_in in zip(positions, structure.unflatten(tape.stand_ins), strict=True):
-        changed[position] = stand_in
-    result = function(*changed, **kwargs)
-    value = result
-    if has_aux:
-        if not isinstance(result, tuple) or len(result) != 2:
-            raise ArgumentError(f"grad: with has_aux, {name} must give (value, more)")
-        value = result[0]
+    while True:
+        changed = list(args)
+        stand_ins = structure.unflatten(tape.stand_ins)
+        for position, stand_in in zip(positions, stand_ins, strict=True):
+            changed[position] = stand_in
+        result = function(*changed, **kwargs)
+        value = result
+        if has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise ArgumentError(f"grad: with has_aux, {name} must give (value, more)")
+            value = result[0]
+        # A value with vectorized axes of its own has a gradient for each entry.
+        again = tape.per_entry(value)
+        if again is None:
+            break
+        tape = again
     outputs, output_structure = tree.flatten(result)
     results, gradients = tape.finish(value, outputs)
     found = structure.unflatten(gradients)

@@ -99,12 +99,19 @@ pub struct ExprText<'g> {
     graph: &'g Graph,
     root: ExprId,
     options: PrintOptions,
+    header: Option<&'g str>,
 }
 
 impl<'g> ExprText<'g> {
     /// The text of the whole expression.
     pub fn new(graph: &'g Graph, root: ExprId) -> Self {
-        Self { graph, root, options: PrintOptions::default() }
+        Self { graph, root, options: PrintOptions::default(), header: None }
+    }
+
+    /// The same text with something else in place of the type on top.
+    #[must_use]
+    pub fn with_header(self, header: &'g str) -> Self {
+        Self { header: Some(header), ..self }
     }
 
     /// The same text with other options.
@@ -116,7 +123,10 @@ impl<'g> ExprText<'g> {
 
 impl fmt::Display for ExprText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#nxla.Expr<\n  {}\n  \n", self.graph.ty(self.root))?;
+        match self.header {
+            Some(header) => write!(f, "#nxla.Expr<\n  {header}\n  \n")?,
+            None => write!(f, "#nxla.Expr<\n  {}\n  \n", self.graph.ty(self.root))?,
+        }
         for line in lines(self.graph, &[self.root], &self.options) {
             writeln!(f, "  {line}")?;
         }

@@ -30,6 +30,12 @@ impl Traced {
     pub fn outputs(&self) -> &[ExprId] {
         &self.outputs
     }
+
+    /// The same region with other results.
+    #[must_use]
+    pub fn with_outputs(self, outputs: Vec<ExprId>) -> Self {
+        Self { outputs, ..self }
+    }
 }
 
 /// The parameters of a region that is being traced.

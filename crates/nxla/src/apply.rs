@@ -20,6 +20,7 @@ use crate::operand::Value;
 use crate::options::{Options, default_options};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
+use crate::vectors::{Vectors, per_entry};
 
 /// Nodes of operands or results; most operations have few.
 pub type Ids = SmallVec<[ExprId; 4]>;
@@ -70,10 +71,34 @@ pub fn resolve(trace: &Trace, operands: &[Value]) -> Result<Ids> {
     operands.iter().zip(ids).map(node).collect()
 }
 
+/// Builds with the nodes of operands. If any of them is vectorized, `build` is asked for one
+/// entry, and what it builds is done for all; the results have these vectorized axes then.
+///
+/// # Errors
+/// What `build` raises; vectorized axes of one name and different sizes.
+pub fn build_entries(
+    graph: &mut Graph,
+    operands: &[Value],
+    ids: &[ExprId],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+    vectors: &mut Vectors,
+) -> Result<Ids> {
+    if operands.iter().all(|operand| operand.vectors().is_empty()) {
+        return build(graph, ids);
+    }
+    let own = operands.iter().map(|operand| operand.vectors().clone());
+    let operands: SmallVec<[(ExprId, Vectors); 4]> = ids.iter().copied().zip(own).collect();
+    let (ids, found) = per_entry(graph, &operands, build)?;
+    *vectors = found;
+    Ok(ids)
+}
+
 /// A program of one operation, and the data to run it on.
 pub struct AtOnce {
     program: Program,
     inputs: SmallVec<[Tensor; 2]>,
+    /// The vectorized axes of the results.
+    vectors: Vectors,
 }
 
 impl AtOnce {
@@ -92,12 +117,14 @@ impl AtOnce {
         let inputs = concrete(operands)?;
         let mut parameters = Ids::new();
         for tensor in &inputs {
-            parameters.push(trace.parameter(tensor.ty())?.id());
+            parameters.push(trace.parameter(tensor.data().ty())?.id());
         }
-        let ids = trace.build(|graph| build(graph, &parameters))?;
+        let mut vectors = Vectors::NONE;
+        let ids = trace
+            .build(|graph| build_entries(graph, operands, &parameters, build, &mut vectors))?;
         let outputs: SmallVec<[Expr; 2]> =
             ids.into_iter().map(|id| Expr::new(trace.clone(), id)).collect();
-        Ok(Self { program: trace.finish(&outputs)?, inputs })
+        Ok(Self { program: trace.finish(&outputs)?, inputs, vectors })
     }
 
     /// Runs it: on the compiler that is the default, or where the data is.
@@ -112,8 +139,9 @@ impl AtOnce {
         }
         let executable = compile_program(&Arc::new(self.program), &options, &[])?;
         let context = RunContext { hooks: Some(&options.hooks), interrupt: None };
-        let inputs: SmallVec<[&Tensor; 2]> = self.inputs.iter().collect();
-        executable.run(&inputs, &context)
+        let inputs: SmallVec<[&Tensor; 2]> = self.inputs.iter().map(Tensor::data).collect();
+        let results = executable.run(&inputs, &context)?;
+        Ok(results.into_iter().map(|data| data.with_vectors(self.vectors.clone())).collect())
     }
 }
 
@@ -218,16 +246,23 @@ pub(crate) fn in_trace<R: Results>(
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> R::Of<Expr> {
-    let results = trace.attempt(|| {
+    let (mut vectors, mut results) = (Vectors::NONE, None);
+    let ids = trace.attempt(|| {
         let ids = resolve(trace, operands)?;
+        let build =
+            |graph: &mut Graph, ids: &[ExprId]| Ok(results.insert(build(graph, ids)?).ids());
         trace.build(|graph| {
             graph.enter_rust(location);
-            build(graph, &ids)
+            build_entries(graph, operands, &ids, build, &mut vectors)
         })
     });
-    let results = results.unwrap_or_else(R::placeholder);
-    let exprs = results.ids().into_iter().map(|id| Expr::new(trace.clone(), id));
-    results.rebuild(exprs)
+    let results = match ids {
+        Some(_) => results.expect("it has been built"),
+        None => R::placeholder(),
+    };
+    let ids = ids.unwrap_or_else(|| results.ids());
+    let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());
+    results.rebuild(ids.into_iter().map(expr))
 }
 
 /// Builds a program of one operation and runs it.

@@ -40,6 +40,14 @@ pub enum Error {
         /// What differs.
         why: String,
     },
+    /// Vectorized axes that do not fit, or do not meet.
+    #[error("{function}: {why}")]
+    Vectors {
+        /// The function as the user knows it.
+        function: String,
+        /// What is wrong.
+        why: String,
+    },
     /// A compiler name or option that does not exist, or an option of a wrong value.
     #[error("{0}")]
     Options(String),
@@ -81,6 +89,7 @@ impl Error {
         match self {
             Error::Expr(error) => class_of(&error.kind),
             Error::Stream(error) => error.class(),
+            Error::Vectors { .. } => ErrorClass::Shape,
             Error::Grad(_) => ErrorClass::Gradient,
             Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
             Error::Eval(_) | Error::Usage(_) | Error::User(_) => ErrorClass::Runtime,

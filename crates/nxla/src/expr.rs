@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::operand::{Operand, Value};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
+use crate::vectors::Vectors;
 
 /// A tensor that is being computed: a node of the graph of a [`Trace`].
 ///
@@ -24,12 +25,23 @@ use crate::trace::Trace;
 pub struct Expr {
     trace: Trace,
     id: ExprId,
+    vectors: Vectors,
 }
 
 impl Expr {
     /// The node `id` of a trace.
     pub fn new(trace: Trace, id: ExprId) -> Self {
-        Self { trace, id }
+        Self { trace, id, vectors: Vectors::NONE }
+    }
+
+    /// The node `id` of a trace, whose first axes are these vectorized ones.
+    pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
+        Self { trace, id, vectors }
+    }
+
+    /// The vectorized axes, which shape and type leave out.
+    pub fn vectors(&self) -> &Vectors {
+        &self.vectors
     }
 
     /// The trace it belongs to.
@@ -42,13 +54,17 @@ impl Expr {
         self.id
     }
 
-    /// Dtype, shape and axis names.
+    /// Dtype, shape and axis names, of one entry if axes are vectorized.
     ///
     /// A value of a finished trace has no type any more; it counts as an `f32` scalar here, and
     /// is refused wherever it is used.
     pub fn ty(&self) -> TensorType {
         let ty = self.trace.read(|graph| graph.ty(self.id).as_tensor().cloned());
-        ty.flatten().unwrap_or_else(|| TensorType::scalar(DType::F32))
+        match ty.flatten() {
+            Some(ty) if self.vectors.is_empty() => ty,
+            Some(ty) => self.vectors.entry_type(&ty),
+            None => TensorType::scalar(DType::F32),
+        }
     }
 
     /// The size of each axis.
@@ -125,7 +141,7 @@ impl fmt::Display for Expr {
 
 impl fmt::Debug for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Expr({}: {})", self.id, self.ty())
+        write!(f, "Expr({}: {}{})", self.id, self.vectors, self.ty())
     }
 }
 

@@ -19,6 +19,7 @@ use crate::function::compile_program;
 use crate::options::{Options, Setting, Settings, default_options, has_default_options};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
+use crate::vectors::Vectors;
 
 /// Wraps a function of expressions so that it runs on tensors, compiled.
 ///
@@ -64,7 +65,9 @@ pub struct Jit<F, Inputs> {
 
 /// A compiled signature.
 struct Entry {
+    /// Those of the data, vectorized axes in front.
     types: Vec<TensorType>,
+    vectors: Vec<Vectors>,
     lengths: Lengths,
     compiler: Option<Arc<str>>,
     settings: Settings,
@@ -74,13 +77,28 @@ struct Entry {
     captured: Vec<Tensor>,
     /// The lengths of lists in the results.
     results: Lengths,
+    /// The vectorized axes of each result.
+    result_vectors: Vec<Vectors>,
+}
+
+/// A function, traced.
+pub(crate) struct Traced {
+    pub(crate) program: Program,
+    /// Large tensors that the function mentions.
+    pub(crate) captured: Vec<Tensor>,
+    /// The lengths of lists in the results.
+    pub(crate) lengths: Lengths,
+    /// The vectorized axes of each result.
+    pub(crate) vectors: Vec<Vectors>,
 }
 
 impl Entry {
     fn takes(&self, arguments: &Leaves<Tensor>) -> bool {
-        let fits = |(ty, tensor): (&TensorType, &Tensor)| tensor.is_of(ty);
+        let expected = self.types.iter().zip(&self.vectors);
         self.types.len() == arguments.items.len()
-            && self.types.iter().zip(&arguments.items).all(fits)
+            && expected.zip(&arguments.items).all(|((ty, vectors), tensor)| {
+                tensor.data().is_of(ty) && tensor.vectors() == vectors
+            })
             && self.lengths == arguments.lengths
     }
 
@@ -95,7 +113,7 @@ impl Entry {
 fn signature(arguments: &Leaves<Tensor>, options: &Options) -> u64 {
     let mut hasher = FxHasher::default();
     for tensor in &arguments.items {
-        (tensor.dtype(), tensor.shape()).hash(&mut hasher);
+        (tensor.dtype(), tensor.shape(), tensor.vectors()).hash(&mut hasher);
     }
     arguments.lengths.hash(&mut hasher);
     options.compiler.hash(&mut hasher);
@@ -154,18 +172,24 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
     ) -> Result<(Program, Vec<Tensor>)> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
-        let (program, captured, _) = self.trace_leaves(leaves.items.to_vec(), leaves.lengths)?;
-        Ok((program, captured))
+        let vectors = vec![Vectors::NONE; leaves.items.len()];
+        let traced = self.trace_leaves(leaves.items.to_vec(), &vectors, leaves.lengths)?;
+        Ok((traced.program, traced.captured))
     }
 
+    /// Traces the function for arguments of these types, the vectorized axes being in front.
     pub(crate) fn trace_leaves(
         &self,
         types: Vec<TensorType>,
+        vectors: &[Vectors],
         lengths: Lengths,
-    ) -> Result<(Program, Vec<Tensor>, Lengths)> {
+    ) -> Result<Traced> {
         let trace = Trace::new();
-        let parameters: Vec<Expr> =
-            types.into_iter().map(|ty| trace.parameter(ty)).collect::<Result<_>>()?;
+        let mut parameters = Vec::with_capacity(types.len());
+        for (ty, own) in types.into_iter().zip(vectors) {
+            let id = trace.parameter(ty)?.id();
+            parameters.push(Expr::with_vectors(trace.clone(), id, own.clone()));
+        }
         let arguments = F::Arguments::rebuild(&mut Leaves::new(parameters, lengths));
         let results = {
             let _entered = trace.enter();
@@ -176,8 +200,9 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
             Ok(results) => leaves_of(&results),
             Err(error) => return Err(trace.failure().unwrap_or(error)),
         };
+        let vectors = results.items.iter().map(|result| result.vectors().clone()).collect();
         let program = trace.finish(&results.items)?;
-        Ok((program, trace.captured(), results.lengths))
+        Ok(Traced { program, captured: trace.captured(), lengths: results.lengths, vectors })
     }
 
     /// Calls the function: `call(x)` for one argument, `call((x, y))` for two. For a container,
@@ -211,10 +236,12 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
             }
         };
         let inputs: SmallVec<[&Tensor; 8]> =
-            arguments.items.iter().chain(&entry.captured).collect();
+            arguments.items.iter().map(Tensor::data).chain(&entry.captured).collect();
         let context = RunContext { hooks: Some(&options.hooks), interrupt: None };
-        let results = entry.executable.run(&inputs, &context)?;
-        Ok((results, entry.results.clone()))
+        let results = entry.executable.run(&inputs, &context)?.into_iter();
+        let results = results.zip(&entry.result_vectors);
+        let results = results.map(|(data, vectors)| data.with_vectors(vectors.clone()));
+        Ok((results.collect(), entry.results.clone()))
     }
 
     fn last(&self) -> MutexGuard<'_, Option<Arc<Entry>>> {
@@ -239,19 +266,24 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
             return Ok(entry);
         }
         drop(known);
-        let types: Vec<TensorType> = arguments.items.iter().map(Tensor::ty).collect();
+        let data = arguments.items.iter().map(Tensor::data);
+        let types: Vec<TensorType> = data.map(Tensor::ty).collect();
+        let vectors: Vec<Vectors> =
+            arguments.items.iter().map(|tensor| tensor.vectors().clone()).collect();
         let lengths = arguments.lengths.clone();
-        let (program, captured, results) = self.trace_leaves(types.clone(), lengths.clone())?;
-        let executable = compile_program(&Arc::new(program), options, &[])?;
+        let traced = self.trace_leaves(types.clone(), &vectors, lengths.clone())?;
+        let executable = compile_program(&Arc::new(traced.program), options, &[])?;
         let entry = Arc::new(Entry {
             types,
+            vectors,
             lengths,
             compiler: options.compiler.clone(),
             settings: options.settings.clone(),
             listeners: options.hooks.keys().cloned().collect(),
             executable,
-            captured,
-            results,
+            captured: traced.captured,
+            results: traced.lengths,
+            result_vectors: traced.vectors,
         });
         let mut known = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         let entries = known.entry(signature).or_default();

@@ -43,9 +43,10 @@ pub mod stream;
 mod tensor;
 mod trace;
 mod transform;
+pub mod vectors;
 pub mod xla;
 
-pub use apply::{AtOnce, Ids, number_tensor, resolve, trace_of};
+pub use apply::{AtOnce, Ids, build_entries, number_tensor, resolve, trace_of};
 pub use cache::{CacheKey, CacheReport, ExecutableCache, executables};
 pub use compiler::{
     Backend, CompileRequest, Compiler, Executable, RunContext, compiler_named, compiler_names,
@@ -68,6 +69,7 @@ pub use stream::{Receiver, Sender, Stream, stream, stream_with};
 pub use tensor::{Device, DeviceTensor, Tensor};
 pub use trace::{Gradient, Trace};
 pub use transform::{Loss, grad, value_and_grad};
+pub use vectors::{VectorAxis, Vectors};
 
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;

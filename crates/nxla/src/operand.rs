@@ -4,6 +4,7 @@ use nxla_tensor::Number;
 
 use crate::expr::Expr;
 use crate::tensor::Tensor;
+use crate::vectors::Vectors;
 
 /// An operand, told apart.
 #[derive(Clone, Debug)]
@@ -14,6 +15,19 @@ pub enum Value {
     Tensor(Tensor),
     /// A plain number, which takes the dtype of what it stands next to as far as it can.
     Number(Number),
+}
+
+impl Value {
+    /// The vectorized axes.
+    #[inline]
+    pub fn vectors(&self) -> &Vectors {
+        static NONE: Vectors = Vectors::NONE;
+        match self {
+            Value::Expr(expr) => expr.vectors(),
+            Value::Tensor(tensor) => tensor.vectors(),
+            Value::Number(_) => &NONE,
+        }
+    }
 }
 
 /// Anything that functions of tensors take: expressions, tensors, plain numbers, and references

@@ -1,12 +1,14 @@
 //! Data, on the host or on a device.
 
 use std::fmt;
+use std::sync::Arc;
 
 use nxla_expr::TensorType;
 use nxla_pjrt as pjrt;
 use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, TensorError};
 
 use crate::error::Result;
+use crate::vectors::VectorTensor;
 
 /// A tensor of numbers, on the host or in the memory of a device.
 ///
@@ -25,6 +27,9 @@ pub enum Tensor {
     Host(HostTensor),
     /// In the memory of a PJRT device.
     Device(DeviceTensor),
+    /// Either of these, with [vectorized axes](crate::vectors): all that follows is said of one
+    /// entry, except where it says otherwise.
+    Vectorized(Arc<VectorTensor>),
 }
 
 /// Data in the memory of a device, and what the device does not know of it.
@@ -80,6 +85,7 @@ impl Tensor {
         match self {
             Tensor::Host(tensor) => tensor.dtype(),
             Tensor::Device(tensor) => tensor.buffer.dtype(),
+            Tensor::Vectorized(tensor) => tensor.entry().dtype,
         }
     }
 
@@ -88,6 +94,7 @@ impl Tensor {
         match self {
             Tensor::Host(tensor) => tensor.shape(),
             Tensor::Device(tensor) => tensor.buffer.shape(),
+            Tensor::Vectorized(tensor) => &tensor.entry().shape,
         }
     }
 
@@ -96,6 +103,7 @@ impl Tensor {
         match self {
             Tensor::Host(tensor) => tensor.names(),
             Tensor::Device(tensor) => tensor.names.as_ref(),
+            Tensor::Vectorized(tensor) => tensor.entry().names.as_ref(),
         }
     }
 
@@ -107,6 +115,7 @@ impl Tensor {
         Ok(match self {
             Tensor::Host(tensor) => Tensor::Host(tensor.with_names(names)?),
             Tensor::Device(tensor) => Tensor::Device(tensor.with_names(names)?),
+            Tensor::Vectorized(tensor) => tensor.with_names(names)?,
         })
     }
 
@@ -120,9 +129,13 @@ impl Tensor {
     }
 
     /// Whether dtype, shape and axis names are these; see [`Tensor::ty`], of which it makes none.
+    /// Not so for a vectorized tensor, which is many of them.
     #[inline]
     pub fn is_of(&self, ty: &TensorType) -> bool {
-        self.dtype() == ty.dtype && *self.shape() == ty.shape && self.names() == ty.names.as_ref()
+        self.dtype() == ty.dtype
+            && *self.shape() == ty.shape
+            && self.names() == ty.names.as_ref()
+            && self.vectors().is_empty()
     }
 
     /// Whether two tensors share their data.
@@ -133,11 +146,15 @@ impl Tensor {
                 same && left.dtype() == right.dtype() && left.shape() == right.shape()
             }
             (Tensor::Device(left), Tensor::Device(right)) => left.buffer.is(&right.buffer),
-            (Tensor::Host(_), Tensor::Device(_)) | (Tensor::Device(_), Tensor::Host(_)) => false,
+            (Tensor::Vectorized(left), Tensor::Vectorized(right)) => {
+                left.data().is(right.data()) && left.vectors() == right.vectors()
+            }
+            (Tensor::Host(_) | Tensor::Device(_) | Tensor::Vectorized(_), _) => false,
         }
     }
 
-    /// The data on the host; a device tensor is waited for and copied.
+    /// The data on the host; a device tensor is waited for and copied. Vectorized axes are
+    /// ordinary ones there, in front.
     ///
     /// # Errors
     /// What the computation of a device tensor ran into; a tensor that was freed.
@@ -147,10 +164,11 @@ impl Tensor {
             Tensor::Device(tensor) => {
                 Ok(tensor.buffer.to_host()?.with_names(tensor.names.clone())?)
             }
+            Tensor::Vectorized(tensor) => tensor.data().to_host(),
         }
     }
 
-    /// The elements in row-major order.
+    /// The elements in row-major order, those of all entries.
     ///
     /// # Errors
     /// As for [`Tensor::to_host`]; a dtype that `T` does not hold.
@@ -161,8 +179,11 @@ impl Tensor {
     /// The only element.
     ///
     /// # Errors
-    /// As for [`Tensor::to_host`]; a tensor of another size than 1.
+    /// As for [`Tensor::to_host`]; a tensor of another size than 1, or with vectorized axes.
     pub fn item(&self) -> Result<Scalar> {
+        if let Tensor::Vectorized(tensor) = self {
+            return Err(tensor.no_number());
+        }
         Ok(self.to_host()?.item()?)
     }
 
@@ -171,6 +192,7 @@ impl Tensor {
         match self {
             Tensor::Host(_) => None,
             Tensor::Device(tensor) => Some(tensor.buffer.device()),
+            Tensor::Vectorized(tensor) => tensor.data().device(),
         }
     }
 
@@ -182,6 +204,7 @@ impl Tensor {
         match self {
             Tensor::Host(_) => Ok(true),
             Tensor::Device(tensor) => Ok(tensor.buffer.is_ready()?),
+            Tensor::Vectorized(tensor) => tensor.data().is_ready(),
         }
     }
 
@@ -193,6 +216,7 @@ impl Tensor {
         match self {
             Tensor::Host(_) => Ok(()),
             Tensor::Device(tensor) => Ok(tensor.buffer.wait()?),
+            Tensor::Vectorized(tensor) => tensor.data().wait(),
         }
     }
 
@@ -207,6 +231,9 @@ impl Tensor {
                 buffer.copy_to(device)?
             }
             Tensor::Device(tensor) => client.buffer_from_host(&tensor.buffer.to_host()?, device)?,
+            Tensor::Vectorized(tensor) => {
+                return Ok(tensor.with_data(tensor.data().copy_to(device, client)?));
+            }
         };
         Ok(Tensor::Device(DeviceTensor { buffer, names: self.names().cloned() }))
     }
@@ -232,6 +259,7 @@ impl Tensor {
         match self {
             Tensor::Host(_) => Ok(false),
             Tensor::Device(tensor) => Ok(tensor.buffer.delete()?),
+            Tensor::Vectorized(tensor) => tensor.data().deallocate(),
         }
     }
 }
@@ -276,6 +304,7 @@ impl fmt::Debug for Tensor {
         match self {
             Tensor::Host(tensor) => write!(f, "{tensor}"),
             Tensor::Device(tensor) => write!(f, "{:?}", tensor.buffer),
+            Tensor::Vectorized(tensor) => write!(f, "{tensor:?}"),
         }
     }
 }
@@ -283,9 +312,10 @@ impl fmt::Debug for Tensor {
 impl fmt::Display for Tensor {
     /// The values, waiting for them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.to_host() {
-            Ok(tensor) => write!(f, "{tensor}"),
-            Err(error) => write!(f, "#nxla.Tensor<{}: {error}>", self.ty()),
+        match (self.to_host(), self) {
+            (Ok(all), Tensor::Vectorized(tensor)) => f.write_str(&tensor.text(&all)),
+            (Ok(tensor), _) => write!(f, "{tensor}"),
+            (Err(error), _) => write!(f, "#nxla.Tensor<{}: {error}>", self.ty()),
         }
     }
 }

@@ -9,12 +9,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::rewrite::Substitution;
-use nxla_expr::{ErrorKind, ExprId, Graph, Options as GraphOptions, Program, Scope, TensorType};
+use nxla_expr::{
+    ErrorKind, ExprId, Graph, Mark, Options as GraphOptions, Program, Scope, TensorType,
+};
 use nxla_tensor::DType;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
+use crate::vectors::{self, Vectors};
 
 /// Tensors above this size become inputs rather than literals: beyond a few kilobytes, writing
 /// them into the program costs more than passing them.
@@ -144,6 +147,7 @@ impl Trace {
     /// # Errors
     /// If the trace has finished; a device tensor that cannot be read.
     pub fn capture(&self, tensor: &Tensor) -> Result<Expr> {
+        let (tensor, vectors) = (tensor.data(), tensor.vectors().clone());
         let bytes = tensor.shape().size() * tensor.dtype().size();
         let id = if bytes <= LITERAL_LIMIT_BYTES {
             let literal = tensor.to_host()?;
@@ -151,7 +155,7 @@ impl Trace {
         } else {
             self.capture_input(tensor)?
         };
-        Ok(Expr::new(self.clone(), id))
+        Ok(Expr::with_vectors(self.clone(), id, vectors))
     }
 
     fn capture_input(&self, tensor: &Tensor) -> Result<ExprId> {
@@ -262,13 +266,24 @@ impl Trace {
     /// # Errors
     /// Values of another trace.
     pub fn begin_gradient(&self, wrt: &[Expr]) -> Result<Gradient> {
+        let vectors = Vectors::union("grad", wrt.iter().map(Expr::vectors))?;
+        self.gradient_over(wrt, vectors)
+    }
+
+    /// Starts a gradient with respect to values that all get these vectorized axes.
+    fn gradient_over(&self, wrt: &[Expr], vectors: Vectors) -> Result<Gradient> {
         let ids = self.ids(wrt)?;
-        let scope = self.build(|graph| {
+        self.build(|graph| {
+            let mut spread = Vec::with_capacity(ids.len());
+            for (&id, expr) in ids.iter().zip(wrt) {
+                spread.push(vectors::spread(graph, id, expr.vectors(), &vectors)?);
+            }
             let types: Vec<TensorType> =
-                ids.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-            Ok::<_, Error>(graph.open_scope(&types))
-        })?;
-        Ok(Gradient { trace: self.clone(), wrt: ids, scope })
+                spread.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+            let (mark, scope) = (graph.mark(), graph.open_scope(&types));
+            let trace = self.clone();
+            Ok::<_, Error>(Gradient { trace, wrt: spread, vectors, mark, scope })
+        })
     }
 }
 
@@ -280,26 +295,48 @@ impl Trace {
 pub struct Gradient {
     trace: Trace,
     wrt: Vec<ExprId>,
+    /// Those of every value.
+    vectors: Vectors,
+    mark: Mark,
     scope: Scope,
 }
 
 impl Gradient {
     /// What the function is to be called with.
     pub fn stand_ins(&self) -> Vec<Expr> {
-        let parameters = &self.scope.parameters;
-        parameters.iter().map(|&id| Expr::new(self.trace.clone(), id)).collect()
+        let vectorized =
+            |&id: &ExprId| Expr::with_vectors(self.trace.clone(), id, self.vectors.clone());
+        self.scope.parameters.iter().map(vectorized).collect()
+    }
+
+    /// The gradient to take instead if `output` has vectorized axes that the values have not: each
+    /// entry has a gradient of its own then, so the function has to be traced again, on stand-ins
+    /// that have an entry for each. What the first trace shows to host functions is forgotten.
+    ///
+    /// # Errors
+    /// Axes of one name and different sizes.
+    pub fn per_entry(&self, output: &Expr) -> Result<Option<Gradient>> {
+        let vectors = Vectors::union("grad", [&self.vectors, output.vectors()])?;
+        if vectors == self.vectors {
+            return Ok(None);
+        }
+        let trace = &self.trace;
+        trace.build(|graph| Ok::<_, Error>(graph.traced(self.mark, Vec::new())))?;
+        let wrt =
+            self.wrt.iter().map(|&id| Expr::with_vectors(trace.clone(), id, self.vectors.clone()));
+        trace.gradient_over(&wrt.collect::<Vec<_>>(), vectors).map(Some)
     }
 
     /// The function's results, and the gradients of the sum of `output` with respect to the
-    /// values, in their order.
+    /// values, in their order. Of vectorized values they are those of each entry.
     ///
     /// # Errors
     /// Results of another trace; an op without a derivative on the way.
     pub fn finish(self, output: &Expr, results: &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>)> {
-        let Gradient { trace, wrt, scope } = self;
+        let Gradient { trace, wrt, vectors, scope, .. } = self;
         let output = trace.id(output)?;
         let mut roots = trace.ids(results)?;
-        let count = roots.len();
+        let all = results.iter().map(Expr::vectors).chain(std::iter::repeat_n(&vectors, wrt.len()));
         let roots = trace.build(|graph| {
             roots.extend(nxla_grad::gradients(graph, output, &scope.parameters)?);
             let mut substitution = Substitution::new();
@@ -308,9 +345,12 @@ impl Gradient {
             }
             Ok::<_, Error>(graph.substitute(&roots, &mut substitution)?)
         })?;
-        let mut exprs: Vec<Expr> =
-            roots.into_iter().map(|id| Expr::new(trace.clone(), id)).collect();
-        let gradients = exprs.split_off(count);
+        let mut exprs: Vec<Expr> = roots
+            .into_iter()
+            .zip(all)
+            .map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors.clone()))
+            .collect();
+        let gradients = exprs.split_off(results.len());
         Ok((exprs, gradients))
     }
 }

@@ -97,12 +97,19 @@ where
     move |argument| {
         let wrt = leaves_of(&argument);
         let trace = trace_of(&wrt.items);
-        let Some(gradient) = trace.attempt(|| trace.begin_gradient(&wrt.items)) else {
+        let Some(mut gradient) = trace.attempt(|| trace.begin_gradient(&wrt.items)) else {
             let (value, rest) = function(argument).split();
             return (R::join(value, rest), A::rebuild(&mut wrt.clone()));
         };
-        let stand_ins = Leaves::new(gradient.stand_ins(), wrt.lengths.clone());
-        let (value, rest) = function(A::rebuild(&mut stand_ins.clone())).split();
+        let (value, rest) = loop {
+            let mut stand_ins = Leaves::new(gradient.stand_ins(), wrt.lengths.clone());
+            let (value, rest) = function(A::rebuild(&mut stand_ins)).split();
+            // A value with vectorized axes of its own has a gradient for each entry.
+            match trace.attempt(|| gradient.per_entry(&value)).flatten() {
+                Some(again) => gradient = again,
+                None => break (value, rest),
+            }
+        };
         let passed_on = leaves_of(&rest);
         match trace.attempt(|| finish(gradient, &value, &passed_on)) {
             None => (R::join(value, rest), argument),

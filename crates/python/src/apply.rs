@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use nxla::graph::{ExprId, Graph};
 use nxla::host::weak_dtype;
+use nxla::vectors::per_entry;
 use nxla::{
-    Error, Expr, Number, Options, Program, RunContext, Tensor, Trace, compile_program,
+    Error, Expr, Number, Options, Program, RunContext, Tensor, Trace, Vectors, compile_program,
     default_options,
 };
 use pyo3::prelude::*;
@@ -22,8 +23,7 @@ use crate::source;
 use crate::tensor::PyTensor;
 use crate::value::Value;
 
-/// Ids of operands or results; most ops have few.
-pub(crate) type Ids = SmallVec<[ExprId; 4]>;
+pub(crate) use nxla::Ids;
 
 /// The result of a builder.
 pub(crate) type Built = Result<Ids, Error>;
@@ -93,8 +93,31 @@ fn traced(
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     source::mark(py, trace)?;
     let mentioned = mentioned(py, trace, operands)?;
+    let mut vectors = Vectors::NONE;
+    let build = |graph: &mut Graph, ids: &[ExprId]| {
+        build_entries(graph, operands, ids, build, &mut vectors)
+    };
     let ids = trace.build(|graph| build_nodes(graph, operands, &mentioned, build)).or_raise()?;
-    ids.into_iter().map(|id| PyExpr::wrap(py, Expr::new(trace.clone(), id))).collect()
+    let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());
+    ids.into_iter().map(|id| PyExpr::wrap(py, expr(id))).collect()
+}
+
+/// Builds for one entry what is meant for all, if an operand is vectorized.
+fn build_entries(
+    graph: &mut Graph,
+    operands: &[Value],
+    ids: &[ExprId],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
+    vectors: &mut Vectors,
+) -> Built {
+    if operands.iter().all(|operand| operand.vectors().is_empty()) {
+        return build(graph, ids);
+    }
+    let operands = operands.iter().map(|operand| operand.vectors().clone());
+    let operands: SmallVec<[(ExprId, Vectors); 4]> = ids.iter().copied().zip(operands).collect();
+    let (ids, found) = per_entry(graph, &operands, build)?;
+    *vectors = found;
+    Ok(ids)
 }
 
 /// The nodes of the tensors among the operands: literals, or hidden inputs if they are large.
@@ -147,16 +170,20 @@ fn at_once(
     let trace = Trace::new();
     let parameters: Vec<Expr> = inputs
         .iter()
-        .map(|tensor| trace.parameter(tensor.ty()))
+        .map(|tensor| trace.parameter(tensor.data().ty()))
         .collect::<Result<_, _>>()
         .or_raise()?;
     let ids: Ids = parameters.iter().map(Expr::id).collect();
     source::mark(py, &trace)?;
-    let outputs = trace.build(|graph| build(graph, &ids)).or_raise()?;
+    let mut vectors = Vectors::NONE;
+    let outputs = trace
+        .build(|graph| build_entries(graph, operands, &ids, build, &mut vectors))
+        .or_raise()?;
     let outputs: Vec<Expr> = outputs.into_iter().map(|id| Expr::new(trace.clone(), id)).collect();
     let program = trace.finish(&outputs).or_raise()?;
     let results = py.detach(|| run_at_once(program, &inputs)).or_raise()?;
-    results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
+    let results = results.into_iter().map(|data| data.with_vectors(vectors.clone()));
+    results.map(|tensor| PyTensor::wrap(py, tensor)).collect()
 }
 
 fn run_at_once(program: Program, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
@@ -167,7 +194,7 @@ fn run_at_once(program: Program, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error
         options = Options::new().compiler("xla");
     }
     let executable = compile_program(&Arc::new(program), &options, &[])?;
-    let inputs: SmallVec<[&Tensor; 4]> = inputs.iter().collect();
+    let inputs: SmallVec<[&Tensor; 4]> = inputs.iter().map(Tensor::data).collect();
     executable.run(&inputs, &RunContext { hooks: Some(&options.hooks), interrupt: None })
 }
 

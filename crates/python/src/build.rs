@@ -16,7 +16,7 @@ use crate::current::tracing_for;
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
-use crate::function::{Traced, outputs};
+use crate::function::{Results, Traced, outputs};
 use crate::node::PyNode;
 use crate::ops::args::ShapeArg;
 use crate::program::PyExpression;
@@ -59,7 +59,8 @@ fn built(py: Python<'_>, trace: &Trace, function: &Bound<'_, PyAny>) -> PyResult
         let _building = Building(());
         function.call0()?
     };
-    let (outputs, results) = outputs(trace, &result, "build")?;
+    let (outputs, tree) = outputs(trace, &result, "build")?;
+    let results = Results::of(tree, &outputs);
     let program = py.detach(|| trace.finish(&outputs)).or_raise()?.into();
     Ok(Traced { program, results, captured: trace.captured() })
 }
@@ -91,7 +92,9 @@ fn expr_parameter(py: Python<'_>, template: &Bound<'_, PyTemplate>) -> PyResult<
     if !trace.captured().is_empty() {
         return Err(trace_error("parameter: make the inputs before large tensors are mentioned"));
     }
-    PyExpr::wrap(py, trace.parameter(template.get().0.clone()).or_raise()?)
+    let PyTemplate { ty, vectors } = template.get();
+    let id = trace.parameter(vectors.full_type(ty)).or_raise()?.id();
+    PyExpr::wrap(py, Expr::with_vectors(trace, id, vectors.clone()))
 }
 
 /// One number, repeated over a shape.
@@ -219,7 +222,11 @@ fn expr_call(
             Ok(expression.program.inline(graph, &ids)?)
         })
         .or_raise()?;
-    expression.results.rebuild(py, &mut ids.into_iter().map(|id| wrap(py, &trace, id)))
+    let exprs = ids.into_iter().enumerate().map(|(position, id)| {
+        let vectors = expression.results.vectors(position);
+        PyExpr::wrap(py, Expr::with_vectors(trace.clone(), id, vectors))
+    });
+    expression.results.tree.rebuild(py, &mut exprs.collect::<Vec<_>>().into_iter())
 }
 
 /// Makes the operation of a node with other operands, in the current trace. An operation with
@@ -272,6 +279,7 @@ fn operands(trace: &Trace, values: &[Bound<'_, PyAny>], function: &str) -> PyRes
     let mut ids: Vec<ExprId> = Vec::with_capacity(values.len());
     for value in values {
         ids.push(match Value::of(value, function)? {
+            // Nodes have no vectorized axes: here they are ordinary ones in front.
             Value::Expr(expr) => trace.id(&expr).or_raise()?,
             Value::Tensor(tensor) => trace.capture(&tensor).or_raise()?.id(),
             Value::Number(number) => trace.build(|graph| graph.number(number)).or_raise()?,

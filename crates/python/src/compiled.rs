@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use nxla::host::Names;
-use nxla::{Options, TensorType, Trace};
+use nxla::{Options, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
 use crate::containers::{Tree, flatten};
-use crate::difference::{Differences, Typed};
+use crate::difference::{Differences, LeafType, Typed};
 use crate::errors::{argument_error, exception};
 use crate::function::{Entry, Inputs, generic_alias};
 use crate::signature::{Leaves, Signature, leaf_type};
@@ -26,7 +26,7 @@ pub(crate) struct PyCompiled {
 /// What an argument must be.
 pub(crate) struct Argument {
     tree: Tree,
-    leaves: Vec<TensorType>,
+    leaves: Vec<LeafType>,
 }
 
 impl Argument {
@@ -126,10 +126,11 @@ impl PyCompiled {
     }
 }
 
-fn fits(found: &TensorType, expected: &TensorType) -> bool {
-    found.dtype == expected.dtype
-        && found.shape == expected.shape
-        && names_fit(found.names.as_ref(), expected.names.as_ref())
+fn fits(found: &LeafType, expected: &LeafType) -> bool {
+    found.vectors == expected.vectors
+        && found.ty.dtype == expected.ty.dtype
+        && found.ty.shape == expected.ty.shape
+        && names_fit(found.ty.names.as_ref(), expected.ty.names.as_ref())
 }
 
 fn names_fit(found: Option<&Names>, expected: Option<&Names>) -> bool {

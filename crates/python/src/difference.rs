@@ -4,7 +4,9 @@
 //! are shown with a star for each tensor, and nothing below is compared; where only tensors differ,
 //! their types are shown, each with its path.
 
-use nxla::TensorType;
+use std::fmt;
+
+use nxla::{TensorType, Vectors};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -12,6 +14,21 @@ use crate::containers::{PyTree, Tree};
 
 /// Differences listed before the rest is only counted.
 const MAX_LISTED: usize = 8;
+
+/// The type of a leaf: of one entry, and its vectorized axes.
+pub(crate) struct LeafType {
+    pub(crate) ty: TensorType,
+    pub(crate) vectors: Vectors,
+}
+
+impl fmt::Display for LeafType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.vectors.is_empty() {
+            write!(f, "{} ", self.vectors)?;
+        }
+        self.ty.fmt(f)
+    }
+}
 
 /// One difference: where, what was expected, and what was found.
 struct Difference {
@@ -22,7 +39,7 @@ struct Difference {
 
 /// The differences between containers, as lines for the end of an error; `None` if there are none.
 pub(crate) struct Differences<'a> {
-    fits: &'a dyn Fn(&TensorType, &TensorType) -> bool,
+    fits: &'a dyn Fn(&LeafType, &LeafType) -> bool,
     found: Vec<Difference>,
 }
 
@@ -30,12 +47,12 @@ pub(crate) struct Differences<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Typed<'a> {
     pub(crate) tree: &'a Tree,
-    pub(crate) leaves: &'a [TensorType],
+    pub(crate) leaves: &'a [LeafType],
 }
 
 impl<'a> Differences<'a> {
     /// No differences yet. `fits(found, expected)` says whether a tensor may stand for another.
-    pub(crate) fn new(fits: &'a dyn Fn(&TensorType, &TensorType) -> bool) -> Self {
+    pub(crate) fn new(fits: &'a dyn Fn(&LeafType, &LeafType) -> bool) -> Self {
         Self { fits, found: Vec::new() }
     }
 
@@ -72,7 +89,7 @@ impl<'a> Differences<'a> {
         py: Python<'_>,
         path: &str,
         (found, expected): (&Tree, &Tree),
-        cursors: &mut (impl Iterator<Item = &'t TensorType>, impl Iterator<Item = &'t TensorType>),
+        cursors: &mut (impl Iterator<Item = &'t LeafType>, impl Iterator<Item = &'t LeafType>),
     ) -> PyResult<()> {
         if let (Tree::Leaf, Tree::Leaf) = (found, expected) {
             if let (Some(found), Some(expected)) = (cursors.0.next(), cursors.1.next())

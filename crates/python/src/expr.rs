@@ -222,6 +222,13 @@ operator_methods!(PyExpr {
         crate::program::axis_names(&self.0.ty())
     }
 
+    /// The vectorized axes as pairs of a name and a size; `shape` and all functions are of one
+    /// entry.
+    #[getter]
+    fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        crate::ops::vectors::described(py, self.0.vectors())
+    }
+
     /// With the axes reversed.
     #[getter(T)]
     fn transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {

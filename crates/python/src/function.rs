@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla::{
-    Executable, Expr, Options, Program, RunContext, Tensor, TensorType, Trace, compile_program,
+    Executable, Expr, Options, Program, RunContext, Tensor, Trace, Vectors, compile_program,
     default_options, has_default_options,
 };
 use pyo3::prelude::*;
@@ -66,7 +66,7 @@ enum Data {
 pub(crate) struct Entry {
     pub(crate) executable: Arc<dyn Executable>,
     pub(crate) program: Arc<Program>,
-    pub(crate) results: Tree,
+    pub(crate) results: Results,
     /// Large tensors that the function mentions, passed after its arguments.
     pub(crate) captured: Vec<Tensor>,
 }
@@ -88,7 +88,7 @@ impl Entry {
             let inputs = arguments.iter().copied().chain(&self.captured);
             run_interruptible(py, &*self.executable, &inputs.collect::<Inputs<'_>>(), options)?
         };
-        wrap_results(py, &self.results, results)
+        self.results.wrap(py, results)
     }
 
     /// Whether the program was compiled for tensors of these types.
@@ -102,7 +102,7 @@ impl Entry {
 /// A finished trace.
 pub(crate) struct Traced {
     pub(crate) program: Arc<Program>,
-    pub(crate) results: Tree,
+    pub(crate) results: Results,
     pub(crate) captured: Vec<Tensor>,
 }
 
@@ -213,7 +213,7 @@ impl PyFunction {
     ) -> PyResult<PyExpression> {
         let mut leaves = Leaves::new();
         let signature = self.sign(Call { args, kwargs }, &mut leaves)?;
-        let traced = self.trace(py, Call { args, kwargs }, signature.types(&leaves))?;
+        let traced = self.trace(py, Call { args, kwargs }, &signature, &leaves)?;
         Ok(PyExpression::new(traced))
     }
 
@@ -362,7 +362,7 @@ impl PyFunction {
             }
             return Ok((entry, leaves));
         }
-        let traced = self.trace(py, call, signature.types(&leaves))?;
+        let traced = self.trace(py, call, &signature, &leaves)?;
         let Traced { program, results, captured } = traced;
         let donated = self.donated_leaves(call, program.inputs().len())?;
         let executable = py.detach(|| compile_program(&program, options, &donated)).or_raise()?;
@@ -419,13 +419,14 @@ impl PyFunction {
         &self,
         py: Python<'_>,
         call: Call<'_, '_>,
-        types: Vec<TensorType>,
+        signature: &Signature,
+        leaves: &Leaves,
     ) -> PyResult<Traced> {
         let trace = Trace::with_options(crate::options::graph_options());
-        let mut parameters = Vec::with_capacity(types.len());
-        for ty in types {
-            let expr = trace.parameter(ty).or_raise()?;
-            parameters.push(PyExpr::wrap(py, expr)?);
+        let mut parameters = Vec::with_capacity(leaves.len());
+        for (ty, own) in signature.types(leaves).into_iter().zip(signature.vectors(leaves.len())) {
+            let id = trace.parameter(ty).or_raise()?.id();
+            parameters.push(PyExpr::wrap(py, Expr::with_vectors(trace.clone(), id, own))?);
         }
         let mut parameters = parameters.into_iter().map(Ok);
         let outcome = self.call_traced(py, call, &trace, &mut parameters);
@@ -468,7 +469,8 @@ impl PyFunction {
             let _entered = trace.enter();
             self.callable.bind(py).call(PyTuple::new(py, args)?, Some(&kwargs))?
         };
-        let (outputs, results) = outputs(trace, &result, &self.name)?;
+        let (outputs, tree) = outputs(trace, &result, &self.name)?;
+        let results = Results::of(tree, &outputs);
         let program = Arc::new(py.detach(|| trace.finish(&outputs)).or_raise()?);
         Ok(Traced { program, results, captured: trace.captured() })
     }
@@ -530,17 +532,55 @@ fn is_sequence(item: &Bound<'_, PyAny>) -> bool {
     item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>()
 }
 
-/// The results of a run in their container.
-pub(crate) fn wrap_results(
-    py: Python<'_>,
-    tree: &Tree,
-    results: Vec<Tensor>,
-) -> PyResult<Py<PyAny>> {
-    let mut tensors = results.into_iter().map(|tensor| PyTensor::wrap(py, tensor));
-    if tree.is_leaf() {
-        return tensors.next().expect("a program gives one tensor for each leaf");
+/// What the results of a program are for Python.
+pub(crate) struct Results {
+    pub(crate) tree: Tree,
+    /// The vectorized axes of each result; empty if none has any.
+    vectors: Vec<Vectors>,
+}
+
+impl Results {
+    /// The container of these results.
+    pub(crate) fn of(tree: Tree, outputs: &[Expr]) -> Self {
+        let all = outputs.iter().map(|output| output.vectors().clone());
+        let any = outputs.iter().any(|output| !output.vectors().is_empty());
+        Self { tree, vectors: if any { all.collect() } else { Vec::new() } }
     }
-    tree.rebuild(py, &mut tensors)
+
+    /// A container of results without vectorized axes.
+    pub(crate) fn plain(tree: Tree) -> Self {
+        Self { tree, vectors: Vec::new() }
+    }
+
+    /// The vectorized axes of a result.
+    pub(crate) fn vectors(&self, position: usize) -> Vectors {
+        self.vectors.get(position).cloned().unwrap_or_default()
+    }
+
+    /// Values in place of the results, tensors among them with the vectorized axes of those.
+    pub(crate) fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let arranged = values.into_iter().enumerate().map(|(position, value)| {
+            match (value.bind(py).cast::<PyTensor>(), self.vectors(position)) {
+                (Ok(tensor), vectors) if !vectors.is_empty() => {
+                    let data = tensor.get().get().data().clone();
+                    PyTensor::wrap(py, data.with_vectors(vectors))
+                }
+                _ => Ok(value),
+            }
+        });
+        self.tree.rebuild(py, &mut arranged.collect::<Vec<_>>().into_iter())
+    }
+
+    /// The results of a run in their container.
+    pub(crate) fn wrap(&self, py: Python<'_>, results: Vec<Tensor>) -> PyResult<Py<PyAny>> {
+        let vectors = self.vectors.iter().cloned().chain(std::iter::repeat(Vectors::NONE));
+        let results = results.into_iter().zip(vectors);
+        let mut tensors = results.map(|(data, own)| PyTensor::wrap(py, data.with_vectors(own)));
+        if self.tree.is_leaf() {
+            return tensors.next().expect("a program gives one tensor for each leaf");
+        }
+        self.tree.rebuild(py, &mut tensors)
+    }
 }
 
 /// A class with types in brackets, for annotations that are evaluated.

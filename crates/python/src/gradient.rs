@@ -38,6 +38,17 @@ impl PyGradient {
         gradient.stand_ins().into_iter().map(|expr| PyExpr::wrap(py, expr)).collect()
     }
 
+    /// The gradient to take instead, with the function called again, if ``value`` has vectorized
+    /// axes that the stand-ins have not: each entry has a gradient of its own then.
+    fn per_entry(&self, value: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let value = leaf(&self.trace, value)?;
+        let gradient = self.gradient.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let again = gradient.as_ref().ok_or_else(finished)?.per_entry(&value).or_raise()?;
+        let with =
+            |gradient| Self { trace: self.trace.clone(), gradient: Mutex::new(Some(gradient)) };
+        Ok(again.map(with))
+    }
+
     /// The results in terms of the values, and the gradients of the sum of ``value``.
     fn finish(
         &self,

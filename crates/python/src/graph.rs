@@ -8,9 +8,8 @@ use nxla::{Error, Stages, Tensor, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::containers::Tree;
 use crate::errors::{OrRaise, argument_error, exception, user_error};
-use crate::function::wrap_results;
+use crate::function::Results;
 use crate::node::PyNode;
 use crate::options::options_from;
 use crate::program::PyExpression;
@@ -112,7 +111,7 @@ impl PyStage {
 #[pyclass(name = "StageGraph", module = "nxla", frozen)]
 struct PyStageGraph {
     graph: StageGraph,
-    results: Arc<Tree>,
+    results: Arc<Results>,
     captured: Vec<Tensor>,
 }
 
@@ -154,7 +153,7 @@ impl PyStageGraph {
         let options = options_from(options)?.0;
         let results =
             py.detach(|| Stages::compile(self.graph.clone(), &options)?.run(&inputs)).or_raise()?;
-        wrap_results(py, &self.results, results)
+        self.results.wrap(py, results)
     }
 
     /// The tensors of the arguments of a run, and those that the function mentions.
@@ -170,7 +169,7 @@ impl PyStageGraph {
             let why = format!("expected {expected} results, got {found}");
             return Err(argument_error("arrange", why));
         }
-        self.results.rebuild(py, &mut results.into_iter().map(Ok))
+        self.results.arrange(py, results)
     }
 
     /// A table of the stages with their operations, arguments and bytes.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use nxla::graph::print::{ExprText, PrintOptions, lines};
 use nxla::graph::{Op, mermaid, svg};
-use nxla::{Expr, Program, TensorType, compile_program, default_options};
+use nxla::{Expr, Program, TensorType, Vectors, compile_program, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::containers::Tree;
 use crate::dtype::PyDType;
 use crate::errors::{OrRaise, argument_error, trace_error};
-use crate::function::{Inputs, Traced, wrap_results};
+use crate::function::{Inputs, Results, Traced};
 use crate::graph::leaves;
 use crate::hooks::run_interruptible;
 use crate::node::PyNode;
@@ -24,7 +24,7 @@ use crate::tensor::PyTensor;
 #[pyclass(name = "Expression", module = "nxla", frozen)]
 pub(crate) struct PyExpression {
     pub(crate) program: Arc<Program>,
-    pub(crate) results: Arc<Tree>,
+    pub(crate) results: Arc<Results>,
     pub(crate) captured: Vec<nxla::Tensor>,
 }
 
@@ -40,7 +40,8 @@ impl PyExpression {
     /// An expression whose result is a tuple of its outputs.
     pub(crate) fn of_program(program: Arc<Program>) -> Self {
         let leaves = program.outputs().iter().map(|_| Tree::Leaf).collect();
-        Self { program, results: Arc::new(Tree::Tuple(leaves)), captured: Vec::new() }
+        let results = Arc::new(Results::plain(Tree::Tuple(leaves)));
+        Self { program, results, captured: Vec::new() }
     }
 }
 
@@ -58,9 +59,18 @@ pub(crate) fn axis_names(ty: &TensorType) -> Vec<Option<String>> {
     }
 }
 
+/// What stands above the text of a value with vectorized axes: them, and the type of an entry.
+fn vectorized_header(vectors: &Vectors, entry: &TensorType) -> Option<String> {
+    (!vectors.is_empty()).then(|| format!("{vectors}\n  {entry}"))
+}
+
 /// The text of a traced value.
 pub(crate) fn text_of(expr: &Expr) -> PyResult<String> {
-    let text = expr.trace().read(|graph| ExprText::new(graph, expr.id()).to_string());
+    let header = vectorized_header(expr.vectors(), &expr.ty());
+    let text = expr.trace().read(|graph| {
+        let text = ExprText::new(graph, expr.id());
+        header.as_deref().map_or(text, |header| text.with_header(header)).to_string()
+    });
     text.ok_or_else(|| trace_error("a value of a finished trace has no text any more"))
 }
 
@@ -110,7 +120,7 @@ impl PyExpression {
             let why = format!("expected {expected} results, got {found}");
             return Err(argument_error("arrange", why));
         }
-        self.results.rebuild(py, &mut results.into_iter().map(Ok))
+        self.results.arrange(py, results)
     }
 
     /// The number of nodes.
@@ -167,7 +177,7 @@ impl PyExpression {
         let executable = py.detach(|| compile_program(&self.program, &options, &[])).or_raise()?;
         let inputs: Inputs<'_> = inputs.iter().collect();
         let results = run_interruptible(py, &*executable, &inputs, &options)?;
-        wrap_results(py, &self.results, results)
+        self.results.wrap(py, results)
     }
 
     /// How often each operation occurs.
@@ -219,12 +229,16 @@ impl PyExpression {
     /// One expression as its block, several in braces, as Nx shows them.
     fn text(&self, limit: Option<usize>) -> String {
         let graph = self.program.graph();
-        let block =
-            |&id: &_| ExprText::new(graph, id).with_options(PrintOptions { limit }).to_string();
-        match (self.program.outputs(), self.results.is_leaf()) {
-            ([output], true) => block(output),
+        let block = |(position, &id): (usize, &_)| {
+            let text = ExprText::new(graph, id).with_options(PrintOptions { limit });
+            let vectors = self.results.vectors(position);
+            let header = vectorized_header(&vectors, &vectors.entry_type(graph.tensor_type(id)));
+            header.as_deref().map_or(text, |header| text.with_header(header)).to_string()
+        };
+        match (self.program.outputs(), self.results.tree.is_leaf()) {
+            ([output], true) => block((0, output)),
             (outputs, _) => {
-                let blocks: Vec<String> = outputs.iter().map(block).collect();
+                let blocks: Vec<String> = outputs.iter().enumerate().map(block).collect();
                 format!("{{{}}}", blocks.join(", "))
             }
         }

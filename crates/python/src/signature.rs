@@ -7,7 +7,7 @@
 use std::hash::{Hash, Hasher};
 
 use nxla::host::Names;
-use nxla::{DType, Scalar, Tensor, TensorType};
+use nxla::{DType, Scalar, Tensor, TensorType, Vectors};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
 use rustc_hash::FxHasher;
@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 
 use crate::apply::number_tensor;
 use crate::containers::{Kind, kind_of};
+use crate::difference::LeafType;
 use crate::dlpack;
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
@@ -27,8 +28,10 @@ use crate::value::number_of;
 pub(crate) struct Signature {
     words: SmallVec<[u64; 24]>,
     statics: SmallVec<[Py<PyAny>; 2]>,
-    /// The leaves that are templates, and what they stand for.
+    /// The leaves that are templates, and the data that they stand for.
     templates: Vec<(usize, TensorType)>,
+    /// The leaves that have vectorized axes.
+    vectors: Vec<(usize, Vectors)>,
     /// Whether there is anything but leaves.
     structured: bool,
 }
@@ -48,6 +51,7 @@ enum Tag {
     Dataclass,
     Registered,
     Keyword,
+    Vectors,
 }
 
 impl Signature {
@@ -72,14 +76,29 @@ impl Signature {
         self.tag(Tag::Leaf, (dtype as usize) << 32 | dims.len() << 1 | named);
         self.words.extend(dims.iter().map(|&dim| dim as u64));
         for name in names.into_iter().flat_map(|names| names.iter()) {
-            let name = name.as_deref().unwrap_or("");
-            self.words.push(name.len() as u64);
-            for chunk in name.as_bytes().chunks(8) {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                self.words.push(u64::from_le_bytes(word));
-            }
+            self.name(name.as_deref().unwrap_or(""));
         }
+    }
+
+    fn name(&mut self, name: &str) {
+        self.words.push(name.len() as u64);
+        for chunk in name.as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.words.push(u64::from_le_bytes(word));
+        }
+    }
+
+    /// Adds the vectorized axes of the next leaf, whose data has them in front.
+    fn vectorized(&mut self, vectors: &Vectors, position: usize) {
+        if vectors.is_empty() {
+            return;
+        }
+        self.tag(Tag::Vectors, vectors.len());
+        for axis in vectors.iter() {
+            self.name(&axis.name);
+        }
+        self.vectors.push((position, vectors.clone()));
     }
 
     /// Adds a value that is part of the structure.
@@ -121,7 +140,7 @@ impl Signature {
                     )));
                 }
                 if let Ok(template) = value.cast::<PyTemplate>() {
-                    self.template(&template.get().0, leaves);
+                    self.template(template.get(), leaves);
                     return Ok(());
                 }
                 if let Some(tensor) = leaf_tensor(value)? {
@@ -184,12 +203,16 @@ impl Signature {
     }
 
     fn tensor(&mut self, tensor: Tensor, leaves: &mut Leaves) -> PyResult<()> {
-        self.leaf(tensor.dtype(), tensor.shape(), tensor.names());
-        leaves.push(tensor);
+        self.vectorized(tensor.vectors(), leaves.len());
+        let data = tensor.data();
+        self.leaf(data.dtype(), data.shape(), data.names());
+        leaves.push(if tensor.vectors().is_empty() { tensor } else { data.clone() });
         Ok(())
     }
 
-    fn template(&mut self, ty: &TensorType, leaves: &mut Leaves) {
+    fn template(&mut self, template: &PyTemplate, leaves: &mut Leaves) {
+        self.vectorized(&template.vectors, leaves.len());
+        let ty = template.vectors.full_type(&template.ty);
         self.leaf(ty.dtype, &ty.shape, ty.names.as_ref());
         self.templates.push((leaves.len(), ty.clone()));
         // Nobody reads it; it keeps the leaves after it in their places.
@@ -203,6 +226,15 @@ impl Signature {
             types[*position] = ty.clone();
         }
         types
+    }
+
+    /// The vectorized axes of all of so many leaves.
+    pub(crate) fn vectors(&self, leaves: usize) -> Vec<Vectors> {
+        let mut vectors = vec![Vectors::NONE; leaves];
+        for (position, own) in &self.vectors {
+            vectors[*position] = own.clone();
+        }
+        vectors
     }
 
     /// Refuses templates where data is needed.
@@ -248,16 +280,21 @@ fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     Ok(dlpack::import(value, false)?.map(Tensor::from))
 }
 
-/// The type of a leaf; `None` for what is none.
-pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<TensorType>> {
+/// The type of a leaf, or of an entry of it, and its vectorized axes; `None` for what is none.
+pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> {
     if let Ok(tensor) = value.cast::<PyTensor>() {
-        return Ok(Some(tensor.get().get().ty()));
+        let tensor = tensor.get().get();
+        return Ok(Some(LeafType { ty: tensor.ty(), vectors: tensor.vectors().clone() }));
     }
     if let Ok(template) = value.cast::<PyTemplate>() {
-        return Ok(Some(template.get().0.clone()));
+        let PyTemplate { ty, vectors } = template.get();
+        return Ok(Some(LeafType { ty: ty.clone(), vectors: vectors.clone() }));
     }
     match is_leaf(value)? {
-        true => Ok(leaf_tensor(value)?.map(|tensor| tensor.ty())),
+        true => {
+            Ok(leaf_tensor(value)?
+                .map(|tensor| LeafType { ty: tensor.ty(), vectors: Vectors::NONE }))
+        }
         false => Ok(None),
     }
 }

@@ -1,24 +1,34 @@
 //! Templates: what an input is like, without its data.
 
-use nxla::TensorType;
 use nxla::host::Names;
+use nxla::{TensorType, Vectors};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::argument_error;
 use crate::ops::args::{NamesArg, ShapeArg};
+use crate::ops::vectors::{described, vectors_of};
 use crate::program::axis_names;
 
 /// Stands for an input of a shape and dtype; it has no data, so nothing can be computed with it.
 #[pyclass(name = "Template", module = "nxla", frozen)]
-pub(crate) struct PyTemplate(pub(crate) TensorType);
+pub(crate) struct PyTemplate {
+    /// The type of one entry.
+    pub(crate) ty: TensorType,
+    pub(crate) vectors: Vectors,
+}
 
 #[pymethods]
 impl PyTemplate {
     #[new]
-    #[pyo3(signature = (shape, dtype, names=None))]
-    fn new(shape: ShapeArg, dtype: DTypeArg, names: Option<NamesArg>) -> PyResult<Self> {
+    #[pyo3(signature = (shape, dtype, names=None, vectorized_axes=vec![]))]
+    fn new(
+        shape: ShapeArg,
+        dtype: DTypeArg,
+        names: Option<NamesArg>,
+        vectorized_axes: Vec<(String, usize)>,
+    ) -> PyResult<Self> {
         let names: Option<Names> = match names {
             Some(names) if names.0.len() != shape.0.rank() => {
                 let (axes, count) = (shape.0.rank(), names.0.len());
@@ -28,49 +38,61 @@ impl PyTemplate {
             Some(names) => names.names(),
             None => None,
         };
-        Ok(Self(TensorType { dtype: dtype.0, shape: shape.0, names }))
+        let ty = TensorType { dtype: dtype.0, shape: shape.0, names };
+        Ok(Self { ty, vectors: vectors_of(vectorized_axes) })
     }
 
     /// The element type.
     #[getter]
     fn dtype(&self) -> PyDType {
-        PyDType(self.0.dtype)
+        PyDType(self.ty.dtype)
     }
 
     /// The size of each axis.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.shape.iter())
+        PyTuple::new(py, self.ty.shape.iter())
     }
 
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {
-        self.0.shape.rank()
+        self.ty.shape.rank()
     }
 
     /// The number of elements.
     #[getter]
     fn size(&self) -> usize {
-        self.0.shape.size()
+        self.ty.shape.size()
     }
 
     /// The names of the axes, None for those without.
     #[getter]
     fn names(&self) -> Vec<Option<String>> {
-        axis_names(&self.0)
+        axis_names(&self.ty)
+    }
+
+    /// The vectorized axes as pairs of a name and a size, which `shape` leaves out.
+    #[getter]
+    fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        described(py, &self.vectors)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyTemplate>().is_ok_and(|other| other.get().0 == self.0)
+        other
+            .cast::<PyTemplate>()
+            .is_ok_and(|other| (&other.get().ty, &other.get().vectors) == (&self.ty, &self.vectors))
     }
 
     fn __hash__(&self) -> usize {
-        self.0.shape.iter().fold(self.0.dtype as usize, |hash, size| hash.wrapping_mul(31) ^ size)
+        self.ty.shape.iter().fold(self.ty.dtype as usize, |hash, size| hash.wrapping_mul(31) ^ size)
     }
 
     fn __repr__(&self) -> String {
-        self.0.to_string()
+        if self.vectors.is_empty() {
+            return self.ty.to_string();
+        }
+        format!("{} {}", self.vectors, self.ty)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tensor class: data on the host or on a device.
 
 use nxla::host::{DType, HostTensor, Scalar, Shape, TensorError};
-use nxla::{Number, Tensor};
+use nxla::{Number, Tensor, Vectors};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -37,9 +37,9 @@ impl PyTensor {
         &self.0
     }
 
-    /// The data on the host, waiting without holding up other Python threads.
+    /// The data of all entries on the host, waiting without holding up other Python threads.
     pub(crate) fn host(&self, py: Python<'_>) -> PyResult<HostTensor> {
-        match &self.0 {
+        match self.0.data() {
             Tensor::Host(tensor) => Ok(tensor.clone()),
             device => py.detach(|| device.to_host()).or_raise(),
         }
@@ -47,11 +47,16 @@ impl PyTensor {
 
     fn item_scalar(&self, py: Python<'_>, what: &str) -> PyResult<Scalar> {
         let host = self.host(py)?;
-        host.item().map_err(|_| {
-            let why =
-                format!("only a tensor of one element has a {what}, this one is {}", host.shape());
-            argument_error(what, why)
-        })
+        let (vectors, shape) = (self.0.vectors(), self.0.shape());
+        match host.item() {
+            Ok(item) if vectors.is_empty() => Ok(item),
+            _ => {
+                let why = format!(
+                    "only a tensor of one element has a {what}, this one is {vectors}{shape}"
+                );
+                Err(argument_error(what, why))
+            }
+        }
     }
 }
 
@@ -67,7 +72,8 @@ pub(crate) fn python_number(py: Python<'_>, scalar: Scalar, dtype: DType) -> PyR
 }
 
 /// What a pickled tensor is made of again: a function and its arguments.
-type Pickled = (Py<PyAny>, (Py<PyAny>, PyDType, Vec<usize>, Option<Vec<Option<String>>>));
+type Pickled =
+    (Py<PyAny>, (Py<PyAny>, PyDType, Vec<usize>, Option<Vec<Option<String>>>, Vec<String>));
 
 operator_methods!(PyTensor {
     /// The element type.
@@ -97,13 +103,20 @@ operator_methods!(PyTensor {
     /// Bytes of data in memory.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.0.shape().size() * self.0.dtype().size()
+        self.0.data().shape().size() * self.0.dtype().size()
     }
 
     /// The names of the axes, None for those without.
     #[getter]
     fn names(&self) -> Vec<Option<String>> {
         crate::program::axis_names(&self.0.ty())
+    }
+
+    /// The vectorized axes as pairs of a name and a size; `shape` and all functions are of one
+    /// entry.
+    #[getter]
+    fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        crate::ops::vectors::described(py, self.0.vectors())
     }
 
     /// With the axes reversed.
@@ -138,8 +151,8 @@ operator_methods!(PyTensor {
 
     /// A copy in host memory, or this tensor if it is there.
     fn to_host(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let host = slf.get().host(slf.py())?;
-        PyTensor::wrap(slf.py(), host.into())
+        let (host, vectors) = (slf.get().host(slf.py())?, slf.get().0.vectors().clone());
+        PyTensor::wrap(slf.py(), Tensor::from(host).with_vectors(vectors))
     }
 
     /// The only element as a Python number.
@@ -203,7 +216,8 @@ operator_methods!(PyTensor {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.host(py)?.to_string())
+        let host = Tensor::from(self.host(py)?).with_vectors(self.0.vectors().clone());
+        Ok(host.to_string())
     }
 
     fn __len__(&self) -> PyResult<usize> {
@@ -256,8 +270,10 @@ operator_methods!(PyTensor {
         let host = slf.get().host(py)?;
         let rebuild = py.import("nxla._core")?.getattr("tensor_from_bytes")?.unbind();
         let bytes = pyo3::types::PyBytes::new(py, host.bytes()).into_any().unbind();
-        let names = host.names().is_some().then(|| slf.get().names());
-        Ok((rebuild, (bytes, PyDType(host.dtype()), host.shape().to_vec(), names)))
+        let data = slf.get().0.data().ty();
+        let names = data.names.is_some().then(|| crate::program::axis_names(&data));
+        let vectors = slf.get().0.vectors().iter().map(|axis| axis.name.to_string()).collect();
+        Ok((rebuild, (bytes, PyDType(host.dtype()), host.shape().to_vec(), names, vectors)))
     }
 });
 
@@ -394,6 +410,7 @@ fn from_numbers(
 fn tensor(value: &Bound<'_, PyAny>, dtype: Option<DTypeArg>, copy: bool) -> PyResult<Py<PyAny>> {
     let py = value.py();
     let dtype = dtype.map(|dtype| dtype.0);
+    let mut vectors = Vectors::NONE;
     let host = if let Some(number) = number_of(value)? {
         let tensor = match dtype {
             Some(dtype) => Tensor::scalar(
@@ -410,6 +427,7 @@ fn tensor(value: &Bound<'_, PyAny>, dtype: Option<DTypeArg>, copy: bool) -> PyRe
         let Value::Tensor(tensor) = nested(value, dtype)? else { unreachable!("lists are data") };
         return PyTensor::wrap(py, tensor);
     } else if let Ok(tensor) = value.cast::<PyTensor>() {
+        vectors = tensor.get().get().vectors().clone();
         tensor.get().host(py)?
     } else if let Some(host) = dlpack::import(value, copy)? {
         host
@@ -421,22 +439,25 @@ fn tensor(value: &Bound<'_, PyAny>, dtype: Option<DTypeArg>, copy: bool) -> PyRe
         Some(dtype) if dtype != host.dtype() => py.detach(|| host.cast(dtype)),
         _ => host,
     };
-    PyTensor::wrap(py, host.into())
+    PyTensor::wrap(py, Tensor::from(host).with_vectors(vectors))
 }
 
-/// A tensor from its bytes in row-major order, native byte order.
+/// A tensor from its bytes in row-major order, native byte order; its first axes are vectorized
+/// under these names.
 #[pyfunction]
-#[pyo3(signature = (bytes, dtype, shape, names=None))]
+#[pyo3(signature = (bytes, dtype, shape, names=None, vectorized=vec![]))]
 fn tensor_from_bytes(
     py: Python<'_>,
     bytes: &[u8],
     dtype: DTypeArg,
     shape: Vec<usize>,
     names: Option<NamesArg>,
+    vectorized: Vec<String>,
 ) -> PyResult<Py<PyAny>> {
     let host = HostTensor::from_bytes(dtype.0, shape, bytes).or_raise()?;
     let host = host.with_names(names.and_then(|names| names.names())).or_raise()?;
-    PyTensor::wrap(py, host.into())
+    let axes = vectorized.iter().map(String::as_str);
+    PyTensor::wrap(py, Tensor::from(host).vectorize(axes).or_raise()?)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,7 +1,7 @@
 //! What may stand as an operand: an expression, a tensor, a number, or anything array-like.
 
 use nxla::host::Number;
-use nxla::{Expr, Tensor, Trace};
+use nxla::{Expr, Tensor, Trace, Vectors};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
@@ -23,6 +23,16 @@ pub(crate) enum Value {
 }
 
 impl Value {
+    /// The vectorized axes.
+    pub(crate) fn vectors(&self) -> &Vectors {
+        static NONE: Vectors = Vectors::NONE;
+        match self {
+            Value::Expr(expr) => expr.vectors(),
+            Value::Tensor(tensor) => tensor.vectors(),
+            Value::Number(_) => &NONE,
+        }
+    }
+
     /// Converts an operand of `function`.
     pub(crate) fn of(value: &Bound<'_, PyAny>, function: &str) -> PyResult<Value> {
         match Self::try_of(value)? {

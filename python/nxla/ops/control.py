@@ -6,6 +6,8 @@ they run as the Python code that they stand for.
 
 from __future__ import annotations
 
+import functools
+
 from nxla import _core, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
@@ -41,7 +43,8 @@ def cond(
     Parameters
     ----------
     pred : scalar, or sequence of (scalar, callable)
-        Holds if it is not zero.
+        Holds if it is not zero. If it is vectorized, each entry gets the results of its own
+        branch, and a branch that any entry takes is computed for all.
     true_fn, false_fn : callable
         Take the operands.
     *operands
@@ -87,6 +90,9 @@ def cond(
         clauses = [_clause(clause) for clause in pred]  # type: ignore[union-attr]
     if _core.is_tracing():
         return _core.cond(clauses, otherwise)
+    if any(as_tensor(predicate).vectorized_axes for predicate, _ in clauses):
+        # Entries take different branches, for which there is no Python code that would do.
+        return _traced(lambda: _core.cond(clauses, otherwise))
     for predicate, branch in clauses:
         if _holds(predicate):
             return _tensors(branch())
@@ -108,6 +114,13 @@ def _holds(predicate: TensorLike) -> bool:
             "reduce it with all or any"
         )
     return bool(tensor)
+
+
+def _traced(function: Callable[[], Any]) -> Any:
+    """Call a function traced, with the tensors that it mentions."""
+    from nxla.transform import make_function
+
+    return make_function(function)()
 
 
 def _tensors(value: Any) -> Any:
@@ -148,7 +161,8 @@ def if_(
 
 def _zero_like(leaf: Any) -> Tensor:
     leaf = as_tensor(leaf)
-    return _core.full(leaf.shape, 0, leaf.dtype, leaf.names)
+    zero = _core.full(leaf.shape, 0, leaf.dtype, leaf.names)
+    return _core.align_vectors([zero, leaf], False, True)[0] if leaf.vectorized_axes else zero
 
 
 def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], init: S, /) -> S:
@@ -157,7 +171,8 @@ def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], in
     Parameters
     ----------
     cond_fn : callable
-        Takes the state and gives a scalar.
+        Takes the state and gives a scalar. If that is vectorized, the loop goes on while some
+        entry does; those that are done keep their state.
     body_fn : callable
         Takes the state and gives the next one, of the same structure, shapes and dtypes.
     init : tensor or container
@@ -187,9 +202,13 @@ def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], in
     if _core.is_tracing():
         return _core.while_loop(cond_fn, body_fn, init)
     state: S = _tensors(init)
-    while _holds(cond_fn(state)):
+    while True:
+        holds = as_tensor(cond_fn(state))
+        if holds.vectorized_axes:
+            return _traced(functools.partial(_core.while_loop, cond_fn, body_fn, state))
+        if not _holds(holds):
+            return state
         state = _tensors(body_fn(state))
-    return state
 
 
 def fori(lower: TensorLike, upper: TensorLike, body: Callable[[Tensor, S], S], init: S, /) -> S:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from nxla import _core
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
+from nxla.vectors import spread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Literal
 
     from nxla._core import Tensor
@@ -215,7 +217,8 @@ def full_like(
     Parameters
     ----------
     x : tensor_like
-        Gives the shape, the names of the axes, and the dtype if none is asked for.
+        Gives the shape, the names of the axes, the vectorized axes, and the dtype if none is asked
+        for.
     fill_value : number or scalar tensor
         The number.
     dtype : dtype_like, optional
@@ -228,7 +231,8 @@ def full_like(
     [9, 9]
     """
     x = as_tensor(x)
-    return _core.full(x.shape, fill_value, x.dtype if dtype is None else dtype, x.names)
+    filled = _core.full(x.shape, fill_value, x.dtype if dtype is None else dtype, x.names)
+    return _core.align_vectors([filled, x], False, True)[0] if x.vectorized_axes else filled
 
 
 def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -352,6 +356,7 @@ def iota(
     axis: Axis | None = None,
     dtype: DTypeLike = _core.s32,
     names: Names | None = None,
+    vectorized_axes: Sequence[tuple[str, int]] = (),
 ) -> Tensor:
     """Count 0, 1, 2… along an axis, or through all elements.
 
@@ -365,6 +370,8 @@ def iota(
         The element type.
     names : sequence of (str or None), optional
         The names of the axes.
+    vectorized_axes : sequence of (str, int), optional
+        Names and sizes of vectorized axes; all entries are the same.
 
     Raises
     ------
@@ -377,7 +384,7 @@ def iota(
     >>> nx.iota((2, 2)).tolist(), nx.iota((2, 2), axis=0).tolist()
     ([[0, 1], [2, 3]], [[0, 0], [1, 1]])
     """
-    return _core.iota(shape, axis, dtype, names)
+    return spread(_core.iota(shape, axis, dtype, names), vectorized_axes)
 
 
 def eye(
@@ -388,6 +395,7 @@ def eye(
     k: int = 0,
     dtype: DTypeLike = _core.f32,
     names: Names | None = None,
+    vectorized_axes: Sequence[tuple[str, int]] = (),
 ) -> Tensor:
     """Make a matrix of ones on a diagonal and zeros elsewhere.
 
@@ -401,6 +409,8 @@ def eye(
         The element type.
     names : sequence of (str or None), optional
         The names of the axes.
+    vectorized_axes : sequence of (str, int), optional
+        Names and sizes of vectorized axes; all entries are the same.
 
     Examples
     --------
@@ -410,9 +420,10 @@ def eye(
     """
     shape = (n_rows, n_rows if n_cols is None else n_cols)
     if k == 0:
-        return _core.eye(shape, dtype, names)
+        return spread(_core.eye(shape, dtype, names), vectorized_axes)
     rows = _core.add(_core.iota(shape, 0, _core.s32, names), k)
-    return _core.as_type(_core.equal(rows, _core.iota(shape, 1)), dtype)
+    made = _core.as_type(_core.equal(rows, _core.iota(shape, 1)), dtype)
+    return spread(made, vectorized_axes)
 
 
 def tri(n_rows: int, n_cols: int, /, *, k: int = 0) -> Tensor:

@@ -4,11 +4,14 @@
 //! with size 1. Means, variances and the like are compositions of these, see
 //! `statistics.rs`.
 
+use std::sync::Arc;
+
 use nxla_tensor::{DType, promote_keep_pred};
 
 use crate::error::Result;
 use crate::graph::{ExprId, Graph, Operands};
 use crate::op::{ArgReduce, ArgReduceOp, Op, Reduce, ReduceFun, ReduceOp};
+use crate::program::Program;
 use crate::region::{Mark, Scope};
 use crate::types::TensorType;
 
@@ -217,18 +220,32 @@ impl Graph {
         axes: Option<&[i64]>,
         keep_axes: bool,
     ) -> Result<ExprId> {
-        let axes = axes.map(|axes| self.axis_set("reduce", fold.x, axes)).transpose()?;
         let (function, operands) = self.close_fold(&fold, result)?;
-        let reduce = Reduce { axes, keep_axes };
-        self.make(Op::ReduceFun(Box::new(ReduceFun { reduce, function })), &operands)
+        self.reduce_with(function, &operands, axes, keep_axes)
     }
 
-    /// The function of a fold, and the operands of the node that holds it.
-    pub(super) fn close_fold(
+    /// Folds the first operand with a function of [`Graph::close_fold`], which takes the others.
+    ///
+    /// # Errors
+    /// As for [`Graph::reduce_fun`].
+    pub fn reduce_with(
         &mut self,
-        fold: &Fold,
-        result: ExprId,
-    ) -> Result<(std::sync::Arc<crate::Program>, Operands)> {
+        function: Arc<Program>,
+        operands: &[ExprId],
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+    ) -> Result<ExprId> {
+        let axes = axes.map(|axes| self.axis_set("reduce", operands[0], axes)).transpose()?;
+        let reduce = Reduce { axes, keep_axes };
+        self.make(Op::ReduceFun(Box::new(ReduceFun { reduce, function })), operands)
+    }
+
+    /// The function of a fold that gave `result`, and the operands of the node that is to hold
+    /// it: what is folded, the initial value, and what the function mentions.
+    ///
+    /// # Errors
+    /// A result that is of another scope.
+    pub fn close_fold(&mut self, fold: &Fold, result: ExprId) -> Result<(Arc<Program>, Operands)> {
         let result = self.as_type(result, self.dtype(fold.element()))?;
         let traced = self.traced(fold.mark, vec![result]);
         let closed = self.close(fold.mark, Some(&fold.scope), &[traced], true)?;

@@ -11,6 +11,7 @@ use super::reduce::Fold;
 use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Graph};
 use crate::op::{Op, Padding, ScatterOp, Window, WindowFun, WindowOp};
+use crate::program::Program;
 use crate::table::BinaryOp;
 
 /// How a tensor is extended before windows are laid over it.
@@ -239,8 +240,23 @@ impl Graph {
         options: &WindowOptions,
     ) -> Result<ExprId> {
         let (function, operands) = self.close_fold(&fold, result)?;
+        self.window_reduce_with(function, &operands, dimensions, options)
+    }
+
+    /// Folds windows of the first operand with a function of [`Graph::close_fold`], which takes
+    /// the others.
+    ///
+    /// # Errors
+    /// As for [`Graph::window_reduce`].
+    pub fn window_reduce_with(
+        &mut self,
+        function: Arc<Program>,
+        operands: &[ExprId],
+        dimensions: &[usize],
+        options: &WindowOptions,
+    ) -> Result<ExprId> {
         let window = options.window(dimensions);
-        self.make(Op::WindowFun(Box::new(WindowFun { window, function })), &operands)
+        self.make(Op::WindowFun(Box::new(WindowFun { window, function })), operands)
     }
 
     /// Sends each element of `source` to the position of the largest element of its window of

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::panic::Location;
 use std::sync::Arc;
 
-use nxla_expr::{ErrorKind, HostFn, Mark, Metadata, Traced};
+use nxla_expr::{ErrorKind, ExprId, HostFn, Mark, Metadata};
 use nxla_tensor::HostTensor;
 
 use super::methods;
@@ -19,6 +19,8 @@ use crate::expr::Expr;
 use crate::operand::{Operand, Value};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
+use crate::vectors::control::{Branch, Vectorized, conditional};
+use crate::vectors::{Vectors, gathered};
 
 /// What `on_true` gives if the predicate, a scalar, is not zero; else what `on_false` gives. Only
 /// the branch that is taken is computed.
@@ -90,7 +92,7 @@ pub struct When<C> {
     location: &'static Location<'static>,
     /// Before the first branch; none after an error.
     mark: Option<Mark>,
-    clauses: Vec<(Traced, Traced)>,
+    clauses: Vec<(Vectorized, Branch)>,
     /// What the last branch so far gave.
     last: Option<(C, Lengths)>,
 }
@@ -103,17 +105,21 @@ impl<C: Container> When<C> {
 
     fn clause(mut self, predicate: [Value; 1], then: impl FnOnce() -> C) -> When<C> {
         let trace = self.trace.clone();
+        let vectors = predicate[0].vectors().clone();
         let asked = trace.attempt(|| {
-            let predicate = resolve(&trace, &predicate)?.to_vec();
-            trace.build(|graph| Ok::<_, Error>(graph.traced(graph.mark(), predicate)))
+            let [predicate] = resolve(&trace, &predicate)?[..] else {
+                unreachable!("one operand is one node")
+            };
+            Ok(predicate)
         });
+        let asked = asked.map(|id| (id, vectors));
         let branch = self.branch(then);
         self.clauses.extend(asked.zip(branch));
         self
     }
 
     /// Traces a branch, and checks that it gives the same container as those before.
-    fn branch(&mut self, then: impl FnOnce() -> C) -> Option<Traced> {
+    fn branch(&mut self, then: impl FnOnce() -> C) -> Option<Branch> {
         let trace = self.trace.clone();
         let start = trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.mark())));
         let result = then();
@@ -131,9 +137,10 @@ impl<C: Container> When<C> {
                 );
                 return Err(ErrorKind::invalid("branch", why).of("cond").into());
             }
-            let ids = trace.ids(&leaves.items)?;
+            let (ids, vectors) = vectorized(&trace, &leaves)?.into_iter().unzip();
             let start = start.expect("nothing has failed");
-            trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids)))
+            let traced = trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids)))?;
+            Ok((traced, vectors))
         })
     }
 
@@ -149,17 +156,36 @@ impl<C: Container> When<C> {
         let branch = self.branch(otherwise);
         let When { trace, location, mark, clauses, last } = self;
         let (result, lengths) = last.expect("there is a branch");
-        let ids = trace.attempt(|| {
+        let values = trace.attempt(|| {
             let (mark, branch) = mark.zip(branch).expect("nothing has failed");
             trace.build(|graph| {
                 graph.enter_rust(location);
-                graph.cond(mark, clauses, branch)
+                conditional(graph, mark, clauses, branch)
             })
         });
-        let Some(ids) = ids else { return result };
-        let exprs = ids.into_iter().map(|id| Expr::new(trace.clone(), id));
-        C::rebuild(&mut Leaves::new(exprs, lengths))
+        let Some(values) = values else { return result };
+        C::rebuild(&mut Leaves::new(exprs(&trace, values), lengths))
     }
+}
+
+/// Leaves as nodes of a trace.
+pub(super) fn vectorized(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
+    let value = |leaf: &Expr| Ok((trace.id(leaf)?, leaf.vectors().clone()));
+    leaves.items.iter().map(value).collect()
+}
+
+/// Nodes of a trace as expressions.
+pub(super) fn exprs(
+    trace: &Trace,
+    values: impl IntoIterator<Item = Vectorized>,
+) -> impl Iterator<Item = Expr> {
+    values.into_iter().map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors))
+}
+
+/// Nodes that take the places of leaves, with their vectorized axes.
+fn in_place_of(trace: &Trace, ids: Vec<ExprId>, leaves: Leaves<Expr>) -> Leaves<Expr> {
+    let vectors = leaves.items.iter().map(|leaf| leaf.vectors().clone());
+    Leaves::new(exprs(trace, ids.into_iter().zip(vectors)), leaves.lengths)
 }
 
 // --- hooks ---
@@ -209,9 +235,12 @@ where
     C: Container,
     R: HookResult,
 {
-    let lengths = leaves_of(&value).lengths;
+    let leaves = leaves_of(&value);
+    let vectors: Vec<Vectors> = leaves.items.iter().map(|leaf| leaf.vectors().clone()).collect();
+    let lengths = leaves.lengths;
     let shown = move |values: &[HostTensor]| {
-        let values = values.iter().cloned().map(Tensor::Host);
+        let values = values.iter().cloned().map(Tensor::Host).zip(&vectors);
+        let values = values.map(|(data, vectors)| data.with_vectors(vectors.clone()));
         let mut leaves = Leaves::new(values, lengths.clone());
         function(Tree::rebuild(&mut leaves)).into_result()
     };
@@ -239,8 +268,7 @@ fn with_hook<C: Container>(value: C, name: Option<&str>, function: Option<Arc<dy
         })
     });
     let Some(ids) = ids else { return value };
-    let exprs = ids.into_iter().map(|id| Expr::new(trace.clone(), id));
-    C::rebuild(&mut Leaves::new(exprs, leaves.lengths))
+    C::rebuild(&mut in_place_of(&trace, ids, leaves))
 }
 
 /// Prints values to the standard output whenever they are computed, after a label, and gives them
@@ -280,8 +308,7 @@ pub fn annotate<C: Container>(value: C, note: &str) -> C {
         })
     });
     let Some(ids) = ids else { return value };
-    let exprs = ids.into_iter().map(|id| Expr::new(trace.clone(), id));
-    C::rebuild(&mut Leaves::new(exprs, leaves.lengths))
+    C::rebuild(&mut in_place_of(&trace, ids, leaves))
 }
 
 /// `value` with a derivative of one's own: `rule` gets its cotangents, in the same container, and
@@ -310,15 +337,18 @@ pub fn custom_grad<C: Container, I: Container>(
     let ids = trace.attempt(|| {
         let (outputs_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
         let open = trace.build(|graph| Ok::<_, Error>(graph.open_custom_grad(&outputs_ids)))?;
-        let cotangents = open.cotangents().iter().map(|&id| Expr::new(trace.clone(), id));
-        let answer = rule(C::rebuild(&mut Leaves::new(cotangents, outputs.lengths.clone())));
-        let answer = trace.ids(&leaves_of(&answer).items)?;
+        let cotangents = open.cotangents().to_vec();
+        let answer = rule(C::rebuild(&mut in_place_of(&trace, cotangents, outputs.clone())));
+        let answer = vectorized(&trace, &leaves_of(&answer))?;
         trace.build(|graph| {
             graph.enter_rust(location);
-            graph.close_custom_grad(open, &outputs_ids, &input_ids, answer)
+            let mut cotangents = Vec::with_capacity(answer.len());
+            for ((id, own), input) in answer.into_iter().zip(&inputs.items) {
+                cotangents.push(gathered(graph, id, &own, input.vectors())?);
+            }
+            Ok::<_, Error>(graph.close_custom_grad(open, &outputs_ids, &input_ids, cotangents)?)
         })
     });
     let Some(ids) = ids else { return value };
-    let exprs = ids.into_iter().map(|id| Expr::new(trace.clone(), id));
-    C::rebuild(&mut Leaves::new(exprs, outputs.lengths))
+    C::rebuild(&mut in_place_of(&trace, ids, outputs))
 }

@@ -2,20 +2,25 @@
 
 use std::panic::Location;
 
-use nxla_expr::ErrorKind;
+use nxla_expr::{ErrorKind, ExprId, Mark};
 use nxla_tensor::Shape;
 
-use crate::containers::{Container, Leaves, leaves_of, trace_of};
+use super::control::{exprs, vectorized};
+use crate::containers::{Container, Leaves, Lengths, leaves_of, trace_of};
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::operand::Operand;
 use crate::trace::Trace;
+use crate::vectors::Vectors;
+use crate::vectors::control::{Repetition, Vectorized, conform};
 
 /// Repeats `state = body(state)` while `condition(state)` is not zero, and gives the first state
 /// for which it is zero.
 ///
 /// The next state has the structure, dtypes and shapes of the one before. What the closures take
-/// from outside is computed once, before the loop.
+/// from outside is computed once, before the loop. If the condition is vectorized, the loop goes on
+/// while some entry does, and those that are done keep their state; the condition is traced several
+/// times then.
 ///
 /// ```
 /// use nxla::{Expr, jit, while_loop};
@@ -30,62 +35,130 @@ use crate::trace::Trace;
 #[track_caller]
 pub fn while_loop<S: Container>(
     initial: S,
-    condition: impl FnOnce(S) -> Expr,
+    condition: impl FnMut(S) -> Expr,
     body: impl FnOnce(S) -> S,
 ) -> S {
     let location = Location::caller();
     let start = leaves_of(&initial);
     let trace = trace_of(&start.items);
-    match trace.attempt(|| traced(&trace, &start, location, condition, body)) {
+    let mut repeat = Loop { trace: &trace, lengths: &start.lengths, location, condition };
+    match trace.attempt(|| repeat.traced(&start, body)) {
         None => initial,
-        Some(exprs) => S::rebuild(&mut Leaves::new(exprs, start.lengths)),
+        Some(values) => S::rebuild(&mut Leaves::new(exprs(&trace, values), start.lengths)),
     }
 }
 
-fn traced<S: Container>(
-    trace: &Trace,
-    start: &Leaves<Expr>,
+/// A loop that is being traced.
+struct Loop<'a, F> {
+    trace: &'a Trace,
+    lengths: &'a Lengths,
     location: &'static Location<'static>,
-    condition: impl FnOnce(S) -> Expr,
-    body: impl FnOnce(S) -> S,
-) -> Result<Vec<Expr>> {
-    let initial = trace.ids(&start.items)?;
-    let (mark, scope) = trace.build(|graph| {
-        let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-        Ok::<_, Error>((graph.mark(), graph.open_scope(&types)))
-    })?;
-    let state = || {
-        let exprs = scope.parameters.iter().map(|&id| Expr::new(trace.clone(), id));
-        S::rebuild(&mut Leaves::new(exprs, start.lengths.clone()))
-    };
-    let region = |run: &mut dyn FnMut() -> Leaves<Expr>| {
-        let from = trace.build(|graph| Ok::<_, Error>(graph.mark()))?;
-        let leaves = run();
+    condition: F,
+}
+
+impl<F> Loop<'_, F> {
+    fn state<S: Container>(&self, values: &[Vectorized]) -> S {
+        let exprs = exprs(self.trace, values.iter().cloned());
+        S::rebuild(&mut Leaves::new(exprs, self.lengths.clone()))
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        self.trace.build(|graph| Ok::<_, Error>(graph.mark()))
+    }
+
+    /// What the condition says of a state.
+    fn holds<S: Container>(&mut self, state: &[Vectorized]) -> Result<Vectorized>
+    where
+        F: FnMut(S) -> Expr,
+    {
+        let state = self.state(state);
+        let holds = (self.condition)(state);
         // What an operator in the region got wrong comes first.
-        if let Some(error) = trace.failure() {
+        if let Some(error) = self.trace.failure() {
             return Err(error);
         }
-        let ids = trace.ids(&leaves.items)?;
-        let traced = trace.build(|graph| Ok::<_, Error>(graph.traced(from, ids)))?;
-        Ok((traced, leaves.lengths))
-    };
-    let (mut condition, mut body) = (Some(condition), Some(body));
-    let once = "a region is traced once";
-    let (holds, _) = region(&mut || leaves_of(&condition.take().expect(once)(state())))?;
-    let (next, lengths) = region(&mut || leaves_of(&body.take().expect(once)(state())))?;
-    if lengths != start.lengths {
-        let why = format!(
-            "gives lists of lengths {:?}, the initial state has {:?}",
-            &lengths[..],
-            &start.lengths[..]
-        );
-        return Err(ErrorKind::invalid("body", why).of("while").into());
+        Ok((self.trace.id(&holds)?, holds.vectors().clone()))
     }
-    let ids = trace.build(|graph| {
-        graph.enter_rust(location);
-        graph.while_loop(mark, &scope, &initial, holds, next)
-    })?;
-    Ok(ids.into_iter().map(|id| Expr::new(trace.clone(), id)).collect())
+
+    /// What the body makes of a state.
+    fn next<S: Container>(
+        &self,
+        body: impl FnOnce(S) -> S,
+        state: &[Vectorized],
+    ) -> Result<Vec<Vectorized>> {
+        let next = leaves_of(&body(self.state(state)));
+        if let Some(error) = self.trace.failure() {
+            return Err(error);
+        }
+        if next.lengths != *self.lengths {
+            let why = format!(
+                "gives lists of lengths {:?}, the initial state has {:?}",
+                &next.lengths[..],
+                &self.lengths[..]
+            );
+            return Err(ErrorKind::invalid("body", why).of("while").into());
+        }
+        vectorized(self.trace, &next)
+    }
+
+    fn traced<S: Container>(
+        &mut self,
+        start: &Leaves<Expr>,
+        body: impl FnOnce(S) -> S,
+    ) -> Result<Vec<Vectorized>>
+    where
+        F: FnMut(S) -> Expr,
+    {
+        let (trace, location) = (self.trace, self.location);
+        let initial = vectorized(trace, start)?;
+        let (mark, scope) = trace.build(|graph| {
+            let types: Vec<_> =
+                initial.iter().map(|&(id, _)| graph.tensor_type(id).clone()).collect();
+            Ok::<_, Error>((graph.mark(), graph.open_scope(&types)))
+        })?;
+        let vectors = initial.iter().map(|(_, own)| own.clone());
+        let state: Vec<Vectorized> = scope.parameters.iter().copied().zip(vectors).collect();
+        let from = self.mark()?;
+        let (holds, axes) = self.holds(&state)?;
+        let holds = trace.build(|graph| Ok::<_, Error>(graph.traced(from, vec![holds])))?;
+        if !axes.is_empty() {
+            return self.per_entry(&initial, &axes, body);
+        }
+        let from = self.mark()?;
+        let next = self.next(body, &state)?;
+        let ids = trace.build(|graph| {
+            let next = conform(graph, &state, next)?;
+            let next = graph.traced(from, next);
+            graph.enter_rust(location);
+            let initial: Vec<ExprId> = initial.iter().map(|(id, _)| *id).collect();
+            Ok::<_, Error>(graph.while_loop(mark, &scope, &initial, holds, next)?)
+        })?;
+        Ok(ids.into_iter().zip(initial.into_iter().map(|(_, own)| own)).collect())
+    }
+
+    /// The loop for entries that go on for different numbers of trips.
+    fn per_entry<S: Container>(
+        &mut self,
+        initial: &[Vectorized],
+        axes: &Vectors,
+        body: impl FnOnce(S) -> S,
+    ) -> Result<Vec<Vectorized>>
+    where
+        F: FnMut(S) -> Expr,
+    {
+        let (trace, location) = (self.trace, self.location);
+        let initial = trace.build(|graph| Repetition::widen(graph, initial, axes))?;
+        let holds = self.holds(&initial)?;
+        let repetition = trace.build(|graph| Repetition::begin(graph, initial, &holds))?;
+        let from = self.mark()?;
+        let next = self.next(body, &repetition.state())?;
+        let state = trace.build(|graph| repetition.chosen(graph, &next))?;
+        let holds = self.holds(&state)?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            repetition.finish(graph, from, &state, &holds)
+        })
+    }
 }
 
 /// Repeats `state = body(i, state)` for `i` from `lower` up to, and without, `upper`. Both are

@@ -21,9 +21,10 @@ use crate::compiler::{Executable, RunContext};
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree};
 use crate::error::{Error, Result};
 use crate::function::compile_program;
-use crate::jit::jit;
+use crate::jit::{Traced, jit};
 use crate::options::{Options, default_options};
 use crate::tensor::Tensor;
+use crate::vectors::Vectors;
 
 /// How many chunks a stream holds unless it is told otherwise.
 const DEFAULT_CAPACITY: usize = 64;
@@ -89,8 +90,14 @@ where
     let chunk_lengths = types.lengths.clone();
     types.items.extend(state.items.iter().map(Tensor::ty));
     types.lengths.extend(state.lengths.iter().copied());
-    let (program, captured, lengths) =
-        jit(function).trace_leaves(types.items.to_vec(), types.lengths)?;
+    let plain = vec![Vectors::NONE; types.items.len()];
+    let traced = jit(function).trace_leaves(types.items.to_vec(), &plain, types.lengths)?;
+    let mut vectors = state.items.iter().map(Tensor::vectors).chain(&traced.vectors);
+    if let Some(vectors) = vectors.find(|vectors| !vectors.is_empty()) {
+        let why = format!("a state or a result has the axes {vectors}; devectorize it");
+        return Err(Error::Vectors { function: "stream".into(), why });
+    }
+    let Traced { program, captured, lengths, .. } = traced;
     let outputs: Vec<TensorType> = program.output_types().cloned().collect();
     let results = check(&outputs, &lengths, &state)?;
     let executable = compile_program(&Arc::new(program), &options, &[])?;

@@ -53,6 +53,7 @@ impl Compiled {
             && inputs
                 .iter()
                 .zip(expected)
+                .map(|(tensor, ty)| (tensor.data(), ty))
                 .all(|(tensor, ty)| tensor.dtype() == ty.dtype && *tensor.shape() == ty.shape);
         if fits {
             return Ok(());
@@ -66,21 +67,23 @@ impl Compiled {
 
     /// The buffer of an input on the right device, if it is there already.
     fn resident<'a>(&self, tensor: &'a Tensor) -> Option<&'a Buffer> {
-        match tensor {
+        match tensor.data() {
             Tensor::Device(tensor) => {
                 let buffer = tensor.buffer();
                 let here = *buffer.client() == self.target.client
                     && buffer.device().index() == self.target.device;
                 here.then_some(buffer)
             }
-            Tensor::Host(_) => None,
+            Tensor::Host(_) | Tensor::Vectorized(_) => None,
         }
     }
 
     fn upload(&self, tensor: &Tensor) -> Result<Buffer> {
-        match tensor.copy_to(self.target.device(), &self.target.client)? {
+        match tensor.data().copy_to(self.target.device(), &self.target.client)? {
             Tensor::Device(tensor) => Ok(tensor.buffer().clone()),
-            Tensor::Host(_) => unreachable!("a copy on a device is on a device"),
+            Tensor::Host(_) | Tensor::Vectorized(_) => {
+                unreachable!("a copy of plain data on a device is on a device")
+            }
         }
     }
 

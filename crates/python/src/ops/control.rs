@@ -3,7 +3,9 @@
 //! Outside a trace the Python package runs them as plain Python: it knows the values.
 
 use nxla::graph::{ExprId, Metadata};
-use nxla::{Error, Expr, Trace};
+use nxla::vectors::control::{Branch, Repetition, Vectorized, conditional, conform};
+use nxla::vectors::gathered;
+use nxla::{Error, Expr, Trace, Vectors};
 use pyo3::prelude::*;
 
 use super::functions;
@@ -14,6 +16,7 @@ use crate::expr::PyExpr;
 use crate::function::output;
 use crate::hooks::{Arrange, PyHook};
 use crate::source;
+use crate::tensor::PyTensor;
 use crate::value::Value;
 
 /// The current trace, and operands as its nodes; numbers are weak next to the first operand.
@@ -21,26 +24,35 @@ pub(super) fn in_trace(
     py: Python<'_>,
     function: &str,
     operands: &[&Bound<'_, PyAny>],
-) -> PyResult<(Trace, Vec<ExprId>)> {
+) -> PyResult<(Trace, Vec<Vectorized>)> {
     let Some(trace) = Trace::current() else {
         return Err(trace_error(format!("{function} is used outside a traced function")));
     };
     source::mark(py, &trace)?;
-    let mut ids: Vec<ExprId> = Vec::new();
+    let mut values: Vec<Vectorized> = Vec::new();
     for operand in operands {
-        let id = match Value::of(operand, function)? {
-            Value::Expr(expr) => trace.id(&expr).or_raise()?,
-            Value::Tensor(tensor) => trace.capture(&tensor).or_raise()?.id(),
-            Value::Number(number) => trace
-                .build(|graph| match ids.first() {
-                    Some(&first) => graph.weak_number(number, first),
+        values.push(match Value::of(operand, function)? {
+            Value::Expr(expr) => (trace.id(&expr).or_raise()?, expr.vectors().clone()),
+            Value::Tensor(tensor) => vectorized(&trace.capture(&tensor).or_raise()?),
+            Value::Number(number) => {
+                let first = values.first().map(|(first, _)| *first);
+                let id = trace.build(|graph| match first {
+                    Some(first) => graph.weak_number(number, first),
                     None => graph.number(number),
-                })
-                .or_raise()?,
-        };
-        ids.push(id);
+                });
+                (id.or_raise()?, Vectors::NONE)
+            }
+        });
     }
-    Ok((trace, ids))
+    Ok((trace, values))
+}
+
+fn vectorized(expr: &Expr) -> Vectorized {
+    (expr.id(), expr.vectors().clone())
+}
+
+fn ids(values: &[Vectorized]) -> Vec<ExprId> {
+    values.iter().map(|(id, _)| *id).collect()
 }
 
 /// A result of a user's function as nodes of the trace, and its structure.
@@ -48,11 +60,12 @@ fn leaves_of(
     trace: &Trace,
     function: &str,
     result: &Bound<'_, PyAny>,
-) -> PyResult<(Vec<ExprId>, Tree)> {
-    let mut ids = Vec::new();
+) -> PyResult<(Vec<Vectorized>, Tree)> {
+    let mut values = Vec::new();
     let tree = flatten(result, "result", &mut |item, path| match output(trace, item)? {
         Some(expr) => {
-            ids.push(trace.id(&expr).or_raise()?);
+            trace.id(&expr).or_raise()?;
+            values.push(vectorized(&expr));
             Ok(true)
         }
         None if item.is_none() => Ok(false),
@@ -61,11 +74,21 @@ fn leaves_of(
             Err(argument_error(function, format!("{path} is a {kind}, not a tensor")))
         }
     })?;
-    Ok((ids, tree))
+    Ok((values, tree))
 }
 
-fn wrap_all(py: Python<'_>, trace: &Trace, ids: Vec<ExprId>) -> Vec<PyResult<Py<PyAny>>> {
-    ids.into_iter().map(|id| PyExpr::wrap(py, Expr::new(trace.clone(), id))).collect()
+fn wrap_all(
+    py: Python<'_>,
+    trace: &Trace,
+    values: impl IntoIterator<Item = Vectorized>,
+) -> Vec<PyResult<Py<PyAny>>> {
+    let expr = |(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors);
+    values.into_iter().map(|value| PyExpr::wrap(py, expr(value))).collect()
+}
+
+/// Nodes that took the places of others, with the vectorized axes of those.
+fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Vectorized> {
+    nodes.into_iter().zip(values).map(|(id, (_, vectors))| (id, vectors)).collect()
 }
 
 /// The first branch whose predicate holds: `clauses` are pairs of a traced predicate and a
@@ -82,16 +105,14 @@ fn cond(
     let mark = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
     let mut traced = Vec::new();
     let mut trees = Vec::new();
-    for ((_, body), &predicate) in clauses.iter().zip(&predicates) {
+    for ((_, body), predicate) in clauses.iter().zip(predicates) {
         // A branch that can never be taken is not even traced.
-        let known = trace.build(|graph| Ok::<_, Error>(graph.known_truth(predicate))).or_raise()?;
+        let known =
+            trace.build(|graph| Ok::<_, Error>(graph.known_truth(predicate.0))).or_raise()?;
         if known == Some(false) {
             continue;
         }
         let branch = trace_branch(&trace, body, &mut trees)?;
-        let predicate = trace
-            .build(|graph| Ok::<_, Error>(graph.traced(graph.mark(), vec![predicate])))
-            .or_raise()?;
         if known == Some(true) {
             return finish_cond(py, &trace, mark, traced, branch, &trees);
         }
@@ -101,26 +122,8 @@ fn cond(
     finish_cond(py, &trace, mark, traced, otherwise, &trees)
 }
 
-fn trace_branch(
-    trace: &Trace,
-    body: &Bound<'_, PyAny>,
-    trees: &mut Vec<Tree>,
-) -> PyResult<nxla::graph::Traced> {
-    let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-    let result = body.call0()?;
-    let (ids, tree) = leaves_of(trace, "cond", &result)?;
-    trees.push(tree);
-    trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids))).or_raise()
-}
-
-fn finish_cond(
-    py: Python<'_>,
-    trace: &Trace,
-    mark: nxla::graph::Mark,
-    clauses: Vec<(nxla::graph::Traced, nxla::graph::Traced)>,
-    otherwise: nxla::graph::Traced,
-    trees: &[Tree],
-) -> PyResult<Py<PyAny>> {
+/// The structure that all branches give.
+fn same_structures<'a>(py: Python<'_>, trees: &'a [Tree]) -> PyResult<&'a Tree> {
     let last = trees.last().expect("there is a last branch");
     for (number, tree) in trees.iter().enumerate() {
         if !tree.same_structure(py, last)? {
@@ -128,9 +131,31 @@ fn finish_cond(
             return Err(argument_error("cond", why));
         }
     }
+    Ok(last)
+}
+
+fn trace_branch(trace: &Trace, body: &Bound<'_, PyAny>, trees: &mut Vec<Tree>) -> PyResult<Branch> {
+    let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
+    let result = body.call0()?;
+    let (values, tree) = leaves_of(trace, "cond", &result)?;
+    trees.push(tree);
+    let (ids, vectors) = values.into_iter().unzip();
+    let traced = trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids))).or_raise()?;
+    Ok((traced, vectors))
+}
+
+fn finish_cond(
+    py: Python<'_>,
+    trace: &Trace,
+    mark: nxla::graph::Mark,
+    clauses: Vec<(Vectorized, Branch)>,
+    otherwise: Branch,
+    trees: &[Tree],
+) -> PyResult<Py<PyAny>> {
+    let last = same_structures(py, trees)?;
     source::mark(py, trace)?;
-    let ids = trace.build(|graph| graph.cond(mark, clauses, otherwise)).or_raise()?;
-    last.rebuild(py, &mut wrap_all(py, trace, ids).into_iter())
+    let values = trace.build(|graph| conditional(graph, mark, clauses, otherwise)).or_raise()?;
+    last.rebuild(py, &mut wrap_all(py, trace, values).into_iter())
 }
 
 /// Repeats `body(state)` while `condition(state)` holds.
@@ -143,38 +168,111 @@ fn while_loop(
 ) -> PyResult<Py<PyAny>> {
     let (trace, _) = in_trace(py, "while_loop", &[])?;
     let (initial, tree) = leaves_of(&trace, "while_loop", initial)?;
+    let repeat = Loop { trace: &trace, tree: &tree, condition, body };
     let (mark, scope) = trace
         .build(|graph| {
-            let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+            let types: Vec<_> =
+                initial.iter().map(|&(id, _)| graph.tensor_type(id).clone()).collect();
             Ok::<_, Error>((graph.mark(), graph.open_scope(&types)))
         })
         .or_raise()?;
-    let state = || -> PyResult<Py<PyAny>> {
-        tree.rebuild(py, &mut wrap_all(py, &trace, scope.parameters.clone()).into_iter())
-    };
+    let state = in_place_of(scope.parameters.clone(), initial.clone());
     let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-    let (holds, _) = leaves_of(&trace, "while_loop", &condition.call1((state()?,))?)?;
-    let condition = trace.build(|graph| Ok::<_, Error>(graph.traced(start, holds))).or_raise()?;
-    let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-    let (next, next_tree) = leaves_of(&trace, "while_loop", &body.call1((state()?,))?)?;
-    if !next_tree.same_structure(py, &tree)? {
-        let why = "the body gives another structure than the initial state";
-        return Err(argument_error("while_loop", why));
+    let holds = repeat.condition(py, &state)?;
+    let vectors = holds.first().map(|(_, vectors)| vectors.clone()).unwrap_or_default();
+    let condition =
+        trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids(&holds)))).or_raise()?;
+    if !vectors.is_empty() {
+        return repeat.per_entry(py, &initial, &vectors);
     }
+    let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
+    let next = repeat.body(py, &state)?;
+    let next = trace.build(|graph| conform(graph, &state, next)).or_raise()?;
     let body = trace.build(|graph| Ok::<_, Error>(graph.traced(start, next))).or_raise()?;
     source::mark(py, &trace)?;
-    let ids = trace
-        .build(|graph| graph.while_loop(mark, &scope, &initial, condition, body))
+    let results = trace
+        .build(|graph| graph.while_loop(mark, &scope, &ids(&initial), condition, body))
         .or_raise()?;
-    tree.rebuild(py, &mut wrap_all(py, &trace, ids).into_iter())
+    let results = in_place_of(results, initial);
+    tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
+}
+
+/// The functions of a loop, and the structure of its state.
+struct Loop<'a, 'py> {
+    trace: &'a Trace,
+    tree: &'a Tree,
+    condition: &'a Bound<'py, PyAny>,
+    body: &'a Bound<'py, PyAny>,
+}
+
+impl Loop<'_, '_> {
+    fn state(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Py<PyAny>> {
+        self.tree.rebuild(py, &mut wrap_all(py, self.trace, state.to_vec()).into_iter())
+    }
+
+    fn condition(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
+        let holds = self.condition.call1((self.state(py, state)?,))?;
+        Ok(leaves_of(self.trace, "while_loop", &holds)?.0)
+    }
+
+    fn body(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
+        let next = self.body.call1((self.state(py, state)?,))?;
+        let (next, tree) = leaves_of(self.trace, "while_loop", &next)?;
+        if !tree.same_structure(py, self.tree)? {
+            let why = "the body gives another structure than the initial state";
+            return Err(argument_error("while_loop", why));
+        }
+        Ok(next)
+    }
+
+    /// The loop for entries that go on for different numbers of trips.
+    fn per_entry(
+        &self,
+        py: Python<'_>,
+        initial: &[Vectorized],
+        vectors: &Vectors,
+    ) -> PyResult<Py<PyAny>> {
+        let trace = self.trace;
+        let initial = trace.build(|graph| Repetition::widen(graph, initial, vectors)).or_raise()?;
+        let holds = self.single(self.condition(py, &initial)?)?;
+        let repetition =
+            trace.build(|graph| Repetition::begin(graph, initial, &holds)).or_raise()?;
+        let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
+        let next = self.body(py, &repetition.state())?;
+        let state = trace.build(|graph| repetition.chosen(graph, &next)).or_raise()?;
+        let holds = self.single(self.condition(py, &state)?)?;
+        source::mark(py, trace)?;
+        let results =
+            trace.build(|graph| repetition.finish(graph, start, &state, &holds)).or_raise()?;
+        self.state(py, &results)
+    }
+
+    fn single(&self, holds: Vec<Vectorized>) -> PyResult<Vectorized> {
+        <[Vectorized; 1]>::try_from(holds)
+            .map(|[holds]| holds)
+            .map_err(|_| argument_error("while_loop", "the condition must give one scalar"))
+    }
 }
 
 /// Puts the values of a hook into the container that the user gave it.
-struct InContainer(Py<PyTree>);
+struct InContainer {
+    tree: Py<PyTree>,
+    /// The vectorized axes of each value.
+    vectors: Vec<Vectors>,
+}
 
 impl Arrange for InContainer {
     fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        self.0.get().0.rebuild(py, &mut values.into_iter().map(Ok))
+        let values = values.into_iter().zip(&self.vectors).map(|(value, vectors)| {
+            match value.bind(py).cast::<PyTensor>() {
+                Ok(tensor) if !vectors.is_empty() => {
+                    let data = tensor.get().get().clone();
+                    PyTensor::wrap(py, data.with_vectors(vectors.clone()))
+                }
+                _ => Ok(value),
+            }
+        });
+        self.tree.get().0.rebuild(py, &mut values.collect::<Vec<_>>().into_iter())
     }
 }
 
@@ -188,17 +286,19 @@ fn hook(
     function: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (trace, _) = in_trace(py, "hook", &[])?;
-    let (ids, tree) = leaves_of(&trace, "hook", value)?;
+    let (values, tree) = leaves_of(&trace, "hook", value)?;
     let tree = Py::new(py, PyTree(tree))?;
     let default = match function {
         Some(function) if !function.is_none() => {
-            let arrange = Box::new(InContainer(tree.clone_ref(py)));
+            let vectors = values.iter().map(|(_, vectors)| vectors.clone()).collect();
+            let arrange = Box::new(InContainer { tree: tree.clone_ref(py), vectors });
             Some(PyHook::arranged(function, Some(arrange))?)
         }
         _ => None,
     };
-    let ids = trace.build(|graph| graph.hook(&ids, name, default)).or_raise()?;
-    tree.get().0.rebuild(py, &mut wrap_all(py, &trace, ids).into_iter())
+    let shown = trace.build(|graph| graph.hook(&ids(&values), name, default)).or_raise()?;
+    let values = in_place_of(shown, values);
+    tree.get().0.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
 /// `x`, through which no gradient flows.
@@ -213,15 +313,16 @@ fn stop_grad(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
 #[pyfunction]
 fn annotate(py: Python<'_>, value: &Bound<'_, PyAny>, note: &str) -> PyResult<Py<PyAny>> {
     let (trace, _) = in_trace(py, "annotate", &[])?;
-    let (ids, tree) = leaves_of(&trace, "annotate", value)?;
-    let ids = trace
+    let (values, tree) = leaves_of(&trace, "annotate", value)?;
+    let parts = trace
         .build(|graph| {
             let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
-            let node = graph.metadata(&ids, metadata)?;
+            let node = graph.metadata(&ids(&values), metadata)?;
             graph.parts(node)
         })
         .or_raise()?;
-    tree.rebuild(py, &mut wrap_all(py, &trace, ids).into_iter())
+    let values = in_place_of(parts, values);
+    tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
 /// `value` with a derivative of the user's: `rule` gets the cotangents of the leaves of the value
@@ -236,15 +337,27 @@ fn custom_grad(
     let (trace, _) = in_trace(py, "custom_grad", &[])?;
     let (outputs, tree) = leaves_of(&trace, "custom_grad", value)?;
     let (inputs, _) = leaves_of(&trace, "custom_grad", inputs)?;
+    let nodes = ids(&outputs);
     let gradient =
-        trace.build(|graph| Ok::<_, Error>(graph.open_custom_grad(&outputs))).or_raise()?;
-    let cotangents = wrap_all(py, &trace, gradient.cotangents().to_vec());
+        trace.build(|graph| Ok::<_, Error>(graph.open_custom_grad(&nodes))).or_raise()?;
+    let cotangents = in_place_of(gradient.cotangents().to_vec(), outputs.clone());
+    let cotangents = wrap_all(py, &trace, cotangents);
     let cotangents = cotangents.into_iter().collect::<PyResult<Vec<_>>>()?;
     let (answer, _) = leaves_of(&trace, "custom_grad", &rule.call1((cotangents,))?)?;
-    let ids = trace
-        .build(|graph| graph.close_custom_grad(gradient, &outputs, &inputs, answer))
+    let parts = trace
+        .build(|graph| {
+            let mut cotangents = Vec::with_capacity(answer.len());
+            for (position, (id, own)) in answer.iter().enumerate() {
+                cotangents.push(match inputs.get(position) {
+                    Some((_, vectors)) => gathered(graph, *id, own, vectors)?,
+                    None => *id,
+                });
+            }
+            Ok::<_, Error>(graph.close_custom_grad(gradient, &nodes, &ids(&inputs), cotangents)?)
+        })
         .or_raise()?;
-    tree.rebuild(py, &mut wrap_all(py, &trace, ids).into_iter())
+    let values = in_place_of(parts, outputs);
+    tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,6 +10,7 @@ pub(crate) mod indexing;
 mod linalg;
 pub(crate) mod movement;
 mod reduce;
+pub(crate) mod vectors;
 mod window;
 
 use pyo3::prelude::*;
@@ -31,5 +32,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     contract::register(module)?;
     index::register(module)?;
     linalg::register(module)?;
-    control::register(module)
+    control::register(module)?;
+    vectors::register(module)
 }

@@ -1,8 +1,13 @@
 //! Functions that reduce axes.
 
+use std::sync::Arc;
+
 use nxla::DType;
-use nxla::graph::{ExprId, ReduceOp};
-use nxla::{Error, Expr, Trace};
+use nxla::graph::build::Fold;
+use nxla::graph::{ExprId, Graph, Program, ReduceOp};
+use nxla::vectors::control::Vectorized;
+use nxla::vectors::per_entry;
+use nxla::{Error, Expr, Trace, Vectors};
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList, axes_of};
@@ -248,16 +253,39 @@ fn reduce(
     keep_axes: bool,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
-    let (trace, ids) = super::control::in_trace(py, "reduce", &[x, initial])?;
-    let fold = trace.build(|graph| graph.open_fold(ids[0], ids[1])).or_raise()?;
+    let (trace, values) = super::control::in_trace(py, "reduce", &[x, initial])?;
+    let fold = trace.build(|graph| graph.open_fold(values[0].0, values[1].0)).or_raise()?;
     let result = call_fold(&trace, function, fold.element(), fold.accumulator())?;
-    let id = trace
-        .build(|graph| {
-            let axes = axes_of(&axes, graph, "reduce", ids[0])?;
-            Ok::<_, Error>(graph.close_reduce(fold, result, axes.as_deref(), keep_axes)?)
-        })
-        .or_raise()?;
-    PyExpr::wrap(py, Expr::new(trace, id))
+    folded(py, trace, &fold, result, values, |graph, function, operands| {
+        let axes = axes_of(&axes, graph, "reduce", operands[0])?;
+        Ok(graph.reduce_with(function, operands, axes.as_deref(), keep_axes)?)
+    })
+}
+
+/// A fold of values, of each entry if they are vectorized.
+pub(super) fn folded(
+    py: Python<'_>,
+    trace: Trace,
+    fold: &Fold,
+    result: ExprId,
+    values: Vec<Vectorized>,
+    build: impl FnOnce(&mut Graph, Arc<Program>, &[ExprId]) -> Result<ExprId, Error>,
+) -> PyResult<Py<PyAny>> {
+    let built = trace.build(|graph| {
+        let (function, operands) = graph.close_fold(fold, result)?;
+        if values.iter().all(|(_, vectors)| vectors.is_empty()) {
+            return Ok((build(graph, function, &operands)?, Vectors::NONE));
+        }
+        // What the function mentions comes after its own operands, and is the same for all.
+        let vectors = values.into_iter().map(|(_, vectors)| vectors);
+        let vectors = vectors.chain(std::iter::repeat(Vectors::NONE));
+        let operands: Vec<Vectorized> = operands.into_iter().zip(vectors).collect();
+        let (ids, vectors) =
+            per_entry(graph, &operands, |graph, ids| one(build(graph, function, ids)))?;
+        Ok::<_, Error>((ids[0], vectors))
+    });
+    let (id, vectors) = built.or_raise()?;
+    PyExpr::wrap(py, Expr::with_vectors(trace, id, vectors))
 }
 
 /// Calls the function of a fold on its two parameters.
@@ -272,6 +300,13 @@ pub(super) fn call_fold(
     let accumulator = PyExpr::wrap(py, Expr::new(trace.clone(), accumulator))?;
     let result = function.call1((element, accumulator))?;
     match crate::function::output(trace, &result)? {
+        Some(expr) if !expr.vectors().is_empty() => {
+            let why = format!(
+                "the function must give one scalar, not one for each of {}",
+                expr.vectors()
+            );
+            Err(argument_error("reduce", why))
+        }
         Some(expr) => trace.id(&expr).or_raise(),
         None => Err(argument_error("reduce", "the function must give one scalar")),
     }

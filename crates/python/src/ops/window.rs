@@ -2,7 +2,6 @@
 
 use nxla::graph::WindowOp;
 use nxla::graph::build::{Cumulative, WindowOptions, WindowPadding};
-use nxla::{Error, Expr};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -10,7 +9,6 @@ use super::args::{Axis, count, counts, rows};
 use super::functions;
 use crate::apply::{apply, one};
 use crate::errors::{OrRaise, argument_error};
-use crate::expr::PyExpr;
 use crate::value::Value;
 
 /// `"valid"`, `"same"`, or `(low, high)` for each axis.
@@ -187,15 +185,12 @@ fn window_reduce(
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
     let (dimensions, options) = window("window_reduce", &dimensions, strides, padding, dilations)?;
-    let (trace, ids) = super::control::in_trace(py, "window_reduce", &[x, initial])?;
-    let fold = trace.build(|graph| graph.open_window_fold(ids[0], ids[1])).or_raise()?;
+    let (trace, values) = super::control::in_trace(py, "window_reduce", &[x, initial])?;
+    let fold = trace.build(|graph| graph.open_window_fold(values[0].0, values[1].0)).or_raise()?;
     let result = super::reduce::call_fold(&trace, function, fold.element(), fold.accumulator())?;
-    let id = trace
-        .build(|graph| {
-            Ok::<_, Error>(graph.close_window_reduce(fold, result, &dimensions, &options)?)
-        })
-        .or_raise()?;
-    PyExpr::wrap(py, Expr::new(trace, id))
+    super::reduce::folded(py, trace, &fold, result, values, |graph, function, operands| {
+        Ok(graph.window_reduce_with(function, operands, &dimensions, &options)?)
+    })
 }
 
 macro_rules! cumulative_functions {

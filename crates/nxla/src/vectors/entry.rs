@@ -1,0 +1,96 @@
+//! A function of vectorized operands, from what it does for one entry.
+
+use nxla_expr::batch::Batched;
+use nxla_expr::{Broadcast, ExprId, Graph, Op};
+use smallvec::SmallVec;
+
+use super::{VectorAxis, Vectors};
+use crate::apply::Ids;
+use crate::error::{Error, Result};
+
+/// Builds what `build` builds for one entry, for all entries of vectorized operands at once.
+///
+/// Operands are nodes, which have their vectorized axes in front, with these axes. `build` is
+/// called on a graph of its own with the nodes of one entry: shapes, dtypes, axes and names are
+/// those that the handles show, and so are those in errors. The results have the vectorized axes
+/// of all operands.
+///
+/// # Errors
+/// Vectorized axes that do not meet; what `build` raises.
+pub fn per_entry(
+    graph: &mut Graph,
+    operands: &[(ExprId, Vectors)],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+) -> Result<(Ids, Vectors)> {
+    let mut entry = Graph::with_options(graph.options());
+    entry.take_current_source(graph);
+    let mut parameters = Ids::new();
+    for (position, (id, own)) in operands.iter().enumerate() {
+        parameters.push(match graph.op(*id) {
+            // What is known of an operand may decide what is built.
+            Op::Constant(constant) if own.is_empty() => {
+                entry.constant(constant.value, constant.ty.clone())?
+            }
+            _ => entry.parameter(position, own.entry_type(graph.tensor_type(*id))),
+        });
+    }
+    let results = build(&mut entry, &parameters)?;
+    let function = results.first().map_or("vectorized", |&id| entry.op(id).name());
+    let vectors = Vectors::union(function, operands.iter().map(|(_, own)| own))?;
+    let mut arguments: SmallVec<[Batched; 4]> = SmallVec::new();
+    for (id, own) in operands {
+        arguments.push(match own.is_empty() {
+            true => Batched::shared(*id),
+            false => Batched::each(spread(graph, *id, own, &vectors)?),
+        });
+    }
+    let sizes = vectors.sizes();
+    let results = graph.batch(&entry, &results, &arguments, &sizes)?;
+    let ids = results.into_iter().map(|result| graph.lift(result, &sizes));
+    Ok((ids.collect::<Result<Ids, _>>().map_err(Error::from)?, vectors))
+}
+
+/// The node with vectorized axes `to`: what it has of others adds up, and it is repeated along
+/// those that it has not. This is how what an operation says of its result comes back to an
+/// operand.
+///
+/// # Errors
+/// Axes of one name and different sizes.
+pub fn gathered(graph: &mut Graph, x: ExprId, own: &Vectors, to: &Vectors) -> Result<ExprId> {
+    let is_kept = |axis: &VectorAxis| to.position(&axis.name).is_some();
+    if own.iter().all(is_kept) {
+        return spread(graph, x, own, to);
+    }
+    let others = (0..).zip(own.iter()).filter(|(_, axis)| !is_kept(axis)).map(|(axis, _)| axis);
+    let dtype = graph.dtype(x);
+    let sum = graph.sum(x, Some(&others.collect::<Vec<i64>>()), false)?;
+    let sum = graph.as_type(sum, dtype)?;
+    let kept = Vectors::new(own.iter().filter(|axis| is_kept(axis)).cloned());
+    spread(graph, sum, &kept, to)
+}
+
+/// The node with vectorized axes `to`, among which are all of its own, in their order; it is
+/// repeated along those that it has not had, or with size 1.
+///
+/// # Errors
+/// Axes of one name and different sizes.
+pub fn spread(graph: &mut Graph, x: ExprId, own: &Vectors, to: &Vectors) -> Result<ExprId> {
+    if own == to {
+        return Ok(x);
+    }
+    let positions: Vec<usize> = own.iter().filter_map(|axis| to.position(&axis.name)).collect();
+    let depth = positions.len();
+    let rank = graph.shape(x).rank();
+    // Axes must come in the order that they are to have before they can be spread.
+    let mut order: Vec<usize> = (0..depth).collect();
+    order.sort_by_key(|&axis| positions[axis]);
+    let x = graph.make(Op::Transpose(order.iter().copied().chain(depth..rank).collect()), &[x])?;
+    let ty = to.full_type(&own.entry_type(graph.tensor_type(x)));
+    let axes = order
+        .iter()
+        .map(|&axis| positions[axis])
+        .chain((depth..rank).map(|axis| axis - depth + to.len()))
+        .collect();
+    let broadcast = Broadcast { shape: ty.shape, axes, names: ty.names };
+    Ok(graph.make(Op::Broadcast(Box::new(broadcast)), &[x])?)
+}

@@ -1,0 +1,277 @@
+//! The functions that make, drop and align vectorized axes, of traced values and of data.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use nxla_expr::{ExprId, Graph, Program, TensorType};
+
+use super::Vectors;
+use super::moves::{Move, NewVector, Target, separate, together};
+use crate::compiler::RunContext;
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::function::compile_program;
+use crate::options::{Options, default_options};
+use crate::tensor::Tensor;
+
+/// A node and its vectorized axes.
+type Vectorized = (ExprId, Vectors);
+
+fn listed<T: Into<NewVector>>(axes: impl IntoIterator<Item = T>) -> Vec<NewVector> {
+    axes.into_iter().map(Into::into).collect()
+}
+
+impl Expr {
+    /// The first axes, one for each name, become vectorized: functions leave them alone and work
+    /// on each entry. A name can come with the size that the axis must have.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// // Sums rows, without saying so.
+    /// let sums = jit(|[x]: [Expr; 1]| x.vectorize(["row"]).sum().devectorize(false));
+    /// let x = Tensor::new(vec![1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// assert_eq!(sums.call([&x])?.to_vec::<i32>()?, [6, 15]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// Fewer axes than names, other sizes and names that are taken are mistakes.
+    #[must_use]
+    #[track_caller]
+    pub fn vectorize<T: Into<NewVector>>(&self, axes: impl IntoIterator<Item = T>) -> Expr {
+        self.or_fail(Location::caller(), || self.try_vectorize(&listed(axes)))
+    }
+
+    /// [`Expr::vectorize`] for callers that handle errors themselves.
+    ///
+    /// # Errors
+    /// Fewer axes than names; other sizes; names that are taken.
+    pub fn try_vectorize(&self, axes: &[NewVector]) -> Result<Expr> {
+        self.moved(|own, ty| Move::vectorize(own, ty, axes))
+    }
+
+    /// Vectorized axes become ordinary ones again, in front of the others; with `keep_names`
+    /// their names become names of axes.
+    #[must_use]
+    #[track_caller]
+    pub fn devectorize(&self, keep_names: bool) -> Expr {
+        self.or_fail(Location::caller(), || self.try_devectorize(keep_names))
+    }
+
+    /// [`Expr::devectorize`] for callers that handle errors themselves.
+    ///
+    /// # Errors
+    /// A value of a finished trace.
+    pub fn try_devectorize(&self, keep_names: bool) -> Result<Expr> {
+        self.moved(|own, ty| Ok(Move::devectorize(own, ty, keep_names)))
+    }
+
+    /// All elements, in row-major order, under other vectorized axes and another shape. One size
+    /// of both together can be left open.
+    ///
+    /// Sizes that do not multiply to the number of elements are a mistake.
+    #[must_use]
+    #[track_caller]
+    pub fn revectorize<T: Into<NewVector>>(
+        &self,
+        axes: impl IntoIterator<Item = T>,
+        target: &Target,
+    ) -> Expr {
+        self.or_fail(Location::caller(), || self.try_revectorize(&listed(axes), target))
+    }
+
+    /// [`Expr::revectorize`] for callers that handle errors themselves.
+    ///
+    /// # Errors
+    /// Sizes that do not multiply to the number of elements; several that are left open.
+    pub fn try_revectorize(&self, axes: &[NewVector], target: &Target) -> Result<Expr> {
+        self.moved(|own, ty| Move::revectorize(own, ty, axes, target))
+    }
+
+    /// The values with the same vectorized axes, in the order in which they are met: those that a
+    /// value has not had are of size 1. With `align_ranks`, entries get axes of size 1 in front
+    /// until all have as many.
+    ///
+    /// # Errors
+    /// Values of several traces; axes of one name and different sizes.
+    pub fn reshape_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
+        Self::aligned(exprs, "reshape_vectors", align_ranks, false)
+    }
+
+    /// [`Expr::reshape_vectors`], and then repeated to the full size of each axis.
+    ///
+    /// # Errors
+    /// As for [`Expr::reshape_vectors`].
+    pub fn broadcast_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
+        Self::aligned(exprs, "broadcast_vectors", align_ranks, true)
+    }
+
+    /// One vectorized axis becomes the first axis of the entries; a value that does not have it is
+    /// repeated along it.
+    ///
+    /// # Errors
+    /// A value of a finished trace.
+    pub fn devectorize_axis(&self, name: &str, size: usize) -> Result<Expr> {
+        let (id, vectors) =
+            self.trace().build(|graph| separate(graph, self.id(), self.vectors(), name, size))?;
+        Ok(Expr::with_vectors(self.trace().clone(), id, vectors))
+    }
+
+    fn moved(&self, plan: impl FnOnce(&Vectors, &TensorType) -> Result<Move>) -> Result<Expr> {
+        let (id, vectors) = self.trace().build(|graph| {
+            let entry = self.vectors().entry_type(graph.tensor_type(self.id()));
+            let plan = plan(self.vectors(), &entry)?;
+            Ok::<_, Error>((plan.build(graph, self.id())?, plan.vectors))
+        })?;
+        Ok(Expr::with_vectors(self.trace().clone(), id, vectors))
+    }
+
+    /// What was built; the first error is kept for the end of the trace.
+    fn or_fail(
+        &self,
+        location: &'static Location<'static>,
+        build: impl FnOnce() -> Result<Expr>,
+    ) -> Expr {
+        if self.trace().has_failed() {
+            return self.clone();
+        }
+        // A trace that is over has no lines either; `build` says that it is.
+        let _ = self.trace().build(|graph| Ok::<_, Error>(graph.enter_rust(location)));
+        build().unwrap_or_else(|error| {
+            self.trace().fail(error);
+            self.clone()
+        })
+    }
+
+    fn aligned(
+        exprs: &[Expr],
+        function: &str,
+        align_ranks: bool,
+        repeat: bool,
+    ) -> Result<Vec<Expr>> {
+        let Some(first) = exprs.first() else { return Ok(Vec::new()) };
+        let trace = first.trace();
+        let mut operands: Vec<Vectorized> = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            operands.push((trace.id(expr)?, expr.vectors().clone()));
+        }
+        let results =
+            trace.build(|graph| together(graph, function, &operands, align_ranks, repeat))?;
+        let expr = |(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors);
+        Ok(results.into_iter().map(expr).collect())
+    }
+}
+
+impl Tensor {
+    /// The first axes, one for each name, become vectorized, as for [`Expr::vectorize`]. The data
+    /// stays where it is.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::new(vec![1, 2, 3, 4, 5, 6], [2, 3])?.vectorize([("row", 2)])?;
+    /// assert_eq!(x.shape()[..], [3]);
+    /// assert_eq!(
+    ///     x.to_string(),
+    ///     "#nxla.Tensor<\n  vectorized[row: 2]\n  s32[3]\n  [\n    [1, 2, 3],\n    [4, 5, 6]\n  ]\n>"
+    /// );
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fewer axes than names; other sizes; names that are taken.
+    pub fn vectorize<T: Into<NewVector>>(
+        &self,
+        axes: impl IntoIterator<Item = T>,
+    ) -> Result<Tensor> {
+        self.moved(Move::vectorize(self.vectors(), &self.ty(), &listed(axes))?)
+    }
+
+    /// Vectorized axes become ordinary ones again, as for [`Expr::devectorize`].
+    ///
+    /// # Errors
+    /// None; the result is fallible like that of every function of tensors.
+    pub fn devectorize(&self, keep_names: bool) -> Result<Tensor> {
+        self.moved(Move::devectorize(self.vectors(), &self.ty(), keep_names))
+    }
+
+    /// All elements under other vectorized axes and another shape, as for [`Expr::revectorize`].
+    ///
+    /// # Errors
+    /// Sizes that do not multiply to the number of elements; several that are left open.
+    pub fn revectorize<T: Into<NewVector>>(
+        &self,
+        axes: impl IntoIterator<Item = T>,
+        target: &Target,
+    ) -> Result<Tensor> {
+        self.moved(Move::revectorize(self.vectors(), &self.ty(), &listed(axes), target)?)
+    }
+
+    /// The tensors with the same vectorized axes, as for [`Expr::reshape_vectors`].
+    ///
+    /// # Errors
+    /// Axes of one name and different sizes.
+    pub fn reshape_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
+        Self::aligned(tensors, "reshape_vectors", align_ranks, false)
+    }
+
+    /// The tensors repeated to the same vectorized axes, as for [`Expr::broadcast_vectors`].
+    ///
+    /// # Errors
+    /// Axes of one name and different sizes.
+    pub fn broadcast_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
+        Self::aligned(tensors, "broadcast_vectors", align_ranks, true)
+    }
+
+    fn moved(&self, plan: Move) -> Result<Tensor> {
+        let full = plan.full();
+        let data = match self.data() {
+            data if *data.shape() == full.shape => data.clone().with_names(full.names)?,
+            Tensor::Host(host) => Tensor::Host(host.reshape(full.shape)?.with_names(full.names)?),
+            data => {
+                let built = compute(std::slice::from_ref(data), |graph, ids| {
+                    Ok(vec![(plan.build(graph, ids[0])?, Vectors::NONE)])
+                });
+                built?.remove(0)
+            }
+        };
+        Ok(data.with_vectors(plan.vectors))
+    }
+
+    fn aligned(
+        tensors: &[Tensor],
+        function: &str,
+        align_ranks: bool,
+        repeat: bool,
+    ) -> Result<Vec<Tensor>> {
+        compute(tensors, |graph, ids| {
+            let vectors = tensors.iter().map(|tensor| tensor.vectors().clone());
+            let operands: Vec<Vectorized> = ids.iter().copied().zip(vectors).collect();
+            together(graph, function, &operands, align_ranks, repeat)
+        })
+    }
+}
+
+/// Builds a program of data, vectorized axes being ordinary ones, and runs it where the data is.
+pub(crate) fn compute(
+    tensors: &[Tensor],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<Vectorized>>,
+) -> Result<Vec<Tensor>> {
+    let mut graph = Graph::new();
+    let inputs: Vec<&Tensor> = tensors.iter().map(Tensor::data).collect();
+    let types: Vec<_> = inputs.iter().map(|tensor| tensor.ty()).collect();
+    let ids: Vec<ExprId> =
+        (0..).zip(&types).map(|(i, ty)| graph.parameter(i, ty.clone())).collect();
+    let (outputs, vectors): (Vec<ExprId>, Vec<Vectors>) =
+        build(&mut graph, &ids)?.into_iter().unzip();
+    let program = Program::new(&graph, types, &outputs)?;
+    let on_device = inputs.iter().any(|tensor| tensor.device().is_some());
+    let mut options = default_options();
+    if on_device && options.compiler.as_deref().is_none_or(|name| name == "evaluator") {
+        options = Options::new().compiler("xla");
+    }
+    let executable = compile_program(&Arc::new(program), &options, &[])?;
+    let context = RunContext { hooks: Some(&options.hooks), interrupt: None };
+    let results = executable.run(&inputs, &context)?;
+    Ok(results.into_iter().zip(vectors).map(|(data, own)| data.with_vectors(own)).collect())
+}

@@ -1,0 +1,177 @@
+//! Vectorized axes: leading axes that functions do not see.
+//!
+//! A handle (a [`Tensor`](crate::Tensor) or an [`Expr`](crate::Expr)) whose first axes are
+//! vectorized shows the shape that is left, and every function treats it as that many tensors of
+//! this shape. The axes have names, by which those of several operands find each other. Graphs
+//! know nothing of it: a function of vectorized operands is built once for one entry, and the pass
+//! of [`nxla_expr::batch`] makes of it what is added to the trace.
+
+pub mod control;
+mod entry;
+mod handles;
+mod moves;
+mod tensor;
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use nxla_expr::TensorType;
+use nxla_tensor::{AxisName, Names, Shape};
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+
+pub use entry::{gathered, per_entry, spread};
+pub use moves::{NewVector, Target};
+pub use tensor::VectorTensor;
+
+/// One vectorized axis.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct VectorAxis {
+    /// By which it meets that of another operand.
+    pub name: AxisName,
+    /// How many entries there are along it.
+    pub size: usize,
+}
+
+/// The vectorized axes of a handle, the outermost first.
+///
+/// Most handles have none, which costs neither memory nor time.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct Vectors(Option<Arc<[VectorAxis]>>);
+
+impl Vectors {
+    /// No vectorized axes.
+    pub const NONE: Vectors = Vectors(None);
+
+    /// These axes.
+    pub fn new(axes: impl IntoIterator<Item = VectorAxis>) -> Self {
+        let axes: SmallVec<[VectorAxis; 2]> = axes.into_iter().collect();
+        Self((!axes.is_empty()).then(|| axes.into_vec().into()))
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The size of each.
+    pub fn sizes(&self) -> Shape {
+        self.iter().map(|axis| axis.size).collect()
+    }
+
+    /// The position of an axis.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.iter().position(|axis| &*axis.name == name)
+    }
+
+    /// The axes that operands with these have in common, in the order in which they are met. Axes
+    /// of one name have one size, or size 1.
+    ///
+    /// # Errors
+    /// Axes of one name and different sizes.
+    pub fn union<'a>(
+        function: &str,
+        all: impl IntoIterator<Item = &'a Vectors>,
+    ) -> Result<Vectors> {
+        let mut common: SmallVec<[VectorAxis; 4]> = SmallVec::new();
+        for axis in all.into_iter().flat_map(|vectors| vectors.iter()) {
+            match common.iter_mut().find(|known| known.name == axis.name) {
+                None => common.push(axis.clone()),
+                Some(known) if known.size == axis.size || axis.size == 1 => {}
+                Some(known) if known.size == 1 => known.size = axis.size,
+                Some(known) => {
+                    let why = format!(
+                        "the vectorized axis {:?} has size {} in one operand and {} in another; \
+                         sizes must be equal, or 1",
+                        known.name, known.size, axis.size
+                    );
+                    return Err(mistake(function, why));
+                }
+            }
+        }
+        Ok(Vectors::new(common))
+    }
+
+    /// The type of one entry of a node that has these axes in front.
+    pub fn entry_type(&self, ty: &TensorType) -> TensorType {
+        let depth = self.len();
+        let names = ty.names.as_ref().map(|names| Names::new(names[depth..].iter().cloned()));
+        TensorType {
+            dtype: ty.dtype,
+            shape: ty.shape[depth..].into(),
+            names: names.filter(|names| !names.is_unnamed()),
+        }
+    }
+
+    /// The type of a node that has these axes, which have no names there, before those of an
+    /// entry.
+    pub fn full_type(&self, entry: &TensorType) -> TensorType {
+        nxla_expr::batch::batched_type(entry, &self.sizes())
+    }
+}
+
+impl Deref for Vectors {
+    type Target = [VectorAxis];
+
+    fn deref(&self) -> &[VectorAxis] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Vectors {
+    /// As Nx shows them: `vectorized[x: 2][y: 3]`; nothing for none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return Ok(());
+        }
+        f.write_str("vectorized")?;
+        self.iter().try_for_each(|axis| write!(f, "[{}: {}]", axis.name, axis.size))
+    }
+}
+
+impl fmt::Debug for Vectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What is wrong with vectorized axes.
+fn mistake(function: &str, why: impl Into<String>) -> Error {
+    Error::Vectors { function: function.into(), why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes(axes: &[(&str, usize)]) -> Vectors {
+        Vectors::new(axes.iter().map(|&(name, size)| VectorAxis { name: name.into(), size }))
+    }
+
+    #[test]
+    fn axes_meet_by_name_in_order_of_appearance() {
+        let all = [axes(&[("x", 1)]), axes(&[]), axes(&[("y", 3), ("x", 2)])];
+        let union = Vectors::union("add", &all).unwrap();
+        assert_eq!(union, axes(&[("x", 2), ("y", 3)]));
+        assert_eq!(union.to_string(), "vectorized[x: 2][y: 3]");
+    }
+
+    #[test]
+    fn sizes_must_agree() {
+        let error = Vectors::union("add", &[axes(&[("x", 3)]), axes(&[("x", 2)])]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "add: the vectorized axis \"x\" has size 3 in one operand and 2 in another; sizes must \
+             be equal, or 1"
+        );
+    }
+
+    #[test]
+    fn no_axes_are_no_memory() {
+        assert!(axes(&[]).is_empty());
+        assert_eq!(axes(&[]), Vectors::NONE);
+    }
+}

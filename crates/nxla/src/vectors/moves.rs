@@ -1,0 +1,320 @@
+//! Making axes vectorized, and back.
+//!
+//! Elements stay in row-major order throughout, so what a handle becomes is said by its new axes
+//! alone: a [`Move`] is worked out from types, and a reshape carries it out.
+
+use nxla_expr::{ExprId, Graph, Op, TensorType};
+use nxla_tensor::{AxisName, Names, Shape};
+
+use super::entry::spread;
+use super::{VectorAxis, Vectors, mistake};
+use crate::error::Result;
+
+/// An axis that is to be vectorized: its name, and the size that it must have, if that is to be
+/// checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewVector {
+    /// The name of the vectorized axis.
+    pub name: AxisName,
+    /// Its size; `None` for whatever it has.
+    pub size: Option<usize>,
+}
+
+impl From<&str> for NewVector {
+    fn from(name: &str) -> Self {
+        Self { name: name.into(), size: None }
+    }
+}
+
+impl From<(&str, usize)> for NewVector {
+    fn from((name, size): (&str, usize)) -> Self {
+        Self { name: name.into(), size: Some(size) }
+    }
+}
+
+impl From<(&str, Option<usize>)> for NewVector {
+    fn from((name, size): (&str, Option<usize>)) -> Self {
+        Self { name: name.into(), size }
+    }
+}
+
+/// What is left of a handle besides its new vectorized axes, see
+/// [`Expr::revectorize`](crate::Expr::revectorize).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Target {
+    /// The shape of an entry; one size may be `None`, and is worked out. Without a shape, axes
+    /// that the vectorized ones leave over stay as they are.
+    pub shape: Option<Vec<Option<usize>>>,
+    /// The names of the axes of an entry.
+    pub names: Option<Names>,
+}
+
+impl Target {
+    /// Entries of this shape.
+    pub fn shape(sizes: impl IntoIterator<Item = usize>) -> Self {
+        Self { shape: Some(sizes.into_iter().map(Some).collect()), names: None }
+    }
+}
+
+/// What a handle becomes.
+pub(crate) struct Move {
+    pub(crate) vectors: Vectors,
+    /// The type of an entry, names included.
+    pub(crate) entry: TensorType,
+}
+
+impl Move {
+    /// The type of the node.
+    pub(crate) fn full(&self) -> TensorType {
+        self.vectors.full_type(&self.entry)
+    }
+
+    /// Carries it out.
+    pub(crate) fn build(&self, graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+        let TensorType { shape, names, .. } = self.full();
+        Ok(graph.reshape_named(x, shape, names)?)
+    }
+
+    /// The first axes of an entry become vectorized, after those that are.
+    pub(crate) fn vectorize(own: &Vectors, entry: &TensorType, axes: &[NewVector]) -> Result<Move> {
+        let op = "vectorize";
+        if axes.is_empty() {
+            return Ok(Move { vectors: own.clone(), entry: entry.clone() });
+        }
+        if entry.rank() == 0 {
+            return Err(mistake(op, "a scalar has no axis to vectorize"));
+        }
+        if axes.len() > entry.rank() {
+            let why = format!("{} axes are to be vectorized, {entry} has fewer", axes.len());
+            return Err(mistake(op, why));
+        }
+        let (taken, rest) = entry.shape.split_at(axes.len());
+        let names = entry.names.as_ref().map(|names| Names::new(names[axes.len()..].to_vec()));
+        let names = names.filter(|names| !names.is_unnamed());
+        let mut vectors: Vec<VectorAxis> = own.to_vec();
+        for (axis, &size) in axes.iter().zip(taken) {
+            let name = axis.name.clone();
+            if let Some(expected) = axis.size.filter(|&expected| expected != size) {
+                let why = format!("axis {name:?} is to have size {expected}, it has size {size}");
+                return Err(mistake(op, why));
+            }
+            if vectors.iter().any(|other| other.name == name) {
+                let why = format!("there is a vectorized axis {name:?} already");
+                return Err(mistake(op, why));
+            }
+            if names.as_ref().is_some_and(|names| names.axis(&name).is_ok()) {
+                let why = format!("{name:?} is the name of another axis of {entry}");
+                return Err(mistake(op, why));
+            }
+            vectors.push(VectorAxis { name, size });
+        }
+        let entry = TensorType { dtype: entry.dtype, shape: rest.into(), names };
+        Ok(Move { vectors: Vectors::new(vectors), entry })
+    }
+
+    /// Vectorized axes become the first axes again.
+    pub(crate) fn devectorize(own: &Vectors, entry: &TensorType, keep_names: bool) -> Move {
+        let mut full = own.full_type(entry);
+        if keep_names && !own.is_empty() {
+            let entry = entry.names.clone().unwrap_or_else(|| Names::unnamed(entry.rank()));
+            let vectors = own.iter().map(|axis| Some(axis.name.clone()));
+            full.names = Some(Names::new(vectors.chain(entry.iter().cloned())));
+        }
+        Move { vectors: Vectors::NONE, entry: full }
+    }
+
+    /// All elements under other vectorized axes and another shape.
+    pub(crate) fn revectorize(
+        own: &Vectors,
+        entry: &TensorType,
+        axes: &[NewVector],
+        target: &Target,
+    ) -> Result<Move> {
+        let op = "revectorize";
+        let full = own.full_type(entry);
+        let rest = match &target.shape {
+            Some(shape) => shape.clone(),
+            None => entry.shape.iter().copied().map(Some).collect(),
+        };
+        let sizes: Vec<Option<usize>> = axes.iter().map(|axis| axis.size).chain(rest).collect();
+        if sizes.iter().filter(|size| size.is_none()).count() > 1 {
+            let why = "at most one size, of the vectorized axes and the shape together, can be \
+                       left open";
+            return Err(mistake(op, why));
+        }
+        let known: Shape = sizes.iter().copied().flatten().collect();
+        let fit = full.shape.size().checked_div(known.size()).unwrap_or(0);
+        let sizes: Shape = sizes.iter().map(|size| size.unwrap_or(fit)).collect();
+        if sizes.checked_size() != Some(full.shape.size()) {
+            let why = format!("{full} cannot become {sizes}, which has another size");
+            return Err(mistake(op, why));
+        }
+        let (vectors, shape) = sizes.split_at(axes.len());
+        for (position, axis) in axes.iter().enumerate() {
+            if axes[..position].iter().any(|other| other.name == axis.name) {
+                return Err(mistake(op, format!("the axis {:?} is given twice", axis.name)));
+            }
+        }
+        let vectors = axes
+            .iter()
+            .zip(vectors)
+            .map(|(axis, &size)| VectorAxis { name: axis.name.clone(), size });
+        let names = match &target.names {
+            Some(names) if names.len() != shape.len() => {
+                let why = format!("{} names are given for {} axes", names.len(), shape.len());
+                return Err(mistake(op, why));
+            }
+            Some(names) => Some(names.clone()).filter(|names| !names.is_unnamed()),
+            None if target.shape.is_none() => entry.names.clone(),
+            None => None,
+        };
+        let entry = TensorType { dtype: entry.dtype, shape: shape.into(), names };
+        Ok(Move { vectors: Vectors::new(vectors), entry })
+    }
+}
+
+/// Gives operands the same vectorized axes, in the order in which they are met: with size 1 where
+/// an operand has not had one, or repeated to full size with `repeat`. With `align_ranks`, entries
+/// get axes of size 1 in front until all have as many. Operands of which none is vectorized stay
+/// as they are.
+pub(crate) fn together(
+    graph: &mut Graph,
+    function: &str,
+    operands: &[(ExprId, Vectors)],
+    align_ranks: bool,
+    repeat: bool,
+) -> Result<Vec<(ExprId, Vectors)>> {
+    let union = Vectors::union(function, operands.iter().map(|(_, own)| own))?;
+    if union.is_empty() {
+        return Ok(operands.to_vec());
+    }
+    let rank = operands.iter().map(|(id, own)| graph.shape(*id).rank() - own.len()).max();
+    let mut results = Vec::with_capacity(operands.len());
+    for (id, own) in operands {
+        let (id, vectors) = match repeat {
+            true => (spread(graph, *id, own, &union)?, union.clone()),
+            false => padded(graph, *id, own, &union)?,
+        };
+        let mut entry = vectors.entry_type(graph.tensor_type(id));
+        let missing = rank.map_or(0, |rank| rank - entry.rank());
+        let id = if align_ranks && missing > 0 {
+            let ones = std::iter::repeat_n(1, missing);
+            entry.shape = ones.chain(entry.shape.iter().copied()).collect();
+            entry.names = entry.names.map(|names| {
+                Names::new(std::iter::repeat_n(None, missing).chain(names.iter().cloned()))
+            });
+            Move { vectors: vectors.clone(), entry }.build(graph, id)?
+        } else {
+            id
+        };
+        results.push((id, vectors));
+    }
+    Ok(results)
+}
+
+/// The node with all of the axes `union`, in their order, of size 1 where it had none.
+fn padded(
+    graph: &mut Graph,
+    x: ExprId,
+    own: &Vectors,
+    union: &Vectors,
+) -> Result<(ExprId, Vectors)> {
+    let vectors = Vectors::new(union.iter().map(|axis| {
+        let size = own.position(&axis.name).map_or(1, |position| own[position].size);
+        VectorAxis { name: axis.name.clone(), size }
+    }));
+    let entry = own.entry_type(graph.tensor_type(x));
+    let order = vectors.iter().filter_map(|axis| own.position(&axis.name));
+    let rest = own.len()..own.len() + entry.rank();
+    let x = graph.make(Op::Transpose(order.chain(rest).collect()), &[x])?;
+    let id = Move { vectors: vectors.clone(), entry }.build(graph, x)?;
+    Ok((id, vectors))
+}
+
+/// One vectorized axis as the first axis of the entries; a node that does not have it is repeated.
+pub(crate) fn separate(
+    graph: &mut Graph,
+    x: ExprId,
+    own: &Vectors,
+    name: &str,
+    size: usize,
+) -> Result<(ExprId, Vectors)> {
+    let with = match own.position(name) {
+        Some(_) => own.clone(),
+        None => {
+            let axis = VectorAxis { name: name.into(), size };
+            Vectors::new(own.iter().cloned().chain([axis]))
+        }
+    };
+    let x = spread(graph, x, own, &with)?;
+    let (position, rank) = (with.position(name).unwrap_or(0), graph.shape(x).rank());
+    let rest = Vectors::new(with.iter().filter(|axis| &*axis.name != name).cloned());
+    let others = (0..with.len()).filter(|&axis| axis != position);
+    let order = others.chain([position]).chain(with.len()..rank).collect();
+    Ok((graph.make(Op::Transpose(order), &[x])?, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use nxla_tensor::DType;
+
+    use super::*;
+
+    fn matrix() -> TensorType {
+        let names = Names::from([Some("x"), Some("y")]);
+        TensorType { names: Some(names), ..TensorType::new(DType::S32, [2, 3]) }
+    }
+
+    #[test]
+    fn vectorizing_takes_leading_axes() {
+        let moved = Move::vectorize(&Vectors::NONE, &matrix(), &["foo".into()]).unwrap();
+        assert_eq!(moved.vectors.to_string(), "vectorized[foo: 2]");
+        assert_eq!(moved.entry.to_string(), "s32[y: 3]");
+        assert_eq!(moved.full().to_string(), "s32[2][y: 3]");
+        let back = Move::devectorize(&moved.vectors, &moved.entry, true);
+        assert_eq!(back.full().to_string(), "s32[foo: 2][y: 3]");
+        let back = Move::devectorize(&moved.vectors, &moved.entry, false);
+        assert_eq!(back.full().to_string(), "s32[2][y: 3]");
+    }
+
+    #[test]
+    fn vectorizing_says_what_is_wrong() {
+        let error = |own: &Vectors, axes: &[NewVector]| {
+            Move::vectorize(own, &matrix(), axes).err().unwrap().to_string()
+        };
+        let none = Vectors::NONE;
+        let x = Vectors::new([VectorAxis { name: "v".into(), size: 4 }]);
+        assert_eq!(
+            error(&none, &["y".into()]),
+            "vectorize: \"y\" is the name of another axis of s32[x: 2][y: 3]"
+        );
+        assert_eq!(
+            error(&none, &[("x", 3).into()]),
+            "vectorize: axis \"x\" is to have size 3, it has size 2"
+        );
+        assert_eq!(error(&x, &["v".into()]), "vectorize: there is a vectorized axis \"v\" already");
+        assert_eq!(
+            error(&none, &["a".into(), "b".into(), "c".into()]),
+            "vectorize: 3 axes are to be vectorized, s32[x: 2][y: 3] has fewer"
+        );
+    }
+
+    #[test]
+    fn revectorizing_works_out_one_size() {
+        let moved = Move::vectorize(&Vectors::NONE, &matrix(), &["v".into()]).unwrap();
+        let again = |axes: &[NewVector], target: Target| {
+            Move::revectorize(&moved.vectors, &moved.entry, axes, &target)
+        };
+        let split = again(&[("a", 1).into(), ("b", None).into()], Target::default()).unwrap();
+        assert_eq!(split.vectors.to_string(), "vectorized[a: 1][b: 2]");
+        assert_eq!(split.entry.to_string(), "s32[y: 3]");
+        let target = Target { shape: Some(vec![None]), names: None };
+        let flat = again(&[("a", 1).into()], target).unwrap();
+        assert_eq!(flat.full().to_string(), "s32[1][6]");
+        let error = again(&[("a", 5).into()], Target::default()).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "revectorize: s32[2][y: 3] cannot become [5][3], which has another size"
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Data with vectorized axes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use nxla_expr::TensorType;
+use nxla_tensor::{HostTensor, Names, NamesError, PrintOptions, TensorError, type_text};
+
+use super::Vectors;
+use crate::error::Error;
+use crate::tensor::Tensor;
+
+/// Data whose first axes are vectorized; see [`Tensor::with_vectors`].
+#[derive(Clone)]
+pub struct VectorTensor {
+    data: Tensor,
+    vectors: Vectors,
+    entry: TensorType,
+}
+
+impl VectorTensor {
+    /// All entries, their vectorized axes being ordinary ones.
+    pub fn data(&self) -> &Tensor {
+        &self.data
+    }
+
+    /// The vectorized axes.
+    pub fn vectors(&self) -> &Vectors {
+        &self.vectors
+    }
+
+    /// The type of one entry.
+    pub fn entry(&self) -> &TensorType {
+        &self.entry
+    }
+
+    /// The same for other data of the same type.
+    pub(crate) fn with_data(&self, data: Tensor) -> Tensor {
+        Tensor::Vectorized(Arc::new(Self { data, ..self.clone() }))
+    }
+
+    /// With other names for the axes of an entry.
+    ///
+    /// # Errors
+    /// Another number of names than there are.
+    pub(crate) fn with_names(&self, names: Option<Names>) -> Result<Tensor, TensorError> {
+        let mut entry = self.entry.clone();
+        if let Some(names) = names.as_ref().filter(|names| names.len() != entry.rank()) {
+            return Err(NamesError::Length { names: names.clone(), rank: entry.rank() }.into());
+        }
+        entry.names = names.filter(|names| !names.is_unnamed());
+        let data = self.data.clone().with_names(self.vectors.full_type(&entry).names)?;
+        Ok(data.with_vectors(self.vectors.clone()))
+    }
+
+    /// It has as many numbers as entries, or more.
+    pub(crate) fn no_number(&self) -> Error {
+        let why = format!("a tensor with the axes {} is no single number", self.vectors);
+        Error::Vectors { function: "item".into(), why }
+    }
+
+    /// As Nx shows it: the vectorized axes in a line of their own, above the type of an entry.
+    pub(crate) fn text(&self, all: &HostTensor) -> String {
+        let TensorType { dtype, shape, names } = &self.entry;
+        let ty = type_text(*dtype, shape, names.as_ref());
+        let body = all.body_text(&PrintOptions::default(), 2);
+        format!("#nxla.Tensor<\n  {}\n  {ty}\n  {body}\n>", self.vectors)
+    }
+}
+
+impl fmt::Debug for VectorTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.vectors, self.data)
+    }
+}
+
+impl Tensor {
+    /// The data with its first axes, which must be as many and of these sizes, vectorized.
+    /// Vectorized axes have no names besides their own.
+    ///
+    /// # Panics
+    /// If the sizes differ: this puts together what has been taken apart.
+    pub fn with_vectors(self, vectors: Vectors) -> Tensor {
+        if vectors.is_empty() {
+            return self;
+        }
+        let ty = self.ty();
+        assert!(ty.shape.starts_with(&vectors.sizes()), "{ty} does not begin with {vectors}");
+        let entry = vectors.entry_type(&ty);
+        Tensor::Vectorized(Arc::new(VectorTensor { data: self, vectors, entry }))
+    }
+
+    /// The vectorized axes, which shape and type leave out.
+    #[inline]
+    pub fn vectors(&self) -> &Vectors {
+        static NONE: Vectors = Vectors::NONE;
+        match self {
+            Tensor::Host(_) | Tensor::Device(_) => &NONE,
+            Tensor::Vectorized(tensor) => &tensor.vectors,
+        }
+    }
+
+    /// The data with vectorized axes as ordinary ones in front.
+    #[inline]
+    pub fn data(&self) -> &Tensor {
+        match self {
+            Tensor::Host(_) | Tensor::Device(_) => self,
+            Tensor::Vectorized(tensor) => &tensor.data,
+        }
+    }
+}

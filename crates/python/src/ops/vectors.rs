@@ -1,0 +1,173 @@
+//! Vectorized axes: made, dropped and aligned.
+
+use nxla::host::Names;
+use nxla::vectors::{NewVector, Target, VectorAxis, Vectors};
+use nxla::{Expr, Tensor, Trace};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::args::{NamesArg, sizes};
+use super::functions;
+use crate::apply::number_tensor;
+use crate::errors::{OrRaise, argument_error};
+use crate::expr::PyExpr;
+use crate::source;
+use crate::tensor::PyTensor;
+use crate::value::Value;
+
+/// Vectorized axes as Python shows them: pairs of a name and a size.
+pub(crate) fn described<'py>(py: Python<'py>, vectors: &Vectors) -> PyResult<Bound<'py, PyTuple>> {
+    let pairs = vectors.iter().map(|axis| (&*axis.name, axis.size).into_pyobject(py));
+    PyTuple::new(py, pairs.collect::<Result<Vec<_>, _>>()?)
+}
+
+/// Vectorized axes of these names and sizes.
+pub(crate) fn vectors_of(axes: Vec<(String, usize)>) -> Vectors {
+    Vectors::new(axes.into_iter().map(|(name, size)| VectorAxis { name: name.into(), size }))
+}
+
+/// A handle: a number becomes a tensor.
+enum Handle {
+    Expr(Expr),
+    Tensor(Tensor),
+}
+
+impl Handle {
+    fn of(value: &Bound<'_, PyAny>, function: &str) -> PyResult<Self> {
+        Ok(match Value::of(value, function)? {
+            Value::Expr(expr) => {
+                source::mark(value.py(), expr.trace())?;
+                Handle::Expr(expr)
+            }
+            Value::Tensor(tensor) => Handle::Tensor(tensor),
+            Value::Number(number) => Handle::Tensor(number_tensor(number, None).or_raise()?),
+        })
+    }
+
+    fn wrap(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        match self {
+            Handle::Expr(expr) => PyExpr::wrap(py, expr),
+            Handle::Tensor(tensor) => PyTensor::wrap(py, tensor),
+        }
+    }
+}
+
+fn new_vectors(axes: Vec<(String, Option<usize>)>) -> Vec<NewVector> {
+    axes.into_iter().map(|(name, size)| NewVector { name: name.into(), size }).collect()
+}
+
+/// The first axes, vectorized.
+#[pyfunction]
+fn vectorize(x: &Bound<'_, PyAny>, axes: Vec<(String, Option<usize>)>) -> PyResult<Py<PyAny>> {
+    let axes = new_vectors(axes);
+    let result = match Handle::of(x, "vectorize")? {
+        Handle::Expr(expr) => Handle::Expr(expr.try_vectorize(&axes).or_raise()?),
+        Handle::Tensor(tensor) => Handle::Tensor(tensor.vectorize(axes).or_raise()?),
+    };
+    result.wrap(x.py())
+}
+
+/// Vectorized axes as ordinary ones in front.
+#[pyfunction]
+#[pyo3(signature = (x, keep_names=true))]
+fn devectorize(x: &Bound<'_, PyAny>, keep_names: bool) -> PyResult<Py<PyAny>> {
+    let result = match Handle::of(x, "devectorize")? {
+        Handle::Expr(expr) => Handle::Expr(expr.try_devectorize(keep_names).or_raise()?),
+        Handle::Tensor(tensor) => Handle::Tensor(tensor.devectorize(keep_names).or_raise()?),
+    };
+    result.wrap(x.py())
+}
+
+/// All elements under other vectorized axes and another shape; a size of -1 is worked out.
+#[pyfunction]
+#[pyo3(signature = (x, axes, shape=None, names=None))]
+fn revectorize(
+    x: &Bound<'_, PyAny>,
+    axes: Vec<(String, Option<usize>)>,
+    shape: Option<&Bound<'_, PyAny>>,
+    names: Option<NamesArg>,
+) -> PyResult<Py<PyAny>> {
+    let size = |size: i64| match size {
+        -1 => Ok(None),
+        size => usize::try_from(size).map(Some).map_err(|_| {
+            argument_error("revectorize", format!("a size must be at least -1, got {size}"))
+        }),
+    };
+    let shape = match shape {
+        Some(shape) => Some(sizes(shape)?.into_iter().map(size).collect::<PyResult<_>>()?),
+        None => None,
+    };
+    let names = names.map(|names| names.names().unwrap_or_else(|| Names::unnamed(names.0.len())));
+    let (axes, target) = (new_vectors(axes), Target { shape, names });
+    let result = match Handle::of(x, "revectorize")? {
+        Handle::Expr(expr) => Handle::Expr(expr.try_revectorize(&axes, &target).or_raise()?),
+        Handle::Tensor(tensor) => Handle::Tensor(tensor.revectorize(axes, &target).or_raise()?),
+    };
+    result.wrap(x.py())
+}
+
+/// One vectorized axis as the first axis of the entries.
+#[pyfunction]
+fn devectorize_axis(x: &Bound<'_, PyAny>, name: &str, size: usize) -> PyResult<Py<PyAny>> {
+    let Some(trace) = Trace::current() else {
+        return Err(argument_error("devectorize_axis", "there is no trace"));
+    };
+    let expr = match Handle::of(x, "devectorize_axis")? {
+        Handle::Expr(expr) => expr,
+        Handle::Tensor(tensor) => trace.capture(&tensor).or_raise()?,
+    };
+    PyExpr::wrap(x.py(), expr.devectorize_axis(name, size).or_raise()?)
+}
+
+/// Values with the same vectorized axes: of size 1 where one had none, or repeated.
+#[pyfunction]
+fn align_vectors(
+    py: Python<'_>,
+    values: Vec<Bound<'_, PyAny>>,
+    align_ranks: bool,
+    repeat: bool,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let function = if repeat { "broadcast_vectors" } else { "reshape_vectors" };
+    let handles: Vec<Handle> =
+        values.iter().map(|value| Handle::of(value, function)).collect::<PyResult<_>>()?;
+    let trace = handles.iter().find_map(|handle| match handle {
+        Handle::Expr(expr) => Some(expr.trace().clone()),
+        Handle::Tensor(_) => None,
+    });
+    let results: Vec<Handle> = match trace {
+        None => {
+            let tensors: Vec<Tensor> = handles
+                .into_iter()
+                .filter_map(|handle| match handle {
+                    Handle::Tensor(tensor) => Some(tensor),
+                    Handle::Expr(_) => None,
+                })
+                .collect();
+            let aligned = py.detach(|| match repeat {
+                true => Tensor::broadcast_vectors(&tensors, align_ranks),
+                false => Tensor::reshape_vectors(&tensors, align_ranks),
+            });
+            aligned.or_raise()?.into_iter().map(Handle::Tensor).collect()
+        }
+        Some(trace) => {
+            let exprs: Vec<Expr> = handles
+                .into_iter()
+                .map(|handle| match handle {
+                    Handle::Expr(expr) => Ok(expr),
+                    Handle::Tensor(tensor) => trace.capture(&tensor).or_raise(),
+                })
+                .collect::<PyResult<_>>()?;
+            let aligned = match repeat {
+                true => Expr::broadcast_vectors(&exprs, align_ranks),
+                false => Expr::reshape_vectors(&exprs, align_ranks),
+            };
+            aligned.or_raise()?.into_iter().map(Handle::Expr).collect()
+        }
+    };
+    results.into_iter().map(|handle| handle.wrap(py)).collect()
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    functions!(module: vectorize, devectorize, revectorize, devectorize_axis, align_vectors);
+    Ok(())
+}

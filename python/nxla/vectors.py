@@ -1,0 +1,326 @@
+"""Vectorized axes: leading axes that functions do not see.
+
+A tensor whose first axes are vectorized shows the shape that is left, and every function treats it
+as that many tensors of this shape. The axes have names, by which those of several operands find
+each other: operands get the axes of all, and an axis of size 1 is repeated.
+
+>>> import nxla as nx
+>>> rows = nx.vectorize([[1, 2, 3], [4, 5, 6]], "row")
+>>> rows.shape, rows.vectorized_axes
+((3,), (('row', 2),))
+>>> nx.sum(rows)
+#nxla.Tensor<
+  vectorized[row: 2]
+  s32
+  [6, 15]
+>
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+
+from nxla import _core, tree
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, TypeAlias
+
+    from nxla._core import Function, Tensor
+    from nxla._types import Names, Shape, TensorLike
+
+    #: An axis to vectorize: its name, or its name and its size.
+    VectorAxis: TypeAlias = str | tuple[str, int | str | None]
+
+
+def _axes(axes: VectorAxis | Iterable[VectorAxis], function: str) -> list[tuple[str, int | None]]:
+    """Return names with sizes, None for a size that is left open."""
+    if isinstance(axes, str):
+        axes = [axes]
+    found: list[tuple[str, int | None]] = []
+    for axis in axes:
+        if isinstance(axis, str):
+            found.append((axis, None))
+            continue
+        if not isinstance(axis, tuple | list) or len(axis) != 2 or not isinstance(axis[0], str):
+            raise ArgumentError(
+                f"{function}: a vectorized axis is a name or a pair (name, size), got {axis!r}"
+            )
+        name, size = axis
+        if size is None or size == "auto" or size == -1:
+            found.append((name, None))
+        elif isinstance(size, int) and size >= 0:
+            found.append((name, size))
+        else:
+            raise ArgumentError(
+                f"{function}: the size of the axis {name!r} must be an int, or None to work it "
+                f"out, got {size!r}"
+            )
+    return found
+
+
+def vectorize(x: Any, axes: VectorAxis | Iterable[VectorAxis], /) -> Any:
+    """Vectorize the first axes: functions leave them alone, and work on each entry.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        Each tensor has at least as many axes as are named.
+    axes : str, or sequence of str and (str, int)
+        The names, outermost first, after those that are vectorized already. A size that is given
+        is checked.
+
+    Returns
+    -------
+    Tensor or container
+        The same elements; ``shape`` and ``names`` are those of one entry.
+
+    Raises
+    ------
+    ShapeError
+        If there are fewer axes than names, an axis has another size, or a name is taken by another
+        axis of either kind.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.vectorize([[1, 2], [3, 4]], [("x", 2)])
+    >>> y = nx.vectorize([10, 20, 30], "y")
+    >>> nx.add(x, y).vectorized_axes, nx.add(x, y).shape
+    ((('x', 2), ('y', 3)), (2,))
+    """
+    wanted = _axes(axes, "vectorize")
+    return _map(lambda leaf: _core.vectorize(leaf, wanted), x)
+
+
+def devectorize(x: Any, /, *, keep_names: bool = True) -> Any:
+    """Turn vectorized axes into ordinary ones, in front of the others.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        Tensors without vectorized axes stay as they are.
+    keep_names : bool
+        Whether the names of the vectorized axes become names of the new ones.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.devectorize(nx.vectorize([[1, 2], [3, 4]], "x"))
+    >>> x.shape, x.names
+    ((2, 2), ['x', None])
+    """
+    return _map(lambda leaf: _core.devectorize(leaf, keep_names), x)
+
+
+def revectorize(
+    x: Any,
+    axes: VectorAxis | Iterable[VectorAxis],
+    /,
+    *,
+    target_shape: Shape | None = None,
+    target_names: Names | None = None,
+) -> Any:
+    """Give all elements, in row-major order, other vectorized axes and another shape.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        Any tensor.
+    axes : sequence of (str, int)
+        All vectorized axes of the result; the size ``None`` (or ``-1`` or ``"auto"``) is worked
+        out.
+    target_shape : int or sequence of int, optional
+        The shape of an entry; -1 is worked out. By default it stays.
+    target_names : sequence of (str or None), optional
+        The names of the axes of an entry.
+
+    Raises
+    ------
+    ShapeError
+        If the sizes do not multiply to the number of elements, or several are left open.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.vectorize(nx.iota((6, 2)), "x")
+    >>> nx.revectorize(x, [("a", 2), ("b", None)]).vectorized_axes
+    (('a', 2), ('b', 3))
+    >>> nx.revectorize(x, [("a", 2)], target_shape=(-1,)).shape
+    (6,)
+    """
+    wanted = _axes(axes, "revectorize")
+    return _map(lambda leaf: _core.revectorize(leaf, wanted, target_shape, target_names), x)
+
+
+def reshape_vectors(values: Sequence[TensorLike], /, *, align_ranks: bool = False) -> list[Tensor]:
+    """Give tensors the same vectorized axes, in the order in which they are met.
+
+    Those that a tensor has not had are of size 1. Nothing changes if none is vectorized.
+
+    Parameters
+    ----------
+    values : sequence of tensor_like
+        Axes of one name have one size, or size 1.
+    align_ranks : bool
+        Whether entries get axes of size 1 in front until all have as many.
+
+    Raises
+    ------
+    ShapeError
+        If axes of one name have different sizes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x, y = nx.vectorize([1, 2], "x"), nx.vectorize([1, 2, 3], "y")
+    >>> [z.vectorized_axes for z in nx.reshape_vectors([x, y])]
+    [(('x', 2), ('y', 1)), (('x', 1), ('y', 3))]
+    """
+    return _core.align_vectors(list(values), align_ranks, False)
+
+
+def broadcast_vectors(
+    values: Sequence[TensorLike], /, *, align_ranks: bool = False
+) -> list[Tensor]:
+    """Give tensors the same vectorized axes, and repeat them to the full size of each.
+
+    Parameters and errors are those of `reshape_vectors`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x, y = nx.vectorize([1, 2], "x"), nx.tensor([7])
+    >>> nx.devectorize(nx.broadcast_vectors([x, y])[1], keep_names=False).tolist()
+    [[7], [7]]
+    """
+    return _core.align_vectors(list(values), align_ranks, True)
+
+
+def spread(x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
+    """Repeat a tensor without vectorized axes over these."""
+    if not axes:
+        return x
+    sizes = [size for _, size in axes]
+    repeated = _core.rename(
+        _core.broadcast(x, [*sizes, *x.shape]), [*[None] * len(sizes), *x.names]
+    )
+    return _core.vectorize(repeated, list(axes))
+
+
+_depth = threading.local()
+
+
+def vmap(
+    function: Callable[..., Any], /, in_axes: Any = 0, out_axes: Any = 0
+) -> Function[..., Any]:
+    """Make a function of many entries of one that is written for a single entry.
+
+    The function is traced once, on values that show the shape of one entry; every operation is
+    built for all entries at once. It is a convenience over `vectorize` for those who have axes
+    without names.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them.
+    in_axes : int, None, or sequence of them
+        Which axis of each positional argument holds the entries; None for an argument that all
+        entries share. One number stands for all arguments. For a container it applies to each of
+        its tensors.
+    out_axes : int
+        Where the axis of the entries goes in each result.
+
+    Returns
+    -------
+    Function
+        It is jitted, and becomes part of the trace inside another jitted function. Keyword
+        arguments are shared by all entries.
+
+    Raises
+    ------
+    ShapeError
+        If sizes along the mapped axes differ, or there is no such axis.
+    ArgumentError
+        If no argument is mapped, or `in_axes` has another length than there are arguments.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> outer = nx.vmap(nx.vmap(lambda x, y: x * y, in_axes=(None, 0)), in_axes=(0, None))
+    >>> outer(nx.tensor([1, 2]), nx.tensor([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    >>> per_row = nx.vmap(nx.grad(lambda x: nx.sum(x**2)))
+    >>> per_row(nx.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[2.0, 4.0], [6.0, 8.0]]
+    """
+    from nxla import transform
+
+    recipe = transform._recipe(function)
+
+    @functools.wraps(recipe.function)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        positions = _in_axes(in_axes, len(args))
+        depth = getattr(_depth, "value", 0)
+        # Nested maps are told apart by how deep they are, so that equal calls trace equally.
+        name = f"vmap:{depth}"
+        sizes: set[int] = set()
+
+        def entries(leaf: TensorLike, axis: int) -> Tensor:
+            x = as_tensor(leaf)
+            if not -x.ndim <= axis < x.ndim:
+                raise _core.ShapeError(f"vmap: in_axes names axis {axis} of {x.shape}")
+            axis %= x.ndim
+            order = [axis, *(other for other in range(x.ndim) if other != axis)]
+            moved = _core.transpose(x, order)
+            sizes.add(moved.shape[0])
+            return _core.vectorize(moved, [(name, None)])
+
+        given = [
+            arg if axis is None else tree.map(lambda leaf, axis=axis: entries(leaf, axis), arg)
+            for arg, axis in zip(args, positions, strict=True)
+        ]
+        if len(sizes) != 1:
+            why = "no argument is mapped" if not sizes else f"sizes differ: {sorted(sizes)}"
+            raise (_core.ShapeError if sizes else ArgumentError)(f"vmap: {why}")
+        (size,) = sizes
+        _depth.value = depth + 1
+        try:
+            result = recipe.function(*given, **kwargs)
+        finally:
+            _depth.value = depth
+        return tree.map(lambda leaf: _collect(leaf, name, size, out_axes), result)
+
+    return transform._derived(mapped, recipe)
+
+
+def _in_axes(in_axes: Any, count: int) -> list[int | None]:
+    if in_axes is None or isinstance(in_axes, int):
+        return [in_axes] * count
+    positions = list(in_axes)
+    if len(positions) != count:
+        raise ArgumentError(f"vmap: in_axes has {len(positions)} entries for {count} arguments")
+    return positions
+
+
+def _collect(leaf: TensorLike, name: str, size: int, axis: int) -> Tensor:
+    """Return a result with the axis of the entries where it is wanted."""
+    x = _core.devectorize_axis(as_tensor(leaf), name, size)
+    if not -x.ndim <= axis < x.ndim:
+        raise _core.ShapeError(f"vmap: out_axes is {axis}, a result has shape {x.shape}")
+    order = list(range(1, x.ndim))
+    order.insert(axis % x.ndim, 0)
+    return _core.transpose(x, order)
+
+
+def _map(function: Callable[[Any], Any], x: Any) -> Any:
+    """Apply a function to a tensor, nested numbers, or each tensor of a container."""
+    if isinstance(x, list | tuple) and all(
+        isinstance(leaf, int | float | complex) for leaf in tree.leaves(x)
+    ):
+        return function(_core.tensor(x))
+    return tree.map(function, x)
