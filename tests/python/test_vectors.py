@@ -37,6 +37,8 @@ def test_pickling_keeps_the_axes():
     x = pickle.loads(pickle.dumps(rows()))
     assert x.vectorized_axes == (("row", 2),)
     assert x.shape == (3,)
+    assert nx.compatible(nx.deserialize(nx.serialize(x)), x)
+    assert not nx.compatible(x, nx.devectorize(x))
 
 
 @pytest.mark.parametrize(

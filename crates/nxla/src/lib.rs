@@ -69,7 +69,7 @@ pub use stream::{Receiver, Sender, Stream, stream, stream_with};
 pub use tensor::{Device, DeviceTensor, Tensor};
 pub use trace::{Gradient, Trace};
 pub use transform::{Loss, grad, value_and_grad};
-pub use vectors::{VectorAxis, Vectors};
+pub use vectors::{VectorAxis, Vectors, vmap};
 
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;

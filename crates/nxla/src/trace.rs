@@ -5,6 +5,7 @@
 //! the graph becomes a [`Program`], and expressions that outlive it answer with an error.
 
 use std::cell::RefCell;
+use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -121,6 +122,14 @@ impl Trace {
             return Err(finished());
         }
         Ok(build(&mut lock(&self.0.graph))?)
+    }
+
+    /// Nodes made from now on come from this place in Rust code.
+    pub(crate) fn enter_rust(&self, location: &'static Location<'static>) -> Result<()> {
+        self.build(|graph| {
+            graph.enter_rust(location);
+            Ok::<_, Error>(())
+        })
     }
 
     /// Reads the graph. A finished trace has none left and gives `None`.

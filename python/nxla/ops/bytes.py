@@ -167,9 +167,9 @@ def serialize(container: Any, /) -> bytes:
 def _described(value: Any, data: list[bytes]) -> Any:
     """Describe a value in JSON; the elements of tensors are put aside."""
     if isinstance(value, _core.Tensor):
-        raw, dtype, shape, names = value.__reduce__()[1]
+        raw, dtype, shape, names, vectorized = value.__reduce__()[1]
         data.append(_little_endian(raw, dtype.itemsize, dtype.kind == "complex"))
-        return {"tensor": [dtype.name, shape, names]}
+        return {"tensor": [dtype.name, shape, names, vectorized]}
     if value is None or isinstance(value, bool | int | float | str):
         return {"value": value}
     if isinstance(value, complex):
@@ -212,7 +212,7 @@ def _restored(head: Any, view: memoryview, at: int) -> tuple[Any, int]:
     if kind == "complex":
         return complex(*described), at
     if kind == "tensor":
-        name, shape, names = described
+        name, shape, names, vectorized = described
         dtype = _core.DType(name)
         size = dtype.itemsize
         for length in shape:
@@ -220,7 +220,7 @@ def _restored(head: Any, view: memoryview, at: int) -> tuple[Any, int]:
         if at + size > len(view):
             raise ValueError("a tensor is cut off")
         raw = _little_endian(bytes(view[at : at + size]), dtype.itemsize, dtype.kind == "complex")
-        return _core.tensor_from_bytes(raw, dtype, shape, names), at + size
+        return _core.tensor_from_bytes(raw, dtype, shape, names, vectorized), at + size
     if kind == "dict":
         entries = {}
         for key, item in described.items():

@@ -205,7 +205,8 @@ def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], in
     while True:
         holds = as_tensor(cond_fn(state))
         if holds.vectorized_axes:
-            return _traced(functools.partial(_core.while_loop, cond_fn, body_fn, state))
+            last: S = _traced(functools.partial(_core.while_loop, cond_fn, body_fn, state))
+            return last
         if not _holds(holds):
             return state
         state = _tensors(body_fn(state))

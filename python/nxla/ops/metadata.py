@@ -67,8 +67,8 @@ def compatible(left: Any, right: Any, /) -> bool:
     Returns
     -------
     bool
-        Whether structures are equal, and the dtypes and shapes of all leaves; a name of an axis
-        must be equal or missing on one side.
+        Whether structures are equal, and the dtypes, shapes and vectorized axes of all leaves; a
+        name of an axis must be equal or missing on one side.
 
     Examples
     --------
@@ -89,6 +89,8 @@ def _alike(left: Any, right: Any) -> bool:
     known = (_core.Tensor, _core.Expr, _core.Template)
     left, right = (x if isinstance(x, known) else _core.tensor(x) for x in (left, right))
     if left.dtype != right.dtype or tuple(left.shape) != tuple(right.shape):
+        return False
+    if left.vectorized_axes != right.vectorized_axes:
         return False
     pairs = zip(left.names, right.names, strict=True)
     return all(a is None or b is None or a == b for a, b in pairs)

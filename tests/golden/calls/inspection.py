@@ -40,7 +40,7 @@ def _size(x: Any) -> int:
 
 
 def _to_flat_list(x: Any, *, limit: Any = None) -> list[Any]:
-    return nx.flatten(x).tolist()[:limit]
+    return nx.flatten(nx.devectorize(x)).tolist()[:limit]
 
 
 def _to_binary(x: Any, *, limit: Any = None) -> bytes:
@@ -52,7 +52,7 @@ def _copied(container: Any) -> Any:
 
 
 def _bits(x: Any) -> int:
-    x = nx.asarray(x)
+    x = nx.devectorize(nx.asarray(x))
     return x.size * x.dtype.bits
 
 
@@ -90,7 +90,7 @@ CALLS: dict[tuple[str, str], Adapter] = {
         lambda x: list(range(len(x) if isinstance(x, tuple) else nx.tensor(x).ndim)), host=True
     ),
     ("Nx", "size"): adapt(_size, host=True),
-    ("Nx", "flat_size"): adapt(_size, host=True),
+    ("Nx", "flat_size"): adapt(lambda x: nx.devectorize(nx.tensor(x)).size, host=True),
     ("Nx", "axis_size"): adapt("axis_size", host=True),
     ("Nx", "axis_index"): adapt("axis_index", host=True),
     ("Nx", "byte_size"): adapt(lambda x: _bits(x) // 8, host=True),

@@ -1,18 +1,17 @@
 //! The functions that make, drop and align vectorized axes, of traced values and of data.
 
 use std::panic::Location;
-use std::sync::Arc;
 
-use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_expr::{ExprId, Graph, TensorType};
 
 use super::Vectors;
 use super::moves::{Move, NewVector, Target, separate, together};
-use crate::compiler::RunContext;
+use crate::apply::{AtOnce, Ids};
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::function::compile_program;
-use crate::options::{Options, default_options};
+use crate::operand::Value;
 use crate::tensor::Tensor;
+use crate::trace::Trace;
 
 /// A node and its vectorized axes.
 type Vectorized = (ExprId, Vectors);
@@ -135,9 +134,7 @@ impl Expr {
         if self.trace().has_failed() {
             return self.clone();
         }
-        // A trace that is over has no lines either; `build` says that it is.
-        let _ = self.trace().build(|graph| Ok::<_, Error>(graph.enter_rust(location)));
-        build().unwrap_or_else(|error| {
+        self.trace().enter_rust(location).and_then(|()| build()).unwrap_or_else(|error| {
             self.trace().fail(error);
             self.clone()
         })
@@ -252,26 +249,18 @@ impl Tensor {
     }
 }
 
-/// Builds a program of data, vectorized axes being ordinary ones, and runs it where the data is.
-pub(crate) fn compute(
+/// Computes with data, whose vectorized axes are ordinary ones, where it is.
+fn compute(
     tensors: &[Tensor],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<Vectorized>>,
 ) -> Result<Vec<Tensor>> {
-    let mut graph = Graph::new();
-    let inputs: Vec<&Tensor> = tensors.iter().map(Tensor::data).collect();
-    let types: Vec<_> = inputs.iter().map(|tensor| tensor.ty()).collect();
-    let ids: Vec<ExprId> =
-        (0..).zip(&types).map(|(i, ty)| graph.parameter(i, ty.clone())).collect();
-    let (outputs, vectors): (Vec<ExprId>, Vec<Vectors>) =
-        build(&mut graph, &ids)?.into_iter().unzip();
-    let program = Program::new(&graph, types, &outputs)?;
-    let on_device = inputs.iter().any(|tensor| tensor.device().is_some());
-    let mut options = default_options();
-    if on_device && options.compiler.as_deref().is_none_or(|name| name == "evaluator") {
-        options = Options::new().compiler("xla");
-    }
-    let executable = compile_program(&Arc::new(program), &options, &[])?;
-    let context = RunContext { hooks: Some(&options.hooks), interrupt: None };
-    let results = executable.run(&inputs, &context)?;
-    Ok(results.into_iter().zip(vectors).map(|(data, own)| data.with_vectors(own)).collect())
+    let data: Vec<Value> = tensors.iter().map(|x| Value::Tensor(x.data().clone())).collect();
+    let mut vectors = Vec::new();
+    let program = AtOnce::new(&Trace::new(), &data, |graph, ids| {
+        let (ids, own): (Ids, Vec<Vectors>) = build(graph, ids)?.into_iter().unzip();
+        vectors = own;
+        Ok(ids)
+    })?;
+    let results = program.run()?.into_iter().zip(vectors);
+    Ok(results.map(|(data, own)| data.with_vectors(own)).collect())
 }

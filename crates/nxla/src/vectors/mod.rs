@@ -9,6 +9,7 @@
 pub mod control;
 mod entry;
 mod handles;
+mod map;
 mod moves;
 mod tensor;
 
@@ -23,6 +24,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 
 pub use entry::{gathered, per_entry, spread};
+pub use map::vmap;
 pub use moves::{NewVector, Target};
 pub use tensor::VectorTensor;
 

@@ -1,0 +1,99 @@
+//! Vectorized axes in Rust: functions at once and traced, control flow, gradients.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use nxla::vectors::Target;
+use nxla::{
+    DType, Expr, Tensor, cond, custom_grad, fori, grad, jit, value_and_grad, vmap, while_loop,
+};
+
+fn rows() -> Tensor {
+    let rows = Tensor::new(vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3]).unwrap();
+    rows.vectorize(["row"]).unwrap()
+}
+
+fn vector(name: &str, elements: &[f32]) -> Tensor {
+    Tensor::from(elements.to_vec()).vectorize([name]).unwrap()
+}
+
+fn numbers(tensor: &Tensor) -> Vec<f32> {
+    tensor.to_vec().unwrap()
+}
+
+#[test]
+fn functions_work_on_each_entry() {
+    let sums = rows().sum().unwrap();
+    assert_eq!((sums.vectors().to_string(), sums.shape().rank()), ("vectorized[row: 2]".into(), 0));
+    assert_eq!(numbers(&sums), [6.0, 15.0]);
+    let table = rows().add(vector("column", &[10.0, 20.0])).unwrap();
+    assert_eq!(table.vectors().to_string(), "vectorized[row: 2][column: 2]");
+    assert_eq!(table.shape()[..], [3]);
+    let error = rows().add(vector("row", &[1.0, 2.0, 3.0])).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "add: the vectorized axis \"row\" has size 2 in one operand and 3 in another; sizes must be \
+         equal, or 1"
+    );
+    assert!(rows().item().unwrap_err().to_string().contains("no single number"));
+}
+
+#[test]
+fn moves_of_tensors() {
+    let back = rows().devectorize(true).unwrap();
+    assert_eq!(back.ty().to_string(), "f32[row: 2][3]");
+    let target = Target { shape: Some(vec![None]), names: None };
+    let flat = rows().revectorize([("a", 3)], &target).unwrap();
+    assert_eq!(
+        (flat.vectors().to_string(), &flat.shape()[..]),
+        ("vectorized[a: 3]".into(), &[2][..])
+    );
+    let aligned = Tensor::reshape_vectors(&[rows(), vector("v", &[1.0])], true).unwrap();
+    assert_eq!(aligned[1].vectors().to_string(), "vectorized[row: 1][v: 1]");
+    assert_eq!(aligned[1].shape()[..], [1]);
+}
+
+#[test]
+fn compiled_functions_are_told_apart_by_axes() {
+    let total = jit(|x: Expr| x.sum());
+    let plain = rows().devectorize(false).unwrap();
+    for _ in 0..2 {
+        assert_eq!(numbers(&total.call(&plain).unwrap()), [21.0]);
+        let each = total.call(rows()).unwrap();
+        assert_eq!((each.vectors().len(), numbers(&each)), (1, vec![6.0, 15.0]));
+    }
+}
+
+#[test]
+fn branches_and_loops_of_entries() {
+    let x = vector("v", &[1.0, -2.0, 3.0]);
+    let either = jit(|x: Expr| cond(x.greater(0), || &x * 10, || -&x));
+    assert_eq!(numbers(&either.call(&x).unwrap()), [10.0, 2.0, 30.0]);
+    let doubled = jit(|x: Expr| while_loop(x, |x| x.abs().less(10), |x| x * 2));
+    assert_eq!(numbers(&doubled.call(&x).unwrap()), [16.0, -16.0, 12.0]);
+    let power = jit(|x: Expr, n: Expr| fori(0, n, Expr::of(1.0f32), |_, y| y * &x));
+    let n = Tensor::from(vec![0, 1, 3]).vectorize(["v"]).unwrap();
+    assert_eq!(numbers(&power.call((2.0f32, &n)).unwrap()), [1.0, 2.0, 8.0]);
+}
+
+#[test]
+fn gradients_of_entries() {
+    let both = jit(|x: Expr, y: Expr| value_and_grad(|x: Expr| (&x * &y).sum())(x));
+    let (value, slope) =
+        both.call((Tensor::from(vec![3.0f32, 4.0]), vector("v", &[1.0, 2.0]))).unwrap();
+    assert_eq!(numbers(&value), [7.0, 14.0]);
+    assert_eq!(slope.vectors().to_string(), "vectorized[v: 2]");
+    assert_eq!(numbers(&slope), [1.0, 1.0, 2.0, 2.0]);
+    let own = |x: Expr| custom_grad(x.pow(2), &x, |cotangent| cotangent * 7);
+    assert_eq!(numbers(&jit(grad(own)).call(rows()).unwrap()), [7.0; 6]);
+}
+
+#[test]
+fn maps_nest() {
+    let outer =
+        jit(|x: Expr, y: Expr| vmap(|x: Expr| vmap(|y: Expr| &x * &y, 0, 0)(y.clone()), 0, 0)(x));
+    let (x, y) = (Tensor::from(vec![1, 2]), Tensor::from(vec![3, 4, 5]));
+    let table = outer.call((&x, &y)).unwrap();
+    assert_eq!((table.shape()[..].to_vec(), table.dtype()), (vec![2, 3], DType::S32));
+    assert_eq!(table.to_vec::<i32>().unwrap(), [3, 4, 5, 6, 8, 10]);
+    let error = jit(|x: Expr| vmap(|x: Expr| x, 2, 0)(x)).call(&x).unwrap_err();
+    assert!(error.to_string().starts_with("vmap: axis 2 is out of range for s32[2]"), "{error}");
+}
