@@ -19,7 +19,7 @@ MATCHING: dict[str, tuple[type[Exception], ...]] = {
 }
 
 
-def matches(expected: Failure, raised: Exception) -> bool:
+def matches(expected: Failure, raised: BaseException) -> bool:
     """Tell whether what was raised is the mistake that Nx found."""
     if isinstance(raised, MATCHING.get(expected.exception, ())):
         return True
@@ -31,7 +31,7 @@ def matches(expected: Failure, raised: Exception) -> bool:
     return "unexpected keyword" in text or "missing" in text or _inside_nxla(raised)
 
 
-def _inside_nxla(raised: Exception) -> bool:
+def _inside_nxla(raised: BaseException) -> bool:
     frame = raised.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import nxla as nx
-from golden import compare, elixir, errors, skips
+from golden import compare, elixir, errors, factors, skips
 from golden.calls import CALLS
 from golden.report import Outcome
 from golden.values import Data, Failure, decode, number, replace, tensors, to_nxla
@@ -54,6 +54,13 @@ class Case:
         return found(args, options)
 
     @property
+    def _looseness(self) -> str:
+        """Name the kind of tolerance: errors add up in some functions, more so in others."""
+        if self.raw["op"].startswith("LinAlg"):
+            return "Nx.LinAlg"
+        return self.raw["module"] if self.raw["group"] != "fft" else "fft"
+
+    @property
     def host(self) -> bool:
         """Whether the result is none that a program computes."""
         if "source" in self.raw:
@@ -74,9 +81,13 @@ class Case:
             return compare.numbers_mismatch(self.ieee, actual)
         if isinstance(self.expected, Failure):
             return None if self.expected.native else f"no error, expected {self.expected.message!r}"
-        return compare.mismatch(self.expected, actual)
+        inputs = self.inputs
+        factored = self.raw["module"] == "Nx.LinAlg" and self.raw["op"] in factors.CHECKS
+        if factored and not any(x.vectorized for x in inputs):
+            return factors.mismatch(self.raw["op"], inputs[0], self.expected, actual)
+        return compare.mismatch(self.expected, actual, compare.LOOSE.get(self._looseness))
 
-    def judge_error(self, raised: Exception) -> str | None:
+    def judge_error(self, raised: BaseException) -> str | None:
         """Say what is wrong with an error; None if it is the recorded one."""
         expected = self.expected
         if isinstance(expected, Failure) and self.ieee is None:
@@ -124,13 +135,16 @@ def run_evaluator(cases: Iterable[Case], rules: Sequence[skips.Skip]) -> Iterato
 
 
 def _run_alone(case: Case, compiler: str | None = None) -> str | None:
-    # Whatever is raised is an outcome of the case, and must not end the run.
+    # Whatever is raised is an outcome of the case, and must not end the run; a panic of the engine,
+    # which is no `Exception`, is one as well.
     try:
         operands = [to_nxla(x) for x in case.inputs]
         if compiler is None:
             return case.judge(case.call(operands))
         return case.judge(nx.jit(case.call, compiler=compiler)(operands))
-    except Exception as raised:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as raised:
         return case.judge_error(raised)
 
 
@@ -175,7 +189,9 @@ def _run_batch(batch: Sequence[Case]) -> Iterator[Outcome]:
             operands = [to_nxla(x) for x in case.inputs]
             # Errors of the trace belong to one case alone.
             nx.debug_expr(lambda given, case=case: case.call(given))(operands)
-        except Exception as raised:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as raised:
             yield case.outcome("xla", case.judge_error(raised))
             continue
         ready.append((case, operands))
@@ -191,7 +207,9 @@ def _compiled(ready: list[tuple[Case, list[Any]]]) -> Iterator[Outcome]:
 
     try:
         results = nx.jit(together, compiler="xla")([operands for _, operands in ready])
-    except Exception as raised:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as raised:
         if len(ready) == 1:
             yield ready[0][0].outcome("xla", ready[0][0].judge_error(raised))
             return
