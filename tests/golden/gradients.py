@@ -54,7 +54,8 @@ def with_our_dtypes(expected: Any, found: Any) -> Any:
         as_ours = found.dtype.kind in float_kinds and expected.dtype[0] in "bfc"
         if not as_ours or expected.shape != tuple(found.shape):
             return expected
-        return dataclasses.replace(_like(found, expected.data), names=expected.names)
+        alike = _like(found, expected.data)
+        return dataclasses.replace(alike, names=expected.names, vectorized=expected.vectorized)
     if isinstance(expected, tuple) and isinstance(found, tuple) and len(expected) == len(found):
         return tuple(with_our_dtypes(e, f) for e, f in zip(expected, found, strict=True))
     return expected
@@ -64,7 +65,8 @@ def _like(found: nx.Tensor, numbers: tuple[Any, ...]) -> Data:
     """Write expected numbers the way a gradient has them."""
     if found.dtype.kind != "complex":
         numbers = tuple(x.real if isinstance(x, complex) else x for x in numbers)
-    return Data(str(found.dtype), tuple(found.shape), numbers, tuple(found.names))
+    names, vectorized = tuple(found.names), found.vectorized_axes
+    return Data(str(found.dtype), tuple(found.shape), numbers, names, vectorized)
 
 
 def finite_differences(
