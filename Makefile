@@ -24,7 +24,7 @@ section = @printf '\n== %s ==\n' '$(1)'
 # Tests find the CPU plugin of the virtual environment, unless another one is named.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo test check bench golden clean
+.PHONY: help demo test check bench golden stress clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -46,6 +46,9 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python/kernels.py
 	$(call section,memory)
 	cargo run --release -q -p nxla-benches --bin memory
+
+stress: $(STAMPS)/dev ## call functions from many threads for a minute (DURATION=60 THREADS=8)
+	$(BIN)/python tests/stress.py --seconds $(or $(DURATION),60) --threads $(or $(THREADS),8)
 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) dist out python/nxla/_core*.so

@@ -26,13 +26,14 @@ from nxla._core import (
     Compiled, DType, Expr, Expression, Function, Node, Stage, StageGraph, Template, Tensor,
 )
 from nxla.compiler import Compiler, current_compiler, register_compiler
+from nxla.debug import Comparison, cache_report, compare, debug_nans, set_cache_limit
 from nxla.dtypes import (
     bool, int2, int4, int8, int16, int32, int64, uint2, uint4, uint8, uint16, uint32, uint64,
     float8_e5m2, float8_e4m3fn, bfloat16, float16, float32, float64, complex64, complex128,
 )
 from nxla.errors import (
-    ArgumentError, DeviceError, DTypeError, ExecutionError, GradientError, NxlaError, OptionError,
-    ShapeError, TraceError,
+    ArgumentError, CaptureWarning, DeviceError, DTypeError, ExecutionError, GradientError,
+    NxlaError, OptionError, RecompileWarning, ShapeError, TraceError,
 )
 from nxla.heatmap import to_heatmap
 from nxla.limits import finfo, iinfo, isdtype
@@ -41,7 +42,7 @@ from nxla.ops.bytes import (
 )
 from nxla.ops.contract import conv, dot, matmul, outer, tensordot, vecdot
 from nxla.ops.control import (
-    annotate, cond, fori, hook, if_, print_expr, print_value, scan, while_loop,
+    annotate, cond, for_each, fori, hook, if_, map, print_expr, print_value, scan, while_loop,
 )
 from nxla.ops.create import (
     arange, asarray, eye, from_dlpack, full, full_like, iota, linspace, make_diagonal, meshgrid,
@@ -118,38 +119,40 @@ newaxis = None
 pi = _math.pi
 
 __all__ = [
-    "ArgumentError", "Compiled", "Compiler", "DType", "DTypeError", "DeviceError", "ExecutionError",
-    "Expr", "Expression", "Function", "GradientError", "Node", "NxlaError", "OptionError",
-    "ShapeError", "Stage", "StageGraph", "Stream", "Template", "Tensor", "TraceError",
-    "__version__", "abs", "acos", "acosh", "add", "adjoint", "all", "all_close", "annotate", "any",
-    "arange", "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2",
-    "atanh", "axis_index", "axis_size", "bfloat16", "bitcast", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
-    "broadcast_arrays", "broadcast_to", "broadcast_vectors", "can_cast", "cbrt", "ceil", "cholesky",
-    "clip", "compatible", "compile", "compilers", "complex", "complex64", "complex128", "composite",
-    "concat", "cond", "conj", "constants", "conv", "copysign", "cos", "cosh", "count_leading_zeros",
-    "count_nonzero", "covariance", "cumulative_max", "cumulative_min", "cumulative_prod",
-    "cumulative_sum", "current_compiler", "custom_grad", "debug_expr", "debug_expr_apply",
-    "default_options", "defn", "deserialize", "devectorize", "diff", "divide", "dot", "e", "equal",
-    "erf", "erf_inv", "erfc", "errors", "exp", "expand_dims", "expm1", "expr", "eye", "fft", "fft2",
-    "finfo", "flatten", "flip", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64",
-    "floor", "floor_divide", "fmod", "fori", "from_binary", "from_dlpack", "full", "full_like",
-    "gather", "global_default_options", "grad", "graph", "greater", "greater_equal", "hook",
-    "hypot", "if_", "ifft", "ifft2", "iinfo", "imag", "indexed_add", "indexed_put", "inf", "int2",
-    "int4", "int8", "int16", "int32", "int64", "iota", "irfft", "isdtype", "isfinite", "isinf",
-    "isnan", "jit", "jit_apply", "less", "less_equal", "linspace", "load_numpy",
-    "load_numpy_archive", "log", "log1p", "log2", "log10", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsumexp", "make_diagonal", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mode",
-    "moveaxis", "multiply", "nan", "negative", "newaxis", "norm", "not_equal", "ones", "ones_like",
-    "outer", "pad", "pad_outer", "partitions_options", "permute_dims", "phase", "pi",
-    "population_count", "positive", "pow", "print_expr", "print_value", "prod", "put_diagonal",
-    "put_slice", "quotient", "real", "reciprocal", "reduce", "register_compiler",
-    "register_container", "remainder", "rename", "repeat", "reshape", "reshape_vectors",
-    "result_type", "revectorize", "rfft", "roll", "round", "round_half_away", "rsqrt", "scan",
-    "serialize", "sigmoid", "sign", "signbit", "sin", "sinh", "slice", "slice_along_axis", "sort",
-    "split", "sqrt", "square", "squeeze", "stack", "std", "stop_grad", "stream", "subtract", "sum",
-    "take", "take_along_axis", "take_diagonal", "tan", "tanh", "template", "tensor", "tensordot",
+    "ArgumentError", "CaptureWarning", "Comparison", "Compiled", "Compiler", "DType", "DTypeError",
+    "DeviceError", "ExecutionError", "Expr", "Expression", "Function", "GradientError", "Node",
+    "NxlaError", "OptionError", "RecompileWarning", "ShapeError", "Stage", "StageGraph", "Stream",
+    "Template", "Tensor", "TraceError", "__version__", "abs", "acos", "acosh", "add", "adjoint",
+    "all", "all_close", "annotate", "any", "arange", "argmax", "argmin", "argsort", "asarray",
+    "asin", "asinh", "astype", "atan", "atan2", "atanh", "axis_index", "axis_size", "bfloat16",
+    "bitcast", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_to",
+    "broadcast_vectors", "cache_report", "can_cast", "cbrt", "ceil", "cholesky", "clip", "compare",
+    "compatible", "compile", "compilers", "complex", "complex64", "complex128", "composite",
+    "concat", "cond", "conj", "constants", "conv", "copysign", "cos", "cosh",
+    "count_leading_zeros", "count_nonzero", "covariance", "cumulative_max", "cumulative_min",
+    "cumulative_prod", "cumulative_sum", "current_compiler", "custom_grad", "debug_expr",
+    "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize", "devectorize",
+    "diff", "divide", "dot", "e", "equal", "erf", "erf_inv", "erfc", "errors", "exp",
+    "expand_dims", "expm1", "expr", "eye", "fft", "fft2", "finfo", "flatten", "flip",
+    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "floor", "floor_divide",
+    "fmod", "for_each", "fori", "from_binary", "from_dlpack", "full", "full_like", "gather",
+    "global_default_options", "grad", "graph", "greater", "greater_equal", "hook", "hypot", "if_",
+    "ifft", "ifft2", "iinfo", "imag", "indexed_add", "indexed_put", "inf", "int2", "int4", "int8",
+    "int16", "int32", "int64", "iota", "irfft", "isdtype", "isfinite", "isinf", "isnan", "jit",
+    "jit_apply", "less", "less_equal", "linspace", "load_numpy", "load_numpy_archive", "log",
+    "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logsumexp", "make_diagonal", "map", "matmul", "matrix_transpose", "max",
+    "maximum", "mean", "median", "meshgrid", "min", "minimum", "mode", "moveaxis", "multiply",
+    "nan", "negative", "newaxis", "norm", "not_equal", "ones", "ones_like", "outer", "pad",
+    "pad_outer", "partitions_options", "permute_dims", "phase", "pi", "population_count",
+    "positive", "pow", "print_expr", "print_value", "prod", "put_diagonal", "put_slice",
+    "quotient", "real", "reciprocal", "reduce", "register_compiler", "register_container",
+    "remainder", "rename", "repeat", "reshape", "reshape_vectors", "result_type", "revectorize",
+    "rfft", "roll", "round", "round_half_away", "rsqrt", "scan", "serialize", "set_cache_limit",
+    "sigmoid", "sign", "signbit", "sin", "sinh", "slice", "slice_along_axis", "sort", "split",
+    "sqrt", "square", "squeeze", "stack", "std", "stop_grad", "stream", "subtract", "sum", "take",
+    "take_along_axis", "take_diagonal", "tan", "tanh", "template", "tensor", "tensordot",
     "testing", "tile", "to_backend", "to_batched", "to_binary", "to_heatmap", "top_k", "tree",
     "tri", "triangular_solve", "tril", "triu", "trunc", "uint2", "uint4", "uint8", "uint16",
     "uint32", "uint64", "unstack", "value_and_grad", "var", "vecdot", "vectorize", "vmap",

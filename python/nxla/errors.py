@@ -4,6 +4,8 @@ A text names the operation as it was written, the argument, both shapes, and the
 ``dot: axis 1 of left has size 3, axis 0 of right has size 4 (train.py:31)``.
 """
 
+from __future__ import annotations
+
 from nxla._core import (
     ArgumentError,
     DeviceError,
@@ -16,14 +18,25 @@ from nxla._core import (
     TraceError,
 )
 
+
+class CaptureWarning(UserWarning):
+    """A large tensor that a function uses without taking it as an argument."""
+
+
+class RecompileWarning(UserWarning):
+    """A function that was compiled more often than it was meant to be."""
+
+
 __all__ = [
     "ArgumentError",
+    "CaptureWarning",
     "DTypeError",
     "DeviceError",
     "ExecutionError",
     "GradientError",
     "NxlaError",
     "OptionError",
+    "RecompileWarning",
     "ShapeError",
     "TraceError",
 ]

@@ -1,51 +1,172 @@
-"""Streams: a function applied to one chunk after another, with a state between them."""
+"""Streams: a function applied to one chunk after another, with a state between them.
+
+A thread of the stream's own does the steps, in the order of the chunks, so that sending and
+receiving never hold up a device: between two steps anything else can run there. With XLA the state
+stays on the device.
+"""
 
 from __future__ import annotations
 
-import queue
+import asyncio
+import collections
+import contextlib
 import threading
+import weakref
+from concurrent.futures import CancelledError, Future
+from typing import Generic, TypeVar
 
 from nxla import _core
 from nxla.errors import ArgumentError, ExecutionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator
+    from types import TracebackType
+    from typing import Any, Self
 
 __all__ = ["Stream"]
 
-_DONE = object()
+R = TypeVar("R")
+
+#: Chunks that may wait for their step where no bound is given.
+DEFAULT_BOUND = 64
 
 
-class Stream:
-    """A running stream; made by `nxla.stream`.
+class _Work:
+    """What the thread of a stream and its users share.
 
-    Sending does not wait for the computation: a thread of the stream's own does the steps in
-    order. A step that fails ends the stream; `recv` and `done` raise what went wrong.
+    The thread knows only this, so that a stream that nobody holds any more ends.
     """
 
     def __init__(
         self,
-        function: Callable[[Any, Any], tuple[Any, Any]],
+        step: Callable[..., tuple[Any, Any]],
+        state: Any,
+        constants: tuple[Any, ...],
+        bound: int | None,
+    ) -> None:
+        self.step = step
+        self.state = state
+        self.constants = constants
+        self.bound = bound
+        self.changed = threading.Condition()
+        self.waiting: collections.deque[tuple[Any, Future[Any]]] = collections.deque()
+        self.results: collections.deque[Future[Any]] = collections.deque()
+        self.closed = False
+        self.failure: BaseException | None = None
+
+    def is_full(self) -> bool:
+        if self.closed or self.failure is not None:
+            return False
+        if self.bound is None:
+            return len(self.waiting) >= DEFAULT_BOUND
+        return len(self.results) >= self.bound
+
+    def run(self) -> None:
+        """Do the steps; the thread of the stream."""
+        before: Any = None
+        while (job := self._next()) is not None:
+            chunk, future = job
+            if not future.set_running_or_notify_cancel():
+                # A result that nobody wants is computed all the same: the state depends on it.
+                future = Future()
+            try:
+                result, state = self.step(chunk, self.state, *self.constants)
+                # A device computes one step ahead, and no more.
+                _wait_for(before)
+                before = result
+            except BaseException as error:
+                self._fail(error, future)
+                return
+            with self.changed:
+                self.state = state
+            future.set_result(result)
+
+    def _next(self) -> tuple[Any, Future[Any]] | None:
+        with self.changed:
+            while not self.waiting:
+                if self.closed:
+                    return None
+                self.changed.wait()
+            job = self.waiting.popleft()
+            self.changed.notify_all()
+            return job
+
+    def _fail(self, error: BaseException, future: Future[Any]) -> None:
+        with self.changed:
+            self.failure = error
+            self.closed = True
+            dropped = list(self.waiting)
+            self.waiting.clear()
+            self.changed.notify_all()
+        future.set_exception(error)
+        for _, later in dropped:
+            if later.set_running_or_notify_cancel():
+                later.set_exception(error)
+
+    def cancel(self) -> None:
+        """Drop the chunks that wait, and end after the step that is being done."""
+        with self.changed:
+            self.closed = True
+            if self.failure is None:
+                self.failure = CancelledError("the stream was cancelled")
+            dropped = list(self.waiting)
+            self.waiting.clear()
+            self.changed.notify_all()
+        for _, later in dropped:
+            later.cancel()
+
+
+def _wait_for(result: Any) -> None:
+    for leaf in _core.tree_flatten(result)[0]:
+        if isinstance(leaf, _core.Tensor):
+            leaf.block_until_ready()
+
+
+class Stream(Generic[R]):
+    """A running stream; made by `nxla.stream`.
+
+    A step that fails ends the stream: `recv` raises what went wrong for its chunk, and for those
+    after it. As a context manager, the stream is cancelled at the end unless it is done. All
+    methods may be called from several threads.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., tuple[R, Any]],
         template: Any,
         initial: Any,
         options: dict[str, Any],
+        *,
+        constants: tuple[Any, ...] = (),
+        bound: int | None = None,
     ) -> None:
         from nxla.transform import compile
 
-        self._state = initial
-        self._step = compile(_checked(function, initial), [template, initial], **options)
-        self._inputs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._outputs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._pending = 0
-        self._finished = False
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, name="nxla stream", daemon=True)
+        if bound is not None and bound < 1:
+            raise ArgumentError(f"stream: bound must be at least 1, got {bound}")
+        self._step = compile(
+            _checked(function, initial), [template, initial, *constants], **options
+        )
+        self._work = _Work(self._step, initial, constants, bound)
+        self._thread = threading.Thread(target=self._work.run, name="nxla stream", daemon=True)
         self._thread.start()
+        # A stream that is forgotten must not leave a thread behind.
+        self._forgotten = weakref.finalize(self, self._work.cancel)
+        self._forgotten.atexit = False
 
-    def send(self, chunk: Any, /) -> None:
-        """Hand over the next chunk, and return at once.
+    def send(self, chunk: Any, /, *, timeout: float | None = None) -> None:
+        """Hand over the next chunk.
+
+        Does not wait for its step. It waits while the stream is full: where `bound` chunks have
+        been sent and not received, or, without a bound, 64 wait for their step.
+
+        Parameters
+        ----------
+        chunk : tensor or container
+            Of the type of the template.
+        timeout : float, optional
+            How many seconds to wait for room at most.
 
         Raises
         ------
@@ -53,30 +174,71 @@ class Stream:
             If the chunk is not of the type of the template.
         ExecutionError
             If the stream is done.
+        TimeoutError
+            If there was no room in time.
         """
-        if self._finished:
-            raise ExecutionError("stream: it is done, nothing can be sent any more")
-        self._step.check(chunk, self._state)
-        self._pending += 1
-        self._inputs.put(chunk)
+        work = self._work
+        self._step.check(chunk, work.state, *work.constants)
+        with work.changed:
+            if not work.changed.wait_for(lambda: not work.is_full(), timeout):
+                raise TimeoutError("stream: it is full; receive results, or send less at a time")
+            if work.failure is not None:
+                raise _again(work.failure)
+            if work.closed:
+                raise ExecutionError("stream: it is done, nothing can be sent any more")
+            future: Future[Any] = Future()
+            work.waiting.append((chunk, future))
+            work.results.append(future)
+            work.changed.notify_all()
 
-    def recv(self) -> Any:
+    def recv(self, *, timeout: float | None = None) -> R:
         """Return the next result, in the order of the chunks; waits for it.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            How many seconds to wait at most. The result can be received later then.
+
+        Raises
+        ------
+        ExecutionError
+            If every chunk sent has been received.
+        TimeoutError
+            If the result was not there in time.
+        """
+        future = self._first()
+        try:
+            result: R = future.result(timeout)
+        except TimeoutError:
+            if not future.done():
+                raise
+            self._received(future)
+            raise
+        except BaseException as error:
+            # Ctrl-C leaves the result where it is.
+            if future.done():
+                self._received(future)
+                raise _again(error) from None
+            raise
+        self._received(future)
+        return result
+
+    def recv_deferred(self) -> Future[R]:
+        """Receive the next result without waiting for it.
+
+        Returns
+        -------
+        concurrent.futures.Future
+            Gives the result, or raises what went wrong.
 
         Raises
         ------
         ExecutionError
             If every chunk sent has been received.
         """
-        if self._pending == 0:
-            raise ExecutionError("stream: there is no chunk to receive a result for")
-        result = self._outputs.get()
-        self._pending -= 1
-        if result is _DONE:
-            self._pending = 0
-            assert self._failure is not None
-            raise self._failure
-        return result
+        future = self._first()
+        self._received(future)
+        return future
 
     def done(self) -> Any:
         """End the stream, and return its state.
@@ -86,36 +248,102 @@ class Stream:
         ExecutionError
             If results have not been received yet.
         """
-        if self._failure is not None:
-            raise self._failure
-        if self._pending:
-            raise ExecutionError(f"stream: {self._pending} results have not been received")
-        if not self._finished:
-            self._finished = True
-            self._inputs.put(_DONE)
-            self._thread.join()
-        return self._state
+        work = self._work
+        with work.changed:
+            if work.failure is not None:
+                raise _again(work.failure)
+            if work.results:
+                raise ExecutionError(f"stream: {len(work.results)} results have not been received")
+            work.closed = True
+            work.changed.notify_all()
+        self._thread.join()
+        if work.failure is not None:
+            raise _again(work.failure)
+        return work.state
 
-    def _work(self) -> None:
-        while (chunk := self._inputs.get()) is not _DONE:
+    def cancel(self) -> None:
+        """End the stream without its state: chunks that wait for their step are dropped.
+
+        A step that is being done goes on to its end. Nothing can be sent any more; receiving what
+        was dropped raises `concurrent.futures.CancelledError`.
+        """
+        self._work.cancel()
+
+    def over(self, chunks: Iterable[Any], /) -> Iterator[R]:
+        """Send chunks one after another, and go over their results.
+
+        Chunks are sent a few ahead of the results, as far as the bound of the stream lets them.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> total = nx.stream(lambda x, sum: (sum, sum + x), nx.template((), nx.int32), 0)
+        >>> [result.item() for result in total.over(range(1, 6))], total.done().item()
+        ([0, 1, 3, 6, 10], 15)
+        """
+        ahead = 2 if self._work.bound is None else min(2, self._work.bound - 1)
+        results: collections.deque[Future[R]] = collections.deque()
+        for chunk in chunks:
+            self.send(chunk)
+            results.append(self.recv_deferred())
+            if len(results) > ahead:
+                yield results.popleft().result()
+        while results:
+            yield results.popleft().result()
+
+    def __iter__(self) -> Iterator[R]:
+        """Go over the results of the chunks sent so far, and of those sent meanwhile."""
+        while self._work.results:
+            yield self.recv()
+
+    async def __aiter__(self) -> Any:
+        """Go over the results as `__iter__` does, while other tasks run."""
+        while self._work.results:
+            future = self._first()
             try:
-                result, self._state = self._step(chunk, self._state)
-            except BaseException as error:
-                self._failure = error
-                self._finished = True
-                self._outputs.put(_DONE)
-                return
-            self._outputs.put(result)
+                result = await asyncio.shield(asyncio.wrap_future(future))
+            finally:
+                if future.done():
+                    self._received(future)
+            yield result
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if not self._work.closed:
+            self.cancel()
+
+    def _first(self) -> Future[Any]:
+        with self._work.changed:
+            if not self._work.results:
+                raise ExecutionError("stream: there is no chunk to receive a result for")
+            return self._work.results[0]
+
+    def _received(self, future: Future[Any]) -> None:
+        work = self._work
+        with work.changed, contextlib.suppress(ValueError):
+            # Another thread may have received it at the same time.
+            work.results.remove(future)
+            work.changed.notify_all()
 
 
-def _checked(
-    function: Callable[[Any, Any], tuple[Any, Any]], initial: Any
-) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _again(error: BaseException) -> BaseException:
+    """Return an error to be raised once more, without the trace of the time before."""
+    return error.with_traceback(None)
+
+
+def _checked(function: Callable[..., tuple[R, Any]], initial: Any) -> Callable[..., tuple[R, Any]]:
     """Check while tracing that a step gives a result and a state like the initial one."""
     structure = _core.tree_flatten(initial)[1]
 
-    def step(chunk: Any, state: Any) -> tuple[Any, Any]:
-        answer = function(chunk, state)
+    def step(chunk: Any, state: Any, *constants: Any) -> tuple[R, Any]:
+        answer = function(chunk, state, *constants)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError("stream: the function must give (result, state)")
         before, after = _core.tree_flatten(state)[0], _core.tree_flatten(answer[1])
@@ -134,8 +362,14 @@ def _checked(
 
 
 def stream(
-    function: Callable[[Any, Any], tuple[Any, Any]], template: Any, initial: Any, /, **options: Any
-) -> Stream:
+    function: Callable[..., tuple[R, Any]],
+    template: Any,
+    initial: Any,
+    /,
+    *constants: Any,
+    bound: int | None = None,
+    **options: Any,
+) -> Stream[R]:
     """Start a stream: ``function(chunk, state)`` gives ``(result, state)`` for each chunk.
 
     Parameters
@@ -146,13 +380,19 @@ def stream(
         The type of a chunk.
     initial : tensor or container
         The state before the first chunk.
+    *constants : tensor or container
+        What the function gets after the state, the same in every step.
+    bound : int, optional
+        How many chunks may have been sent and not been received. A sender waits for room, so
+        another thread has to receive, or `Stream.over` be used.
     **options
         As for `jit`.
 
     Returns
     -------
     Stream
-        With ``send(chunk)``, ``recv()`` and ``done()``.
+        With ``send(chunk)``, ``recv()`` and ``done()``. It can be iterated over, also by
+        ``async for``, which gives the results of the chunks sent.
 
     Examples
     --------
@@ -160,12 +400,18 @@ def stream(
     >>> total = nx.stream(lambda x, sum: (sum, sum + x), nx.template((), nx.int32), 0)
     >>> for chunk in (1, 2, 3):
     ...     total.send(chunk)
-    >>> [total.recv().item() for _ in range(3)], total.done().item()
+    >>> [result.item() for result in total], total.done().item()
     ([0, 1, 3], 6)
     """
     from nxla.compiler import overrides
 
     custom = overrides(options.get("compiler"), "stream")
     if custom is not None:
-        return custom.stream(function, template, initial, options)
-    return Stream(function, template, initial, options)
+        if constants or bound is not None:
+            raise ArgumentError(
+                f"stream: the compiler {custom.name!r} has its own way to stream, which takes no "
+                "constants and no bound"
+            )
+        made: Stream[R] = custom.stream(function, template, initial, options)
+        return made
+    return Stream(function, template, initial, options, constants=constants, bound=bound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, tree
+from nxla._observer import Observer
 from nxla.compiler import overrides
 from nxla.errors import ArgumentError
 from nxla.options import prepare
@@ -88,6 +89,9 @@ def jit(
         ``compiler`` (a name or a `Compiler`), ``hooks`` (a dict of names and functions),
         ``on_conflict`` (what a call during another trace does: ``"raise"``, ``"force"`` to run by
         itself, ``"reuse"`` to become part of the trace), and settings of the compiler.
+        ``max_compiles`` (how many programs it is meant to compile), with ``on_max_compiles``
+        (what happens for more: ``"warn"``, ``"raise"`` or ``"log"``; the text says what differed
+        from the call before). ``debug_nans`` (see `debug_nans`).
 
     Returns
     -------
@@ -132,6 +136,10 @@ def jit(
             )
         return custom.jit(function, options)
     return make_function(function, static_argnums, static_argnames, donate_argnums, options)
+
+
+#: Options that functions see to themselves, and their defaults.
+_OWN_OPTIONS = {"debug_nans": False, "max_compiles": None, "on_max_compiles": "warn"}
 
 
 class _Recipe:
@@ -179,8 +187,21 @@ def make_function(
     names = sorted({*names, *recipe.names})
     options = {**recipe.options, **(options or {})}
     donated = [donate_argnums] if isinstance(donate_argnums, int) else list(donate_argnums)
+    name = name_of(recipe.function)
+    own = {key: options[key] for key in options if key in _OWN_OPTIONS}
+    engine = {key: options[key] for key in options if key not in _OWN_OPTIONS}
+    observer = Observer(
+        name, own.get("max_compiles"), own.get("on_max_compiles") or _OWN_OPTIONS["on_max_compiles"]
+    )
     made = _core.Function(
-        recipe.function, name_of(recipe.function), prepare(options), positions, names, donated
+        recipe.function,
+        name,
+        prepare(engine),
+        positions,
+        names,
+        donated,
+        bool(own.get("debug_nans")),
+        observer,
     )
     functools.update_wrapper(made, recipe.function)
     made._recipe = _Recipe(recipe.function, positions, names, options)  # type: ignore[attr-defined]

@@ -296,7 +296,7 @@ fn control() -> Vec<Sample> {
         sample("while", repeated),
         sample("io_call", |d| {
             let x = d.input(&[2]);
-            let ignore: Arc<dyn HostFn> = Arc::new(|_: &[HostTensor]| Ok::<(), String>(()));
+            let ignore: Arc<dyn HostFn> = Arc::new(|_: &[HostTensor]| Ok(()));
             d.graph.hook(&[x], Some("seen"), Some(ignore)).map(|values| values[0])
         }),
         sample("block", |d| {

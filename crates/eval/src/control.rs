@@ -88,8 +88,8 @@ fn run_hook(hook: &HookOp, site: Site<'_>, args: &Args<'_>) -> Result<Results, S
     let types = site.graph.operands(site.id).iter().map(|&id| site.graph.tensor_type(id));
     let values: SmallVec<[HostTensor; 2]> =
         types.enumerate().map(|(index, ty)| named((args.get(index).clone(), ty))).collect();
-    listener.call(&values).map_err(|message| {
-        Stop::from(Fault::Hook { name: hook.name.as_deref().map(Into::into), message })
+    listener.call(&values).map_err(|error| {
+        Stop::from(Fault::Hook { name: hook.name.as_deref().map(Into::into), error: error.into() })
     })?;
     Ok(Results::new())
 }

@@ -3,7 +3,10 @@
 //! Shapes and dtypes were checked when the program was built, so little is left: inputs that do
 //! not fit, listeners that refuse, results too large for memory, and a caller that wants to stop.
 
-use nxla_expr::{ExprId, Graph, Line, TensorType};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nxla_expr::{ExprId, Graph, HostError, Line, TensorType};
 use nxla_tensor::{DType, Shape, TensorError};
 
 /// A run that did not finish.
@@ -46,13 +49,16 @@ pub enum EvalError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Fault {
     /// A host function returned an error.
-    #[error("hook {} failed: {message}", name.as_deref().unwrap_or("without a name"))]
+    #[error("hook {} failed: {error}", name.as_deref().unwrap_or("without a name"))]
     Hook {
         /// The name of the hook.
         name: Option<String>,
         /// What the host function said.
-        message: String,
+        error: HookFailure,
     },
+    /// A result that is not finite, of finite operands; found by plans that check.
+    #[error(transparent)]
+    NotFinite(Box<NotFinite>),
     /// A result of more bytes than memory can address.
     #[error("the result {dtype}{shape} is larger than the address space")]
     TooLarge {
@@ -64,6 +70,50 @@ pub enum Fault {
     /// Something that a host tensor refused.
     #[error(transparent)]
     Tensor(Box<TensorError>),
+}
+
+/// The error of a host function. Clones share it, and it can be taken out as what it was.
+#[derive(Clone, Debug)]
+pub struct HookFailure(Arc<Mutex<Option<HostError>>>, Arc<str>);
+
+impl HookFailure {
+    /// The error itself, for the first who asks.
+    pub fn take(&self) -> Option<HostError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl From<HostError> for HookFailure {
+    fn from(error: HostError) -> Self {
+        let text = error.to_string().into();
+        Self(Arc::new(Mutex::new(Some(error))), text)
+    }
+}
+
+impl fmt::Display for HookFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.1)
+    }
+}
+
+impl PartialEq for HookFailure {
+    fn eq(&self, other: &Self) -> bool {
+        self.1 == other.1
+    }
+}
+
+/// A result that is not finite, of finite operands.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("made {value} at {index:?} of its result {dtype}{shape}, from finite operands")]
+pub struct NotFinite {
+    /// NaN or an infinity.
+    pub value: String,
+    /// Where it is.
+    pub index: Vec<usize>,
+    /// The dtype of the result.
+    pub dtype: DType,
+    /// The shape of the result.
+    pub shape: Shape,
 }
 
 impl From<TensorError> for Fault {

@@ -21,6 +21,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Default)]
 pub struct Hooks {
     functions: FxHashMap<Arc<str>, Arc<dyn HostFn>>,
+    own: Vec<Arc<dyn HostFn>>,
 }
 
 impl Hooks {
@@ -38,21 +39,30 @@ impl Hooks {
         self.functions.insert(name.into(), function)
     }
 
+    /// With the functions that [`Program::detach_hooks`](nxla_expr::Program::detach_hooks) took out
+    /// of the program.
+    #[must_use]
+    pub fn with_own(mut self, functions: &[Arc<dyn HostFn>]) -> Self {
+        self.own = functions.to_vec();
+        self
+    }
+
     /// Whether there are no functions.
     pub fn is_empty(&self) -> bool {
-        self.functions.is_empty()
+        self.functions.is_empty() && self.own.is_empty()
     }
 
     /// The function that a hook calls, if any.
     pub(crate) fn listener<'a>(&'a self, hook: &'a HookOp) -> Option<&'a Arc<dyn HostFn>> {
         let named = hook.name.as_ref().and_then(|name| self.functions.get(name));
-        named.or(hook.default.as_ref())
+        let own = || hook.slot.and_then(|slot| self.own.get(slot as usize));
+        named.or_else(own).or(hook.default.as_ref())
     }
 }
 
 impl FromIterator<(Arc<str>, Arc<dyn HostFn>)> for Hooks {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, Arc<dyn HostFn>)>>(functions: I) -> Self {
-        Self { functions: functions.into_iter().collect() }
+        Self { functions: functions.into_iter().collect(), own: Vec::new() }
     }
 }
 

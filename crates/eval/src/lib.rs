@@ -24,6 +24,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
 mod args;
+mod check;
 mod contract;
 mod control;
 mod create;
@@ -43,7 +44,8 @@ mod run;
 mod value;
 mod window;
 
-pub use error::{EvalError, Fault};
+pub use check::first_not_finite;
+pub use error::{EvalError, Fault, HookFailure, NotFinite};
 pub use hooks::Hooks;
 pub use plan::Plan;
 pub use run::{Interrupt, evaluate};

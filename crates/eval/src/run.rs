@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::HostTensor;
 use smallvec::SmallVec;
 
 use crate::args::Args;
+use crate::check::{self, first_not_finite};
 use crate::error::{EvalError, Stop};
 use crate::family;
 use crate::hooks::Hooks;
@@ -159,6 +160,7 @@ impl Plan {
         let args = self.args_of(position);
         let mut operands = Args::new(slots, args);
         let graph = self.program.graph();
+        let checks = self.checks && self.has_finite_operands(position, &operands);
         let site = |regions| Site { graph, id: step.id, regions, context };
         let results = match &step.action {
             Action::Code(code) => code.run(&mut operands, lanes).map(one).map_err(Stop::from),
@@ -166,6 +168,9 @@ impl Plan {
             Action::Regions(regions) => family::evaluate(site(regions), &mut operands),
         };
         let results = results.map_err(|stop| stop.at(graph, step.id))?;
+        if checks {
+            check::results(&results).map_err(|fault| Stop::from(fault).at(graph, step.id))?;
+        }
         for arg in args.iter().filter(|arg| arg.is_last()) {
             slots[arg.slot()] = None;
         }
@@ -175,6 +180,15 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+impl Plan {
+    /// Whether it is for a step to make finite results. Literals are what the user wrote.
+    fn has_finite_operands(&self, position: usize, operands: &Args<'_>) -> bool {
+        let op = self.program.graph().op(self.steps[position].id);
+        let literal = matches!(op, Op::Constant(_) | Op::Tensor(_));
+        !literal && (0..operands.len()).all(|at| first_not_finite(operands.get(at)).is_none())
     }
 }
 

@@ -190,6 +190,7 @@ impl Graph {
     /// # Errors
     /// What is wrong with the operands, with the current source line.
     pub fn make(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
+        let op = self.with_number(op);
         let ty = match self.type_of(&op, operands) {
             Ok(ty) => ty,
             Err(kind) => return Err(self.error(op.name(), kind)),
@@ -198,6 +199,35 @@ impl Graph {
             Simplified::Keep => Ok(self.intern(op, operands, ty)),
             Simplified::Is(id) => Ok(id),
             Simplified::Node(op, operands) => self.make(op, &operands),
+        }
+    }
+
+    /// Builds the node of an op that is a node elsewhere: in another graph, or in this one with
+    /// other operands. If it has effects, it gets a number of its own.
+    ///
+    /// # Errors
+    /// As for [`Graph::make`].
+    pub fn make_again(&mut self, op: &Op, operands: &[ExprId]) -> Result<ExprId> {
+        let op = match op.sequence() {
+            None => op.clone(),
+            Some(_) => op.clone().numbered(Some(self.next_sequence())),
+        };
+        self.make(op, operands)
+    }
+
+    /// Gives a number to an op with regions that has effects, and takes it from one without.
+    #[inline]
+    fn with_number(&mut self, op: Op) -> Op {
+        if !matches!(op, Op::Cond(_) | Op::While(_) | Op::Block(_)) {
+            return op;
+        }
+        match (op.sequence(), op.holds_effects()) {
+            (None, true) => {
+                let number = self.next_sequence();
+                op.numbered(Some(number))
+            }
+            (Some(_), false) => op.numbered(None),
+            (None, false) | (Some(_), true) => op,
         }
     }
 
@@ -237,8 +267,9 @@ impl Graph {
         let first_operand = u32::try_from(self.operands.len()).expect("fewer than 2^32 operands");
         let operand_count = u32::try_from(operands.len()).expect("fewer than 2^32 operands");
         self.operands.extend_from_slice(operands);
-        if matches!(op, Op::Hook(_)) {
+        if let Some(number) = op.sequence() {
             self.effects.push(id);
+            self.next_sequence = self.next_sequence.max(number + 1);
         }
         let source = self.sources.current;
         self.nodes.push(Stored { op, first_operand, operand_count, ty, source });
@@ -260,6 +291,13 @@ impl Graph {
             }
         });
         found.map(|entry| entry.id)
+    }
+
+    /// Replaces the op of a node by an equal one: equality leaves out the functions of hooks.
+    pub(crate) fn replace_equal(&mut self, id: ExprId, op: Op) {
+        let stored = &mut self.nodes[id.index()];
+        debug_assert!(stored.op == op, "{:?} is not {op:?}", stored.op);
+        stored.op = op;
     }
 
     /// Copies a node of another graph, whose operands are already here, without simplifying: it
@@ -344,32 +382,32 @@ impl Graph {
 
     // --- effects and scopes ---
 
-    /// The hooks made so far that no region has claimed, in program order.
+    /// The hooks, and nodes with hooks inside, made so far that no region has claimed, in program
+    /// order.
     pub fn effects(&self) -> &[ExprId] {
         &self.effects
     }
 
-    /// Takes the hooks made at or after a position; a region that encloses them owns them now.
+    /// Takes the nodes with effects made at or after a position; a region that encloses them owns them now.
     pub(crate) fn take_effects_since(&mut self, first: ExprId) -> Vec<ExprId> {
         let kept = self.effects.partition_point(|&id| id < first);
         self.effects.split_off(kept)
     }
 
-    /// Gives hooks back that a region had taken, when it turns out to be no region.
+    /// Gives nodes back that a region had taken, when it turns out to be no region.
     pub(crate) fn return_effects(&mut self, effects: &[ExprId]) {
         self.effects.extend_from_slice(effects);
         self.effects.sort_unstable();
     }
 
-    /// A hook that was made again with other operands replaces the original.
-    pub(crate) fn replace_effect(&mut self, old: ExprId, new: ExprId) {
-        self.effects.retain(|&id| id != old);
-        if self.effects.last() != Some(&new) {
-            self.effects.push(new);
-        }
+    /// Nodes that were made again with other operands replace the originals, which are given in
+    /// the order of the list.
+    pub(crate) fn remove_effects(&mut self, replaced: &[ExprId]) {
+        let mut replaced = replaced.iter().peekable();
+        self.effects.retain(|id| replaced.next_if_eq(&id).is_none());
     }
 
-    /// The number of the next hook.
+    /// The number of the next node with effects.
     pub(crate) fn next_sequence(&mut self) -> u32 {
         let sequence = self.next_sequence;
         self.next_sequence += 1;

@@ -15,7 +15,8 @@
 //! 5. A region names only its own parameters: it is a closed [`Program`], and outer values are
 //!    operands of the node that holds it.
 //! 6. Every node is in simplified form: building it again gives the same id.
-//! 7. Hooks have increasing sequence numbers and are listed, in that order, among the roots.
+//! 7. Hooks, and nodes with hooks inside, have increasing sequence numbers and are listed, in that
+//!    order, among the roots.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
@@ -45,7 +46,7 @@ mod walk;
 
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{ExprId, Graph, Node, Operands, Options};
-pub use hook::{HookOp, HostFn};
+pub use hook::{Detached, HookOp, HostError, HostFn};
 pub use nested::Regions;
 pub use op::*;
 pub use program::{Digest, Program};

@@ -1,8 +1,13 @@
-//! The programs inside ops: which ones there are, and ops with other programs in their place.
+//! The programs inside ops: which ones there are, ops with other programs in their place, and
+//! whether hooks are inside.
 //!
 //! Everything that looks into regions without caring what holds them (digests, serialization,
-//! verification) goes through these two methods, so that a new op with a region is added here
-//! once.
+//! verification) goes through these methods, so that a new op with a region is added here once.
+//!
+//! A hook, and an op with hooks in a region that runs, has *effects*. It carries a sequence number,
+//! by which two of them are never the same node, and is listed among the roots of its program, so
+//! that it runs whether or not its results are used. A region lists its own, so one look at each
+//! region of an op says whether it has effects, however deep the hook is.
 
 use std::sync::Arc;
 
@@ -97,18 +102,56 @@ impl Op {
                     (predicate, replace(body))
                 };
                 let clauses = op.clauses.iter().map(&mut pair).collect();
-                Op::Cond(Arc::new(Cond { clauses, otherwise: replace(&op.otherwise) }))
+                let otherwise = replace(&op.otherwise);
+                Op::Cond(Arc::new(Cond { clauses, otherwise, sequence: op.sequence }))
             }
             Op::While(op) => {
                 let condition = replace(&op.condition);
                 let body = replace(&op.body);
-                Op::While(Arc::new(While { state: op.state, condition, body }))
+                let (state, sequence) = (op.state, op.sequence);
+                Op::While(Arc::new(While { state, condition, body, sequence }))
             }
             Op::Block(op) => {
                 let (name, attributes) = (op.name.clone(), op.attributes.clone());
-                Op::Block(Arc::new(Block { name, attributes, body: replace(&op.body) }))
+                let (body, sequence) = (replace(&op.body), op.sequence);
+                Op::Block(Arc::new(Block { name, attributes, body, sequence }))
             }
             op => unreachable!("{} lists no regions", op.name()),
+        }
+    }
+
+    /// The number of an op with effects: a hook, or an op with hooks inside.
+    #[inline]
+    pub fn sequence(&self) -> Option<u32> {
+        match self {
+            Op::Hook(hook) => Some(hook.sequence),
+            Op::Cond(op) => op.sequence,
+            Op::While(op) => op.sequence,
+            Op::Block(op) => op.sequence,
+            // A user's derivative is kept there and not run, and functions that fold hold no hook.
+            _ => None,
+        }
+    }
+
+    /// The same op with another number; for ops that can have effects.
+    pub(crate) fn numbered(mut self, number: Option<u32>) -> Op {
+        match &mut self {
+            Op::Hook(hook) => hook.sequence = number.expect("a hook always has effects"),
+            Op::Cond(op) => Arc::make_mut(op).sequence = number,
+            Op::While(op) => Arc::make_mut(op).sequence = number,
+            Op::Block(op) => Arc::make_mut(op).sequence = number,
+            op => unreachable!("{} has no effects", op.name()),
+        }
+        self
+    }
+
+    /// Whether a region that runs holds something with effects.
+    pub(crate) fn holds_effects(&self) -> bool {
+        match self {
+            Op::Cond(_) | Op::While(_) | Op::Block(_) => {
+                self.regions().iter().any(|region| !region.effects().is_empty())
+            }
+            _ => false,
         }
     }
 }

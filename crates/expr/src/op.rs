@@ -457,6 +457,9 @@ pub struct Cond {
     pub clauses: Vec<(Arc<Program>, Arc<Program>)>,
     /// Taken when no predicate holds.
     pub otherwise: Arc<Program>,
+    /// Position in program order among the nodes with effects of the same region; none where no
+    /// hook is inside. [`Graph::make`](crate::Graph::make) gives it.
+    pub sequence: Option<u32>,
 }
 
 /// Attributes of [`Op::While`]; both programs take the node's operands.
@@ -468,6 +471,9 @@ pub struct While {
     pub condition: Arc<Program>,
     /// `(state…, captures…) -> state`.
     pub body: Arc<Program>,
+    /// Position in program order among the nodes with effects of the same region; none where no
+    /// hook is inside. [`Graph::make`](crate::Graph::make) gives it.
+    pub sequence: Option<u32>,
 }
 
 /// Attributes of [`Op::Block`].
@@ -479,6 +485,9 @@ pub struct Block {
     pub attributes: Vec<(Arc<str>, String)>,
     /// The default: a program from the operands to the results.
     pub body: Arc<Program>,
+    /// Position in program order among the nodes with effects of the same region; none where no
+    /// hook is inside. [`Graph::make`](crate::Graph::make) gives it.
+    pub sequence: Option<u32>,
 }
 
 impl Op {

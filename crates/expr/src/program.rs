@@ -10,12 +10,11 @@ use std::hash::{Hash, Hasher};
 
 use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Graph, Operands};
-use crate::hook::HookOp;
 use crate::op::{Op, Parameter};
 use crate::serialize::digest_of;
 use crate::source::SourceMap;
 use crate::types::TensorType;
-use crate::walk::IdMap;
+use crate::walk::TailMap;
 
 /// The identity of a program: equal for structurally equal programs, in every process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,20 +50,20 @@ impl Program {
     /// If a value that belongs to the inside of a loop or branch is used outside of it.
     pub fn new(graph: &Graph, inputs: Vec<TensorType>, outputs: &[ExprId]) -> Result<Self> {
         let roots = Roots { outputs, effects: graph.effects() };
-        Self::close(graph, inputs, &roots, &mut IdMap::default(), 0)
+        Self::close(graph, inputs, &roots, &TailMap::default(), (0, 0))
     }
 
     /// Builds the program of `roots`, with some nodes replaced by parameters.
     ///
     /// `parameter_of` holds the position plus one of each node that becomes a parameter; besides
-    /// those, parameters of `scope` stay parameters. Hooks come first in the walk, so that their
-    /// order survives.
+    /// those, parameters of the scope stay parameters. `scope` is its number and the position from
+    /// which on nodes are its own. Hooks come first in the walk, so that their order survives.
     pub(crate) fn close(
         from: &Graph,
         inputs: Vec<TensorType>,
         roots: &Roots<'_>,
-        parameter_of: &mut IdMap<u32>,
-        scope: u32,
+        parameter_of: &TailMap<u32>,
+        (scope, first): (u32, usize),
     ) -> Result<Self> {
         let mut graph = Graph::with_options(from.options());
         let parameters: Vec<ExprId> = inputs
@@ -78,13 +77,13 @@ impl Program {
             parameters: &parameters,
             parameter_of,
             scope,
-            new_id: IdMap::default(),
+            new_id: TailMap::from_position(first),
             sources: SourceMap::default(),
         };
         for &root in roots.effects.iter().chain(roots.outputs) {
             copier.copy(root)?;
         }
-        let rename = |ids: &[ExprId], map: &IdMap<u32>| -> Vec<ExprId> {
+        let rename = |ids: &[ExprId], map: &TailMap<u32>| -> Vec<ExprId> {
             ids.iter().map(|&id| ExprId::from_index(map.get(id) as usize - 1)).collect()
         };
         let outputs = rename(roots.outputs, &copier.new_id);
@@ -135,7 +134,8 @@ impl Program {
         self.outputs.iter().map(|&id| self.graph.tensor_type(id))
     }
 
-    /// The hooks of the program itself (regions hold their own), in the order in which they run.
+    /// The hooks of the program itself, and the nodes with hooks inside, in the order in which they
+    /// run. Regions list their own.
     pub fn effects(&self) -> &[ExprId] {
         &self.effects
     }
@@ -156,6 +156,16 @@ impl Program {
         self.parameters.iter().map(|&id| reachable.contains(id)).collect()
     }
 
+    /// The program with hooks of other functions, in itself or in its regions. The ops equal those
+    /// that they replace, since functions are no part of them.
+    pub(crate) fn with_other_functions(&self, ops: Vec<(ExprId, Op)>) -> Self {
+        let mut program = self.clone();
+        for (id, op) in ops {
+            program.graph.replace_equal(id, op);
+        }
+        program
+    }
+
     /// Appends the program's nodes to another graph, with `arguments` for its inputs, and gives
     /// the nodes of its outputs there. Nodes are simplified anew, since an argument may be a
     /// constant; hooks become hooks of that graph.
@@ -174,19 +184,11 @@ impl Program {
                 self.graph.operands(id).iter().map(|&id| new_id[id.index()]).collect();
             new_id.push(match op {
                 Op::Parameter(parameter) => arguments[parameter.index as usize],
-                Op::Hook(hook) => {
-                    let sequence = into.next_sequence();
-                    into.make(renumbered(hook, sequence), &operands)?
-                }
-                op => into.make(op.clone(), &operands)?,
+                op => into.make_again(op, &operands)?,
             });
         }
         Ok(self.outputs.iter().map(|&id| new_id[id.index()]).collect())
     }
-}
-
-fn renumbered(hook: &HookOp, sequence: u32) -> Op {
-    Op::Hook(Box::new(HookOp { sequence, ..hook.clone() }))
 }
 
 /// What a program must compute.
@@ -200,10 +202,10 @@ struct Closer<'a> {
     from: &'a Graph,
     graph: Graph,
     parameters: &'a [ExprId],
-    parameter_of: &'a IdMap<u32>,
+    parameter_of: &'a TailMap<u32>,
     scope: u32,
     /// New id plus one of each copied node.
-    new_id: IdMap<u32>,
+    new_id: TailMap<u32>,
     sources: SourceMap,
 }
 
@@ -268,9 +270,10 @@ impl Closer<'_> {
             .iter()
             .map(|&operand| ExprId::from_index(self.new_id.get(operand) as usize - 1))
             .collect();
-        let op = match self.from.op(id) {
-            Op::Hook(hook) => renumbered(hook, self.graph.next_sequence()),
-            op => op.clone(),
+        let op = self.from.op(id).clone();
+        let op = match op.sequence() {
+            None => op,
+            Some(_) => op.numbered(Some(self.graph.next_sequence())),
         };
         self.graph.copy_source(self.from, id, &mut self.sources);
         self.graph.adopt(self.from, id, op, &operands)

@@ -12,7 +12,7 @@ use crate::graph::{ExprId, Graph};
 use crate::op::Op;
 use crate::program::{Program, Roots};
 use crate::types::TensorType;
-use crate::walk::{IdMap, IdSet};
+use crate::walk::TailMap;
 
 /// A position in a graph: nodes made later belong to the regions traced since.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +80,8 @@ impl Graph {
     /// With `hoist`, what depends on no parameter is captured rather than copied: it is computed
     /// once outside instead of in every trip of a loop. Without it, everything made since `mark`
     /// goes inside: a branch computes only when it is taken.
+    ///
+    /// Takes time and room for the nodes since `mark`, not for the graph before.
     pub(crate) fn close(
         &self,
         mark: Mark,
@@ -90,9 +92,10 @@ impl Graph {
         let own = self.own_nodes(mark, scope, regions, hoist);
         let parameters = scope.map_or(0, |scope| scope.parameters.len());
         let mut captures = Vec::new();
-        let mut position: IdMap<u32> = IdMap::default();
+        let first = mark.0.index();
+        let mut position: TailMap<u32> = TailMap::from_position(first);
         let mut capture = |graph: &Graph, id: ExprId, captures: &mut Vec<ExprId>| {
-            if !own.contains(id) && !is_copied(graph.op(id)) && position.get(id) == 0 {
+            if !own.get(id) && !is_copied(graph.op(id)) && position.get(id) == 0 {
                 captures.push(id);
                 let place = u32::try_from(parameters + captures.len()).expect("few captures");
                 position.set(id, place);
@@ -122,7 +125,9 @@ impl Graph {
             .iter()
             .map(|region| {
                 let roots = Roots { outputs: &region.outputs, effects: &region.effects };
-                Program::close(self, inputs.clone(), &roots, &mut position, number).map(Arc::new)
+                let program =
+                    Program::close(self, inputs.clone(), &roots, &position, (number, first));
+                program.map(Arc::new)
             })
             .collect::<Result<_>>()?;
         Ok(Closed { programs, captures })
@@ -136,33 +141,39 @@ impl Graph {
         scope: Option<&Scope>,
         regions: &[Traced],
         hoist: bool,
-    ) -> IdSet {
-        let mut own = IdSet::with_len(self.len());
+    ) -> TailMap<bool> {
+        let mut own = TailMap::from_position(mark.0.index());
         for id in scope.iter().flat_map(|scope| &scope.parameters) {
-            own.insert(*id);
+            own.set(*id, true);
         }
         for id in regions.iter().flat_map(|region| &region.effects) {
-            own.insert(*id);
+            own.set(*id, true);
         }
         for index in mark.0.index()..self.len() {
             let id = ExprId::from_index(index);
             let operands = self.operands(id);
+            if matches!(self.op(id), Op::Parameter(_)) {
+                // Its own are there already. An input of the program can be made on the way, for a
+                // large tensor that a branch mentions, and is captured.
+                continue;
+            }
             // A part of an outer tuple is captured itself, since a tuple cannot be passed.
             let follows_operands = hoist || matches!(self.op(id), Op::Elem(_));
-            if !follows_operands || operands.iter().any(|&operand| own.contains(operand)) {
-                own.insert(id);
+            if !follows_operands || operands.iter().any(|&operand| own.get(operand)) {
+                own.set(id, true);
             }
         }
         own
     }
 
     /// The nodes of a set that the roots need.
-    fn post_order_within(&self, roots: &[ExprId], within: &IdSet) -> Vec<ExprId> {
+    fn post_order_within(&self, roots: &[ExprId], within: &TailMap<bool>) -> Vec<ExprId> {
         let mut order = Vec::new();
-        let mut seen = IdSet::default();
+        let mut left = within.clone();
         let mut stack: Vec<ExprId> = roots.iter().rev().copied().collect();
         while let Some(id) = stack.pop() {
-            if within.contains(id) && seen.insert(id) {
+            if left.get(id) {
+                left.set(id, false);
                 order.push(id);
                 stack.extend(self.operands(id).iter().rev());
             }

@@ -5,8 +5,6 @@
 
 use crate::error::Result;
 use crate::graph::{ExprId, Graph, Operands};
-use crate::hook::HookOp;
-use crate::op::Op;
 use crate::walk::IdMap;
 
 /// Which node stands for which.
@@ -39,8 +37,8 @@ impl Substitution {
 }
 
 impl Graph {
-    /// The roots with the substitution applied throughout. A hook that depends on a replaced
-    /// node takes the place of the old one among the graph's effects.
+    /// The roots with the substitution applied throughout. A node with effects that depends on a
+    /// replaced node is made again, and so are those after it: their order stays.
     ///
     /// # Errors
     /// If a replacement does not fit where it is used.
@@ -54,6 +52,7 @@ impl Graph {
             return Ok(roots.to_vec());
         };
         let reachable = self.reachable(&all);
+        let mut replaced_effects = Vec::new();
         for index in first.index()..=last.index() {
             let id = ExprId::from_index(index);
             let replaced = substitution.new_id.get(id) != 0;
@@ -62,27 +61,22 @@ impl Graph {
             }
             let operands: Operands =
                 self.operands(id).iter().map(|&operand| substitution.get(operand)).collect();
-            if operands[..] == *self.operands(id) {
+            let op = self.op(id);
+            // Once a node with effects is made again, those after it are too, to stay after it.
+            let follows = op.sequence().is_some() && !replaced_effects.is_empty();
+            if operands[..] == *self.operands(id) && !follows {
                 continue;
             }
+            let op = op.clone();
             let source = self.source_id(id);
             self.set_source(source);
-            let new = self.remake(id, &operands)?;
+            if op.sequence().is_some() {
+                replaced_effects.push(id);
+            }
+            let new = self.make_again(&op, &operands)?;
             substitution.insert(id, new);
         }
+        self.remove_effects(&replaced_effects);
         Ok(roots.iter().map(|&root| substitution.get(root)).collect())
-    }
-
-    /// The node with other operands.
-    fn remake(&mut self, id: ExprId, operands: &[ExprId]) -> Result<ExprId> {
-        match self.op(id).clone() {
-            Op::Hook(hook) => {
-                let sequence = self.next_sequence();
-                let new = self.make(Op::Hook(Box::new(HookOp { sequence, ..*hook })), operands)?;
-                self.replace_effect(id, new);
-                Ok(new)
-            }
-            op => self.make(op, operands),
-        }
     }
 }

@@ -36,7 +36,7 @@ pub enum Invariant {
     Closed,
     /// Building a node again gives the same id.
     Simplified,
-    /// Hooks have increasing sequence numbers and are listed in that order.
+    /// Nodes with effects have increasing sequence numbers and are listed in that order.
     Hooks,
 }
 
@@ -236,8 +236,10 @@ impl<'g> Verifier<'g> {
         self.listed_hooks(graph, program.effects());
         let listed: FxHashSet<ExprId> = program.effects().iter().copied().collect();
         for id in graph.ids() {
-            if matches!(graph.op(id), Op::Hook(_)) && !listed.contains(&id) {
-                self.report(Some(id), Invariant::Hooks, "the hook is not listed".into());
+            let op = graph.op(id);
+            if op.sequence().is_some() && !listed.contains(&id) {
+                let facts = format!("{} has effects and is not listed", op.name());
+                self.report(Some(id), Invariant::Hooks, facts);
             }
         }
         let digest = digest_of(program);
@@ -270,16 +272,16 @@ impl<'g> Verifier<'g> {
     fn listed_hooks(&mut self, graph: &Graph, listed: &[ExprId]) {
         let mut last = None;
         for &id in listed.iter().filter(|id| id.index() < graph.len()) {
-            let Op::Hook(hook) = graph.op(id) else {
-                let facts = format!("{} is listed as a hook", graph.op(id).name());
+            let Some(number) = graph.op(id).sequence() else {
+                let facts = format!("{} is listed among the effects", graph.op(id).name());
                 self.report(Some(id), Invariant::Hooks, facts);
                 continue;
             };
-            if let Some(last) = last.filter(|&last| hook.sequence <= last) {
-                let facts = format!("number {} follows number {last}", hook.sequence);
+            if let Some(last) = last.filter(|&last| number <= last) {
+                let facts = format!("number {number} follows number {last}");
                 self.report(Some(id), Invariant::Hooks, facts);
             }
-            last = Some(hook.sequence);
+            last = Some(number);
         }
     }
 }

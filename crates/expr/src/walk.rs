@@ -1,5 +1,7 @@
 //! Walks over a graph. None of them recurses: a chain of a million nodes is an ordinary input.
 
+use rustc_hash::FxHashMap;
+
 use crate::graph::{ExprId, Graph};
 
 /// A set of nodes of one graph.
@@ -59,6 +61,40 @@ impl<T: Clone + Default> IdMap<T> {
     /// Sets the value of a node.
     pub fn set(&mut self, id: ExprId, value: T) {
         *self.get_mut(id) = value;
+    }
+}
+
+/// A value for each of the nodes from some position on, and for a few before it: side tables for
+/// what was built last in a long graph take no more room than that.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct TailMap<T> {
+    first: usize,
+    tail: IdMap<T>,
+    before: FxHashMap<ExprId, T>,
+}
+
+impl<T: Clone + Default> TailMap<T> {
+    /// A map whose nodes are mostly those from a position on.
+    pub(crate) fn from_position(first: usize) -> Self {
+        Self { first, tail: IdMap::default(), before: FxHashMap::default() }
+    }
+
+    /// The value of a node, `T::default()` until set.
+    pub(crate) fn get(&self, id: ExprId) -> T {
+        match id.index().checked_sub(self.first) {
+            Some(index) => self.tail.get(ExprId::from_index(index)),
+            None => self.before.get(&id).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Sets the value of a node.
+    pub(crate) fn set(&mut self, id: ExprId, value: T) {
+        match id.index().checked_sub(self.first) {
+            Some(index) => self.tail.set(ExprId::from_index(index), value),
+            None => {
+                self.before.insert(id, value);
+            }
+        }
     }
 }
 

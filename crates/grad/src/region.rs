@@ -60,7 +60,7 @@ pub(crate) fn splice(
                 match op {
                     Op::Hook(hook) => copy_hook(into, hook, &operands)?,
                     op if hooks == Hooks::Drop => Copied::Node(into.make(quiet(op)?, &operands)?),
-                    op => Copied::Node(into.make(op.clone(), &operands)?),
+                    op => Copied::Node(into.make_again(op, &operands)?),
                 }
             }
         };
@@ -126,7 +126,7 @@ impl Lines {
 
 /// The op without hooks in its regions. A user's derivative keeps its own: they have not run yet.
 fn quiet(op: &Op) -> Result<Op> {
-    if matches!(op, Op::Metadata(_)) || !op.regions().iter().any(|program| has_hooks(program)) {
+    if op.sequence().is_none() {
         return Ok(op.clone());
     }
     let mut error = None;
@@ -137,12 +137,6 @@ fn quiet(op: &Op) -> Result<Op> {
         })
     });
     error.map_or(Ok(quiet), Err)
-}
-
-fn has_hooks(program: &Program) -> bool {
-    let graph = program.graph();
-    !program.effects().is_empty()
-        || graph.ids().any(|id| graph.op(id).regions().iter().any(|inner| has_hooks(inner)))
 }
 
 fn quiet_program(program: &Arc<Program>) -> Result<Arc<Program>> {
@@ -159,7 +153,7 @@ pub(crate) fn narrow(
     hooks: Hooks,
 ) -> Result<Arc<Program>> {
     let is_same = program.inputs().len() == inputs.len() && keep.iter().all(|keep| *keep);
-    if is_same && (hooks == Hooks::Keep || !has_hooks(program)) {
+    if is_same && (hooks == Hooks::Keep || program.effects().is_empty()) {
         return Ok(program.clone());
     }
     let mut graph = Graph::with_options(program.graph().options());

@@ -280,7 +280,8 @@ fn loops_run_the_body_n_log_n_times() {
     let y = times(&mut graph, x, count, |graph, _, x| graph.sin(x).unwrap());
     let found = gradients(&mut graph, y, &[x]).unwrap();
     // Count how often each `sin` of the derivative runs, by putting hooks in their place.
-    let counted = count_ops(&graph, found[0], &calls);
+    let derivative = nxla_expr::Program::new(&graph, common::types(&inputs), &found).unwrap();
+    let counted = count_ops(derivative.graph(), derivative.outputs()[0], &calls);
     let program =
         nxla_expr::Program::new(&counted.0, common::types(&inputs), &[counted.1]).unwrap();
     nxla_eval::evaluate(&program, inputs.to_vec()).unwrap();
@@ -305,10 +306,11 @@ fn count_ops(graph: &Graph, root: ExprId, calls: &Arc<AtomicUsize>) -> (Graph, E
                 .collect();
             for id in counters {
                 let calls = calls.clone();
-                let counter = move |_: &[HostTensor]| -> std::result::Result<(), String> {
-                    calls.fetch_add(1, Ordering::Relaxed);
-                    Ok(())
-                };
+                let counter =
+                    move |_: &[HostTensor]| -> std::result::Result<(), nxla_expr::HostError> {
+                        calls.fetch_add(1, Ordering::Relaxed);
+                        Ok(())
+                    };
                 inner.hook(&[id], None, Some(Arc::new(counter))).unwrap();
             }
             let inputs = program.inputs().to_vec();
@@ -468,7 +470,7 @@ fn hooks_pass_and_run_once() {
     let ids = common::parameters(&mut graph, &inputs);
     let counter = {
         let calls = calls.clone();
-        Arc::new(move |_: &[HostTensor]| -> std::result::Result<(), String> {
+        Arc::new(move |_: &[HostTensor]| -> std::result::Result<(), nxla_expr::HostError> {
             calls.fetch_add(1, Ordering::Relaxed);
             Ok(())
         })
@@ -504,7 +506,7 @@ fn hooks_of_a_custom_rule_run_in_the_derivative() {
         let sine = graph.sin(x).unwrap();
         let calls = calls.clone();
         custom(graph, &[sine], &[x], |graph, dy| {
-            let counter = move |_: &[HostTensor]| -> std::result::Result<(), String> {
+            let counter = move |_: &[HostTensor]| -> std::result::Result<(), nxla_expr::HostError> {
                 calls.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             };

@@ -138,7 +138,7 @@ impl AtOnce {
             options = Options::new().compiler("xla");
         }
         let executable = compile_program(&Arc::new(self.program), &options, &[])?;
-        let context = RunContext { hooks: Some(&options.hooks), interrupt: None };
+        let context = RunContext { hooks: Some(&options.hooks), ..RunContext::default() };
         let inputs: SmallVec<[&Tensor; 2]> = self.inputs.iter().map(Tensor::data).collect();
         let results = executable.run(&inputs, &context)?;
         Ok(results.into_iter().map(|data| data.with_vectors(self.vectors.clone())).collect())

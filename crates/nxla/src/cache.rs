@@ -4,14 +4,16 @@
 //! that is defined anew in every turn of a loop, share an executable. Concurrent callers of the
 //! same program wait for the first instead of compiling it again; others are not held up.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
+use nxla_eval::Interrupt;
 use nxla_expr::Digest;
 
+use crate::background::{self, ASK_EVERY, interrupted};
 use crate::compiler::Executable;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::Settings;
 
 /// What makes an executable reusable.
@@ -23,11 +25,11 @@ pub struct CacheKey {
     pub compiler: Arc<str>,
     /// The compiler's settings.
     pub settings: Settings,
-    /// Named hooks with a function.
-    pub listeners: Vec<Arc<str>>,
-    /// Which functions the program's hooks bring along. They are no part of the digest, but an
-    /// executable calls them.
-    pub own_hooks: Vec<usize>,
+    /// Which hooks are called, see [`Detached::pattern`](nxla_expr::Detached::pattern).
+    pub hooks: Vec<u32>,
+    /// The addresses of the functions of hooks, for compilers whose executables hold them. They
+    /// keep them alive, so that an address means the same for as long as it is a key.
+    pub functions: Vec<usize>,
     /// Donated inputs.
     pub donated: Vec<bool>,
 }
@@ -47,7 +49,21 @@ pub struct CacheReport {
     pub evictions: u64,
 }
 
-type Slot = Arc<Mutex<Option<Arc<dyn Executable>>>>;
+/// The place of one executable.
+#[derive(Default)]
+struct Slot {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+enum State {
+    /// Nobody compiles it: it is new, or has failed.
+    #[default]
+    Empty,
+    Compiling,
+    Ready(Arc<dyn Executable>),
+}
 
 /// Keeps executables up to a number of bytes, dropping those unused for longest.
 pub struct ExecutableCache {
@@ -60,7 +76,7 @@ pub struct ExecutableCache {
 }
 
 struct Entry {
-    slot: Slot,
+    slot: Arc<Slot>,
     bytes: usize,
     last_used: u64,
 }
@@ -81,6 +97,75 @@ pub fn executables() -> &'static ExecutableCache {
     })
 }
 
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The executable, waited for if somebody is compiling it. `None` leaves it to the caller.
+    fn claim(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Option<Arc<dyn Executable>>> {
+        let mut state = self.lock();
+        loop {
+            match &*state {
+                State::Ready(executable) => return Ok(Some(executable.clone())),
+                State::Empty => {
+                    *state = State::Compiling;
+                    return Ok(None);
+                }
+                State::Compiling => {}
+            }
+            let Some(interrupt) = interrupt else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let waited = self.changed.wait_timeout(state, ASK_EVERY);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            // Asking may run the user's signal handlers: not under the lock.
+            if interrupt() {
+                return Err(interrupted());
+            }
+            state = self.lock();
+        }
+    }
+
+    fn settle(&self, state: State) {
+        *self.lock() = state;
+        self.changed.notify_all();
+    }
+}
+
+/// The duty to fill a slot. If the compiler panics, the slot is free again.
+struct Task {
+    cache: &'static ExecutableCache,
+    key: CacheKey,
+    slot: Arc<Slot>,
+    settled: bool,
+}
+
+impl Task {
+    fn finish(mut self, compiled: Result<Arc<dyn Executable>>) -> Result<Arc<dyn Executable>> {
+        let executable = compiled?;
+        self.settled = true;
+        self.slot.settle(State::Ready(executable.clone()));
+        self.cache.account(&self.key, executable.byte_size());
+        Ok(executable)
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if self.settled {
+            return;
+        }
+        let mut entries = self.cache.entries();
+        if entries.get(&self.key).is_some_and(|entry| Arc::ptr_eq(&entry.slot, &self.slot)) {
+            entries.remove(&self.key);
+        }
+        drop(entries);
+        self.slot.settle(State::Empty);
+    }
+}
+
 impl ExecutableCache {
     fn entries(&self) -> MutexGuard<'_, HashMap<CacheKey, Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
@@ -88,18 +173,22 @@ impl ExecutableCache {
 
     /// The executable of a key, compiled if it is not there. A failure is not remembered.
     ///
+    /// With `interrupt`, compiling happens on another thread, and both who compiles and who waits
+    /// for it ask now and then; if the answer is `true` they leave, and the compiler goes on.
+    ///
     /// # Errors
-    /// What `compile` raises.
+    /// What `compile` raises; the caller was interrupted.
     pub fn get_or_compile(
-        &self,
+        &'static self,
         key: &CacheKey,
-        compile: impl FnOnce() -> Result<Arc<dyn Executable>>,
+        compile: impl FnOnce() -> Result<Arc<dyn Executable>> + Send + 'static,
+        interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Arc<dyn Executable>> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
         let slot = {
             let mut entries = self.entries();
             let entry = entries.entry(key.clone()).or_insert_with(|| Entry {
-                slot: Slot::default(),
+                slot: Arc::default(),
                 bytes: 0,
                 last_used: now,
             });
@@ -107,25 +196,20 @@ impl ExecutableCache {
             entry.slot.clone()
         };
         // Only callers of this very program wait here.
-        let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(executable) = &*held {
+        if let Some(executable) = slot.claim(interrupt)? {
             self.hits.fetch_add(1, Ordering::Relaxed);
-            return Ok(executable.clone());
+            return Ok(executable);
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
-        let compiled = compile();
-        match &compiled {
-            Ok(executable) => {
-                *held = Some(executable.clone());
-                drop(held);
-                self.account(key, executable.byte_size());
-            }
-            Err(_) => {
-                drop(held);
-                self.entries().remove(key);
-            }
-        }
-        compiled
+        let task = Task { cache: self, key: key.clone(), slot, settled: false };
+        let Some(interrupt) = interrupt else { return task.finish(compile()) };
+        let (give, given) = mpsc::channel();
+        background::start("nxla compile", move || {
+            // A caller that has left does not take it.
+            let _ = give.send(task.finish(compile()));
+        })?;
+        let panicked = || Error::Usage("the compiler panicked".into());
+        background::wait(&given, interrupt)?.unwrap_or_else(|| Err(panicked()))
     }
 
     /// Notes the size of a new executable and drops the oldest ones if there are too many bytes.
@@ -147,6 +231,11 @@ impl ExecutableCache {
             total -= freed;
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// The programs that there are executables of, for whatever compilers and settings.
+    pub fn digests(&self) -> HashSet<Digest> {
+        self.entries().keys().map(|key| key.digest).collect()
     }
 
     /// Sets how many bytes of executables are kept. The newest one always is.

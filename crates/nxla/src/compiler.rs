@@ -31,6 +31,21 @@ pub trait Compiler: Send + Sync {
         Ok(vec![settings.clone()])
     }
 
+    /// Whether its executables take the functions of hooks from [`RunContext::own_hooks`].
+    ///
+    /// The programs that it gets then hold numbers in their place ([`HookOp::slot`]), and equal
+    /// programs share an executable whatever their functions are. Otherwise programs hold their
+    /// functions, and are compiled again for others.
+    fn resolves_hooks(&self) -> bool {
+        false
+    }
+
+    /// Whether compiling can take long and may happen on any thread, so that a caller who can be
+    /// interrupted need not wait for the end of it.
+    fn compiles_elsewhere(&self) -> bool {
+        false
+    }
+
     /// Where its results live.
     ///
     /// # Errors
@@ -55,7 +70,7 @@ impl CompileRequest<'_> {
     /// Whether somebody listens to a hook.
     pub fn listens(&self, hook: &HookOp) -> bool {
         let named = hook.name.as_ref().is_some_and(|name| self.listeners.contains(name));
-        named || hook.default.is_some()
+        named || hook.default.is_some() || hook.slot.is_some()
     }
 }
 
@@ -85,7 +100,13 @@ pub trait Executable: Send + Sync {
 pub struct RunContext<'a> {
     /// Host functions for named hooks.
     pub hooks: Option<&'a BTreeMap<Arc<str>, Arc<dyn HostFn>>>,
-    /// Asked now and then during a long run; `true` stops it.
+    /// The functions that hooks have of their own, by [`HookOp::slot`]; [`compile_program`] fills
+    /// them in.
+    ///
+    /// [`compile_program`]: crate::compile_program
+    pub own_hooks: &'a [Arc<dyn HostFn>],
+    /// Asked at each step of the evaluator, and some twenty times a second while a device is
+    /// waited for; `true` stops the run.
     pub interrupt: Option<&'a Interrupt<'a>>,
 }
 

@@ -57,6 +57,14 @@ pub enum Error {
     /// A step of a stream failed, which ended the stream; everybody who asks is told.
     #[error("{0}")]
     Stream(std::sync::Arc<Error>),
+    /// The function of a hook failed.
+    #[error("hook {} failed: {error}", name.as_deref().unwrap_or("without a name"))]
+    Hook {
+        /// The name of the hook.
+        name: Option<String>,
+        /// What the function failed with.
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// A user's function (a callback, a host function) failed.
     #[error("{0}")]
     User(Box<dyn std::error::Error + Send + Sync>),
@@ -92,7 +100,9 @@ impl Error {
             Error::Vectors { .. } => ErrorClass::Shape,
             Error::Grad(_) => ErrorClass::Gradient,
             Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
-            Error::Eval(_) | Error::Usage(_) | Error::User(_) => ErrorClass::Runtime,
+            Error::Eval(_) | Error::Usage(_) | Error::User(_) | Error::Hook { .. } => {
+                ErrorClass::Runtime
+            }
             Error::Lower(_) | Error::Pjrt(_) => ErrorClass::Device,
             Error::Options(_) => ErrorClass::Options,
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla_eval::{Hooks, Plan};
+use nxla_eval::{EvalError, Fault, Hooks, Plan};
 
 use crate::compiler::{Backend, CompileRequest, Compiler, Executable, RunContext, check_settings};
 use crate::error::{Error, Result};
@@ -20,13 +20,28 @@ impl Compiler for Evaluator {
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
         check_settings(self.name(), request.settings, &[])?;
-        Ok(Arc::new(Planned { plan: Plan::new(request.program.clone()) }))
+        let plan = Plan::with_listeners(request.program.clone(), &|hook| request.listens(hook));
+        Ok(Arc::new(Planned { plan }))
+    }
+
+    fn resolves_hooks(&self) -> bool {
+        true
     }
 
     fn backend(&self, settings: &Settings) -> Result<Backend> {
         check_settings(self.name(), settings, &[])?;
         Ok(Backend { platform: "host".into(), device: 0 })
     }
+}
+
+/// A run's error; that of a hook as what its function gave.
+fn failure(error: EvalError) -> Error {
+    if let EvalError::Op { fault: Fault::Hook { name, error }, .. } = &error
+        && let Some(error) = error.take()
+    {
+        return Error::Hook { name: name.clone(), error };
+    }
+    Error::Eval(error)
 }
 
 struct Planned {
@@ -42,7 +57,11 @@ impl Executable for Planned {
         let hooks = context.hooks.map_or_else(Hooks::default, |hooks| {
             hooks.iter().map(|(name, hook)| (name.clone(), hook.clone())).collect()
         });
-        let results = self.plan.run_with(inputs, &hooks, context.interrupt).map_err(Error::from)?;
+        let hooks = match context.own_hooks {
+            [] => hooks,
+            own => hooks.with_own(own),
+        };
+        let results = self.plan.run_with(inputs, &hooks, context.interrupt).map_err(failure)?;
         Ok(results.into_iter().map(Tensor::Host).collect())
     }
 

@@ -237,7 +237,7 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
         };
         let inputs: SmallVec<[&Tensor; 8]> =
             arguments.items.iter().map(Tensor::data).chain(&entry.captured).collect();
-        let context = RunContext { hooks: Some(&options.hooks), interrupt: None };
+        let context = RunContext { hooks: Some(&options.hooks), ..RunContext::default() };
         let results = entry.executable.run(&inputs, &context)?.into_iter();
         let results = results.zip(&entry.result_vectors);
         let results = results.map(|(data, vectors)| data.with_vectors(vectors.clone()));

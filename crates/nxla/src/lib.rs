@@ -27,9 +27,11 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod background;
 mod cache;
 mod compiler;
 mod containers;
+pub mod debug;
 mod error;
 mod evaluator;
 mod expr;
@@ -56,7 +58,7 @@ pub use containers::{Arguments, Container, Function, Leaves, Outputs, Tree};
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::Expr;
-pub use function::compile_program;
+pub use function::{compile_program, compile_program_watched};
 pub use jit::{Jit, jit};
 pub use operand::{Operand, Value};
 pub use ops::*;

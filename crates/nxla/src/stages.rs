@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use nxla_eval::Interrupt;
 use nxla_split::{RunError, RunOptions, StageGraph};
 
 use crate::compiler::{Executable, RunContext};
@@ -62,7 +63,20 @@ impl Stages {
     /// # Errors
     /// The first error of a stage; another number of inputs than the program has.
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        let context = RunContext { hooks: Some(&self.options.hooks), interrupt: None };
+        self.run_watched(inputs, None)
+    }
+
+    /// Like [`Stages::run`], for callers that can be interrupted, see [`RunContext::interrupt`].
+    ///
+    /// # Errors
+    /// As for [`Stages::run`], and if `interrupt` answers `true`.
+    pub fn run_watched(
+        &self,
+        inputs: &[Tensor],
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Vec<Tensor>> {
+        let hooks = Some(&self.options.hooks);
+        let context = RunContext { hooks, interrupt, ..RunContext::default() };
         let run = |stage: &nxla_split::Stage, values: Vec<Tensor>| {
             let values: Vec<&Tensor> = values.iter().collect();
             self.executables[stage.id.index()].run(&values, &context)

@@ -208,6 +208,18 @@ impl Tensor {
         }
     }
 
+    /// Calls `callback` once the data is there or its computation has failed; at once for the host.
+    ///
+    /// # Errors
+    /// The plugin does not tell; the callback is dropped without being called.
+    pub fn on_ready(&self, callback: impl FnOnce() + Send + 'static) -> Result<()> {
+        match self.data() {
+            Tensor::Device(tensor) => tensor.buffer.on_ready(move |_| callback())?,
+            Tensor::Host(_) | Tensor::Vectorized(_) => callback(),
+        }
+        Ok(())
+    }
+
     /// Waits until the data is there.
     ///
     /// # Errors

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::rewrite::Substitution;
 use nxla_expr::{
-    ErrorKind, ExprId, Graph, Mark, Options as GraphOptions, Program, Scope, TensorType,
+    ErrorKind, ExprId, Graph, Line, Mark, Options as GraphOptions, Program, Scope, Source,
+    TensorType,
 };
 use nxla_tensor::DType;
 
@@ -34,9 +35,17 @@ struct State {
     inputs: Mutex<Vec<TensorType>>,
     finished: AtomicBool,
     /// Large tensors that the function mentions: they are inputs after those of the function.
-    captured: Mutex<Vec<(Tensor, ExprId)>>,
+    captured: Mutex<Vec<Captured>>,
     /// The first error of an operator, which cannot return one.
     failure: Mutex<Option<Error>>,
+}
+
+/// A tensor that became an input.
+struct Captured {
+    tensor: Tensor,
+    id: ExprId,
+    /// Where the function mentions it first.
+    source: Source,
 }
 
 thread_local! {
@@ -149,6 +158,11 @@ impl Trace {
         Ok(Expr::new(self.clone(), id))
     }
 
+    /// Whether a tensor that the function mentions becomes an input rather than a literal.
+    pub fn takes_as_input(tensor: &Tensor) -> bool {
+        tensor.shape().size() * tensor.dtype().size() > LITERAL_LIMIT_BYTES
+    }
+
     /// Makes a node of a tensor that the function mentions. A small one becomes a literal, part
     /// of the program and its digest. A large one becomes a hidden input, so that the program
     /// stays small and is compiled once whatever the numbers are.
@@ -157,31 +171,37 @@ impl Trace {
     /// If the trace has finished; a device tensor that cannot be read.
     pub fn capture(&self, tensor: &Tensor) -> Result<Expr> {
         let (tensor, vectors) = (tensor.data(), tensor.vectors().clone());
-        let bytes = tensor.shape().size() * tensor.dtype().size();
-        let id = if bytes <= LITERAL_LIMIT_BYTES {
+        let id = if Self::takes_as_input(tensor) {
+            self.capture_input(tensor)?
+        } else {
             let literal = tensor.to_host()?;
             self.build(|graph| graph.tensor(literal))?
-        } else {
-            self.capture_input(tensor)?
         };
         Ok(Expr::with_vectors(self.clone(), id, vectors))
     }
 
     fn capture_input(&self, tensor: &Tensor) -> Result<ExprId> {
-        let known =
-            lock(&self.0.captured).iter().find_map(|(other, id)| other.is(tensor).then_some(*id));
+        let known = lock(&self.0.captured)
+            .iter()
+            .find_map(|captured| captured.tensor.is(tensor).then_some(captured.id));
         if let Some(id) = known {
             return Ok(id);
         }
         let id = self.parameter(tensor.ty())?.id();
-        lock(&self.0.captured).push((tensor.clone(), id));
+        let source = self.build(|graph| Ok::<_, Error>(graph.source(id).clone()))?;
+        lock(&self.0.captured).push(Captured { tensor: tensor.clone(), id, source });
         Ok(id)
     }
 
     /// The tensors that became hidden inputs, in the order of these inputs. The function's own
     /// inputs must all have been made before.
     pub fn captured(&self) -> Vec<Tensor> {
-        lock(&self.0.captured).iter().map(|(tensor, _)| tensor.clone()).collect()
+        lock(&self.0.captured).iter().map(|captured| captured.tensor.clone()).collect()
+    }
+
+    /// Where the function mentions each tensor of [`Trace::captured`] first, as far as known.
+    pub fn captured_lines(&self) -> Vec<Option<Line>> {
+        lock(&self.0.captured).iter().map(|captured| captured.source.line()).collect()
     }
 
     /// How many inputs the program has.

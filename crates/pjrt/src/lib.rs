@@ -67,6 +67,6 @@ pub use host::{
 };
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
-pub use running::wait_until_all_idle;
+pub use running::{wait_until_all_idle, wait_until_all_idle_for};
 pub use transfer::MappedBuffer;
 pub use value::Value;

@@ -157,6 +157,13 @@ pub fn wait_until_all_idle() {
     wait_for_all(None);
 }
 
+/// Like [`wait_until_all_idle`], for a while; whether no program runs.
+pub fn wait_until_all_idle_for(patience: Duration) -> bool {
+    wait_for_all(Some(Instant::now() + patience));
+    let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.iter().filter_map(Weak::upgrade).all(|running| *running.lock() == 0)
+}
+
 fn wait_for_all(deadline: Option<Instant>) {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for running in all.iter().filter_map(Weak::upgrade) {

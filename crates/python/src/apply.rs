@@ -7,18 +7,21 @@
 
 use std::sync::Arc;
 
+use nxla::eval::Interrupt;
 use nxla::graph::{ExprId, Graph};
 use nxla::host::weak_dtype;
 use nxla::vectors::per_entry;
 use nxla::{
-    Error, Expr, Number, Options, Program, RunContext, Tensor, Trace, Vectors, compile_program,
-    default_options,
+    Error, Expr, Number, Options, Program, RunContext, Tensor, Trace, Vectors,
+    compile_program_watched, default_options,
 };
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use crate::debug;
 use crate::errors::{OrRaise, trace_error};
 use crate::expr::PyExpr;
+use crate::interrupt::interruptible;
 use crate::source;
 use crate::tensor::PyTensor;
 use crate::value::Value;
@@ -180,22 +183,31 @@ fn at_once(
         .build(|graph| build_entries(graph, operands, &ids, build, &mut vectors))
         .or_raise()?;
     let outputs: Vec<Expr> = outputs.into_iter().map(|id| Expr::new(trace.clone(), id)).collect();
-    let program = trace.finish(&outputs).or_raise()?;
-    let results = py.detach(|| run_at_once(program, &inputs)).or_raise()?;
+    let program = Arc::new(trace.finish(&outputs).or_raise()?);
+    let results = interruptible(py, |interrupt| run_at_once(&program, &inputs, interrupt))?;
+    if debug::is_on() {
+        let inputs: SmallVec<[&Tensor; 4]> = inputs.iter().map(Tensor::data).collect();
+        debug::check_results(py, "operation", &program, &inputs, &results)?;
+    }
     let results = results.into_iter().map(|data| data.with_vectors(vectors.clone()));
     results.map(|tensor| PyTensor::wrap(py, tensor)).collect()
 }
 
-fn run_at_once(program: Program, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
+fn run_at_once(
+    program: &Arc<Program>,
+    inputs: &[Tensor],
+    interrupt: &Interrupt<'_>,
+) -> Result<Vec<Tensor>, Error> {
     let on_device = inputs.iter().any(|tensor| tensor.device().is_some());
     let mut options = default_options();
     if on_device && options.compiler.as_deref().is_none_or(|name| name == "evaluator") {
         // Data on a device is computed on where it is.
         options = Options::new().compiler("xla");
     }
-    let executable = compile_program(&Arc::new(program), &options, &[])?;
+    let executable = compile_program_watched(program, &options, &[], Some(interrupt))?;
     let inputs: SmallVec<[&Tensor; 4]> = inputs.iter().map(Tensor::data).collect();
-    executable.run(&inputs, &RunContext { hooks: Some(&options.hooks), interrupt: None })
+    let (hooks, interrupt) = (Some(&options.hooks), Some(interrupt));
+    executable.run(&inputs, &RunContext { hooks, interrupt, ..RunContext::default() })
 }
 
 /// The operands as tensors, numbers with the dtype that they take next to the others.

@@ -10,11 +10,11 @@ use nxla::graph::{
     Start, Transform, TriangularSolve, While, Window,
 };
 use nxla::host::DType;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 use crate::dtype::PyDType;
+use crate::errors::exception;
 use crate::program::PyExpression;
 use crate::tensor::{PyTensor, python_number};
 
@@ -234,7 +234,8 @@ fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Option<Bound<'py, PyC
             tensor.get().host(args.py())
         });
         let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
-        function.call(&tensors).map_err(PyRuntimeError::new_err)
+        let called = function.call(&tensors);
+        called.map_err(|error| exception(nxla::Error::Hook { name: None, error }))
     };
     PyCFunction::new_closure(py, None, None, show).map(Some)
 }

@@ -62,7 +62,7 @@ fn built(py: Python<'_>, trace: &Trace, function: &Bound<'_, PyAny>) -> PyResult
     let (outputs, tree) = outputs(trace, &result, "build")?;
     let results = Results::of(tree, &outputs);
     let program = py.detach(|| trace.finish(&outputs)).or_raise()?.into();
-    Ok(Traced { program, results, captured: trace.captured() })
+    Ok(Traced::new(program, results, trace))
 }
 
 /// The current trace, in which ``function`` builds.

@@ -66,6 +66,10 @@ pub(crate) fn exception(error: Error) -> PyErr {
                 Ok(raised) => return *raised,
                 Err(inner) => Error::User(inner),
             },
+            Error::Hook { name, error } => match error.downcast::<PyErr>() {
+                Ok(raised) => return *raised,
+                Err(error) => Error::Hook { name, error },
+            },
             Error::Expr(mut error) => {
                 error.op = public_name(&error.op).to_owned();
                 Error::Expr(error)

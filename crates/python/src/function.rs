@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nxla::graph::Line;
 use nxla::{
-    Executable, Expr, Options, Program, RunContext, Tensor, Trace, Vectors, compile_program,
-    default_options, has_default_options,
+    Executable, Expr, Options, Program, Tensor, Trace, Vectors, default_options, executables,
+    has_default_options,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
@@ -15,9 +16,10 @@ use smallvec::SmallVec;
 use crate::compiled::{Argument, PyCompiled};
 use crate::containers::{Tree, flatten};
 use crate::current::tracing_for;
+use crate::debug;
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::expr::PyExpr;
-use crate::hooks::run_interruptible;
+use crate::interrupt::{compile_interruptible, run_interruptible};
 use crate::options::{Conflict, fingerprint, graph_options, options_from};
 use crate::program::PyExpression;
 use crate::signature::{Leaves, Signature, is_leaf};
@@ -34,6 +36,10 @@ pub(crate) struct PyFunction {
     conflict: Conflict,
     statics: Statics,
     donated: FxHashSet<usize>,
+    /// Whether results must be finite.
+    debug_nans: bool,
+    /// Told of each program that is about to be compiled; may raise.
+    observer: Option<Py<PyAny>>,
     entries: Mutex<Entries>,
     /// The fingerprint of the options, computed once.
     own_fingerprint: u64,
@@ -53,6 +59,23 @@ struct Entries {
     recent: Option<(u64, Arc<Entry>)>,
     hits: u64,
     misses: u64,
+    /// How many executables the process had dropped when this function last looked.
+    evictions: u64,
+}
+
+impl Entries {
+    /// Lets go of executables that the process has dropped to stay within its limit.
+    fn drop_evicted(&mut self) {
+        let evictions = executables().report().evictions;
+        if std::mem::replace(&mut self.evictions, evictions) == evictions {
+            return;
+        }
+        let held = executables().digests();
+        self.by_hash.retain(|_, keyed| {
+            keyed.retain(|keyed| held.contains(&keyed.1.program.digest()));
+            !keyed.is_empty()
+        });
+    }
 }
 
 /// Whether templates may stand for tensors.
@@ -64,11 +87,14 @@ enum Data {
 
 /// What a signature leads to.
 pub(crate) struct Entry {
+    name: String,
     pub(crate) executable: Arc<dyn Executable>,
     pub(crate) program: Arc<Program>,
     pub(crate) results: Results,
     /// Large tensors that the function mentions, passed after its arguments.
     pub(crate) captured: Vec<Tensor>,
+    /// Whether results must be finite.
+    debug_nans: bool,
 }
 
 /// What a program runs on: the tensors of its arguments, then those that it captured.
@@ -82,12 +108,17 @@ impl Entry {
         arguments: &[&Tensor],
         options: &Options,
     ) -> PyResult<Py<PyAny>> {
-        let results = if self.captured.is_empty() {
-            run_interruptible(py, &*self.executable, arguments, options)?
+        let all: Inputs<'_>;
+        let inputs = if self.captured.is_empty() {
+            arguments
         } else {
-            let inputs = arguments.iter().copied().chain(&self.captured);
-            run_interruptible(py, &*self.executable, &inputs.collect::<Inputs<'_>>(), options)?
+            all = arguments.iter().copied().chain(&self.captured).collect();
+            &all
         };
+        let results = run_interruptible(py, &*self.executable, inputs, options)?;
+        if self.debug_nans || debug::is_on() {
+            debug::check_results(py, &self.name, &self.program, inputs, &results)?;
+        }
         self.results.wrap(py, results)
     }
 
@@ -104,6 +135,16 @@ pub(crate) struct Traced {
     pub(crate) program: Arc<Program>,
     pub(crate) results: Results,
     pub(crate) captured: Vec<Tensor>,
+    /// Where each of them is mentioned.
+    lines: Vec<Option<Line>>,
+}
+
+impl Traced {
+    /// What a trace that has ended gives.
+    pub(crate) fn new(program: Arc<Program>, results: Results, trace: &Trace) -> Self {
+        let (captured, lines) = (trace.captured(), trace.captured_lines());
+        Self { program, results, captured, lines }
+    }
 }
 
 /// The arguments of a call, without a copy of them.
@@ -116,7 +157,8 @@ struct Call<'a, 'py> {
 #[pymethods]
 impl PyFunction {
     #[new]
-    #[pyo3(signature = (callable, name, options=None, static_positions=vec![], static_names=vec![], donated=vec![]))]
+    #[pyo3(signature = (callable, name, options=None, static_positions=vec![], static_names=vec![], donated=vec![], debug_nans=false, observer=None))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
         callable: Py<PyAny>,
         name: String,
@@ -124,6 +166,8 @@ impl PyFunction {
         static_positions: Vec<usize>,
         static_names: Vec<String>,
         donated: Vec<usize>,
+        debug_nans: bool,
+        observer: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let (options, conflict) = options_from(options)?;
         let statics = Statics {
@@ -132,7 +176,18 @@ impl PyFunction {
         };
         let donated = donated.into_iter().collect();
         let (entries, own_fingerprint) = (Mutex::default(), fingerprint(&options));
-        Ok(Self { callable, name, options, conflict, statics, donated, entries, own_fingerprint })
+        Ok(Self {
+            callable,
+            name,
+            options,
+            conflict,
+            statics,
+            donated,
+            debug_nans,
+            observer,
+            entries,
+            own_fingerprint,
+        })
     }
 
     /// ``nx.Function[[nx.Tensor], nx.Tensor]`` is a type for annotations.
@@ -363,14 +418,39 @@ impl PyFunction {
             return Ok((entry, leaves));
         }
         let traced = self.trace(py, call, &signature, &leaves)?;
-        let Traced { program, results, captured } = traced;
+        let Traced { program, results, captured, lines } = traced;
         let donated = self.donated_leaves(call, program.inputs().len())?;
-        let executable = py.detach(|| compile_program(&program, options, &donated)).or_raise()?;
-        let entry = Arc::new(Entry { executable, program, results, captured });
+        self.observe(py, call, &captured, lines)?;
+        let executable = compile_interruptible(py, &program, options, &donated)?;
+        let (name, debug_nans) = (self.name.clone(), self.debug_nans);
+        let entry = Arc::new(Entry { name, executable, program, results, captured, debug_nans });
         let mut entries = self.lock();
         entries.misses += 1;
+        entries.drop_evicted();
         entries.by_hash.entry(hash).or_default().push(Arc::new((signature, entry.clone())));
         Ok((entry, leaves))
+    }
+
+    /// Tells the observer what is about to be compiled: the arguments, how often that happened
+    /// before, and the large tensors that became inputs, each with its type, bytes and line.
+    fn observe(
+        &self,
+        py: Python<'_>,
+        call: Call<'_, '_>,
+        captured: &[Tensor],
+        lines: Vec<Option<Line>>,
+    ) -> PyResult<()> {
+        let Some(observer) = &self.observer else { return Ok(()) };
+        let large: Vec<(String, usize, Option<String>)> = captured
+            .iter()
+            .zip(lines)
+            .map(|(tensor, line)| {
+                let bytes = tensor.shape().size() * tensor.dtype().size();
+                (tensor.ty().to_string(), bytes, line.map(|line| line.to_string()))
+            })
+            .collect();
+        let misses = self.lock().misses;
+        observer.call1(py, (call.args, call.kwargs, misses, large)).map(drop)
     }
 
     fn find(
@@ -472,7 +552,7 @@ impl PyFunction {
         let (outputs, tree) = outputs(trace, &result, &self.name)?;
         let results = Results::of(tree, &outputs);
         let program = Arc::new(py.detach(|| trace.finish(&outputs)).or_raise()?);
-        Ok(Traced { program, results, captured: trace.captured() })
+        Ok(Traced::new(program, results, trace))
     }
 }
 
@@ -589,11 +669,6 @@ pub(crate) fn generic_alias<'py>(
     types: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     class.py().import("types")?.getattr("GenericAlias")?.call1((class, types))
-}
-
-/// The context of a run with these options.
-pub(crate) fn context(options: &Options) -> RunContext<'_> {
-    RunContext { hooks: Some(&options.hooks), interrupt: None }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::errors::{OrRaise, argument_error, exception, user_error};
-use crate::function::Results;
+use crate::function::{Inputs, Results};
+use crate::interrupt::{compile_interruptible, interruptible, run_interruptible};
 use crate::node::PyNode;
 use crate::options::options_from;
 use crate::program::PyExpression;
@@ -78,13 +79,9 @@ impl PyStage {
         let inputs = leaves(args, self.stage.program.inputs().len(), "stage")?;
         let options = options_from(options)?.0.over(&default_options());
         let program = &self.stage.program;
-        let results = py
-            .detach(|| {
-                let executable = nxla::compile_program(program, &options, &[])?;
-                let inputs: Vec<&Tensor> = inputs.iter().collect();
-                executable.run(&inputs, &crate::function::context(&options))
-            })
-            .or_raise()?;
+        let executable = compile_interruptible(py, program, &options, &[])?;
+        let inputs: Inputs<'_> = inputs.iter().collect();
+        let results = run_interruptible(py, &*executable, &inputs, &options)?;
         results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 
@@ -151,8 +148,9 @@ impl PyStageGraph {
     ) -> PyResult<Py<PyAny>> {
         let inputs = self.inputs(args)?;
         let options = options_from(options)?.0;
-        let results =
-            py.detach(|| Stages::compile(self.graph.clone(), &options)?.run(&inputs)).or_raise()?;
+        let results = interruptible(py, |interrupt| {
+            Stages::compile(self.graph.clone(), &options)?.run_watched(&inputs, Some(interrupt))
+        })?;
         self.results.wrap(py, results)
     }
 

@@ -1,16 +1,14 @@
-//! Python functions as hooks, and runs that Ctrl-C can stop.
+//! Python functions as hooks.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
 
-use nxla::graph::HostFn;
+use nxla::Tensor;
+use nxla::graph::{HostError, HostFn};
 use nxla::host::HostTensor;
-use nxla::{Executable, Options, RunContext, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::errors::{argument_error, exception};
+use crate::errors::argument_error;
 use crate::tensor::PyTensor;
 
 /// A Python function that is shown values.
@@ -24,9 +22,6 @@ pub(crate) struct PyHook {
 pub(crate) trait Arrange: Send + Sync {
     fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>>;
 }
-
-/// The exceptions of hooks, by the thread that runs the program; the run raises them again.
-static RAISED: Mutex<Vec<PyErr>> = Mutex::new(Vec::new());
 
 impl PyHook {
     /// A hook that calls a function with its value, or with a tuple of several.
@@ -43,9 +38,8 @@ impl PyHook {
             let kind = function.get_type().name()?;
             return Err(argument_error("hook", format!("expected a function, got {kind}")));
         }
-        let hook: Arc<dyn HostFn> =
-            Arc::new(PyHook { function: function.clone().unbind(), arrange });
-        remember(&hook, function);
+        let hook = Arc::new(PyHook { function: function.clone().unbind(), arrange });
+        remember(&hook);
         Ok(hook)
     }
 
@@ -64,100 +58,27 @@ impl PyHook {
 }
 
 impl HostFn for PyHook {
-    fn call(&self, values: &[HostTensor]) -> Result<(), String> {
-        Python::attach(|py| {
-            self.show(py, values).map_err(|raised| {
-                let text = format!("a hook raised {raised}");
-                RAISED.lock().unwrap_or_else(PoisonError::into_inner).push(raised);
-                text
-            })
-        })
+    fn call(&self, values: &[HostTensor]) -> Result<(), HostError> {
+        Python::attach(|py| self.show(py, values)).map_err(|raised| Box::new(raised) as HostError)
     }
 }
 
-/// The hooks that are alive and their functions, to show options as they were given.
-static CALLABLES: Mutex<Vec<(Weak<dyn HostFn>, Py<PyAny>)>> = Mutex::new(Vec::new());
+/// The hooks that are alive, to show options as they were given. Nothing is kept alive here.
+static HOOKS: Mutex<Vec<Weak<PyHook>>> = Mutex::new(Vec::new());
 
-fn remember(hook: &Arc<dyn HostFn>, function: &Bound<'_, PyAny>) {
-    let mut known = CALLABLES.lock().unwrap_or_else(PoisonError::into_inner);
-    known.retain(|(hook, _)| hook.strong_count() > 0);
-    known.push((Arc::downgrade(hook), function.clone().unbind()));
+fn remember(hook: &Arc<PyHook>) {
+    let mut known = HOOKS.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() == known.capacity() {
+        known.retain(|hook| hook.strong_count() > 0);
+    }
+    known.push(Arc::downgrade(hook));
 }
 
 /// The Python function behind a hook; None for one of another language.
 pub(crate) fn callable_of(py: Python<'_>, hook: &Arc<dyn HostFn>) -> Py<PyAny> {
-    let known = CALLABLES.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = known
-        .iter()
-        .find(|(other, _)| other.upgrade().is_some_and(|other| Arc::ptr_eq(&other, hook)));
-    found.map_or_else(|| py.None(), |(_, function)| function.clone_ref(py))
-}
-
-/// How long a run goes on between looks for signals.
-const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Runs an executable without holding up other Python threads; Ctrl-C stops it, and the exception
-/// of a hook comes out as it was raised.
-pub(crate) fn run_interruptible(
-    py: Python<'_>,
-    executable: &dyn Executable,
-    inputs: &[&Tensor],
-    options: &Options,
-) -> PyResult<Vec<Tensor>> {
-    let signals = Signals::default();
-    let check = || signals.pending();
-    let outcome = py.detach(|| {
-        executable.run(inputs, &RunContext { hooks: Some(&options.hooks), interrupt: Some(&check) })
-    });
-    outcome.map_err(|error| {
-        if let Some(raised) = signals.take() {
-            return raised;
-        }
-        let raised = RAISED.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        match raised {
-            Some(raised) if error.to_string().contains("a hook raised") => raised,
-            _ => exception(error),
-        }
-    })
-}
-
-/// Looks for signals now and then. Python runs their handlers on its main thread only, which is
-/// the thread that runs the program if the user waits for it there.
-///
-/// Making one reads no clock: a run that is over at once never looks.
-#[derive(Default)]
-struct Signals {
-    calls: AtomicU32,
-    last: Mutex<Option<Instant>>,
-    raised: Mutex<Option<PyErr>>,
-}
-
-/// Reading the clock costs as much as a small operation, so it is read only every so often.
-const CALLS_BETWEEN_LOOKS: u32 = 32;
-
-impl Signals {
-    fn pending(&self) -> bool {
-        if !self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(CALLS_BETWEEN_LOOKS) {
-            return false;
-        }
-        {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            let waited = last.get_or_insert_with(Instant::now).elapsed();
-            if waited < SIGNAL_INTERVAL {
-                return false;
-            }
-            *last = Some(Instant::now());
-        }
-        match Python::attach(|py| py.check_signals()) {
-            Ok(()) => false,
-            Err(raised) => {
-                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
-                true
-            }
-        }
-    }
-
-    fn take(&self) -> Option<PyErr> {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
+    let address = Arc::as_ptr(hook).cast::<PyHook>();
+    let known = HOOKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = known.iter().find(|other| other.as_ptr() == address).and_then(Weak::upgrade);
+    drop(known);
+    found.map_or_else(|| py.None(), |hook| hook.function.clone_ref(py))
 }

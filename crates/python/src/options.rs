@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
+use std::time::Duration;
 
 use nxla::graph::Options as GraphOptions;
 use nxla::{
@@ -204,9 +205,17 @@ fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> 
 }
 
 /// Waits until no program runs on any device: XLA must not be left running when the process ends.
+/// Ctrl-C ends the wait, and so does half a minute.
 #[pyfunction]
-fn wait_until_idle(py: Python<'_>) {
-    py.detach(nxla::pjrt::wait_until_all_idle);
+fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
+    const STEP: Duration = Duration::from_millis(50);
+    for _ in 0..600 {
+        if py.detach(|| nxla::pjrt::wait_until_all_idle_for(STEP)) {
+            break;
+        }
+        py.check_signals()?;
+    }
+    Ok(())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

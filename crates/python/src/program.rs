@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nxla::graph::print::{ExprText, PrintOptions, lines};
 use nxla::graph::{Op, mermaid, svg};
-use nxla::{Expr, Program, TensorType, Vectors, compile_program, default_options};
+use nxla::{Expr, Program, TensorType, Vectors, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -13,7 +13,7 @@ use crate::dtype::PyDType;
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::function::{Inputs, Results, Traced};
 use crate::graph::leaves;
-use crate::hooks::run_interruptible;
+use crate::interrupt::{compile_interruptible, run_interruptible};
 use crate::node::PyNode;
 use crate::options::options_from;
 use crate::tensor::PyTensor;
@@ -131,7 +131,7 @@ impl PyExpression {
     /// The lines of all outputs, which share their names, without a header.
     #[pyo3(signature = (limit=None))]
     fn lines(&self, py: Python<'_>, limit: Option<usize>) -> Vec<String> {
-        py.detach(|| lines(self.program.graph(), self.program.outputs(), &PrintOptions { limit }))
+        py.detach(|| lines(self.program.graph(), &self.shown(), &PrintOptions { limit }))
     }
 
     /// The text, with at most ``limit`` nodes.
@@ -150,7 +150,7 @@ impl PyExpression {
 
     /// A picture as SVG text.
     fn to_svg(&self, py: Python<'_>) -> String {
-        py.detach(|| svg::to_svg(self.program.graph(), self.program.outputs()))
+        py.detach(|| svg::to_svg(self.program.graph(), &self.shown()))
     }
 
     fn _repr_svg_(&self, py: Python<'_>) -> String {
@@ -159,7 +159,7 @@ impl PyExpression {
 
     /// A picture as a Mermaid flowchart.
     fn to_mermaid(&self, py: Python<'_>) -> String {
-        py.detach(|| mermaid::to_mermaid(self.program.graph(), self.program.outputs()))
+        py.detach(|| mermaid::to_mermaid(self.program.graph(), &self.shown()))
     }
 
     /// Runs the expression; arguments as for the traced function.
@@ -174,10 +174,26 @@ impl PyExpression {
         let mut inputs = leaves(args, own, "run")?;
         inputs.extend(self.captured.iter().cloned());
         let options = options_from(options)?.0.over(&default_options());
-        let executable = py.detach(|| compile_program(&self.program, &options, &[])).or_raise()?;
+        let executable = compile_interruptible(py, &self.program, &options, &[])?;
         let inputs: Inputs<'_> = inputs.iter().collect();
         let results = run_interruptible(py, &*executable, &inputs, &options)?;
         self.results.wrap(py, results)
+    }
+
+    /// The expression whose result is every value of this one that a compiler computes, outside of
+    /// loops and branches; and for each its operation, type and line.
+    fn every_value(&self) -> PyResult<(Self, Vec<(&'static str, String, Option<String>)>)> {
+        let (program, nodes) = nxla::debug::every_value(&self.program).or_raise()?;
+        let graph = self.program.graph();
+        let facts = nodes
+            .into_iter()
+            .map(|id| {
+                let line = graph.line(id).map(|line| line.to_string());
+                (graph.op(id).name(), graph.tensor_type(id).to_string(), line)
+            })
+            .collect();
+        let expression = Self::of_program(Arc::new(program));
+        Ok((Self { captured: self.captured.clone(), ..expression }, facts))
     }
 
     /// How often each operation occurs.
@@ -226,6 +242,11 @@ impl PyExpression {
 const REPR_LIMIT: usize = 200;
 
 impl PyExpression {
+    /// What a listing or a picture ends in: the outputs, and then what runs for its hooks alone.
+    fn shown(&self) -> Vec<nxla::graph::ExprId> {
+        self.program.outputs().iter().chain(self.program.effects()).copied().collect()
+    }
+
     /// One expression as its block, several in braces, as Nx shows them.
     fn text(&self, limit: Option<usize>) -> String {
         let graph = self.program.graph();

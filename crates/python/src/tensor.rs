@@ -12,6 +12,7 @@ use crate::dlpack;
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::operator_methods;
+use crate::interrupt::{read_interruptible, wait_interruptible};
 use crate::ops::args::NamesArg;
 use crate::ops::indexing;
 use crate::value::{Value, number_of};
@@ -41,7 +42,7 @@ impl PyTensor {
     pub(crate) fn host(&self, py: Python<'_>) -> PyResult<HostTensor> {
         match self.0.data() {
             Tensor::Host(tensor) => Ok(tensor.clone()),
-            device => py.detach(|| device.to_host()).or_raise(),
+            device => read_interruptible(py, device),
         }
     }
 
@@ -139,7 +140,7 @@ operator_methods!(PyTensor {
     /// Waits until the data is there; gives the tensor itself.
     fn block_until_ready<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         let tensor = slf.get().tensor()?;
-        slf.py().detach(|| tensor.wait()).or_raise()?;
+        wait_interruptible(slf.py(), &tensor)?;
         Ok(slf.clone())
     }
 

@@ -20,7 +20,6 @@ use nxla_expr::{ExprId, Graph, Node, Op, Program};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Decision;
-use crate::effects::nodes_with_effects;
 
 /// One tensor: a node, or one part of a node with several results.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -148,7 +147,7 @@ struct Cutter<'p> {
 impl<'p> Cutter<'p> {
     fn new(program: &'p Program) -> Self {
         let graph = program.graph();
-        let effects = nodes_with_effects(program);
+        let effects = program.effects().to_vec();
         let previous_effect = effects.windows(2).map(|pair| (pair[1], pair[0])).collect();
         let cut = Cut { owners: vec![NOBODY; graph.len()], declared: Vec::new(), effects };
         Self { graph, cut, declared: FxHashSet::default(), previous_effect, stack: Vec::new() }

@@ -34,7 +34,6 @@
 mod assemble;
 mod bytes;
 mod cut;
-mod effects;
 mod error;
 mod explain;
 mod plan;

@@ -142,8 +142,7 @@ impl<'a> Cx<'a> {
     pub(crate) fn has_active_hook(&mut self, op: &'a Op) -> bool {
         match op {
             Op::Hook(hook) => (self.options.active_hooks)(hook),
-            // A derivative is no part of what is computed.
-            Op::Metadata(_) => false,
+            op if op.sequence().is_none() => false,
             op => op.regions().into_iter().any(|program| self.is_active(program)),
         }
     }
@@ -155,7 +154,7 @@ impl<'a> Cx<'a> {
             return known;
         }
         let graph = program.graph();
-        let found = graph.ids().any(|id| self.has_active_hook(graph.op(id)));
+        let found = program.effects().iter().any(|&id| self.has_active_hook(graph.op(id)));
         self.active.insert(address, found);
         found
     }
@@ -174,8 +173,8 @@ impl<'a> Cx<'a> {
             return Err(LowerError::HostCalls { hook, line: self.line() });
         }
         let id = i64::try_from(self.host_calls.len()).expect("fewer than 2^63 hooks");
-        let (name, default) = (hook.name.clone(), hook.default.clone());
-        self.host_calls.push(HostCall { id, name, default, arguments });
+        let (name, default, slot) = (hook.name.clone(), hook.default.clone(), hook.slot);
+        self.host_calls.push(HostCall { id, name, default, slot, arguments });
         Ok(id)
     }
 

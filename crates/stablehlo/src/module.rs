@@ -37,6 +37,10 @@ pub struct HostCall {
     pub name: Option<Arc<str>>,
     /// The function to call unless the caller has installed another.
     pub default: Option<Arc<dyn HostFn>>,
+    /// In place of `default`: which function of the run it is, see [`HookOp::slot`].
+    ///
+    /// [`HookOp::slot`]: nxla_expr::HookOp::slot
+    pub slot: Option<u32>,
     /// The types of the values shown: the arguments after `%order` (`u32`).
     /// The one result is the next order, whose value does not matter.
     pub arguments: Vec<TensorType>,

@@ -212,17 +212,27 @@ def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], in
         state = _tensors(body_fn(state))
 
 
-def fori(lower: TensorLike, upper: TensorLike, body: Callable[[Tensor, S], S], init: S, /) -> S:
+def fori(
+    lower: TensorLike,
+    upper: TensorLike,
+    body: Callable[[Any, S], S],
+    init: S,
+    /,
+    *,
+    unroll: bool | int = False,
+) -> S:
     """Repeat ``state = body(i, state)`` for ``i`` from `lower` up to, and without, `upper`.
 
     Parameters
     ----------
     lower, upper : integer scalar
-        The range; `upper` may be a traced value.
+        The range; may be traced values.
     body : callable
         Takes the counter, an integer scalar, and the state; gives the next state.
     init : tensor or container
         The state at the start.
+    unroll : bool or int
+        As for `for_each`; the range must be two ints then.
 
     Returns
     -------
@@ -240,12 +250,142 @@ def fori(lower: TensorLike, upper: TensorLike, body: Callable[[Tensor, S], S], i
     >>> nx.fori(1, 5, lambda i, product: product * i, 1).item()
     24
     """
+    if unroll is not False:
+        if not isinstance(lower, int) or not isinstance(upper, int):
+            raise ArgumentError("fori: to unroll it, lower and upper must be ints")
+        return for_each(range(lower, upper), body, init, unroll=unroll)
     lower = as_tensor(lower)
 
     def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
         return _core.add(state[0], 1), body(*state)
 
     return while_loop(lambda state: _core.less(state[0], upper), step, (lower, init))[1]
+
+
+def for_each(
+    generator: Any, body: Callable[[Any, S], S], init: S, /, *, unroll: bool | int = False
+) -> S:
+    """Repeat ``state = body(x, state)`` for each ``x`` of a generator.
+
+    Parameters
+    ----------
+    generator : range, tensor or container
+        A range gives its numbers, of any step; tensors give the elements of their first axes, which
+        have one size.
+    body : callable
+        Takes the element and the state; gives the next state.
+    init : tensor or container
+        The state at the start.
+    unroll : bool or int
+        How often the body is written out. With True there is no loop at all, and numbers of a range
+        are ints; with a number, each trip of the loop does so many steps, and the rest comes after
+        it. With False the body is traced once.
+
+    Returns
+    -------
+    tensor or container
+        The last state.
+
+    Raises
+    ------
+    ArgumentError
+        If the generator is none; if first axes differ; if the body gives another structure, or a
+        leaf of another type.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.for_each(range(5, 0, -2), lambda i, total: total * 10 + i, 0).item()
+    531
+    >>> f = nx.jit(lambda xs: nx.for_each(xs, lambda x, total: total + x, 0.0, unroll=2))
+    >>> f(nx.tensor([1.0, 2.0, 3.0])).item()
+    6.0
+    """
+    count, element = _elements(generator)
+    copies = _copies(unroll, count)
+    if copies == count:
+        for index in range(count):
+            init = body(element(index), init)
+        return tree.map(as_tensor, init)
+
+    def steps(trip: Tensor, state: S) -> S:
+        first = trip if copies == 1 else _core.multiply(trip, copies)
+        for ahead in range(copies):
+            state = body(element(_core.add(first, ahead) if ahead else first), state)
+        return state
+
+    trips = count // copies
+    state = fori(0, trips, steps, init)
+    for index in range(trips * copies, count):
+        state = body(element(index), state)
+    return state
+
+
+def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
+    """Return how many elements a generator has, and a function from an index to an element."""
+    if isinstance(generator, range):
+        start, step = generator.start, generator.step
+
+        def number(index: Any) -> Any:
+            if isinstance(index, int):
+                return start + step * index
+            return _core.add(_core.multiply(index, step) if step != 1 else index, start)
+
+        return len(generator), number
+    leaves, structure = tree.flatten(generator)
+    if not leaves or not all(isinstance(x, _core.Tensor | _core.Expr) for x in leaves):
+        raise ArgumentError(
+            f"for_each: expected a range, a tensor or a container of tensors, got {generator!r}"
+        )
+    shapes = [x.shape for x in leaves]
+    if not all(shapes) or len({shape[0] for shape in shapes}) > 1:
+        raise ArgumentError(
+            "for_each: tensors must have a first axis of one size, their shapes are "
+            + ", ".join(str(shape) for shape in shapes)
+        )
+    return shapes[0][0], lambda index: structure.unflatten([x[index] for x in leaves])
+
+
+def _copies(unroll: bool | int, count: int) -> int:
+    """Return how many steps a trip does; as many as there are if there is to be no loop."""
+    if unroll is True or count == 0:
+        return count
+    if unroll is False:
+        return 1
+    if not isinstance(unroll, int) or unroll < 1:
+        raise ArgumentError(f"unroll must be a bool or at least 1, got {unroll!r}")
+    return min(unroll, count)
+
+
+def map(f: Callable[..., Any], xs: Any, /, *more: Any, unroll: bool | int = False) -> Any:
+    """Apply a function to each element of the first axis, one after another.
+
+    Parameters
+    ----------
+    f : callable
+        Takes an element of each argument, and gives a tensor or a container.
+    xs, *more : tensor or container
+        The first axes of all their tensors have one size.
+    unroll : bool or int
+        As for `for_each`.
+
+    Returns
+    -------
+    tensor or container
+        The results, stacked along a new first axis.
+
+    Raises
+    ------
+    ArgumentError
+        If the first axes differ.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.map(lambda x: x * nx.sum(x), nx.tensor([[1, 2], [3, 4]])).tolist()
+    [[3, 6], [21, 28]]
+    """
+    return scan(lambda _, x: ((), f(*x)), (), (xs, *more), unroll=unroll)[1]
 
 
 def scan(
@@ -255,6 +395,7 @@ def scan(
     /,
     *,
     length: int | None = None,
+    unroll: bool | int = False,
 ) -> tuple[C, Any]:
     """Carry a state over the elements of the first axis, and collect a result for each.
 
@@ -269,6 +410,8 @@ def scan(
         What is gone through; the first axes of all its tensors have the same size.
     length : int, optional
         How many steps; needed if there are no `xs`.
+    unroll : bool or int
+        As for `for_each`.
 
     Returns
     -------
@@ -313,8 +456,8 @@ def scan(
         return carry, tree.map(lambda rows, y: _write(rows, index, y), state[1], y)
 
     if count == 1:
-        return tree.map(_tensor, carry), ys
-    return fori(1, count, body, (carry, ys))
+        return tree.map(as_tensor, carry), ys
+    return for_each(range(1, count), body, (carry, ys), unroll=unroll)
 
 
 def _steps(leaves: list[Tensor], length: int | None) -> int:

@@ -6,7 +6,7 @@ use nxla_expr::{ExprId, Graph, Op, Program};
 use nxla_tensor::Shape;
 use rustc_hash::FxHashMap;
 
-use super::groups::{Groups, Role, shown_operands, without_metadata};
+use super::groups::{Groups, Role};
 use super::{Action, Plan, Planner, Step};
 use crate::elementwise::{Access, Code, Input, Value, Writer};
 use crate::layout::Strided;
@@ -25,10 +25,10 @@ pub(super) struct Built {
     pub(super) values: usize,
 }
 
-pub(super) struct Builder<'a> {
+pub(super) struct Builder<'a, 'p> {
     program: &'a Program,
     graph: &'a Graph,
-    planner: &'a mut Planner,
+    planner: &'a mut Planner<'p>,
     groups: Groups,
     built: Built,
     /// The values of all parts of all nodes; a node's own begin at `first_part`.
@@ -38,9 +38,11 @@ pub(super) struct Builder<'a> {
 
 const NO_PART: u32 = u32::MAX;
 
-impl<'a> Builder<'a> {
-    pub(super) fn new(program: &'a Program, planner: &'a mut Planner) -> Self {
+impl<'a, 'p> Builder<'a, 'p> {
+    pub(super) fn new(program: &'a Program, planner: &'a mut Planner<'p>) -> Self {
         let graph = program.graph();
+        let fuses = !planner.checks;
+        let groups = Groups::new(program, fuses, |op| planner.acts(op));
         let built = Built {
             steps: Vec::new(),
             args: Vec::new(),
@@ -53,7 +55,7 @@ impl<'a> Builder<'a> {
             program,
             graph,
             planner,
-            groups: Groups::new(program),
+            groups,
             built,
             parts: Vec::new(),
             first_part: vec![NO_PART; graph.len()],
@@ -95,12 +97,12 @@ impl<'a> Builder<'a> {
                 let index = u32::try_from(*index).expect("a tuple has fewer than 2^32 parts");
                 self.first_part[operands[0].index()] + index
             }
-            Op::Metadata(metadata) => match shown_operands(metadata, operands) {
+            op => match self.groups.passed_on(self.graph, id) {
                 // Its operand may be inside a group, and then it is as well.
-                &[x] => self.first_part[x.index()],
-                shown => self.alias_each(shown),
+                Some(&[x]) => self.first_part[x.index()],
+                Some(shown) => self.alias_each(shown),
+                None => unreachable!("{} is no alias", op.name()),
             },
-            op => unreachable!("{} is no alias", op.name()),
         };
     }
 
@@ -175,15 +177,15 @@ impl<'a> Builder<'a> {
 }
 
 /// Writes the code of one group.
-struct GroupWriter<'b, 'a> {
-    builder: &'b Builder<'a>,
+struct GroupWriter<'b, 'a, 'p> {
+    builder: &'b Builder<'a, 'p>,
     group: u32,
     code: Writer,
     known: FxHashMap<ExprId, Value>,
     inputs: Vec<ExprId>,
 }
 
-impl GroupWriter<'_, '_> {
+impl GroupWriter<'_, '_, '_> {
     fn write(&mut self, root: ExprId) -> (Code, Vec<ExprId>) {
         let graph = self.builder.graph;
         let shape = graph.shape(root);
@@ -204,7 +206,7 @@ impl GroupWriter<'_, '_> {
     /// The value of an operand, which becomes an input if it is not computed in the group.
     fn operand(&mut self, id: ExprId, shape: &Shape) -> Value {
         let graph = self.builder.graph;
-        let id = without_metadata(graph, id);
+        let id = self.builder.groups.behind(graph, id);
         if let Some(&value) = self.known.get(&id) {
             return value;
         }

@@ -5,7 +5,7 @@
 //! shape: nobody else needs its value, so it never has to leave the cache. Constants, and
 //! broadcasts that only element-wise nodes use, are read where they are and get no step.
 
-use nxla_expr::{ExprId, Family, Graph, IdSet, Metadata, Op, Program, Type};
+use nxla_expr::{ExprId, Family, Graph, IdSet, Metadata, Op, Program};
 
 /// Nodes of one group, so that the registers of long chains stay few.
 const MAX_NODES: usize = 64;
@@ -29,6 +29,10 @@ pub(super) struct Groups {
     group_of: Vec<u32>,
     /// The nodes of each group, root first, in decreasing order.
     members: Vec<Vec<ExprId>>,
+    /// Hooks that nobody listens to.
+    silent: IdSet,
+    /// How many nodes a group has at most.
+    max_nodes: usize,
 }
 
 /// What a plan does with a node.
@@ -47,16 +51,28 @@ pub(super) enum Role {
 const NO_GROUP: u32 = u32::MAX;
 
 impl Groups {
-    pub(super) fn new(program: &Program) -> Self {
+    /// `acts` tells which nodes with effects call a hook.
+    pub(super) fn new(program: &Program, fuses: bool, mut acts: impl FnMut(&Op) -> bool) -> Self {
         let graph = program.graph();
         let mut groups = Self {
             users: vec![Users::None; graph.len()],
             outside: IdSet::with_len(graph.len()),
             group_of: vec![NO_GROUP; graph.len()],
             members: Vec::new(),
+            silent: IdSet::default(),
+            max_nodes: if fuses { MAX_NODES } else { 1 },
         };
-        for &root in program.effects().iter().chain(program.outputs()) {
-            groups.use_outside(root);
+        for &id in program.effects() {
+            match graph.op(id) {
+                op if acts(op) => groups.use_outside(id),
+                Op::Hook(_) => {
+                    groups.silent.insert(id);
+                }
+                _ => {}
+            }
+        }
+        for &output in program.outputs() {
+            groups.use_outside(output);
         }
         for id in graph.ids().rev() {
             groups.visit(graph, id);
@@ -69,21 +85,17 @@ impl Groups {
             return;
         }
         let operands = graph.operands(id);
-        match graph.op(id) {
-            op if op.family() == Family::Elementwise => {
-                let group = self.join(graph, id);
-                for &operand in operands {
-                    self.use_in_group(operand, group);
-                }
+        if graph.op(id).family() == Family::Elementwise {
+            let group = self.join(graph, id);
+            for &operand in operands {
+                self.use_in_group(operand, group);
             }
-            Op::Metadata(metadata) => {
-                let shown = shown_operands(metadata, operands);
-                match shown {
-                    &[x] => self.pass_on(id, x),
-                    shown => shown.iter().for_each(|&x| self.use_outside(x)),
-                }
-            }
-            _ => operands.iter().for_each(|&operand| self.use_outside(operand)),
+            return;
+        }
+        match self.passed_on(graph, id) {
+            Some(&[x]) => self.pass_on(id, x),
+            Some(shown) => shown.iter().for_each(|&x| self.use_outside(x)),
+            None => operands.iter().for_each(|&operand| self.use_outside(operand)),
         }
     }
 
@@ -92,7 +104,8 @@ impl Groups {
         let group = match self.users[id.index()] {
             Users::Group(group) if !self.outside.contains(id) => {
                 let members = &mut self.members[group as usize];
-                let fits = members.len() < MAX_NODES && graph.shape(members[0]) == graph.shape(id);
+                let fits =
+                    members.len() < self.max_nodes && graph.shape(members[0]) == graph.shape(id);
                 fits.then(|| members.push(id)).map(|()| group)
             }
             _ => None,
@@ -142,6 +155,7 @@ impl Groups {
         }
         match graph.op(id) {
             Op::Metadata(_) | Op::Elem(_) => Role::Alias,
+            Op::Hook(_) if self.silent.contains(id) => Role::Alias,
             Op::Constant(_) | Op::Broadcast(_) if !self.outside.contains(id) => Role::Nothing,
             _ => match self.group_of[id.index()] {
                 NO_GROUP => Role::Step,
@@ -156,6 +170,24 @@ impl Groups {
         self.group_of[id.index()] == group
     }
 
+    /// The operands that a node gives back unchanged, if that is all it does.
+    pub(super) fn passed_on<'g>(&self, graph: &'g Graph, id: ExprId) -> Option<&'g [ExprId]> {
+        let operands = graph.operands(id);
+        match graph.op(id) {
+            Op::Metadata(metadata) => Some(shown_operands(metadata, operands)),
+            Op::Hook(_) if self.silent.contains(id) => Some(operands),
+            _ => None,
+        }
+    }
+
+    /// The node behind those that pass on a single tensor.
+    pub(super) fn behind(&self, graph: &Graph, mut id: ExprId) -> ExprId {
+        while let Some(&[x]) = self.passed_on(graph, id) {
+            id = x;
+        }
+        id
+    }
+
     /// Whether a broadcast is left to those who read it.
     pub(super) fn is_read_in_place(&self, graph: &Graph, id: ExprId) -> bool {
         matches!(graph.op(id), Op::Broadcast(_)) && !self.outside.contains(id)
@@ -168,17 +200,9 @@ impl Groups {
 }
 
 /// The operands that an annotation gives back; the others belong to a user's derivative.
-pub(super) fn shown_operands<'a>(metadata: &Metadata, operands: &'a [ExprId]) -> &'a [ExprId] {
+fn shown_operands<'a>(metadata: &Metadata, operands: &'a [ExprId]) -> &'a [ExprId] {
     match &metadata.custom_grad {
         Some(custom) => &operands[..custom.outputs],
         None => operands,
     }
-}
-
-/// The node behind annotations of single tensors.
-pub(super) fn without_metadata(graph: &Graph, mut id: ExprId) -> ExprId {
-    while let (Op::Metadata(_), Type::Tensor(_)) = (graph.op(id), graph.ty(id)) {
-        id = graph.operands(id)[0];
-    }
-    id
 }

@@ -12,7 +12,7 @@ mod slots;
 use std::fmt;
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, Op, Program};
+use nxla_expr::{ExprId, HookOp, Op, Program};
 use rustc_hash::FxHashMap;
 
 use crate::args::Arg;
@@ -32,6 +32,8 @@ pub struct Plan {
     pub(crate) inputs: Vec<Target>,
     pub(crate) outputs: Vec<Arg>,
     pub(crate) slots: usize,
+    /// Whether results are checked to be finite.
+    pub(crate) checks: bool,
 }
 
 /// The slot for a value, or `None` where nobody needs it.
@@ -59,9 +61,23 @@ pub(crate) enum Action {
 }
 
 impl Plan {
-    /// Plans a program, and the programs of its regions.
+    /// Plans a program, and the programs of its regions. Which hooks are called is decided by each
+    /// run.
     pub fn new(program: Arc<Program>) -> Self {
-        Planner::default().plan(program)
+        Self::with_listeners(program, &|_| true)
+    }
+
+    /// Like [`Plan::new`], without the hooks for which `listens` answers no: what they show is
+    /// computed only if something else needs it.
+    pub fn with_listeners(program: Arc<Program>, listens: &dyn Fn(&HookOp) -> bool) -> Self {
+        Planner::new(listens, false).plan(program)
+    }
+
+    /// A plan whose runs end at the first operation that makes NaN or an infinity from finite
+    /// operands, see [`Fault::NotFinite`](crate::Fault::NotFinite). Each operation is a step of its
+    /// own, which takes longer; hooks are not called.
+    pub fn checked(program: Arc<Program>) -> Self {
+        Planner::new(&|_| false, true).plan(program)
     }
 
     /// The program behind the plan.
@@ -117,14 +133,41 @@ impl fmt::Debug for Plan {
 }
 
 /// Plans programs, each region once however many nodes share it.
-#[derive(Default)]
-struct Planner {
+struct Planner<'a> {
+    listens: &'a dyn Fn(&HookOp) -> bool,
+    checks: bool,
     /// By address: programs of equal digests may still hold different host functions. The
     /// programs are kept alive by the one that is being planned.
     regions: FxHashMap<*const Program, Arc<Plan>>,
+    /// Whether a hook is called in a region, by address as well.
+    acting: FxHashMap<*const Program, bool>,
 }
 
-impl Planner {
+impl<'a> Planner<'a> {
+    fn new(listens: &'a dyn Fn(&HookOp) -> bool, checks: bool) -> Self {
+        let (regions, acting) = Default::default();
+        Self { listens, checks, regions, acting }
+    }
+
+    /// Whether an op calls a hook that somebody listens to.
+    fn acts(&mut self, op: &Op) -> bool {
+        match op {
+            Op::Hook(hook) => (self.listens)(hook),
+            op if op.sequence().is_none() => false,
+            op => op.regions().iter().any(|region| self.region_acts(region)),
+        }
+    }
+
+    fn region_acts(&mut self, program: &Arc<Program>) -> bool {
+        let address = Arc::as_ptr(program);
+        if let Some(&known) = self.acting.get(&address) {
+            return known;
+        }
+        let acts = program.effects().iter().any(|&id| self.acts(program.graph().op(id)));
+        self.acting.insert(address, acts);
+        acts
+    }
+
     fn plan(&mut self, program: Arc<Program>) -> Plan {
         let built = build::Builder::new(&program, self).build();
         let assigned = slots::assign(&built);
@@ -137,6 +180,7 @@ impl Planner {
             inputs: assigned.inputs,
             outputs: assigned.outputs,
             slots: assigned.slots,
+            checks: self.checks,
         }
     }
 

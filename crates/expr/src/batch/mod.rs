@@ -31,7 +31,6 @@ use smallvec::SmallVec;
 
 use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Graph, Operands};
-use crate::hook::HookOp;
 use crate::op::{Axes, Family, Op, Reshape};
 use crate::program::Program;
 use crate::source::SourceMap;
@@ -249,16 +248,9 @@ impl Batcher<'_> {
         parts.zip(ty.parts()).map(|(part, ty)| self.named(part, ty)).collect()
     }
 
-    /// A node as it was; a hook takes its place after those made so far.
+    /// A node as it was; one with effects takes its place after those made so far.
     fn copy(&mut self, op: &Op, operands: &[ExprId]) -> Result<ExprId> {
-        match op {
-            Op::Hook(hook) => {
-                let sequence = self.graph.next_sequence();
-                let hook = HookOp { sequence, ..HookOp::clone(hook) };
-                self.graph.make(Op::Hook(Box::new(hook)), operands)
-            }
-            op => self.graph.make(op.clone(), operands),
-        }
+        self.graph.make_again(op, operands)
     }
 
     /// The result with the names of the entry's axes. Rules may lose names, nothing else.

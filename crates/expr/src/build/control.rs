@@ -157,7 +157,7 @@ impl Graph {
             return Err(self.invalid("io_call", "function", "a hook needs a name or a function"));
         }
         let sequence = self.next_sequence();
-        let hook = HookOp { name: name.map(Into::into), sequence, default };
+        let hook = HookOp { name: name.map(Into::into), sequence, default, slot: None };
         let node = self.make(Op::Hook(Box::new(hook)), values)?;
         self.parts(node)
     }
@@ -200,7 +200,8 @@ impl Graph {
     ) -> Result<Vec<ExprId>> {
         let traced = self.traced(open.mark, results);
         let closed = self.close(open.mark, Some(&open.scope), &[traced], true)?;
-        let block = Block { name: name.into(), attributes, body: closed.programs[0].clone() };
+        let body = closed.programs[0].clone();
+        let block = Block { name: name.into(), attributes, body, sequence: None };
         let operands: Operands = open.operands.iter().chain(&closed.captures).copied().collect();
         let node = self.make(Op::Block(Arc::new(block)), &operands)?;
         self.parts(node)
@@ -254,7 +255,7 @@ impl Graph {
         let (otherwise, clauses) = closed.programs.split_last().expect("there is a last branch");
         let clauses =
             clauses.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        let cond = Cond { clauses, otherwise: otherwise.clone() };
+        let cond = Cond { clauses, otherwise: otherwise.clone(), sequence: None };
         let node = self.make(Op::Cond(Arc::new(cond)), &closed.captures)?;
         self.parts(node)
     }
@@ -334,7 +335,7 @@ impl Graph {
         let closed = self.close(mark, Some(scope), &[condition, body], true)?;
         let [condition, body] = &closed.programs[..] else { unreachable!("two regions went in") };
         let (condition, body) = (condition.clone(), body.clone());
-        let op = While { state: initial.len(), condition, body };
+        let op = While { state: initial.len(), condition, body, sequence: None };
         let operands: Operands = initial.iter().chain(&closed.captures).copied().collect();
         let node = self.make(Op::While(Arc::new(op)), &operands)?;
         self.parts(node)

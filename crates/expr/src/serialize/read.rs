@@ -160,7 +160,7 @@ impl<'a> Rebuild<'a> {
                 Some(_) | None => wrong("the parameter does not match an input"),
             },
             _ if node.index() < self.inputs.len() => wrong("a parameter is due here"),
-            Op::Hook(hook) if hook.sequence != self.graph.next_sequence() => {
+            op if op.sequence().is_some_and(|number| number != self.graph.next_sequence()) => {
                 Err(SerializeError::Hooks)
             }
             Op::Constant(constant) => {

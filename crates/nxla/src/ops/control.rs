@@ -8,7 +8,7 @@ use std::io::Write;
 use std::panic::Location;
 use std::sync::Arc;
 
-use nxla_expr::{ErrorKind, ExprId, HostFn, Mark, Metadata};
+use nxla_expr::{ErrorKind, ExprId, HostError, HostFn, Mark, Metadata};
 use nxla_tensor::HostTensor;
 
 use super::methods;
@@ -196,18 +196,18 @@ pub trait HookResult {
     ///
     /// # Errors
     /// That of the function.
-    fn into_result(self) -> Result<(), String>;
+    fn into_result(self) -> Result<(), HostError>;
 }
 
 impl HookResult for () {
-    fn into_result(self) -> Result<(), String> {
+    fn into_result(self) -> Result<(), HostError> {
         Ok(())
     }
 }
 
-impl HookResult for Result<(), String> {
-    fn into_result(self) -> Result<(), String> {
-        self
+impl<E: Into<HostError>> HookResult for Result<(), E> {
+    fn into_result(self) -> Result<(), HostError> {
+        self.map_err(Into::into)
     }
 }
 
@@ -279,7 +279,7 @@ pub fn print_value<C: Container>(value: C, label: &str) -> C {
     let function = move |values: &[HostTensor]| {
         let mut out = std::io::stdout().lock();
         let mut print = |value: &HostTensor| writeln!(out, "{label}: {value}");
-        values.iter().try_for_each(&mut print).map_err(|error| error.to_string())
+        Ok(values.iter().try_for_each(&mut print)?)
     };
     with_hook(value, None, Some(Arc::new(function)))
 }

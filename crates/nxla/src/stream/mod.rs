@@ -14,6 +14,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::thread;
 
+use nxla_eval::Interrupt;
 use nxla_expr::TensorType;
 
 use self::queue::{Cancel, Close, Parts, Queue};
@@ -157,7 +158,8 @@ impl Step {
     fn run(&self, queue: &Queue, chunk: &Parts, state: &Parts) -> Result<(Parts, Parts)> {
         let inputs: Vec<&Tensor> = chunk.iter().chain(state).chain(&self.captured).collect();
         let interrupt = || queue.is_cancelled();
-        let context = RunContext { hooks: Some(&self.options.hooks), interrupt: Some(&interrupt) };
+        let (hooks, interrupt) = (Some(&self.options.hooks), Some::<&Interrupt<'_>>(&interrupt));
+        let context = RunContext { hooks, interrupt, ..RunContext::default() };
         let mut results = self.executable.run(&inputs, &context)?;
         let state = results.split_off(self.results);
         Ok((results, state))

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use nxla_expr::Program;
+use nxla_expr::{Op, Program};
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
 use nxla_stablehlo::{HostCall, Module};
 use nxla_tensor::Names;
 use smallvec::SmallVec;
 
 use super::client::Target;
-use super::hooks::{HookRun, host_table};
+use super::hooks::{Run, host_table, nested};
+use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
 use crate::error::{Error, Result};
 use crate::tensor::{DeviceTensor, Tensor};
@@ -20,6 +21,8 @@ pub(super) struct Compiled {
     program: Arc<Program>,
     used_inputs: Vec<usize>,
     host_calls: Vec<HostCall>,
+    /// Whether there are loops, whose length nobody knows.
+    loops: bool,
     byte_size: usize,
     /// For each output, the names of its axes, which the device does not know.
     names: Vec<Option<Names>>,
@@ -43,6 +46,7 @@ impl Compiled {
             byte_size: module.text.len() * BYTES_PER_CHARACTER,
             used_inputs: module.used_inputs,
             host_calls: module.host_calls,
+            loops: has_loops(request.program),
         }
     }
 
@@ -88,20 +92,55 @@ impl Compiled {
     }
 
     fn execute(&self, buffers: &[&Buffer], context: &RunContext<'_>) -> Result<Vec<Buffer>> {
-        if self.host_calls.is_empty() {
+        let plain = self.host_calls.is_empty() && !(self.loops && context.interrupt.is_some());
+        if plain {
             return Ok(self.executable.execute(buffers, &ExecuteOptions::default())?);
         }
-        // A hook that fails must be known to the caller of this very run, so its end is awaited.
-        let run = Arc::new(HookRun::default());
-        let table = Arc::new(host_table(&self.host_calls, context, &run));
-        let options = ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
-        let outcome = self.executable.execute_with_event(buffers, &options);
-        let outcome = outcome.and_then(|(results, done)| done.wait().map(|()| results));
-        match run.failure() {
-            Some(why) => Err(Error::Usage(why)),
-            None => Ok(outcome?),
-        }
+        self.execute_elsewhere(buffers, context)
     }
+
+    /// Executes on another thread: XLA may run the whole program on the thread that starts it, and
+    /// this one has hooks to call and interrupts to answer.
+    ///
+    /// The end of a program with hooks is awaited, so that its caller knows if one has failed.
+    fn execute_elsewhere(
+        &self,
+        buffers: &[&Buffer],
+        context: &RunContext<'_>,
+    ) -> Result<Vec<Buffer>> {
+        let _nested = nested();
+        let run = Arc::new(Run::default());
+        let table =
+            (!self.host_calls.is_empty()).then(|| Arc::new(host_table(&self.host_calls, &run)));
+        let executable = self.executable.clone();
+        let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
+        let report = run.clone();
+        background::start("nxla run", move || {
+            let buffers: SmallVec<[&Buffer; 16]> = buffers.iter().collect();
+            let Some(table) = &table else {
+                let results = executable.execute(&buffers, &ExecuteOptions::default());
+                report.ended(Ok(()));
+                return report.started(results);
+            };
+            let options = ExecuteOptions { host_calls: Some(table), ..ExecuteOptions::default() };
+            let started = executable.execute_with_event(&buffers, &options);
+            report.started(started.and_then(|(results, done)| {
+                let report = report.clone();
+                done.on_ready(move |outcome| report.ended(outcome))?;
+                Ok(results)
+            }));
+        })?;
+        run.serve(&self.host_calls, context)
+    }
+}
+
+/// Whether a program, or a region in it, has loops.
+fn has_loops(program: &Program) -> bool {
+    let graph = program.graph();
+    graph.ids().any(|id| match graph.op(id) {
+        Op::While(_) => true,
+        op => op.regions().iter().any(|region| has_loops(region)),
+    })
 }
 
 impl Executable for Compiled {

@@ -1,51 +1,195 @@
-//! Hooks of compiled programs: host functions that XLA calls while it runs.
+//! Hooks of compiled programs: host functions that are called while a program runs.
+//!
+//! XLA calls the host on threads of its own, of which a CPU has about one per core, and other
+//! programs wait for those threads. So the call that XLA makes only copies the values into a
+//! queue. The thread that runs the program takes them out, in order, and calls the functions: they
+//! may take their time and run programs on the same device.
+//!
+//! The queue is bounded: a program that is far ahead of its hooks waits for them. It does not while
+//! a hook runs a program itself, which may need the very thread that would wait.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use nxla_eval::Interrupt;
 use nxla_expr::HostFn;
-use nxla_pjrt::{HostCall as Running, HostCallTable, HostView};
+use nxla_pjrt::{self as pjrt, Buffer, HostCall as Running, HostCallTable, HostView};
 use nxla_stablehlo::HostCall;
 use nxla_tensor::HostTensor;
 
+use crate::background::{ASK_EVERY, interrupted};
 use crate::compiler::RunContext;
+use crate::error::{Error, Result};
 
-/// What the hooks of one run have done so far.
+/// How many calls may wait.
+const MAX_CALLS: usize = 256;
+
+/// How many bytes of values may wait, unless a single call has more.
+const MAX_BYTES: usize = 64 << 20;
+
+/// How long a program waits at most for room. Only a hook that waits for another thread, which
+/// in turn waits for the device, ever lets it wait that long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A program that runs elsewhere, and its calls to the host.
 #[derive(Default)]
-pub(super) struct HookRun {
-    failure: Mutex<Option<String>>,
+pub(super) struct Run {
+    state: Mutex<State>,
+    /// Something for the caller to do.
+    arrived: Condvar,
+    /// Room for another call.
+    room: Condvar,
 }
 
-impl HookRun {
-    /// The error of the first hook that failed.
-    pub(super) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+#[derive(Default)]
+struct State {
+    calls: VecDeque<Call>,
+    bytes: usize,
+    /// How many programs the hooks of this run are waiting for.
+    nested: usize,
+    /// Nobody wants the calls any more.
+    stopped: bool,
+    /// What starting the program gave.
+    results: Option<Result<Vec<Buffer>, pjrt::Error>>,
+    /// Whether no call can come any more, and how the program ended.
+    over: Option<Result<(), pjrt::Error>>,
+}
+
+/// One call of the host.
+struct Call {
+    /// Which of the program's host calls.
+    place: usize,
+    values: Vec<HostTensor>,
+    bytes: usize,
+}
+
+impl Run {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fail(&self, why: &str) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert_with(|| why.to_owned());
+    /// The program was started, or was not.
+    pub(super) fn started(&self, results: Result<Vec<Buffer>, pjrt::Error>) {
+        let mut state = self.lock();
+        if results.is_err() {
+            state.over = Some(Ok(()));
+        }
+        state.results = Some(results);
+        self.arrived.notify_all();
     }
 
-    fn has_failed(&self) -> bool {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    /// The program has ended.
+    pub(super) fn ended(&self, outcome: Result<(), pjrt::Error>) {
+        self.lock().over = Some(outcome);
+        self.arrived.notify_all();
+    }
+
+    /// Takes a call from a thread of XLA.
+    fn push(&self, call: Call) -> Result<(), String> {
+        let is_full = |state: &mut State| {
+            let crowded = state.calls.len() >= MAX_CALLS || state.bytes + call.bytes > MAX_BYTES;
+            crowded && !state.calls.is_empty() && state.nested == 0 && !state.stopped
+        };
+        let waited = self.room.wait_timeout_while(self.lock(), PATIENCE, is_full);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.stopped {
+            // The program is ending; later hooks stay silent, as they would in program order.
+            return Err("a hook before has failed".into());
+        }
+        state.bytes += call.bytes;
+        state.calls.push_back(call);
+        self.arrived.notify_all();
+        Ok(())
+    }
+
+    /// The next call; `None` when the program is over.
+    fn next(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Option<Call>> {
+        let mut state = self.lock();
+        loop {
+            if let Some(call) = state.calls.pop_front() {
+                state.bytes -= call.bytes;
+                self.room.notify_all();
+                return Ok(Some(call));
+            }
+            if state.results.is_some() && state.over.is_some() {
+                return Ok(None);
+            }
+            let Some(interrupt) = interrupt else {
+                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let waited = self.arrived.wait_timeout(state, ASK_EVERY);
+            let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            if timeout.timed_out() {
+                // Asking may run the user's signal handlers: not under the lock.
+                drop(state);
+                if interrupt() {
+                    return Err(interrupted());
+                }
+                state = self.lock();
+            }
+        }
+    }
+
+    fn stop(&self) {
+        self.lock().stopped = true;
+        self.room.notify_all();
+    }
+
+    /// Calls the functions of hooks until the program is over, and gives its results.
+    pub(super) fn serve(
+        self: &Arc<Self>,
+        calls: &[HostCall],
+        context: &RunContext<'_>,
+    ) -> Result<Vec<Buffer>> {
+        let mut failure = None;
+        loop {
+            let call = match self.next(context.interrupt) {
+                Ok(Some(call)) => call,
+                Ok(None) => break,
+                Err(error) => {
+                    self.stop();
+                    return Err(error);
+                }
+            };
+            let hook = &calls[call.place];
+            if let (Some(function), None) = (function_of(hook, context), &failure) {
+                let called = serving(self, || function.call(&call.values));
+                if let Err(error) = called {
+                    self.stop();
+                    failure =
+                        Some(Error::Hook { name: hook.name.as_deref().map(Into::into), error });
+                }
+            }
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let mut state = self.lock();
+        let (results, over) = (state.results.take(), state.over.take());
+        let results = results.expect("a run that is over has been started")?;
+        over.expect("a run that is over has ended")?;
+        Ok(results)
     }
 }
 
-/// The host functions of one run by the ids of their calls: that which the caller installed under
-/// the hook's name, else the hook's own.
-pub(super) fn host_table(
-    calls: &[HostCall],
-    context: &RunContext<'_>,
-    run: &Arc<HookRun>,
-) -> HostCallTable {
+/// The function of a hook: that which the caller installed under its name, else its own.
+fn function_of<'a>(call: &'a HostCall, context: &RunContext<'a>) -> Option<&'a Arc<dyn HostFn>> {
+    let installed = call.name.as_ref().zip(context.hooks).and_then(|(name, hooks)| hooks.get(name));
+    let own = || call.slot.and_then(|slot| context.own_hooks.get(slot as usize));
+    installed.or_else(own).or(call.default.as_ref())
+}
+
+/// The host functions of one run by the ids of their calls. All of them put the call into its
+/// queue.
+pub(super) fn host_table(calls: &[HostCall], run: &Arc<Run>) -> HostCallTable {
     let table = HostCallTable::new();
-    for call in calls {
-        let installed =
-            call.name.as_ref().zip(context.hooks).and_then(|(name, hooks)| hooks.get(name));
-        let Some(function) = installed.or(call.default.as_ref()).cloned() else { continue };
+    for (place, call) in calls.iter().enumerate() {
         let run = run.clone();
-        let host = move |call: &mut Running<'_>| show(&*function, call, &run);
-        table.insert(call.id, Arc::new(host));
+        table.insert(call.id, Arc::new(move |call: &mut Running<'_>| take(place, call, &run)));
     }
     table
 }
@@ -53,18 +197,84 @@ pub(super) fn host_table(
 /// The arguments of a call before the values that are shown: the order.
 const LEADING_ARGUMENTS: usize = 1;
 
-fn show(function: &dyn HostFn, call: &mut Running<'_>, run: &HookRun) -> Result<(), String> {
+fn take(place: usize, call: &mut Running<'_>, run: &Run) -> Result<(), String> {
     for result in &mut call.results {
         let order = call.args.first().map(HostView::to_tensor);
         if let Some(order) = order {
             result.write(&order)?;
         }
     }
-    if run.has_failed() {
-        // The program is ending; later hooks stay silent, as they would in program order.
-        return Err("a hook before has failed".into());
-    }
     let values: Vec<HostTensor> =
         call.args.iter().skip(LEADING_ARGUMENTS).map(HostView::to_tensor).collect();
-    function.call(&values).inspect_err(|why| run.fail(why))
+    let bytes = values.iter().map(|value| value.bytes().len()).sum();
+    run.push(Call { place, values, bytes })
+}
+
+thread_local! {
+    /// The runs whose hooks this thread is in, the innermost last.
+    static SERVING: RefCell<Vec<Arc<Run>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls a function as a hook of a run.
+fn serving<T>(run: &Arc<Run>, call: impl FnOnce() -> T) -> T {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            SERVING.with_borrow_mut(Vec::pop);
+        }
+    }
+    SERVING.with_borrow_mut(|stack| stack.push(run.clone()));
+    let _leave = Leave;
+    call()
+}
+
+/// A program that a hook runs. The programs whose hooks it belongs to wait for nothing meanwhile.
+pub(super) struct Nested(Vec<Arc<Run>>);
+
+/// To be held while a program runs; `None` outside of hooks.
+pub(super) fn nested() -> Option<Nested> {
+    let outer = SERVING.with_borrow(|stack| (!stack.is_empty()).then(|| stack.clone()))?;
+    for run in &outer {
+        run.lock().nested += 1;
+        run.room.notify_all();
+    }
+    Some(Nested(outer))
+}
+
+impl Drop for Nested {
+    fn drop(&mut self) {
+        for run in &self.0 {
+            run.lock().nested -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call() -> Call {
+        Call { place: 0, values: Vec::new(), bytes: 0 }
+    }
+
+    #[test]
+    fn a_program_waits_for_room_unless_a_hook_runs_a_program() {
+        let run = Arc::new(Run::default());
+        for _ in 0..MAX_CALLS {
+            run.push(call()).unwrap();
+        }
+        let ahead = std::thread::spawn({
+            let run = run.clone();
+            move || (0..3).try_for_each(|_| run.push(call()))
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(run.lock().calls.len(), MAX_CALLS);
+        run.next(None).unwrap().unwrap();
+        let nested = serving(&run, nested);
+        ahead.join().unwrap().unwrap();
+        assert_eq!(run.lock().calls.len(), MAX_CALLS + 2);
+        drop(nested);
+        run.stop();
+        assert!(run.push(call()).is_err());
+    }
 }

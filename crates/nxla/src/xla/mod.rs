@@ -69,6 +69,14 @@ impl Compiler for Xla {
         Ok(Arc::new(executable::Compiled::new(target, compiled, module, request)))
     }
 
+    fn resolves_hooks(&self) -> bool {
+        true
+    }
+
+    fn compiles_elsewhere(&self) -> bool {
+        true
+    }
+
     fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
         check_settings(NAME, settings, SETTINGS)?;
         let target = target(settings)?;

@@ -124,10 +124,13 @@ fn cond(
 
 /// The structure that all branches give.
 fn same_structures<'a>(py: Python<'_>, trees: &'a [Tree]) -> PyResult<&'a Tree> {
-    let last = trees.last().expect("there is a last branch");
+    let (first, last) = (&trees[0], trees.last().expect("there is a last branch"));
     for (number, tree) in trees.iter().enumerate() {
-        if !tree.same_structure(py, last)? {
-            let why = format!("branch {number} gives another structure than the last branch");
+        if !tree.same_structure(py, first)? {
+            let (found, expected) = (PyTree::text(tree, py)?, PyTree::text(first, py)?);
+            let line = source::current_line(py).map(|line| format!(" ({line})"));
+            let line = line.unwrap_or_default();
+            let why = format!("branch {number} gives {found}, branch 0 gives {expected}{line}");
             return Err(argument_error("cond", why));
         }
     }
@@ -219,7 +222,10 @@ impl Loop<'_, '_> {
         let next = self.body.call1((self.state(py, state)?,))?;
         let (next, tree) = leaves_of(self.trace, "while_loop", &next)?;
         if !tree.same_structure(py, self.tree)? {
-            let why = "the body gives another structure than the initial state";
+            let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
+            let line = source::current_line(py).map(|line| format!(" ({line})"));
+            let line = line.unwrap_or_default();
+            let why = format!("the body gives {found}, the initial state is {expected}{line}");
             return Err(argument_error("while_loop", why));
         }
         Ok(next)

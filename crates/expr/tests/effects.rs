@@ -1,0 +1,185 @@
+//! Nodes with effects: hooks, and the loops, branches and composites that hold hooks. They are
+//! never merged, dropped or reordered; and closing many loops takes linear time.
+
+use std::time::{Duration, Instant};
+
+use nxla_expr::rewrite::Substitution;
+use nxla_expr::verify::{verify, verify_program};
+use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, serialize};
+use nxla_tensor::{DType, Scalar};
+
+fn ty() -> TensorType {
+    TensorType::scalar(DType::S32)
+}
+
+/// A loop that counts up to ten, from `start`, with what `body` does to the counter.
+fn count_to_ten(
+    graph: &mut Graph,
+    start: ExprId,
+    body: impl FnOnce(&mut Graph, ExprId) -> Result<ExprId>,
+) -> Result<ExprId> {
+    let mark = graph.mark();
+    let scope = graph.open_scope(&[ty()]);
+    let counter = scope.parameters[0];
+    let ten = graph.scalar_constant(Scalar::Int(10), DType::S32)?;
+    let goes_on = graph.less(counter, ten)?;
+    let condition = graph.traced(mark, vec![goes_on]);
+    let inner = graph.mark();
+    let shown = body(graph, counter)?;
+    let one = graph.scalar_constant(Scalar::Int(1), DType::S32)?;
+    let next = graph.add(shown, one)?;
+    let body = graph.traced(inner, vec![next]);
+    Ok(graph.while_loop(mark, &scope, &[start], condition, body)?[0])
+}
+
+fn with_hook(graph: &mut Graph, start: ExprId) -> Result<ExprId> {
+    count_to_ten(graph, start, |graph, x| Ok(graph.hook(&[x], Some("trip"), None)?[0]))
+}
+
+fn loops(program: &Program) -> usize {
+    let graph = program.graph();
+    graph.ids().filter(|&id| matches!(graph.op(id), Op::While(_))).count()
+}
+
+#[test]
+fn a_loop_with_a_hook_stays_though_nobody_uses_it() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    with_hook(&mut graph, x)?;
+    count_to_ten(&mut graph, x, |_, x| Ok(x))?;
+    let program = Program::new(&graph, vec![ty()], &[x])?;
+    assert_eq!((loops(&program), program.effects().len()), (1, 1));
+    verify(&graph).unwrap();
+    verify_program(&program).unwrap();
+    Ok(())
+}
+
+#[test]
+fn equal_loops_with_hooks_are_two() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    let first = with_hook(&mut graph, x)?;
+    let second = with_hook(&mut graph, x)?;
+    assert_ne!(first, second);
+    let silent = count_to_ten(&mut graph, x, |_, x| Ok(x))?;
+    assert_eq!(silent, count_to_ten(&mut graph, x, |_, x| Ok(x))?);
+    let program = Program::new(&graph, vec![ty()], &[first, silent])?;
+    assert_eq!((loops(&program), program.effects().len()), (3, 2));
+    let again = serialize::from_bytes(&serialize::to_bytes(&program)).unwrap();
+    assert_eq!((again.digest(), again.effects()), (program.digest(), program.effects()));
+    Ok(())
+}
+
+#[test]
+fn effects_nest_and_keep_their_order() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    graph.hook(&[x], Some("before"), None)?;
+    count_to_ten(&mut graph, x, |graph, x| {
+        // Nobody uses the inner loop either.
+        with_hook(graph, x)?;
+        Ok(x)
+    })?;
+    graph.hook(&[x], Some("after"), None)?;
+    let program = Program::new(&graph, vec![ty()], &[x])?;
+    let names: Vec<&str> =
+        program.effects().iter().map(|&id| program.graph().op(id).name()).collect();
+    assert_eq!(names, ["io_call", "while", "io_call"]);
+    let Op::While(outer) = program.graph().op(program.effects()[1]) else { panic!("a loop") };
+    assert_eq!(outer.body.effects().len(), 1);
+    verify_program(&program).unwrap();
+
+    // Copied into another graph, they are effects there, and numbered anew.
+    let mut other = Graph::new();
+    let y = other.parameter(0, ty());
+    other.hook(&[y], Some("first"), None)?;
+    program.inline(&mut other, &[y])?;
+    program.inline(&mut other, &[y])?;
+    assert_eq!(other.effects().len(), 7);
+    verify(&other).unwrap();
+    Ok(())
+}
+
+#[test]
+fn a_branch_with_a_hook_stays() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    for _ in 0..2 {
+        let mark = graph.mark();
+        graph.hook(&[x], Some("taken"), None)?;
+        let taken = graph.traced(mark, vec![]);
+        let predicate = graph.traced(graph.mark(), vec![x]);
+        let other = graph.traced(graph.mark(), vec![]);
+        graph.cond(mark, vec![(predicate, taken)], other)?;
+    }
+    let program = Program::new(&graph, vec![ty()], &[x])?;
+    assert_eq!(program.effects().len(), 2);
+    verify_program(&program).unwrap();
+    Ok(())
+}
+
+#[test]
+fn an_input_made_in_a_branch_is_captured() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    let mark = graph.mark();
+    let late = graph.parameter(1, ty());
+    let sum = graph.add(x, late)?;
+    let taken = graph.traced(mark, vec![sum]);
+    let predicate = graph.traced(graph.mark(), vec![x]);
+    let other = graph.traced(graph.mark(), vec![late]);
+    let result = graph.cond(mark, vec![(predicate, taken)], other)?[0];
+    let program = Program::new(&graph, vec![ty(), ty()], &[result])?;
+    verify_program(&program).unwrap();
+    assert_eq!(program.used_inputs(), [true, true]);
+    Ok(())
+}
+
+#[test]
+fn a_substitution_keeps_the_order() -> Result<()> {
+    let mut graph = Graph::new();
+    let (x, y) = (graph.parameter(0, ty()), graph.parameter(1, ty()));
+    graph.hook(&[x], Some("first"), None)?;
+    let second = graph.hook(&[y], Some("second"), None)?[0];
+    let negated = graph.negate(second)?;
+    with_hook(&mut graph, x)?;
+    let mut substitution = Substitution::new();
+    let three = graph.scalar_constant(Scalar::Int(3), DType::S32)?;
+    substitution.insert(x, three);
+    let roots = graph.substitute(&[negated], &mut substitution)?;
+    let names: Vec<String> = graph
+        .effects()
+        .iter()
+        .map(|&id| match graph.op(id) {
+            Op::Hook(hook) => hook.name.as_deref().unwrap_or_default().to_owned(),
+            op => op.name().to_owned(),
+        })
+        .collect();
+    assert_eq!(names, ["first", "second", "while"]);
+    assert_ne!(roots, [negated]);
+    verify(&graph).unwrap();
+    Ok(())
+}
+
+fn time_of_loops(count: usize) -> Result<Duration> {
+    let start = Instant::now();
+    let mut graph = Graph::new();
+    let mut x = graph.parameter(0, ty());
+    for _ in 0..count {
+        x = count_to_ten(&mut graph, x, |_, x| Ok(x))?;
+    }
+    let program = Program::new(&graph, vec![ty()], &[x])?;
+    assert_eq!(loops(&program), count);
+    Ok(start.elapsed())
+}
+
+#[test]
+fn many_loops_take_linear_time() -> Result<()> {
+    time_of_loops(100)?;
+    let few = time_of_loops(1_000)?;
+    let many = time_of_loops(10_000)?;
+    println!("1,000 loops: {few:?}; 10,000 loops: {many:?}");
+    // Ten times as much; with tables as long as the graph it was a hundred times.
+    assert!(many < 40 * few, "1,000 loops took {few:?}, 10,000 took {many:?}");
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Tools for programs that give wrong numbers: where NaN comes from, and how far two compilers
+//! are apart.
+
+use std::sync::Arc;
+
+use nxla_eval::{Hooks, Plan};
+use nxla_expr::{ExprId, Op, Program};
+use nxla_tensor::{DType, HostTensor};
+
+use crate::error::Result;
+use crate::tensor::Tensor;
+
+pub use nxla_eval::first_not_finite;
+
+/// Runs a program on the evaluator, and ends at the first operation that makes NaN or an infinity
+/// from finite operands, inside of loops and branches too. Hooks are not called.
+///
+/// ```
+/// use std::sync::Arc;
+/// use nxla::{DType, Expr, Tensor, TensorType, debug, jit};
+///
+/// let f = jit(|[x]: [Expr; 1]| (x - 1.0).log() * 2.0);
+/// let (program, _) = f.trace([TensorType::scalar(DType::F32)])?;
+/// let program = Arc::new(program);
+/// assert!(debug::check_finite(&program, &[&Tensor::from(2.0f32)]).is_ok());
+/// let error = debug::check_finite(&program, &[&Tensor::from(1.0f32)]).unwrap_err();
+/// assert!(error.to_string().starts_with("log: made -inf"));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Fault::NotFinite`](nxla_eval::Fault::NotFinite), with the operation and its line; whatever
+/// else goes wrong.
+pub fn check_finite(program: &Arc<Program>, inputs: &[&Tensor]) -> Result<()> {
+    let inputs = inputs.iter().map(|input| input.to_host()).collect::<Result<_>>()?;
+    Plan::checked(program.clone()).run(inputs, &Hooks::new())?;
+    Ok(())
+}
+
+/// The program that gives every value of another one, and the nodes of that one which they are.
+/// Inputs and constants are left out, and what happens inside of loops and branches.
+///
+/// # Errors
+/// None; the result is fallible like that of every program in the making.
+pub fn every_value(program: &Program) -> Result<(Program, Vec<ExprId>)> {
+    let graph = program.graph();
+    let nodes: Vec<ExprId> = graph
+        .ids()
+        .filter(|&id| {
+            let known = matches!(graph.op(id), Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_));
+            graph.ty(id).as_tensor().is_some() && !known
+        })
+        .collect();
+    Ok((Program::new(graph, program.inputs().to_vec(), &nodes)?, nodes))
+}
+
+/// How far two tensors of one type are apart.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Distance {
+    /// The largest distance in units in the last place: how many numbers of the dtype lie between.
+    /// NaN is no distance from NaN, and `u64::MAX` from every number. For integers the difference.
+    pub ulps: u64,
+    /// The position of the largest distance, in row-major order.
+    pub position: usize,
+    /// The largest difference.
+    pub absolute: f64,
+    /// How many elements differ at all.
+    pub differing: usize,
+}
+
+/// Compares two tensors; `None` if their dtypes or shapes differ.
+///
+/// ```
+/// use nxla::HostTensor;
+/// use nxla::debug::distance;
+///
+/// let left = HostTensor::from_slice(&[1.0_f32, 2.0], [2])?;
+/// let right = HostTensor::from_slice(&[1.0_f32, 2.0_f32.next_up()], [2])?;
+/// let distance = distance(&left, &right).expect("they have one type");
+/// assert_eq!((distance.ulps, distance.position, distance.differing), (1, 1, 1));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn distance(left: &HostTensor, right: &HostTensor) -> Option<Distance> {
+    let dtype = left.dtype();
+    if dtype != right.dtype() || left.shape() != right.shape() {
+        return None;
+    }
+    let mut distance = Distance { ulps: 0, position: 0, absolute: 0.0, differing: 0 };
+    let parts = if dtype.is_complex() { 2 } else { 1 };
+    let size = dtype.size() / parts;
+    let pairs = left.bytes().chunks_exact(size).zip(right.bytes().chunks_exact(size));
+    for (at, (left_bytes, right_bytes)) in pairs.enumerate() {
+        if left_bytes == right_bytes {
+            continue;
+        }
+        let position = at / parts;
+        let (left, right) = (left.get(position).parts(), right.get(position).parts());
+        let (left, right) = if at % parts == 0 { (left.0, right.0) } else { (left.1, right.1) };
+        let ulps = match (left.is_nan(), right.is_nan()) {
+            (true, true) => continue,
+            (true, false) | (false, true) => u64::MAX,
+            (false, false) if left == right => continue,
+            (false, false) => between(dtype, left_bytes, right_bytes),
+        };
+        distance.differing += 1;
+        if ulps > distance.ulps {
+            (distance.ulps, distance.position) = (ulps, position);
+        }
+        let absolute = (left - right).abs();
+        if absolute.is_finite() {
+            distance.absolute = distance.absolute.max(absolute);
+        }
+    }
+    Some(distance)
+}
+
+/// The numbers between two, by their bits: floats that are made integers in sign and magnitude are
+/// in order.
+fn between(dtype: DType, left: &[u8], right: &[u8]) -> u64 {
+    let bits = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    };
+    let sign = 1_u64 << (8 * left.len() - 1);
+    let place = |bytes: &[u8]| -> i128 {
+        let bits = bits(bytes);
+        let magnitude = i128::from(bits & (sign - 1));
+        match (dtype.is_float() || dtype.is_complex(), bits & sign != 0) {
+            (true, true) => -magnitude,
+            (true, false) => magnitude,
+            (false, _) if dtype.is_signed() && bits & sign != 0 => {
+                i128::from(bits) - 2 * i128::from(sign)
+            }
+            (false, _) => i128::from(bits),
+        }
+    };
+    u64::try_from((place(left) - place(right)).unsigned_abs()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ulps<T: nxla_tensor::Element>(left: T, right: T) -> u64 {
+        let [left, right] = [left, right].map(|x| HostTensor::from_slice(&[x], [1]).unwrap());
+        distance(&left, &right).unwrap().ulps
+    }
+
+    #[test]
+    fn distances_count_the_numbers_between() {
+        assert_eq!(ulps(1.0_f32, 1.0_f32.next_up()), 1);
+        assert_eq!(ulps(0.0_f64, -0.0), 0);
+        assert_eq!(ulps(0.0_f64.next_up(), 0.0_f64.next_down()), 2);
+        assert_eq!(ulps(f32::NAN, -f32::NAN), 0);
+        assert_eq!(ulps(f32::NAN, 1.0), u64::MAX);
+        assert_eq!(ulps(f32::MAX, f32::INFINITY), 1);
+        assert_eq!(ulps(-3_i32, 4), 7);
+        assert_eq!(ulps(u64::MAX, 0), u64::MAX);
+    }
+}

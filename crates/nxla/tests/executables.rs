@@ -1,0 +1,135 @@
+//! Executables are shared by equal programs, whoever listens to their hooks, and a caller need not
+//! wait for the compiler.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use nxla::graph::{Graph, HostError};
+use nxla::{
+    Backend, CompileRequest, Compiler, Error, Evaluator, Executable, HostTensor, Options, Program,
+    Result, RunContext, Settings, Tensor, TensorType, compile_program, compile_program_watched,
+    register_compiler,
+};
+use nxla::{DType, eval::EvalError};
+
+/// The evaluator under another name, which counts, and takes its time.
+struct Counting {
+    name: &'static str,
+    resolves: bool,
+    time: Duration,
+    compiled: Arc<AtomicUsize>,
+}
+
+impl Compiler for Counting {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
+        std::thread::sleep(self.time);
+        self.compiled.fetch_add(1, Ordering::Relaxed);
+        Evaluator.compile(request)
+    }
+
+    fn resolves_hooks(&self) -> bool {
+        self.resolves
+    }
+
+    fn compiles_elsewhere(&self) -> bool {
+        true
+    }
+
+    fn backend(&self, settings: &Settings) -> Result<Backend> {
+        Evaluator.backend(settings)
+    }
+}
+
+fn counting(name: &'static str, resolves: bool, time: Duration) -> Arc<AtomicUsize> {
+    let compiled = Arc::new(AtomicUsize::new(0));
+    let compiler = Counting { name, resolves, time, compiled: compiled.clone() };
+    register_compiler(Arc::new(compiler));
+    compiled
+}
+
+/// `x + x`, shown in each of some trips to a function, under a name.
+fn program(seen: &Arc<Mutex<Vec<String>>>, label: &'static str) -> Arc<Program> {
+    let seen = seen.clone();
+    let look = move |_: &[HostTensor]| -> Result<(), HostError> {
+        seen.lock().unwrap().push(label.to_owned());
+        Ok(())
+    };
+    let ty = TensorType::scalar(DType::S32);
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty.clone());
+    let shown = graph.hook(&[x], Some("x"), Some(Arc::new(look))).unwrap()[0];
+    let doubled = graph.add(shown, shown).unwrap();
+    Arc::new(Program::new(&graph, vec![ty], &[doubled]).unwrap())
+}
+
+fn run(program: &Arc<Program>, options: &Options) {
+    let executable = compile_program(program, options, &[]).unwrap();
+    let context = RunContext { hooks: Some(&options.hooks), ..RunContext::default() };
+    let results = executable.run(&[&Tensor::from(3i32)], &context).unwrap();
+    assert_eq!(results[0].item().unwrap().as_f64(), 6.0);
+}
+
+#[test]
+fn functions_of_hooks_are_no_part_of_executables() {
+    let compiled = counting("late", true, Duration::ZERO);
+    let seen = Arc::default();
+    let (first, second) = (program(&seen, "first"), program(&seen, "second"));
+    let options = Options::new().compiler("late");
+    let sink = seen.clone();
+    let other = options.clone().hook("x", move |_: &[HostTensor]| {
+        sink.lock().unwrap().push("other".into());
+        Ok(())
+    });
+    run(&first, &options);
+    run(&second, &options);
+    run(&first, &other);
+    run(&first, &options);
+    assert_eq!(*seen.lock().unwrap(), ["first", "second", "other", "first"]);
+    assert_eq!(compiled.load(Ordering::Relaxed), 1);
+    // Neither does the executable keep them.
+    let gone = Arc::downgrade(&seen);
+    drop((first, second, other, seen));
+    assert!(gone.upgrade().is_none());
+}
+
+#[test]
+fn compilers_that_keep_functions_compile_for_each() {
+    let compiled = counting("early", false, Duration::ZERO);
+    let seen = Arc::default();
+    let (first, second) = (program(&seen, "first"), program(&seen, "second"));
+    let options = Options::new().compiler("early");
+    run(&first, &options);
+    run(&second, &options);
+    run(&first, &options);
+    assert_eq!(*seen.lock().unwrap(), ["first", "second", "first"]);
+    assert_eq!(compiled.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_caller_leaves_and_the_compiler_goes_on() {
+    let compiled = counting("slow", true, Duration::from_millis(400));
+    let options = Options::new().compiler("slow");
+    let program = program(&Arc::default(), "slow");
+    let asked = AtomicBool::new(false);
+    let interrupt = || asked.swap(true, Ordering::Relaxed);
+    let start = Instant::now();
+    // One compiles and one waits for it; both leave when they are told to.
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let left = compile_program_watched(&program, &options, &[], Some(&interrupt));
+                let error = left.err().unwrap();
+                assert!(matches!(error, Error::Eval(EvalError::Interrupted)), "{error}");
+            });
+        }
+    });
+    assert!(start.elapsed() < Duration::from_millis(390));
+    run(&program, &options);
+    assert_eq!(compiled.load(Ordering::Relaxed), 1);
+}

@@ -1,0 +1,104 @@
+//! Finding out why numbers are wrong.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use nxla::debug::{Distance, check_finite, distance, first_not_finite};
+use nxla::{Program, Tensor};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::errors::{OrRaise, argument_error};
+use crate::interrupt::read_interruptible;
+use crate::tensor::PyTensor;
+
+thread_local! {
+    static HERE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether results are checked on this thread.
+pub(crate) fn is_on() -> bool {
+    HERE.get()
+}
+
+/// Raises if a result is not finite, and names the operation that made it.
+pub(crate) fn check_results(
+    py: Python<'_>,
+    name: &str,
+    program: &Arc<Program>,
+    inputs: &[&Tensor],
+    results: &[Tensor],
+) -> PyResult<()> {
+    for (number, result) in results.iter().enumerate() {
+        if !result.dtype().is_float() && !result.dtype().is_complex() {
+            continue;
+        }
+        let Some((index, value)) = first_not_finite(&read_interruptible(py, result)?) else {
+            continue;
+        };
+        py.detach(|| check_finite(program, inputs)).or_raise()?;
+        // Every operation kept what it got finite, on the evaluator: the inputs were not.
+        let which = |input: &&Tensor| input.to_host().is_ok_and(|x| first_not_finite(&x).is_some());
+        let why = match py.detach(|| inputs.iter().position(which)) {
+            Some(input) => format!("argument leaf {input} is not finite to begin with"),
+            None => "computed by the evaluator every value is finite".into(),
+        };
+        let why = format!("result leaf {number} has {value} at {index:?}; {why}");
+        return Err(crate::errors::exception(nxla::Error::Usage(format!("{name}: {why}"))));
+    }
+    Ok(())
+}
+
+/// Sets whether this thread checks results; gives what was set.
+#[pyfunction]
+fn set_debug_nans(check: bool) -> bool {
+    HERE.replace(check)
+}
+
+/// How far two tensors are apart: units in the last place, the index, the largest difference, and
+/// how many elements differ.
+#[pyfunction]
+fn compare_values(
+    py: Python<'_>,
+    left: &Bound<'_, PyTensor>,
+    right: &Bound<'_, PyTensor>,
+) -> PyResult<(u64, Py<PyTuple>, f64, usize)> {
+    let (left, right) = (left.get().host(py)?, right.get().host(py)?);
+    let shape = left.shape().clone();
+    let found = py.detach(|| distance(&left, &right));
+    let Some(Distance { ulps, mut position, absolute, differing }) = found else {
+        return Err(argument_error("compare_values", "the tensors have different types"));
+    };
+    let mut index = vec![0; shape.rank()];
+    for (at, &size) in index.iter_mut().zip(&shape).rev() {
+        *at = position % size.max(1);
+        position /= size.max(1);
+    }
+    Ok((ulps, PyTuple::new(py, index)?.unbind(), absolute, differing))
+}
+
+/// Entries, bytes, hits, misses and evictions of the cache of the process.
+#[pyfunction]
+fn cache_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
+    let report = nxla::executables().report();
+    let dict = pyo3::types::PyDict::new(py);
+    dict.set_item("entries", report.entries)?;
+    dict.set_item("hits", report.hits)?;
+    dict.set_item("misses", report.misses)?;
+    dict.set_item("evictions", report.evictions)?;
+    dict.set_item("bytes", report.bytes)?;
+    Ok(dict)
+}
+
+/// Sets how many bytes of executables the process keeps.
+#[pyfunction]
+fn set_cache_limit(bytes: u64) {
+    nxla::executables().set_limit(bytes);
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_debug_nans, module)?)?;
+    module.add_function(wrap_pyfunction!(compare_values, module)?)?;
+    module.add_function(wrap_pyfunction!(cache_report, module)?)?;
+    module.add_function(wrap_pyfunction!(set_cache_limit, module)?)
+}

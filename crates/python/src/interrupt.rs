@@ -1,0 +1,142 @@
+//! Waiting that Ctrl-C ends: for compilers, programs, and results on devices.
+//!
+//! Python runs signal handlers on its main thread only, and only when that thread asks. So waiting
+//! happens without the interpreter lock, and is broken off every so often to ask.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nxla::host::HostTensor;
+use nxla::{Error, Executable, Options, Program, RunContext, Tensor, compile_program_watched};
+use pyo3::prelude::*;
+
+use crate::errors::{OrRaise, exception};
+
+/// How long a wait goes on between looks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Does something without holding up other Python threads. It gets a question to ask now and then,
+/// and is to stop if the answer is `true`; then this raises what the signal's handler raised.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let signals = Signals::default();
+    let outcome = py.detach(|| work(&|| signals.pending()));
+    outcome.map_err(|error| signals.take().unwrap_or_else(|| exception(error)))
+}
+
+/// Runs an executable. The exception of a hook comes out as it was raised.
+pub(crate) fn run_interruptible(
+    py: Python<'_>,
+    executable: &dyn Executable,
+    inputs: &[&Tensor],
+    options: &Options,
+) -> PyResult<Vec<Tensor>> {
+    interruptible(py, |interrupt| {
+        let interrupt = Some(interrupt);
+        let hooks = Some(&options.hooks);
+        executable.run(inputs, &RunContext { hooks, interrupt, ..RunContext::default() })
+    })
+}
+
+/// Compiles a program, or finds the executable of an equal one.
+pub(crate) fn compile_interruptible(
+    py: Python<'_>,
+    program: &Arc<Program>,
+    options: &Options,
+    donated: &[bool],
+) -> PyResult<Arc<dyn Executable>> {
+    interruptible(py, |interrupt| {
+        compile_program_watched(program, options, donated, Some(interrupt))
+    })
+}
+
+/// Waits until the data of a tensor is there.
+pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
+    if !tensor.is_ready().or_raise()? {
+        interruptible(py, |interrupt| {
+            let (done, is_done) = sync_channel(1);
+            tensor.on_ready(move || {
+                // The waiting side may have been interrupted.
+                let _ = done.try_send(());
+            })?;
+            while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(SIGNAL_INTERVAL) {
+                if interrupt() {
+                    return Err(Error::Eval(nxla::eval::EvalError::Interrupted));
+                }
+            }
+            Ok(())
+        })?;
+    }
+    // What the computation ran into.
+    py.detach(|| tensor.wait()).or_raise()
+}
+
+/// The data of a tensor on the host.
+pub(crate) fn read_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<HostTensor> {
+    match tensor {
+        Tensor::Host(tensor) => Ok(tensor.clone()),
+        device => {
+            wait_interruptible(py, device)?;
+            py.detach(|| device.to_host()).or_raise()
+        }
+    }
+}
+
+/// Looks for signals now and then.
+struct Signals {
+    calls: AtomicU32,
+    /// How many calls pass between looks. It adapts to how often there are calls, since reading the
+    /// clock costs as much as a small operation.
+    stride: AtomicU32,
+    last: Mutex<Option<Instant>>,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        Self {
+            calls: AtomicU32::new(0),
+            stride: AtomicU32::new(1),
+            last: Mutex::default(),
+            raised: Mutex::default(),
+        }
+    }
+}
+
+const MAX_STRIDE: u32 = 32;
+
+impl Signals {
+    fn pending(&self) -> bool {
+        let stride = self.stride.load(Ordering::Relaxed);
+        if !self.calls.fetch_add(1, Ordering::Relaxed).is_multiple_of(stride) {
+            return false;
+        }
+        {
+            let now = Instant::now();
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_due = last.is_some_and(|last| now - last >= SIGNAL_INTERVAL);
+            if !is_due {
+                last.get_or_insert(now);
+                self.stride.store((2 * stride).min(MAX_STRIDE), Ordering::Relaxed);
+                return false;
+            }
+            *last = Some(now);
+            self.stride.store((stride / 2).max(1), Ordering::Relaxed);
+        }
+        match Python::attach(|py| py.check_signals()) {
+            Ok(()) => false,
+            Err(raised) => {
+                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
+                true
+            }
+        }
+    }
+
+    fn take(&self) -> Option<PyErr> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

@@ -1,0 +1,121 @@
+"""Watching what a jitted function compiles: how often, for which arguments, with what inside."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import warnings
+
+from nxla import tree
+from nxla.errors import ArgumentError, CaptureWarning, ExecutionError, RecompileWarning
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_logger = logging.getLogger("nxla")
+
+#: What `on_max_compiles` may be.
+ACTIONS = ("warn", "raise", "log")
+
+
+class Observer:
+    """Called by a `Function` for each program that it is about to compile."""
+
+    def __init__(self, name: str, max_compiles: int | None, action: str) -> None:
+        if max_compiles is not None and (isinstance(max_compiles, bool) or max_compiles < 1):
+            raise ArgumentError(f"jit: max_compiles must be at least 1, got {max_compiles!r}")
+        if action not in ACTIONS:
+            allowed = ", ".join(map(repr, ACTIONS))
+            raise ArgumentError(f"jit: on_max_compiles must be one of {allowed}, got {action!r}")
+        self._name = name
+        self._max_compiles = max_compiles
+        self._action = action
+        self._lock = threading.Lock()
+        self._last: dict[str, str] | None = None
+        self._warned: set[tuple[str, str | None]] = set()
+
+    def __call__(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any] | None,
+        misses: int,
+        captured: list[tuple[str, int, str | None]],
+    ) -> None:
+        for ty, size, line in captured:
+            self._warn_of_capture(ty, size, line)
+        if self._max_compiles is None:
+            return
+        found = _described(args, kwargs or {})
+        with self._lock:
+            last, self._last = self._last, found
+        if misses >= self._max_compiles:
+            self._act(self._message(misses + 1, last, found))
+
+    def _warn_of_capture(self, ty: str, size: int, line: str | None) -> None:
+        with self._lock:
+            if (ty, line) in self._warned:
+                return
+            self._warned.add((ty, line))
+        where = "" if line is None else f" at {line}"
+        warnings.warn(
+            f"{self._name}: the tensor {ty} of {_bytes(size)}, which the function uses{where} and "
+            "does not take as an argument, becomes a hidden input; pass it as an argument to say "
+            "so, and to be able to change it",
+            CaptureWarning,
+            stacklevel=3,
+        )
+
+    def _message(self, count: int, last: dict[str, str] | None, found: dict[str, str]) -> str:
+        text = f"{self._name}: compiled {count} times, max_compiles is {self._max_compiles}"
+        if last is None:
+            return text
+        differences = [
+            f"{path} was {last.get(path, 'absent')}, is {found.get(path, 'absent')}"
+            for path in [*last, *(path for path in found if path not in last)]
+            if last.get(path) != found.get(path)
+        ]
+        if not differences:
+            # The arguments look alike: another compiler, its settings, or names of hooks.
+            differences = ["the options differ"]
+        return f"{text}; since the call before, " + ", ".join(differences)
+
+    def _act(self, message: str) -> None:
+        if self._action == "raise":
+            raise ExecutionError(message)
+        if self._action == "log":
+            _logger.warning(message)
+        else:
+            warnings.warn(message, RecompileWarning, stacklevel=4)
+
+
+def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str]:
+    """Return what tells the signature of a call from others, by argument."""
+    named = {f"argument {position}": value for position, value in enumerate(args)}
+    named.update({f"argument {name!r}": value for name, value in kwargs.items()})
+    described = {}
+    for name, value in named.items():
+        leaves, structure = tree.flatten(value)
+        if len(leaves) == 1 and leaves[0] is value:
+            described[name] = _leaf(value)
+            continue
+        described[name] = str(structure)
+        described.update({f"{name}, leaf {at}": _leaf(leaf) for at, leaf in enumerate(leaves)})
+    return described
+
+
+def _leaf(value: Any) -> str:
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    if dtype is None or shape is None:
+        return f"the {type(value).__name__} {value!r}"
+    names = getattr(value, "names", None) or [None] * len(shape)
+    axes = zip(names, shape, strict=False)
+    return f"{dtype}" + "".join(f"[{name}: {n}]" if name else f"[{n}]" for name, n in axes)
+
+
+def _bytes(size: int) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.4g} {unit}"
+        size /= 1024  # type: ignore[assignment]
+    return f"{size:.4g} GiB"

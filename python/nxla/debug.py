@@ -1,0 +1,229 @@
+"""Finding out why numbers are wrong, and what the process holds."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import sys
+
+from nxla import _core
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+__all__ = ["Comparison", "Difference", "cache_report", "compare", "debug_nans", "set_cache_limit"]
+
+
+@contextlib.contextmanager
+def debug_nans(on: bool = True, /) -> Iterator[None]:
+    """Check in this thread that results of functions and operations are finite.
+
+    Where one is not, the function is computed once more by the evaluator, step by step, and the
+    first operation that makes NaN or an infinity of finite operands is named, with the line that it
+    comes from: also in loops, branches and gradients. It costs reading every result. A single
+    function is checked with ``nx.jit(f, debug_nans=True)``.
+
+    Raises
+    ------
+    ExecutionError
+        By the function in question.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> with nx.debug_nans():
+    ...     nx.jit(lambda x: nx.log(x - 1) * 0)(1.0)
+    Traceback (most recent call last):
+    ...
+    nxla.ExecutionError: log: made -inf at [] of its result f32, from finite operands (<doctest...
+    """
+    before = _core.set_debug_nans(on)
+    try:
+        yield
+    finally:
+        _core.set_debug_nans(before)
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """How far one value is from what the first compiler made of it."""
+
+    #: The compiler.
+    compiler: str
+    #: The operation, as expression text names it.
+    operation: str
+    #: Dtype and shape.
+    type: str
+    #: The user's line, where known.
+    line: str | None
+    #: The largest distance in units in the last place: how many numbers of the dtype lie between.
+    ulps: int
+    #: Where it is.
+    index: tuple[int, ...]
+    #: The largest difference.
+    absolute: float
+    #: How many elements differ at all.
+    differing: int
+    #: How many elements there are.
+    size: int
+
+
+class Comparison:
+    """The values of a function as several compilers compute them; made by `nxla.compare`."""
+
+    def __init__(self, reference: str, rows: list[Difference]) -> None:
+        #: The compiler that the others are compared with.
+        self.reference = reference
+        #: One for each value and compiler, in the order in which values are computed.
+        self.rows = rows
+
+    @property
+    def max_ulps(self) -> int:
+        """The largest distance of all."""
+        return max((row.ulps for row in self.rows), default=0)
+
+    @property
+    def first(self) -> Difference | None:
+        """The first value that differs, which the differences after it may come from."""
+        return next((row for row in self.rows if row.differing), None)
+
+    def __str__(self) -> str:
+        heads = ("compiler", "ulps", "difference", "differing", "operation", "type", "line")
+        table = [heads, *(_cells(row) for row in self.rows)]
+        widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in table
+        ]
+        return f"compared with {self.reference!r}\n" + "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<nxla comparison of {len(self.rows)} values, at most {self.max_ulps} ulps apart>"
+
+
+def _cells(row: Difference) -> tuple[str, ...]:
+    return (
+        row.compiler,
+        "nan" if row.ulps == 2**64 - 1 else str(row.ulps),
+        f"{row.absolute:.3g}",
+        f"{row.differing}/{row.size}",
+        row.operation,
+        row.type,
+        row.line or "",
+    )
+
+
+def compare(
+    function: Callable[..., Any],
+    /,
+    compilers: Sequence[str] = ("evaluator", "xla"),
+    *,
+    quiet: bool = False,
+) -> Callable[..., Comparison]:
+    """Make a function that computes every value of another one with several compilers.
+
+    The values are the results of all operations outside of loops and branches. A compiler computes
+    all of them in one program, so what it would fuse away is there to be compared.
+
+    Parameters
+    ----------
+    function : callable
+        As for `nxla.jit`.
+    compilers : sequence of str
+        The first one is what the others are compared with.
+    quiet : bool
+        Whether not to print the differences.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of the function, prints the differences, and returns a `Comparison`.
+
+    Raises
+    ------
+    ArgumentError
+        If there are less than two compilers.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> compared = nx.compare(lambda x: nx.sqrt(x) * 2, ["evaluator", "evaluator"])(2.0)
+    compared with 'evaluator'
+    compiler   ulps  difference  differing  operation  type  line
+    evaluator  0     0           0/1        sqrt       f32   <doctest debug.compare[1]>:1
+    evaluator  0     0           0/1        multiply   f32   <doctest debug.compare[1]>:1
+    >>> compared.max_ulps, compared.first
+    (0, None)
+    """
+    names = list(compilers)
+    if len(names) < 2:
+        raise ArgumentError(f"compare: expected at least two compilers, got {names}")
+
+    def compared(*args: Any, **kwargs: Any) -> Comparison:
+        from nxla.transform import debug_expr
+
+        if kwargs:
+            bound = lambda *args: function(*args, **kwargs)  # noqa: E731
+            expression, facts = debug_expr(bound)(*args).every_value()
+        else:
+            expression, facts = debug_expr(function)(*args).every_value()
+        expected = expression.run(*args, compiler=names[0])
+        rows = []
+        for name in names[1:]:
+            found = expression.run(*args, compiler=name)
+            for (operation, kind, line), left, right in zip(facts, expected, found, strict=True):
+                ulps, index, absolute, differing = _core.compare_values(left, right)
+                rows.append(
+                    Difference(
+                        name, operation, kind, line, ulps, index, absolute, differing, left.size
+                    )
+                )
+        comparison = Comparison(names[0], rows)
+        if not quiet:
+            sys.stdout.write(f"{comparison}\n")
+        return comparison
+
+    return compared
+
+
+def cache_report() -> dict[str, int]:
+    """Tell what the process has compiled.
+
+    The report has ``entries``, ``bytes``, ``hits``, ``misses``, and ``evictions``: how many
+    executables were dropped to stay within the limit. Equal programs share an executable, whichever
+    functions they come from. What one function holds is told by its method of the same name.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> before = nx.cache_report()
+    >>> for _ in range(3):
+    ...     _ = nx.jit(lambda x: x * 7.25)(1.0)
+    >>> nx.cache_report()["misses"] - before["misses"]
+    1
+    """
+    return _core.cache_report()
+
+
+def set_cache_limit(size: int, /) -> None:
+    """Set how many bytes of executables the process keeps, 512 MiB at first.
+
+    Those unused for longest go first, when something new is compiled. Functions let go of them when
+    they compile the next time.
+
+    Raises
+    ------
+    ArgumentError
+        If the size is negative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.set_cache_limit(1 << 29)
+    """
+    if size < 0:
+        raise ArgumentError(f"set_cache_limit: expected a number of bytes, got {size}")
+    _core.set_cache_limit(size)

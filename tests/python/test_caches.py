@@ -1,0 +1,144 @@
+"""What is compiled, how often, and what is said about it."""
+
+import logging
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+
+def misses():
+    return nx.cache_report()["misses"]
+
+
+def test_a_function_reports_what_it_compiled(compiler):
+    f = nx.jit(lambda x: x * 2.125, compiler=compiler)
+    f(1.0)
+    f(2.0)
+    f(nx.tensor([1.0, 2.0]))
+    report = f.cache_report()
+    assert (report["entries"], report["hits"], report["misses"]) == (2, 1, 2)
+    assert len(set(report["digests"])) == 2
+    assert report["bytes"] > 0
+    f.clear_cache()
+    assert f.cache_report()["entries"] == 0
+
+
+def test_equal_programs_are_compiled_once_whatever_they_come_from(compiler):
+    def make():
+        return nx.jit(lambda x: nx.sin(x) * 5.125, compiler=compiler)
+
+    class Model:
+        def __call__(self, x):
+            y = nx.sin(x)
+            return y * 5.125
+
+    before = misses()
+    for _ in range(3):
+        make()(1.0)
+    nx.jit(Model(), compiler=compiler)(1.0)
+    assert misses() - before == 1
+
+
+def test_threads_that_want_the_same_program_wait_for_the_first():
+    before = misses()
+
+    def work():
+        nx.jit(lambda x: nx.cos(x) * 6.125, compiler="xla")(1.0)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert misses() - before == 1
+
+
+def test_the_cache_is_bounded_and_functions_let_go():
+    f = nx.jit(lambda x: nx.fori(0, 3, lambda i, s: s * 1.5 + i, x))
+    evictions = nx.cache_report()["evictions"]
+    try:
+        nx.set_cache_limit(1 << 16)
+        for size in range(1, 60):
+            f(nx.zeros((size,)))
+        report = nx.cache_report()
+        assert report["evictions"] > evictions
+        assert report["bytes"] <= 1 << 16
+        assert f.cache_report()["entries"] < 59
+        # What was dropped is compiled again.
+        assert f(nx.zeros((1,))).tolist() == [f(0.0).item()]
+    finally:
+        nx.set_cache_limit(512 << 20)
+    with pytest.raises(nx.ArgumentError, match="number of bytes"):
+        nx.set_cache_limit(-1)
+
+
+def test_too_many_compilations_are_told_with_what_differed():
+    def f(x, y=None, mode="a"):
+        return x * 2
+
+    g = nx.jit(f, max_compiles=2, on_max_compiles="raise")
+    g(nx.zeros((1,)))
+    g(nx.zeros((2,)))
+    g(nx.zeros((1,)))
+    with pytest.raises(
+        nx.ExecutionError,
+        match=r"f: compiled 3 times, max_compiles is 2; .*argument 0 was f32\[2\], is f32\[3\]$",
+    ):
+        g(nx.zeros((3,)))
+    warned = nx.jit(f, max_compiles=1)
+    warned(nx.zeros((1,)))
+    with pytest.warns(nx.RecompileWarning, match=r"argument 'mode' was absent, is .*'b'"):
+        warned(nx.zeros((1,)), mode="b")
+    with pytest.warns(nx.RecompileWarning, match=r"argument 1.* was absent, is"):
+        warned(nx.zeros((1,)), {"k": nx.zeros((2,))})
+
+
+def test_too_many_compilations_can_be_logged(caplog):
+    g = nx.jit(lambda x: x + 1, max_compiles=1, on_max_compiles="log")
+    g(1)
+    with caplog.at_level(logging.WARNING, "nxla"):
+        g(1.5)
+    assert "argument 0 was the int 1, is the float 1.5" in caplog.text
+
+
+def test_limits_are_checked():
+    with pytest.raises(nx.ArgumentError, match="max_compiles"):
+        nx.jit(lambda x: x, max_compiles=0)
+    with pytest.raises(nx.ArgumentError, match="'warn', 'raise', 'log'"):
+        nx.jit(lambda x: x, max_compiles=1, on_max_compiles="panic")
+
+
+def test_large_captured_tensors_become_inputs_with_a_warning(compiler):
+    table = np.arange(1 << 16, dtype=np.float32)
+    large = nx.tensor(table)
+
+    def f(x):
+        return nx.sum(large * x)
+
+    g = nx.jit(f, compiler=compiler)
+    with pytest.warns(
+        nx.CaptureWarning, match=r"f: the tensor f32\[65536\] of 256 KiB.*test_caches\.py:\d+"
+    ):
+        assert g(1.0).item() == pytest.approx(float(table.sum()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        g(2.0)
+        g(nx.tensor([1.0]))
+        nx.jit(lambda x: x + nx.tensor([1.0, 2.0]), compiler=compiler)(1.0)
+    before = misses()
+    for fill in (2.0, 3.0):
+        check_captured(compiler, fill)
+    # The numbers are no part of the program.
+    assert misses() - before <= 1
+
+
+def check_captured(compiler, fill):
+    other = nx.tensor(np.full((1 << 16,), fill, dtype=np.float32))
+    with pytest.warns(nx.CaptureWarning):
+        assert nx.jit(lambda x: nx.sum(other * x), compiler=compiler)(1.0).item() == fill * (
+            1 << 16
+        )

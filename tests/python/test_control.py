@@ -1,0 +1,269 @@
+"""Conditionals and loops: what they compute, what they capture, and what they say when wrong."""
+
+import pytest
+
+import nxla as nx
+from nxla import _core
+
+
+def ops(f, *args):
+    return nx.debug_expr(f)(*args).op_counts()
+
+
+# --- conditionals ---
+
+
+@pytest.mark.parametrize("x", [-1.0, 0.0, 2.0])
+def test_only_the_branch_that_is_taken_runs(compiler, x):
+    seen = []
+
+    def f(x):
+        return nx.cond(
+            [
+                (x < 0, lambda: nx.hook(x * 10, lambda v: seen.append("negative"))),
+                (x == 0, lambda: nx.hook(x + 1, lambda v: seen.append("zero"))),
+            ],
+            otherwise=lambda: nx.hook(x * x, lambda v: seen.append("positive")),
+        )
+
+    expected = {-1.0: (-10.0, "negative"), 0.0: (1.0, "zero"), 2.0: (4.0, "positive")}[x]
+    assert nx.jit(f, compiler=compiler)(x).item() == expected[0]
+    assert seen == [expected[1]]
+
+
+def test_branches_are_unified(compiler):
+    def f(p, x):
+        return nx.cond(p, lambda: (1, x), lambda: (nx.tensor([1.5, 2.5]), nx.tensor([[0], [1]])))
+
+    first, second = nx.jit(f, compiler=compiler)(True, nx.tensor([1.0, 2.0, 3.0]))
+    assert (first.dtype, first.shape, first.tolist()) == (nx.float32, (2,), [1.0, 1.0])
+    assert (second.dtype, second.shape) == (nx.float32, (2, 3))
+
+
+def test_a_constant_predicate_chooses_while_tracing():
+    def never():
+        raise AssertionError("a branch that is ruled out is not traced")
+
+    assert "cond" not in ops(lambda x: nx.cond(True, lambda: x, never), 1.0)
+    assert "cond" not in ops(lambda x: nx.cond(0, never, lambda: x), 1.0)
+    clauses = lambda x: nx.cond([(False, never), (x > 1, lambda: x)], otherwise=lambda: -x)  # noqa: E731
+    assert ops(clauses, 1.0)["cond"] == 1
+
+
+def test_captured_values_are_found(compiler):
+    def f(x):
+        scale = nx.sin(x)
+
+        def body(state):
+            i, total = state
+            return i + 1, total + nx.cond(i > 1, lambda: scale * x, lambda: scale)
+
+        return nx.while_loop(lambda s: s[0] < 4, body, (0, 0.0))[1]
+
+    x = 0.5
+    s = nx.sin(x).item()
+    assert nx.jit(f, compiler=compiler)(x).item() == pytest.approx(2 * s + 2 * s * x)
+    # What depends on no state is computed once, before the loop.
+    assert ops(f, x)["sin"] == 1
+
+
+def test_errors_of_branches_name_branch_leaf_and_shapes():
+    x = nx.tensor([1.0, 2.0])
+    wide = nx.tensor([1.0, 2.0, 3.0])
+    with pytest.raises(
+        nx.ShapeError,
+        match=r"result 0 of branch 1 is f32\[3\].*f32\[2\].*\.py:",
+    ):
+        nx.jit(lambda p: nx.cond(p, lambda: {"a": x}, lambda: {"a": wide}))(True)
+    with pytest.raises(
+        nx.ArgumentError, match=r"branch 1 gives .*branch 0 gives .*test_control\.py"
+    ):
+        nx.jit(lambda p: nx.cond(p, lambda: (x, x), lambda: x))(True)
+    with pytest.raises(nx.ShapeError, match="reduce it with all or any"):
+        nx.jit(lambda x: nx.cond(x > 0, lambda: x, lambda: -x))(x)
+
+
+def test_an_exception_in_a_branch_is_raised():
+    def fail():
+        raise KeyError("inside")
+
+    with pytest.raises(KeyError, match="inside"):
+        nx.jit(lambda p: nx.cond(p, lambda: 1, fail))(True)
+
+
+# --- loops ---
+
+
+def test_loops_agree_with_python(compiler):
+    def f(n, x):
+        return nx.fori(0, n, lambda i, y: y * 2 + i, x)
+
+    expected = 1
+    for i in range(7):
+        expected = expected * 2 + i
+    assert nx.jit(f, compiler=compiler)(7, 1).item() == expected
+    assert f(7, 1).item() == expected
+    assert nx.jit(f, compiler=compiler)(0, 1).item() == 1
+
+
+@pytest.mark.parametrize("unroll", [False, True, 1, 2, 3, 5, 100])
+def test_unrolled_loops_do_the_same(compiler, unroll):
+    xs = nx.tensor([[1, 2], [3, 4], [5, 6], [7, 8], [9, 10]])
+
+    def over_tensors(xs):
+        body = lambda pair, s: s * 3 + pair["x"] - pair["y"]  # noqa: E731
+        return nx.for_each({"x": xs, "y": xs * 2}, body, nx.tensor([0, 0]), unroll=unroll)
+
+    def over_range(x):
+        return nx.for_each(range(9, -2, -3), lambda i, s: s * 3 + i, x, unroll=unroll)
+
+    state = [0, 0]
+    for row in xs.tolist():
+        state = [s * 3 - x for s, x in zip(state, row, strict=True)]
+    assert nx.jit(over_tensors, compiler=compiler)(xs).tolist() == state
+    total = 1
+    for i in range(9, -2, -3):
+        total = total * 3 + i
+    assert nx.jit(over_range, compiler=compiler)(1).item() == total
+
+
+def test_unrolling_decides_how_often_the_body_is_traced():
+    def count(unroll):
+        calls = []
+        nx.debug_expr(
+            lambda x: nx.for_each(range(7), lambda i, s: calls.append(i) or s + i, x, unroll=unroll)
+        )(1)
+        return len(calls)
+
+    assert [count(unroll) for unroll in (False, True, 1, 3, 7, 9)] == [1, 7, 1, 3 + 1, 7, 7]
+    assert "while" not in ops(lambda x: nx.fori(0, 3, lambda i, s: s + i, x, unroll=True), 1)
+    with pytest.raises(nx.ArgumentError, match="unroll must be"):
+        nx.for_each(range(3), lambda i, s: s, 0, unroll=0)
+    with pytest.raises(nx.ArgumentError, match="must be ints"):
+        nx.jit(lambda n: nx.fori(0, n, lambda i, s: s, 0, unroll=True))(3)
+
+
+def test_generators_are_checked():
+    with pytest.raises(nx.ArgumentError, match="expected a range, a tensor"):
+        nx.for_each([], lambda x, s: s, 0)
+    with pytest.raises(nx.ArgumentError, match="first axis"):
+        nx.for_each(nx.tensor(1), lambda x, s: s, 0)
+    with pytest.raises(nx.ArgumentError, match=r"\(2,\), \(3,\)"):
+        nx.for_each((nx.tensor([1, 2]), nx.tensor([1, 2, 3])), lambda x, s: s, 0)
+
+
+def test_scan_and_map(compiler):
+    def f(xs):
+        return nx.scan(lambda total, x: (total + x, total), 0.0, xs), nx.map(nx.sum, xs * xs)
+
+    xs = nx.tensor([1.0, 2.0, 3.0])
+    (total, before), squares = nx.jit(f, compiler=compiler)(xs)
+    assert (total.item(), before.tolist(), squares.tolist()) == (
+        6.0,
+        [0.0, 1.0, 3.0],
+        [1.0, 4.0, 9.0],
+    )
+    one = nx.jit(lambda xs: nx.map(lambda x: {"y": x + 1}, xs), compiler=compiler)(nx.tensor([4]))
+    assert one["y"].tolist() == [5]
+    none = nx.jit(lambda: nx.scan(lambda c, _: (c * 2, c), 1, length=0), compiler=compiler)()
+    assert (none[0].item(), none[1].shape) == (1, (0,))
+    steps = nx.scan(lambda c, _: (c * 2, c), 1, length=4, unroll=2)
+    assert (steps[0].item(), steps[1].tolist()) == (16, [1, 2, 4, 8])
+
+
+def test_errors_of_loops_name_the_leaf_and_types():
+    def grows(x):
+        return nx.while_loop(
+            lambda s: s["n"] < 3, lambda s: {"n": s["n"] + 1, "x": s["x"] * 1.5}, {"n": 0, "x": x}
+        )
+
+    with pytest.raises(
+        nx.NxlaError,
+        match=r"f32.*like the initial state.*test_control\.py",
+    ):
+        nx.jit(grows)(1)
+    with pytest.raises(nx.ArgumentError, match=r"the body gives .*the initial state is"):
+        nx.jit(lambda x: nx.while_loop(lambda s: s < 3, lambda s: (s, s), x))(1)
+    with pytest.raises(nx.ShapeError, match="reduce it with all or any"):
+        nx.jit(lambda x: nx.while_loop(lambda s: s < 3, lambda s: s + 1, x))(nx.tensor([1, 2]))
+
+
+def test_a_value_from_inside_a_loop_cannot_be_used_outside():
+    leaked = []
+
+    def body(s):
+        leaked.append(s)
+        return s + 1
+
+    def f(x):
+        return nx.while_loop(lambda s: s < 3, body, x) + leaked[0]
+
+    with pytest.raises(nx.TraceError, match="inside a loop"):
+        nx.jit(f)(1)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "if x > 0: pass",
+        "while x > 0: break",
+        "x > 0 and x < 1",
+        "not x > 0",
+        "bool(x)",
+        "for _ in range(x): pass",
+    ],
+)
+def test_python_control_flow_on_traced_values_says_what_to_use(statement):
+    code = compile(statement, "users_file.py", "exec")
+
+    def f(x):
+        exec(code, {"x": x})
+
+    with pytest.raises(nx.TraceError, match=r"use (nx\.|a static).*users_file\.py:1"):
+        nx.jit(f)(1)
+
+
+def test_derivatives_of_loops_and_branches(compiler):
+    def f(x):
+        y = nx.fori(0, 3, lambda i, y: y * x, 1.0)
+        return nx.cond(x > 1, lambda: y, lambda: 2 * y)
+
+    g = nx.jit(nx.grad(f), compiler=compiler)
+    assert g(2.0).item() == pytest.approx(12.0)
+    assert g(0.5).item() == pytest.approx(1.5)
+
+
+def test_pictures_of_control_flow():
+    def f(x):
+        nx.fori(0, 2, lambda i, s: nx.hook(s + i, "trip"), x)
+        return nx.cond(x > 1, lambda: nx.sin(x), lambda: nx.cos(x))
+
+    expression = nx.debug_expr(f)(1.0)
+    for text in (expression.to_svg(), expression.to_mermaid(), str(expression)):
+        assert "cond" in text
+    assert expression.to_svg().startswith("<svg")
+    assert expression._repr_svg_() == expression.to_svg()
+
+
+def test_thousands_of_loops_in_one_program_take_linear_time():
+    from time import perf_counter
+
+    def seconds(count):
+        def f(x):
+            for _ in range(count):
+                x = nx.fori(0, 2, lambda i, s: s + i, x)
+            return x
+
+        start = perf_counter()
+        nx.debug_expr(f)(1)
+        return perf_counter() - start
+
+    seconds(50)
+    assert seconds(1600) < 40 * seconds(160)
+
+
+def test_everything_outside_of_a_trace_is_python():
+    assert not _core.is_tracing()
+    assert nx.cond(nx.tensor(3) > 2, lambda: 1, lambda: 2).item() == 1
+    assert nx.while_loop(lambda s: s < 10, lambda s: s * 2, 1).item() == 16
+    assert nx.if_(True, lambda: {"a": nx.tensor([1, 2])})["a"].tolist() == [1, 2]

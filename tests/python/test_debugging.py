@@ -1,0 +1,114 @@
+"""Where NaN comes from, and how far compilers are apart."""
+
+import pytest
+
+import nxla as nx
+
+
+def test_the_first_operation_that_made_nan_is_named(compiler):
+    def f(x):
+        y = x * 2
+        z = nx.log(y - 2)  # here
+        return nx.sum(z * 0 + nx.sqrt(y))
+
+    g = nx.jit(f, compiler=compiler, debug_nans=True)
+    assert g(nx.tensor([3.0, 4.0])).item() == pytest.approx(6**0.5 + 8**0.5)
+    line = f.__code__.co_firstlineno + 2
+    with pytest.raises(
+        nx.ExecutionError, match=rf"^log: made -inf at \[1\] .*test_debugging\.py:{line}\)"
+    ):
+        g(nx.tensor([3.0, 1.0]))
+    # Without the option nothing is checked.
+    assert nx.isnan(nx.jit(f, compiler=compiler)(nx.tensor([1.0]))).item()
+
+
+def test_operations_inside_of_loops_and_branches_are_named():
+    def f(x):
+        def body(i, s):
+            return nx.cond(s < 3, lambda: s + 1, lambda: nx.sqrt(-s))
+
+        return nx.fori(0, 9, body, x)
+
+    with pytest.raises(nx.ExecutionError, match=r"^sqrt: made NaN"):
+        nx.jit(f, debug_nans=True)(0.0)
+
+
+def test_the_backward_pass_is_checked(compiler):
+    def f(x):
+        return nx.sum(nx.sqrt(x))
+
+    line = f.__code__.co_firstlineno + 1
+    with nx.debug_nans():
+        g = nx.jit(nx.grad(f), compiler=compiler)
+        assert g(nx.tensor([4.0])).tolist() == [0.25]
+        with pytest.raises(
+            nx.ExecutionError, match=rf"made (inf|NaN) .*test_debugging\.py:{line}\)"
+        ):
+            g(nx.tensor([1.0, 0.0]))
+
+
+def test_the_context_checks_operations_compiled_functions_and_ends():
+    compiled = nx.compile(nx.log, [nx.template(())])
+    with nx.debug_nans():
+        with pytest.raises(nx.ExecutionError, match="log: made -inf"):
+            nx.log(0.0)
+        with pytest.raises(nx.ExecutionError, match="log: made -inf"):
+            compiled(0.0)
+        with nx.debug_nans(False):
+            nx.log(0.0)
+        with pytest.raises(nx.ExecutionError):
+            nx.log(0.0)
+    assert nx.log(0.0).item() == -nx.inf
+
+
+def test_infinite_arguments_are_not_blamed_on_operations():
+    f = nx.jit(lambda x: x + 1, debug_nans=True)
+    with pytest.raises(nx.ExecutionError, match=r"argument leaf 0 is not finite to begin with"):
+        f(nx.inf)
+    assert nx.jit(lambda x: x == nx.inf, debug_nans=True)(nx.inf).item()
+
+
+def test_compilers_are_compared_value_by_value(capsys):
+    def f(x, y):
+        z = nx.exp(x) + y
+        return nx.sum(nx.tanh(z) * x)
+
+    x = nx.tensor([0.1, 0.7, -1.3, 2.5])
+    report = nx.compare(f, compilers=["evaluator", "xla"])(x, 0.5)
+    out = capsys.readouterr().out
+    assert str(report) in out
+    assert "test_debugging.py" in out
+    names = [row.operation for row in report.rows]
+    assert names[0] == "exp"
+    assert names[-1] == "sum"
+    assert {"add", "tanh", "multiply"} <= set(names)
+    assert report.max_ulps < 64
+    assert all(row.compiler == "xla" and row.size in (1, 4) for row in report.rows)
+    first = report.first
+    assert first is None or first.ulps > 0
+    nx.compare(f, quiet=True)(x, 0.5)
+    assert capsys.readouterr().out == ""
+    with pytest.raises(nx.ArgumentError, match="two compilers"):
+        nx.compare(f, ["xla"])
+
+
+def test_differences_are_found_where_they_are():
+    class Wrong(nx.Compiler):
+        name = "wrong"
+
+        def compile(self, expression, options):
+            def run(inputs):
+                results = list(expression.run(*inputs, compiler="evaluator"))
+                results[1] = results[1] + nx.tensor([0.0, 1e-3])
+                return results
+
+            return run
+
+    nx.register_compiler(Wrong())
+    compared = nx.compare(lambda x: nx.cos(nx.sin(x) * 2), ["evaluator", "wrong"], quiet=True)
+    report = compared(nx.tensor([0.5, 1.0]))
+    assert [row.differing for row in report.rows] == [0, 1, 0]
+    assert report.first.operation == "multiply"
+    assert report.first.index == (1,)
+    assert report.first.absolute == pytest.approx(1e-3, rel=1e-3)
+    assert report.max_ulps == report.first.ulps > 1000

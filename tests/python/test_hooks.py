@@ -1,0 +1,228 @@
+"""Hooks: host functions that see values while a program runs."""
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+import nxla as nx
+
+
+def shown(seen, label=None):
+    return lambda v: seen.append(v.item() if label is None else (label, v.item()))
+
+
+def test_hooks_in_loops_and_branches_run_once_per_trip_in_order(compiler):
+    seen = []
+
+    def f(x):
+        nx.hook(x, shown(seen, "start"))
+
+        def body(i, s):
+            s = nx.hook(s + i, shown(seen, "trip"))
+            return nx.cond(s > 2, lambda: nx.hook(s, shown(seen, "large")), lambda: s)
+
+        y = nx.fori(0, 4, body, x)
+        return nx.hook(y, shown(seen, "end"))
+
+    assert nx.jit(f, compiler=compiler)(0).item() == 6
+    assert seen == [
+        ("start", 0), ("trip", 0), ("trip", 1), ("trip", 3), ("large", 3), ("trip", 6),
+        ("large", 6), ("end", 6),
+    ]  # fmt: skip
+
+
+def test_loops_and_branches_with_hooks_stay_though_unused(compiler):
+    seen = []
+
+    def f(x):
+        nx.fori(0, 2, lambda i, s: nx.hook(s + i, shown(seen, "loop")), x)
+        nx.cond(x > 0, lambda: nx.hook(x, shown(seen, "branch")), lambda: x)
+        # Two equal loops are two.
+        for _ in range(2):
+            nx.while_loop(lambda s: s < 3, lambda s: nx.hook(s + 1, "named"), x)
+        return x
+
+    hooks = {"named": shown(seen, "named")}
+    assert nx.jit(f, compiler=compiler, hooks=hooks)(1).item() == 1
+    named = [("named", 2), ("named", 3)]
+    assert seen == [("loop", 1), ("loop", 2), ("branch", 1), *named, *named]
+
+
+def test_hooks_nobody_listens_to_are_no_part_of_what_runs(compiler):
+    def f(x):
+        nx.fori(0, 10**9, lambda i, s: nx.hook(s + i, "trip"), x)
+        return x + 1
+
+    # The loop would take seconds.
+    assert nx.jit(f, compiler=compiler)(1).item() == 2
+
+
+def test_a_call_may_bring_another_function(compiler):
+    first, second, own = [], [], []
+
+    def f(x):
+        return nx.hook(x + 1, "x", shown(own)) * 2
+
+    before = nx.cache_report()["misses"]
+    assert nx.jit_apply(f, 1, compiler=compiler).item() == 4
+    assert nx.jit_apply(f, 2, compiler=compiler, hooks={"x": shown(first)}).item() == 6
+    assert nx.jit_apply(f, 3, compiler=compiler, hooks={"x": shown(second)}).item() == 8
+    g = nx.jit(f, compiler=compiler)
+    with nx.default_options(hooks={"x": shown(first)}):
+        g(4)
+    g(5)
+    assert (own, first, second) == ([2, 6], [3, 5], [4])
+    # The function is no part of the program.
+    assert nx.cache_report()["misses"] - before <= 1
+
+
+def test_functions_of_hooks_are_not_kept(compiler):
+    class Listener:
+        def __call__(self, value):
+            pass
+
+    def run():
+        listener = Listener()
+        nx.jit(lambda x: nx.hook(x * 3.25, listener), compiler=compiler)(1.0)
+        nx.jit(lambda x: nx.hook(x * 3.5, "x"), compiler=compiler, hooks={"x": listener})(1.0)
+        return weakref.ref(listener)
+
+    gone = run()
+    gc.collect()
+    assert gone() is None
+
+
+def test_equal_programs_call_their_own_functions(compiler):
+    seen = []
+    functions = [
+        nx.jit(lambda x, n=n: nx.hook(x - 1, lambda v: seen.append(n)), compiler=compiler)
+        for n in range(3)
+    ]
+    for f in (*functions, *functions):
+        f(1.0)
+    assert seen == [0, 1, 2, 0, 1, 2]
+
+
+def test_two_hooks_of_one_function_and_of_two_are_told_apart(compiler):
+    seen = []
+    a, b = (lambda v: seen.append("a")), (lambda v: seen.append("b"))
+
+    def run(first, second):
+        nx.jit(lambda x: nx.hook(nx.hook(x, first) + 1, second), compiler=compiler)(1)
+
+    run(a, a)
+    run(a, b)
+    run(b, a)
+    assert seen == ["a", "a", "a", "b", "b", "a"]
+
+
+def test_containers_come_as_they_were_given(compiler):
+    seen = []
+
+    def f(x):
+        return nx.hook({"x": x, "pair": (x + 1, nx.tensor([1.0, 2.0]))}, seen.append)["pair"][0]
+
+    assert nx.jit(f, compiler=compiler)(1).item() == 2
+    assert seen[0]["x"].item() == 1
+    assert seen[0]["pair"][1].tolist() == [1.0, 2.0]
+
+
+class StopError(Exception):
+    pass
+
+
+def test_an_exception_ends_the_program_and_is_the_callers(compiler):
+    seen = []
+
+    def look(value):
+        seen.append(value.item())
+        if value.item() == 3:
+            raise StopError("at three")
+
+    f = nx.jit(lambda x: nx.fori(0, 100, lambda i, s: nx.hook(s + 1, look), x), compiler=compiler)
+    for _ in range(2):
+        with pytest.raises(StopError, match="at three"):
+            f(0)
+    assert seen == [1, 2, 3, 1, 2, 3]
+    # Nothing is left behind.
+    assert nx.jit(lambda x: x + 1, compiler=compiler)(1).item() == 2
+
+
+def test_exceptions_of_several_threads_stay_apart(compiler):
+    def look(value):
+        raise StopError(str(value.item()))
+
+    f = nx.jit(lambda x: nx.hook(x, look), compiler=compiler)
+    wrong = []
+
+    def call(n):
+        for _ in range(20):
+            try:
+                f(n)
+            except StopError as error:
+                if str(error) != str(n):
+                    wrong.append((n, str(error)))
+
+    threads = [threading.Thread(target=call, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_a_hook_may_run_programs(compiler):
+    seen = []
+
+    def look(value):
+        inner = nx.jit(lambda v: nx.fori(0, 50, lambda i, s: s + v, 0.0), compiler=compiler)
+        seen.append(inner(value).item())
+
+    def f(x):
+        return nx.fori(0, 40, lambda i, s: nx.hook(s + 1, look), x)
+
+    # In several threads at once, more than a device has threads.
+    threads = [threading.Thread(target=nx.jit(f, compiler=compiler), args=(0.0,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads)
+    assert sorted(seen) == sorted(4 * [50.0 * n for n in range(1, 41)])
+
+
+def test_a_fast_program_waits_for_its_hooks():
+    seen = []
+    large = nx.zeros((1 << 20,))  # 4 MiB
+
+    def f(x, n):
+        def body(i, x):
+            nx.hook(x, lambda v: seen.append(v.size))
+            return x + 1
+
+        return nx.fori(0, n, body, x)
+
+    nx.jit(f, compiler="xla")(large, 100)
+    assert seen == 100 * [1 << 20]
+
+
+def test_gradients_call_hooks_once(compiler):
+    seen = []
+    f = nx.grad(lambda x: nx.fori(0, 3, lambda i, s: nx.hook(s * x, shown(seen)), 1.0))
+    assert nx.jit(f, compiler=compiler)(2.0).item() == pytest.approx(12.0)
+    assert seen == [2.0, 4.0, 8.0]
+
+
+def test_stages_run_loops_with_hooks_in_order(compiler):
+    seen = []
+
+    def f(x):
+        y = nx.annotate(nx.sin(x), "cut")
+        nx.fori(0, 2, lambda i, s: nx.hook(s, lambda v: seen.append("loop")), x)
+        return nx.hook(nx.cos(y), lambda v: seen.append("after"))
+
+    stages = nx.graph.split(nx.debug_expr(f)(1.0), lambda node: "after" if node.note else "none")
+    nx.graph.run(stages, 1.0, compiler=compiler)
+    assert seen == ["loop", "loop", "after"]

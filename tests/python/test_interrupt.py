@@ -1,0 +1,129 @@
+"""Ctrl-C ends long waits: in a child process, so that the signal finds nobody else."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+PRELUDE = """
+import sys, time
+import nxla as nx
+
+def ready():
+    print("ready", flush=True)
+"""
+
+LONG_COMPILE = """
+def f(x):
+    for i in range(1500):
+        x = x * 1.5 + nx.tanh(x)
+    return x
+
+g = nx.jit(f, compiler="xla")
+nx.jit(lambda x: x + 1, compiler="xla")(1.0)
+expression = g.debug_expr(1.0)
+try:
+    ready()
+    expression.run(1.0, compiler="xla")
+except KeyboardInterrupt:
+    # Others can work meanwhile, also in XLA.
+    print("interrupted", nx.jit(lambda x: x + 1, compiler="xla")(1.0).item(), flush=True)
+"""
+
+LONG_LOOP = """
+f = nx.jit(
+    lambda n: nx.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 0.5 + 1), (0, 0.0))[1],
+    compiler="COMPILER",
+)
+f(10)
+try:
+    ready()
+    f(2_000_000_000)
+except KeyboardInterrupt:
+    print("interrupted", f(1).item(), flush=True)
+"""
+
+LONG_HOOKS = """
+def look(value):
+    if value.item() == 3:
+        ready()
+
+f = nx.jit(
+    lambda n: nx.while_loop(lambda s: s < n, lambda s: nx.hook(s + 1, look), 0),
+    compiler="COMPILER",
+)
+try:
+    f(2_000_000_000)
+except KeyboardInterrupt:
+    print("interrupted 1.0", flush=True)
+"""
+
+LONG_RESULT = """
+x = nx.zeros((1200, 1200)) + 0.001
+f = nx.jit(lambda x: x @ x @ x @ x @ x @ x @ x @ x @ x @ x @ x @ x, compiler="xla")
+f.warm_up(x)
+try:
+    y = f(x)
+    ready()
+    for _ in range(1000):
+        y = f(y)
+        y.block_until_ready()
+except KeyboardInterrupt:
+    print("interrupted 1.0", flush=True)
+"""
+
+STREAM = """
+stream = nx.stream(lambda x, s: (s, s + x), nx.template((), nx.int32), 0, compiler="COMPILER")
+try:
+    stream.send(1)
+    stream.recv()
+    ready()
+    future = stream.recv_deferred
+    stream.send(1)
+    stream.recv()
+    stream._first = lambda: __import__("concurrent.futures").futures.Future()
+    stream.recv()
+except KeyboardInterrupt:
+    print("interrupted 1.0", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(LONG_COMPILE, id="compile"),
+        pytest.param(LONG_LOOP.replace("COMPILER", "evaluator"), id="loop-evaluator"),
+        pytest.param(LONG_LOOP.replace("COMPILER", "xla"), id="loop-xla"),
+        pytest.param(LONG_HOOKS.replace("COMPILER", "evaluator"), id="hooks-evaluator"),
+        pytest.param(LONG_HOOKS.replace("COMPILER", "xla"), id="hooks-xla"),
+        pytest.param(LONG_RESULT, id="result"),
+        pytest.param(STREAM.replace("COMPILER", "evaluator"), id="stream"),
+    ],
+)
+def test_an_interrupt_is_answered(script):
+    child = subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout.readline() == "ready\n", child.stderr.read()
+        time.sleep(0.3)
+        start = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        line = child.stdout.readline()
+        answered = time.monotonic() - start
+        assert line == "interrupted 1.0\n" or line == "interrupted 2.0\n", (
+            line + child.stderr.read()
+        )
+        # Machines that do much else at the same time need longer.
+        assert answered < 10
+        child.wait(60)
+    finally:
+        child.kill()
+        _, err = child.communicate()
+    assert child.returncode == 0, err

@@ -1,0 +1,190 @@
+"""Streams: order, state, back-pressure, ends of all kinds."""
+
+import asyncio
+import gc
+import threading
+import time
+from concurrent.futures import CancelledError
+
+import pytest
+
+import nxla as nx
+
+SCALAR = nx.template((), nx.int32)
+
+
+def sums(compiler="evaluator", **options):
+    return nx.stream(lambda x, s: (s, s + x), SCALAR, 0, compiler=compiler, **options)
+
+
+def threads():
+    return sum(thread.name == "nxla stream" for thread in threading.enumerate())
+
+
+def test_the_documents_example(compiler):
+    stream = sums(compiler)
+    found = []
+    for x in range(1, 6):
+        stream.send(x)
+        found.append(stream.recv().item())
+    assert (*found, stream.done().item()) == (0, 1, 3, 6, 10, 15)
+
+
+def test_results_come_in_order_whenever_they_are_received(compiler):
+    stream = sums(compiler)
+    for x in range(1, 6):
+        stream.send(x)
+    later = stream.recv_deferred()
+    assert [result.item() for result in stream] == [1, 3, 6, 10]
+    assert later.result(10).item() == 0
+    assert stream.done().item() == 15
+    assert stream.done().item() == 15
+
+
+def test_containers_and_constants(compiler):
+    def step(x, state, scale):
+        return {"y": x["a"] * scale}, (state[0] + 1, x["a"])
+
+    template = {"a": nx.template((2,))}
+    stream = nx.stream(step, template, (0, nx.zeros((2,))), 10.0, compiler=compiler)
+    stream.send({"a": nx.tensor([1.0, 2.0])})
+    assert stream.recv()["y"].tolist() == [10.0, 20.0]
+    count, last = stream.done()
+    assert (count.item(), last.tolist()) == (1, [1.0, 2.0])
+
+
+def test_going_over_many_chunks_keeps_few(compiler):
+    stream = sums(compiler, bound=3)
+    assert [result.item() for result in stream.over(range(100))][-1] == sum(range(99))
+    assert stream.done().item() == sum(range(100))
+
+
+def test_asynchronous_iteration():
+    async def main():
+        stream = sums()
+        for x in range(1, 4):
+            stream.send(x)
+        return [result.item() async for result in stream]
+
+    assert asyncio.run(main()) == [0, 1, 3]
+
+
+def test_a_full_stream_makes_senders_wait():
+    stream = sums(bound=2)
+    stream.send(1)
+    stream.send(2)
+    with pytest.raises(TimeoutError):
+        stream.send(3, timeout=0.05)
+    sender = threading.Thread(target=stream.send, args=(3,))
+    sender.start()
+    time.sleep(0.05)
+    assert sender.is_alive()
+    assert stream.recv().item() == 0
+    sender.join(10)
+    assert not sender.is_alive()
+    assert [stream.recv().item(), stream.recv().item()] == [1, 3]
+
+
+def test_mistakes_of_users():
+    stream = sums()
+    with pytest.raises(nx.ExecutionError, match="no chunk to receive"):
+        stream.recv()
+    with pytest.raises(nx.ArgumentError, match="argument 0 is f32"):
+        stream.send(1.5)
+    stream.send(1)
+    with pytest.raises(nx.ExecutionError, match="1 results have not been received"):
+        stream.done()
+    stream.recv()
+    stream.done()
+    with pytest.raises(nx.ExecutionError, match="done"):
+        stream.send(1)
+    with pytest.raises(nx.ArgumentError, match="must give"):
+        nx.stream(lambda x, s: x, SCALAR, 0)
+    with pytest.raises(nx.ArgumentError, match="the new state is"):
+        nx.stream(lambda x, s: (x, s * 1.5), SCALAR, 0)
+    with pytest.raises(nx.ArgumentError, match="bound"):
+        sums(bound=0)
+
+
+def test_a_failing_step_ends_the_stream(compiler):
+    def look(value):
+        if value.item() == 2:
+            raise ZeroDivisionError("two")
+
+    stream = nx.stream(lambda x, s: (nx.hook(x, look), s + x), SCALAR, 0, compiler=compiler)
+    for x in range(1, 5):
+        stream.send(x) if x < 3 else None
+    assert stream.recv().item() == 1
+    with pytest.raises(ZeroDivisionError, match="two"):
+        stream.recv()
+    with pytest.raises(ZeroDivisionError):
+        stream.send(3)
+    with pytest.raises(ZeroDivisionError):
+        stream.done()
+
+
+def test_cancelling_drops_what_waits():
+    go = threading.Event()
+    stream = nx.stream(lambda x, s: (nx.hook(x, lambda v: go.wait(10)), s + x), SCALAR, 0)
+    with stream:
+        for x in range(3):
+            stream.send(x)
+        time.sleep(0.05)
+    go.set()
+    assert stream.recv().item() == 0
+    with pytest.raises(CancelledError):
+        stream.recv()
+    with pytest.raises(CancelledError):
+        stream.send(1)
+    stream._thread.join(10)
+    assert not stream._thread.is_alive()
+
+
+def test_a_forgotten_stream_leaves_no_thread():
+    before = threads()
+    streams = [sums() for _ in range(5)]
+    assert threads() == before + 5
+    del streams
+    gc.collect()
+    deadline = time.monotonic() + 10
+    while threads() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threads() == before
+
+
+def test_other_work_goes_on_while_a_stream_is_open(compiler):
+    stream = sums(compiler)
+    f = nx.jit(lambda x: nx.fori(0, 10, lambda i, s: s + i, x), compiler=compiler)
+    for x in range(20):
+        stream.send(x)
+        assert f(x).item() == x + 45
+    assert [result.item() for result in stream][-1] == sum(range(19))
+    assert stream.done().item() == sum(range(20))
+
+
+def test_the_state_stays_on_the_device():
+    stream = sums("xla")
+    stream.send(1)
+    stream.recv()
+    assert stream.done().device != "host"
+
+
+def test_many_threads_send_and_receive():
+    stream = nx.stream(lambda x, s: (x, s + x), SCALAR, 0, bound=5)
+    received = []
+
+    sender = [
+        threading.Thread(target=lambda: [stream.send(1) for _ in range(25)]) for _ in range(2)
+    ]
+    for thread in sender:
+        thread.start()
+    deadline = time.monotonic() + 30
+    while len(received) < 50 and time.monotonic() < deadline:
+        try:
+            received.append(stream.recv().item())
+        except nx.ExecutionError:
+            time.sleep(0.001)
+    for thread in sender:
+        thread.join(10)
+    assert received == 50 * [1]
+    assert stream.done().item() == 50
