@@ -71,7 +71,7 @@ def test_errors_of_branches_name_branch_leaf_and_shapes():
     x = nx.tensor([1.0, 2.0])
     wide = nx.tensor([1.0, 2.0, 3.0])
     with pytest.raises(
-        nx.ShapeError,
+        nx.ArgumentError,
         match=r"result 0 of branch 1 is f32\[3\].*f32\[2\].*\.py:",
     ):
         nx.jit(lambda p: nx.cond(p, lambda: {"a": x}, lambda: {"a": wide}))(True)
