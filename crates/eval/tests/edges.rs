@@ -1,0 +1,240 @@
+//! The edges of every family: nothing at all, a single number, NaN, and every dtype.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use nxla_eval::evaluate;
+use nxla_expr::build::{ConvOptions, Cumulative, SliceStart, WindowOptions};
+use nxla_expr::{ExprId, Graph, Padding, Program, Result, TensorType};
+use nxla_tensor::{DType, Element, HostTensor, Scalar, Shape};
+
+/// The results of a function of tensors.
+fn run(
+    inputs: &[HostTensor],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+) -> Vec<HostTensor> {
+    let mut graph = Graph::new();
+    let types: Vec<TensorType> =
+        inputs.iter().map(|input| TensorType::new(input.dtype(), input.shape().clone())).collect();
+    let ids: Vec<ExprId> =
+        types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
+    let outputs = build(&mut graph, &ids).unwrap();
+    let program = Program::new(&graph, types, &outputs).unwrap();
+    evaluate(&program, inputs.to_vec()).unwrap()
+}
+
+/// The only result of a function of tensors.
+fn one(
+    inputs: &[HostTensor],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
+) -> HostTensor {
+    run(inputs, |graph, ids| Ok(vec![build(graph, ids)?])).remove(0)
+}
+
+fn tensor<T: Element>(elements: &[T], shape: impl Into<Shape>) -> HostTensor {
+    HostTensor::from_slice(elements, shape).unwrap()
+}
+
+fn numbers(tensor: &HostTensor) -> Vec<f64> {
+    (0..tensor.size()).map(|at| tensor.get(at).as_f64()).collect()
+}
+
+/// Counts in a dtype, as far as it holds them.
+fn count(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
+    let shape = shape.into();
+    let numbers: Vec<f64> = (0..shape.size()).map(|at| (at % 2) as f64).collect();
+    one(&[tensor(&numbers, shape)], |g, p| g.as_type(p[0], dtype))
+}
+
+const NAN: f32 = f32::NAN;
+
+#[test]
+fn constants_of_every_dtype_and_no_size() {
+    for dtype in DType::ALL {
+        let results = run(&[], |g, _| {
+            let full = g.constant(Scalar::one(dtype), TensorType::new(dtype, [2]))?;
+            let none = g.constant(Scalar::one(dtype), TensorType::new(dtype, [3, 0]))?;
+            Ok(vec![full, none, g.eye([1, 2], dtype)?])
+        });
+        assert_eq!(results[0].get(1), Scalar::one(dtype), "{dtype}");
+        assert_eq!((results[1].dtype(), results[1].size()), (dtype, 0));
+        assert_eq!(results[2].get(0), Scalar::one(dtype));
+        assert_eq!(results[2].get(1), Scalar::zero(dtype));
+    }
+    assert_eq!(one(&[], |g, _| g.iota([0, 2], Some(0), DType::S8)).size(), 0);
+    assert_eq!(one(&[], |g, _| g.iota(Shape::scalar(), None, DType::F16)).get(0).as_f64(), 0.0);
+}
+
+#[test]
+fn elements_wrap_saturate_and_stay_nan() {
+    let bytes = tensor(&[255_u8, 128], [2]);
+    assert_eq!(numbers(&one(&[bytes], |g, p| g.add(p[0], p[0]))), [254.0, 0.0]);
+    let floats = tensor(&[NAN, 300.0, -1.0, f32::INFINITY], [4]);
+    let cast = |dtype| numbers(&one(&[floats.clone()], |g, p| g.as_type(p[0], dtype)));
+    // Finite numbers wrap around, infinite ones saturate.
+    assert_eq!(cast(DType::U8), [0.0, 44.0, 255.0, 255.0]);
+    assert_eq!(cast(DType::Pred), [1.0, 1.0, 1.0, 1.0]);
+    let pair = [tensor(&[NAN, 1.0], [2]), tensor(&[1.0, NAN], [2])];
+    let results = run(&pair, |g, p| Ok(vec![g.max(p[0], p[1])?, g.min(p[0], p[1])?]));
+    assert!(results.iter().flat_map(|result| numbers(result)).all(f64::is_nan));
+    assert_eq!(numbers(&one(&pair, |g, p| g.equal(p[0], p[0]))), [0.0, 1.0]);
+    let none = HostTensor::zeros(DType::BF16, [0]).unwrap();
+    assert_eq!(one(&[none], |g, p| g.exp(p[0])).shape()[..], [0]);
+}
+
+#[test]
+fn every_dtype_moves() {
+    for dtype in DType::ALL {
+        let x = count(dtype, [2, 3]);
+        let results = run(&[x.clone()], |g, p| {
+            let turned = g.transpose(p[0], None)?;
+            let turned = g.transpose(turned, None)?;
+            let back = g.reverse(p[0], None)?;
+            let back = g.reverse(back, None)?;
+            let joined = g.concatenate(&[p[0], p[0]], 0)?;
+            let half = g.slice(joined, &[SliceStart::at(2), SliceStart::at(0)], &[2, 3], None)?;
+            let zero = g.zero_like(p[0])?;
+            let around = [Padding { low: 1, high: 0, interior: 1 }; 2];
+            let padded = g.pad(p[0], zero, &around)?;
+            let inner = [SliceStart::at(1), SliceStart::at(1)];
+            let inner = g.slice(padded, &inner, &[3, 5], Some(&[2, 2]))?;
+            Ok(vec![turned, back, half, inner])
+        });
+        results.iter().for_each(|result| assert_eq!(result.bytes(), x.bytes(), "{dtype}"));
+    }
+}
+
+#[test]
+fn nothing_moves_too() {
+    let none = HostTensor::zeros(DType::F32, [2, 0]).unwrap();
+    let results = run(&[none], |g, p| {
+        let zero = g.zero_like(p[0])?;
+        let wide =
+            [Padding { low: 0, high: 0, interior: 0 }, Padding { low: 1, high: 1, interior: 5 }];
+        let broadcast = g.broadcast(p[0], [4, 2, 0], None)?;
+        Ok(vec![g.transpose(p[0], None)?, g.pad(p[0], zero, &wide)?, broadcast])
+    });
+    let shapes: Vec<&[usize]> = results.iter().map(|result| &result.shape()[..]).collect();
+    assert_eq!(shapes, [&[0, 2][..], &[2, 2], &[4, 2, 0]]);
+    let scalar = tensor(&[7_i32], Shape::scalar());
+    assert_eq!(numbers(&one(&[scalar], |g, p| g.reshape(p[0], [1, 1]))), [7.0]);
+}
+
+#[test]
+fn reductions_of_one_of_none_and_of_nan() {
+    for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_complex()) {
+        let scalar = count(dtype, Shape::scalar());
+        let none = HostTensor::zeros(dtype, [0]).unwrap();
+        let results = run(&[scalar, none], |g, p| {
+            Ok(vec![
+                g.sum(p[0], None, false)?,
+                g.sum(p[1], None, false)?,
+                g.product(p[1], None, false)?,
+                g.reduce_max(p[0], None, false)?,
+                g.all(p[1], None, false)?,
+            ])
+        });
+        let results: Vec<f64> = results.iter().flat_map(numbers).collect();
+        assert_eq!(results, [0.0, 0.0, 1.0, 0.0, 1.0], "{dtype}");
+    }
+    let x = tensor(&[1.0, NAN, 3.0], [3]);
+    let results = run(&[x], |g, p| {
+        Ok(vec![
+            g.reduce_max(p[0], None, false)?,
+            g.reduce_min(p[0], None, false)?,
+            g.sum(p[0], None, false)?,
+        ])
+    });
+    assert!(results.iter().flat_map(numbers).all(f64::is_nan));
+    let ties = tensor(&[5_i32, 9, 9], [3]);
+    let results = run(&[ties], |g, p| {
+        let low = g.argmax(p[0], None, false, false, DType::S32)?;
+        Ok(vec![low, g.argmax(p[0], None, false, true, DType::U8)?])
+    });
+    assert_eq!(results.iter().flat_map(numbers).collect::<Vec<_>>(), [1.0, 2.0]);
+}
+
+#[test]
+fn windows_that_see_only_padding_or_nothing() {
+    let x = tensor(&[1.0_f32, 2.0], [2]);
+    let padded = WindowOptions {
+        padding: nxla_expr::build::WindowPadding::Explicit(vec![(3, 0)]),
+        ..WindowOptions::default()
+    };
+    let sums = one(&[x.clone()], |g, p| g.window_sum(p[0], &[2], &padded));
+    assert_eq!(numbers(&sums), [0.0, 0.0, 1.0, 3.0]);
+    let most = one(&[x], |g, p| g.window_max(p[0], &[2], &padded));
+    assert_eq!(numbers(&most)[..2], [f64::NEG_INFINITY; 2]);
+    let none = HostTensor::zeros(DType::S32, [0]).unwrap();
+    let results = run(&[none], |g, p| Ok(vec![g.cumulative(Cumulative::Sum, p[0], 0, false)?]));
+    assert_eq!(results[0].shape()[..], [0]);
+}
+
+#[test]
+fn products_over_nothing_are_zero() {
+    let (x, y) = (count(DType::F32, [2, 0]), count(DType::F32, [0, 3]));
+    assert_eq!(numbers(&one(&[x, y], |g, p| g.dot(p[0], p[1]))), [0.0; 6]);
+    for dtype in DType::ALL {
+        let (x, y) = (count(dtype, [2, 2]), count(dtype, [2]));
+        let result = one(&[x, y], |g, p| g.dot(p[0], p[1]));
+        let real = (0..2).map(|at| result.get(at).parts().0).collect::<Vec<_>>();
+        assert_eq!(real, [1.0, 1.0], "{dtype}");
+    }
+    let (batch, kernel) = (count(DType::F32, [0, 1, 3]), count(DType::F32, [1, 1, 2]));
+    let result = one(&[batch, kernel], |g, p| g.conv(p[0], p[1], &ConvOptions::default()));
+    assert_eq!(result.shape()[..], [0, 1, 2]);
+}
+
+#[test]
+fn indices_out_of_range_are_clamped_or_dropped() {
+    let x = tensor(&[10_i32, 20, 30], [3]);
+    let at = tensor(&[-5_i64, 9, 1], [3, 1]);
+    let taken = one(&[x.clone(), at.clone()], |g, p| g.gather(p[0], p[1], None));
+    assert_eq!(numbers(&taken), [10.0, 30.0, 20.0]);
+    let ones = tensor(&[1_i32, 1, 1], [3]);
+    let added = one(&[x.clone(), at, ones], |g, p| g.indexed_add(p[0], p[1], p[2], None));
+    assert_eq!(numbers(&added), [10.0, 21.0, 30.0]);
+    let start = tensor(&[7_u8], Shape::scalar());
+    let part = one(&[x.clone(), start], |g, p| g.slice(p[0], &[p[1].into()], &[2], None));
+    assert_eq!(numbers(&part), [20.0, 30.0]);
+    let none = HostTensor::zeros(DType::S32, [0, 1]).unwrap();
+    assert_eq!(one(&[x, none], |g, p| g.gather(p[0], p[1], None)).size(), 0);
+}
+
+#[test]
+fn sorting_puts_nan_last_and_keeps_ties_in_order() {
+    let x = tensor(&[NAN, 2.0, f32::NEG_INFINITY, -0.0, 0.0], [5]);
+    let order = one(&[x], |g, p| g.argsort(p[0], 0, false, true, DType::S32));
+    assert_eq!(numbers(&order), [2.0, 3.0, 4.0, 1.0, 0.0]);
+    for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_complex()) {
+        let sorted = one(&[count(dtype, [4])], |g, p| g.sort(p[0], 0, true, true));
+        assert_eq!(numbers(&sorted).iter().map(|x| x.abs()).collect::<Vec<_>>(), [1., 1., 0., 0.]);
+    }
+    let none = HostTensor::zeros(DType::F32, [2, 0]).unwrap();
+    assert_eq!(one(&[none], |g, p| g.sort(p[0], 1, false, true)).shape()[..], [2, 0]);
+}
+
+#[test]
+fn matrices_of_no_size_and_spectra_of_one_point() {
+    let none = HostTensor::zeros(DType::F32, [0, 2, 2]).unwrap();
+    assert_eq!(one(&[none], |g, p| g.cholesky(p[0])).shape()[..], [0, 2, 2]);
+    let indefinite = tensor(&[-1.0_f32], [1, 1]);
+    assert!(numbers(&one(&[indefinite], |g, p| g.cholesky(p[0])))[0].is_nan());
+    let point = tensor(&[3.0_f32], [1]);
+    let spectrum = one(&[point], |g, p| g.fft(p[0], Some(2), 0));
+    assert_eq!((spectrum.get(0).parts(), spectrum.get(1).parts()), ((3.0, 0.0), (3.0, 0.0)));
+}
+
+#[test]
+fn loops_that_never_run_and_branches_of_nothing() {
+    let limit = tensor(&[0_i32], Shape::scalar());
+    let none = HostTensor::zeros(DType::F32, [0]).unwrap();
+    let results = run(&[limit, none], |g, p| {
+        let mark = g.mark();
+        let scope =
+            g.open_scope(&[TensorType::scalar(DType::S32), TensorType::new(DType::F32, [0])]);
+        let holds = g.traced(mark, vec![scope.parameters[0]]);
+        let next = g.exp(scope.parameters[1])?;
+        let body = g.traced(mark, vec![scope.parameters[0], next]);
+        g.while_loop(mark, &scope, p, holds, body)
+    });
+    assert_eq!((numbers(&results[0]), results[1].size()), (vec![0.0], 0));
+}
