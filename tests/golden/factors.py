@@ -20,13 +20,16 @@ DEFAULT_TOLERANCE = 1e-4
 
 
 def _array(x: nx.Tensor) -> Any:
+    if x.vectorized_axes:
+        x = nx.devectorize(x)
     # numpy has no bf16.
     wide = nx.astype(x, "f32") if str(x.dtype) in ("bf16", "f8_e5m2", "f8_e4m3fn") else x
     return wide.numpy()
 
 
 def _recorded(x: Data) -> Any:
-    return np.array(x.data).reshape(x.shape)
+    # Vectorized axes come first, and numpy's functions take them for batches.
+    return np.array(x.data).reshape((*(size for _, size in x.vectorized), *x.shape))
 
 
 def _adjoint(x: Any) -> Any:
@@ -97,8 +100,8 @@ CHECKS: dict[str, Callable[..., list[str | None]]] = {
 
 def mismatch(op: str, matrix: Data, expected: Any, actual: Any) -> str | None:
     """Say what is wrong with factors of a matrix; None if nothing is."""
-    found = [tuple(x.shape) for x in actual]
-    wanted = [x.shape for x in expected]
+    found = [(tuple(x.shape), [tuple(axis) for axis in x.vectorized_axes]) for x in actual]
+    wanted = [(x.shape, list(x.vectorized)) for x in expected]
     if found != wanted:
         return f"shapes {found}, expected {wanted}"
     dtype = str(actual[-1].dtype)

@@ -81,10 +81,8 @@ class Case:
             return compare.numbers_mismatch(self.ieee, actual)
         if isinstance(self.expected, Failure):
             return None if self.expected.native else f"no error, expected {self.expected.message!r}"
-        inputs = self.inputs
-        factored = self.raw["module"] == "Nx.LinAlg" and self.raw["op"] in factors.CHECKS
-        if factored and not any(x.vectorized for x in inputs):
-            return factors.mismatch(self.raw["op"], inputs[0], self.expected, actual)
+        if self.raw["module"] == "Nx.LinAlg" and self.raw["op"] in factors.CHECKS:
+            return factors.mismatch(self.raw["op"], self.inputs[0], self.expected, actual)
         return compare.mismatch(self.expected, actual, compare.LOOSE.get(self._looseness))
 
     def judge_error(self, raised: BaseException) -> str | None:
