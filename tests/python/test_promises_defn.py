@@ -597,3 +597,8 @@ def test_errors_name_the_line_of_the_user():
     with pytest.raises(nx.ShapeError) as caught:
         nx.jit(f)(nx.ones((2, 3)), nx.ones((4, 5)))
     assert re.search(r"test_promises_defn\.py:\d+", str(caught.value))
+
+
+def test_types_of_functions_can_be_written_in_annotations():
+    assert nx.Compiled[nx.Tensor].__origin__ is nx.Compiled
+    assert nx.Function[[nx.Tensor], nx.Tensor].__args__ == ([nx.Tensor], nx.Tensor)
