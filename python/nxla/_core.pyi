@@ -670,6 +670,11 @@ def while_loop(
 def hook(
     value: _T, name: str | None = None, function: Callable[[Any], object] | None = None
 ) -> _T: ...
+def runtime_call(
+    function: Callable[[list[Tensor]], list[Tensor]],
+    values: Sequence[TensorLike],
+    templates: Sequence[Template],
+) -> list[Tensor]: ...
 def annotate(value: _T, note: str) -> _T: ...
 def custom_grad(
     value: Sequence[TensorLike],

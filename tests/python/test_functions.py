@@ -121,6 +121,74 @@ def test_hooks_run_in_order(compiler):
     assert seen == [("first", 2), ("second", 4)]
 
 
+def test_a_runtime_call_gives_values(compiler):
+    calls = []
+
+    def divmod_(pair, k):
+        calls.append(k.item())
+        left, right = (np.asarray(x) for x in pair)
+        return {"q": left // right, "r": left % right * k.item()}
+
+    def f(x, y):
+        like = {"q": nx.template((3,), nx.int32), "r": nx.template((3,), nx.int32)}
+        result = nx.runtime_call(divmod_, like, (x, y), 10)
+        return result["q"] + result["r"]
+
+    x, y = nx.tensor([7, 8, 9]), nx.tensor([2, 3, 4])
+    assert nx.jit(f, compiler=compiler)(x, y).tolist() == [13, 22, 12]
+    assert f(x, y).tolist() == [13, 22, 12]
+    assert calls == [10, 10]
+
+
+def test_runtime_calls_inside_of_loops_and_branches(compiler):
+    def double(v):
+        return nx.tensor(v.item() * 2)
+
+    @nx.jit(compiler=compiler)
+    def f(x):
+        def body(state):
+            i, x = state
+            x = nx.cond(
+                i % 2 == 0, lambda: nx.runtime_call(double, nx.template((), nx.int32), x), lambda: x
+            )
+            return i + 1, x
+
+        return nx.while_loop(lambda s: s[0] < 4, body, (0, x))[1]
+
+    assert f(3).item() == 12
+
+
+def test_a_runtime_call_that_gives_something_else(compiler):
+    def f(x):
+        return nx.runtime_call(lambda v: nx.zeros(3), nx.template((2,)), x)
+
+    with pytest.raises(nx.ArgumentError, match=r"gave f32\[3\], the template says f32\[2\]"):
+        nx.jit(f, compiler=compiler)(nx.ones(2))
+
+    def g(x):
+        return nx.runtime_call(lambda v: (v, v), nx.template((2,)), x)
+
+    with pytest.raises(nx.ArgumentError, match="the template is"):
+        nx.jit(g, compiler=compiler)(nx.ones(2))
+
+
+def test_an_exception_in_a_runtime_call_reaches_the_caller(compiler):
+    def fail(value):
+        raise LookupError("no such thing")
+
+    f = nx.jit(lambda x: nx.runtime_call(fail, x, x) + 1, compiler=compiler)
+    with pytest.raises(LookupError, match="no such thing"):
+        f(1.0)
+    assert nx.jit(lambda x: x + 1, compiler=compiler)(1.0).item() == 2.0
+
+
+def test_no_gradient_flows_through_a_runtime_call(compiler):
+    def f(x):
+        return x * nx.runtime_call(lambda v: v, x, x)
+
+    assert nx.jit(nx.grad(f), compiler=compiler)(3.0).item() == 3.0
+
+
 def test_an_exception_in_a_hook_reaches_the_caller(compiler):
     def fail(value):
         raise LookupError("no such thing")

@@ -1,6 +1,6 @@
 //! Control flow, literals and hooks.
 
-use nxla_expr::{Cond, HookOp, Op, While};
+use nxla_expr::{Cond, HookOp, Op, While, compute};
 use nxla_tensor::HostTensor;
 use smallvec::SmallVec;
 
@@ -82,14 +82,23 @@ fn run_while(op: &While, site: Site<'_>, args: &mut Args<'_>) -> Result<Results,
     }
 }
 
-/// Shows the operands to the listener; the plan passes them on.
+/// Shows the operands to the listener. The plan passes on those of a hook; a runtime call gives
+/// what the function computes.
 fn run_hook(hook: &HookOp, site: Site<'_>, args: &Args<'_>) -> Result<Results, Stop> {
-    let Some(listener) = site.context.hooks.listener(hook) else { return Ok(Results::new()) };
+    let Some(listener) = site.context.hooks.listener(hook) else {
+        return match &hook.results {
+            Some(_) => Err(Fault::NoFunction.into()),
+            None => Ok(Results::new()),
+        };
+    };
     let types = site.graph.operands(site.id).iter().map(|&id| site.graph.tensor_type(id));
     let values: SmallVec<[HostTensor; 2]> =
         types.enumerate().map(|(index, ty)| named((args.get(index).clone(), ty))).collect();
-    listener.call(&values).map_err(|error| {
+    let results = match &hook.results {
+        Some(types) => compute(&**listener, &values, types),
+        None => listener.call(&values).map(|()| Vec::new()),
+    };
+    results.map(Results::from_vec).map_err(|error| {
         Stop::from(Fault::Hook { name: hook.name.as_deref().map(Into::into), error: error.into() })
-    })?;
-    Ok(Results::new())
+    })
 }

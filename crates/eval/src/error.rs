@@ -59,6 +59,10 @@ pub enum Fault {
     /// A result that is not finite, of finite operands; found by plans that check.
     #[error(transparent)]
     NotFinite(Box<NotFinite>),
+    /// A runtime call whose function is not at hand: programs that were stored or sent elsewhere
+    /// have lost theirs.
+    #[error("the function is not at hand; a program that was stored or sent has lost it")]
+    NoFunction,
     /// A result of more bytes than memory can address.
     #[error("the result {dtype}{shape} is larger than the address space")]
     TooLarge {

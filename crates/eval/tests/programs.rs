@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use nxla_eval::{EvalError, Hooks, Plan, evaluate};
-use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_expr::{Compute, ExprId, Graph, HostError, Program, TensorType};
 use nxla_tensor::{DType, HostTensor, Number, Scalar};
 
 fn program(
@@ -94,6 +94,38 @@ fn a_hook_in_a_loop_runs_once_per_trip_in_order() {
     let results = plan.run(vec![zero], &hooks).unwrap();
     assert_eq!(results[0].item().unwrap(), Scalar::Int(4));
     assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3]);
+}
+
+/// A program that calls `function` and is told that it gives one `s32`.
+fn calling(
+    function: impl Fn(&[HostTensor]) -> Result<Vec<HostTensor>, HostError> + Send + Sync + 'static,
+) -> Program {
+    let ty = TensorType::scalar(DType::S32);
+    program(&[ty.clone()], |graph, ids| {
+        let function = Arc::new(Compute(function));
+        graph.runtime_call(ids, vec![ty.clone()], function).expect("there is a result")
+    })
+}
+
+#[test]
+fn a_runtime_call_gives_what_its_function_computes() {
+    let three = HostTensor::scalar(Scalar::Int(3), DType::S32);
+    let double = calling(|values| {
+        let doubled = values[0].get(0).as_i64().unwrap_or_default() * 2;
+        Ok(vec![HostTensor::scalar(Scalar::Int(doubled), DType::S32)])
+    });
+    let results = evaluate(&double, vec![three.clone()]).unwrap();
+    assert_eq!(results[0].item().unwrap(), Scalar::Int(6));
+
+    let none = evaluate(&calling(|_| Ok(Vec::new())), vec![three.clone()]).unwrap_err();
+    assert!(none.to_string().contains("gave 0 results, expected 1"), "{none}");
+    let wider = calling(|_| Ok(vec![HostTensor::scalar(Scalar::Int(1), DType::S64)]));
+    let wider = evaluate(&wider, vec![three.clone()]).unwrap_err();
+    assert!(wider.to_string().contains("result 0 of the function is s64"), "{wider}");
+    let stored =
+        nxla_expr::serialize::from_bytes(&nxla_expr::serialize::to_bytes(&double)).unwrap();
+    let lost = evaluate(&stored, vec![three]).unwrap_err();
+    assert!(lost.to_string().contains("the function is not at hand"), "{lost}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Hooks: host functions that see values while a program runs.
+//! Hooks: host functions that see values while a program runs, and runtime calls, whose functions
+//! give values too.
 //!
 //! A hook has its identity from its place in the program, not from its function: a program is
 //! compiled once, whoever listens. [`Program::detach_hooks`] takes the functions out of a program
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::op::Op;
 use crate::program::Program;
+use crate::types::TensorType;
 
 /// What a host function fails with; it reaches the caller of the program as it is.
 pub type HostError = Box<dyn std::error::Error + Send + Sync>;
@@ -25,11 +27,46 @@ pub trait HostFn: Send + Sync {
     /// # Errors
     /// An error ends the program.
     fn call(&self, values: &[HostTensor]) -> Result<(), HostError>;
+
+    /// Called each time a runtime call is reached; gives its results.
+    ///
+    /// # Errors
+    /// An error ends the program. A function that is shown values only has no results to give.
+    fn compute(&self, values: &[HostTensor]) -> Result<Vec<HostTensor>, HostError> {
+        let _ = values;
+        Err("the function gives no results: it is one of a hook".into())
+    }
 }
 
 impl<F: Fn(&[HostTensor]) -> Result<(), HostError> + Send + Sync> HostFn for F {
     fn call(&self, values: &[HostTensor]) -> Result<(), HostError> {
         self(values)
+    }
+}
+
+/// A host function of a runtime call, made of a closure.
+///
+/// ```
+/// use nxla_expr::{Compute, HostFn};
+/// use nxla_tensor::HostTensor;
+///
+/// let first = Compute(|values: &[HostTensor]| Ok(vec![values[0].clone()]));
+/// let one = HostTensor::from_slice(&[1.0f32], [1])?;
+/// assert_eq!(first.compute(&[one])?.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// ```
+pub struct Compute<F>(pub F);
+
+impl<F> HostFn for Compute<F>
+where
+    F: Fn(&[HostTensor]) -> Result<Vec<HostTensor>, HostError> + Send + Sync,
+{
+    fn call(&self, values: &[HostTensor]) -> Result<(), HostError> {
+        self.compute(values).map(drop)
+    }
+
+    fn compute(&self, values: &[HostTensor]) -> Result<Vec<HostTensor>, HostError> {
+        (self.0)(values)
     }
 }
 
@@ -51,11 +88,38 @@ pub struct HookOp {
     /// it is.
     #[serde(skip)]
     pub slot: Option<u32>,
+    /// The types of what the function gives: then it is a runtime call, and the results are those.
+    /// A hook has none, and gives back what it shows.
+    pub results: Option<Box<[TensorType]>>,
+}
+
+/// Calls the function of a runtime call, and checks that it gives what it is meant to.
+///
+/// # Errors
+/// That of the function; another number of results, or results of other types.
+pub fn compute(
+    function: &dyn HostFn,
+    values: &[HostTensor],
+    expected: &[TensorType],
+) -> Result<Vec<HostTensor>, HostError> {
+    let results = function.compute(values)?;
+    if results.len() != expected.len() {
+        let (expected, found) = (expected.len(), results.len());
+        return Err(format!("the function gave {found} results, expected {expected}").into());
+    }
+    for (index, (result, ty)) in results.iter().zip(expected).enumerate() {
+        if result.dtype() != ty.dtype || *result.shape() != ty.shape {
+            let found = format!("{}{}", result.dtype(), result.shape());
+            let why = format!("result {index} of the function is {found}, expected {ty}");
+            return Err(why.into());
+        }
+    }
+    Ok(results)
 }
 
 impl PartialEq for HookOp {
     fn eq(&self, other: &Self) -> bool {
-        self.sequence == other.sequence && self.name == other.name
+        self.sequence == other.sequence && self.name == other.name && self.results == other.results
     }
 }
 
@@ -65,6 +129,7 @@ impl Hash for HookOp {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.sequence.hash(state);
         self.name.hash(state);
+        self.results.hash(state);
     }
 }
 
@@ -75,6 +140,7 @@ impl fmt::Debug for HookOp {
             .field("sequence", &self.sequence)
             .field("has_default", &self.default.is_some())
             .field("slot", &self.slot)
+            .field("results", &self.results)
             .finish()
     }
 }

@@ -46,7 +46,7 @@ mod walk;
 
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{ExprId, Graph, Node, Operands, Options};
-pub use hook::{Detached, HookOp, HostError, HostFn};
+pub use hook::{Compute, Detached, HookOp, HostError, HostFn, compute};
 pub use nested::Regions;
 pub use op::*;
 pub use program::{Digest, Program};

@@ -138,7 +138,7 @@ pub enum Op {
     Cond(Arc<Cond>),
     /// `[state…, captures…]`.
     While(Arc<While>),
-    /// `[x, …]`, unchanged, shown to a host function when it is reached.
+    /// `[x, …]`, shown to a host function when it is reached: unchanged, or what the function gives.
     Hook(Box<HookOp>),
     /// `[x, …]`, a named composite with a default body.
     Block(Arc<Block>),
@@ -538,6 +538,7 @@ impl Op {
             Op::Elem(_) => "elem",
             Op::Cond(_) => "cond",
             Op::While(_) => "while",
+            Op::Hook(hook) if hook.results.is_some() => "runtime_call",
             Op::Hook(_) => "io_call",
             Op::Block(_) => "block",
         }

@@ -171,7 +171,7 @@ fn label(graph: &Graph, id: ExprId) -> String {
         Op::Block(block) => Cow::Owned(format!("block {}", block.name)),
         Op::Hook(hook) => match &hook.name {
             Some(name) => Cow::Owned(format!("io_call {name}")),
-            None => Cow::Borrowed("io_call"),
+            None => Cow::Borrowed(node.op.name()),
         },
         op => Cow::Borrowed(op.name()),
     };

@@ -48,7 +48,9 @@ pub(crate) fn splice(
                 let argument = arguments[parameter.index as usize];
                 Copied::Node(argument.expect("an input that is used has an argument"))
             }
-            (Op::Hook(_), _) if hooks == Hooks::Drop => Copied::Dropped(id),
+            (Op::Hook(hook), _) if hooks == Hooks::Drop && hook.results.is_none() => {
+                Copied::Dropped(id)
+            }
             (Op::Elem(index), [tuple]) => match &copies[tuple.index()] {
                 Copied::Dropped(hook) => copies[from.operands(*hook)[*index].index()].clone(),
                 Copied::Tuple(parts) => Copied::Node(parts[*index]),
@@ -104,7 +106,8 @@ fn value(from: &Graph, copies: &[Copied], mut id: ExprId) -> ExprId {
 }
 
 fn copy_hook(into: &mut Graph, hook: &HookOp, operands: &[ExprId]) -> Result<Copied> {
-    let parts = into.hook(operands, hook.name.as_deref(), hook.default.clone())?;
+    let node = into.make_again(&Op::Hook(Box::new(hook.clone())), operands)?;
+    let parts = into.parts(node)?;
     Ok(if parts.len() == 1 { Copied::Node(parts[0]) } else { Copied::Tuple(parts) })
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use nxla::Vectors;
 use nxla::graph::{
     ArgReduce, Block, Cond, Conv, Dot, HookOp, Metadata, Op, Padding, Program, Reduce, Slice, Sort,
     Start, Transform, TriangularSolve, While, Window,
@@ -16,6 +17,7 @@ use pyo3::types::{PyCFunction, PyDict, PyTuple};
 use crate::dtype::PyDType;
 use crate::errors::exception;
 use crate::program::PyExpression;
+use crate::template::PyTemplate;
 use crate::tensor::{PyTensor, python_number};
 
 /// A dict under construction.
@@ -104,6 +106,12 @@ pub(crate) fn of<'py>(py: Python<'py>, op: &Op) -> PyResult<Bound<'py, PyDict>> 
         Op::Hook(hook) => {
             set.set("name", hook.name.as_deref())?;
             set.set("function", shower(py, hook)?)?;
+            if let Some(types) = &hook.results {
+                let templates = types.iter().map(|ty| {
+                    Bound::new(py, PyTemplate { ty: ty.clone(), vectors: Vectors::NONE })
+                });
+                set.set("results", templates.collect::<PyResult<Vec<_>>>()?)?;
+            }
         }
         Op::Block(composite) => block(set, composite)?,
     }

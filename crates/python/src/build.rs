@@ -254,13 +254,8 @@ fn put_args(
             let ids = operands(&trace, &values, "put_args")?;
             let ids = trace
                 .build(|into| {
-                    let made = match graph.op(node.id) {
-                        // Each hook has a number of its own.
-                        Op::Hook(hook) => {
-                            return into.hook(&ids, hook.name.as_deref(), hook.default.clone());
-                        }
-                        op => into.make(op.clone(), &ids)?,
-                    };
+                    // What has effects gets a number of its own.
+                    let made = into.make_again(graph.op(node.id), &ids)?;
                     into.parts(made)
                 })
                 .or_raise()?;

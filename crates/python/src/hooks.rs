@@ -8,7 +8,7 @@ use nxla::host::HostTensor;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::errors::argument_error;
+use crate::errors::{OrRaise, argument_error};
 use crate::tensor::PyTensor;
 
 /// A Python function that is shown values.
@@ -60,6 +60,34 @@ impl PyHook {
 impl HostFn for PyHook {
     fn call(&self, values: &[HostTensor]) -> Result<(), HostError> {
         Python::attach(|py| self.show(py, values)).map_err(|raised| Box::new(raised) as HostError)
+    }
+}
+
+/// A Python function that computes values: it takes a list of tensors, and gives one.
+pub(crate) struct PyCompute(Py<PyAny>);
+
+impl PyCompute {
+    /// A host function for a runtime call.
+    pub(crate) fn of(function: &Bound<'_, PyAny>) -> Arc<dyn HostFn> {
+        Arc::new(Self(function.clone().unbind()))
+    }
+
+    fn call_with(&self, py: Python<'_>, values: &[HostTensor]) -> PyResult<Vec<HostTensor>> {
+        let tensors = values.iter().map(|value| PyTensor::wrap(py, Tensor::Host(value.clone())));
+        let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
+        let results: Vec<PyRef<'_, PyTensor>> = self.0.bind(py).call1((tensors,))?.extract()?;
+        results.iter().map(|result| result.tensor()?.to_host().or_raise()).collect()
+    }
+}
+
+impl HostFn for PyCompute {
+    fn call(&self, values: &[HostTensor]) -> Result<(), HostError> {
+        self.compute(values).map(drop)
+    }
+
+    fn compute(&self, values: &[HostTensor]) -> Result<Vec<HostTensor>, HostError> {
+        Python::attach(|py| self.call_with(py, values))
+            .map_err(|raised| Box::new(raised) as HostError)
     }
 }
 

@@ -141,7 +141,7 @@ impl<'a> Cx<'a> {
     /// Whether an op is an active hook or has one inside.
     pub(crate) fn has_active_hook(&mut self, op: &'a Op) -> bool {
         match op {
-            Op::Hook(hook) => (self.options.active_hooks)(hook),
+            Op::Hook(hook) => hook.results.is_some() || (self.options.active_hooks)(hook),
             op if op.sequence().is_none() => false,
             op => op.regions().into_iter().any(|program| self.is_active(program)),
         }
@@ -174,7 +174,8 @@ impl<'a> Cx<'a> {
         }
         let id = i64::try_from(self.host_calls.len()).expect("fewer than 2^63 hooks");
         let (name, default, slot) = (hook.name.clone(), hook.default.clone(), hook.slot);
-        self.host_calls.push(HostCall { id, name, default, slot, arguments });
+        let results = hook.results.as_deref().unwrap_or_default().to_vec();
+        self.host_calls.push(HostCall { id, name, default, slot, arguments, results });
         Ok(id)
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{Block, Cond, HookOp, Node, Op, Program, While};
+use nxla_expr::{Block, Cond, HookOp, Node, Op, Program, TensorType, While};
 use nxla_tensor::{HostTensor, Scalar};
 use smallvec::SmallVec;
 
@@ -36,10 +36,12 @@ pub(crate) fn lower<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> 
         Op::While(op) => while_loop(cx, op, &frame.operands(node), node),
         Op::Hook(hook) => {
             let operands = frame.operands(node);
-            if cx.has_active_hook(node.op) {
-                host_call(cx, hook, &operands, node)?;
+            if !cx.has_active_hook(node.op) {
+                return Ok(operands);
             }
-            Ok(operands)
+            let types = node.operands.iter().map(|&id| frame.graph.tensor_type(id).clone());
+            let results = host_call(cx, hook, &operands, types.collect())?;
+            Ok(if hook.results.is_some() { results } else { operands })
         }
         Op::Block(op) => block(cx, op, &frame.operands(node)),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
@@ -82,14 +84,15 @@ fn repeated(tensor: &HostTensor) -> Option<Scalar> {
 
 // --- hooks ---
 
-/// Shows values to the host. The new order value depends on the old one, so calls stay in order.
-fn host_call<'a>(
-    cx: &mut Cx<'a>,
-    hook: &'a HookOp,
+/// Shows values to the host, and gives what comes back if it is a runtime call. The new order value
+/// depends on the old one, so calls stay in order.
+fn host_call(
+    cx: &mut Cx<'_>,
+    hook: &HookOp,
     shown: &[Source],
-    node: &Node<'a>,
-) -> Result<()> {
-    let id = cx.add_host_call(hook, node.ty.parts().to_vec())?;
+    arguments: Vec<TensorType>,
+) -> Result<Sources> {
+    let id = cx.add_host_call(hook, arguments)?;
     let order = order(cx);
     let shown = shown.iter().map(|&x| cx.value(x));
     let operands: Values = std::iter::once(order).chain(shown).collect();
@@ -97,9 +100,12 @@ fn host_call<'a>(
         "call_target_name = \"nxla_host_call\", api_version = 4 : i32, has_side_effect = true, \
          backend_config = {{id = {id} : i64}}"
     );
-    let next = cx.writer.operation("stablehlo.custom_call", &operands, attributes, order.ty);
-    cx.order = Some(next);
-    Ok(())
+    let given = hook.results.as_deref().unwrap_or_default();
+    let given = given.iter().map(|ty| cx.tensor_ty(ty));
+    let types: Vec<Ty> = std::iter::once(order.ty).chain(given).collect();
+    let results = cx.writer.operations("stablehlo.custom_call", &operands, attributes, &types);
+    cx.order = Some(results[0]);
+    Ok(sources(&results[1..]))
 }
 
 /// The end of the chain of hooks.

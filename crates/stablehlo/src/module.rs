@@ -42,8 +42,10 @@ pub struct HostCall {
     /// [`HookOp::slot`]: nxla_expr::HookOp::slot
     pub slot: Option<u32>,
     /// The types of the values shown: the arguments after `%order` (`u32`).
-    /// The one result is the next order, whose value does not matter.
+    /// The first result is the next order, whose value does not matter.
     pub arguments: Vec<TensorType>,
+    /// The types of the further results, which the function of a runtime call computes.
+    pub results: Vec<TensorType>,
 }
 
 /// An input whose memory the program may overwrite.

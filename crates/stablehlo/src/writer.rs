@@ -82,6 +82,26 @@ impl Writer {
         value
     }
 
+    /// An operation with several results: `%4:2 = "name"(%0) {attributes} : (types) -> (types)`.
+    pub(crate) fn operations(
+        &mut self,
+        name: &str,
+        operands: &[Value],
+        attributes: fmt::Arguments<'_>,
+        results: &[Ty],
+    ) -> Values {
+        let values = self.new_results(results);
+        self.begin_line();
+        self.results(&values);
+        self.push(format_args!("\"{name}\"("));
+        self.values(operands);
+        self.text.push(')');
+        self.attributes(attributes);
+        self.signature(operands.iter().map(|operand| operand.ty), results);
+        self.end_line();
+        values
+    }
+
     /// An operation whose operands and result have one type: `%2 = name %0, %1 : type`.
     pub(crate) fn uniform(&mut self, name: &str, operands: &[Value]) -> Value {
         let ty = operands[0].ty;

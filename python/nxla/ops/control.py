@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
 
-    from nxla._core import Tensor
+    from nxla._core import Template, Tensor
     from nxla._types import TensorLike
 
     S = TypeVar("S")
@@ -538,6 +538,83 @@ def hook(
     if function is not None:
         function(value)
     return value
+
+
+def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> Any:
+    """Call a Python function while the program runs, and use what it gives.
+
+    The function is called each time that the call is reached, in order with other calls and with
+    hooks; a call is never left out, and two calls are never made one. Nothing is known of what it
+    computes: no gradient flows through it, and XLA waits for it. It should not run programs on the
+    same device, which may be waiting for this one.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the arguments with their data, and gives tensors, numbers or arrays like `template`.
+        What it raises stops the program, and is raised there.
+    template : template, tensor or container
+        What the function gives: structure, shapes, dtypes and names; data is not looked at. See
+        `nxla.template`.
+    *args
+        Tensors, or containers of them.
+
+    Returns
+    -------
+    tensor or container
+        What the function gives.
+
+    Raises
+    ------
+    ArgumentError
+        When the program runs, if the function gives another structure, or a leaf of another shape
+        or dtype.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> prices = {1: 2.5, 2: 10.0}
+    >>> @nx.jit
+    ... def total(item, count):
+    ...     price = nx.runtime_call(lambda i: prices[i.item()], nx.template(()), item)
+    ...     return price * count
+    >>> total(2, 3).item()
+    30.0
+    """
+    wanted, structure = tree.flatten(template)
+    types = [_template_of(leaf) for leaf in wanted]
+    leaves, arguments = tree.flatten(args)
+
+    def on_lists(values: list[Tensor]) -> list[Tensor]:
+        given, found = tree.flatten(function(*arguments.unflatten(values)))
+        if found != structure:
+            raise ArgumentError(
+                f"runtime_call: the function gave {found}, the template is {structure}"
+            )
+        return [_fitting(leaf, ty) for leaf, ty in zip(given, types, strict=True)]
+
+    if _core.is_tracing():
+        return structure.unflatten(
+            _core.runtime_call(on_lists, [_tensor(leaf) for leaf in leaves], types)
+        )
+    return structure.unflatten(on_lists([_tensor(leaf) for leaf in leaves]))
+
+
+def _template_of(leaf: Any) -> Template:
+    if isinstance(leaf, _core.Template):
+        return leaf
+    leaf = _tensor(leaf)
+    return _core.Template(leaf.shape, leaf.dtype, leaf.names)
+
+
+def _fitting(leaf: Any, ty: Template) -> Tensor:
+    """Check one result of a runtime call; a number takes the dtype that is wanted."""
+    is_number = isinstance(leaf, int | float | complex)
+    result = _core.tensor(leaf, ty.dtype) if is_number else _tensor(leaf)
+    if result.dtype != ty.dtype or result.shape != ty.shape:
+        got = _core.Template(result.shape, result.dtype)
+        raise ArgumentError(f"runtime_call: the function gave {got}, the template says {ty}")
+    return result if result.names == ty.names else _core.rename(result, ty.names)
 
 
 def print_value(value: Any, /, *, label: str | None = None) -> Any:

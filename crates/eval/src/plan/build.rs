@@ -151,7 +151,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         }
         match op {
             // A hook looks at values and gives them back.
-            Op::Hook(_) => {
+            Op::Hook(hook) if hook.results.is_none() => {
                 self.first_part[id.index()] = self.alias_each(self.graph.operands(id));
             }
             _ => self.push_results(id),

@@ -152,7 +152,7 @@ impl<'a> Planner<'a> {
     /// Whether an op calls a hook that somebody listens to.
     fn acts(&mut self, op: &Op) -> bool {
         match op {
-            Op::Hook(hook) => (self.listens)(hook),
+            Op::Hook(hook) => hook.results.is_some() || (self.listens)(hook),
             op if op.sequence().is_none() => false,
             op => op.regions().iter().any(|region| self.region_acts(region)),
         }

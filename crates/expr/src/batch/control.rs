@@ -8,7 +8,7 @@ use std::sync::Arc;
 use nxla_tensor::{DType, Scalar};
 
 use super::{Batched, Batcher, Parts};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Operands};
 use crate::op::{Block, Cond, CustomGrad, Metadata, Op, While};
 use crate::program::Program;
@@ -31,6 +31,11 @@ pub(super) fn batch(
         }
         Op::Elem(_) => unreachable!("elem is the part of a node that is batched"),
         Op::Metadata(metadata) => annotation(batcher, metadata, operands),
+        Op::Hook(hook) if hook.results.is_some() => {
+            let why = "a host function is not called for each entry of a batch; make the call \
+                       outside, on all entries";
+            Err(batcher.graph.error(op.name(), ErrorKind::invalid("function", why)))
+        }
         Op::Hook(_) => {
             let ids: Operands = operands.iter().map(|operand| operand.id).collect();
             let node = batcher.copy(op, &ids)?;

@@ -157,7 +157,32 @@ impl Graph {
             return Err(self.invalid("io_call", "function", "a hook needs a name or a function"));
         }
         let sequence = self.next_sequence();
-        let hook = HookOp { name: name.map(Into::into), sequence, default, slot: None };
+        let hook =
+            HookOp { name: name.map(Into::into), sequence, default, slot: None, results: None };
+        let node = self.make(Op::Hook(Box::new(hook)), values)?;
+        self.parts(node)
+    }
+
+    /// Calls a host function on values whenever they are computed: what it gives are the results,
+    /// which must have these types.
+    ///
+    /// Like a hook, the call is never merged with another one, dropped, or moved past a hook. No
+    /// gradient flows through it.
+    ///
+    /// # Errors
+    /// No results.
+    pub fn runtime_call(
+        &mut self,
+        values: &[ExprId],
+        results: Vec<TensorType>,
+        function: Arc<dyn HostFn>,
+    ) -> Result<Vec<ExprId>> {
+        if results.is_empty() {
+            return Err(self.invalid("runtime_call", "template", "there is no tensor in it"));
+        }
+        let sequence = self.next_sequence();
+        let (default, results) = (Some(function), Some(results.into()));
+        let hook = HookOp { name: None, sequence, default, slot: None, results };
         let node = self.make(Op::Hook(Box::new(hook)), values)?;
         self.parts(node)
     }

@@ -17,7 +17,10 @@ pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
         }),
         Op::Elem(index) => elem(*index, operands),
         Op::Metadata(metadata) => metadata_type(metadata, &super::tensors(operands)?),
-        Op::Hook(_) => Ok(results(&super::tensors(operands)?)),
+        Op::Hook(hook) => match &hook.results {
+            Some(types) => Ok(Type::of_results(types.to_vec())),
+            None => Ok(results(&super::tensors(operands)?)),
+        },
         Op::Cond(cond) => cond_type(cond, &super::tensors(operands)?),
         Op::While(op) => while_type(op, &super::tensors(operands)?),
         Op::Block(block) => block_type(block, &super::tensors(operands)?),

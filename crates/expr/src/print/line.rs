@@ -120,6 +120,7 @@ pub(super) fn arguments(op: &Op, operands: &[String]) -> String {
         }
         Op::Elem(index) => args.all(operands).push(index),
         Op::While(_) => args.push(together(operands)),
+        Op::Hook(hook) if hook.results.is_some() => args.push(together(operands)).push("&fun/1"),
         Op::Hook(hook) => {
             let values = together(operands);
             match &hook.name {

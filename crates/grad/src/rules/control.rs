@@ -43,7 +43,11 @@ pub(crate) fn active_parts(op: &Op, operands: &[bool]) -> Vec<bool> {
             inputs.truncate(op.state);
             inputs
         }
-        Op::Hook(_) => operands.to_vec(),
+        // Nothing is known of what a host function computes.
+        Op::Hook(hook) => match &hook.results {
+            Some(results) => vec![false; results.len()],
+            None => operands.to_vec(),
+        },
         Op::Block(block) => active_outputs(&block.body, operands),
         Op::Elem(_) => unreachable!("a part is looked up in its tuple"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),

@@ -5,6 +5,9 @@
 //! queue. The thread that runs the program takes them out, in order, and calls the functions: they
 //! may take their time and run programs on the same device.
 //!
+//! The call of a runtime call also waits for the results. The thread of XLA that waits is lost to
+//! other programs for so long, so its function must not wait for them.
+//!
 //! The queue is bounded: a program that is far ahead of its hooks waits for them. It does not while
 //! a hook runs a program itself, which may need the very thread that would wait.
 
@@ -14,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nxla_eval::Interrupt;
-use nxla_expr::HostFn;
+use nxla_expr::{HostFn, compute};
 use nxla_pjrt::{self as pjrt, Buffer, HostCall as Running, HostCallTable, HostView};
 use nxla_stablehlo::HostCall;
 use nxla_tensor::HostTensor;
@@ -63,6 +66,54 @@ struct Call {
     place: usize,
     values: Vec<HostTensor>,
     bytes: usize,
+    /// Where the thread of XLA waits for results, if it does.
+    reply: Option<Arc<Reply>>,
+}
+
+/// What the function of a runtime call gives, for the thread of XLA that waits for it.
+#[derive(Default)]
+struct Reply {
+    state: Mutex<ReplyState>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+enum ReplyState {
+    #[default]
+    Awaited,
+    Given(Vec<HostTensor>),
+    /// There will be no results: the function has failed, or nobody calls it any more.
+    Never,
+}
+
+impl Reply {
+    /// Answers, unless there is an answer already.
+    fn give(&self, answer: ReplyState) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, ReplyState::Awaited) {
+            *state = answer;
+        }
+        self.arrived.notify_all();
+    }
+
+    /// Waits for the results.
+    fn take(&self) -> Result<Vec<HostTensor>, String> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.arrived.wait_while(state, |state| matches!(state, ReplyState::Awaited));
+        match std::mem::take(&mut *waited.unwrap_or_else(PoisonError::into_inner)) {
+            ReplyState::Given(results) => Ok(results),
+            ReplyState::Awaited | ReplyState::Never => Err("a host function has failed".into()),
+        }
+    }
+}
+
+/// A call that nobody gets to any more, or whose function panics, leaves nobody waiting.
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some(reply) = &self.reply {
+            reply.give(ReplyState::Never);
+        }
+    }
 }
 
 impl Run {
@@ -135,8 +186,35 @@ impl Run {
     }
 
     fn stop(&self) {
-        self.lock().stopped = true;
+        let mut state = self.lock();
+        state.stopped = true;
+        // Those who wait for results are told that there will be none.
+        state.calls.clear();
+        state.bytes = 0;
+        drop(state);
         self.room.notify_all();
+    }
+
+    /// Calls the function of a hook or of a runtime call.
+    fn answer(
+        self: &Arc<Self>,
+        call: Call,
+        host: &HostCall,
+        context: &RunContext<'_>,
+    ) -> Result<()> {
+        let fail = |error| Error::Hook { name: host.name.as_deref().map(Into::into), error };
+        let function = function_of(host, context);
+        let Some(reply) = &call.reply else {
+            let Some(function) = function else { return Ok(()) };
+            return serving(self, || function.call(&call.values)).map_err(fail);
+        };
+        let results = match function {
+            Some(function) => {
+                serving(self, || compute(&**function, &call.values, &host.results)).map_err(fail)
+            }
+            None => Err(nxla_eval::Fault::NoFunction.to_string().into()).map_err(fail),
+        };
+        results.map(|results| reply.give(ReplyState::Given(results)))
     }
 
     /// Calls the functions of hooks until the program is over, and gives its results.
@@ -155,14 +233,13 @@ impl Run {
                     return Err(error);
                 }
             };
-            let hook = &calls[call.place];
-            if let (Some(function), None) = (function_of(hook, context), &failure) {
-                let called = serving(self, || function.call(&call.values));
-                if let Err(error) = called {
-                    self.stop();
-                    failure =
-                        Some(Error::Hook { name: hook.name.as_deref().map(Into::into), error });
-                }
+            if failure.is_some() {
+                continue;
+            }
+            let host = &calls[call.place];
+            if let Err(error) = self.answer(call, host, context) {
+                self.stop();
+                failure = Some(error);
             }
         }
         if let Some(failure) = failure {
@@ -198,16 +275,22 @@ pub(super) fn host_table(calls: &[HostCall], run: &Arc<Run>) -> HostCallTable {
 const LEADING_ARGUMENTS: usize = 1;
 
 fn take(place: usize, call: &mut Running<'_>, run: &Run) -> Result<(), String> {
-    for result in &mut call.results {
-        let order = call.args.first().map(HostView::to_tensor);
-        if let Some(order) = order {
-            result.write(&order)?;
-        }
+    let order = call.args.first().map(HostView::to_tensor);
+    if let (Some(order), Some(result)) = (order, call.results.first_mut()) {
+        result.write(&order)?;
     }
     let values: Vec<HostTensor> =
         call.args.iter().skip(LEADING_ARGUMENTS).map(HostView::to_tensor).collect();
     let bytes = values.iter().map(|value| value.bytes().len()).sum();
-    run.push(Call { place, values, bytes })
+    let given = call.results.get_mut(1..).unwrap_or_default();
+    let reply = (!given.is_empty()).then(Arc::<Reply>::default);
+    run.push(Call { place, values, bytes, reply: reply.clone() })?;
+    if let Some(reply) = reply {
+        for (result, tensor) in given.iter_mut().zip(reply.take()?) {
+            result.write(&tensor)?;
+        }
+    }
+    Ok(())
 }
 
 thread_local! {
@@ -254,7 +337,7 @@ mod tests {
     use super::*;
 
     fn call() -> Call {
-        Call { place: 0, values: Vec::new(), bytes: 0 }
+        Call { place: 0, values: Vec::new(), bytes: 0, reply: None }
     }
 
     #[test]

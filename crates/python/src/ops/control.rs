@@ -2,7 +2,7 @@
 //!
 //! Outside a trace the Python package runs them as plain Python: it knows the values.
 
-use nxla::graph::{ExprId, Metadata};
+use nxla::graph::{ExprId, Graph, Metadata};
 use nxla::vectors::control::{Branch, Repetition, Vectorized, conditional, conform};
 use nxla::vectors::gathered;
 use nxla::{Error, Expr, Trace, Vectors};
@@ -14,8 +14,9 @@ use crate::containers::{PyTree, Tree, flatten};
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
 use crate::function::output;
-use crate::hooks::{Arrange, PyHook};
+use crate::hooks::{Arrange, PyCompute, PyHook};
 use crate::source;
+use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
 use crate::value::Value;
 
@@ -307,6 +308,29 @@ fn hook(
     tree.get().0.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
+/// Calls a host function on values whenever they are computed; gives what it computes. The function
+/// takes a list of tensors, and gives one with those of the templates.
+#[pyfunction]
+fn runtime_call(
+    py: Python<'_>,
+    function: &Bound<'_, PyAny>,
+    values: Vec<Bound<'_, PyAny>>,
+    templates: Vec<PyRef<'_, PyTemplate>>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let values: Vec<&Bound<'_, PyAny>> = values.iter().collect();
+    let (trace, values) = in_trace(py, "runtime_call", &values)?;
+    if values.iter().any(|(_, vectors)| !vectors.is_empty()) {
+        let why = "the function is not called for each entry of vectorized axes; devectorize first";
+        return Err(argument_error("runtime_call", why));
+    }
+    let types = templates.iter().map(|template| template.ty.clone()).collect();
+    let function = PyCompute::of(function);
+    let made = |graph: &mut Graph| graph.runtime_call(&ids(&values), types, function);
+    let results = trace.build(made).or_raise()?;
+    let results = results.into_iter().map(|id| (id, Vectors::NONE));
+    wrap_all(py, &trace, results).into_iter().collect()
+}
+
 /// `x`, through which no gradient flows.
 #[pyfunction]
 fn stop_grad(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -367,6 +391,6 @@ fn custom_grad(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: cond, while_loop, hook, stop_grad, annotate, custom_grad);
+    functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate, custom_grad);
     Ok(())
 }
