@@ -71,7 +71,7 @@ class Compiler:
         template: Any,
         initial: Any,
         options: dict[str, Any],
-    ) -> Stream:
+    ) -> Stream[Any]:
         """Return what `nxla.stream` gives for a function with these options.
 
         The default runs each step through `compile`.

@@ -191,7 +191,9 @@ def make_function(
     own = {key: options[key] for key in options if key in _OWN_OPTIONS}
     engine = {key: options[key] for key in options if key not in _OWN_OPTIONS}
     observer = Observer(
-        name, own.get("max_compiles"), own.get("on_max_compiles") or _OWN_OPTIONS["on_max_compiles"]
+        name,
+        own.get("max_compiles"),
+        str(own.get("on_max_compiles") or _OWN_OPTIONS["on_max_compiles"]),
     )
     made = _core.Function(
         recipe.function,

@@ -306,7 +306,8 @@ def for_each(
     if copies == count:
         for index in range(count):
             init = body(element(index), init)
-        return tree.map(as_tensor, init)
+        state: S = tree.map(as_tensor, init)
+        return state
 
     def steps(trip: Tensor, state: S) -> S:
         first = trip if copies == 1 else _core.multiply(trip, copies)
