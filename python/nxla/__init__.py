@@ -21,7 +21,9 @@ import os as _os
 # Packed: one name to a line would make this file five times as long.
 # isort: off
 # fmt: off
-from nxla import _core, composite, constants, errors, expr, graph, testing, tree
+from nxla import (
+    _core, composite, constants, errors, expr, fft, graph, linalg, random, testing, tree,
+)
 from nxla._core import (
     Compiled, DType, Expr, Expression, Function, Node, Stage, StageGraph, Template, Tensor,
 )
@@ -76,9 +78,6 @@ from nxla.ops.index import (
     argsort, diff, gather, indexed_add, indexed_put, put_slice, slice, slice_along_axis, sort,
     take, take_along_axis, top_k,
 )
-from nxla.ops.linalg import (
-    adjoint, cholesky, fft, fft2, ifft, ifft2, irfft, norm, rfft, triangular_solve,
-)
 from nxla.ops.metadata import axis_index, axis_size, compatible
 from nxla.ops.movement import (
     broadcast_arrays, broadcast_to, concat, expand_dims, flatten, flip, matrix_transpose, moveaxis,
@@ -123,41 +122,40 @@ __all__ = [
     "ArgumentError", "CaptureWarning", "Comparison", "Compiled", "Compiler", "DType", "DTypeError",
     "DeviceError", "ExecutionError", "Expr", "Expression", "Function", "GradientError", "Node",
     "NxlaError", "OptionError", "RecompileWarning", "ShapeError", "Stage", "StageGraph", "Stream",
-    "Template", "Tensor", "TraceError", "__version__", "abs", "acos", "acosh", "add", "adjoint",
-    "all", "all_close", "annotate", "any", "arange", "argmax", "argmin", "argsort", "asarray",
-    "asin", "asinh", "astype", "atan", "atan2", "atanh", "axis_index", "axis_size", "bfloat16",
-    "bitcast", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_to",
-    "broadcast_vectors", "cache_report", "can_cast", "cbrt", "ceil", "cholesky", "clip", "compare",
-    "compatible", "compile", "compilers", "complex", "complex64", "complex128", "composite",
-    "concat", "cond", "conj", "constants", "conv", "copysign", "cos", "cosh", "count_leading_zeros",
-    "count_nonzero", "covariance", "cumulative_max", "cumulative_min", "cumulative_prod",
-    "cumulative_sum", "current_compiler", "custom_grad", "debug_expr", "debug_expr_apply",
-    "debug_nans", "default_options", "defn", "deserialize", "devectorize", "diff", "divide", "dot",
-    "e", "equal", "erf", "erf_inv", "erfc", "errors", "exp", "expand_dims", "expm1", "expr", "eye",
-    "fft", "fft2", "finfo", "flatten", "flip", "float8_e4m3fn", "float8_e5m2", "float16", "float32",
-    "float64", "floor", "floor_divide", "fmod", "for_each", "fori", "from_binary", "from_dlpack",
-    "full", "full_like", "gather", "global_default_options", "grad", "graph", "greater",
-    "greater_equal", "hook", "hypot", "if_", "ifft", "ifft2", "iinfo", "imag", "indexed_add",
-    "indexed_put", "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "irfft",
-    "isdtype", "isfinite", "isinf", "isnan", "jit", "jit_apply", "less", "less_equal", "linspace",
-    "load_numpy", "load_numpy_archive", "log", "log1p", "log2", "log10", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsumexp", "make_diagonal", "map", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mode",
-    "moveaxis", "multiply", "nan", "negative", "newaxis", "norm", "not_equal", "ones", "ones_like",
-    "outer", "pad", "pad_outer", "partitions_options", "permute_dims", "phase", "pi",
-    "population_count", "positive", "pow", "print_expr", "print_value", "prod", "put_diagonal",
-    "put_slice", "quotient", "real", "reciprocal", "reduce", "register_compiler",
-    "register_container", "remainder", "rename", "repeat", "reshape", "reshape_vectors",
-    "result_type", "revectorize", "rfft", "roll", "round", "round_half_away", "rsqrt",
+    "Template", "Tensor", "TraceError", "__version__", "abs", "acos", "acosh", "add", "all",
+    "all_close", "annotate", "any", "arange", "argmax", "argmin", "argsort", "asarray", "asin",
+    "asinh", "astype", "atan", "atan2", "atanh", "axis_index", "axis_size", "bfloat16", "bitcast",
+    "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "bool", "broadcast_arrays", "broadcast_to", "broadcast_vectors", "cache_report",
+    "can_cast", "cbrt", "ceil", "clip", "compare", "compatible", "compile", "compilers", "complex",
+    "complex64", "complex128", "composite", "concat", "cond", "conj", "constants", "conv",
+    "copysign", "cos", "cosh", "count_leading_zeros", "count_nonzero", "covariance",
+    "cumulative_max", "cumulative_min", "cumulative_prod", "cumulative_sum", "current_compiler",
+    "custom_grad", "debug_expr", "debug_expr_apply", "debug_nans", "default_options", "defn",
+    "deserialize", "devectorize", "diff", "divide", "dot", "e", "equal", "erf", "erf_inv", "erfc",
+    "errors", "exp", "expand_dims", "expm1", "expr", "eye", "fft", "finfo", "flatten", "flip",
+    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "floor", "floor_divide",
+    "fmod", "for_each", "fori", "from_binary", "from_dlpack", "full", "full_like", "gather",
+    "global_default_options", "grad", "graph", "greater", "greater_equal", "hook", "hypot", "if_",
+    "iinfo", "imag", "indexed_add", "indexed_put", "inf", "int2", "int4", "int8", "int16", "int32",
+    "int64", "iota", "isdtype", "isfinite", "isinf", "isnan", "jit", "jit_apply", "less",
+    "less_equal", "linalg", "linspace", "load_numpy", "load_numpy_archive", "log", "log1p", "log2",
+    "log10", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp",
+    "make_diagonal", "map", "matmul", "matrix_transpose", "max", "maximum", "mean", "median",
+    "meshgrid", "min", "minimum", "mode", "moveaxis", "multiply", "nan", "negative", "newaxis",
+    "not_equal", "ones", "ones_like", "outer", "pad", "pad_outer", "partitions_options",
+    "permute_dims", "phase", "pi", "population_count", "positive", "pow", "print_expr",
+    "print_value", "prod", "put_diagonal", "put_slice", "quotient", "random", "real", "reciprocal",
+    "reduce", "register_compiler", "register_container", "remainder", "rename", "repeat", "reshape",
+    "reshape_vectors", "result_type", "revectorize", "roll", "round", "round_half_away", "rsqrt",
     "runtime_call", "scan", "serialize", "set_cache_limit", "sigmoid", "sign", "signbit", "sin",
     "sinh", "slice", "slice_along_axis", "sort", "split", "sqrt", "square", "squeeze", "stack",
     "std", "stop_grad", "stream", "subtract", "sum", "take", "take_along_axis", "take_diagonal",
     "tan", "tanh", "template", "tensor", "tensordot", "testing", "tile", "to_backend", "to_batched",
-    "to_binary", "to_heatmap", "top_k", "tree", "tri", "triangular_solve", "tril", "triu", "trunc",
-    "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "unstack", "value_and_grad", "var",
-    "vecdot", "vectorize", "vmap", "weighted_mean", "where", "while_loop", "window_max",
-    "window_mean", "window_min", "window_product", "window_reduce", "window_scatter_max",
-    "window_scatter_min", "window_sum", "zeros", "zeros_like",
+    "to_binary", "to_heatmap", "top_k", "tree", "tri", "tril", "triu", "trunc", "uint2", "uint4",
+    "uint8", "uint16", "uint32", "uint64", "unstack", "value_and_grad", "var", "vecdot",
+    "vectorize", "vmap", "weighted_mean", "where", "while_loop", "window_max", "window_mean",
+    "window_min", "window_product", "window_reduce", "window_scatter_max", "window_scatter_min",
+    "window_sum", "zeros", "zeros_like",
 ]
 # fmt: on

@@ -272,6 +272,22 @@ fn linalg() -> Vec<Sample> {
             let a = d.input(&[2, 2]);
             d.graph.cholesky(a)
         }),
+        sample("lu", |d| {
+            let a = d.input(&[2, 2]);
+            Ok(d.graph.lu(a)?.1)
+        }),
+        sample("qr", |d| {
+            let a = d.input(&[2, 2]);
+            Ok(d.graph.qr(a, false)?.0)
+        }),
+        sample("eigh", |d| {
+            let a = d.input(&[2, 2]);
+            Ok(d.graph.eigh(a)?.0)
+        }),
+        sample("svd", |d| {
+            let a = d.input(&[2, 2]);
+            Ok(d.graph.svd(a, false)?.1)
+        }),
     ]
 }
 

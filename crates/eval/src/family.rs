@@ -18,7 +18,7 @@ pub(crate) fn evaluate(site: Site<'_>, args: &mut Args<'_>) -> Result<Results, S
         Family::Window => window::evaluate(site, args).map(one),
         Family::Contract => contract::evaluate(op, site.ty(), args).map(one).map_err(Stop::from),
         Family::Index => index::evaluate(op, site.ty(), args).map(one).map_err(Stop::from),
-        Family::Linalg => linalg::evaluate(op, site.ty(), args).map(one).map_err(Stop::from),
+        Family::Linalg => linalg::evaluate(op, site.graph.ty(site.id), args).map_err(Stop::from),
         Family::Control => control::evaluate(site, args),
     }
 }

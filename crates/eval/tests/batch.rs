@@ -464,6 +464,14 @@ fn linalg() -> Vec<Case> {
                 graph.triangular_solve(lower, ids[2], left)?,
             ])
         }),
+        case("factorisations", &[f32s([3, 3])], |graph, ids| {
+            let definite = definite(graph, ids[0])?;
+            let (p, l, u) = graph.lu(ids[0])?;
+            let (q, r) = graph.qr(ids[0], false)?;
+            let (w, _) = graph.eigh(definite)?;
+            let (_, s, _) = graph.svd(ids[0], true)?;
+            Ok(vec![p, l, u, q, r, w, s])
+        }),
         case("fourier", &[f32s([3, 4])], |graph, ids| {
             Ok(vec![
                 graph.fft(ids[0], Some(5), 0)?,
@@ -611,6 +619,7 @@ fn kind(op: &Op) -> Option<&'static str> {
         | Op::Fft(_)
         | Op::TriangularSolve(_)
         | Op::Cholesky
+        | Op::Factorize(_)
         | Op::Metadata(_)
         | Op::Elem(_)
         | Op::Cond(_)
@@ -621,7 +630,7 @@ fn kind(op: &Op) -> Option<&'static str> {
 }
 
 /// How many names [`kind`] gives, some ops having several.
-const KINDS: usize = 49;
+const KINDS: usize = 53;
 
 #[test]
 fn every_op_is_compared() {

@@ -48,7 +48,10 @@ macro_rules! family_ops {
             | $crate::Op::Argsort(..)
     };
     (linalg) => {
-        $crate::Op::Fft(_) | $crate::Op::TriangularSolve(_) | $crate::Op::Cholesky
+        $crate::Op::Fft(_)
+            | $crate::Op::TriangularSolve(_)
+            | $crate::Op::Cholesky
+            | $crate::Op::Factorize(_)
     };
     (control) => {
         $crate::Op::Parameter(_)

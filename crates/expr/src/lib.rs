@@ -22,6 +22,7 @@
 
 pub mod batch;
 pub mod build;
+mod decompose;
 mod error;
 mod family;
 mod graph;
@@ -44,6 +45,7 @@ mod types;
 pub mod verify;
 mod walk;
 
+pub use decompose::decompose;
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{ExprId, Graph, Node, Operands, Options};
 pub use hook::{Compute, Detached, HookOp, HostError, HostFn, compute};

@@ -65,6 +65,7 @@ impl Op {
             | Op::Fft(_)
             | Op::TriangularSolve(_)
             | Op::Cholesky
+            | Op::Factorize(_)
             | Op::Parameter(_)
             | Op::Constant(_)
             | Op::Tensor(_)

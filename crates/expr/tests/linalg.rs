@@ -98,18 +98,27 @@ fn norms() {
     let norm = |x: &str, norm, axes: Option<&[i64]>, keep| {
         outcome(&[x], |g, x| g.norm(x[0], norm, axes, keep))
     };
-    for kind in [Norm::Euclid, Norm::Power(0), Norm::Power(-3), Norm::Max, Norm::Min] {
+    for kind in
+        [Norm::Euclid, Norm::Power(0.0), Norm::Power(-3.0), Norm::Power(2.5), Norm::Max, Norm::Min]
+    {
         assert_eq!(norm("s32[3]", kind, None, false), "f32");
         assert_eq!(norm("c128[3]", kind, None, false), "f64");
         assert_eq!(norm("bf16[x: 2][y: 3]", kind, Some(&[-1]), true), "bf16[x: 2][y: 1]");
     }
-    for kind in [Norm::Euclid, Norm::Power(1), Norm::Power(-1), Norm::Max, Norm::Min] {
+    for kind in [
+        Norm::Euclid,
+        Norm::Power(1.0),
+        Norm::Power(-1.0),
+        Norm::Power(2.0),
+        Norm::Nuclear,
+        Norm::Max,
+    ] {
         assert_eq!(norm("u8[2][3]", kind, None, false), "f32");
         assert_eq!(norm("f32[x: 2][3][y: 4]", kind, Some(&[2, 0]), false), "f32[3]");
     }
     assert_eq!(
-        norm("f32[2][3]", Norm::Power(2), None, false),
-        "norm: power: 2 is not supported for matrices, expected 1 or -1"
+        norm("f32[2][3]", Norm::Power(3.0), None, false),
+        "norm: power: 3 is not supported for matrices, expected 1, -1, 2 or -2"
     );
     assert_eq!(
         norm("f32[2][3][4]", Norm::Max, None, false),

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use nxla_expr::{ExprId, Family, Graph, Op, Program};
+use nxla_expr::{ExprId, Family, Graph, Op, Program, TensorType, Type};
 
 use crate::rules;
 
@@ -62,6 +62,12 @@ impl Active {
             let any = parts.contains(&true);
             self.parts.insert(id, parts.into());
             return any;
+        }
+        if let (Op::Factorize(_), Type::Tuple(types)) = (op, graph.ty(id)) {
+            // The order of the rows in a factorisation jumps.
+            let smooth = |ty: &TensorType| ty.dtype.is_float() || ty.dtype.is_complex();
+            self.parts.insert(id, types.iter().map(smooth).collect());
+            return true;
         }
         (0..operands.len()).any(|position| {
             self.contains(operands[position]) && rules::carries(graph, op, operands, position)

@@ -223,6 +223,23 @@ impl Results for (ExprId, ExprId) {
     }
 }
 
+impl Results for (ExprId, ExprId, ExprId) {
+    type Of<T> = (T, T, T);
+
+    fn ids(&self) -> Ids {
+        Ids::from_slice(&[self.0, self.1, self.2])
+    }
+
+    fn rebuild<T>(&self, mut values: impl Iterator<Item = T>) -> (T, T, T) {
+        let mut next = || values.next().expect(ONE_FOR_EACH);
+        (next(), next(), next())
+    }
+
+    fn placeholder() -> Self {
+        (ExprId::placeholder(), ExprId::placeholder(), ExprId::placeholder())
+    }
+}
+
 impl Results for Vec<ExprId> {
     type Of<T> = Vec<T>;
 

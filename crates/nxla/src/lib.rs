@@ -76,7 +76,7 @@ pub use vectors::{VectorAxis, Vectors, vmap};
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;
 pub use nxla_expr::Padding;
-pub use nxla_expr::build::{Norm, OuterPadding};
+pub use nxla_expr::build::{Choice, Covariance, Draw, Norm, OuterPadding};
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_grad as gradient;
 pub use nxla_pjrt as pjrt;

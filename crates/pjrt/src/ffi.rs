@@ -18,6 +18,7 @@ use nxla_tensor::{DType, Shape};
 use crate::client::{Client, non_null};
 use crate::dtype;
 use crate::error::Error;
+use crate::float_mode::OrdinaryFloats;
 use crate::host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     PROCESS_WIDE, stored_size,
@@ -174,6 +175,7 @@ impl Drop for ExecutionContext {
 /// `frame` is a call frame of XLA FFI.
 unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
     let _foreign = ForeignThread::enter();
+    let _ordinary = OrdinaryFloats::enter();
     // Unwinding into C++ is undefined, so a panic becomes an error. Whatever state a function
     // leaves behind half changed is its own.
     let outcome = catch_unwind(AssertUnwindSafe(|| {

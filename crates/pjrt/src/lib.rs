@@ -45,6 +45,7 @@ mod event;
 mod executable;
 mod execute;
 mod ffi;
+mod float_mode;
 mod host;
 mod options;
 mod plugin;

@@ -69,6 +69,15 @@ pub(crate) fn apply_all(
     }
 }
 
+/// Applies `build` to operands and gives all its results as a list.
+pub(crate) fn apply_parts(
+    py: Python<'_>,
+    operands: &[Value],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
+) -> PyResult<Vec<Py<PyAny>>> {
+    apply_all(py, operands, build).map(SmallVec::into_vec)
+}
+
 /// The trace to build in: that of the operands, else the one under way on this thread.
 fn trace_of(operands: &[Value]) -> PyResult<Option<Trace>> {
     let mut found: Option<&Trace> = None;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use nxla::Vectors;
 use nxla::graph::{
-    ArgReduce, Block, Cond, Conv, Dot, HookOp, Metadata, Op, Padding, Program, Reduce, Slice, Sort,
-    Start, Transform, TriangularSolve, While, Window,
+    ArgReduce, Block, Cond, Conv, Dot, Factorization, HookOp, Metadata, Op, Padding, Program,
+    Reduce, Slice, Sort, Start, Transform, TriangularSolve, While, Window,
 };
 use nxla::host::DType;
 use pyo3::prelude::*;
@@ -92,6 +92,7 @@ pub(crate) fn of<'py>(py: Python<'py>, op: &Op) -> PyResult<Bound<'py, PyDict>> 
             set.set("axis", fft.axis)?;
         }
         Op::TriangularSolve(solve) => triangular_solve(set, solve)?,
+        Op::Factorize(factorization) => factorization_choice(set, *factorization)?,
         Op::Parameter(parameter) => set.set("index", parameter.index)?,
         Op::Constant(constant) => {
             set.set("value", python_number(py, constant.value, constant.ty.dtype)?)?;
@@ -183,6 +184,16 @@ fn sort(set: &Entries<'_>, sort: &Sort) -> PyResult<()> {
     set.set("axis", sort.axis)?;
     set.set("descending", sort.descending)?;
     set.set("stable", sort.stable)
+}
+
+fn factorization_choice(set: &Entries<'_>, factorization: Factorization) -> PyResult<()> {
+    match factorization {
+        Factorization::Lu | Factorization::Eigh => Ok(()),
+        Factorization::Qr { complete } => {
+            set.set("mode", if complete { "complete" } else { "reduced" })
+        }
+        Factorization::Svd { full } => set.set("full_matrices", full),
+    }
 }
 
 fn triangular_solve(set: &Entries<'_>, solve: &TriangularSolve) -> PyResult<()> {

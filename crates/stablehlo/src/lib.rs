@@ -69,4 +69,4 @@ mod writer;
 
 pub use error::LowerError;
 pub use module::{Donation, HostCall, Module, lower};
-pub use options::{LowerOptions, Precision, STRICT_OPTIONS};
+pub use options::{KERNEL_ID, LowerOptions, Precision, STRICT_OPTIONS};

@@ -86,6 +86,12 @@ impl fmt::Debug for HostCall {
 /// * [`LowerError::HostCalls`] for an active hook where the plugin cannot call the host;
 /// * [`LowerError::Unsupported`] for a form of an op that StableHLO has no words for.
 pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
+    let decomposed = if options.kernels {
+        None
+    } else {
+        nxla_expr::decompose(program).expect("a factorisation that was built can be composed")
+    };
+    let program = decomposed.as_ref().unwrap_or(program);
     let mut cx = Cx::new(options);
     let needed = region::needed(&mut cx, program);
     let is_used = |input: &usize| needed[program.parameters()[*input].index()];

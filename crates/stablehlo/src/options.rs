@@ -12,6 +12,12 @@ use nxla_expr::HookOp;
 pub const STRICT_OPTIONS: &[(&str, bool)] =
     &[("xla_cpu_enable_fast_min_max", false), ("xla_allow_excess_precision", false)];
 
+/// The `id` of the host function that factorises matrices, where [`LowerOptions::kernels`] asks
+/// for it. Its attribute `kernel` is the [name](nxla_expr::Factorization::kernel_name) of the
+/// factorisation, its argument the matrices, in `f32`, `f64`, `c64` or `c128`, and its results are
+/// the parts.
+pub const KERNEL_ID: i64 = -1;
+
 /// How a program is written.
 #[derive(Clone, Copy)]
 pub struct LowerOptions<'a> {
@@ -23,6 +29,9 @@ pub struct LowerOptions<'a> {
     pub donated: &'a [bool],
     /// Whether the plugin can call host functions.
     pub host_calls: bool,
+    /// Whether factorisations of matrices, for which StableHLO has no words, are calls of the host
+    /// function [`KERNEL_ID`]; otherwise they are composed of other operations.
+    pub kernels: bool,
     /// Whether operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,
     /// How exactly hardware multiplies `f32` in `dot` and `conv`.
@@ -35,6 +44,7 @@ impl Default for LowerOptions<'_> {
             active_hooks: &|hook| hook.default.is_some(),
             donated: &[],
             host_calls: false,
+            kernels: false,
             locations: false,
             precision: Precision::Default,
         }
@@ -46,6 +56,7 @@ impl fmt::Debug for LowerOptions<'_> {
         f.debug_struct("LowerOptions")
             .field("donated", &self.donated)
             .field("host_calls", &self.host_calls)
+            .field("kernels", &self.kernels)
             .field("locations", &self.locations)
             .field("precision", &self.precision)
             .finish_non_exhaustive()

@@ -142,6 +142,9 @@ fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> Result<Sourc
     if family == Family::Control {
         return control::lower(cx, frame, node);
     }
+    if let Op::Factorize(factorization) = node.op {
+        return Ok(linalg::factorize(cx, *factorization, frame.tensor(node.operands[0]), node.ty));
+    }
     let ty = node.ty.as_tensor().expect("ops of this family give one tensor");
     if ty.shape.size() == 0 {
         // There is nothing to compute, and XLA has corners that trip over empty tensors.

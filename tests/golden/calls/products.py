@@ -36,7 +36,7 @@ def _transform(name: str) -> Any:
         if n == "power_of_two" and name != "irfft":
             axis = options.get("axis", -1)
             n = 1 << (x.shape[nx.axis_index(x, axis)] - 1).bit_length()
-        return getattr(nx, name)(x, n=n, **options)
+        return getattr(nx.fft, name)(x, n=n, **options)
 
     return call
 
@@ -48,7 +48,7 @@ def _transform2(name: str) -> Any:
             sizes = [x.shape[nx.axis_index(x, axis)] for axis in axes]
             powers = [1 << (size - 1).bit_length() for size in sizes]
             s = [p if n == "power_of_two" else n for n, p in zip(s, powers, strict=True)]
-        return getattr(nx, name)(x, s=s, axes=tuple(axes))
+        return getattr(nx.fft, name)(x, s=s, axes=tuple(axes))
 
     return call
 
@@ -75,7 +75,7 @@ def _norm(x: Any, *, ord: Any = None, **options: Any) -> Any:
         "neg_infinity": float("-inf"),
         "-inf": float("-inf"),
     }.get(ord, ord)
-    return nx.norm(x, ord=given, **options)
+    return nx.linalg.norm(x, ord=given, **options)
 
 
 CALLS: dict[tuple[str, str], Adapter] = {
@@ -84,22 +84,24 @@ CALLS: dict[tuple[str, str], Adapter] = {
     ("Nx", "conv"): adapt("conv", CONV),
     **{("Nx", name): adapt(_transform(name), FFT) for name in ("fft", "ifft", "rfft", "irfft")},
     **{("Nx", name): adapt(_transform2(name), FFT2) for name in ("fft2", "ifft2")},
-    ("Nx.LinAlg", "adjoint"): adapt("adjoint"),
-    ("Nx.LinAlg", "cholesky"): adapt("cholesky"),
-    ("Nx.LinAlg", "triangular_solve"): adapt("triangular_solve", {"transform_a": "transform"}),
-    ("Nx.LinAlg", "norm"): adapt(_norm, AXES),
-    ("Nx.LinAlg", "solve"): adapt("solve"),
-    ("Nx.LinAlg", "invert"): adapt("inv"),
-    ("Nx.LinAlg", "determinant"): adapt("det"),
-    ("Nx.LinAlg", "lu"): adapt("lu"),
-    ("Nx.LinAlg", "qr"): adapt(_drop("qr", "eps")),
-    ("Nx.LinAlg", "eigh"): adapt(_drop("eigh", "eps", "max_iter")),
-    ("Nx.LinAlg", "svd"): adapt(
-        _drop("svd", "max_iter", "eps"), {"full_matrices?": "full_matrices"}
+    ("Nx.LinAlg", "adjoint"): adapt("linalg.adjoint"),
+    ("Nx.LinAlg", "cholesky"): adapt("linalg.cholesky"),
+    ("Nx.LinAlg", "triangular_solve"): adapt(
+        "linalg.triangular_solve", {"transform_a": "transform"}
     ),
-    ("Nx.LinAlg", "pinv"): adapt("pinv", {"eps": "rtol"}),
-    ("Nx.LinAlg", "matrix_power"): adapt("matrix_power"),
-    ("Nx.LinAlg", "matrix_rank"): adapt("matrix_rank", {"eps": "rtol"}),
-    ("Nx.LinAlg", "least_squares"): adapt("least_squares", {"eps": "rtol"}),
+    ("Nx.LinAlg", "norm"): adapt(_norm, AXES),
+    ("Nx.LinAlg", "solve"): adapt("linalg.solve"),
+    ("Nx.LinAlg", "invert"): adapt("linalg.inv"),
+    ("Nx.LinAlg", "determinant"): adapt("linalg.det"),
+    ("Nx.LinAlg", "lu"): adapt("linalg.lu"),
+    ("Nx.LinAlg", "qr"): adapt(_drop("linalg.qr", "eps")),
+    ("Nx.LinAlg", "eigh"): adapt(_drop("linalg.eigh", "eps", "max_iter")),
+    ("Nx.LinAlg", "svd"): adapt(
+        _drop("linalg.svd", "max_iter", "eps"), {"full_matrices?": "full_matrices"}
+    ),
+    ("Nx.LinAlg", "pinv"): adapt("linalg.pinv", {"eps": "rtol"}),
+    ("Nx.LinAlg", "matrix_power"): adapt("linalg.matrix_power"),
+    ("Nx.LinAlg", "matrix_rank"): adapt("linalg.matrix_rank", {"eps": "rtol"}),
+    ("Nx.LinAlg", "least_squares"): adapt("linalg.least_squares", {"eps": "rtol"}),
     **{("Nx.Random", name): adapt(f"random.{name}", DRAW) for name in RANDOM},
 }

@@ -2,55 +2,13 @@
 //!
 //! Both read one triangle of their matrix only. They compute in `f64` or complex `f64`.
 
-use std::iter::Sum;
-use std::ops::{Div, Mul, Sub};
-
 use nxla_expr::{TensorType, Transform, TriangularSolve};
-use nxla_tensor::{Complex, DType, Element, HostTensor};
+use nxla_tensor::{Complex, HostTensor};
 
+use super::field::{Field, wide};
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::{parallel, value};
-
-/// Numbers of a field with conjugation and an absolute value.
-trait Field:
-    Element + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Sum<Self>
-{
-    const NAN: Self;
-    fn conjugate(self) -> Self;
-    fn real(self) -> f64;
-    fn from_real(x: f64) -> Self;
-}
-
-impl Field for f64 {
-    const NAN: f64 = f64::NAN;
-    fn conjugate(self) -> f64 {
-        self
-    }
-    fn real(self) -> f64 {
-        self
-    }
-    fn from_real(x: f64) -> f64 {
-        x
-    }
-}
-
-impl Field for Complex<f64> {
-    const NAN: Complex<f64> = Complex::new(f64::NAN, f64::NAN);
-    fn conjugate(self) -> Complex<f64> {
-        self.conj()
-    }
-    fn real(self) -> f64 {
-        self.re
-    }
-    fn from_real(x: f64) -> Complex<f64> {
-        Complex::new(x, 0.0)
-    }
-}
-
-fn wide(dtype: DType) -> DType {
-    if dtype.is_complex() { DType::C128 } else { DType::F64 }
-}
 
 /// The lower-triangular `l` with `l l^H = a`. A matrix that is not positive definite gives NaN
 /// everywhere, as in XLA. Only the lower triangle of `a` is read.
@@ -91,7 +49,7 @@ fn factor<T: Field>(a: &[T], l: &mut [T], side: usize) -> bool {
             let rest = a[row * side + column] - products.sum();
             current[column] = rest / other[column];
         }
-        let norm: f64 = current[..row].iter().map(|&x| (x * x.conjugate()).real()).sum();
+        let norm: f64 = current[..row].iter().map(|&x| x.square()).sum();
         let square = a[row * side + row].real() - norm;
         // NaN is not positive either.
         if square.is_nan() || square <= 0.0 {

@@ -11,7 +11,7 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
             let axis = batcher.shift(attributes.axis);
             batcher.make(Op::Fft(Fft { axis, ..*attributes }), &[operands[0].id])
         }
-        Op::TriangularSolve(_) | Op::Cholesky => {
+        Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => {
             let operands = batcher.lift_all(operands)?;
             batcher.make(op.clone(), &operands)
         }

@@ -15,6 +15,7 @@ mod index;
 mod linalg;
 mod movement;
 mod outer;
+mod random;
 mod reduce;
 mod statistics;
 mod window;
@@ -24,6 +25,7 @@ pub use control::{OpenBlock, OpenRule};
 pub use index::SliceStart;
 pub use linalg::Norm;
 pub use outer::OuterPadding;
+pub use random::{Choice, Covariance, Draw};
 pub use reduce::Fold;
 pub use window::{Cumulative, WindowOptions, WindowPadding};
 

@@ -1,11 +1,11 @@
 //! Types of Fourier transforms and matrix factorisations, batched over leading axes.
 
-use nxla_tensor::promote;
+use nxla_tensor::{DType, Shape, promote};
 
 use super::{Inferred, check, operands, tensor};
 use crate::error::ErrorKind;
-use crate::op::{Fft, Op, TriangularSolve};
-use crate::types::TensorType;
+use crate::op::{Factorization, Fft, Op, TriangularSolve};
+use crate::types::{TensorType, Type};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {
@@ -15,6 +15,10 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
             let [a] = operands(types)?;
             square("operand", a)?;
             tensor(TensorType::new(a.dtype.to_floating(), a.shape.clone()))
+        }
+        Op::Factorize(factorization) => {
+            let [a] = operands(types)?;
+            Ok(Type::Tuple(factorization.parts(a)?.into()))
         }
         op @ crate::outside!(linalg) => unreachable!("{} is of another family", op.name()),
     }
@@ -64,4 +68,51 @@ fn triangular_solve(attributes: &TriangularSolve, types: &[&TensorType]) -> Infe
     }
     let dtype = promote(a.dtype, b.dtype).to_floating();
     tensor(TensorType::new(dtype, b.shape.clone()))
+}
+
+impl Factorization {
+    /// The types of the parts of a factorisation of `a`, batched over leading axes. Names are
+    /// dropped.
+    ///
+    /// # Errors
+    /// An `a` without matrices in its last two axes, or with matrices of a shape that the
+    /// factorisation does not take.
+    pub fn parts(self, a: &TensorType) -> Result<Vec<TensorType>, ErrorKind> {
+        let [batch @ .., rows, columns] = a.shape.as_slice() else {
+            return Err(not_matrices(a, "matrices in the last two axes"));
+        };
+        let (rows, columns) = (*rows, *columns);
+        if rows == 0 || columns == 0 {
+            return Err(not_matrices(a, "matrices with at least one row and one column"));
+        }
+        let dtype = a.dtype.to_floating();
+        let part = |dtype: DType, sides: &[usize]| {
+            TensorType::new(dtype, batch.iter().chain(sides).copied().collect::<Shape>())
+        };
+        let smaller = rows.min(columns);
+        Ok(match self {
+            Factorization::Lu => {
+                square("operand", a)?;
+                vec![part(dtype, &[rows, rows]), part(DType::S32, &[rows])]
+            }
+            Factorization::Qr { complete } => {
+                let inner = if complete { rows } else { smaller };
+                vec![part(dtype, &[rows, inner]), part(dtype, &[inner, columns])]
+            }
+            Factorization::Eigh => {
+                square("operand", a)?;
+                vec![part(dtype.to_real(), &[rows]), part(dtype, &[rows, rows])]
+            }
+            Factorization::Svd { full } => {
+                let (left, right) = if full { (rows, columns) } else { (smaller, smaller) };
+                let values = part(dtype.to_real(), &[smaller]);
+                vec![part(dtype, &[rows, left]), values, part(dtype, &[right, columns])]
+            }
+        })
+    }
+}
+
+fn not_matrices(found: &TensorType, expected: &str) -> ErrorKind {
+    let (found, expected) = (found.to_string(), expected.to_owned());
+    ErrorKind::Shape { argument: "operand", found, expected }
 }

@@ -3,7 +3,9 @@
 use nxla_tensor::Scalar;
 
 use crate::graph::{ExprId, Operands};
-use crate::op::{ArgReduce, Block, Conv, Dot, Op, Reduce, Slice, Sort, Start, Transform, Window};
+use crate::op::{
+    ArgReduce, Block, Conv, Dot, Factorization, Op, Reduce, Slice, Sort, Start, Transform, Window,
+};
 use crate::types::Type;
 
 /// The operands that appear in the line of an op, in order of appearance; a walk visits them in
@@ -55,6 +57,7 @@ pub(super) fn shown(op: &Op, operands: &[ExprId]) -> Operands {
         | Op::Fft(_)
         | Op::TriangularSolve(_)
         | Op::Cholesky
+        | Op::Factorize(_)
         | Op::Parameter(_)
         | Op::Constant(_)
         | Op::Tensor(_)
@@ -114,6 +117,13 @@ pub(super) fn arguments(op: &Op, operands: &[String]) -> String {
                 .option("left_side", op.left_side)
                 .option("lower", op.lower)
         }
+        Op::Factorize(Factorization::Qr { complete }) => {
+            let mode = if *complete { ":complete" } else { ":reduced" };
+            args.all(operands).option("mode", mode)
+        }
+        Op::Factorize(Factorization::Svd { full }) => {
+            args.all(operands).option("full_matrices?", full)
+        }
         Op::Metadata(op) => {
             let inspect = op.inspect.as_deref().unwrap_or_default();
             args.push(together(operands)).push(format!(":{inspect}"))
@@ -139,6 +149,7 @@ pub(super) fn arguments(op: &Op, operands: &[String]) -> String {
         | Op::Bitcast(_)
         | Op::Reshape(_)
         | Op::Cholesky
+        | Op::Factorize(Factorization::Lu | Factorization::Eigh)
         | Op::Parameter(_)
         | Op::Tensor(_)
         | Op::Cond(_) => args.all(operands),

@@ -47,7 +47,7 @@ pub(crate) fn carries(graph: &Graph, op: &Op, operands: &[ExprId], position: usi
         Op::IndexedAdd(_) | Op::IndexedPut(_) => position != 1,
         Op::Sort(_) => true,
         Op::Argsort(..) => false,
-        Op::Fft(_) | Op::TriangularSolve(_) | Op::Cholesky => true,
+        Op::Fft(_) | Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => true,
         Op::Parameter(_)
         | Op::Constant(_)
         | Op::Tensor(_)
@@ -94,6 +94,7 @@ pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, op: &Op) -> Result<()> 
         Op::Fft(attributes) => linalg::fft(sweep, visit, *attributes),
         Op::TriangularSolve(attributes) => linalg::triangular_solve(sweep, visit, *attributes),
         Op::Cholesky => linalg::cholesky(sweep, visit),
+        Op::Factorize(factorization) => linalg::factorize(sweep, visit, *factorization),
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => control::leaf(),
         Op::Elem(_) => unreachable!("the sweep routes cotangents of parts itself"),
         Op::Metadata(metadata) => control::metadata(sweep, visit, metadata),

@@ -18,6 +18,7 @@ mod index;
 mod linalg;
 mod loops;
 mod movement;
+mod random;
 mod reduce;
 mod window;
 
@@ -31,10 +32,11 @@ pub use loops::{fori, map, scan, scan_times, while_loop};
 pub use reduce::Arg;
 pub use window::{Convolution, Window};
 
-/// One result, two, or a list.
+/// One result, two, three, or a list.
 macro_rules! results {
     (one $of:ty) => { $of };
     (two $of:ty) => { ($of, $of) };
+    (three $of:ty) => { ($of, $of, $of) };
     (many $of:ty) => { Vec<$of> };
 }
 

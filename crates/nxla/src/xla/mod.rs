@@ -17,6 +17,7 @@
 mod client;
 mod executable;
 mod hooks;
+mod kernels;
 
 use std::sync::Arc;
 
@@ -33,12 +34,15 @@ pub use client::{Target, target};
 ///
 /// Settings: `plugin` (path of a PJRT plugin), `device` (its number, 0 by default),
 /// `cpu_device_count` (how many devices a CPU plugin makes), `precision` of products on hardware
-/// that can trade it (`"default"`, `"high"`, `"highest"`).
+/// that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether factorisations of
+/// matrices call the evaluator's kernels; by default where the device is the host's processor and
+/// the plugin can call the host). Without kernels `lu`, `qr`, `eigh` and `svd`, and what is made of
+/// them, are loops of simpler operations, which are slower on a processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Xla;
 
 const NAME: &str = "xla";
-const SETTINGS: &[&str] = &["plugin", "device", "cpu_device_count", "precision"];
+const SETTINGS: &[&str] = &["plugin", "device", "cpu_device_count", "precision", "kernels"];
 
 impl Compiler for Xla {
     fn name(&self) -> &str {
@@ -55,6 +59,7 @@ impl Compiler for Xla {
                 active_hooks: &|hook| request.listens(hook),
                 donated: request.donated,
                 host_calls: target.client.plugin().supports_ffi(),
+                kernels: kernels(request.settings, &target)?,
                 locations: true,
                 precision,
             },
@@ -94,6 +99,29 @@ impl Compiler for Xla {
         let target = target(settings)?;
         Ok(Backend { platform: target.client.platform_name().to_owned(), device: target.device })
     }
+}
+
+/// Whether programs for a device call kernels; makes them callable.
+fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
+    let possible = target.is_cpu() && target.client.plugin().supports_ffi();
+    let wanted = match settings.get("kernels") {
+        None => possible,
+        Some(Setting::Bool(wanted)) => *wanted,
+        Some(other) => {
+            let why =
+                format!("option \"kernels\" of the compiler \"xla\" is true or false, not {other}");
+            return Err(Error::Options(why));
+        }
+    };
+    if wanted && !possible {
+        let platform = target.client.platform_name();
+        let why = format!("programs for the platform {platform:?} cannot call kernels");
+        return Err(Error::Options(why));
+    }
+    if wanted {
+        kernels::install();
+    }
+    Ok(wanted)
 }
 
 fn precision(settings: &Settings) -> Result<Precision> {

@@ -9,6 +9,7 @@ mod index;
 pub(crate) mod indexing;
 mod linalg;
 pub(crate) mod movement;
+mod random;
 mod reduce;
 pub(crate) mod vectors;
 mod window;
@@ -32,6 +33,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     contract::register(module)?;
     index::register(module)?;
     linalg::register(module)?;
+    random::register(module)?;
     control::register(module)?;
     vectors::register(module)
 }

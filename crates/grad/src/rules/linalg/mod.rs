@@ -5,6 +5,8 @@
 //! I. Murray, "Differentiation of the Cholesky decomposition" (2016). They are written with
 //! transposes instead of conjugate transposes, which is what `df = Re(c dz)` asks for.
 
+mod factorize;
+
 use nxla_expr::{Axes, Dot, ExprId, Fft, Graph, Iota, Op, Padding, TensorType};
 use nxla_expr::{Transform, TriangularSolve};
 use nxla_tensor::{DType, Shape};
@@ -12,6 +14,8 @@ use nxla_tensor::{DType, Shape};
 use crate::emit::{keep_where, pad_zeros, reshape, scale, signed, transpose};
 use crate::error::Result;
 use crate::sweep::{Sweep, Visit};
+
+pub(super) use factorize::factorize;
 
 /// The matrix of the transform is symmetric, so it is its own adjoint. The input was cut or
 /// padded along the transformed axis, and the cotangent is padded or cut back.
@@ -108,7 +112,7 @@ fn matmul(
     (left, left_axis): (ExprId, usize),
     (right, right_axis): (ExprId, usize),
     batch: usize,
-) -> Result<ExprId> {
+) -> nxla_expr::Result<ExprId> {
     let batch: Axes = (0..batch).collect();
     let dot = Dot {
         left_contract: [left_axis].into(),
@@ -116,7 +120,7 @@ fn matmul(
         right_contract: [right_axis].into(),
         right_batch: batch,
     };
-    Ok(graph.make(Op::Dot(Box::new(dot)), &[left, right])?)
+    graph.make(Op::Dot(Box::new(dot)), &[left, right])
 }
 
 /// A mask of the lower or upper triangle of a square matrix, diagonal included.
@@ -140,7 +144,7 @@ fn rows_and_columns(graph: &mut Graph, size: usize) -> Result<(ExprId, ExprId)> 
 }
 
 /// The last two axes exchanged.
-fn swap_last(graph: &mut Graph, x: ExprId, batch: usize) -> Result<ExprId> {
+fn swap_last(graph: &mut Graph, x: ExprId, batch: usize) -> nxla_expr::Result<ExprId> {
     let axes = (0..batch).chain([batch + 1, batch]).collect();
-    Ok(transpose(graph, x, axes)?)
+    transpose(graph, x, axes)
 }

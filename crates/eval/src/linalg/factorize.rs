@@ -1,0 +1,85 @@
+//! Factorisations of matrices, done by [`nxla_factor`] one matrix at a time.
+//!
+//! All parts of one matrix lie side by side in a row of numbers while the batch is worked on, by
+//! several threads where that pays; then each part is collected into a tensor of its own. A matrix
+//! with NaN or infinities gives NaN, as does one for which an iteration does not converge.
+
+use nxla_expr::{Factorization, TensorType};
+use nxla_factor::Number;
+use nxla_tensor::{Complex, DType, HostTensor};
+
+use super::field::{Field, wide};
+use crate::elementwise::convert;
+use crate::error::Fault;
+use crate::{parallel, value};
+
+/// The parts of a factorisation of `a`, which has one more than the axes of a batch of matrices;
+/// `types` are those that the op has.
+pub(super) fn factorize(
+    factorization: Factorization,
+    a: &HostTensor,
+    types: &[TensorType],
+) -> Result<Vec<HostTensor>, Fault> {
+    let dtype = a.dtype().to_floating();
+    let a = convert(&convert(a, dtype)?, wide(dtype))?;
+    if dtype.is_complex() {
+        parts::<Complex<f64>>(factorization, &a, types)
+    } else {
+        parts::<f64>(factorization, &a, types)
+    }
+}
+
+fn parts<T: Number + Field>(
+    factorization: Factorization,
+    a: &HostTensor,
+    types: &[TensorType],
+) -> Result<Vec<HostTensor>, Fault> {
+    let batch = a.rank() - 2;
+    let (rows, columns) = (a.shape()[batch], a.shape()[batch + 1]);
+    let count: usize = a.shape()[..batch].iter().product();
+    let sizes: Vec<usize> = types.iter().map(|ty| ty.shape[batch..].iter().product()).collect();
+    let total: usize = sizes.iter().sum();
+    let elements = value::slice::<T>(a);
+    let mut results = vec![T::NAN; count * total];
+    let cost = rows * columns * rows.min(columns) * 8;
+    parallel::rows(&mut results, total, cost, |first, results| {
+        let matrices = elements[first * rows * columns..].chunks_exact(rows * columns);
+        for (out, a) in results.chunks_exact_mut(total).zip(matrices) {
+            if a.iter().all(|x| x.square().is_finite()) {
+                match factorization {
+                    Factorization::Lu => T::lu(a, rows, out),
+                    Factorization::Qr { complete } => T::qr(a, rows, columns, complete, out),
+                    Factorization::Eigh => T::eigh(a, rows, out),
+                    Factorization::Svd { full } => T::svd(a, rows, columns, full, out),
+                }
+            }
+        }
+    });
+    let mut start = 0;
+    let mut collected = Vec::with_capacity(types.len());
+    for (ty, &size) in types.iter().zip(&sizes) {
+        collected.push(collect(&results, start..start + size, total, ty)?);
+        start += size;
+    }
+    Ok(collected)
+}
+
+/// One part of every matrix, which lies at `range` of each row of numbers.
+fn collect<T: Field>(
+    results: &[T],
+    range: std::ops::Range<usize>,
+    total: usize,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let numbers = results.chunks_exact(total).flat_map(|row| &row[range.clone()]);
+    let gathered = if ty.dtype.is_complex() {
+        value::build(DType::C128, &ty.shape, |out: &mut [T]| {
+            out.iter_mut().zip(numbers).for_each(|(out, &x)| *out = x);
+        })?
+    } else {
+        value::build(DType::F64, &ty.shape, |out: &mut [f64]| {
+            out.iter_mut().zip(numbers).for_each(|(out, &x)| *out = x.real());
+        })?
+    };
+    convert(&gathered, ty.dtype)
+}

@@ -1,0 +1,236 @@
+//! Factorisations multiply back to the matrix they came from.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use nxla_eval::evaluate;
+use nxla_expr::{ExprId, Factorization, Graph, Op, Program, Result, TensorType, decompose};
+use nxla_tensor::{DType, HostTensor, Shape};
+
+/// Collects the largest errors: of the product, of what must be orthonormal, and of diagonals and
+/// triangles.
+struct Check<'g> {
+    graph: &'g mut Graph,
+    a: ExprId,
+    wide: DType,
+    rank: i64,
+    wrong: Vec<ExprId>,
+}
+
+impl Check<'_> {
+    fn times(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let batch: Vec<i64> = (0..self.rank - 2).collect();
+        self.graph.dot_general(x, &[self.rank - 1], &batch, y, &[self.rank - 2], &batch)
+    }
+
+    fn apart(&mut self, x: ExprId, y: ExprId) -> Result<()> {
+        let difference = self.graph.subtract(x, y)?;
+        let size = self.graph.abs(difference)?;
+        self.wrong.push(self.graph.reduce_max(size, None, false)?);
+        Ok(())
+    }
+
+    fn gives_back(&mut self, product: ExprId) -> Result<()> {
+        let target = self.graph.as_type(self.a, self.wide)?;
+        self.apart(product, target)
+    }
+
+    fn unitary(&mut self, x: ExprId) -> Result<()> {
+        let adjoint = self.graph.adjoint(x)?;
+        let product = self.times(adjoint, x)?;
+        let side = *self.graph.shape(product).last().unwrap();
+        let eye = self.graph.eye([side, side], self.wide)?;
+        self.apart(product, eye)
+    }
+
+    fn lu(&mut self) -> Result<()> {
+        let (p, l, u) = self.graph.lu(self.a)?;
+        let p = self.graph.as_type(p, self.wide)?;
+        let (l, u) = (self.graph.as_type(l, self.wide)?, self.graph.as_type(u, self.wide)?);
+        let lu = self.times(l, u)?;
+        let product = self.times(p, lu)?;
+        self.gives_back(product)
+    }
+
+    fn qr(&mut self, complete: bool) -> Result<()> {
+        let (q, r) = self.graph.qr(self.a, complete)?;
+        let (q, r) = (self.graph.as_type(q, self.wide)?, self.graph.as_type(r, self.wide)?);
+        let product = self.times(q, r)?;
+        self.gives_back(product)?;
+        self.unitary(q)?;
+        let diagonal = self.graph.take_diagonal(r, 0)?;
+        let size = self.graph.abs(diagonal)?;
+        self.apart(diagonal, size)?;
+        let (lower, zero) = (self.graph.tril(r, -1)?, self.graph.zero_like(r)?);
+        self.apart(lower, zero)
+    }
+
+    fn eigh(&mut self) -> Result<()> {
+        let (w, v) = self.graph.eigh(self.a)?;
+        let v = self.graph.as_type(v, self.wide)?;
+        let sorted = self.graph.sort(w, -1, false, false)?;
+        self.apart(w, sorted)?;
+        let w = self.graph.new_axis(w, -2, None)?;
+        let scaled = self.graph.multiply(v, w)?;
+        let adjoint = self.graph.adjoint(v)?;
+        let product = self.times(scaled, adjoint)?;
+        self.gives_back(product)?;
+        self.unitary(v)
+    }
+
+    fn svd(&mut self, full: bool) -> Result<()> {
+        let (u, s, vh) = self.graph.svd(self.a, full)?;
+        let (u, vh) = (self.graph.as_type(u, self.wide)?, self.graph.as_type(vh, self.wide)?);
+        let sorted = self.graph.sort(s, -1, true, false)?;
+        self.apart(s, sorted)?;
+        let count = *self.graph.shape(s).last().unwrap();
+        let first = self.graph.slice_along_axis(u, 0, count, -1, 1)?;
+        let last = self.graph.slice_along_axis(vh, 0, count, -2, 1)?;
+        let s = self.graph.new_axis(s, -2, None)?;
+        let scaled = self.graph.multiply(first, s)?;
+        let product = self.times(scaled, last)?;
+        self.gives_back(product)?;
+        let v = self.graph.adjoint(vh)?;
+        self.unitary(u)?;
+        self.unitary(v)
+    }
+}
+
+fn errors(graph: &mut Graph, a: ExprId, kind: Factorization) -> Vec<ExprId> {
+    let wide = if graph.dtype(a).is_complex() { DType::C128 } else { DType::F64 };
+    let rank = graph.shape(a).rank() as i64;
+    let mut check = Check { graph, a, wide, rank, wrong: Vec::new() };
+    let built = match kind {
+        Factorization::Lu => check.lu(),
+        Factorization::Qr { complete } => check.qr(complete),
+        Factorization::Eigh => check.eigh(),
+        Factorization::Svd { full } => check.svd(full),
+    };
+    built.unwrap();
+    check.wrong
+}
+
+/// Numbers between -1 and 1 without order.
+fn samples(dtype: DType, shape: &[usize], hermitian: bool) -> HostTensor {
+    let size: usize = shape.iter().product();
+    let noise = |index: usize| ((index as f64 + 1.0).sin() * 43_758.545_3).fract();
+    let parts: Vec<_> = (0..size).map(|i| (noise(i), noise(i + size))).collect();
+    let wide = HostTensor::from_slice(
+        &parts.iter().map(|&(re, im)| nxla_tensor::Complex::new(re, im)).collect::<Vec<_>>(),
+        Shape::from(shape),
+    )
+    .unwrap();
+    let tensor = if dtype.is_complex() {
+        wide.cast(dtype)
+    } else {
+        let real: Vec<f64> = parts.iter().map(|&(re, _)| re).collect();
+        HostTensor::from_slice(&real, Shape::from(shape)).unwrap().cast(dtype)
+    };
+    if !hermitian {
+        return tensor;
+    }
+    let ty = TensorType::new(dtype, shape);
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty.clone());
+    let adjoint = graph.adjoint(x).unwrap();
+    let sum = graph.add(x, adjoint).unwrap();
+    evaluate(&Program::new(&graph, vec![ty], &[sum]).unwrap(), vec![tensor]).unwrap().remove(0)
+}
+
+fn check(a: &HostTensor, kind: Factorization, composed: bool) {
+    let ty = TensorType::new(a.dtype(), a.shape().clone());
+    let mut graph = Graph::new();
+    let input = graph.parameter(0, ty.clone());
+    let wrong = errors(&mut graph, input, kind);
+    let mut program = Program::new(&graph, vec![ty], &wrong).unwrap();
+    if composed {
+        program = decompose(&program).unwrap().unwrap();
+    }
+    let allowed = match a.dtype() {
+        DType::F64 | DType::C128 => 1e-12,
+        DType::F32 | DType::C64 => 1e-5,
+        _ => 2e-2,
+    };
+    for (index, error) in evaluate(&program, vec![a.clone()]).unwrap().iter().enumerate() {
+        let error = error.get(0).as_f64();
+        assert!(error <= allowed, "{kind:?} of {}{}: check {index}: {error}", a.dtype(), a.shape());
+    }
+}
+
+fn check_all(composed: bool) {
+    for dtype in [DType::F32, DType::F64, DType::C64, DType::C128, DType::F16] {
+        for shape in [&[3, 3][..], &[1, 1], &[5, 3], &[3, 5], &[2, 4, 4], &[2, 2, 2, 3], &[6, 6]] {
+            let is_square = shape[shape.len() - 1] == shape[shape.len() - 2];
+            for &kind in Factorization::ALL {
+                if is_square || matches!(kind, Factorization::Qr { .. } | Factorization::Svd { .. })
+                {
+                    check(&samples(dtype, shape, kind == Factorization::Eigh), kind, composed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels() {
+    check_all(false);
+}
+
+#[test]
+fn compositions() {
+    check_all(true);
+}
+
+#[test]
+fn matrices_without_full_rank() {
+    let ones = HostTensor::from_slice(&[1.0_f64; 12], [4, 3]).unwrap();
+    let zeros = HostTensor::zeros(DType::F64, [3, 3]).unwrap();
+    let twice = HostTensor::from_slice(&[0.0, 1.0, 1.0, 0.0, 2.0, 2.0, 0.0, 0.0, 1.0], [3, 3]);
+    for composed in [false, true] {
+        for &kind in Factorization::ALL {
+            check(&zeros, kind, composed);
+            match kind {
+                Factorization::Lu => check(twice.as_ref().unwrap(), kind, composed),
+                Factorization::Eigh => {}
+                Factorization::Qr { .. } | Factorization::Svd { .. } => {
+                    check(&ones, kind, composed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn large_matrices() {
+    for &kind in Factorization::ALL {
+        let hermitian = kind == Factorization::Eigh;
+        check(&samples(DType::F64, &[40, 40], hermitian), kind, false);
+        check(&samples(DType::F64, &[40, 40], hermitian), kind, true);
+    }
+}
+
+#[test]
+fn not_a_number_stays_in_its_matrix() {
+    let mut numbers = vec![1.0_f64, 2.0, 3.0, 5.0, 1.0, 2.0, 3.0, 5.0];
+    numbers[1] = f64::NAN;
+    let a = HostTensor::from_slice(&numbers, [2, 2, 2]).unwrap();
+    for &kind in Factorization::ALL {
+        let part = nxla_eval::factorize(kind, &a).unwrap().remove(0);
+        let values = part.to_vec::<f64>().unwrap();
+        let (first, second) = values.split_at(values.len() / 2);
+        assert!(first.iter().all(|x| x.is_nan()), "{kind:?}");
+        assert!(second.iter().all(|x| x.is_finite()), "{kind:?}");
+    }
+}
+
+#[test]
+fn refuses_what_is_no_matrix() {
+    let error =
+        nxla_eval::factorize(Factorization::Lu, &HostTensor::zeros(DType::F32, [3]).unwrap());
+    let expected = "operand has shape f32[3], expected matrices in the last two axes";
+    assert_eq!(error.unwrap_err().to_string(), expected);
+    let mut graph = Graph::new();
+    let a = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
+    let error = graph.make(Op::Factorize(Factorization::Eigh), &[a]).unwrap_err();
+    let expected =
+        "eigh: operand has shape f32[2][3], expected square matrices in the last two axes";
+    assert_eq!(error.to_string(), expected);
+}

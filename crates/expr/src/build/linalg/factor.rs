@@ -1,0 +1,75 @@
+//! Factorisations of matrices: see [`Factorization`] for what they determine.
+
+use nxla_tensor::DType;
+
+use crate::error::Result;
+use crate::graph::{ExprId, Graph};
+use crate::op::{Factorization, Op};
+
+impl Graph {
+    /// The lower-triangular `l` with `l l^H = a` for positive definite `a`; only the lower
+    /// triangle of `a` is read. A float; names are dropped.
+    ///
+    /// # Errors
+    /// Matrices that are not square.
+    pub fn cholesky(&mut self, a: ExprId) -> Result<ExprId> {
+        self.make(Op::Cholesky, &[a])
+    }
+
+    /// `(p, l, u)` with `p l u = a`: a permutation of rows, a lower triangle with ones on the
+    /// diagonal, and an upper triangle. Names are dropped.
+    ///
+    /// # Errors
+    /// Matrices that are not square.
+    pub fn lu(&mut self, a: ExprId) -> Result<(ExprId, ExprId, ExprId)> {
+        let (packed, order) = self.packed_lu(a)?;
+        let (dtype, side) = (self.dtype(packed), self.shape(order)[self.shape(order).rank() - 1]);
+        let strict = self.tril(packed, -1)?;
+        let eye = self.eye([side, side], dtype)?;
+        let lower = self.add(strict, eye)?;
+        let upper = self.triu(packed, 0)?;
+        // Row `i` of the product is row `order[i]` of the matrix.
+        let columns = self.new_axis(order, -2, None)?;
+        let rows = self.iota([side, 1], Some(0), DType::S32)?;
+        let is_place = self.equal(columns, rows)?;
+        let permutation = self.as_type(is_place, self.dtype(a))?;
+        Ok((permutation, lower, upper))
+    }
+
+    /// The parts of [`Factorization::Lu`].
+    pub(super) fn packed_lu(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
+        let node = self.make(Op::Factorize(Factorization::Lu), &[a])?;
+        Ok((self.elem(node, 0)?, self.elem(node, 1)?))
+    }
+
+    /// `(q, r)` with `q r = a`: orthonormal columns, and an upper triangle whose diagonal is real
+    /// and not negative. With `complete`, `q` is square; otherwise it has as many columns as the
+    /// smaller side of `a`. Names are dropped.
+    ///
+    /// # Errors
+    /// An operand without matrices, or with empty ones.
+    pub fn qr(&mut self, a: ExprId, complete: bool) -> Result<(ExprId, ExprId)> {
+        let node = self.make(Op::Factorize(Factorization::Qr { complete }), &[a])?;
+        Ok((self.elem(node, 0)?, self.elem(node, 1)?))
+    }
+
+    /// `(w, v)` with `v diag(w) v^H = a` for Hermitian `a`, of which the lower triangle is read:
+    /// the eigenvalues, increasing, and the eigenvectors in columns. Names are dropped.
+    ///
+    /// # Errors
+    /// Matrices that are not square.
+    pub fn eigh(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
+        let node = self.make(Op::Factorize(Factorization::Eigh), &[a])?;
+        Ok((self.elem(node, 0)?, self.elem(node, 1)?))
+    }
+
+    /// `(u, s, v^H)` with `u diag(s) v^H = a`: the singular values decrease. With `full`, `u` and
+    /// `v` are square; otherwise they have a column for each singular value. Names are dropped.
+    ///
+    /// # Errors
+    /// An operand without matrices, or with empty ones.
+    pub fn svd(&mut self, a: ExprId, full: bool) -> Result<(ExprId, ExprId, ExprId)> {
+        let node = self.make(Op::Factorize(Factorization::Svd { full }), &[a])?;
+        Ok((self.elem(node, 0)?, self.elem(node, 1)?, self.elem(node, 2)?))
+    }
+}

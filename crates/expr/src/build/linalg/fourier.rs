@@ -1,0 +1,215 @@
+//! Fourier transforms.
+
+use super::super::{SliceStart, of_op};
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+use crate::op::{Fft, Op, Padding};
+
+impl Graph {
+    /// The discrete Fourier transform of `length` points along an axis (as many as there are for
+    /// `None`); the axis is cut or padded with zeros to it. The result is complex.
+    ///
+    /// # Errors
+    /// An axis out of range; a length of 0.
+    pub fn fft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
+        self.fourier("fft", x, length, axis, false)
+    }
+
+    /// The inverse of [`Graph::fft`], divided by `length`.
+    ///
+    /// # Errors
+    /// As for [`Graph::fft`].
+    pub fn ifft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
+        self.fourier("ifft", x, length, axis, true)
+    }
+
+    fn fourier(
+        &mut self,
+        op: &str,
+        x: ExprId,
+        length: Option<usize>,
+        axis: i64,
+        inverse: bool,
+    ) -> Result<ExprId> {
+        let axis = self.axis(op, x, axis)?;
+        let length = length.unwrap_or(self.shape(x)[axis]);
+        self.make(Op::Fft(Fft { inverse, length, axis }), &[x])
+    }
+
+    /// [`Graph::fft`] of a real tensor without the redundant half: `length / 2 + 1` bins.
+    ///
+    /// # Errors
+    /// A complex operand, and as for [`Graph::fft`].
+    pub fn rfft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
+        if self.dtype(x).is_complex() {
+            let (found, expected) = (self.dtype(x), "a real dtype");
+            let kind = ErrorKind::DType { argument: "operand", found, expected };
+            return Err(self.error("rfft", kind));
+        }
+        let at = self.axis("rfft", x, axis)?;
+        let length = length.unwrap_or(self.shape(x)[at]);
+        let bins = self.fft(x, Some(length), axis).map_err(of_op("rfft"))?;
+        self.slice_along_axis(bins, 0, length / 2 + 1, axis, 1)
+    }
+
+    /// The inverse of [`Graph::rfft`]: `length` real points (`2 * (bins - 1)` for `None`) from
+    /// bins whose missing half is the conjugate of the given one.
+    ///
+    /// # Errors
+    /// An axis out of range; a length of 0.
+    pub fn irfft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
+        let op = "irfft";
+        let at = self.axis(op, x, axis)?;
+        let length = length.unwrap_or(2 * self.shape(x)[at].saturating_sub(1));
+        if length == 0 {
+            return Err(self.invalid(op, "length", "must be at least 1"));
+        }
+        let given = self.resized(x, at, length / 2 + 1)?;
+        // Bin `length - i` is the conjugate of bin `i`; bin 0 and the middle one are their own.
+        let mirrored = (length - 1) / 2;
+        let spectrum = if mirrored == 0 {
+            given
+        } else {
+            let tail = self.slice_along_axis(given, SliceStart::Static(1), mirrored, axis, 1)?;
+            let tail = self.reverse(tail, Some(&[axis]))?;
+            let tail = self.conjugate(tail)?;
+            self.concatenate(&[given, tail], axis)?
+        };
+        let points = self.ifft(spectrum, Some(length), axis)?;
+        self.real(points)
+    }
+
+    /// `x` with one axis cut or padded with zeros at its end.
+    fn resized(&mut self, x: ExprId, axis: usize, size: usize) -> Result<ExprId> {
+        let shape = self.shape(x);
+        if shape[axis] == size {
+            return Ok(x);
+        }
+        let signed = |size: usize| i64::try_from(size).expect("an axis has below 2^63 elements");
+        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
+        padding[axis].high = signed(size) - signed(shape[axis]);
+        let zero = self.zero_like(x)?;
+        self.pad(x, zero, &padding)
+    }
+
+    /// [`Graph::fft`] along several axes, one after the other: all for `None`, or as many of the
+    /// last as there are lengths.
+    ///
+    /// # Errors
+    /// An axis out of range or given twice; not one length for each axis; a length of 0.
+    ///
+    /// ```
+    /// use nxla_expr::{Graph, TensorType};
+    /// use nxla_tensor::DType;
+    ///
+    /// let mut graph = Graph::new();
+    /// let x = graph.parameter(0, TensorType::new(DType::F32, [5, 4, 3]));
+    /// let y = graph.fftn(x, Some(&[8, 8]), Some(&[0, 2]))?;
+    /// assert_eq!(graph.tensor_type(y).to_string(), "c64[8][4][8]");
+    /// # Ok::<(), nxla_expr::Error>(())
+    /// ```
+    pub fn fftn(
+        &mut self,
+        x: ExprId,
+        lengths: Option<&[usize]>,
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        let plan = self.transformed_axes("fftn", x, lengths, axes)?;
+        self.along_each("fftn", x, &plan, false)
+    }
+
+    /// The inverse of [`Graph::fftn`].
+    ///
+    /// # Errors
+    /// As for [`Graph::fftn`].
+    pub fn ifftn(
+        &mut self,
+        x: ExprId,
+        lengths: Option<&[usize]>,
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        let plan = self.transformed_axes("ifftn", x, lengths, axes)?;
+        self.along_each("ifftn", x, &plan, true)
+    }
+
+    /// [`Graph::rfft`] along the last of several axes, and [`Graph::fft`] along the others.
+    ///
+    /// # Errors
+    /// A complex operand, no axes, and as for [`Graph::fftn`].
+    pub fn rfftn(
+        &mut self,
+        x: ExprId,
+        lengths: Option<&[usize]>,
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        let op = "rfftn";
+        let plan = self.transformed_axes(op, x, lengths, axes)?;
+        let Some((&(axis, length), others)) = plan.split_last() else {
+            return Err(self.invalid(op, "axes", "must be at least one"));
+        };
+        let half = self.rfft(x, length, axis).map_err(of_op(op))?;
+        self.along_each(op, half, others, false)
+    }
+
+    /// The inverse of [`Graph::rfftn`]; the length of the last axis is as for [`Graph::irfft`].
+    ///
+    /// # Errors
+    /// No axes, and as for [`Graph::fftn`].
+    pub fn irfftn(
+        &mut self,
+        x: ExprId,
+        lengths: Option<&[usize]>,
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        let op = "irfftn";
+        let plan = self.transformed_axes(op, x, lengths, axes)?;
+        let Some((&(axis, length), others)) = plan.split_last() else {
+            return Err(self.invalid(op, "axes", "must be at least one"));
+        };
+        let half = self.along_each(op, x, others, true)?;
+        self.irfft(half, length, axis).map_err(of_op(op))
+    }
+
+    /// Axes with the number of points along each.
+    fn transformed_axes(
+        &self,
+        op: &str,
+        x: ExprId,
+        lengths: Option<&[usize]>,
+        axes: Option<&[i64]>,
+    ) -> Result<Vec<(i64, Option<usize>)>> {
+        let signed = |size: usize| i64::try_from(size).expect("an axis is small");
+        let rank = self.shape(x).rank();
+        let axes = match (axes, lengths) {
+            (Some(axes), _) => axes.to_vec(),
+            (None, Some(lengths)) => (-signed(lengths.len())..0).collect(),
+            (None, None) => (0..signed(rank)).collect(),
+        };
+        self.axes(op, x, &axes)?;
+        match lengths {
+            None => Ok(axes.into_iter().map(|axis| (axis, None)).collect()),
+            Some(lengths) if lengths.len() == axes.len() => {
+                Ok(axes.into_iter().zip(lengths.iter().copied().map(Some)).collect())
+            }
+            Some(lengths) => {
+                let why = format!("{} are given for {} axes", lengths.len(), axes.len());
+                Err(self.invalid(op, "lengths", why))
+            }
+        }
+    }
+
+    /// Transforms along axes, the last one first. Without axes, only the dtype changes.
+    fn along_each(
+        &mut self,
+        op: &'static str,
+        x: ExprId,
+        plan: &[(i64, Option<usize>)],
+        inverse: bool,
+    ) -> Result<ExprId> {
+        let mut x = self.as_type(x, self.dtype(x).to_complex())?;
+        for &(axis, length) in plan.iter().rev() {
+            x = self.fourier(op, x, length, axis, inverse).map_err(of_op(op))?;
+        }
+        Ok(x)
+    }
+}

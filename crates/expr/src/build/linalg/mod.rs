@@ -1,0 +1,29 @@
+//! Fourier transforms and linear algebra on matrices in the last two axes.
+
+mod factor;
+mod fourier;
+mod norm;
+mod products;
+mod solve;
+
+pub use norm::Norm;
+
+use crate::error::Result;
+use crate::graph::{ExprId, Graph};
+use crate::op::{Axes, Op};
+
+impl Graph {
+    /// The conjugate transpose of the last two axes. A vector is only conjugated.
+    ///
+    /// # Errors
+    /// None for tensors; the result is fallible like that of every builder.
+    pub fn adjoint(&mut self, x: ExprId) -> Result<ExprId> {
+        let rank = self.shape(x).rank();
+        let x = if self.dtype(x).is_complex() { self.conjugate(x)? } else { x };
+        if rank < 2 {
+            return Ok(x);
+        }
+        let order: Axes = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+        self.make(Op::Transpose(order), &[x])
+    }
+}

@@ -1,0 +1,144 @@
+//! Norms of vectors and matrices.
+
+use nxla_tensor::Number;
+
+use super::super::of_op;
+use crate::error::Result;
+use crate::graph::{ExprId, Graph};
+use crate::op::{Axes, Op};
+
+/// Which norm [`Graph::norm`] computes.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Norm {
+    /// The root of the sum of squares: Euclid's norm of vectors, Frobenius' of matrices.
+    #[default]
+    Euclid,
+    /// Of vectors, the `p`-th root of the sum of `p`-th powers, or the number of elements that
+    /// are not 0 for `p` of 0. Of matrices 1 and -1 are the largest and smallest column sum, 2 and
+    /// -2 the largest and smallest singular value; there are no others.
+    Power(f64),
+    /// Of matrices, the sum of the singular values.
+    Nuclear,
+    /// The largest element of a vector, the largest row sum of a matrix.
+    Max,
+    /// The smallest element of a vector, the smallest row sum of a matrix.
+    Min,
+}
+
+impl Graph {
+    /// A norm over one axis (of vectors) or two axes (of matrices), all axes for `None`. Absolute
+    /// values enter everywhere. A real float.
+    ///
+    /// # Errors
+    /// Not one or two axes; a power that has no closed form for matrices.
+    pub fn norm(
+        &mut self,
+        x: ExprId,
+        norm: Norm,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+    ) -> Result<ExprId> {
+        let axes: Axes = match axes {
+            Some(axes) => self.axes("norm", x, axes)?.into(),
+            None => (0..self.shape(x).rank()).collect(),
+        };
+        let signed = |&axis: &usize| i64::try_from(axis).expect("an axis is small");
+        let axes: Vec<i64> = axes.iter().map(signed).collect();
+        let dtype = self.dtype(x).to_real();
+        let size = self.abs(x)?;
+        let result = match (norm, &axes[..]) {
+            (Norm::Euclid, [_] | [_, _]) => self.power_norm(size, 2.0, &axes)?,
+            (Norm::Power(0.0), [_]) => {
+                let zero = self.zero_like(size)?;
+                let occupied = self.not_equal(size, zero)?;
+                self.sum(occupied, Some(&axes), true)?
+            }
+            (Norm::Power(power), [_]) => self.power_norm(size, power, &axes)?,
+            (Norm::Max, [_]) => self.reduce_max(size, Some(&axes), true)?,
+            (Norm::Min, [_]) => self.reduce_min(size, Some(&axes), true)?,
+            (Norm::Power(1.0), &[rows, columns]) => self.sum_norm(size, rows, columns, true)?,
+            (Norm::Power(-1.0), &[rows, columns]) => self.sum_norm(size, rows, columns, false)?,
+            (Norm::Max, &[rows, columns]) => self.sum_norm(size, columns, rows, true)?,
+            (Norm::Min, &[rows, columns]) => self.sum_norm(size, columns, rows, false)?,
+            (Norm::Power(2.0), &[_, _]) => self.spectral_norm(x, &axes, Spectral::Largest)?,
+            (Norm::Power(-2.0), &[_, _]) => self.spectral_norm(x, &axes, Spectral::Smallest)?,
+            (Norm::Nuclear, &[_, _]) => self.spectral_norm(x, &axes, Spectral::Sum)?,
+            (Norm::Power(power), [_, _]) => {
+                let why = format!("{power} is not supported for matrices, expected 1, -1, 2 or -2");
+                return Err(self.invalid("norm", "power", why));
+            }
+            (Norm::Nuclear, [_]) => {
+                let why = "must be two for the nuclear norm, got 1";
+                return Err(self.invalid("norm", "axes", why));
+            }
+            (Norm::Euclid | Norm::Power(_) | Norm::Max | Norm::Min | Norm::Nuclear, _) => {
+                let why =
+                    format!("must be one or two, got {} of {}", axes.len(), self.tensor_type(x));
+                return Err(self.invalid("norm", "axes", why));
+            }
+        };
+        let result = self.as_type(result, dtype)?;
+        if keep_axes { Ok(result) } else { self.squeeze(result, Some(&axes)) }
+    }
+
+    /// `sum(x^p)^(1/p)`. Dividing by the largest element first keeps the powers in range.
+    fn power_norm(&mut self, size: ExprId, power: f64, axes: &[i64]) -> Result<ExprId> {
+        let largest = self.reduce_max(size, Some(axes), true)?;
+        let zero = self.weak_number(Number::Int(0), largest)?;
+        let positive = self.greater(largest, zero)?;
+        let one = self.weak_number(Number::Int(1), largest)?;
+        let scale = self.select(positive, largest, one)?;
+        let scaled = self.divide(size, scale)?;
+        // Whole exponents are multiplications.
+        let number = if power.fract() == 0.0 && power.abs() < 1e9 {
+            Number::Int(power as i128)
+        } else {
+            Number::Float(power)
+        };
+        let exponent = self.weak_number(number, scaled)?;
+        let powers = self.pow(scaled, exponent)?;
+        let sum = self.sum(powers, Some(axes), true)?;
+        let root = self.weak_number(Number::Float(power.recip()), sum)?;
+        let root = self.pow(sum, root)?;
+        self.multiply(root, scale)
+    }
+
+    /// The largest or smallest sum along one axis.
+    fn sum_norm(&mut self, size: ExprId, summed: i64, searched: i64, max: bool) -> Result<ExprId> {
+        let sums = self.sum(size, Some(&[summed]), true)?;
+        match max {
+            true => self.reduce_max(sums, Some(&[searched]), true),
+            false => self.reduce_min(sums, Some(&[searched]), true),
+        }
+    }
+
+    /// A function of the singular values of the matrices in two axes, which stay with size 1.
+    fn spectral_norm(&mut self, x: ExprId, axes: &[i64], kind: Spectral) -> Result<ExprId> {
+        let names = self.tensor_type(x).names.clone();
+        let x = self.rename(x, None)?;
+        let moved: Vec<usize> = self.axes("norm", x, axes)?;
+        let rank = self.shape(x).rank();
+        let order: Axes =
+            (0..rank).filter(|axis| !moved.contains(axis)).chain(moved.iter().copied()).collect();
+        let matrices = self.make(Op::Transpose(order), &[x])?;
+        let s = self.singular_values(matrices).map_err(of_op("norm"))?;
+        let reduced = match kind {
+            Spectral::Largest => self.reduce_max(s, Some(&[-1]), false)?,
+            Spectral::Smallest => self.reduce_min(s, Some(&[-1]), false)?,
+            Spectral::Sum => self.sum(s, Some(&[-1]), false)?,
+        };
+        let mut shape = self.shape(x).clone();
+        for axis in self.axes("norm", x, axes)? {
+            shape.as_mut_slice()[axis] = 1;
+        }
+        self.reshape_named(reduced, shape, names)
+    }
+}
+
+/// What a norm makes of singular values.
+#[derive(Clone, Copy)]
+enum Spectral {
+    Largest,
+    Smallest,
+    Sum,
+}

@@ -1,0 +1,93 @@
+//! Powers, cross products and traces.
+
+use super::super::{SliceStart, of_op};
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+
+impl Graph {
+    /// The product of matrices in the last two axes, for each index of the others, in
+    /// which both agree.
+    pub(super) fn matrix_product(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let axis = |axis: usize| i64::try_from(axis).expect("an axis is small");
+        let batch: Vec<i64> = (0..self.shape(x).rank() - 2).map(axis).collect();
+        self.dot_general(x, &[-1], &batch, y, &[-2], &batch)
+    }
+
+    /// Square matrices multiplied with themselves: `power` factors, the inverse of so many for a
+    /// negative one, and the identity for 0. Names are dropped.
+    ///
+    /// # Errors
+    /// Matrices that are not square.
+    pub fn matrix_power(&mut self, a: ExprId, power: i64) -> Result<ExprId> {
+        let op = "matrix_power";
+        let ty = self.tensor_type(a).clone();
+        let side = self.square_side(op, &ty)?;
+        let mut base = self.rename(a, None)?;
+        if power == 0 {
+            let eye = self.eye([side, side], ty.dtype)?;
+            return self.broadcast(eye, ty.shape, None);
+        }
+        if power < 0 {
+            base = self.invert(base).map_err(of_op(op))?;
+        }
+        let (mut rest, mut result) = (power.unsigned_abs(), None);
+        loop {
+            if rest & 1 == 1 {
+                result = Some(match result {
+                    Some(result) => self.matrix_product(result, base)?,
+                    None => base,
+                });
+            }
+            rest >>= 1;
+            match result {
+                Some(result) if rest == 0 => return Ok(result),
+                _ => base = self.matrix_product(base, base)?,
+            }
+        }
+    }
+
+    /// The sum of the elements of a diagonal of each matrix, `offset` columns right of the main
+    /// one. Narrow integers widen as in [`Graph::sum`].
+    ///
+    /// # Errors
+    /// Fewer than two axes; an offset outside of the matrix.
+    pub fn trace(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
+        let diagonal = self.take_diagonal(x, offset).map_err(of_op("trace"))?;
+        self.sum(diagonal, Some(&[-1]), false)
+    }
+
+    /// The cross product of vectors of three elements along an axis, counted from the end; the
+    /// other axes broadcast.
+    ///
+    /// # Errors
+    /// An axis that is not of size 3 in both operands, or that is not negative where their ranks
+    /// differ; shapes that do not broadcast.
+    pub fn cross(&mut self, x: ExprId, y: ExprId, axis: i64) -> Result<ExprId> {
+        let op = "cross";
+        for (argument, operand) in [("x", x), ("y", y)] {
+            let at = self.axis(op, operand, axis)?;
+            if self.shape(operand)[at] != 3 {
+                let found = self.tensor_type(operand).to_string();
+                let expected = format!("3 elements along axis {axis}");
+                return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
+            }
+        }
+        if axis >= 0 && self.shape(x).rank() != self.shape(y).rank() {
+            let why = format!("{axis} must be negative where the operands have other ranks");
+            return Err(self.invalid(op, "axis", why));
+        }
+        let part = |graph: &mut Graph, operand, index| {
+            graph.slice_along_axis(operand, SliceStart::at(index), 1, axis, 1)
+        };
+        let mut parts = Vec::with_capacity(3);
+        for index in 0..3 {
+            let (next, last) = ((index + 1) % 3, (index + 2) % 3);
+            let (a, b) = (part(self, x, next)?, part(self, y, last)?);
+            let down = self.multiply(a, b).map_err(of_op(op))?;
+            let (c, d) = (part(self, x, last)?, part(self, y, next)?);
+            let up = self.multiply(c, d)?;
+            parts.push(self.subtract(down, up)?);
+        }
+        self.concatenate(&parts, axis)
+    }
+}

@@ -1,0 +1,391 @@
+//! Systems of linear equations, inverses and determinants.
+//!
+//! Where a derivative by composition would be slow or wrong (a pseudo-inverse depends smoothly on
+//! a matrix whose singular vectors do not), the result carries a derivative of its own.
+
+use nxla_tensor::{DType, Number, Scalar, promote};
+
+use super::super::{SliceStart, of_op};
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+use crate::op::{Axes, Op, Transform, TriangularSolve};
+use crate::types::TensorType;
+
+/// The factors of a batch of square matrices.
+struct Factors {
+    lower: ExprId,
+    upper: ExprId,
+    /// Row `i` of the product of the factors is row `order[i]` of the matrix.
+    order: ExprId,
+}
+
+impl Graph {
+    /// Solves `a x = b`, or `x a = b` without `left_side`, for triangular matrices `a`. The other
+    /// triangle is not read. `b` holds one matrix or one vector for each matrix of `a`. The
+    /// dtypes promote to a float; names are dropped.
+    ///
+    /// # Errors
+    /// Matrices that are not square; a `b` that does not fit.
+    pub fn triangular_solve(
+        &mut self,
+        a: ExprId,
+        b: ExprId,
+        options: TriangularSolve,
+    ) -> Result<ExprId> {
+        self.make(Op::TriangularSolve(options), &[a, b])
+    }
+
+    /// Solves `a x = b` for square matrices `a`. `b` holds one matrix or one vector for each
+    /// matrix of `a`. A singular matrix gives NaN. The dtypes promote to a float; names are
+    /// dropped.
+    ///
+    /// # Errors
+    /// Matrices that are not square; a `b` that does not fit.
+    ///
+    /// ```
+    /// use nxla_expr::{Graph, TensorType};
+    /// use nxla_tensor::DType;
+    ///
+    /// let mut graph = Graph::new();
+    /// let a = graph.parameter(0, TensorType::new(DType::F32, [5, 3, 3]));
+    /// let b = graph.parameter(1, TensorType::new(DType::F32, [5, 3, 2]));
+    /// let x = graph.solve(a, b)?;
+    /// assert_eq!(graph.tensor_type(x).to_string(), "f32[5][3][2]");
+    /// # Ok::<(), nxla_expr::Error>(())
+    /// ```
+    pub fn solve(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
+        self.solve_as("solve", a, b)
+    }
+
+    fn solve_as(&mut self, op: &'static str, a: ExprId, b: ExprId) -> Result<ExprId> {
+        let (a_ty, b_ty) = (self.tensor_type(a).clone(), self.tensor_type(b).clone());
+        let side = self.square_side(op, &a_ty)?;
+        let batch = a_ty.rank() - 2;
+        let is_vector = b_ty.rank() == batch + 1;
+        let fits = (is_vector || b_ty.rank() == batch + 2)
+            && b_ty.shape[..batch] == a_ty.shape[..batch]
+            && b_ty.shape[batch] == side;
+        if !fits {
+            let expected = format!("vectors or matrices that fit a x = b for {a_ty}");
+            let found = b_ty.to_string();
+            return Err(self.error(op, ErrorKind::Shape { argument: "b", found, expected }));
+        }
+        let dtype = promote(a_ty.dtype, b_ty.dtype).to_floating();
+        let (a, b) = (self.plain_as(a, dtype)?, self.plain_as(b, dtype)?);
+        if is_vector {
+            let b = self.new_axis(b, -1, None)?;
+            let x = self.solve_matrices(a, b).map_err(of_op(op))?;
+            return self.squeeze(x, Some(&[-1]));
+        }
+        self.solve_matrices(a, b).map_err(of_op(op))
+    }
+
+    /// The side of the square matrices in the last two axes.
+    pub(super) fn square_side(&self, op: &str, ty: &TensorType) -> Result<usize> {
+        match ty.shape.as_slice() {
+            [.., rows, columns] if rows == columns && *rows > 0 => Ok(*rows),
+            _ => {
+                let expected = "square matrices in the last two axes".into();
+                let found = ty.to_string();
+                Err(self.error(op, ErrorKind::Shape { argument: "a", found, expected }))
+            }
+        }
+    }
+
+    /// Without names, in a dtype.
+    fn plain_as(&mut self, x: ExprId, dtype: DType) -> Result<ExprId> {
+        let x = self.rename(x, None)?;
+        self.as_type(x, dtype)
+    }
+
+    /// `x` for `a x = b`; a change of `b` gives `a^-T c` for a cotangent `c` of `x`, and one of
+    /// `a` minus that times `x^T`.
+    fn solve_matrices(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
+        let factors = self.factors(a)?;
+        let x = self.solve_factored(&factors, b, false)?;
+        let diagonal = self.take_diagonal(factors.upper, 0)?;
+        let zero = self.zero_like(diagonal)?;
+        let is_zero = self.equal(diagonal, zero)?;
+        let is_singular = self.any(is_zero, Some(&[-1]), true)?;
+        let is_singular = self.new_axis(is_singular, -1, None)?;
+        let nan = self.scalar_constant(Scalar::Float(f64::NAN), self.dtype(x))?;
+        let x = self.select(is_singular, nan, x)?;
+        let outputs = self.custom_grad(&[x], &[a, b], |graph, cotangents| {
+            let db = graph.solve_factored(&factors, cotangents[0], true)?;
+            let x = graph.matrix_transpose(x)?;
+            let da = graph.matrix_product(db, x)?;
+            Ok::<_, crate::Error>(vec![graph.negate(da)?, db])
+        })?;
+        Ok(outputs[0])
+    }
+
+    fn factors(&mut self, a: ExprId) -> Result<Factors> {
+        let (packed, order) = self.packed_lu(a)?;
+        let strict = self.tril(packed, -1)?;
+        let side = self.shape(packed)[self.shape(packed).rank() - 1];
+        let eye = self.eye([side, side], self.dtype(packed))?;
+        Ok(Factors { lower: self.add(strict, eye)?, upper: self.triu(packed, 0)?, order })
+    }
+
+    /// `x` for `a x = b`, or for `a^T x = b` where `transposed`.
+    fn solve_factored(&mut self, by: &Factors, b: ExprId, transposed: bool) -> Result<ExprId> {
+        let transform = if transposed { Transform::Transpose } else { Transform::None };
+        let lower = TriangularSolve { lower: true, left_side: true, transform };
+        let upper = TriangularSolve { lower: false, ..lower };
+        if transposed {
+            let x = self.triangular_solve(by.upper, b, upper)?;
+            let x = self.triangular_solve(by.lower, x, lower)?;
+            let places = self.argsort(by.order, -1, false, true, DType::S32)?;
+            return self.rows_in_order(x, places);
+        }
+        let b = self.rows_in_order(b, by.order)?;
+        let x = self.triangular_solve(by.lower, b, lower)?;
+        self.triangular_solve(by.upper, x, upper)
+    }
+
+    /// Row `order[i]` of each matrix as its row `i`.
+    fn rows_in_order(&mut self, x: ExprId, order: ExprId) -> Result<ExprId> {
+        let order = self.new_axis(order, -1, None)?;
+        let shape = self.shape(x).clone();
+        let order = self.broadcast(order, shape, None)?;
+        self.take_along_axis(x, order, -2)
+    }
+
+    /// The transposed matrices in the last two axes, not conjugated.
+    fn matrix_transpose(&mut self, x: ExprId) -> Result<ExprId> {
+        let rank = self.shape(x).rank();
+        let order: Axes = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+        self.make(Op::Transpose(order), &[x])
+    }
+
+    /// The inverse of square matrices; NaN for a singular one. A float; names are dropped.
+    ///
+    /// # Errors
+    /// Matrices that are not square.
+    pub fn invert(&mut self, a: ExprId) -> Result<ExprId> {
+        let ty = self.tensor_type(a).clone();
+        let side = self.square_side("invert", &ty)?;
+        let eye = self.eye([side, side], ty.dtype.to_floating())?;
+        let eye = self.broadcast(eye, ty.shape, None)?;
+        self.solve_as("invert", a, eye)
+    }
+
+    /// The determinant of square matrices. A float; names are dropped.
+    ///
+    /// Up to three rows it is a polynomial of the elements; beyond, the product of the diagonal of
+    /// a factorisation, which has no derivative where the matrix is singular.
+    ///
+    /// # Errors
+    /// Matrices that are not square.
+    pub fn determinant(&mut self, a: ExprId) -> Result<ExprId> {
+        let ty = self.tensor_type(a).clone();
+        let side = self.square_side("determinant", &ty)?;
+        let a = self.plain_as(a, ty.dtype.to_floating())?;
+        if side <= 3 {
+            return self.small_determinant(a, side);
+        }
+        let (packed, order) = self.packed_lu(a)?;
+        let diagonal = self.take_diagonal(packed, 0)?;
+        let product = self.product(diagonal, Some(&[-1]), false)?;
+        let sign = self.sign_of_order(order, self.dtype(a))?;
+        self.multiply(sign, product)
+    }
+
+    /// By the first row (Laplace).
+    fn small_determinant(&mut self, a: ExprId, side: usize) -> Result<ExprId> {
+        let rank = self.shape(a).rank();
+        let at = |graph: &mut Graph, row: usize, column: usize| {
+            let lengths: Vec<usize> =
+                graph.shape(a)[..rank - 2].iter().copied().chain([1, 1]).collect();
+            let mut starts = vec![SliceStart::at(0); rank];
+            starts[rank - 2] = SliceStart::at(row);
+            starts[rank - 1] = SliceStart::at(column);
+            let element = graph.slice(a, &starts, &lengths, None)?;
+            graph.squeeze(element, Some(&[-2, -1]))
+        };
+        let minor = |graph: &mut Graph, top: usize, left: usize, right: usize| {
+            let (x, y) = (at(graph, top, left)?, at(graph, top + 1, right)?);
+            let (z, w) = (at(graph, top, right)?, at(graph, top + 1, left)?);
+            let (down, up) = (graph.multiply(x, y)?, graph.multiply(z, w)?);
+            graph.subtract(down, up)
+        };
+        if side == 2 {
+            return minor(self, 0, 0, 1);
+        }
+        if side == 3 {
+            let minors = [minor(self, 1, 1, 2)?, minor(self, 1, 0, 2)?, minor(self, 1, 0, 1)?];
+            let first = [at(self, 0, 0)?, at(self, 0, 1)?, at(self, 0, 2)?];
+            let x = self.multiply(first[0], minors[0])?;
+            let y = self.multiply(first[1], minors[1])?;
+            let z = self.multiply(first[2], minors[2])?;
+            let rest = self.subtract(x, y)?;
+            return self.add(rest, z);
+        }
+        at(self, 0, 0)
+    }
+
+    /// 1 for an order of rows that an even number of exchanges makes, else -1.
+    fn sign_of_order(&mut self, order: ExprId, dtype: DType) -> Result<ExprId> {
+        let (rows, columns) = (self.new_axis(order, -1, None)?, self.new_axis(order, -2, None)?);
+        let exchanged = self.greater(rows, columns)?;
+        let inverted = self.triu(exchanged, 1)?;
+        let count = self.as_type(inverted, DType::S32)?;
+        let count = self.sum(count, Some(&[-2, -1]), false)?;
+        let one = self.scalar_constant(Scalar::Int(1), DType::S32)?;
+        let odd = self.bitwise_and(count, one)?;
+        let twice = self.add(odd, odd)?;
+        let sign = self.subtract(one, twice)?;
+        self.as_type(sign, dtype)
+    }
+
+    /// The sign (for complex numbers the phase) and the logarithm of the magnitude of the
+    /// determinant of square matrices, which may be too large or small for a number. A singular
+    /// matrix gives 0 and minus infinity. Names are dropped.
+    ///
+    /// # Errors
+    /// Matrices that are not square.
+    pub fn slogdet(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
+        let ty = self.tensor_type(a).clone();
+        self.square_side("slogdet", &ty)?;
+        let a = self.plain_as(a, ty.dtype.to_floating())?;
+        let (packed, order) = self.packed_lu(a)?;
+        let diagonal = self.take_diagonal(packed, 0)?;
+        let size = self.abs(diagonal)?;
+        let logarithms = self.log(size)?;
+        let logarithm = self.sum(logarithms, Some(&[-1]), false)?;
+        let (zero, one) = (self.zero_like(size)?, self.one_like(size)?);
+        let is_zero = self.equal(size, zero)?;
+        let safe = self.select(is_zero, one, size)?;
+        let phases = self.divide(diagonal, safe)?;
+        let phase = self.product(phases, Some(&[-1]), false)?;
+        let sign = self.sign_of_order(order, self.dtype(a))?;
+        Ok((self.multiply(sign, phase)?, logarithm))
+    }
+
+    /// How many singular values of each matrix exceed `relative` times the largest one, as `s32`.
+    /// `None` means the larger side times the precision of the dtype.
+    ///
+    /// # Errors
+    /// An operand without matrices, or with empty ones.
+    pub fn matrix_rank(&mut self, a: ExprId, relative: Option<f64>) -> Result<ExprId> {
+        let s = self.singular_values(a).map_err(of_op("matrix_rank"))?;
+        let is_large = self.is_large(a, s, relative)?;
+        let count = self.as_type(is_large, DType::S32)?;
+        self.sum(count, Some(&[-1]), false)
+    }
+
+    /// The singular values of each matrix, decreasing.
+    ///
+    /// # Errors
+    /// An operand without matrices, or with empty ones.
+    pub fn singular_values(&mut self, a: ExprId) -> Result<ExprId> {
+        Ok(self.svd(a, false)?.1)
+    }
+
+    /// Which singular values exceed a multiple of the largest one.
+    fn is_large(&mut self, a: ExprId, s: ExprId, relative: Option<f64>) -> Result<ExprId> {
+        let [.., rows, columns] = self.shape(a)[..] else { unreachable!("it has been factorised") };
+        let relative = relative.unwrap_or(precision(self.dtype(s)) * rows.max(columns) as f64);
+        let largest = self.reduce_max(s, Some(&[-1]), true)?;
+        let relative = self.weak_number(Number::Float(relative), s)?;
+        let limit = self.multiply(largest, relative)?;
+        self.greater(s, limit)
+    }
+
+    /// The pseudo-inverse (Moore–Penrose) of each matrix, in which singular values that do not
+    /// exceed `relative` times the largest one count as 0; `None` means the larger side times the
+    /// precision of the dtype. A float; names are dropped.
+    ///
+    /// # Errors
+    /// An operand without matrices, or with empty ones.
+    pub fn pinv(&mut self, a: ExprId, relative: Option<f64>) -> Result<ExprId> {
+        let op = "pinv";
+        let a = self.plain_as(a, self.dtype(a).to_floating())?;
+        let (u, s, vh) = self.svd(a, false).map_err(of_op(op))?;
+        let is_large = self.is_large(a, s, relative)?;
+        let (zero, one) = (self.zero_like(s)?, self.one_like(s)?);
+        let safe = self.select(is_large, s, one)?;
+        let inverse = self.divide(one, safe)?;
+        let inverse = self.select(is_large, inverse, zero)?;
+        let columns = self.new_axis(inverse, -2, None)?;
+        let v = self.adjoint(vh)?;
+        let scaled = self.multiply(v, columns)?;
+        let uh = self.adjoint(u)?;
+        let p = self.matrix_product(scaled, uh)?;
+        let outputs = self.custom_grad(&[p], &[a], |graph, cotangents| {
+            graph.pinv_cotangent(a, p, cotangents[0]).map(|da| vec![da])
+        })?;
+        Ok(outputs[0])
+    }
+
+    /// For `p` of constant rank, `dp = -p da p + p p^H da^H (1 - a p) + (1 - p a) da^H p^H p`
+    /// (G. Golub and V. Pereyra, 1973). With `g` the conjugate of the cotangent, its adjoint is
+    /// `-p^H g p^H + (1 - a p) g^H p p^H + p^H p g^H (1 - p a)`.
+    fn pinv_cotangent(&mut self, a: ExprId, p: ExprId, cotangent: ExprId) -> Result<ExprId> {
+        // The adjoint of the conjugate is the transpose.
+        let gh = self.matrix_transpose(cotangent)?;
+        let g = self.adjoint(gh)?;
+        let ph = self.adjoint(p)?;
+        let inner = self.matrix_product(ph, g)?;
+        let first = self.matrix_product(inner, ph)?;
+
+        let right = self.matrix_product(gh, p)?;
+        let right = self.matrix_product(right, ph)?;
+        let inside = self.matrix_product(p, right)?;
+        let inside = self.matrix_product(a, inside)?;
+        let second = self.subtract(right, inside)?;
+
+        let left = self.matrix_product(ph, p)?;
+        let left = self.matrix_product(left, gh)?;
+        let inside = self.matrix_product(left, p)?;
+        let inside = self.matrix_product(inside, a)?;
+        let third = self.subtract(left, inside)?;
+
+        let sum = self.add(second, third)?;
+        let bar = self.subtract(sum, first)?;
+        if self.dtype(bar).is_complex() { self.conjugate(bar) } else { Ok(bar) }
+    }
+
+    /// The `x` of least norm among those that minimise the norm of `a x - b`. `b` holds one matrix
+    /// or one vector for each matrix of `a`; see [`Graph::pinv`] for `relative`. The dtypes
+    /// promote to a float; names are dropped.
+    ///
+    /// # Errors
+    /// An `a` without matrices, or with empty ones; a `b` that does not fit.
+    pub fn least_squares(&mut self, a: ExprId, b: ExprId, relative: Option<f64>) -> Result<ExprId> {
+        let op = "least_squares";
+        let (a_ty, b_ty) = (self.tensor_type(a).clone(), self.tensor_type(b).clone());
+        let batch = a_ty.rank().checked_sub(2);
+        let fits = batch.is_some_and(|batch| {
+            (b_ty.rank() == batch + 1 || b_ty.rank() == batch + 2)
+                && b_ty.shape[..=batch] == a_ty.shape[..=batch]
+        });
+        if !fits {
+            let expected = format!("vectors or matrices with as many rows as those of {a_ty}");
+            let found = b_ty.to_string();
+            return Err(self.error(op, ErrorKind::Shape { argument: "b", found, expected }));
+        }
+        let dtype = promote(a_ty.dtype, b_ty.dtype).to_floating();
+        let (a, b) = (self.plain_as(a, dtype)?, self.plain_as(b, dtype)?);
+        let inverse = self.pinv(a, relative).map_err(of_op(op))?;
+        if b_ty.rank() + 1 == a_ty.rank() {
+            let b = self.new_axis(b, -1, None)?;
+            let x = self.matrix_product(inverse, b)?;
+            return self.squeeze(x, Some(&[-1]));
+        }
+        self.matrix_product(inverse, b)
+    }
+}
+
+/// The distance from 1 to the next number.
+fn precision(dtype: DType) -> f64 {
+    let digits = match dtype {
+        DType::F64 => 52,
+        DType::BF16 => 7,
+        DType::F16 => 10,
+        DType::F8E4M3FN => 3,
+        DType::F8E5M2 => 2,
+        _ => 23,
+    };
+    2.0_f64.powi(-digits)
+}

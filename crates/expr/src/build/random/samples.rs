@@ -1,0 +1,486 @@
+//! What is drawn: distributions, orders and choices.
+
+use nxla_tensor::{DType, Names, Scalar, Shape, promote};
+
+use super::super::{Cumulative, SliceStart, of_op};
+use crate::error::{ErrorKind, Result};
+use crate::graph::{ExprId, Graph};
+
+/// How many numbers are drawn, and of which dtype.
+#[derive(Clone, Debug, Default)]
+pub struct Draw {
+    /// The shape of the result.
+    pub shape: Shape,
+    /// The dtype; by default that of the distribution's parameters.
+    pub dtype: Option<DType>,
+    /// Names of the axes.
+    pub names: Option<Names>,
+}
+
+impl Draw {
+    /// So many numbers.
+    #[must_use]
+    pub fn new(shape: impl Into<Shape>) -> Self {
+        Self { shape: shape.into(), ..Self::default() }
+    }
+
+    /// Numbers of a dtype.
+    #[must_use]
+    pub fn dtype(mut self, dtype: DType) -> Self {
+        self.dtype = Some(dtype);
+        self
+    }
+}
+
+/// How samples are chosen, see [`Graph::random_choice`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choice {
+    /// How many.
+    pub samples: usize,
+    /// The axis along which they are taken; `None` takes elements of the flattened tensor.
+    pub axis: Option<i64>,
+    /// Whether one can be taken several times.
+    pub replace: bool,
+}
+
+/// What becomes of a covariance, see [`Graph::random_multivariate_normal`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Covariance {
+    /// Its triangular root. The matrix must be positive definite.
+    #[default]
+    Cholesky,
+    /// Its eigenvectors times the roots of the eigenvalues.
+    Eigh,
+    /// Its left singular vectors times the roots of the singular values.
+    Svd,
+}
+
+impl Graph {
+    /// Floats that are equally likely everywhere in `[low, high)`; of complex numbers both parts
+    /// are. `low` and `high` broadcast to the shape.
+    ///
+    /// # Errors
+    /// A `key` that is no `u32[2]`; a dtype that is neither float nor complex.
+    pub fn random_uniform(
+        &mut self,
+        key: ExprId,
+        low: ExprId,
+        high: ExprId,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "uniform";
+        self.check_key(op, key)?;
+        let dtype = self.float_of(op, low, high, draw)?;
+        let x = self.real_or_complex(dtype, &draw.shape, |graph, dtype, shape| {
+            graph.uniform_in(key, low, high, dtype, shape)
+        })?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Floats with the normal distribution; of complex numbers both parts have it.
+    ///
+    /// # Errors
+    /// As for [`Graph::random_uniform`].
+    pub fn random_normal(
+        &mut self,
+        key: ExprId,
+        mean: ExprId,
+        deviation: ExprId,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "normal";
+        self.check_key(op, key)?;
+        let dtype = self.float_of(op, mean, deviation, draw)?;
+        let x = self.real_or_complex(dtype, &draw.shape, |graph, dtype, shape| {
+            // The number after -1: the inverse of the error function is infinite there.
+            let low = -(1.0 - 2.0_f64.powi(-(mantissa(dtype) + 1)));
+            let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
+            let high = graph.scalar_constant(Scalar::Float(1.0), dtype)?;
+            let x = graph.uniform_in(key, low, high, dtype, shape)?;
+            let x = graph.erf_inv(x)?;
+            let root = graph.scalar_constant(Scalar::Float(std::f64::consts::SQRT_2), dtype)?;
+            let x = graph.multiply(root, x)?;
+            let deviation = graph.as_type(deviation, dtype)?;
+            let mean = graph.as_type(mean, dtype)?;
+            let x = graph.multiply(deviation, x)?;
+            graph.add(x, mean)
+        })?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Floats with the standard Gumbel distribution, `-log(-log(u))` of uniform `u`; `f32` by
+    /// default.
+    ///
+    /// # Errors
+    /// A `key` that is no `u32[2]`; a dtype that is no float.
+    pub fn random_gumbel(&mut self, key: ExprId, draw: &Draw) -> Result<ExprId> {
+        let op = "gumbel";
+        self.check_key(op, key)?;
+        let dtype = draw.dtype.unwrap_or(DType::F32);
+        if !dtype.is_float() {
+            return Err(self.not_a(op, dtype, "a float dtype"));
+        }
+        let low = self.scalar_constant(Scalar::Float(smallest_normal(dtype)), dtype)?;
+        let high = self.scalar_constant(Scalar::Float(1.0), dtype)?;
+        let x = self.uniform_in(key, low, high, dtype, &draw.shape)?;
+        let x = self.log(x)?;
+        let x = self.negate(x)?;
+        let x = self.log(x)?;
+        let x = self.negate(x)?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Integers that are equally likely everywhere in `[low, high)`, both of which broadcast to
+    /// the shape.
+    ///
+    /// # Errors
+    /// A `key` that is no `u32[2]`; a dtype that is no integer.
+    pub fn random_integers(
+        &mut self,
+        key: ExprId,
+        low: ExprId,
+        high: ExprId,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "randint";
+        self.check_key(op, key)?;
+        let dtype = draw.dtype.unwrap_or(promote(self.dtype(low), self.dtype(high)));
+        if !dtype.is_integer() || dtype.bits() < 8 {
+            return Err(self.not_a(op, dtype, "an integer dtype of at least 8 bits"));
+        }
+        let unsigned = unsigned(dtype.bits());
+        let doubled: Shape = std::iter::once(2).chain(draw.shape.iter().copied()).collect();
+        let bits = self.bits_of(key, unsigned, &doubled)?;
+        let (upper, lower) = (self.row(bits, 0)?, self.row(bits, 1)?);
+        let span = self.subtract(high, low)?;
+        let span = self.as_type(span, unsigned)?;
+        let span = self.as_type(span, DType::U64)?;
+        // 2^bits modulo the span; the square of its root does not overflow on the way.
+        let root = Scalar::UInt(1 << (dtype.bits() / 2));
+        let root = self.scalar_constant(root, DType::U64)?;
+        let root = self.remainder(root, span)?;
+        let square = self.multiply(root, root)?;
+        let factor = self.remainder(square, span)?;
+        let (upper, lower) = (self.as_type(upper, DType::U64)?, self.as_type(lower, DType::U64)?);
+        let (upper, lower) = (self.remainder(upper, span)?, self.remainder(lower, span)?);
+        let upper = self.multiply(upper, factor)?;
+        let sum = self.add(upper, lower)?;
+        let offset = self.remainder(sum, span)?;
+        let (offset, low) = (self.as_type(offset, dtype)?, self.as_type(low, dtype)?);
+        let x = self.add(low, offset)?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Vectors with the normal distribution of this mean and covariance, a batch of `draw.shape`
+    /// of them; `draw.names` are those of the result. The covariance must be symmetric and not
+    /// negative.
+    ///
+    /// # Errors
+    /// A `key` that is no `u32[2]`; a mean that is no vector; a covariance that is no square
+    /// matrix of that size; a dtype that is no float.
+    pub fn random_multivariate_normal(
+        &mut self,
+        key: ExprId,
+        mean: ExprId,
+        covariance: ExprId,
+        method: Covariance,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "multivariate_normal";
+        self.check_key(op, key)?;
+        let &[size] = self.shape(mean).as_slice() else {
+            let (found, expected) = (self.tensor_type(mean).to_string(), "a vector".to_owned());
+            return Err(self.error(op, ErrorKind::Shape { argument: "mean", found, expected }));
+        };
+        if self.shape(covariance)[..] != [size, size] {
+            let found = self.tensor_type(covariance).to_string();
+            let expected = format!("a matrix of {size} rows and columns, like the mean");
+            let argument = "covariance";
+            return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
+        }
+        let dtype = self.float_of(op, mean, covariance, draw)?;
+        if dtype.is_complex() {
+            return Err(self.not_a(op, dtype, "a float dtype"));
+        }
+        let (mean, covariance) = (self.rename(mean, None)?, self.rename(covariance, None)?);
+        let (mean, covariance) = (self.as_type(mean, dtype)?, self.as_type(covariance, dtype)?);
+        let root = match method {
+            Covariance::Cholesky => self.cholesky(covariance)?,
+            Covariance::Eigh => {
+                let (values, vectors) = self.eigh(covariance)?;
+                let roots = self.sqrt(values)?;
+                self.multiply(vectors, roots)?
+            }
+            Covariance::Svd => {
+                let (vectors, values, _) = self.svd(covariance, true)?;
+                let roots = self.sqrt(values)?;
+                self.multiply(vectors, roots)?
+            }
+        };
+        let shape: Shape = draw.shape.iter().copied().chain([size]).collect();
+        let (zero, one) = (self.zero_like(mean)?, self.one_like(mean)?);
+        let standard = Draw { shape: [draw.shape.size(), size].into(), ..Draw::default() };
+        let z = self.random_normal(key, zero, one, &standard)?;
+        let x = self.dot_general(z, &[1], &[], root, &[1], &[])?;
+        let x = self.add(mean, x)?;
+        self.drawn(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
+    }
+
+    /// `x` with the entries along an axis in another order, and the next key. The order is one for
+    /// all, or `independent` for each index of the other axes.
+    ///
+    /// # Errors
+    /// A `key` that is no `u32[2]`; an axis out of range.
+    pub fn random_shuffle(
+        &mut self,
+        key: ExprId,
+        x: ExprId,
+        axis: i64,
+        independent: bool,
+    ) -> Result<(ExprId, ExprId)> {
+        let op = "shuffle";
+        self.check_key(op, key)?;
+        let at = self.axis(op, x, axis)?;
+        if independent {
+            return self.shuffled(key, x, axis);
+        }
+        let count = self.shape(x)[at];
+        let order = self.iota([count], Some(0), DType::S32)?;
+        let (order, key) = self.shuffled(key, order, 0)?;
+        Ok((self.take(x, order, axis)?, key))
+    }
+
+    /// Sorts by random keys until two equal keys are unlikely to have kept an order.
+    fn shuffled(&mut self, key: ExprId, x: ExprId, axis: i64) -> Result<(ExprId, ExprId)> {
+        let (mut x, mut key) = (x, key);
+        let shape = self.shape(x).clone();
+        let rounds = (3.0 * (shape.size() as f64).ln() / f64::from(u32::MAX).ln()).ceil();
+        for _ in 0..rounds as usize {
+            let (next, own) = self.random_next(key)?;
+            let bits = self.bits_of(own, DType::U32, &shape)?;
+            let order = self.argsort(bits, axis, false, true, DType::S32)?;
+            (x, key) = (self.take_along_axis(x, order, axis)?, next);
+        }
+        Ok((x, key))
+    }
+
+    /// Samples of `x`, and the next key. With `probabilities`, one for each entry along the axis,
+    /// entries are as likely as these say; else all are equally likely.
+    ///
+    /// # Errors
+    /// A `key` that is no `u32[2]`; a scalar `x`; an axis out of range; no samples, or more than
+    /// there are where none can be taken twice; probabilities of another number.
+    pub fn random_choice(
+        &mut self,
+        key: ExprId,
+        x: ExprId,
+        probabilities: Option<ExprId>,
+        choice: Choice,
+    ) -> Result<(ExprId, ExprId)> {
+        let op = "choice";
+        self.check_key(op, key)?;
+        let Choice { samples, axis, replace } = choice;
+        if self.shape(x).rank() == 0 {
+            return Err(self.invalid(op, "x", "must have at least one axis"));
+        }
+        let (x, axis) = match axis {
+            Some(axis) => (x, axis),
+            None => (self.flatten(x, None)?, 0),
+        };
+        let count = self.shape(x)[self.axis(op, x, axis)?];
+        if samples == 0 {
+            return Err(self.invalid(op, "samples", "must be at least 1"));
+        }
+        if !replace && samples > count {
+            let why = format!("{samples} is more than there are without replacement: {count}");
+            return Err(self.invalid(op, "samples", why));
+        }
+        let Some(p) = probabilities else {
+            if !replace {
+                let (shuffled, key) = self.random_shuffle(key, x, axis, false)?;
+                return Ok((self.slice_along_axis(shuffled, 0, samples, axis, 1)?, key));
+            }
+            let (next, own) = self.random_next(key)?;
+            let low = self.scalar_constant(Scalar::UInt(0), DType::U32)?;
+            let high = self.scalar_constant(Scalar::UInt(count as u64), DType::U32)?;
+            let draw = Draw { shape: [samples].into(), ..Draw::default() };
+            let indices = self.random_integers(own, low, high, &draw)?;
+            return Ok((self.take(x, indices, axis)?, next));
+        };
+        if self.shape(p)[..] != [count] {
+            let found = self.tensor_type(p).to_string();
+            let expected = format!("a vector of {count} numbers, one for each entry");
+            let argument = "probabilities";
+            return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
+        }
+        let p = self.rename(p, None)?;
+        let (next, own) = self.random_next(key)?;
+        let indices = self.weighted_indices(own, p, samples, replace).map_err(of_op(op))?;
+        Ok((self.take(x, indices, axis)?, next))
+    }
+
+    /// Indices that are as likely as `p` says.
+    fn weighted_indices(
+        &mut self,
+        key: ExprId,
+        p: ExprId,
+        samples: usize,
+        replace: bool,
+    ) -> Result<ExprId> {
+        let dtype = self.dtype(p).to_floating();
+        let count = self.shape(p)[0];
+        if !replace {
+            // The largest of log(p) plus Gumbel noise come first (the Gumbel trick).
+            let draw = Draw { shape: [count].into(), dtype: Some(dtype), names: None };
+            let noise = self.random_gumbel(key, &draw)?;
+            let noise = self.negate(noise)?;
+            let logarithms = self.log(p)?;
+            let ranking = self.subtract(noise, logarithms)?;
+            let order = self.argsort(ranking, 0, false, true, DType::S32)?;
+            return self.slice_along_axis(order, 0, samples, 0, 1);
+        }
+        let sums = self.cumulative(Cumulative::Sum, p, 0, false)?;
+        let draw = Draw { shape: [samples].into(), dtype: Some(dtype), names: None };
+        let (low, high) = (
+            self.scalar_constant(Scalar::Float(0.0), dtype)?,
+            self.scalar_constant(Scalar::Float(1.0), dtype)?,
+        );
+        let uniform = self.random_uniform(key, low, high, &draw)?;
+        let rest = self.subtract(high, uniform)?;
+        let total = self.slice_along_axis(sums, SliceStart::at(count - 1), 1, 0, 1)?;
+        let place = self.multiply(total, rest)?;
+        let (sums, place) = (self.new_axis(sums, 0, None)?, self.new_axis(place, 1, None)?);
+        let is_before = self.less_equal(sums, place)?;
+        self.argmin(is_before, Some(1), false, false, DType::S32)
+    }
+
+    // --- steps that several distributions share ---
+
+    /// Uniform real numbers. The random bits are those of the mantissa of a number in `[1, 2)`.
+    fn uniform_in(
+        &mut self,
+        key: ExprId,
+        low: ExprId,
+        high: ExprId,
+        dtype: DType,
+        shape: &Shape,
+    ) -> Result<ExprId> {
+        let unsigned = unsigned(dtype.bits());
+        let bits = self.bits_of(key, unsigned, shape)?;
+        let distance = Scalar::UInt(u64::from(dtype.bits()) - mantissa(dtype) as u64);
+        let distance = self.scalar_constant(distance, unsigned)?;
+        let bits = self.right_shift(bits, distance)?;
+        let one = self.scalar_constant(Scalar::Float(1.0), dtype)?;
+        let one_bits = self.scalar_constant(Scalar::UInt(bits_of_one(dtype)), unsigned)?;
+        let bits = self.bitwise_or(bits, one_bits)?;
+        let x = self.bitcast(bits, dtype)?;
+        let x = self.subtract(x, one)?;
+        let (low, high) = (self.as_type(low, dtype)?, self.as_type(high, dtype)?);
+        let span = self.subtract(high, low)?;
+        let x = self.multiply(x, span)?;
+        let x = self.add(x, low)?;
+        self.max(x, low)
+    }
+
+    /// Real numbers as `draw` makes them, or complex ones with two of them as parts.
+    fn real_or_complex(
+        &mut self,
+        dtype: DType,
+        shape: &Shape,
+        draw: impl FnOnce(&mut Graph, DType, &Shape) -> Result<ExprId>,
+    ) -> Result<ExprId> {
+        if !dtype.is_complex() {
+            return draw(self, dtype, shape);
+        }
+        let pairs: Shape = shape.iter().copied().chain([2]).collect();
+        let pairs = draw(self, dtype.to_real(), &pairs)?;
+        let (real, imaginary) = self.split(pairs, 1, -1)?;
+        let (real, imaginary) =
+            (self.squeeze(real, Some(&[-1]))?, self.squeeze(imaginary, Some(&[-1]))?);
+        let i = self.scalar_constant(Scalar::Complex(0.0, 1.0), dtype)?;
+        let imaginary = self.multiply(i, imaginary)?;
+        self.add(real, imaginary)
+    }
+
+    /// The finished draw: in its shape, with names, and without a derivative.
+    fn drawn(&mut self, op: &'static str, x: ExprId, draw: &Draw) -> Result<ExprId> {
+        let x = self.rename(x, None)?;
+        if self.shape(x).size() != draw.shape.size() {
+            let why =
+                format!("parameters of shape {} do not broadcast to {}", self.shape(x), draw.shape);
+            return Err(self.invalid(op, "shape", why));
+        }
+        let x = self.reshape_named(x, draw.shape.clone(), draw.names.clone()).map_err(of_op(op))?;
+        self.stop_grad(x)
+    }
+
+    /// The float or complex dtype of a draw.
+    fn float_of(&self, op: &str, x: ExprId, y: ExprId, draw: &Draw) -> Result<DType> {
+        match draw.dtype {
+            None => Ok(promote(self.dtype(x), self.dtype(y)).to_floating()),
+            Some(dtype) if dtype.is_float() || dtype.is_complex() => Ok(dtype),
+            Some(dtype) => Err(self.not_a(op, dtype, "a float or complex dtype")),
+        }
+    }
+
+    fn not_a(&self, op: &str, found: DType, expected: &'static str) -> crate::Error {
+        self.error(op, ErrorKind::DType { argument: "dtype", found, expected })
+    }
+}
+
+fn unsigned(bits: u32) -> DType {
+    match bits {
+        8 => DType::U8,
+        16 => DType::U16,
+        32 => DType::U32,
+        _ => DType::U64,
+    }
+}
+
+/// Bits of a float's mantissa, without the one that is not stored.
+fn mantissa(dtype: DType) -> i32 {
+    match dtype {
+        DType::F8E5M2 => 2,
+        DType::F8E4M3FN => 3,
+        DType::BF16 => 7,
+        DType::F16 => 10,
+        DType::F64 => 52,
+        _ => 23,
+    }
+}
+
+/// The largest exponent, which is also the stored exponent of 1.
+fn bias(dtype: DType) -> i32 {
+    match dtype {
+        DType::F8E5M2 | DType::F16 => 15,
+        DType::F8E4M3FN => 7,
+        DType::F64 => 1023,
+        _ => 127,
+    }
+}
+
+fn bits_of_one(dtype: DType) -> u64 {
+    (bias(dtype) as u64) << mantissa(dtype)
+}
+
+/// The smallest positive number with all bits of its mantissa.
+fn smallest_normal(dtype: DType) -> f64 {
+    2.0_f64.powi(1 - bias(dtype))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_of_floats() {
+        assert_eq!(bits_of_one(DType::F32), u64::from(1.0_f32.to_bits()));
+        assert_eq!(bits_of_one(DType::F64), 1.0_f64.to_bits());
+        assert_eq!(bits_of_one(DType::BF16), 0x3F80);
+        assert_eq!(bits_of_one(DType::F16), 0x3C00);
+        assert_eq!(bits_of_one(DType::F8E5M2), 0x3C);
+        assert_eq!(bits_of_one(DType::F8E4M3FN), 0x38);
+        assert_eq!(smallest_normal(DType::F32), f64::from(f32::MIN_POSITIVE));
+        assert_eq!(smallest_normal(DType::F64), f64::MIN_POSITIVE);
+    }
+}

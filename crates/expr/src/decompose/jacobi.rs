@@ -1,0 +1,299 @@
+//! Eigenvalues and singular values by rotations (Jacobi).
+//!
+//! A rotation of two columns makes them orthogonal; repeated for all pairs it converges, in the
+//! end quadratically. The pairs `(i, i + n/2)` are disjoint and are rotated all at once. Between
+//! such rounds the columns change places like the players of a tournament, so that after `n - 1`
+//! rounds, a sweep, each has met each other and is back in its place. An odd column out plays
+//! against one of zeros, which no rotation changes.
+
+use nxla_tensor::{DType, HostTensor};
+
+use super::qr::qr;
+use super::{conjugate, integer, lengths, number, phase, repeat, repeat_while};
+use crate::error::Result;
+use crate::graph::{ExprId, Graph};
+use crate::op::Padding;
+
+/// More sweeps than any matrix needs; NaN ends the loop by itself.
+const MOST_SWEEPS: usize = 30;
+
+/// Eigenvalues, which increase, and eigenvectors of `[batch][n][n]`.
+pub(super) fn eigh(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
+    let &[batch, side, _] = graph.shape(a).as_slice() else { unreachable!("three axes") };
+    let a = hermitian(graph, a)?;
+    let all = side.next_multiple_of(2);
+    let padded = grow(graph, a, all, all)?;
+    let norm = total(graph, padded)?;
+    let allowed = epsilon(graph, norm, all)?;
+    let allowed = graph.multiply(norm, allowed)?;
+    let off = off_diagonal(graph, padded)?;
+    let v = unit(graph, batch, all, a)?;
+    let zero = integer(graph, 0)?;
+    let going = |graph: &mut Graph, state: &[ExprId]| {
+        let off = graph.greater(state[3], allowed)?;
+        let off = graph.any(off, None, false)?;
+        let most = integer(graph, MOST_SWEEPS)?;
+        let early = graph.less(state[0], most)?;
+        graph.logical_and(off, early)
+    };
+    let sweep = |graph: &mut Graph, state: &[ExprId]| {
+        let swept = repeat(graph, all - 1, &state[1..3], |graph, _, state| {
+            let rotation = Rotation::of_matrix(graph, state[0])?;
+            let turned = rotation.columns(graph, state[0])?;
+            let turned = graph.adjoint(turned)?;
+            // The matrix is Hermitian, so rotating the columns of the adjoint does the rows.
+            let turned = rotation.columns(graph, turned)?;
+            let v = rotation.columns(graph, state[1])?;
+            let turned = advance(graph, turned, 1)?;
+            Ok(vec![advance(graph, turned, 2)?, advance(graph, v, 2)?])
+        })?;
+        let one = integer(graph, 1)?;
+        let count = graph.add(state[0], one)?;
+        let off = off_diagonal(graph, swept[0])?;
+        Ok(vec![count, swept[0], swept[1], off])
+    };
+    let state = repeat_while(graph, &[zero, padded, v, off], going, sweep)?;
+    let w = graph.take_diagonal(state[1], 0)?;
+    let w = graph.real(w)?;
+    let w = graph.slice_along_axis(w, 0, side, 1, 1)?;
+    let v = shrink(graph, state[2], side, side)?;
+    let order = graph.argsort(w, 1, false, true, DType::S32)?;
+    let w = graph.take_along_axis(w, order, 1)?;
+    let v = reorder(graph, v, order)?;
+    Ok([w, v])
+}
+
+/// `u`, singular values and `v^H` of `[batch][rows][columns]`.
+pub(super) fn svd(graph: &mut Graph, a: ExprId, full: bool) -> Result<[ExprId; 3]> {
+    let &[_, rows, columns] = graph.shape(a).as_slice() else { unreachable!("three axes") };
+    if rows < columns {
+        let a = graph.adjoint(a)?;
+        let [v, s, uh] = svd(graph, a, full)?;
+        return Ok([graph.adjoint(uh)?, s, graph.adjoint(v)?]);
+    }
+    let (turned, v) = orthogonal_columns(graph, a)?;
+    let length = lengths(graph, turned)?;
+    let length = graph.squeeze(length, Some(&[1]))?;
+    let order = graph.argsort(length, 1, true, true, DType::S32)?;
+    let (turned, v) = (reorder(graph, turned, order)?, reorder(graph, v, order)?);
+    // The columns are orthogonal: normalising them is a factorisation with diagonal `r`, which
+    // also completes them where there are zeros or columns missing.
+    let [u, r] = qr(graph, turned, if full { rows } else { columns })?;
+    let r = shrink(graph, r, columns, columns)?;
+    let s = graph.take_diagonal(r, 0)?;
+    Ok([u, graph.real(s)?, graph.adjoint(v)?])
+}
+
+/// `a v` with orthogonal columns, and the unitary `v`.
+fn orthogonal_columns(graph: &mut Graph, a: ExprId) -> Result<(ExprId, ExprId)> {
+    let &[batch, rows, columns] = graph.shape(a).as_slice() else { unreachable!("three axes") };
+    let all = columns.next_multiple_of(2);
+    let padded = grow(graph, a, rows, all)?;
+    let norm = total(graph, padded)?;
+    let allowed = epsilon(graph, norm, rows)?;
+    let negligible = graph.multiply(norm, allowed)?;
+    let v = unit(graph, batch, all, a)?;
+    let zero = integer(graph, 0)?;
+    let one = number(graph, 1.0, norm)?;
+    let going = |graph: &mut Graph, state: &[ExprId]| {
+        let apart = graph.greater(state[3], allowed)?;
+        let most = integer(graph, MOST_SWEEPS)?;
+        let early = graph.less(state[0], most)?;
+        graph.logical_and(apart, early)
+    };
+    let sweep = |graph: &mut Graph, state: &[ExprId]| {
+        let none = number(graph, 0.0, norm)?;
+        let swept = repeat(graph, all - 1, &[state[1], state[2], none], |graph, _, state| {
+            let (rotation, cosine) = Rotation::of_columns(graph, state[0], negligible)?;
+            let a = rotation.columns(graph, state[0])?;
+            let v = rotation.columns(graph, state[1])?;
+            let worst = graph.max(state[2], cosine)?;
+            Ok(vec![advance(graph, a, 2)?, advance(graph, v, 2)?, worst])
+        })?;
+        let one = integer(graph, 1)?;
+        let count = graph.add(state[0], one)?;
+        Ok(vec![count, swept[0], swept[1], swept[2]])
+    };
+    let state = repeat_while(graph, &[zero, padded, v, one], going, sweep)?;
+    Ok((shrink(graph, state[1], rows, columns)?, shrink(graph, state[2], columns, columns)?))
+}
+
+/// The rotations of one round: `p` becomes `e c p - s q`, and `q` becomes `e s p + c q`.
+struct Rotation {
+    cosine: ExprId,
+    sine: ExprId,
+    /// The phase `e` of the product that is rotated away.
+    phase: ExprId,
+}
+
+impl Rotation {
+    /// From the diagonal and the products of the pairs of a Hermitian matrix.
+    fn of_matrix(graph: &mut Graph, a: ExprId) -> Result<Self> {
+        let half = graph.shape(a)[1] / 2;
+        let squares = graph.take_diagonal(a, 0)?;
+        let squares = graph.real(squares)?;
+        let (p, q) = graph.split(squares, signed(half), 1)?;
+        let products = graph.take_diagonal(a, signed(half))?;
+        let spread = |graph: &mut Graph, x| graph.new_axis(x, 1, None);
+        let (p, q, products) = (spread(graph, p)?, spread(graph, q)?, spread(graph, products)?);
+        Self::new(graph, p, q, products)
+    }
+
+    /// From the columns themselves, of which the squares are the diagonal of `a^H a`. Also the
+    /// largest cosine between two columns that are not negligible, as a scalar.
+    fn of_columns(graph: &mut Graph, a: ExprId, negligible: ExprId) -> Result<(Self, ExprId)> {
+        let (p, q) = halves(graph, a)?;
+        let squares = |graph: &mut Graph, x| {
+            let size = graph.abs(x)?;
+            let squares = graph.multiply(size, size)?;
+            graph.sum(squares, Some(&[1]), true)
+        };
+        let (pp, qq) = (squares(graph, p)?, squares(graph, q)?);
+        let other = conjugate(graph, p)?;
+        let products = graph.multiply(other, q)?;
+        let products = graph.sum(products, Some(&[1]), true)?;
+
+        let (p_length, q_length) = (graph.sqrt(pp)?, graph.sqrt(qq)?);
+        let shorter = graph.min(p_length, q_length)?;
+        let counts = graph.greater(shorter, negligible)?;
+        let lengths = graph.multiply(p_length, q_length)?;
+        let one = number(graph, 1.0, lengths)?;
+        let lengths = graph.select(counts, lengths, one)?;
+        let size = graph.abs(products)?;
+        let cosine = graph.divide(size, lengths)?;
+        let zero = number(graph, 0.0, cosine)?;
+        let cosine = graph.select(counts, cosine, zero)?;
+        let cosine = graph.reduce_max(cosine, None, false)?;
+        Ok((Self::new(graph, pp, qq, products)?, cosine))
+    }
+
+    /// The smaller of the two angles that diagonalise `[[p, x], [x^H, q]]`.
+    fn new(graph: &mut Graph, p: ExprId, q: ExprId, products: ExprId) -> Result<Self> {
+        let phase = phase(graph, products)?;
+        let size = graph.abs(products)?;
+        let (zero, one) = (number(graph, 0.0, size)?, number(graph, 1.0, size)?);
+        let is_zero = graph.equal(size, zero)?;
+        let safe = graph.select(is_zero, one, size)?;
+        let twice = graph.add(safe, safe)?;
+        let difference = graph.subtract(q, p)?;
+        let ratio = graph.divide(difference, twice)?;
+        // The root of t^2 + 2 ratio t = 1 nearer to 0.
+        let square = graph.multiply(ratio, ratio)?;
+        let square = graph.add(one, square)?;
+        let root = graph.sqrt(square)?;
+        let distance = graph.abs(ratio)?;
+        let sum = graph.add(distance, root)?;
+        let tangent = graph.divide(one, sum)?;
+        let is_negative = graph.less(ratio, zero)?;
+        let opposite = graph.negate(tangent)?;
+        let tangent = graph.select(is_negative, opposite, tangent)?;
+        let tangent = graph.select(is_zero, zero, tangent)?;
+        let square = graph.multiply(tangent, tangent)?;
+        let square = graph.add(one, square)?;
+        let cosine = graph.rsqrt(square)?;
+        let sine = graph.multiply(tangent, cosine)?;
+        Ok(Self { cosine, sine, phase })
+    }
+
+    /// The columns rotated in pairs.
+    fn columns(&self, graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+        let (p, q) = halves(graph, x)?;
+        let p = graph.multiply(self.phase, p)?;
+        let (near, far) = (graph.multiply(self.cosine, p)?, graph.multiply(self.sine, q)?);
+        let first = graph.subtract(near, far)?;
+        let (near, far) = (graph.multiply(self.sine, p)?, graph.multiply(self.cosine, q)?);
+        let second = graph.add(near, far)?;
+        graph.concatenate(&[first, second], 2)
+    }
+}
+
+fn halves(graph: &mut Graph, x: ExprId) -> Result<(ExprId, ExprId)> {
+    let half = signed(graph.shape(x)[2] / 2);
+    graph.split(x, half, 2)
+}
+
+fn signed(size: usize) -> i64 {
+    i64::try_from(size).expect("a size of a tensor fits")
+}
+
+/// The players after one round: the first stays, the others move on by one place.
+fn advance(graph: &mut Graph, x: ExprId, axis: usize) -> Result<ExprId> {
+    let half = graph.shape(x)[axis] / 2;
+    if half == 1 {
+        return Ok(x);
+    }
+    let upper = [0, half].into_iter().chain(1..half - 1);
+    let lower = (half + 1..2 * half).chain([half - 1]);
+    let places: Vec<i32> = upper
+        .chain(lower)
+        .map(|place| i32::try_from(place).expect("a matrix has fewer than 2^31 columns"))
+        .collect();
+    let places = HostTensor::from_slice(&places, [2 * half])
+        .map_err(|error| graph.invalid("factorize", "operand", error.to_string()))?;
+    let places = graph.tensor(places)?;
+    graph.take(x, places, signed(axis))
+}
+
+/// The Hermitian matrix with this lower triangle.
+fn hermitian(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
+    let strict = graph.tril(a, -1)?;
+    let mirrored = graph.adjoint(strict)?;
+    let side = graph.shape(a)[1];
+    let eye = graph.eye([side, side], DType::Pred)?;
+    let real = graph.real(a)?;
+    let zero = number(graph, 0.0, real)?;
+    let diagonal = graph.select(eye, real, zero)?;
+    let sum = graph.add(strict, mirrored)?;
+    graph.add(sum, diagonal)
+}
+
+/// Zeros behind the last row and column.
+fn grow(graph: &mut Graph, a: ExprId, rows: usize, columns: usize) -> Result<ExprId> {
+    let shape = graph.shape(a).clone();
+    let by = |more: usize| Padding { low: 0, high: signed(more), interior: 0 };
+    let padding = [by(0), by(rows - shape[1]), by(columns - shape[2])];
+    let zero = number(graph, 0.0, a)?;
+    graph.pad(a, zero, &padding)
+}
+
+/// The first rows and columns.
+fn shrink(graph: &mut Graph, a: ExprId, rows: usize, columns: usize) -> Result<ExprId> {
+    let a = graph.slice_along_axis(a, 0, rows, 1, 1)?;
+    graph.slice_along_axis(a, 0, columns, 2, 1)
+}
+
+/// Columns in the order of `[batch][columns]`.
+fn reorder(graph: &mut Graph, x: ExprId, order: ExprId) -> Result<ExprId> {
+    let order = graph.new_axis(order, 1, None)?;
+    let shape = graph.shape(x).clone();
+    let order = graph.broadcast(order, shape, None)?;
+    graph.take_along_axis(x, order, 2)
+}
+
+/// A batch of identities.
+fn unit(graph: &mut Graph, batch: usize, side: usize, like: ExprId) -> Result<ExprId> {
+    let eye = graph.eye([side, side], graph.dtype(like))?;
+    graph.broadcast(eye, [batch, side, side], None)
+}
+
+/// The Frobenius norm of each matrix, as `[batch][1][1]` of a real dtype.
+fn total(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
+    let columns = lengths(graph, a)?;
+    let rows = graph.transpose(columns, Some(&[0, 2, 1]))?;
+    lengths(graph, rows)
+}
+
+/// The norm of what is beside the diagonal.
+fn off_diagonal(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
+    let side = graph.shape(a)[1];
+    let eye = graph.eye([side, side], DType::Pred)?;
+    let zero = number(graph, 0.0, a)?;
+    let off = graph.select(eye, zero, a)?;
+    total(graph, off)
+}
+
+/// What rounding leaves of a zero, relative to the rest, in sums of this length.
+fn epsilon(graph: &mut Graph, real: ExprId, length: usize) -> Result<ExprId> {
+    let unit = if graph.dtype(real) == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+    number(graph, unit * (length as f64), real)
+}

@@ -1,0 +1,226 @@
+//! Factorisations as programs of simpler ops, for compilers that have no kernels for them.
+//!
+//! [`decompose`] replaces every factorisation by a block whose body computes it with products,
+//! masks and loops. The bodies work on whole batches at once and keep their shapes, so they suit
+//! accelerators; on a processor a kernel is faster by far.
+
+mod jacobi;
+mod lu;
+mod qr;
+
+use std::sync::Arc;
+
+use nxla_tensor::{DType, Scalar};
+
+use crate::error::Result;
+use crate::graph::{ExprId, Graph, Operands};
+use crate::op::{Factorization, Op};
+use crate::program::Program;
+use crate::walk::IdMap;
+
+/// The same program without factorisations, or `None` if it has none, in its regions neither.
+///
+/// # Errors
+/// None for programs that were built by [`Graph::make`]; the result is fallible like that of
+/// every builder.
+///
+/// ```
+/// use nxla_expr::{Factorization, Graph, Op, Program, TensorType, decompose};
+/// use nxla_tensor::DType;
+///
+/// let ty = TensorType::new(DType::F32, [3, 3]);
+/// let mut graph = Graph::new();
+/// let a = graph.parameter(0, ty.clone());
+/// let (q, _) = graph.qr(a, false)?;
+/// let program = Program::new(&graph, vec![ty], &[q])?;
+///
+/// let decomposed = decompose(&program)?.expect("there is a factorisation");
+/// let graph = decomposed.graph();
+/// assert!(graph.ids().all(|id| !matches!(graph.op(id), Op::Factorize(_))));
+/// assert!(decompose(&decomposed)?.is_none());
+/// # Ok::<(), nxla_expr::Error>(())
+/// ```
+pub fn decompose(program: &Program) -> Result<Option<Program>> {
+    if holds_factorization(program) { rebuild(program).map(Some) } else { Ok(None) }
+}
+
+/// Regions nest as deep as users nest loops and branches, and so does this call.
+fn holds_factorization(program: &Program) -> bool {
+    let graph = program.graph();
+    graph.ids().any(|id| match graph.op(id) {
+        Op::Factorize(_) => true,
+        op => op.regions().into_iter().any(|region| holds_factorization(region)),
+    })
+}
+
+fn rebuild(program: &Program) -> Result<Program> {
+    let from = program.graph();
+    let mut graph = Graph::with_options(from.options());
+    let mut copied = crate::source::SourceMap::default();
+    // The new id of each node, plus one.
+    let mut places: IdMap<u32> = IdMap::default();
+    let new = |places: &IdMap<u32>, id: ExprId| ExprId::from_index(places.get(id) as usize - 1);
+    for id in from.ids() {
+        let operands: Operands = from.operands(id).iter().map(|&id| new(&places, id)).collect();
+        graph.copy_source(from, id, &mut copied);
+        let made = match from.op(id) {
+            Op::Factorize(factorization) => block(&mut graph, *factorization, operands[0])?,
+            op => {
+                let mut failure = None;
+                let op = op.map_regions(|region| match decompose(region) {
+                    Ok(Some(region)) => Arc::new(region),
+                    Ok(None) => region.clone(),
+                    Err(error) => {
+                        failure = Some(error);
+                        region.clone()
+                    }
+                });
+                if let Some(error) = failure {
+                    return Err(error);
+                }
+                graph.make(op, &operands)?
+            }
+        };
+        places.set(id, u32::try_from(made.index() + 1).expect("ids fit in 32 bits"));
+    }
+    let outputs: Vec<ExprId> = program.outputs().iter().map(|&id| new(&places, id)).collect();
+    Program::new(&graph, program.inputs().to_vec(), &outputs)
+}
+
+/// A block with the parts of a factorisation.
+fn block(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result<ExprId> {
+    let name = Op::Factorize(factorization).name();
+    let parts = graph
+        .block(name, Vec::new(), &[a], |graph, inputs| compose(graph, factorization, inputs[0]))?;
+    Ok(graph.operands(parts[0])[0])
+}
+
+/// The parts of a factorisation by simpler ops. Floats narrower than `f32` compute in `f32`.
+fn compose(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result<Vec<ExprId>> {
+    let ty = graph.tensor_type(a).clone();
+    let types = factorization.parts(&ty).expect("the operand was checked when the op was made");
+    let compute = match ty.dtype.to_floating() {
+        dtype @ (DType::F64 | DType::C64 | DType::C128) => dtype,
+        _ => DType::F32,
+    };
+    let [batch @ .., rows, columns] = ty.shape.as_slice() else { unreachable!("a is checked") };
+    let (batch, rows, columns) = (batch.iter().product(), *rows, *columns);
+    let a = graph.rename(a, None)?;
+    let a = graph.as_type(a, compute)?;
+    let a = graph.reshape(a, [batch, rows, columns])?;
+    let parts = match factorization {
+        Factorization::Lu => lu::lu(graph, a)?.to_vec(),
+        Factorization::Qr { complete } => {
+            let inner = if complete { rows } else { rows.min(columns) };
+            qr::qr(graph, a, inner)?.to_vec()
+        }
+        Factorization::Eigh => jacobi::eigh(graph, a)?.to_vec(),
+        Factorization::Svd { full } => jacobi::svd(graph, a, full)?.to_vec(),
+    };
+    let finish = |(part, ty): (ExprId, &crate::TensorType)| {
+        let part = graph.reshape(part, ty.shape.clone())?;
+        graph.as_type(part, ty.dtype)
+    };
+    parts.into_iter().zip(&types).map(finish).collect()
+}
+
+// --- what the bodies are made of: matrices in the last two of three axes ---
+
+/// Repeats `body` with a counter (`s32`) from 0 to `count - 1`.
+fn repeat(
+    graph: &mut Graph,
+    count: usize,
+    initial: &[ExprId],
+    body: impl FnOnce(&mut Graph, ExprId, &[ExprId]) -> Result<Vec<ExprId>>,
+) -> Result<Vec<ExprId>> {
+    let zero = integer(graph, 0)?;
+    let count = integer(graph, count)?;
+    let start: Vec<ExprId> = std::iter::once(zero).chain(initial.iter().copied()).collect();
+    let going = |graph: &mut Graph, state: &[ExprId]| graph.less(state[0], count);
+    let next = |graph: &mut Graph, state: &[ExprId]| {
+        let one = integer(graph, 1)?;
+        let results = body(graph, state[0], &state[1..])?;
+        let counter = graph.add(state[0], one)?;
+        Ok(std::iter::once(counter).chain(results).collect())
+    };
+    let mut state = repeat_while(graph, &start, going, next)?;
+    state.remove(0);
+    Ok(state)
+}
+
+/// Repeats `body` while `condition` holds.
+fn repeat_while(
+    graph: &mut Graph,
+    initial: &[ExprId],
+    condition: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
+    body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+) -> Result<Vec<ExprId>> {
+    let mark = graph.mark();
+    let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+    let scope = graph.open_scope(&types);
+    let going = condition(graph, &scope.parameters)?;
+    let going = graph.traced(mark, vec![going]);
+    let next = body(graph, &scope.parameters)?;
+    let next = graph.traced(mark, next);
+    graph.while_loop(mark, &scope, initial, going, next)
+}
+
+fn integer(graph: &mut Graph, value: usize) -> Result<ExprId> {
+    let value = i64::try_from(value).expect("a size of a tensor fits");
+    graph.scalar_constant(Scalar::Int(value), DType::S32)
+}
+
+/// A number of the dtype of `like`.
+fn number(graph: &mut Graph, value: f64, like: ExprId) -> Result<ExprId> {
+    let dtype = graph.dtype(like);
+    graph.scalar_constant(Scalar::Float(value), dtype)
+}
+
+/// The number of each row (axis 1) or column (axis 2), in a shape that broadcasts.
+fn positions(graph: &mut Graph, size: usize, axis: usize) -> Result<ExprId> {
+    let mut shape = [1; 3];
+    shape[axis] = size;
+    let axis = i64::try_from(axis).expect("an axis is small");
+    graph.iota(shape, Some(axis), DType::S32)
+}
+
+fn conjugate(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    if graph.dtype(x).is_complex() { graph.conjugate(x) } else { Ok(x) }
+}
+
+/// `x y`.
+fn product(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId> {
+    graph.dot_general(x, &[2], &[0], y, &[1], &[0])
+}
+
+/// `x^H y`.
+fn adjoint_product(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId> {
+    let x = conjugate(graph, x)?;
+    graph.dot_general(x, &[1], &[0], y, &[1], &[0])
+}
+
+/// `x / |x|`, and 1 for 0, in the dtype of `x`.
+fn phase(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    let size = graph.abs(x)?;
+    let zero = number(graph, 0.0, size)?;
+    let is_zero = graph.equal(size, zero)?;
+    let (one, unit) = (number(graph, 1.0, size)?, number(graph, 1.0, x)?);
+    let safe = graph.select(is_zero, one, size)?;
+    let ratio = graph.divide(x, safe)?;
+    graph.select(is_zero, unit, ratio)
+}
+
+/// The length of each column, as rows of one, in a real dtype. Dividing by the largest element
+/// first keeps the squares in range.
+fn lengths(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+    let size = graph.abs(x)?;
+    let largest = graph.reduce_max(size, Some(&[1]), true)?;
+    let (zero, one) = (number(graph, 0.0, size)?, number(graph, 1.0, size)?);
+    let is_zero = graph.equal(largest, zero)?;
+    let safe = graph.select(is_zero, one, largest)?;
+    let scaled = graph.divide(size, safe)?;
+    let squares = graph.multiply(scaled, scaled)?;
+    let sum = graph.sum(squares, Some(&[1]), true)?;
+    let root = graph.sqrt(sum)?;
+    graph.multiply(root, largest)
+}

@@ -1,0 +1,85 @@
+//! QR by reflections (Householder): each clears one column below the diagonal.
+
+use super::{
+    adjoint_product, conjugate, integer, lengths, number, phase, positions, product, repeat,
+};
+use crate::build::SliceStart;
+use crate::error::Result;
+use crate::graph::{ExprId, Graph};
+use crate::op::Padding;
+
+/// `q` with `inner` columns and `r` with as many rows, of `[batch][rows][columns]`.
+pub(super) fn qr(graph: &mut Graph, a: ExprId, inner: usize) -> Result<[ExprId; 2]> {
+    let &[batch, rows, columns] = graph.shape(a).as_slice() else { unreachable!("three axes") };
+    let steps = rows.min(columns);
+    let zero = number(graph, 0.0, a)?;
+    let mirrors = graph.broadcast(zero, [batch, rows, steps], None)?;
+    let state = repeat(graph, steps, &[a, mirrors], |graph, step, state| {
+        let mirror = mirror(graph, step, state[0])?;
+        let reflected = reflect(graph, mirror, state[0])?;
+        let places = positions(graph, steps, 2)?;
+        let is_step = graph.equal(places, step)?;
+        Ok(vec![reflected, graph.select(is_step, mirror, state[1])?])
+    })?;
+    let (reflected, mirrors) = (state[0], state[1]);
+
+    let eye = graph.eye([rows, inner], graph.dtype(a))?;
+    let eye = graph.broadcast(eye, [batch, rows, inner], None)?;
+    let q = repeat(graph, steps, &[eye], |graph, step, state| {
+        let last = integer(graph, steps - 1)?;
+        let step = graph.subtract(last, step)?;
+        let mirror = graph.slice_along_axis(mirrors, SliceStart::Dynamic(step), 1, 2, 1)?;
+        Ok(vec![reflect(graph, mirror, state[0])?])
+    })?[0];
+    let r = graph.slice_along_axis(reflected, 0, inner, 1, 1)?;
+    let r = graph.triu(r, 0)?;
+    turn(graph, q, r, steps)
+}
+
+/// The unit vector along which column `step` is reflected onto the diagonal, from that row on; 0
+/// for a column of zeros.
+fn mirror(graph: &mut Graph, step: ExprId, a: ExprId) -> Result<ExprId> {
+    let rows = positions(graph, graph.shape(a)[1], 1)?;
+    let column = graph.slice_along_axis(a, SliceStart::Dynamic(step), 1, 2, 1)?;
+    let open = graph.greater_equal(rows, step)?;
+    let zero = number(graph, 0.0, a)?;
+    let column = graph.select(open, column, zero)?;
+    let top = graph.slice_along_axis(column, SliceStart::Dynamic(step), 1, 1, 1)?;
+    let (phase, length) = (phase(graph, top)?, lengths(graph, column)?);
+    let moved = graph.multiply(phase, length)?;
+    let is_top = graph.equal(rows, step)?;
+    let moved = graph.select(is_top, moved, zero)?;
+    let mirror = graph.add(column, moved)?;
+    let length = lengths(graph, mirror)?;
+    let (none, one) = (number(graph, 0.0, length)?, number(graph, 1.0, length)?);
+    let is_zero = graph.equal(length, none)?;
+    let safe = graph.select(is_zero, one, length)?;
+    graph.divide(mirror, safe)
+}
+
+/// `x - 2 m m^H x`.
+fn reflect(graph: &mut Graph, mirror: ExprId, x: ExprId) -> Result<ExprId> {
+    let along = adjoint_product(graph, mirror, x)?;
+    let part = product(graph, mirror, along)?;
+    let two = number(graph, 2.0, x)?;
+    let part = graph.multiply(two, part)?;
+    graph.subtract(x, part)
+}
+
+/// Gives `r` a diagonal that is real and not negative.
+fn turn(graph: &mut Graph, q: ExprId, r: ExprId, steps: usize) -> Result<[ExprId; 2]> {
+    let inner = graph.shape(q)[2];
+    let diagonal = graph.take_diagonal(r, 0)?;
+    let mut phases = phase(graph, diagonal)?;
+    if inner > steps {
+        let high = i64::try_from(inner - steps).expect("a size of a tensor fits");
+        let one = number(graph, 1.0, r)?;
+        let none = Padding { low: 0, high: 0, interior: 0 };
+        phases = graph.pad(phases, one, &[none, Padding { high, ..none }])?;
+    }
+    let columns = graph.new_axis(phases, 1, None)?;
+    let q = graph.multiply(q, columns)?;
+    let rows = conjugate(graph, phases)?;
+    let rows = graph.new_axis(rows, 2, None)?;
+    Ok([q, graph.multiply(rows, r)?])
+}

@@ -1,0 +1,210 @@
+//! Factorisations of one matrix by [faer].
+//!
+//! faer is generic code, so whoever calls it compiles it, and that takes long. This crate compiles
+//! it once, for `f64` and its complex numbers, and is seldom touched.
+//!
+//! Matrices are slices in row-major order. Each function writes its parts into `out`, one after
+//! the other; `out` has exactly their size. Elements must be finite. Where an iteration does not
+//! converge, `out` stays as it is.
+//!
+//! ```
+//! use nxla_factor::Number;
+//!
+//! let mut out = [0.0; 6];
+//! f64::lu(&[0.0, 2.0, 4.0, 1.0], 2, &mut out);
+//! // The factors in one matrix, then the order of the rows.
+//! assert_eq!(out, [4.0, 1.0, 0.0, 2.0, 1.0, 0.0]);
+//! ```
+#![forbid(unsafe_code)]
+
+use faer::{Mat, MatRef, Side, traits::ComplexField};
+use num_complex::Complex;
+
+/// Numbers of which matrices are factorised: `f64` and its complex numbers.
+pub trait Number: Sized {
+    /// The factors of a square matrix in one (`l` without its diagonal of ones, and `u`), then the
+    /// rows of `a` in the order in which they come in `l u`. A column without pivot leaves a zero
+    /// on the diagonal of `u`.
+    fn lu(a: &[Self], side: usize, out: &mut [Self]);
+
+    /// `q` and `r`, whose diagonal is real and not negative; `q` is square if `complete`, else as
+    /// wide as the smaller side of `a`.
+    fn qr(a: &[Self], rows: usize, columns: usize, complete: bool, out: &mut [Self]);
+
+    /// The eigenvalues of a Hermitian matrix, which increase, then the eigenvectors in columns.
+    /// Only the lower triangle is read.
+    fn eigh(a: &[Self], side: usize, out: &mut [Self]);
+
+    /// `u`, the singular values, which decrease, and `v^H`; `u` and `v` are square if `full`, else
+    /// as wide as there are singular values.
+    fn svd(a: &[Self], rows: usize, columns: usize, full: bool, out: &mut [Self]);
+}
+
+macro_rules! numbers {
+    ($($number:ty),*) => {
+        $(
+            impl Number for $number {
+                fn lu(a: &[Self], side: usize, out: &mut [Self]) {
+                    lu(MatRef::from_row_major_slice(a, side, side), &mut Out { rest: out });
+                }
+                fn qr(a: &[Self], rows: usize, columns: usize, complete: bool, out: &mut [Self]) {
+                    let a = MatRef::from_row_major_slice(a, rows, columns);
+                    qr(a, complete, &mut Out { rest: out });
+                }
+                fn eigh(a: &[Self], side: usize, out: &mut [Self]) {
+                    eigh(MatRef::from_row_major_slice(a, side, side), &mut Out { rest: out });
+                }
+                fn svd(a: &[Self], rows: usize, columns: usize, full: bool, out: &mut [Self]) {
+                    let a = MatRef::from_row_major_slice(a, rows, columns);
+                    svd(a, full, &mut Out { rest: out });
+                }
+            }
+        )*
+    };
+}
+
+numbers!(f64, Complex<f64>);
+
+/// What the functions below need of their numbers.
+trait Field: ComplexField + Copy {
+    fn conjugate(self) -> Self;
+    fn from_real(x: f64) -> Self;
+    /// The square of the absolute value.
+    fn square(self) -> f64;
+    /// `x / |x|`, and 1 for 0.
+    fn phase(self) -> Self;
+}
+
+impl Field for f64 {
+    fn conjugate(self) -> f64 {
+        self
+    }
+    fn from_real(x: f64) -> f64 {
+        x
+    }
+    fn square(self) -> f64 {
+        self * self
+    }
+    fn phase(self) -> f64 {
+        if self < 0.0 { -1.0 } else { 1.0 }
+    }
+}
+
+impl Field for Complex<f64> {
+    fn conjugate(self) -> Complex<f64> {
+        self.conj()
+    }
+    fn from_real(x: f64) -> Complex<f64> {
+        Complex::new(x, 0.0)
+    }
+    fn square(self) -> f64 {
+        self.norm_sqr()
+    }
+    fn phase(self) -> Complex<f64> {
+        let size = self.norm();
+        if size == 0.0 { Complex::new(1.0, 0.0) } else { self / size }
+    }
+}
+
+/// The numbers of one matrix's parts that are still to be written.
+struct Out<'a, T> {
+    rest: &'a mut [T],
+}
+
+impl<T> Out<'_, T> {
+    /// Writes the next numbers.
+    fn push(&mut self, numbers: impl ExactSizeIterator<Item = T>) {
+        let (now, rest) = std::mem::take(&mut self.rest).split_at_mut(numbers.len());
+        now.iter_mut().zip(numbers).for_each(|(out, x)| *out = x);
+        self.rest = rest;
+    }
+
+    /// Writes a matrix, row by row.
+    fn matrix(&mut self, rows: usize, columns: usize, at: impl Fn(usize, usize) -> T) {
+        for row in 0..rows {
+            self.push((0..columns).map(|column| at(row, column)));
+        }
+    }
+}
+
+fn lu<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) {
+    let side = a.nrows();
+    let factors = a.partial_piv_lu();
+    let (l, u) = (factors.L(), factors.U());
+    let at = |row, column| if column < row { l[(row, column)] } else { u[(row, column)] };
+    let is_singular = (0..side)
+        .any(|index| u[(index, index)].square() == 0.0 || !u[(index, index)].square().is_finite());
+    if is_singular {
+        return singular_lu(a, out);
+    }
+    out.matrix(side, side, at);
+    let order = factors.P().arrays().0;
+    out.push(order.iter().map(|&row| T::from_real(row as f64)));
+}
+
+/// Plain elimination that leaves a column without pivot as it is; faer would divide by zero.
+fn singular_lu<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) {
+    let side = a.nrows();
+    let mut factors: Mat<T> = a.to_owned();
+    let mut order: Vec<usize> = (0..side).collect();
+    for step in 0..side {
+        let size = |row: usize| factors[(row, step)].square();
+        let pivot = (step..side).max_by(|&x, &y| size(x).total_cmp(&size(y)).then(y.cmp(&x)));
+        let pivot = pivot.expect("there is a row at least");
+        order.swap(step, pivot);
+        for column in 0..side {
+            let kept = factors[(step, column)];
+            factors[(step, column)] = factors[(pivot, column)];
+            factors[(pivot, column)] = kept;
+        }
+        if factors[(step, step)].square() == 0.0 {
+            continue;
+        }
+        for row in step + 1..side {
+            let factor = factors[(row, step)] / factors[(step, step)];
+            factors[(row, step)] = factor;
+            for column in step + 1..side {
+                let part = factor * factors[(step, column)];
+                factors[(row, column)] = factors[(row, column)] - part;
+            }
+        }
+    }
+    out.matrix(side, side, |row, column| factors[(row, column)]);
+    out.push(order.iter().map(|&row| T::from_real(row as f64)));
+}
+
+/// The diagonal of `r` gets real and not negative by phases that `q` and `r` share.
+fn qr<T: Field>(a: MatRef<'_, T>, complete: bool, out: &mut Out<'_, T>) {
+    let factors = a.qr();
+    let (q, r) = if complete {
+        (factors.compute_Q(), factors.R())
+    } else {
+        (factors.compute_thin_Q(), factors.thin_R())
+    };
+    let diagonal = a.nrows().min(a.ncols());
+    let phase = |index: usize| {
+        if index < diagonal { r[(index, index)].phase() } else { T::from_real(1.0) }
+    };
+    let phases: Vec<T> = (0..q.ncols()).map(phase).collect();
+    out.matrix(q.nrows(), q.ncols(), |row, column| q[(row, column)] * phases[column]);
+    out.matrix(q.ncols(), a.ncols(), |row, column| {
+        if column < row { T::from_real(0.0) } else { phases[row].conjugate() * r[(row, column)] }
+    });
+}
+
+fn eigh<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) {
+    let side = a.nrows();
+    let Ok(factors) = a.self_adjoint_eigen(Side::Lower) else { return };
+    let (values, vectors) = (factors.S().column_vector(), factors.U());
+    out.push((0..side).map(|index| values[index]));
+    out.matrix(side, side, |row, column| vectors[(row, column)]);
+}
+
+fn svd<T: Field>(a: MatRef<'_, T>, full: bool, out: &mut Out<'_, T>) {
+    let factors = if full { a.svd() } else { a.thin_svd() };
+    let Ok(factors) = factors else { return };
+    let (u, v, values) = (factors.U(), factors.V(), factors.S().column_vector());
+    out.matrix(u.nrows(), u.ncols(), |row, column| u[(row, column)]);
+    out.push((0..values.nrows()).map(|index| values[index]));
+    out.matrix(v.ncols(), v.nrows(), |row, column| v[(column, row)].conjugate());
+}

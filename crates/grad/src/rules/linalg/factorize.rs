@@ -1,0 +1,384 @@
+//! Derivatives of factorisations, batched over leading axes.
+//!
+//! For a change `da` of the matrix each part changes by a known formula; what is written here is
+//! its adjoint. Formulas: M. Giles, "An extended collection of matrix derivative results for
+//! forward and reverse mode automatic differentiation" (2008); for QR, S. Walter and L. Lehmann,
+//! "Algorithmic differentiation of linear algebra functions" (2018), and H. Roberts, "QR and LQ
+//! decomposition matrix backpropagation algorithms" (2020); for complex matrices, Z. Wan and
+//! S. Zhang, "Automatic differentiation for complex valued SVD" (2019).
+//!
+//! Here a bar is a cotangent as the literature has it, `df = Re(tr(bar^H dx))`: the conjugate of
+//! what the sweep hands around.
+//!
+//! A part that is not determined by the matrix has no derivative. What is found is right for
+//! functions that do not depend on the choice: of the phases of eigenvectors, and of the vectors
+//! within the space of a repeated eigenvalue or singular value, whose mutual terms are left out.
+
+use nxla_expr::build::SliceStart;
+use nxla_expr::{ExprId, Factorization, Graph, Result, Transform, TriangularSolve};
+use nxla_tensor::{DType, Scalar};
+
+use super::swap_last;
+use crate::emit::{keep_where, number, scale};
+use crate::error::Result as GradResult;
+use crate::sweep::{Sweep, Visit};
+
+/// The rule of every factorisation.
+pub(crate) fn factorize(
+    sweep: &mut Sweep<'_>,
+    visit: &Visit,
+    factorization: Factorization,
+) -> GradResult<()> {
+    let cotangents = sweep.parts(visit)?;
+    let graph = &mut *sweep.graph;
+    let rank = graph.shape(visit.operands[0]).rank();
+    let mut rule = Rule { graph, batch: rank - 2, node: visit.id };
+    let mut bars = Vec::with_capacity(cotangents.len());
+    for cotangent in cotangents {
+        bars.push(cotangent.map(|cotangent| rule.conjugate(cotangent)).transpose()?);
+    }
+    let bar = match factorization {
+        Factorization::Lu => rule.lu(&bars)?,
+        Factorization::Qr { .. } => rule.qr(&bars)?,
+        Factorization::Eigh => rule.eigh(&bars)?,
+        Factorization::Svd { .. } => rule.svd(&bars)?,
+    };
+    let Some(bar) = bar else { return Ok(()) };
+    let da = rule.conjugate(bar)?;
+    sweep.give(visit, 0, da)
+}
+
+/// The cotangents of the parts; none where nothing flows.
+type Bars = [Option<ExprId>];
+
+/// Matrices in the last two axes, behind `batch` others.
+struct Rule<'g> {
+    graph: &'g mut Graph,
+    batch: usize,
+    node: ExprId,
+}
+
+impl Rule<'_> {
+    // --- matrices ---
+
+    fn part(&mut self, index: usize) -> Result<ExprId> {
+        self.graph.elem(self.node, index)
+    }
+
+    fn rows(&self, x: ExprId) -> usize {
+        self.graph.shape(x)[self.batch]
+    }
+
+    fn columns(&self, x: ExprId) -> usize {
+        self.graph.shape(x)[self.batch + 1]
+    }
+
+    fn conjugate(&mut self, x: ExprId) -> Result<ExprId> {
+        if self.graph.dtype(x).is_complex() { self.graph.conjugate(x) } else { Ok(x) }
+    }
+
+    fn adjoint(&mut self, x: ExprId) -> Result<ExprId> {
+        let x = self.conjugate(x)?;
+        swap_last(self.graph, x, self.batch)
+    }
+
+    fn product(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        super::matmul(self.graph, (x, self.batch + 1), (y, self.batch), self.batch)
+    }
+
+    /// `x^H y`.
+    fn adjoint_product(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let x = self.conjugate(x)?;
+        super::matmul(self.graph, (x, self.batch), (y, self.batch), self.batch)
+    }
+
+    /// `x y^H`.
+    fn product_adjoint(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let y = self.conjugate(y)?;
+        super::matmul(self.graph, (x, self.batch + 1), (y, self.batch + 1), self.batch)
+    }
+
+    /// `x y^-H`, or `y^-H x`, for triangular `y`.
+    fn solve(&mut self, y: ExprId, x: ExprId, lower: bool, left_side: bool) -> Result<ExprId> {
+        let y = self.conjugate(y)?;
+        let options = TriangularSolve { lower, left_side, transform: Transform::Transpose };
+        self.graph.triangular_solve(y, x, options)
+    }
+
+    /// The columns of a range.
+    fn column_range(&mut self, x: ExprId, start: usize, length: usize) -> Result<ExprId> {
+        self.graph.slice_along_axis(x, SliceStart::at(start), length, -1, 1)
+    }
+
+    fn zeros(&mut self, dtype: DType, like: ExprId) -> Result<ExprId> {
+        let shape = self.graph.shape(like).clone();
+        crate::emit::filled(self.graph, 0.0, dtype, &shape)
+    }
+
+    fn or_zeros(&mut self, bar: Option<ExprId>, part: ExprId) -> Result<ExprId> {
+        match bar {
+            Some(bar) => Ok(bar),
+            None => self.zeros(self.graph.dtype(part), part),
+        }
+    }
+
+    /// A vector with a new last axis, to multiply rows, or before it, to multiply columns.
+    fn spread(&mut self, x: ExprId, columns: bool) -> Result<ExprId> {
+        self.graph.new_axis(x, if columns { -2 } else { -1 }, None)
+    }
+
+    /// A vector on the diagonal of a matrix.
+    fn diagonal(&mut self, x: ExprId) -> Result<ExprId> {
+        let side = self.graph.shape(x)[self.batch];
+        let eye = self.graph.eye([side, side], DType::Pred)?;
+        let columns = self.spread(x, true)?;
+        keep_where(self.graph, eye, columns)
+    }
+
+    // --- rules ---
+
+    /// From `da = p (dl u + l du)` with strictly lower `l^-1 dl` and upper `du u^-1`:
+    /// `bar(a) = p l^-H (strictly lower (l^H bar(l)) + upper (bar(u) u^H)) u^-H`.
+    fn lu(&mut self, bars: &Bars) -> Result<Option<ExprId>> {
+        let Some(bar) = bars[0] else { return Ok(None) };
+        let (packed, order) = (self.part(0)?, self.part(1)?);
+        let (strict, upper) = (self.graph.tril(packed, -1)?, self.graph.triu(packed, 0)?);
+        let side = self.rows(packed);
+        let eye = self.graph.eye([side, side], self.graph.dtype(packed))?;
+        let lower = self.graph.add(strict, eye)?;
+        let (bar_lower, bar_upper) = (self.graph.tril(bar, -1)?, self.graph.triu(bar, 0)?);
+        let left = self.adjoint_product(lower, bar_lower)?;
+        let left = self.graph.tril(left, -1)?;
+        let right = self.product_adjoint(bar_upper, upper)?;
+        let right = self.graph.triu(right, 0)?;
+        let inner = self.graph.add(left, right)?;
+        let inner = self.solve(lower, inner, true, true)?;
+        let inner = self.solve(upper, inner, false, false)?;
+        // Row `i` of the product is row `order[i]` of the matrix.
+        let places = self.graph.argsort(order, -1, false, true, DType::S32)?;
+        let places = self.spread(places, false)?;
+        let shape = self.graph.shape(inner).clone();
+        let places = self.graph.broadcast(places, shape, None)?;
+        let axis = i64::try_from(self.batch).expect("an axis is small");
+        self.graph.take_along_axis(inner, places, axis).map(Some)
+    }
+
+    /// With more columns than rows, `a = [x y]`, `r = [u v]`, `x = q u` and `y = q v`: the second
+    /// relation sends `bar(v)` on to `q` and to `y`, and the first is a square one.
+    fn qr(&mut self, bars: &Bars) -> Result<Option<ExprId>> {
+        let (q, r) = (self.part(0)?, self.part(1)?);
+        let (rows, columns) = (self.rows(q), self.columns(r));
+        if rows >= columns {
+            let bar_q = self.or_zeros(bars[0], q)?;
+            return self.tall_qr(q, r, bar_q, bars[1]).map(Some);
+        }
+        let mut bar_q = self.or_zeros(bars[0], q)?;
+        let (u, v) = (self.column_range(r, 0, rows)?, self.column_range(r, rows, columns - rows)?);
+        let bar_r = self.or_zeros(bars[1], r)?;
+        let bar_u = self.column_range(bar_r, 0, rows)?;
+        let bar_v = self.column_range(bar_r, rows, columns - rows)?;
+        let y = self.product(q, v)?;
+        let sent = self.product_adjoint(y, bar_v)?;
+        bar_q = self.graph.add(bar_q, sent)?;
+        let bar_x = self.tall_qr(q, u, bar_q, Some(bar_u))?;
+        let bar_y = self.product(q, bar_v)?;
+        self.graph.concatenate(&[bar_x, bar_y], -1).map(Some)
+    }
+
+    /// `bar(a) = (bar(q) + q s) r^-H`, where `s` is the lower triangle of
+    /// `r bar(r)^H - bar(q)^H q` completed to a Hermitian matrix.
+    fn tall_qr(
+        &mut self,
+        q: ExprId,
+        r: ExprId,
+        bar_q: ExprId,
+        bar_r: Option<ExprId>,
+    ) -> Result<ExprId> {
+        let crossed = self.adjoint_product(bar_q, q)?;
+        let m = match bar_r {
+            Some(bar_r) => {
+                let product = self.product_adjoint(r, bar_r)?;
+                self.graph.subtract(product, crossed)?
+            }
+            None => self.graph.negate(crossed)?,
+        };
+        let strict = self.graph.tril(m, -1)?;
+        let mirrored = self.adjoint(strict)?;
+        let real = self.graph.real(m)?;
+        let side = self.rows(m);
+        let eye = self.graph.eye([side, side], DType::Pred)?;
+        let diagonal = keep_where(self.graph, eye, real)?;
+        let s = self.graph.add(strict, mirrored)?;
+        let s = self.graph.add(s, diagonal)?;
+        let inner = self.product(q, s)?;
+        let inner = self.graph.add(bar_q, inner)?;
+        let columns = self.columns(r);
+        let inner = self.column_range(inner, 0, columns)?;
+        let leading = self.graph.slice_along_axis(r, 0, columns, -2, 1)?;
+        self.solve(leading, inner, false, false)
+    }
+
+    /// `1 / (x_j - x_i)`, and 0 where both are equal.
+    fn inverse_differences(&mut self, x: ExprId) -> Result<ExprId> {
+        let (columns, rows) = (self.spread(x, true)?, self.spread(x, false)?);
+        let difference = self.graph.subtract(columns, rows)?;
+        self.inverse_or_zero(difference)
+    }
+
+    /// `1 / x`, and 0 for 0.
+    fn inverse_or_zero(&mut self, x: ExprId) -> Result<ExprId> {
+        let zero = number(self.graph, 0.0, self.graph.dtype(x))?;
+        let one = number(self.graph, 1.0, self.graph.dtype(x))?;
+        let is_zero = self.graph.equal(x, zero)?;
+        let safe = self.graph.select(is_zero, one, x)?;
+        let inverse = self.graph.divide(one, safe)?;
+        self.graph.select(is_zero, zero, inverse)
+    }
+
+    /// `bar(a) = v (diag(bar(w)) + f * (v^H bar(v))) v^H` with `f_ij = 1 / (w_j - w_i)`, made
+    /// Hermitian.
+    fn eigh(&mut self, bars: &Bars) -> Result<Option<ExprId>> {
+        let (w, v) = (self.part(0)?, self.part(1)?);
+        let mut inner = match bars[0] {
+            Some(bar) => Some(self.diagonal(bar)?),
+            None => None,
+        };
+        if let Some(bar) = bars[1] {
+            let f = self.inverse_differences(w)?;
+            let turned = self.adjoint_product(v, bar)?;
+            let turned = self.graph.multiply(f, turned)?;
+            inner = Some(match inner {
+                Some(inner) => self.graph.add(inner, turned)?,
+                None => turned,
+            });
+        }
+        let Some(inner) = inner else { return Ok(None) };
+        let bar = self.product(v, inner)?;
+        let bar = self.product_adjoint(bar, v)?;
+        let mirrored = self.adjoint(bar)?;
+        let sum = self.graph.add(bar, mirrored)?;
+        scale(self.graph, sum, 0.5).map(Some)
+    }
+
+    /// With `f_ij = 1 / (s_j^2 - s_i^2)` and `skew(x) = x - x^H`, for as many columns as there
+    /// are singular values:
+    /// `bar(a) = u ((f * skew(u^H bar(u))) s + s (f * skew(v^H bar(v))) + diag(bar(s))) v^H
+    /// + (1 - u u^H) bar(u) s^-1 v^H + u s^-1 bar(v)^H (1 - v v^H)`.
+    fn svd(&mut self, bars: &Bars) -> Result<Option<ExprId>> {
+        let (u, s, vh) = (self.part(0)?, self.part(1)?, self.part(2)?);
+        let v = self.adjoint(vh)?;
+        let bar_v = bars[2].map(|bar| self.adjoint(bar)).transpose()?;
+        let count = self.graph.shape(s)[self.batch];
+        let thin = Thin {
+            u: self.column_range(u, 0, count)?,
+            v: self.column_range(v, 0, count)?,
+            s: self.spread(s, true)?,
+            inverse: {
+                let inverse = self.inverse_or_zero(s)?;
+                self.spread(inverse, true)?
+            },
+            f: {
+                let squares = self.graph.multiply(s, s)?;
+                self.inverse_differences(squares)?
+            },
+        };
+        let mut sum = None;
+        if let Some(bar) = bars[1] {
+            let diagonal = self.diagonal(bar)?;
+            self.accumulate(&mut sum, diagonal)?;
+        }
+        if let Some(bar) = bars[0] {
+            let bar = self.column_range(bar, 0, count)?;
+            let turned = self.turned(&thin, thin.u, bar)?;
+            let scaled = self.graph.multiply(turned, thin.s)?;
+            self.accumulate(&mut sum, scaled)?;
+            if let Some(phases) = self.phases(&thin, bar)? {
+                self.accumulate(&mut sum, phases)?;
+            }
+        }
+        if let Some(bar) = bar_v {
+            let bar = self.column_range(bar, 0, count)?;
+            let turned = self.turned(&thin, thin.v, bar)?;
+            let rows = swap_last(self.graph, thin.s, self.batch)?;
+            let scaled = self.graph.multiply(rows, turned)?;
+            self.accumulate(&mut sum, scaled)?;
+        }
+        let mut total = None;
+        if let Some(inner) = sum {
+            let bar = self.product(thin.u, inner)?;
+            total = Some(self.product_adjoint(bar, thin.v)?);
+        }
+        if let Some(bar) = bars[0] {
+            let outside = self.outside(thin.u, u, bar, &thin)?;
+            let outside = self.product_adjoint(outside, thin.v)?;
+            self.accumulate(&mut total, outside)?;
+        }
+        if let Some(bar) = bar_v {
+            let outside = self.outside(thin.v, v, bar, &thin)?;
+            let outside = self.product_adjoint(thin.u, outside)?;
+            self.accumulate(&mut total, outside)?;
+        }
+        Ok(total)
+    }
+
+    fn accumulate(&mut self, sum: &mut Option<ExprId>, part: ExprId) -> Result<()> {
+        *sum = Some(match *sum {
+            Some(sum) => self.graph.add(sum, part)?,
+            None => part,
+        });
+        Ok(())
+    }
+
+    /// `f * skew(x^H bar(x))`: the rotation within the columns of `x`.
+    fn turned(&mut self, thin: &Thin, x: ExprId, bar: ExprId) -> Result<ExprId> {
+        let product = self.adjoint_product(x, bar)?;
+        let mirrored = self.adjoint(product)?;
+        let skew = self.graph.subtract(product, mirrored)?;
+        self.graph.multiply(thin.f, skew)
+    }
+
+    /// The imaginary diagonal of `u^H bar(u)` over `s`: how the phase of an element of the
+    /// diagonal of `u^H da v` goes into `u` rather than `v`. Real matrices have none.
+    fn phases(&mut self, thin: &Thin, bar: ExprId) -> Result<Option<ExprId>> {
+        if !self.graph.dtype(thin.u).is_complex() {
+            return Ok(None);
+        }
+        let product = self.adjoint_product(thin.u, bar)?;
+        let imaginary = self.graph.imag(product)?;
+        let scaled = self.graph.multiply(imaginary, thin.inverse)?;
+        let side = self.rows(scaled);
+        let eye = self.graph.eye([side, side], DType::Pred)?;
+        let diagonal = keep_where(self.graph, eye, scaled)?;
+        let i = self.graph.scalar_constant(Scalar::Complex(0.0, 1.0), self.graph.dtype(thin.u))?;
+        self.graph.multiply(i, diagonal).map(Some)
+    }
+
+    /// `(1 - x x^H) bar(x) s^-1`, the part of a change that leaves the space of the columns. The
+    /// columns of `full` beyond those of `x` turn the opposite way: `-x2 bar(x2)^H x s^-1`.
+    fn outside(&mut self, x: ExprId, full: ExprId, bar: ExprId, thin: &Thin) -> Result<ExprId> {
+        let (count, all) = (self.columns(x), self.columns(full));
+        let own = self.column_range(bar, 0, count)?;
+        let inside = self.adjoint_product(x, own)?;
+        let inside = self.product(x, inside)?;
+        let mut outside = self.graph.subtract(own, inside)?;
+        if all > count {
+            let rest = self.column_range(full, count, all - count)?;
+            let bar_rest = self.column_range(bar, count, all - count)?;
+            let turned = self.adjoint_product(bar_rest, x)?;
+            let turned = self.product(rest, turned)?;
+            outside = self.graph.subtract(outside, turned)?;
+        }
+        self.graph.multiply(outside, thin.inverse)
+    }
+}
+
+/// The parts of a singular value decomposition that belong to singular values.
+struct Thin {
+    u: ExprId,
+    v: ExprId,
+    /// The singular values, to multiply columns.
+    s: ExprId,
+    /// Their inverses, 0 for 0.
+    inverse: ExprId,
+    f: ExprId,
+}

@@ -1,0 +1,198 @@
+//! Random numbers from keys.
+
+use nxla::graph::build::{Choice, Covariance, Draw};
+use nxla::graph::{ExprId, Graph};
+use pyo3::prelude::*;
+
+use super::args::{Axis, NamesArg, ShapeArg};
+use super::functions;
+use crate::apply::{Ids, apply, apply_parts, many, number_tensor, one};
+use crate::dtype::DTypeArg;
+use crate::errors::{OrRaise, argument_error};
+use crate::value::Value;
+
+type Parts = Vec<Py<PyAny>>;
+
+/// The key of a seed.
+#[pyfunction]
+fn random_key(seed: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(seed, "key")?;
+    apply(seed.py(), &[operand], |graph, ids| one(graph.random_key(ids[0])))
+}
+
+/// Several keys from one.
+#[pyfunction]
+fn random_split(key: &Bound<'_, PyAny>, parts: usize) -> PyResult<Py<PyAny>> {
+    let operand = Value::of(key, "split")?;
+    apply(key.py(), &[operand], |graph, ids| one(graph.random_split(ids[0], parts)))
+}
+
+/// A key for each of some integers.
+#[pyfunction]
+fn random_fold_in(key: &Bound<'_, PyAny>, data: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    // A number is not one next to the key: it may be negative.
+    let data = alone(Value::of(data, "fold_in")?, None)?;
+    let operands = [Value::of(key, "fold_in")?, data];
+    apply(key.py(), &operands, |graph, ids| one(graph.random_fold_in(ids[0], ids[1])))
+}
+
+/// A number as a tensor, with the dtype that it has by itself or next to another operand.
+fn alone(value: Value, next_to: Option<&Value>) -> PyResult<Value> {
+    let Value::Number(number) = value else { return Ok(value) };
+    let next_to = match next_to {
+        None | Some(Value::Number(_)) => None,
+        Some(Value::Tensor(tensor)) => Some(tensor.dtype()),
+        Some(Value::Expr(expr)) => Some(expr.ty().dtype),
+    };
+    number_tensor(number, next_to).map(Value::Tensor).or_raise()
+}
+
+/// What is drawn with a key: with `advance` the key is split first, and the other half of it is
+/// given back.
+fn draw(
+    py: Python<'_>,
+    operands: &[Value],
+    advance: bool,
+    build: impl FnOnce(&mut Graph, ExprId, &[ExprId]) -> nxla::graph::Result<ExprId>,
+) -> PyResult<Parts> {
+    apply_parts(py, operands, |graph, ids| {
+        if !advance {
+            return one(build(graph, ids[0], &ids[1..]));
+        }
+        let (next, key) = graph.random_next(ids[0])?;
+        let drawn = build(graph, key, &ids[1..])?;
+        Ok(Ids::from_slice(&[drawn, next]))
+    })
+}
+
+/// What is drawn, from the arguments that all distributions share.
+fn draw_of(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) -> Draw {
+    let names = names.and_then(|names| names.names());
+    Draw { shape: shape.0, dtype: dtype.map(|dtype| dtype.0), names }
+}
+
+macro_rules! distributions {
+    ($($(#[$doc:meta])* $function:ident as $name:literal ($first:ident, $second:ident);)*) => {
+        $(
+            $(#[$doc])*
+            #[pyfunction]
+            fn $function(
+                key: &Bound<'_, PyAny>,
+                $first: &Bound<'_, PyAny>,
+                $second: &Bound<'_, PyAny>,
+                shape: ShapeArg,
+                dtype: Option<DTypeArg>,
+                names: Option<NamesArg>,
+                advance: bool,
+            ) -> PyResult<Parts> {
+                let ($first, $second) = (Value::of($first, $name)?, Value::of($second, $name)?);
+                let operands = [
+                    Value::of(key, $name)?,
+                    alone($first.clone(), Some(&$second))?,
+                    alone($second, Some(&$first))?,
+                ];
+                let attributes = draw_of(shape, dtype, names);
+                draw(key.py(), &operands, advance, |graph, key, ids| {
+                    graph.$function(key, ids[0], ids[1], &attributes)
+                })
+            }
+        )*
+    };
+}
+
+distributions! {
+    /// Floats that are equally likely everywhere between two bounds.
+    random_uniform as "uniform" (low, high);
+    /// Floats with the normal distribution.
+    random_normal as "normal" (mean, deviation);
+    /// Integers that are equally likely everywhere between two bounds.
+    random_integers as "randint" (low, high);
+}
+
+/// Floats with the Gumbel distribution.
+#[pyfunction]
+fn random_gumbel(
+    key: &Bound<'_, PyAny>,
+    shape: ShapeArg,
+    dtype: Option<DTypeArg>,
+    names: Option<NamesArg>,
+    advance: bool,
+) -> PyResult<Parts> {
+    let operand = Value::of(key, "gumbel")?;
+    let attributes = draw_of(shape, dtype, names);
+    draw(key.py(), &[operand], advance, |graph, key, _| graph.random_gumbel(key, &attributes))
+}
+
+/// Vectors with a normal distribution.
+#[pyfunction]
+fn random_multivariate_normal(
+    key: &Bound<'_, PyAny>,
+    mean: &Bound<'_, PyAny>,
+    covariance: &Bound<'_, PyAny>,
+    method: &str,
+    shape: ShapeArg,
+    dtype: Option<DTypeArg>,
+    names: Option<NamesArg>,
+    advance: bool,
+) -> PyResult<Parts> {
+    const NAME: &str = "multivariate_normal";
+    let method = match method {
+        "cholesky" => Covariance::Cholesky,
+        "eigh" => Covariance::Eigh,
+        "svd" => Covariance::Svd,
+        other => {
+            let why = format!("method must be \"cholesky\", \"eigh\" or \"svd\", got {other:?}");
+            return Err(argument_error(NAME, why));
+        }
+    };
+    let operands = [Value::of(key, NAME)?, Value::of(mean, NAME)?, Value::of(covariance, NAME)?];
+    let attributes = draw_of(shape, dtype, names);
+    draw(key.py(), &operands, advance, |graph, key, ids| {
+        graph.random_multivariate_normal(key, ids[0], ids[1], method, &attributes)
+    })
+}
+
+/// A tensor with entries in another order, and the next key.
+#[pyfunction]
+fn random_shuffle(
+    key: &Bound<'_, PyAny>,
+    x: &Bound<'_, PyAny>,
+    axis: Axis,
+    independent: bool,
+) -> PyResult<Parts> {
+    let operands = [Value::of(key, "shuffle")?, Value::of(x, "shuffle")?];
+    apply_parts(key.py(), &operands, |graph, ids| {
+        let axis = axis.of(graph, "shuffle", ids[1])?;
+        many(graph.random_shuffle(ids[0], ids[1], axis, independent).map(<[ExprId; 2]>::from))
+    })
+}
+
+/// Samples of a tensor, and the next key.
+#[pyfunction]
+fn random_choice(
+    key: &Bound<'_, PyAny>,
+    x: &Bound<'_, PyAny>,
+    p: Option<&Bound<'_, PyAny>>,
+    samples: usize,
+    axis: Option<Axis>,
+    replace: bool,
+) -> PyResult<Parts> {
+    let mut operands = vec![Value::of(key, "choice")?, Value::of(x, "choice")?];
+    if let Some(p) = p {
+        operands.push(Value::of(p, "choice")?);
+    }
+    apply_parts(key.py(), &operands, |graph, ids| {
+        let axis = axis.as_ref().map(|axis| axis.of(graph, "choice", ids[1])).transpose()?;
+        let choice = Choice { samples, axis, replace };
+        let p = ids.get(2).copied();
+        many(graph.random_choice(ids[0], ids[1], p, choice).map(<[ExprId; 2]>::from))
+    })
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    functions!(
+        module: random_key, random_split, random_fold_in, random_uniform, random_normal,
+        random_integers, random_gumbel, random_multivariate_normal, random_shuffle, random_choice,
+    );
+    Ok(())
+}

@@ -1,0 +1,48 @@
+"""Fourier transforms along any axes, of any length.
+
+Names, arguments and meaning are those of the Python Array API standard; `fft2` and `ifft2` are
+Nx's.
+
+>>> import nxla as nx
+>>> x = nx.tensor([1.0, 2.0, 3.0])
+>>> nx.all_close(nx.fft.irfft(nx.fft.rfft(x), n=3), x).item()
+True
+"""
+
+from nxla.ops.linalg.fourier import (
+    fft,
+    fft2,
+    fftfreq,
+    fftn,
+    fftshift,
+    hfft,
+    ifft,
+    ifft2,
+    ifftn,
+    ifftshift,
+    ihfft,
+    irfft,
+    irfftn,
+    rfft,
+    rfftfreq,
+    rfftn,
+)
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfftn",
+    "rfft",
+    "rfftfreq",
+    "rfftn",
+]

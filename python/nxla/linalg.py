@@ -1,0 +1,84 @@
+"""Linear algebra on matrices in the last two axes; leading axes are batches.
+
+Names, arguments and meaning are those of the Python Array API standard where it has the function;
+`adjoint`, `least_squares`, `lu`, `norm` and `triangular_solve` are Nx's. Integers are computed as
+``float32``, half floats in ``float64`` and rounded. All functions have derivatives.
+
+>>> import nxla as nx
+>>> a = nx.tensor([[2.0, 1.0], [1.0, 3.0]])
+>>> nx.linalg.det(a).item()
+5.0
+>>> q, r = nx.linalg.qr(a)
+>>> nx.all_close(q @ r, a).item()
+True
+"""
+
+from nxla.ops.contract import matmul, tensordot, vecdot
+from nxla.ops.create import take_diagonal as diagonal
+from nxla.ops.linalg.factor import (
+    EighResult,
+    LUResult,
+    QRResult,
+    SVDResult,
+    cholesky,
+    eigh,
+    eigvalsh,
+    lu,
+    qr,
+    svd,
+    svdvals,
+)
+from nxla.ops.linalg.norm import matrix_norm, norm, vector_norm
+from nxla.ops.linalg.solve import (
+    SlogdetResult,
+    adjoint,
+    cross,
+    det,
+    inv,
+    least_squares,
+    matrix_power,
+    matrix_rank,
+    outer,
+    pinv,
+    slogdet,
+    solve,
+    trace,
+    triangular_solve,
+)
+from nxla.ops.movement import matrix_transpose
+
+__all__ = [
+    "EighResult",
+    "LUResult",
+    "QRResult",
+    "SVDResult",
+    "SlogdetResult",
+    "adjoint",
+    "cholesky",
+    "cross",
+    "det",
+    "diagonal",
+    "eigh",
+    "eigvalsh",
+    "inv",
+    "least_squares",
+    "lu",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "triangular_solve",
+    "vecdot",
+    "vector_norm",
+]

@@ -1,0 +1,1 @@
+"""Linear algebra and Fourier transforms, over the last axes."""

@@ -1,0 +1,222 @@
+"""Factorizations of matrices in the last two axes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nxla import _core
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+
+class LUResult(NamedTuple):
+    """What `lu` returns: ``p @ l @ u`` is the matrix."""
+
+    p: Tensor
+    l: Tensor  # noqa: E741
+    u: Tensor
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns: ``Q @ R`` is the matrix."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class EighResult(NamedTuple):
+    """What `eigh` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class SVDResult(NamedTuple):
+    """What `svd` returns: ``U * S @ Vh`` is the matrix, with a column of ``U`` for each value."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
+    """Return the triangular root of symmetric (Hermitian) positive definite matrices.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Square matrices in the last two axes; only the lower triangle is read.
+    upper : bool
+        Whether the root is the upper triangular one.
+
+    Returns
+    -------
+    Tensor
+        ``L`` with ``L @ adjoint(L) == x``, or its adjoint. NaN where a matrix is not positive
+        definite.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    lower = _core.cholesky(x)
+    return _core.adjoint(lower) if upper else lower
+
+
+def lu(x: TensorLike, /) -> LUResult:
+    """Factor square matrices into a permutation and two triangles.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Square matrices in the last two axes.
+
+    Returns
+    -------
+    LUResult
+        ``p`` exchanges rows, ``l`` is lower triangular with ones on the diagonal, ``u`` is upper
+        triangular, and ``p @ l @ u == x``.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> p, l, u = nx.linalg.lu([[1.0, 4.0], [2.0, 6.0]])
+    >>> p.tolist(), l.tolist(), u.tolist()
+    ([[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]], [[2.0, 6.0], [0.0, 1.0]])
+    """
+    return LUResult(*_core.lu(x))
+
+
+def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
+    """Factor matrices into orthonormal columns and an upper triangle.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Matrices in the last two axes, not empty.
+    mode : {"reduced", "complete"}
+        Whether ``Q`` has as many columns as the smaller side, or is square.
+
+    Returns
+    -------
+    QRResult
+        The diagonal of ``R`` is real and not negative.
+
+    Raises
+    ------
+    ShapeError
+        If there are no matrices.
+    ArgumentError
+        If there is no such mode.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> q, r = nx.linalg.qr([[3.0, 1.0], [4.0, 3.0]])
+    >>> nx.all_close(q @ r, [[3.0, 1.0], [4.0, 3.0]]).item(), round(r[0, 0].item(), 5)
+    (True, 5.0)
+    """
+    if mode not in ("reduced", "complete"):
+        raise ArgumentError(f'qr: mode must be "reduced" or "complete", got {mode!r}')
+    return QRResult(*_core.qr(x, mode == "complete"))
+
+
+def eigh(x: TensorLike, /) -> EighResult:
+    """Return the eigenvalues and eigenvectors of symmetric (Hermitian) matrices.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Square matrices in the last two axes; only the lower triangle is read.
+
+    Returns
+    -------
+    EighResult
+        ``eigenvalues`` increase; ``eigenvectors`` has one in each column, in the same order.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> values, vectors = nx.linalg.eigh([[2.0, 1.0], [1.0, 2.0]])
+    >>> nx.all_close(values, [1.0, 3.0]).item()
+    True
+    """
+    return EighResult(*_core.eigh(x))
+
+
+def eigvalsh(x: TensorLike, /) -> Tensor:
+    """Return the eigenvalues of `eigh` alone.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.all_close(nx.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]), [1.0, 3.0]).item()
+    True
+    """
+    return _core.eigh(x)[0]
+
+
+def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
+    """Return the singular values of matrices, with the vectors that belong to them.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Matrices in the last two axes, not empty.
+    full_matrices : bool
+        Whether ``U`` and ``Vh`` are square, rather than having a column or row for each value.
+
+    Returns
+    -------
+    SVDResult
+        ``S`` holds the singular values, which decrease. Columns of ``U`` and rows of ``Vh`` are
+        orthonormal.
+
+    Raises
+    ------
+    ShapeError
+        If there are no matrices.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> u, s, vh = nx.linalg.svd([[0.0, 2.0], [1.0, 0.0]])
+    >>> s.tolist(), nx.all_close(u * s @ vh, [[0.0, 2.0], [1.0, 0.0]]).item()
+    ([2.0, 1.0], True)
+    """
+    return SVDResult(*_core.svd(x, full_matrices))
+
+
+def svdvals(x: TensorLike, /) -> Tensor:
+    """Return the singular values of `svd` alone.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.svdvals([[0.0, 2.0], [1.0, 0.0]]).tolist()
+    [2.0, 1.0]
+    """
+    return _core.singular_values(x)

@@ -1,0 +1,203 @@
+"""`nx.linalg` and `nx.fft`, compared with numpy."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+RNG = np.random.default_rng(0)
+
+
+def matrices(*shape, dtype="float64"):
+    """Return numbers without order, complex ones where asked for."""
+    x = RNG.standard_normal(shape)
+    if np.issubdtype(np.dtype(dtype), np.complexfloating):
+        x = x + 1j * RNG.standard_normal(shape)
+    return x.astype(dtype)
+
+
+def close(found, expected, tolerance=1e-9):
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4)])
+def test_functions_of_square_matrices(shape, dtype):
+    a = matrices(*shape, dtype=dtype)
+    close(nx.linalg.inv(a), np.linalg.inv(a))
+    close(nx.linalg.det(a), np.linalg.det(a))
+    sign, logarithm = nx.linalg.slogdet(a)
+    close(sign, np.linalg.slogdet(a).sign)
+    close(logarithm, np.linalg.slogdet(a).logabsdet)
+    for power in (-2, 0, 1, 5):
+        close(nx.linalg.matrix_power(a, power), np.linalg.matrix_power(a, power))
+    close(nx.linalg.trace(a, offset=1), np.trace(a, offset=1, axis1=-2, axis2=-1))
+    p, l, u = nx.linalg.lu(a)  # noqa: E741
+    close(p @ l @ u, a)
+    hermitian = a + np.conj(np.swapaxes(a, -1, -2))
+    values, vectors = nx.linalg.eigh(hermitian)
+    close(values, np.linalg.eigvalsh(hermitian))
+    close(nx.linalg.eigvalsh(hermitian), np.linalg.eigvalsh(hermitian))
+    close(vectors * nx.expand_dims(values, axis=-2) @ nx.linalg.adjoint(vectors), hermitian)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 2, 3)])
+def test_functions_of_matrices(shape, dtype):
+    a = matrices(*shape, dtype=dtype)
+    close(nx.linalg.pinv(a), np.linalg.pinv(a))
+    close(nx.linalg.svdvals(a), np.linalg.svd(a, compute_uv=False))
+    assert np.asarray(nx.linalg.matrix_rank(a)).tolist() == np.linalg.matrix_rank(a).tolist()
+    for mode in ("reduced", "complete"):
+        q, r = nx.linalg.qr(a, mode=mode)
+        assert q.shape == np.linalg.qr(a, mode=mode).Q.shape
+        close(q @ r, a)
+        product = np.asarray(nx.linalg.adjoint(q) @ q)
+        close(product, np.broadcast_to(np.eye(q.shape[-1]), product.shape))
+    for full in (False, True):
+        result = nx.linalg.svd(a, full_matrices=full)
+        expected = np.linalg.svd(a, full_matrices=full)
+        assert [part.shape for part in result] == [part.shape for part in expected]
+        count = result.S.shape[-1]
+        u, vh = np.asarray(result.U)[..., :count], np.asarray(result.Vh)[..., :count, :]
+        close(u * np.asarray(result.S)[..., None, :] @ vh, a)
+    for order in (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        expected = np.linalg.norm(a, ord=order, axis=(-2, -1))
+        close(nx.linalg.norm(a, ord=order, axis=(-2, -1)), expected)
+        close(nx.linalg.matrix_norm(a, ord=order or "fro", keepdims=True)[..., 0, 0], expected)
+
+
+def test_vector_norms():
+    x = matrices(2, 3, 4)
+    for order in (0, 1, 2, 3.5, -1, np.inf, -np.inf):
+        close(nx.linalg.vector_norm(x, axis=1, ord=order), np.linalg.norm(x, axis=1, ord=order))
+        for axes in (None, (0, 2), (2, 1)):
+            found = nx.linalg.vector_norm(x, axis=axes, ord=order, keepdims=True)
+            close(found, np.linalg.vector_norm(x, axis=axes, ord=order, keepdims=True))
+    named = nx.rename(nx.asarray(x), ("batch", "rows", "columns"))
+    close(nx.linalg.vector_norm(named, axis="rows"), np.linalg.norm(x, axis=1))
+    with pytest.raises(nx.ShapeError, match="axis 3"):
+        nx.linalg.vector_norm(x, axis=3)
+
+
+@pytest.mark.parametrize("shapes", [((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (2, 3, 2))])
+def test_systems(shapes):
+    a, b = (matrices(*shape) for shape in shapes)
+    close(nx.linalg.solve(a, b), np.linalg.solve(a, b))
+    tall = np.concatenate([a, a + 1.0], axis=-2)
+    both = np.concatenate([b, b - 2.0], axis=0 if b.ndim < 3 else -2)
+    if a.ndim == 2:
+        close(nx.linalg.least_squares(tall, both), np.linalg.lstsq(tall, both)[0])
+
+
+def test_systems_broadcast():
+    a, b = matrices(2, 3, 3), matrices(3, 4)
+    close(nx.linalg.solve(a, b), np.linalg.solve(a, b))
+    close(nx.linalg.solve(a, b[:, 0]), np.linalg.solve(a, b[:, :1])[..., 0])
+    close(nx.linalg.solve(a[0], matrices(5, 3, 1)).shape, (5, 3, 1))
+    with pytest.raises(nx.ShapeError, match="solve: b has shape"):
+        nx.linalg.solve(a, matrices(2, 2))
+    with pytest.raises(nx.ShapeError, match="square matrices"):
+        nx.linalg.solve(b, b)
+
+
+def test_singular_matrices():
+    zeros = nx.zeros((2, 2))
+    assert np.isnan(np.asarray(nx.linalg.inv(zeros))).all()
+    assert nx.linalg.slogdet(zeros).logabsdet.item() == -np.inf
+    assert nx.linalg.matrix_rank(zeros).item() == 0
+
+
+def test_products():
+    x, y = matrices(2, 3), matrices(3)
+    close(nx.linalg.cross(x, y), np.cross(x, y))
+    close(nx.linalg.cross(x.T, x.T + 1.0, axis=0), np.cross(x.T, x.T + 1.0, axis=0))
+    close(nx.linalg.outer(y, x[0]), np.outer(y, x[0]))
+    close(nx.linalg.diagonal(x), np.diagonal(x))
+    with pytest.raises(nx.ShapeError, match="cross: x has shape"):
+        nx.linalg.cross(x.T, x.T)
+    with pytest.raises(nx.ShapeError, match="outer"):
+        nx.linalg.outer(x, y)
+
+
+def test_dtypes():
+    a = [[2, 1], [1, 3]]
+    assert nx.linalg.det(a).dtype == nx.float32
+    assert nx.linalg.qr(nx.astype(nx.tensor(a), nx.bfloat16)).R.dtype == nx.bfloat16
+    assert nx.linalg.svdvals(nx.astype(nx.tensor(a), nx.complex128)).dtype == nx.float64
+    assert nx.linalg.matrix_rank(a).dtype == nx.int32
+    assert nx.linalg.matrix_power(a, 2).dtype == nx.int32
+
+
+def test_traced_and_differentiated():
+    a = matrices(3, 3)
+
+    def loss(x):
+        return nx.sum(nx.linalg.qr(x).R) + nx.linalg.slogdet(x).logabsdet
+
+    slope = np.asarray(nx.jit(nx.grad(loss))(a))
+    step = 1e-6
+    for row, column in np.ndindex(3, 3):
+        moved = np.zeros_like(a)
+        moved[row, column] = step
+        expected = (loss(a + moved).item() - loss(a - moved).item()) / (2 * step)
+        np.testing.assert_allclose(slope[row, column], expected, rtol=1e-5, atol=1e-7)
+    text = nx.debug_expr(nx.linalg.qr)(nx.template((3, 2), "f32"))
+    assert "qr a, mode: :reduced" in str(text)
+
+
+TRANSFORMS = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms(name, norm):
+    real = name in ("rfft", "ihfft")
+    x = matrices(3, 5, 4, dtype="float64" if real else "complex128")
+    if name in ("irfft", "hfft"):
+        x = x.copy()
+    for axis in (-1, 0, 1):
+        for n in (None, 1, 3, 8):
+            found = getattr(nx.fft, name)(x, n=n, axis=axis, norm=norm)
+            close(found, getattr(np.fft, name)(x, n=n, axis=axis, norm=norm))
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
+def test_transforms_of_several_axes(name, norm):
+    x = matrices(3, 5, 4, dtype="float64" if name == "rfftn" else "complex128")
+    for s, axes in [(None, None), (None, (0, 1)), ((4, 6), (2, 0)), ((7, 3), (-2, -1))]:
+        found = getattr(nx.fft, name)(x, s=s, axes=axes, norm=norm)
+        close(found, getattr(np.fft, name)(x, s=s, axes=axes, norm=norm))
+    with pytest.raises(nx.ArgumentError, match="lengths"):
+        getattr(nx.fft, name)(x, s=(3,), axes=(0, 1))
+
+
+def test_transforms_of_two_axes():
+    x = matrices(3, 5, 4)
+    close(nx.fft.fft2(x), np.fft.fft2(x))
+    close(nx.fft.ifft2(x, s=(2, 7), axes=(0, 2)), np.fft.ifft2(x, s=(2, 7), axes=(0, 2)))
+
+
+def test_frequencies():
+    for n in (1, 4, 5):
+        close(nx.fft.fftfreq(n, d=0.5, dtype="f64"), np.fft.fftfreq(n, d=0.5))
+        close(nx.fft.rfftfreq(n, d=0.5, dtype="f64"), np.fft.rfftfreq(n, d=0.5))
+    x = matrices(3, 4)
+    close(nx.fft.fftshift(x), np.fft.fftshift(x))
+    close(nx.fft.ifftshift(x, axes=0), np.fft.ifftshift(x, axes=0))
+    close(nx.fft.ifftshift(nx.fft.fftshift(x)), x)
+
+
+def test_unknown_norm():
+    with pytest.raises(nx.ArgumentError, match="norm must be"):
+        nx.fft.fft([1.0], norm="sideways")
+    for call in (lambda: nx.fft.fft([1.0], n=0), lambda: nx.fft.irfftn([[1.0]], s=(-1, 2))):
+        with pytest.raises(nx.ArgumentError, match="at least 1"):
+            call()
+    with pytest.raises(nx.ShapeError, match="axes"):
+        nx.fft.fft2([[1.0]], axes=(0, 0))
+    with pytest.raises(nx.ArgumentError, match="mode must be"):
+        nx.linalg.qr([[1.0]], mode="some")
+    with pytest.raises(nx.ArgumentError, match="ord must be"):
+        nx.linalg.norm([[1.0]], ord="large")

@@ -1,0 +1,170 @@
+"""`nx.random`: numbers that are known, distributions, and what is refused."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+random = nx.random
+
+
+def test_keys():
+    assert random.key(0).tolist() == [0, 0]
+    assert random.key(999999999999).tolist() == [232, 3567587327]
+    assert random.key(-1).tolist() == [2**32 - 1, 2**32 - 1]
+    assert random.key(nx.tensor(12, "u64")).tolist() == [0, 12]
+    # The generator's published vectors: zeros, and the digits of pi.
+    assert random.fold_in(random.key(0), 0).tolist() == [1797259609, 2579123966]
+    key = nx.tensor([320440878, 57701188], "u32")
+    data = nx.tensor((608135816 << 32) + 2242054355, "u64")
+    assert random.fold_in(key, data).tolist() == [3297917596, 1212020640]
+
+
+def test_splits():
+    key = random.key(1701)
+    assert random.split(key, parts=4).tolist() == [
+        [4000152724, 2030591747],
+        [2287976877, 2598630646],
+        [2426625787, 580268518],
+        [3136765380, 433355682],
+    ]
+    assert random.split(key, parts=3).shape == (3, 2)
+    folded = random.fold_in(random.key(42), [[1, 99], [1234, 13]]).tolist()
+    assert folded[0][1] == random.fold_in(random.key(42), 99).tolist()
+    assert random.fold_in(random.key(0), -1).tolist() == [145227835, 1976240827]
+
+
+def test_functions_agree_with_their_split_forms():
+    key = random.key(7)
+    following, own = random.split(key)
+    for name, arguments in [
+        ("uniform", ()),
+        ("normal", (1.0, 2.0)),
+        ("randint", (0, 100)),
+        ("gumbel", ()),
+        ("multivariate_normal", ([0.0, 1.0], [[1.0, 0.5], [0.5, 1.0]])),
+    ]:
+        drawn, after = getattr(random, name)(key, *arguments, shape=(3,))
+        assert after.tolist() == following.tolist()
+        alone = getattr(random, name + "_split")(own, *arguments, shape=(3,))
+        assert drawn.tolist() == alone.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32", "f64", "c64", "c128"])
+def test_distributions(dtype):
+    key, count = random.key(3), 20000
+    uniform, key = random.uniform(key, -1.0, 3.0, shape=count, dtype=dtype)
+    normal, key = random.normal(key, 2.0, 0.5, shape=count, dtype=dtype)
+    for part in ("real", "imag") if dtype.startswith("c") else ("real",):
+        x = np.asarray(nx.astype(getattr(nx, part)(uniform), "f64"))
+        assert x.min() >= -1.0
+        assert x.max() <= 3.0
+        assert abs(x.mean() - 1.0) < 0.05
+        assert abs(x.var() - 16 / 12) < 0.05
+        y = np.asarray(nx.astype(getattr(nx, part)(normal), "f64"))
+        assert np.isfinite(y).all()
+        assert abs(y.mean() - 2.0) < 0.02
+        assert abs(y.std() - 0.5) < 0.02
+
+
+@pytest.mark.parametrize("dtype", ["u8", "s8", "u16", "s32", "u64", "s64"])
+def test_integers(dtype):
+    x, _ = random.randint(random.key(3), 5, 15, shape=5000, dtype=dtype)
+    assert str(x.dtype) == dtype
+    counts = np.bincount(np.asarray(x).astype(int), minlength=15)
+    assert counts[:5].sum() == 0
+    assert counts[5:].min() > 350
+    low, _ = random.randint(random.key(3), -5, nx.tensor([-4, 0]), shape=2)
+    assert low.tolist()[0] == -5
+
+
+def test_covariances():
+    mean, covariance = np.array([1.0, -2.0]), np.array([[2.0, 0.8], [0.8, 1.0]])
+    for method in ("cholesky", "eigh", "svd"):
+        x, _ = random.multivariate_normal(
+            random.key(1), mean, covariance, method=method, shape=20000
+        )
+        x = np.asarray(x)
+        np.testing.assert_allclose(x.mean(axis=0), mean, atol=0.05)
+        np.testing.assert_allclose(np.cov(x.T), covariance, atol=0.05)
+
+
+def test_orders():
+    x = nx.reshape(nx.arange(12), (3, 4))
+    rows, _ = random.shuffle(random.key(42), x)
+    assert sorted(rows.tolist()) == x.tolist()
+    columns, _ = random.shuffle(random.key(42), x, axis=1)
+    assert np.sort(np.asarray(columns), axis=1).tolist() == x.tolist()
+    each, _ = random.shuffle(random.key(10), nx.iota((3, 4), axis=1), axis=1, independent=True)
+    assert each.tolist() == [[2, 1, 3, 0], [3, 0, 1, 2], [2, 3, 0, 1]]
+
+
+def test_choices():
+    key = random.key(2)
+    x, _ = random.choice(key, nx.reshape(nx.arange(6), (3, 2)), samples=6, replace=False)
+    assert x.tolist() == [2, 0, 4, 5, 1, 3]
+    p = [0.01, 0.1, 0.19, 0.6, 0.05, 0.05]
+    x = nx.reshape(nx.arange(6), (2, 3))
+    assert random.choice(key, x, p, samples=6)[0].tolist() == [3, 3, 3, 0, 3, 3]
+    assert random.choice(key, x, p, samples=6, replace=False)[0].tolist() == [3, 1, 2, 5, 4, 0]
+    taken, _ = random.choice(random.key(1), nx.arange(4), [0.0, 0.5, 0.5, 0.0], samples=2000)
+    assert set(taken.tolist()) == {1, 2}
+
+
+def test_traced():
+    def draw(key):
+        x, key = random.normal(key, shape=(2, 3))
+        y, key = random.randint(key, 0, 9, shape=4)
+        return x, y, key
+
+    key = random.key(5)
+    now, traced = draw(key), nx.jit(draw)(key)
+    for a, b in zip(now, traced, strict=True):
+        assert nx.all_close(a, b).item()
+    slope = nx.grad(lambda mean: nx.sum(random.normal(key, mean, 1.0, shape=3)[0]))(2.0)
+    assert slope.item() == 0.0
+
+
+def test_names():
+    x, _ = random.uniform(random.key(1), shape=(2, 3), names=("x", None))
+    assert list(x.names) == ["x", None]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: random.split([1, 2]), nx.ShapeError, "split: key has shape s32"),
+        (lambda: random.split(random.key(1), parts=0), nx.ArgumentError, "parts"),
+        (lambda: random.key(1.5), nx.DTypeError, "key: seed"),
+        (lambda: random.key([1, 2]), nx.ShapeError, "a scalar"),
+        (lambda: random.uniform(random.key(1), dtype="s32"), nx.DTypeError, "a float or complex"),
+        (lambda: random.normal(nx.zeros(3, dtype="u32")), nx.ShapeError, "key has shape u32"),
+        (lambda: random.randint(random.key(1), 0, 9, dtype="f32"), nx.DTypeError, "an integer"),
+        (lambda: random.gumbel(random.key(1), dtype="c64"), nx.DTypeError, "a float dtype"),
+        (
+            lambda: random.uniform(random.key(1), nx.zeros(3), nx.ones(3), shape=2),
+            nx.ShapeError,
+            "cannot broadcast",
+        ),
+        (
+            lambda: random.multivariate_normal(random.key(1), [0.0], [[1.0, 0.0]]),
+            nx.ShapeError,
+            "covariance",
+        ),
+        (
+            lambda: random.multivariate_normal(random.key(1), [0.0], [[1.0]], method="lu"),
+            nx.ArgumentError,
+            "method must be",
+        ),
+        (lambda: random.choice(random.key(1), 1.0), nx.ArgumentError, "at least one axis"),
+        (
+            lambda: random.choice(random.key(1), [1, 2], samples=3, replace=False),
+            nx.ArgumentError,
+            "without replacement",
+        ),
+        (lambda: random.choice(random.key(1), [1, 2], [1.0]), nx.ShapeError, "one for each entry"),
+    ],
+)
+def test_what_is_refused(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
