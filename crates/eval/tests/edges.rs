@@ -68,13 +68,13 @@ fn elements_wrap_saturate_and_stay_nan() {
     let bytes = tensor(&[255_u8, 128], [2]);
     assert_eq!(numbers(&one(&[bytes], |g, p| g.add(p[0], p[0]))), [254.0, 0.0]);
     let floats = tensor(&[NAN, 300.0, -1.0, f32::INFINITY], [4]);
-    let cast = |dtype| numbers(&one(&[floats.clone()], |g, p| g.as_type(p[0], dtype)));
+    let cast = |dtype| numbers(&one(std::slice::from_ref(&floats), |g, p| g.as_type(p[0], dtype)));
     // Finite numbers wrap around, infinite ones saturate.
     assert_eq!(cast(DType::U8), [0.0, 44.0, 255.0, 255.0]);
     assert_eq!(cast(DType::Pred), [1.0, 1.0, 1.0, 1.0]);
     let pair = [tensor(&[NAN, 1.0], [2]), tensor(&[1.0, NAN], [2])];
     let results = run(&pair, |g, p| Ok(vec![g.max(p[0], p[1])?, g.min(p[0], p[1])?]));
-    assert!(results.iter().flat_map(|result| numbers(result)).all(f64::is_nan));
+    assert!(results.iter().flat_map(numbers).all(f64::is_nan));
     assert_eq!(numbers(&one(&pair, |g, p| g.equal(p[0], p[0]))), [0.0, 1.0]);
     let none = HostTensor::zeros(DType::BF16, [0]).unwrap();
     assert_eq!(one(&[none], |g, p| g.exp(p[0])).shape()[..], [0]);
@@ -84,7 +84,7 @@ fn elements_wrap_saturate_and_stay_nan() {
 fn every_dtype_moves() {
     for dtype in DType::ALL {
         let x = count(dtype, [2, 3]);
-        let results = run(&[x.clone()], |g, p| {
+        let results = run(std::slice::from_ref(&x), |g, p| {
             let turned = g.transpose(p[0], None)?;
             let turned = g.transpose(turned, None)?;
             let back = g.reverse(p[0], None)?;
@@ -159,7 +159,7 @@ fn windows_that_see_only_padding_or_nothing() {
         padding: nxla_expr::build::WindowPadding::Explicit(vec![(3, 0)]),
         ..WindowOptions::default()
     };
-    let sums = one(&[x.clone()], |g, p| g.window_sum(p[0], &[2], &padded));
+    let sums = one(std::slice::from_ref(&x), |g, p| g.window_sum(p[0], &[2], &padded));
     assert_eq!(numbers(&sums), [0.0, 0.0, 1.0, 3.0]);
     let most = one(&[x], |g, p| g.window_max(p[0], &[2], &padded));
     assert_eq!(numbers(&most)[..2], [f64::NEG_INFINITY; 2]);

@@ -101,7 +101,7 @@ fn calling(
     function: impl Fn(&[HostTensor]) -> Result<Vec<HostTensor>, HostError> + Send + Sync + 'static,
 ) -> Program {
     let ty = TensorType::scalar(DType::S32);
-    program(&[ty.clone()], |graph, ids| {
+    program(std::slice::from_ref(&ty), |graph, ids| {
         let function = Arc::new(Compute(function));
         graph.runtime_call(ids, vec![ty.clone()], function).expect("there is a result")
     })

@@ -1,8 +1,6 @@
 //! Nodes with effects: hooks, and the loops, branches and composites that hold hooks. They are
 //! never merged, dropped or reordered; and closing many loops takes linear time.
 
-use std::time::{Duration, Instant};
-
 use nxla_expr::rewrite::Substitution;
 use nxla_expr::verify::{verify, verify_program};
 use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, serialize};
@@ -161,25 +159,15 @@ fn a_substitution_keeps_the_order() -> Result<()> {
     Ok(())
 }
 
-fn time_of_loops(count: usize) -> Result<Duration> {
-    let start = Instant::now();
+/// With tables as long as the graph for each region, this would not end within a minute.
+#[test]
+fn ten_thousand_loops_close() -> Result<()> {
     let mut graph = Graph::new();
     let mut x = graph.parameter(0, ty());
-    for _ in 0..count {
+    for _ in 0..10_000 {
         x = count_to_ten(&mut graph, x, |_, x| Ok(x))?;
     }
     let program = Program::new(&graph, vec![ty()], &[x])?;
-    assert_eq!(loops(&program), count);
-    Ok(start.elapsed())
-}
-
-#[test]
-fn many_loops_take_linear_time() -> Result<()> {
-    time_of_loops(100)?;
-    let few = time_of_loops(1_000)?;
-    let many = time_of_loops(10_000)?;
-    println!("1,000 loops: {few:?}; 10,000 loops: {many:?}");
-    // Ten times as much; with tables as long as the graph it was a hundred times.
-    assert!(many < 40 * few, "1,000 loops took {few:?}, 10,000 took {many:?}");
+    assert_eq!(loops(&program), 10_000);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Factorisations of one matrix by [faer].
+//! Factorisations and products of matrices by [faer].
 //!
 //! faer is generic code, so whoever calls it compiles it, and that takes long. This crate compiles
 //! it once, for `f64` and its complex numbers, and is seldom touched.
@@ -17,8 +17,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod product;
+
 use faer::{Mat, MatRef, Side, traits::ComplexField};
 use num_complex::Complex;
+pub use product::{Matrix, Multiply};
 
 /// Numbers of which matrices are factorised: `f64` and its complex numbers.
 pub trait Number: Sized {
@@ -26,6 +29,10 @@ pub trait Number: Sized {
     /// rows of `a` in the order in which they come in `l u`. A column without pivot leaves a zero
     /// on the diagonal of `u`.
     fn lu(a: &[Self], side: usize, out: &mut [Self]);
+
+    /// The lower-triangular `l` with `l l^H = a`, zeros above the diagonal included; whether `a` is
+    /// positive definite, without which `out` stays as it is. Only the lower triangle is read.
+    fn cholesky(a: &[Self], side: usize, out: &mut [Self]) -> bool;
 
     /// `q` and `r`, whose diagonal is real and not negative; `q` is square if `complete`, else as
     /// wide as the smaller side of `a`.
@@ -46,6 +53,10 @@ macro_rules! numbers {
             impl Number for $number {
                 fn lu(a: &[Self], side: usize, out: &mut [Self]) {
                     lu(MatRef::from_row_major_slice(a, side, side), &mut Out { rest: out });
+                }
+                fn cholesky(a: &[Self], side: usize, out: &mut [Self]) -> bool {
+                    let a = MatRef::from_row_major_slice(a, side, side);
+                    cholesky(a, &mut Out { rest: out })
                 }
                 fn qr(a: &[Self], rows: usize, columns: usize, complete: bool, out: &mut [Self]) {
                     let a = MatRef::from_row_major_slice(a, rows, columns);
@@ -142,6 +153,18 @@ fn lu<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) {
     out.push(order.iter().map(|&row| T::from_real(row as f64)));
 }
 
+fn cholesky<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) -> bool {
+    let Ok(factors) = a.llt(Side::Lower) else { return false };
+    let l = factors.L();
+    let zero = T::from_real(0.0);
+    out.matrix(
+        a.nrows(),
+        a.nrows(),
+        |row, column| if column > row { zero } else { l[(row, column)] },
+    );
+    true
+}
+
 /// Plain elimination that leaves a column without pivot as it is; faer would divide by zero.
 fn singular_lu<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) {
     let side = a.nrows();
@@ -165,7 +188,7 @@ fn singular_lu<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) {
             factors[(row, step)] = factor;
             for column in step + 1..side {
                 let part = factor * factors[(step, column)];
-                factors[(row, column)] = factors[(row, column)] - part;
+                factors[(row, column)] -= part;
             }
         }
     }

@@ -1,13 +1,11 @@
 //! Products of matrices.
 //!
-//! Large products of floats go to `matrixmultiply` (through `ndarray`), which adds up in the
-//! element's own precision. Products of a vector, and small ones, are bound by memory or by
+//! Large products of floats go to [faer](nxla_factor), which adds up in the element's own precision. Products of a vector, and small ones, are bound by memory or by
 //! overhead anyway, so they add up in `f64` and are rounded once. Integers wrap.
 
-use ndarray::linalg::general_mat_mul;
-use ndarray::{ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, Slice};
+use ndarray::ArrayView2;
+use nxla_factor::{Matrix, Multiply};
 use nxla_tensor::{Complex, Element};
-use rayon::prelude::*;
 
 use crate::elementwise::vectorize;
 use crate::parallel;
@@ -40,10 +38,17 @@ pub(super) struct Factor<'a, T> {
 }
 
 impl<'a, T> Factor<'a, T> {
+    fn whole(self, rows: usize, columns: usize, transposed: bool) -> Matrix<'a, T> {
+        Matrix { elements: self.elements, rows, columns, transposed }
+    }
+
     fn matrix(self, index: usize, size: usize) -> Self {
         Self { elements: &self.elements[index * size..][..size], ..self }
     }
 }
+
+/// See [`Multiply::multiply`].
+type Blocked<T> = fn(Matrix<'_, T>, Matrix<'_, T>, usize, &mut [T]);
 
 /// Elements that can be multiplied and added up.
 pub(super) trait Number: Element {
@@ -53,12 +58,9 @@ pub(super) trait Number: Element {
     fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum;
     fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     fn finish(sum: Self::Sum) -> Self;
-    /// A blocked product, or `false` where there is none for the type.
-    fn blocked(
-        a: ArrayView2<'_, Self>,
-        b: ArrayView2<'_, Self>,
-        c: ArrayViewMut2<'_, Self>,
-    ) -> bool;
+    /// Writes rows of a product, see [`Multiply::multiply`]; `None` where the type has no blocked
+    /// product.
+    const BLOCKED: Option<Blocked<Self>>;
 }
 
 macro_rules! integer_number {
@@ -66,6 +68,7 @@ macro_rules! integer_number {
         $(impl Number for $t {
             type Sum = $t;
             const ZERO: $t = 0;
+            const BLOCKED: Option<Blocked<Self>> = None;
             #[inline(always)]
             fn add_product(sum: $t, x: $t, y: $t) -> $t {
                 sum.wrapping_add(x.wrapping_mul(y))
@@ -78,9 +81,6 @@ macro_rules! integer_number {
             fn finish(sum: $t) -> $t {
                 sum
             }
-            fn blocked(_: ArrayView2<'_, $t>, _: ArrayView2<'_, $t>, _: ArrayViewMut2<'_, $t>) -> bool {
-                false
-            }
         })*
     };
 }
@@ -91,6 +91,7 @@ macro_rules! float_number {
         impl Number for $t {
             type Sum = $sum;
             const ZERO: $sum = $zero;
+            const BLOCKED: Option<Blocked<Self>> = Some(<$t as Multiply>::multiply);
             #[inline(always)]
             fn add_product(sum: $sum, x: $t, y: $t) -> $sum {
                 sum + $widen(x) * $widen(y)
@@ -102,14 +103,6 @@ macro_rules! float_number {
             #[inline(always)]
             fn finish(sum: $sum) -> $t {
                 $narrow(sum)
-            }
-            fn blocked(
-                a: ArrayView2<'_, $t>,
-                b: ArrayView2<'_, $t>,
-                mut c: ArrayViewMut2<'_, $t>,
-            ) -> bool {
-                general_mat_mul(<$t>::from(1.0), &a, &b, <$t>::from(0.0), &mut c);
-                true
             }
         }
     };
@@ -278,30 +271,14 @@ fn blocked<T: Number>(
     right: Factor<'_, T>,
     out: &mut [T],
 ) -> bool {
+    let Some(multiply) = T::BLOCKED else { return false };
     let Sizes { rows, inner, columns, .. } = sizes;
-    // In Fortran order it is the first axis whose elements are neighbours.
-    let left_shape = (rows, inner).set_f(left.inner_first);
-    let right_shape = (inner, columns).set_f(!right.inner_first);
-    let left = ArrayView2::from_shape(left_shape, left.elements).expect("sizes fit");
-    let right = ArrayView2::from_shape(right_shape, right.elements).expect("sizes fit");
-    let threads = rayon::current_num_threads();
-    let piece = if parallel::pays(rows * columns * inner / 64) && rows >= 8 * threads {
-        rows.div_ceil(threads)
-    } else {
-        rows
-    };
-    let multiply = |index: usize, out: &mut [T]| {
-        let first = index * piece;
-        let count = out.len() / columns;
-        let part = left.slice_axis(Axis(0), Slice::from(first..first + count));
-        let out = ArrayViewMut2::from_shape((count, columns), out).expect("sizes fit");
-        T::blocked(part, right, out)
-    };
-    if piece == rows {
-        return multiply(0, out);
-    }
-    out.par_chunks_mut(piece * columns)
-        .enumerate()
-        .map(|(index, out)| multiply(index, out))
-        .reduce(|| true, |a, b| a && b)
+    let left = left.whole(rows, inner, left.inner_first);
+    let right = right.whole(inner, columns, !right.inner_first);
+    let threads = parallel::threads();
+    let piece = if rows >= 8 * threads { rows.div_ceil(threads) } else { rows };
+    parallel::pieces(out, piece * columns, inner.div_ceil(64), |first, out| {
+        multiply(left, right, first / columns, out);
+    });
+    true
 }

@@ -7,7 +7,12 @@ use nxla_tensor::{Complex, DType, Element};
 
 /// Numbers of a field with conjugation and an absolute value: `f64` and its complex numbers.
 pub(super) trait Field:
-    Element + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Sum<Self>
+    Element
+    + nxla_factor::Number
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Sum<Self>
 {
     const NAN: Self;
     fn conjugate(self) -> Self;

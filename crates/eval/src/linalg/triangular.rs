@@ -23,6 +23,9 @@ pub(super) fn cholesky(a: &HostTensor, ty: &TensorType) -> Result<HostTensor, Fa
     convert(&factor, ty.dtype)
 }
 
+/// The size from which a blocked factorisation is faster than going row by row.
+const BLOCKED: usize = 48;
+
 fn factors<T: Field>(a: &HostTensor, side: usize) -> Result<HostTensor, Fault> {
     let elements = value::slice::<T>(a);
     let size = side * side;
@@ -30,7 +33,9 @@ fn factors<T: Field>(a: &HostTensor, side: usize) -> Result<HostTensor, Fault> {
         parallel::rows(out, size, size * side, |first, out| {
             let matrices = elements[first * size..].chunks_exact(size);
             for (l, a) in out.chunks_exact_mut(size).zip(matrices) {
-                if !factor(a, l, side) {
+                let definite =
+                    if side < BLOCKED { factor(a, l, side) } else { T::cholesky(a, side, l) };
+                if !definite {
                     l.fill(T::NAN);
                 }
             }

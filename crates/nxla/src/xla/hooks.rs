@@ -212,7 +212,7 @@ impl Run {
             Some(function) => {
                 serving(self, || compute(&**function, &call.values, &host.results)).map_err(fail)
             }
-            None => Err(nxla_eval::Fault::NoFunction.to_string().into()).map_err(fail),
+            None => Err(fail(nxla_eval::Fault::NoFunction.to_string().into())),
         };
         results.map(|results| reply.give(ReplyState::Given(results)))
     }
