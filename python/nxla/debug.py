@@ -153,8 +153,8 @@ def compare(
     >>> compared = nx.compare(lambda x: nx.sqrt(x) * 2, ["evaluator", "evaluator"])(2.0)
     compared with 'evaluator'
     compiler   ulps  difference  differing  operation  type  line
-    evaluator  0     0           0/1        sqrt       f32   <doctest debug.compare[1]>:1
-    evaluator  0     0           0/1        multiply   f32   <doctest debug.compare[1]>:1
+    evaluator  0     0           0/1        sqrt       f32   <doctest ...compare[1]>:1
+    evaluator  0     0           0/1        multiply   f32   <doctest ...compare[1]>:1
     >>> compared.max_ulps, compared.first
     (0, None)
     """

@@ -216,7 +216,7 @@ fn the_digest_is_the_same_in_every_process() {
     assert_eq!((FORMAT, program.digest().to_string().as_str()), (2, DIGEST_OF_EXP));
 }
 
-const DIGEST_OF_EXP: &str = "35cd309bb26df79103a9dec395f360afd26bc6745b9601e9f6b35ed1a6b87b54";
+const DIGEST_OF_EXP: &str = "44919db9d00bc64bc967f1fe9299a704d419c171b3517160d8d23468f4b01632";
 
 #[test]
 fn shared_regions_are_written_once() {
