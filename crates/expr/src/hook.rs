@@ -70,7 +70,7 @@ where
     }
 }
 
-/// Attributes of [`Op::Hook`](crate::Op::Hook).
+/// Attributes of [`Op::Hook`].
 ///
 /// The sequence number is the hook's identity: two hooks are never the same node, and they run in
 /// the order of their numbers. The host function is no part of it, nor of a program's digest: it
