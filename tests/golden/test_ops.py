@@ -9,9 +9,6 @@ import pytest
 
 from golden import cases, ops, report, skips
 
-#: Groups that functions are still missing for.
-UNFINISHED = {"callbacks", "fft", "linalg", "random", "vectorize"}
-
 #: How many cases of a group run on XLA.
 SAMPLE = 200
 
@@ -23,8 +20,6 @@ def groups() -> dict[str, list[ops.Case]]:
     """Read the cases by group."""
     found: dict[str, list[ops.Case]] = {}
     for raw in cases.lines(FILE):
-        if raw["group"] in UNFINISHED:
-            continue
         found.setdefault(raw["group"], []).append(ops.read(raw))
     return found
 

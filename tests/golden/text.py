@@ -25,7 +25,10 @@ from dataclasses import dataclass, field
 #: Options that say how Nx's reference kernels iterate, which is no part of the value.
 ITERATION = ("eps", "max_iter")
 #: Blocks of Nx that are ops here.
-OPS = ("logical_not", "cholesky")
+OPS = ("logical_not", "cholesky", "eigh")
+
+#: Factorisations: blocks in Nx, and ops here, which have their options at the end.
+_FACTORS = re.compile(r"\bblock (qr|svd)\{([^}]+)\}, ([a-z]+)")
 
 _TENSOR = re.compile(r"#(?:Nx\.Tensor|nxla\.Expr)<")
 _LINE = re.compile(r"^(?P<name>[a-z]+) = (?P<text>.*?)(?:\s{3,}(?P<type>\S+))?$")
@@ -112,6 +115,7 @@ def _words(text: str) -> str:
     text = re.sub(r"(?<![\w.])(-?\d+)\.0(?![\de])", r"\1", text)
     text = re.sub(r"%Nx\.Block\.([\w.]+)\{([^}]*)\}", _block, text)
     text = re.sub(rf"\bblock ({'|'.join(OPS)})\{{\}},", r"\1", text)
+    text = _FACTORS.sub(r"\1 \3, \2", text)
     return re.sub(rf"\b(?:{'|'.join(ITERATION)}): [^,]+, ", "", text)
 
 

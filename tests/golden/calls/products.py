@@ -44,7 +44,7 @@ def _transform(name: str) -> Any:
 def _transform2(name: str) -> Any:
     def call(x: Any, *, eps: Any = None, s: Any = None, axes: Any = (-2, -1)) -> Any:
         del eps
-        if s is not None:
+        if s is not None and len(s) == len(axes):
             sizes = [x.shape[nx.axis_index(x, axis)] for axis in axes]
             powers = [1 << (size - 1).bit_length() for size in sizes]
             s = [p if n == "power_of_two" else n for n, p in zip(s, powers, strict=True)]
@@ -73,9 +73,15 @@ def _norm(x: Any, *, ord: Any = None, **options: Any) -> Any:
         "inf": float("inf"),
         "infinity": float("inf"),
         "neg_infinity": float("-inf"),
+        "neg_inf": float("-inf"),
         "-inf": float("-inf"),
     }.get(ord, ord)
     return nx.linalg.norm(x, ord=given, **options)
+
+
+def _matrix_rank(x: Any, **options: Any) -> Any:
+    # The default integer here, as the Array API has it; unsigned in Nx.
+    return nx.astype(nx.linalg.matrix_rank(x, **options), nx.uint32)
 
 
 CALLS: dict[tuple[str, str], Adapter] = {
@@ -101,7 +107,7 @@ CALLS: dict[tuple[str, str], Adapter] = {
     ),
     ("Nx.LinAlg", "pinv"): adapt("linalg.pinv", {"eps": "rtol"}),
     ("Nx.LinAlg", "matrix_power"): adapt("linalg.matrix_power"),
-    ("Nx.LinAlg", "matrix_rank"): adapt("linalg.matrix_rank", {"eps": "rtol"}),
+    ("Nx.LinAlg", "matrix_rank"): adapt(_matrix_rank, {"eps": "rtol"}),
     ("Nx.LinAlg", "least_squares"): adapt("linalg.least_squares", {"eps": "rtol"}),
     **{("Nx.Random", name): adapt(f"random.{name}", DRAW) for name in RANDOM},
 }
