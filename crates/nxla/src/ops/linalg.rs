@@ -156,7 +156,7 @@ methods! {
     ///
     /// let a = Tensor::new(vec![3.0f64, 0.0, 4.0, 5.0], [2, 2])?;
     /// let (q, r) = a.qr(false)?;
-    /// let error = q.dot(r)?.subtract(&a)?.abs()?.reduce_max(())?;
+    /// let error = q.dot(r)?.subtract(&a)?.abs()?.reduce_max()?;
     /// assert!(error.item()?.as_f64() < 1e-12);
     /// # Ok::<(), nxla::Error>(())
     /// ```
