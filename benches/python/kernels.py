@@ -133,8 +133,8 @@ def tasks(dtype: type[np.floating[Any]]) -> dict[str, Callable[[], Task]]:
             normal(1_000_000),
             indices,
         ),
-        "fft, 256 x 4096": lambda: task(nx.fft, np.fft.fft, normal(256, 4096)),
-        "cholesky, 1024": lambda: task(nx.cholesky, np.linalg.cholesky, definite(1024)),
+        "fft, 256 x 4096": lambda: task(nx.fft.fft, np.fft.fft, normal(256, 4096)),
+        "cholesky, 1024": lambda: task(nx.linalg.cholesky, np.linalg.cholesky, definite(1024)),
         "softmax, 4096 x 1024": lambda: task(
             softmax(nx, "keepdims"), softmax(np, "keepdims"), normal(4096, 1024)
         ),
