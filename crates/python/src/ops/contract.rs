@@ -1,7 +1,7 @@
 //! Products that contract axes.
 
 use nxla::graph::build::{ConvOptions, WindowPadding};
-use nxla::graph::{ErrorKind, ExprId, Graph};
+use nxla::graph::{ExprId, Graph};
 use pyo3::prelude::*;
 
 use super::args::{AxisList, axes_of, count};
@@ -13,47 +13,7 @@ use crate::value::Value;
 
 /// `x @ y` of the Array API: matrices in the last two axes, the others broadcast.
 fn matmul_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
-    let (x, y) = (ids[0], ids[1]);
-    let (x_rank, y_rank) = (graph.shape(x).rank(), graph.shape(y).rank());
-    if x_rank == 0 || y_rank == 0 {
-        let (found, expected) = ("a scalar".into(), "at least one axis".into());
-        let argument = if x_rank == 0 { "left" } else { "right" };
-        let kind = ErrorKind::Shape { argument, found, expected };
-        return Err(graph.error("matmul", kind).into());
-    }
-    if x_rank <= 2 && y_rank <= 2 {
-        return one(graph.dot(x, y));
-    }
-    let batch = |graph: &Graph, id: ExprId| -> Vec<usize> {
-        let shape = graph.shape(id);
-        shape[..shape.rank().saturating_sub(2)].to_vec()
-    };
-    let common = nxla::host::broadcast_shapes(&batch(graph, x), &batch(graph, y))
-        .map_err(|error| graph.error("matmul", ErrorKind::from(error)))?;
-    // A vector is a matrix of one row (left) or one column (right) for the time being.
-    let left = if x_rank == 1 { graph.new_axis(x, 0, None)? } else { x };
-    let right = if y_rank == 1 { graph.new_axis(y, 1, None)? } else { y };
-    let spread = |graph: &mut Graph, id: ExprId| {
-        let mut shape = common.clone();
-        let own = graph.shape(id);
-        let matrix = [own[own.rank() - 2], own[own.rank() - 1]];
-        matrix.iter().for_each(|&size| shape.push(size));
-        graph.broadcast(id, shape, None)
-    };
-    let (left, right) = (spread(graph, left)?, spread(graph, right)?);
-    let batch: Vec<i64> = (0..common.rank() as i64).collect();
-    let result = graph.dot_general(left, &[-1], &batch, right, &[-2], &batch)?;
-    let mut vectors = Vec::new();
-    if x_rank == 1 {
-        vectors.push(-2);
-    }
-    if y_rank == 1 {
-        vectors.push(-1);
-    }
-    if vectors.is_empty() {
-        return one(Ok::<_, nxla::Error>(result));
-    }
-    one(graph.squeeze(result, Some(&vectors)))
+    one(graph.matmul(ids[0], ids[1]))
 }
 
 /// The operator `@`.

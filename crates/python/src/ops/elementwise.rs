@@ -2,7 +2,6 @@
 
 use nxla::DType;
 use nxla::graph::{BinaryOp, ExprId, Graph, Op, UnaryOp, for_each_binary, for_each_unary};
-use nxla::host::Scalar;
 use pyo3::prelude::*;
 
 use super::functions;
@@ -86,48 +85,12 @@ fn operator(
     }
 }
 
-/// floor(x / y); for integers x / y truncated, less one where the signs differ and a remainder
-/// is left.
 fn floor_divide_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
-    let (x, y) = (ids[0], ids[1]);
-    let promoted = nxla::host::promote(graph.dtype(x), graph.dtype(y));
-    if !promoted.is_integer() {
-        let quotient = graph.divide(x, y)?;
-        return one(graph.floor(quotient));
-    }
-    let quotient = graph.quotient(x, y)?;
-    if promoted.is_unsigned() {
-        return one(Ok::<_, nxla::Error>(quotient));
-    }
-    let correction = rounds_up(graph, x, y)?;
-    let correction = graph.as_type(correction, promoted)?;
-    one(graph.subtract(quotient, correction))
+    one(graph.floor_divide(ids[0], ids[1]))
 }
 
-/// The truncated remainder, plus the divisor where the signs differ and it is not zero.
 fn floor_remainder_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
-    let (x, y) = (ids[0], ids[1]);
-    let remainder = graph.remainder(x, y)?;
-    let dtype = graph.dtype(remainder);
-    if dtype.is_unsigned() {
-        return one(Ok::<_, nxla::Error>(remainder));
-    }
-    let differs = rounds_up(graph, x, y)?;
-    let zero = graph.scalar_constant(Scalar::zero(dtype), dtype)?;
-    let correction = graph.select(differs, y, zero)?;
-    one(graph.add(remainder, correction))
-}
-
-/// Whether truncating x / y rounds up: a remainder is left, and its sign is not the divisor's.
-fn rounds_up(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId, nxla::Error> {
-    let remainder = graph.remainder(x, y)?;
-    let dtype = graph.dtype(remainder);
-    let zero = graph.scalar_constant(Scalar::zero(dtype), dtype)?;
-    let left = graph.not_equal(remainder, zero)?;
-    let negative_remainder = graph.less(remainder, zero)?;
-    let negative_divisor = graph.less(y, zero)?;
-    let signs_differ = graph.logical_xor(negative_remainder, negative_divisor)?;
-    Ok(graph.logical_and(left, signs_differ)?)
+    one(graph.floor_remainder(ids[0], ids[1]))
 }
 
 /// The quotient rounded toward minus infinity.
@@ -148,34 +111,7 @@ fn floor_remainder(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<Py
 #[pyfunction]
 fn round_half_even(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "round")?;
-    apply(x.py(), &[operand], |graph, ids| one(half_even(graph, ids[0])))
-}
-
-/// floor(x) if the fraction is below one half or the floor is even and it is one half, else one
-/// more.
-fn half_even(graph: &mut Graph, x: ExprId) -> Result<ExprId, nxla::Error> {
-    let dtype = graph.dtype(x);
-    if !dtype.is_float() {
-        return Ok(graph.round(x)?);
-    }
-    let number = |graph: &mut Graph, value: f64| graph.scalar_constant(Scalar::Float(value), dtype);
-    let (half, one, two) = (number(graph, 0.5)?, number(graph, 1.0)?, number(graph, 2.0)?);
-    let floor = graph.floor(x)?;
-    let fraction = graph.subtract(x, floor)?;
-    let odd = graph.remainder(floor, two)?;
-    let is_odd = graph.logical_not(odd)?;
-    let is_odd = graph.logical_not(is_odd)?;
-    let above = graph.greater(fraction, half)?;
-    let tie = graph.equal(fraction, half)?;
-    let tie_up = graph.logical_and(tie, is_odd)?;
-    let up = graph.logical_or(above, tie_up)?;
-    let next = graph.add(floor, one)?;
-    let rounded = graph.select(up, next, floor)?;
-    // Zero keeps the sign of what was rounded.
-    let zero = number(graph, 0.0)?;
-    let vanished = graph.equal(rounded, zero)?;
-    let signed_zero = graph.multiply(x, zero)?;
-    Ok(graph.select(vanished, signed_zero, rounded)?)
+    apply(x.py(), &[operand], |graph, ids| one(graph.round_half_even(ids[0])))
 }
 
 /// `on_true` where `predicate` is non-zero, else `on_false`.
