@@ -19,7 +19,7 @@ use crate::infer::infer;
 use crate::op::Op;
 use crate::simplify::{Simplified, simplify};
 use crate::source::{Line, Source, SourceId, SourceMap, Sources};
-use crate::types::{TensorType, Type, TypeId, TypeTable};
+use crate::types::{TensorType, Type, TypeId, TypeMap, TypeTable};
 
 /// A node of one graph. Prints as `%12`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +90,9 @@ pub struct Graph {
     operands: Vec<ExprId>,
     types: TypeTable,
     interned: HashTable<Interned>,
+    /// How many nodes the table holds. A closed program is read and not built on, so that copying
+    /// its nodes leaves the table to whoever needs it; see [`Graph::index`].
+    indexed: usize,
     sources: Sources,
     effects: Vec<ExprId>,
     next_sequence: u32,
@@ -259,10 +262,40 @@ impl Graph {
 
     /// Stores a node that is already checked and simplified, or finds the equal one.
     pub(crate) fn intern(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
+        self.index();
         let hash = hash_node(&op, operands);
         if let Some(id) = self.lookup(hash, &op, operands) {
             return id;
         }
+        let id = self.push(op, operands, ty);
+        self.indexed += 1;
+        self.interned
+            .insert_unique(spread(hash), Interned { hash, id }, |entry| spread(entry.hash));
+        id
+    }
+
+    /// Puts nodes that were copied without looking for equal ones into the intern table.
+    #[inline]
+    pub(crate) fn index(&mut self) {
+        if self.indexed < self.nodes.len() {
+            self.index_copied();
+        }
+    }
+
+    #[cold]
+    fn index_copied(&mut self) {
+        self.interned.reserve(self.nodes.len() - self.indexed, |entry| spread(entry.hash));
+        for position in self.indexed..self.nodes.len() {
+            let id = ExprId::from_index(position);
+            let hash = hash_node(self.op(id), self.operands(id));
+            self.interned
+                .insert_unique(spread(hash), Interned { hash, id }, |entry| spread(entry.hash));
+        }
+        self.indexed = self.nodes.len();
+    }
+
+    /// Appends a node.
+    fn push(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         let id = ExprId::from_index(self.nodes.len());
         let first_operand = u32::try_from(self.operands.len()).expect("fewer than 2^32 operands");
         let operand_count = u32::try_from(operands.len()).expect("fewer than 2^32 operands");
@@ -273,12 +306,10 @@ impl Graph {
         }
         let source = self.sources.current;
         self.nodes.push(Stored { op, first_operand, operand_count, ty, source });
-        self.interned
-            .insert_unique(spread(hash), Interned { hash, id }, |entry| spread(entry.hash));
         id
     }
 
-    /// The node with this op and these operands, if there is one.
+    /// The node with this op and these operands, if there is one among those indexed.
     pub(crate) fn find(&self, op: &Op, operands: &[ExprId]) -> Option<ExprId> {
         self.lookup(hash_node(op, operands), op, operands)
     }
@@ -300,17 +331,20 @@ impl Graph {
         stored.op = op;
     }
 
-    /// Copies a node of another graph, whose operands are already here, without simplifying: it
-    /// is in simplified form there.
+    /// Copies a node of another graph, whose operands are already here, as it is: it has been
+    /// simplified there, and distinct nodes stay distinct. The map remembers the types that have
+    /// been copied from that graph.
     pub(crate) fn adopt(
         &mut self,
-        from: &Graph,
-        id: ExprId,
+        (from, id): (&Graph, ExprId),
         op: Op,
         operands: &[ExprId],
+        copied: &mut TypeMap,
     ) -> ExprId {
-        let ty = self.types.intern(from.ty(id).clone());
-        self.intern(op, operands, ty)
+        let ty = *copied
+            .entry(from.type_id(id))
+            .or_insert_with(|| self.types.intern(from.ty(id).clone()));
+        self.push(op, operands, ty)
     }
 
     /// The type id of a node, for rules that keep it.

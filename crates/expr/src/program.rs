@@ -13,7 +13,7 @@ use crate::graph::{ExprId, Graph, Operands};
 use crate::op::{Op, Parameter};
 use crate::serialize::digest_of;
 use crate::source::SourceMap;
-use crate::types::TensorType;
+use crate::types::{TensorType, TypeMap};
 use crate::walk::TailMap;
 
 /// The identity of a program: equal for structurally equal programs, in every process.
@@ -79,6 +79,7 @@ impl Program {
             scope,
             new_id: TailMap::from_position(first),
             sources: SourceMap::default(),
+            types: TypeMap::default(),
         };
         for &root in roots.effects.iter().chain(roots.outputs) {
             copier.copy(root)?;
@@ -207,6 +208,7 @@ struct Closer<'a> {
     /// New id plus one of each copied node.
     new_id: TailMap<u32>,
     sources: SourceMap,
+    types: TypeMap,
 }
 
 impl Closer<'_> {
@@ -276,7 +278,7 @@ impl Closer<'_> {
             Some(_) => op.numbered(Some(self.graph.next_sequence())),
         };
         self.graph.copy_source(self.from, id, &mut self.sources);
-        self.graph.adopt(self.from, id, op, &operands)
+        self.graph.adopt((self.from, id), op, &operands, &mut self.types)
     }
 }
 

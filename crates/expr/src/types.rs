@@ -94,6 +94,9 @@ impl fmt::Display for Type {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TypeId(u32);
 
+/// Which type of one graph is which of another.
+pub(crate) type TypeMap = FxHashMap<TypeId, TypeId>;
+
 /// Gives each distinct type an id.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct TypeTable {

@@ -157,10 +157,12 @@ impl<'g> Verifier<'g> {
 
     fn graph(&mut self, graph: &Graph) {
         let before = self.violations.len();
+        let mut indexed = graph.clone();
+        indexed.index();
         for id in graph.ids() {
             let node = graph.node(id);
             if self.order(graph, &node) {
-                self.interned(graph, &node);
+                self.interned(&indexed, &node);
                 self.typed(graph, &node);
             }
         }

@@ -52,23 +52,40 @@ pub fn trace_of(operands: &[Value]) -> Result<Option<Trace>> {
 /// # Errors
 /// Values of other traces; data on a device that cannot be read; a number that no dtype holds.
 pub fn resolve(trace: &Trace, operands: &[Value]) -> Result<Ids> {
-    let mut ids: SmallVec<[Option<ExprId>; 4]> = SmallVec::new();
+    let nodes = known_nodes(trace, operands)?;
+    trace.build(|graph| Ok::<_, Error>(with_numbers(graph, operands, &nodes)?))
+}
+
+/// The nodes of operands; those of plain numbers depend on the others and are made last.
+type Known = SmallVec<[Option<ExprId>; 4]>;
+
+fn known_nodes(trace: &Trace, operands: &[Value]) -> Result<Known> {
+    let mut nodes = Known::new();
     for operand in operands {
-        ids.push(match operand {
+        nodes.push(match operand {
             Value::Expr(expr) => Some(trace.id(expr)?),
             Value::Tensor(tensor) => Some(trace.capture(tensor)?.id()),
             Value::Number(_) => None,
         });
     }
-    let next_to = ids.iter().find_map(|id| *id);
-    let node = |(operand, id): (&Value, Option<ExprId>)| match (operand, id) {
-        (Value::Number(number), _) => trace.build(|graph| match next_to {
-            Some(other) => graph.weak_number(*number, other),
-            None => graph.number(*number),
-        }),
-        (Value::Expr(_) | Value::Tensor(_), id) => Ok(id.expect("it has been resolved")),
-    };
-    operands.iter().zip(ids).map(node).collect()
+    Ok(nodes)
+}
+
+fn with_numbers(
+    graph: &mut Graph,
+    operands: &[Value],
+    nodes: &Known,
+) -> Result<Ids, nxla_expr::Error> {
+    let next_to = nodes.iter().find_map(|id| *id);
+    let mut ids = Ids::new();
+    for (operand, id) in operands.iter().zip(nodes) {
+        ids.push(match (operand, next_to) {
+            (Value::Number(number), Some(other)) => graph.weak_number(*number, other)?,
+            (Value::Number(number), None) => graph.number(*number)?,
+            (Value::Expr(_) | Value::Tensor(_), _) => id.expect("it has been resolved"),
+        });
+    }
+    Ok(ids)
 }
 
 /// Builds with the nodes of operands. If any of them is vectorized, `build` is asked for one
@@ -263,21 +280,25 @@ pub(crate) fn in_trace<R: Results>(
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> R::Of<Expr> {
-    let (mut vectors, mut results) = (Vectors::NONE, None);
-    let ids = trace.attempt(|| {
-        let ids = resolve(trace, operands)?;
+    // Data is captured before the graph is locked, for it may have to come from a device.
+    let nodes = known_nodes(trace, operands);
+    let mut vectors = Vectors::NONE;
+    let results = trace.operate(|graph| {
+        graph.enter_rust(location);
+        let ids = with_numbers(graph, operands, &nodes?)?;
+        if operands.iter().all(|operand| operand.vectors().is_empty()) {
+            return build(graph, &ids).map(|results| (results.ids(), results));
+        }
+        let mut results = None;
         let build =
             |graph: &mut Graph, ids: &[ExprId]| Ok(results.insert(build(graph, ids)?).ids());
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            build_entries(graph, operands, &ids, build, &mut vectors)
-        })
+        let ids = build_entries(graph, operands, &ids, build, &mut vectors)?;
+        Ok((ids, results.expect("it has been built")))
     });
-    let results = match ids {
-        Some(_) => results.expect("it has been built"),
-        None => R::placeholder(),
-    };
-    let ids = ids.unwrap_or_else(|| results.ids());
+    let (ids, results) = results.unwrap_or_else(|| {
+        let results = R::placeholder();
+        (results.ids(), results)
+    });
     let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());
     results.rebuild(ids.into_iter().map(expr))
 }

@@ -103,15 +103,19 @@ impl Expr {
 
     /// The trace of the first traced operand, or that under way on this thread.
     pub(crate) fn trace_of(operands: &[Value]) -> Trace {
-        let traced = operands.iter().find_map(|operand| match operand {
-            Value::Expr(expr) => Some(expr.trace().clone()),
-            Value::Tensor(_) | Value::Number(_) => None,
-        });
-        traced.or_else(Trace::current).unwrap_or_else(|| {
+        Self::traced_among(operands).cloned().or_else(Trace::current).unwrap_or_else(|| {
             let trace = Trace::new();
             let why = "an expression is made outside a traced function; use `Tensor` there";
             trace.fail(Error::Usage(why.into()));
             trace
+        })
+    }
+
+    /// The trace of the first traced operand.
+    fn traced_among(operands: &[Value]) -> Option<&Trace> {
+        operands.iter().find_map(|operand| match operand {
+            Value::Expr(expr) => Some(expr.trace()),
+            Value::Tensor(_) | Value::Number(_) => None,
         })
     }
 }
@@ -149,8 +153,8 @@ impl fmt::Debug for Expr {
 #[track_caller]
 fn traced(op: BinaryOp, left: Value, right: Value) -> Expr {
     let operands = [left, right];
-    let trace = Expr::trace_of(&operands);
-    apply::in_trace(&trace, Location::caller(), &operands, |graph, ids| {
+    let trace = Expr::traced_among(&operands).expect("one of the two is traced");
+    apply::in_trace(trace, Location::caller(), &operands, |graph, ids| {
         Ok(graph.make(Op::Binary(op), ids)?)
     })
 }

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::rewrite::Substitution;
@@ -31,13 +31,42 @@ pub struct Trace(Arc<State>);
 
 struct State {
     number: u64,
-    graph: Mutex<Graph>,
-    inputs: Mutex<Vec<TensorType>>,
-    finished: AtomicBool,
+    /// One lock for all of it, so that an operator takes it once.
+    building: Mutex<Building>,
+}
+
+/// What a trace has made so far.
+#[derive(Default)]
+struct Building {
+    graph: Graph,
+    inputs: Vec<TensorType>,
+    finished: bool,
     /// Large tensors that the function mentions: they are inputs after those of the function.
-    captured: Mutex<Vec<Captured>>,
+    captured: Vec<Captured>,
     /// The first error of an operator, which cannot return one.
-    failure: Mutex<Option<Error>>,
+    failure: Option<Error>,
+}
+
+impl Building {
+    /// The graph, which a finished trace has none of.
+    fn graph(&mut self) -> Result<&mut Graph> {
+        if self.finished { Err(finished()) } else { Ok(&mut self.graph) }
+    }
+
+    fn parameter(&mut self, ty: TensorType) -> Result<ExprId> {
+        let index = self.inputs.len();
+        let id = self.graph()?.parameter(index, ty.clone());
+        self.inputs.push(ty);
+        Ok(id)
+    }
+
+    fn fail(&mut self, error: Error) {
+        // Node 0 stands for what could not be built, so there has to be one.
+        if self.graph.is_empty() {
+            self.graph.parameter(0, TensorType::scalar(DType::F32));
+        }
+        self.failure.get_or_insert(error);
+    }
 }
 
 /// A tensor that became an input.
@@ -63,11 +92,6 @@ impl Drop for Entered {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while building leaves the graph whole: nodes are pushed last, in one piece.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Default for Trace {
     fn default() -> Self {
         Self::new()
@@ -83,14 +107,16 @@ impl Trace {
     /// An empty trace whose graph simplifies as told.
     pub fn with_options(options: GraphOptions) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        let building = Building { graph: Graph::with_options(options), ..Building::default() };
         Self(Arc::new(State {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            graph: Mutex::new(Graph::with_options(options)),
-            inputs: Mutex::default(),
-            finished: AtomicBool::new(false),
-            captured: Mutex::default(),
-            failure: Mutex::default(),
+            building: Mutex::new(building),
         }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Building> {
+        // A panic while building leaves the graph whole: nodes are pushed last, in one piece.
+        self.0.building.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The innermost trace entered on this thread.
@@ -127,10 +153,23 @@ impl Trace {
     where
         Error: From<E>,
     {
-        if self.0.finished.load(Ordering::Acquire) {
-            return Err(finished());
+        Ok(build(self.lock().graph()?)?)
+    }
+
+    /// Builds for an operator: the first error is kept for [`Trace::finish`], and after it
+    /// everything is `None`.
+    pub(crate) fn operate<T>(&self, build: impl FnOnce(&mut Graph) -> Result<T>) -> Option<T> {
+        let mut building = self.lock();
+        if building.failure.is_some() {
+            return None;
         }
-        Ok(build(&mut lock(&self.0.graph))?)
+        match building.graph().and_then(build) {
+            Ok(built) => Some(built),
+            Err(error) => {
+                building.fail(error);
+                None
+            }
+        }
     }
 
     /// Nodes made from now on come from this place in Rust code.
@@ -143,7 +182,7 @@ impl Trace {
 
     /// Reads the graph. A finished trace has none left and gives `None`.
     pub fn read<T>(&self, read: impl FnOnce(&Graph) -> T) -> Option<T> {
-        (!self.0.finished.load(Ordering::Acquire)).then(|| read(&lock(&self.0.graph)))
+        self.lock().graph().ok().map(|graph| read(graph))
     }
 
     /// The next input of the program.
@@ -151,10 +190,7 @@ impl Trace {
     /// # Errors
     /// If the trace has finished.
     pub fn parameter(&self, ty: TensorType) -> Result<Expr> {
-        let mut inputs = lock(&self.0.inputs);
-        let index = inputs.len();
-        inputs.push(ty.clone());
-        let id = self.build(|graph| Ok::<_, Error>(graph.parameter(index, ty)))?;
+        let id = self.lock().parameter(ty)?;
         Ok(Expr::new(self.clone(), id))
     }
 
@@ -181,32 +217,31 @@ impl Trace {
     }
 
     fn capture_input(&self, tensor: &Tensor) -> Result<ExprId> {
-        let known = lock(&self.0.captured)
-            .iter()
-            .find_map(|captured| captured.tensor.is(tensor).then_some(captured.id));
-        if let Some(id) = known {
-            return Ok(id);
+        let mut building = self.lock();
+        let known = building.captured.iter().find(|captured| captured.tensor.is(tensor));
+        if let Some(captured) = known {
+            return Ok(captured.id);
         }
-        let id = self.parameter(tensor.ty())?.id();
-        let source = self.build(|graph| Ok::<_, Error>(graph.source(id).clone()))?;
-        lock(&self.0.captured).push(Captured { tensor: tensor.clone(), id, source });
+        let id = building.parameter(tensor.ty())?;
+        let source = building.graph.source(id).clone();
+        building.captured.push(Captured { tensor: tensor.clone(), id, source });
         Ok(id)
     }
 
     /// The tensors that became hidden inputs, in the order of these inputs. The function's own
     /// inputs must all have been made before.
     pub fn captured(&self) -> Vec<Tensor> {
-        lock(&self.0.captured).iter().map(|captured| captured.tensor.clone()).collect()
+        self.lock().captured.iter().map(|captured| captured.tensor.clone()).collect()
     }
 
     /// Where the function mentions each tensor of [`Trace::captured`] first, as far as known.
     pub fn captured_lines(&self) -> Vec<Option<Line>> {
-        lock(&self.0.captured).iter().map(|captured| captured.source.line()).collect()
+        self.lock().captured.iter().map(|captured| captured.source.line()).collect()
     }
 
     /// How many inputs the program has.
     pub fn input_count(&self) -> usize {
-        lock(&self.0.inputs).len()
+        self.lock().inputs.len()
     }
 
     /// Ends the trace with these results.
@@ -215,23 +250,26 @@ impl Trace {
     /// The first error of an operator; a result that belongs to another trace or to the inside of
     /// a loop.
     pub fn finish(&self, outputs: &[Expr]) -> Result<Program> {
-        if let Some(error) = lock(&self.0.failure).take() {
-            self.0.finished.store(true, Ordering::Release);
+        let mut building = self.lock();
+        if let Some(error) = building.failure.take() {
+            building.finished = true;
             return Err(error);
         }
+        drop(building);
         let outputs = self.ids(outputs)?;
-        if self.0.finished.swap(true, Ordering::AcqRel) {
-            return Err(finished());
-        }
-        let graph = std::mem::take(&mut *lock(&self.0.graph));
-        let inputs = std::mem::take(&mut *lock(&self.0.inputs));
+        let mut building = self.lock();
+        let graph = std::mem::take(building.graph()?);
+        let inputs = std::mem::take(&mut building.inputs);
+        building.finished = true;
+        drop(building);
         Ok(Program::new(&graph, inputs, &outputs)?)
     }
 
     /// Ends the trace without a result.
     pub fn abandon(&self) {
-        self.0.finished.store(true, Ordering::Release);
-        *lock(&self.0.graph) = Graph::new();
+        let mut building = self.lock();
+        building.finished = true;
+        building.graph = Graph::new();
     }
 
     /// A program of the trace so far with these results; the trace goes on.
@@ -240,8 +278,9 @@ impl Trace {
     /// As for [`Trace::finish`].
     pub fn snapshot(&self, outputs: &[Expr]) -> Result<Program> {
         let outputs = self.ids(outputs)?;
-        let inputs = lock(&self.0.inputs).clone();
-        self.build(|graph| Program::new(graph, inputs, &outputs))
+        let mut building = self.lock();
+        let inputs = building.inputs.clone();
+        Ok(Program::new(building.graph()?, inputs, &outputs)?)
     }
 
     /// The ids of expressions, which must be of this trace.
@@ -262,23 +301,17 @@ impl Trace {
 
     /// Remembers the first error of operators.
     pub(crate) fn fail(&self, error: Error) {
-        // Node 0 stands for what could not be built, so there has to be one.
-        let mut graph = lock(&self.0.graph);
-        if graph.is_empty() {
-            graph.parameter(0, TensorType::scalar(DType::F32));
-        }
-        drop(graph);
-        lock(&self.0.failure).get_or_insert(error);
+        self.lock().fail(error);
     }
 
     /// The first error of operators, if there is one.
     pub(crate) fn failure(&self) -> Option<Error> {
-        lock(&self.0.failure).take()
+        self.lock().failure.take()
     }
 
     /// Whether an operator has failed.
     pub(crate) fn has_failed(&self) -> bool {
-        lock(&self.0.failure).is_some()
+        self.lock().failure.is_some()
     }
 
     /// Builds for a function that has no way to return an error: the first error is kept for
