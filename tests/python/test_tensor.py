@@ -104,3 +104,18 @@ def test_indexing_like_numpy():
     np.testing.assert_array_equal(np.asarray(tensor[nx.tensor([2, 0])]), array[[2, 0]])
     with pytest.raises(IndexError, match="index 3 is out of range for axis 0 of size 3"):
         tensor[3]
+
+
+def test_one_element_is_formatted_like_its_number() -> None:
+    assert f"{nx.tensor(3.14159):.2f}" == "3.14"
+    assert f"{nx.tensor([[7]]):>4}" == "   7"
+    assert f"{nx.tensor(1 + 2j)}" == str(nx.tensor(1 + 2j))
+    with pytest.raises(nx.ArgumentError, match="only a tensor of one element"):
+        f"{nx.zeros((2,)):.2f}"
+
+
+def test_more_memory_than_there_is_is_refused() -> None:
+    with pytest.raises(nx.ExecutionError, match="more memory than there is"):
+        nx.zeros((1 << 40, 1 << 20))
+    with pytest.raises(nx.ExecutionError, match="more memory than there is"):
+        nx.jit(lambda x: nx.sum(nx.exp(nx.broadcast_to(x, (1 << 40, 1 << 20))), axis=0))(1.0)

@@ -5,7 +5,7 @@ use nxla::{Number, Tensor, Vectors};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyList, PyTuple};
+use pyo3::types::{PyComplex, PyList, PyString, PyTuple};
 
 use crate::apply::number_tensor;
 use crate::dlpack;
@@ -53,7 +53,8 @@ impl PyTensor {
             Ok(item) if vectors.is_empty() => Ok(item),
             _ => {
                 let why = format!(
-                    "only a tensor of one element has a {what}, this one is {vectors}{shape}"
+                    "only a tensor of one element has a value of that kind, this one is \
+                     {vectors}{shape}"
                 );
                 Err(argument_error(what, why))
             }
@@ -219,6 +220,23 @@ operator_methods!(PyTensor {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let host = Tensor::from(self.host(py)?).with_vectors(self.0.vectors().clone());
         Ok(host.to_string())
+    }
+
+    /// A tensor of one element takes the format of its number, as in ``f"{loss:.3f}"``.
+    fn __format__<'py>(
+        slf: &Bound<'py, Self>,
+        format: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyString>> {
+        if format.is_empty()? {
+            return slf.str();
+        }
+        let tensor = slf.get();
+        let number = tensor.item_scalar(slf.py(), "number to format")?;
+        python_number(slf.py(), number, tensor.0.dtype())?
+            .bind(slf.py())
+            .call_method1("__format__", (format,))?
+            .cast_into()
+            .map_err(Into::into)
     }
 
     fn __len__(&self) -> PyResult<usize> {

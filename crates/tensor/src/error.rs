@@ -37,6 +37,16 @@ pub enum TensorError {
         /// The shape asked for.
         shape: Shape,
     },
+    /// A tensor that there is no memory for.
+    #[error("{dtype}{shape} takes {bytes} bytes, more memory than there is")]
+    OutOfMemory {
+        /// The dtype asked for.
+        dtype: DType,
+        /// The shape asked for.
+        shape: Shape,
+        /// Its size in bytes.
+        bytes: usize,
+    },
     /// Foreign memory whose address does not fit the element type.
     #[error("memory of a {dtype} tensor has to be aligned to {align} bytes")]
     Misaligned {

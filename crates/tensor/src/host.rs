@@ -161,7 +161,7 @@ impl HostTensor {
     /// A tensor whose elements all are `value` converted by [`Scalar::cast`].
     ///
     /// # Errors
-    /// [`TensorError::TooLarge`].
+    /// [`TensorError::TooLarge`], [`TensorError::OutOfMemory`].
     pub fn full(
         value: Scalar,
         dtype: DType,
@@ -176,10 +176,13 @@ impl HostTensor {
     /// A tensor of zeros, whose buffer [`HostTensor::try_unique_mut`] then gives for writing.
     ///
     /// # Errors
-    /// [`TensorError::TooLarge`].
+    /// [`TensorError::TooLarge`], [`TensorError::OutOfMemory`].
     pub fn zeros(dtype: DType, shape: impl Into<Shape>) -> Result<HostTensor, TensorError> {
         let shape = shape.into();
-        let storage = Storage::zeroed(byte_size(dtype, &shape)?);
+        let bytes = byte_size(dtype, &shape)?;
+        let Some(storage) = Storage::zeroed(bytes) else {
+            return Err(TensorError::OutOfMemory { dtype, shape, bytes });
+        };
         Ok(HostTensor { dtype, shape, names: None, storage })
     }
 
@@ -188,7 +191,7 @@ impl HostTensor {
     /// What it writes has to be in range where `dtype` is `pred` or a sub-byte integer.
     ///
     /// # Errors
-    /// [`TensorError::TooLarge`], or [`TensorError::ElementType`] where `T` does not store `dtype`.
+    /// As [`HostTensor::zeros`], or [`TensorError::ElementType`] where `T` does not store `dtype`.
     pub fn build<T: Element>(
         dtype: DType,
         shape: impl Into<Shape>,

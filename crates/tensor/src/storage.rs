@@ -5,6 +5,9 @@ use std::sync::Arc;
 /// Alignment of owned buffers in bytes: a cache line, and what accelerators accept without a copy.
 pub(crate) const ALIGNMENT: usize = 64;
 
+/// From this many bytes on, an allocation may well fail.
+const LARGE: usize = 64 << 20;
+
 /// Memory owned by someone else that stays valid as long as the handle lives.
 pub type ForeignBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
@@ -20,10 +23,19 @@ pub(crate) struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    fn zeroed(len: usize) -> AlignedBytes {
-        let memory = vec![0; len + (ALIGNMENT - 1)];
+    fn zeroed(len: usize) -> Option<AlignedBytes> {
+        let capacity = len + (ALIGNMENT - 1);
+        // A vector of zeros ends the process where there is no memory for it, so a large one is
+        // asked for in a way that can be refused first. The box keeps that from being taken for
+        // an allocation that nobody uses.
+        let mut asked = std::hint::black_box(Vec::<u8>::new());
+        if len >= LARGE && std::hint::black_box(asked.try_reserve_exact(capacity)).is_err() {
+            return None;
+        }
+        drop(std::hint::black_box(asked));
+        let memory = vec![0; capacity];
         let start = memory.as_ptr().align_offset(ALIGNMENT);
-        AlignedBytes { memory, start, len }
+        Some(AlignedBytes { memory, start, len })
     }
 
     fn copy_of(bytes: &[u8]) -> AlignedBytes {
@@ -52,8 +64,9 @@ pub(crate) enum Storage {
 }
 
 impl Storage {
-    pub(crate) fn zeroed(bytes: usize) -> Storage {
-        Storage::Owned(Arc::new(AlignedBytes::zeroed(bytes)))
+    /// Zeros, or `None` where there is no memory for them.
+    pub(crate) fn zeroed(bytes: usize) -> Option<Storage> {
+        AlignedBytes::zeroed(bytes).map(|bytes| Storage::Owned(Arc::new(bytes)))
     }
 
     pub(crate) fn copy_of(bytes: &[u8]) -> Storage {

@@ -48,6 +48,14 @@ fn wrong_counts_are_errors() {
 }
 
 #[test]
+fn more_than_there_is_memory_for_is_an_error() {
+    let error = HostTensor::zeros(DType::F32, [1 << 40, 1 << 20]).unwrap_err();
+    let expected = "f32[1099511627776][1048576] takes 4611686018427387904 bytes, more memory than \
+                    there is";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn bytes_out_of_range_are_errors() {
     let valid: [(DType, &[u8]); 5] = [
         (DType::Pred, &[0, 1]),
