@@ -26,6 +26,15 @@ pub(crate) fn each<I: Send>(items: Vec<I>, task: impl Fn(I) + Send + Sync) {
     items.into_par_iter().for_each(task);
 }
 
+/// Does something with each item, one task for each, which gets what its thread keeps for tasks.
+pub(crate) fn each_with<I: Send, W>(
+    items: Vec<I>,
+    keep: fn() -> W,
+    task: impl Fn(&mut W, I) + Send + Sync,
+) {
+    items.into_par_iter().for_each_init(keep, task);
+}
+
 /// Fills `out` piece by piece: `fill` gets the position of a piece and the piece.
 pub(crate) fn chunks<T: Send>(out: &mut [T], fill: impl Fn(usize, &mut [T]) + Sync) {
     rows(out, 1, 1, fill);

@@ -12,18 +12,27 @@ const LARGE: usize = 64 << 20;
 pub type ForeignBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// Owned bytes that begin at a multiple of [`ALIGNMENT`].
-///
-/// The vector is a little longer than needed, so that an aligned place can be found in it. This
-/// way large buffers of zeros come straight from the operating system, which hands out pages of
-/// zeros anyway, rather than being written once more.
 pub(crate) struct AlignedBytes {
-    memory: Vec<u8>,
-    start: usize,
+    memory: Memory,
     len: usize,
+}
+
+enum Memory {
+    /// A vector that is a little longer than needed, so that an aligned place can be found in it.
+    /// This way larger buffers of zeros come straight from the operating system, which hands out
+    /// pages of zeros anyway, rather than being written once more.
+    Heap { bytes: Vec<u8>, start: usize },
+    /// Whole huge pages.
+    #[cfg(target_os = "linux")]
+    Pages(memmap2::MmapMut),
 }
 
 impl AlignedBytes {
     fn zeroed(len: usize) -> Option<AlignedBytes> {
+        #[cfg(target_os = "linux")]
+        if let Some(pages) = huge::pages(len) {
+            return Some(AlignedBytes { memory: Memory::Pages(pages), len });
+        }
         let capacity = len + (ALIGNMENT - 1);
         // A vector of zeros ends the process where there is no memory for it, so a large one is
         // asked for in a way that can be refused first. The box keeps that from being taken for
@@ -33,26 +42,67 @@ impl AlignedBytes {
             return None;
         }
         drop(std::hint::black_box(asked));
-        let memory = vec![0; capacity];
-        let start = memory.as_ptr().align_offset(ALIGNMENT);
-        Some(AlignedBytes { memory, start, len })
+        let bytes = vec![0; capacity];
+        let start = bytes.as_ptr().align_offset(ALIGNMENT);
+        Some(AlignedBytes { memory: Memory::Heap { bytes, start }, len })
     }
 
     fn copy_of(bytes: &[u8]) -> AlignedBytes {
         let len = bytes.len();
-        let mut memory: Vec<u8> = Vec::with_capacity(len + (ALIGNMENT - 1));
-        let start = memory.as_ptr().align_offset(ALIGNMENT);
-        memory.resize(start, 0);
-        memory.extend_from_slice(bytes);
-        AlignedBytes { memory, start, len }
+        #[cfg(target_os = "linux")]
+        if let Some(mut pages) = huge::pages(len) {
+            pages[..len].copy_from_slice(bytes);
+            return AlignedBytes { memory: Memory::Pages(pages), len };
+        }
+        let mut copy: Vec<u8> = Vec::with_capacity(len + (ALIGNMENT - 1));
+        let start = copy.as_ptr().align_offset(ALIGNMENT);
+        copy.resize(start, 0);
+        copy.extend_from_slice(bytes);
+        AlignedBytes { memory: Memory::Heap { bytes: copy, start }, len }
     }
 
     fn as_slice(&self) -> &[u8] {
-        &self.memory[self.start..self.start + self.len]
+        match &self.memory {
+            Memory::Heap { bytes, start } => &bytes[*start..][..self.len],
+            #[cfg(target_os = "linux")]
+            Memory::Pages(pages) => &pages[..self.len],
+        }
     }
 
     fn as_mut_slice(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + self.len]
+        match &mut self.memory {
+            Memory::Heap { bytes, start } => &mut bytes[*start..][..self.len],
+            #[cfg(target_os = "linux")]
+            Memory::Pages(pages) => &mut pages[..self.len],
+        }
+    }
+}
+
+/// Memory in pages of 2 MB, where the system has them for whoever asks.
+///
+/// With pages of 4 KB, a result of 40 MB costs ten thousand page faults, and every walk down its
+/// columns misses the table of pages: together up to half of the time of a kernel that is bound by
+/// memory.
+#[cfg(target_os = "linux")]
+mod huge {
+    use memmap2::{Advice, MmapMut};
+
+    /// The size of a huge page on x86-64 and, with base pages of 4 KB, on aarch64.
+    const PAGE: usize = 2 << 20;
+
+    /// What is shorter is likely to be in memory that the allocator has at hand.
+    pub(super) const LEAST: usize = 2 * PAGE;
+
+    /// New zeros of at least `len` bytes; `None` if they are few, or where the system refuses.
+    pub(super) fn pages(len: usize) -> Option<MmapMut> {
+        if len < LEAST {
+            return None;
+        }
+        // The system aligns a mapping to huge pages if it consists of them.
+        let pages = MmapMut::map_anon(len.checked_next_multiple_of(PAGE)?).ok()?;
+        // Refused where the system was built without huge pages: then these are small ones.
+        let _ = pages.advise(Advice::HugePage);
+        Some(pages)
     }
 }
 
@@ -94,5 +144,33 @@ impl Storage {
             *self = Storage::copy_of(self.bytes());
         }
         self.unique_mut().expect("the buffer was unique or has just been replaced by a copy")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_of_all_sizes_are_aligned_zeroed_and_copied() {
+        for len in [0, 1, 4 << 10, (4 << 20) - 1, 4 << 20, (4 << 20) + 1] {
+            let mut zeros = Storage::zeroed(len).unwrap();
+            assert_eq!(zeros.bytes().len(), len);
+            assert!(zeros.bytes().iter().all(|&byte| byte == 0));
+            zeros.make_mut().fill(7);
+            let copy = Storage::copy_of(zeros.bytes());
+            assert!(copy.bytes() == zeros.bytes());
+            for storage in [zeros, copy] {
+                assert_eq!(storage.bytes().as_ptr().align_offset(ALIGNMENT), 0);
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn large_buffers_are_in_pages_of_their_own() {
+        let memory = |len| AlignedBytes::zeroed(len).unwrap().memory;
+        assert!(matches!(memory(huge::LEAST), Memory::Pages(_)));
+        assert!(matches!(memory(huge::LEAST - 1), Memory::Heap { .. }));
     }
 }

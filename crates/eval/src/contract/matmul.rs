@@ -58,8 +58,7 @@ pub(super) trait Number: Element {
     fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum;
     fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     fn finish(sum: Self::Sum) -> Self;
-    /// Writes rows of a product, see [`Multiply::multiply`]; `None` where the type has no blocked
-    /// product.
+    /// Writes a product, see [`Multiply::multiply`]; `None` where the type has no blocked product.
     const BLOCKED: Option<Blocked<Self>>;
 }
 
@@ -264,7 +263,7 @@ fn add_rows<T: Number>(
     );
 }
 
-/// A large product, its rows spread over threads; `false` where the type has no blocked product.
+/// A large product, spread over threads; `false` where the type has no blocked product.
 fn blocked<T: Number>(
     sizes: Sizes,
     left: Factor<'_, T>,
@@ -275,10 +274,9 @@ fn blocked<T: Number>(
     let Sizes { rows, inner, columns, .. } = sizes;
     let left = left.whole(rows, inner, left.inner_first);
     let right = right.whole(inner, columns, !right.inner_first);
-    let threads = parallel::threads();
-    let piece = if rows >= 8 * threads { rows.div_ceil(threads) } else { rows };
-    parallel::pieces(out, piece * columns, inner.div_ceil(64), |first, out| {
-        multiply(left, right, first / columns, out);
-    });
+    // A multiplication takes far less than moving an element. More tiles than threads, so that a
+    // thread that is held up does not hold up all.
+    let pays = parallel::pays(out.len().saturating_mul(inner.div_ceil(64)));
+    multiply(left, right, if pays { 4 * parallel::threads() } else { 1 }, out);
     true
 }

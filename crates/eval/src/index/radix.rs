@@ -1,138 +1,349 @@
 //! Sorting unsigned keys, by their digits.
 //!
 //! Whatever can be sorted is mapped to unsigned integers first (see [`super::sort`]), whose order is
-//! that of their bits. Long slices are cut into one piece for each thread; each piece is sorted from
-//! the lowest digit to the highest, and sorted pieces are merged in parallel.
+//! that of their bits. Short runs are compared. Long ones go through memory twice: each thread
+//! spreads a part of the keys over buckets, by their leading bits, and then each bucket, which fits
+//! into the cache of a core, is sorted by counting, from a low digit to the highest one. Digits that
+//! would tell apart few keys of a bucket are left out; the keys that this leaves out of order are
+//! found and compared in the end.
 
 use std::ops::Range;
 
-use crate::parallel;
+use nxla_tensor::{DType, HostTensor};
 
-/// Bits of a digit: the counters of all digits fit into a first-level cache.
+use crate::{parallel, value};
+
+/// Bits of a digit: the counters of two digits fit into a first-level cache.
 const DIGIT: u32 = 11;
-const BUCKETS: usize = 1 << DIGIT;
+const COUNTERS: usize = 1 << DIGIT;
 
 /// Below this, comparing beats counting.
 const SHORT: usize = 1 << 12;
+const SHORT_BUCKET: usize = 1 << 8;
+
+/// Bytes that a bucket is meant to have, so that it fits into a second-level cache twice.
+const BUCKET: usize = 1 << 18;
+
+/// Bits of a bin: there are many times more of them than buckets, so that numbers of which many
+/// share their leading bits, such as floats of one order of magnitude, still fill buckets evenly.
+const BIN: u32 = 16;
+
+/// Keys that are looked at to find out which leading bits to go by.
+const SAMPLE: usize = 1 << 10;
+
+/// Keys that are read at a time.
+const BLOCK: usize = 512;
+
+/// Elements of a part, few enough to be counted in 32 bits.
+const LONGEST_PART: usize = 1 << 31;
 
 /// An unsigned key.
-pub(super) trait Key: Copy + Ord + Default + Send + Sync {
-    /// The digit that begins at a bit.
-    fn digit(self, bit: u32) -> usize;
+pub(super) trait Key: bytemuck::Pod + Ord + Default + Send + Sync {
+    /// How many times `1 << shift` the key is above another; the lower bits of that, if it is a lot.
+    fn above(self, least: Self, shift: u32) -> usize;
+    /// The bits that this key's distance to a lower one takes.
+    fn width_above(self, least: Self) -> u32;
+    /// The key with zeros for its lower bits.
+    fn without(self, low: u32) -> Self;
 }
 
 macro_rules! keys {
     ($($t:ty)*) => {
         $(impl Key for $t {
             #[inline(always)]
-            fn digit(self, bit: u32) -> usize {
-                (self >> bit) as usize & (BUCKETS - 1)
+            fn above(self, least: Self, shift: u32) -> usize {
+                ((self - least) >> shift) as usize
+            }
+            fn width_above(self, least: Self) -> u32 {
+                <$t>::BITS - (self - least).leading_zeros()
+            }
+            fn without(self, low: u32) -> Self {
+                self >> low << low
             }
         })*
     };
 }
 keys!(u32 u64 u128);
 
-/// Sorts by some bits of the keys, which must be in order already as far as the lower bits go.
-pub(super) fn sort<K: Key>(keys: &mut [K], bits: Range<u32>) {
-    if keys.len() < SHORT {
-        return keys.sort_unstable();
-    }
-    let mut scratch = vec![K::default(); keys.len()];
-    if !parallel::pays(keys.len()) {
-        return by_digits(keys, &mut scratch, bits);
-    }
-    let pieces = parallel::threads().next_power_of_two();
-    let mut length = keys.len().div_ceil(pieces);
-    let tasks = keys.chunks_mut(length).zip(scratch.chunks_mut(length));
-    parallel::each(tasks.collect(), |(keys, scratch)| by_digits(keys, scratch, bits.clone()));
-    let (mut from, mut to) = (keys, &mut scratch[..]);
-    let mut copied = false;
-    while length < from.len() {
-        for (from, to) in from.chunks(2 * length).zip(to.chunks_mut(2 * length)) {
-            let (left, right) = from.split_at(length.min(from.len()));
-            merge(left, right, to);
-        }
-        (from, to) = (to, from);
-        (length, copied) = (2 * length, !copied);
-    }
-    if copied {
-        to.copy_from_slice(from);
-    }
-}
+/// Writes the keys from a position on. It is called several times for each position.
+pub(super) type Read<'a, K> = &'a (dyn Fn(usize, &mut [K]) + Sync);
 
-/// Sorts on this thread, with scratch memory of the same length.
-fn by_digits<K: Key>(keys: &mut [K], scratch: &mut [K], bits: Range<u32>) {
-    let places: Vec<u32> = bits.step_by(DIGIT as usize).collect();
-    let mut counts = vec![[0_u32; BUCKETS]; places.len()];
-    for &key in &*keys {
-        for (counts, &bit) in counts.iter_mut().zip(&places) {
-            counts[key.digit(bit)] += 1;
-        }
+/// Is called once for each sorted key, while it is in the cache.
+pub(super) type Finish<'a, K> = &'a (dyn Fn(&mut [K]) + Sync);
+
+/// Sorts the keys that are read into `out`. Keys that differ below the bit `low` only must be in
+/// order already.
+pub(super) fn sort<K: Key>(out: &mut [K], low: u32, read: Read<'_, K>, finish: Finish<'_, K>) {
+    let len = out.len();
+    let bytes = if len < SHORT { None } else { scratch(size_of_val(out)) };
+    let Some(mut bytes) = bytes else {
+        read(0, out);
+        out.sort_unstable();
+        return finish(out);
+    };
+    let scratch: &mut [K] = bytemuck::cast_slice_mut(value::bytes_mut(&mut bytes));
+    if size_of_val(out) <= BUCKET {
+        read(0, scratch);
+        sort_bucket(&[scratch], out, low, &mut Work::default());
+        return finish(out);
     }
-    let (mut from, mut to) = (keys, scratch);
-    let mut copied = false;
-    for (counts, &bit) in counts.iter_mut().zip(&places) {
-        // A digit that all keys share moves nothing.
-        if counts.iter().any(|&count| count as usize == from.len()) {
-            continue;
-        }
-        let mut next = 0;
-        for count in &mut *counts {
-            (*count, next) = (next, next + *count);
-        }
-        for &key in &*from {
-            let place = &mut counts[key.digit(bit)];
+    let threads = if parallel::pays(len) { parallel::threads() } else { 1 };
+    let part = len.div_ceil(threads).min(LONGEST_PART);
+    let ranges: Vec<_> = (0..len).step_by(part).map(|at| at..len.min(at + part)).collect();
+    let bins = Bins::of_sample(len, low, read);
+    let counts = parallel::collect(ranges.len(), &|at| bins.count(ranges[at].clone(), read));
+    let mut buckets = Buckets::new(&counts, BUCKET / size_of::<K>());
+    let of_bin = &buckets.of_bin;
+    let tasks = scratch.chunks_mut(part).zip(ranges).zip(&mut buckets.places);
+    parallel::each(tasks.collect(), |((to, range), places)| {
+        in_blocks(range, read, |key| {
+            let place = &mut places[usize::from(of_bin[bins.of(key)])];
             to[*place as usize] = key;
             *place += 1;
-        }
-        (from, to) = (to, from);
-        copied = !copied;
-    }
-    if copied {
-        to.copy_from_slice(from);
-    }
-}
-
-/// Merges two sorted slices.
-fn merge<K: Key>(left: &[K], right: &[K], out: &mut [K]) {
-    let piece = (out.len() / (2 * parallel::threads())).max(SHORT);
-    parallel::pieces(out, piece, 1, |first, out| {
-        let (begin, end) = (cut(left, right, first), cut(left, right, first + out.len()));
-        let left = &left[begin..end];
-        let right = &right[first - begin..first + out.len() - end];
-        merge_here(left, right, out);
+        });
+    });
+    let tasks = buckets.tasks(scratch, part, out);
+    parallel::each_with(tasks, Work::default, |work, (pieces, out)| {
+        sort_bucket(&pieces, out, low, work);
+        finish(out);
     });
 }
 
-/// How many of the `count` smallest keys come from the left.
-fn cut<K: Key>(left: &[K], right: &[K], count: usize) -> usize {
-    let (mut low, mut high) = (count.saturating_sub(right.len()), count.min(left.len()));
-    while low < high {
-        let middle = low.midpoint(high);
-        if left[middle] <= right[count - middle - 1] {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
+/// Memory for a while; `None` if there is none left, without which comparing takes longer but works.
+fn scratch(bytes: usize) -> Option<HostTensor> {
+    HostTensor::zeros(DType::U8, [bytes]).ok()
 }
 
-fn merge_here<K: Key>(left: &[K], right: &[K], out: &mut [K]) {
-    let (mut i, mut j) = (0, 0);
-    for out in out {
-        // Which side is next is anybody's guess, so the choice is arithmetic rather than a branch.
-        let (x, y) = (left.get(i), right.get(j));
-        let (Some(&x), Some(&y)) = (x, y) else {
-            *out = *x.or(y).expect("the result is as long as both together");
-            (i, j) = (i + 1, j + 1);
-            continue;
+/// Calls `each` with every key of a range.
+#[inline(always)]
+fn in_blocks<K: Key>(mut range: Range<usize>, read: Read<'_, K>, mut each: impl FnMut(K)) {
+    let mut block = [K::default(); BLOCK];
+    while !range.is_empty() {
+        let block = &mut block[..BLOCK.min(range.len())];
+        read(range.start, block);
+        block.iter().for_each(|&key| each(key));
+        range.start += block.len();
+    }
+}
+
+/// Ranges of equal length from some key to another; the first and the last one also hold whatever
+/// is beyond.
+struct Bins<K> {
+    least: K,
+    most: K,
+    shift: u32,
+}
+
+impl<K: Key> Bins<K> {
+    fn of_sample(len: usize, low: u32, read: Read<'_, K>) -> Self {
+        const NEIGHBOURS: usize = 4;
+        let mut sample = [K::default(); SAMPLE];
+        for (index, keys) in sample.chunks_exact_mut(NEIGHBOURS).enumerate() {
+            read(index * NEIGHBOURS * (len / SAMPLE), keys);
+        }
+        let (least, most) = extent(&sample);
+        Self { least, most, shift: most.width_above(least).saturating_sub(BIN).max(low) }
+    }
+
+    #[inline(always)]
+    fn of(&self, key: K) -> usize {
+        key.clamp(self.least, self.most).above(self.least, self.shift)
+    }
+
+    /// The number of keys in each bin.
+    fn count(&self, range: Range<usize>, read: Read<'_, K>) -> Vec<u32> {
+        let mut counts = vec![0; self.of(self.most) + 1];
+        in_blocks(range, read, |key| counts[self.of(key)] += 1);
+        counts
+    }
+}
+
+/// Bins are put together to buckets that are not much larger than wanted, unless a bin is.
+struct Buckets {
+    of_bin: Vec<u16>,
+    sizes: Vec<usize>,
+    /// For each part, where in it the next key of each bucket goes.
+    places: Vec<Vec<u32>>,
+}
+
+impl Buckets {
+    fn new(counts: &[Vec<u32>], wanted: usize) -> Self {
+        let mut of_bin = Vec::with_capacity(counts[0].len());
+        let (mut bucket, mut sizes) = (0, vec![0]);
+        let mut places = vec![vec![0]; counts.len()];
+        for bin in 0..counts[0].len() {
+            let size: usize = counts.iter().map(|counts| counts[bin] as usize).sum();
+            if sizes[bucket] > 0 && sizes[bucket] + size > wanted {
+                bucket += 1;
+                sizes.push(0);
+                places.iter_mut().for_each(|places| places.push(0));
+            }
+            of_bin.push(bucket as u16);
+            sizes[bucket] += size;
+            for (places, counts) in places.iter_mut().zip(counts) {
+                places[bucket] += counts[bin];
+            }
+        }
+        places.iter_mut().for_each(|places| counts_to_places(places));
+        Self { of_bin, sizes, places }
+    }
+
+    /// For each bucket its pieces, which lie where the places are by now, and its room in `out`.
+    fn tasks<'a, K>(
+        &self,
+        keys: &'a [K],
+        part: usize,
+        mut out: &'a mut [K],
+    ) -> Vec<(Vec<&'a [K]>, &'a mut [K])> {
+        let mut begins = vec![0; self.places.len()];
+        let task = |(bucket, &size): (usize, &usize)| {
+            let parts = keys.chunks(part).zip(&self.places).zip(&mut begins);
+            let pieces = parts.map(|((keys, places), begin)| {
+                let end = places[bucket] as usize;
+                &keys[std::mem::replace(begin, end)..end]
+            });
+            let pieces = pieces.filter(|piece| !piece.is_empty()).collect();
+            (pieces, out.split_off_mut(..size).expect("the sizes add up"))
         };
-        let from_right = y < x;
-        *out = if from_right { y } else { x };
-        i += usize::from(!from_right);
-        j += usize::from(from_right);
+        self.sizes.iter().enumerate().map(task).collect()
+    }
+}
+
+/// Turns the sizes of neighbours into the places where they begin.
+fn counts_to_places(counts: &mut [u32]) {
+    let mut next = 0;
+    for count in counts {
+        (*count, next) = (next, next + *count);
+    }
+}
+
+/// The least key, but for its lower bits, and the greatest one.
+fn extent<K: Key>(keys: &[K]) -> (K, K) {
+    keys.iter().fold((keys[0], keys[0]), |(least, most), &key| (least.min(key), most.max(key)))
+}
+
+/// What a thread needs to sort buckets.
+struct Work<K> {
+    keys: Vec<K>,
+    counts: Vec<[u32; COUNTERS]>,
+}
+
+impl<K> Default for Work<K> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), counts: Vec::new() }
+    }
+}
+
+/// The digits by which a bucket is sorted: multiples of `1 << bottom` above the least key.
+#[derive(Clone, Copy)]
+struct Digits<K> {
+    least: K,
+    bottom: u32,
+    bits: u32,
+    count: u32,
+}
+
+impl<K: Key> Digits<K> {
+    /// `None` if all keys are equal, but for bits below `low`.
+    fn new(pieces: &[&[K]], len: usize, low: u32) -> Option<Self> {
+        let extents = pieces.iter().map(|piece| extent(piece));
+        let (least, most) = extents.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        // What is below must not carry into the digits.
+        let least = least.without(low);
+        let top = most.width_above(least);
+        // So many digits that few keys share all of them, if they are spread evenly.
+        let count = (len.ilog2() + 4).div_ceil(DIGIT);
+        let bottom = top.saturating_sub(count * DIGIT).max(low);
+        let count = top.checked_sub(bottom)?.div_ceil(DIGIT);
+        if count == 0 {
+            return None;
+        }
+        let bits = (top - bottom).div_ceil(count);
+        Some(Self { least, bottom, bits, count })
+    }
+
+    #[inline(always)]
+    fn digit(self, key: K, index: u32) -> usize {
+        let mask = (COUNTERS - 1) >> (DIGIT - self.bits);
+        key.above(self.least, self.bottom + index * self.bits) & mask & (COUNTERS - 1)
+    }
+
+    fn all(self, key: K) -> usize {
+        key.above(self.least, self.bottom)
+    }
+}
+
+/// Sorts what is in the pieces into `out`, on this thread.
+fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut Work<K>) {
+    let digits = if out.len() < SHORT_BUCKET { None } else { Digits::new(pieces, out.len(), low) };
+    let Some(digits) = digits else {
+        let mut rest = &mut *out;
+        for piece in pieces {
+            let to = rest.split_off_mut(..piece.len()).expect("the pieces fill their room");
+            to.copy_from_slice(piece);
+        }
+        // In one run where all keys are equal, which takes no time.
+        return out.sort_unstable();
+    };
+    count_digits(pieces, digits, &mut work.counts);
+    work.keys.resize(out.len(), K::default());
+    let swap = digits.count % 2 == 0;
+    let (mut from, mut to) = (&mut *out, &mut work.keys[..]);
+    if !swap {
+        (from, to) = (to, from);
+    }
+    for (index, counts) in work.counts.iter_mut().enumerate() {
+        counts_to_places(counts);
+        let mut spread = |keys: &[K]| {
+            for &key in keys {
+                let place = &mut counts[digits.digit(key, index as u32)];
+                to[*place as usize] = key;
+                *place += 1;
+            }
+        };
+        match index {
+            0 => pieces.iter().for_each(|piece| spread(piece)),
+            _ => spread(from),
+        }
+        (from, to) = (to, from);
+    }
+    if digits.bottom > low {
+        mend(out, digits);
+    }
+}
+
+/// Counts how often each digit has each value.
+fn count_digits<K: Key>(pieces: &[&[K]], digits: Digits<K>, counts: &mut Vec<[u32; COUNTERS]>) {
+    counts.clear();
+    counts.resize(digits.count as usize, [0; COUNTERS]);
+    for piece in pieces {
+        // Nearly always there are two.
+        if let [first, second] = &mut counts[..] {
+            for &key in *piece {
+                first[digits.digit(key, 0)] += 1;
+                second[digits.digit(key, 1)] += 1;
+            }
+            continue;
+        }
+        for (index, counts) in counts.iter_mut().enumerate() {
+            piece.iter().for_each(|&key| counts[digits.digit(key, index as u32)] += 1);
+        }
+    }
+}
+
+/// Sorts keys of which those are neighbours that share all digits.
+fn mend<K: Key>(keys: &mut [K], digits: Digits<K>) {
+    let mut at = 1;
+    while at < keys.len() {
+        if keys[at - 1] <= keys[at] {
+            at += 1;
+            continue;
+        }
+        let here = digits.all(keys[at]);
+        let same = |&key: &K| digits.all(key) == here;
+        let begin = at - keys[..at].iter().rev().take_while(|key| same(key)).count();
+        at += keys[at..].iter().take_while(|key| same(key)).count();
+        keys[begin..at].sort_unstable();
     }
 }
 
@@ -151,37 +362,58 @@ mod tests {
         })
     }
 
+    fn check<K: Key + std::fmt::Debug>(keys: &[K], low: u32) {
+        let mut expected = keys.to_vec();
+        expected.sort();
+        let mut sorted = vec![K::default(); keys.len()];
+        let read = |first: usize, out: &mut [K]| out.copy_from_slice(&keys[first..][..out.len()]);
+        sort(&mut sorted, low, &read, &|_| {});
+        assert!(sorted == expected, "{} keys of {} bytes", keys.len(), size_of::<K>());
+    }
+
+    /// Lengths that are compared, counted in one bucket, and spread over several.
+    const COUNTS: [usize; 8] = [0, 1, 2, 1000, SHORT, SHORT + 1, 70_001, 300_003];
+
     #[test]
-    fn short_and_long_slices_of_all_widths_are_sorted() {
-        for count in [0, 1, 2, 1000, SHORT, SHORT + 1, 70_001, 300_003] {
-            let mut narrow: Vec<u32> = numbers(count).map(|x| x as u32).collect();
-            let mut wide: Vec<u64> = numbers(count).collect();
-            // Many equal keys.
-            let mut few: Vec<u64> = numbers(count).map(|x| x % 7).collect();
-            let (mut expected, mut expected_few) = (narrow.clone(), few.clone());
-            expected.sort();
-            expected_few.sort();
-            sort(&mut narrow, 0..32);
-            assert_eq!(narrow, expected);
-            sort(&mut few, 0..64);
-            assert_eq!(few, expected_few);
-            let mut expected = wide.clone();
-            expected.sort();
-            sort(&mut wide, 0..64);
-            assert_eq!(wide, expected);
+    fn runs_of_all_lengths_and_widths_are_sorted() {
+        for count in COUNTS {
+            check(&numbers(count).map(|x| x as u32).collect::<Vec<_>>(), 0);
+            check(&numbers(count).collect::<Vec<_>>(), 0);
+            check(&numbers(count).map(|x| u128::from(x) << 50).collect::<Vec<_>>(), 0);
+        }
+    }
+
+    #[test]
+    fn keys_that_are_distributed_unevenly_are_sorted() {
+        let shapes: [fn(u64) -> u64; 7] = [
+            |_| 5,
+            |x| x % 7,
+            |x| x % 3000,
+            // Everything but a few keys in one bin, with low bits that no digit sees.
+            |x| if x.is_multiple_of(9973) { x } else { 1 << 60 | x >> 34 },
+            // All orders of magnitude.
+            |x| x >> (x % 64),
+            |x| u64::MAX - (x >> (x % 64)),
+            // Equal but for the highest and the lowest bits.
+            |x| x & 0xc000_0000_0000_0fff,
+        ];
+        for shape in shapes {
+            for count in [SHORT, 300_003] {
+                check(&numbers(count).map(shape).collect::<Vec<_>>(), 0);
+                check(&numbers(count).map(|x| shape(x) as u32).collect::<Vec<_>>(), 0);
+            }
         }
     }
 
     #[test]
     fn low_bits_that_are_in_order_need_no_sorting() {
-        for count in [5, 100_000] {
-            let pairs = numbers(count).zip(0_u128..);
-            let mut keys: Vec<u128> =
-                pairs.map(|(key, at)| u128::from(key % 100) << 64 | at).collect();
-            let mut expected = keys.clone();
-            expected.sort();
-            sort(&mut keys, 64..128);
-            assert_eq!(keys, expected);
+        for modulus in [1, 100, u64::from(u32::MAX)] {
+            for count in COUNTS {
+                let pairs = || numbers(count).map(|x| x % modulus);
+                check(&pairs().zip(0..).map(|(x, at)| x << 32 | at).collect::<Vec<_>>(), 32);
+                let wide = pairs().zip(0_u128..).map(|(x, at)| u128::from(x) << 64 | at);
+                check(&wide.collect::<Vec<_>>(), 64);
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{parallel, value};
 
 /// An element that has an unsigned key of the same order.
 trait Keyed: Ordered {
-    type Key: Key + bytemuck::Pod + std::ops::Not<Output = Self::Key>;
+    type Key: Key + std::ops::Not<Output = Self::Key>;
     /// A key that holds a key and a position.
     type Pair: Key;
     /// Bits of a key.
@@ -130,36 +130,53 @@ fn sort_run<T: Keyed>(x: &[T], inner: usize, descending: bool, out: &mut [T]) {
     // Inverted keys have the opposite order.
     let key = |x: T| if descending { !x.key() } else { x.key() };
     let element = |key: T::Key| T::of_key(if descending { !key } else { key });
+    let read = |first: usize, keys: &mut [T::Key]| read_run(x, inner, first, keys, |_, x| key(x));
     if inner == 1 && size_of::<T>() == size_of::<T::Key>() {
-        let keys = bytemuck::cast_slice_mut::<T, T::Key>(out);
         // Keys as wide as the elements take their place for a while.
-        parallel::chunks(keys, |first, keys| {
-            keys.iter_mut().zip(&x[first..]).for_each(|(to, &x)| *to = key(x));
-        });
-        radix::sort(keys, 0..T::BITS);
-        return parallel::chunks(keys, |_, keys| {
+        let keys = bytemuck::cast_slice_mut::<T, T::Key>(out);
+        return radix::sort(keys, 0, &read, &|keys| {
             keys.iter_mut().for_each(|key| *key = bytemuck::cast(element(*key)));
         });
     }
-    let mut keys: Vec<T::Key> = x.iter().take(out.len()).step_by(inner).map(|&x| key(x)).collect();
-    radix::sort(&mut keys, 0..T::BITS);
+    let mut keys = vec![T::Key::default(); out.len().div_ceil(inner)];
+    radix::sort(&mut keys, 0, &read, &|_| {});
     let places = out.iter_mut().step_by(inner);
     places.zip(&keys).for_each(|(out, &key)| *out = element(key));
 }
 
 /// Writes the positions that sort every `inner`th element of `x` to the same places of `out`.
 fn argsort_run<T: Keyed>(x: &[T], inner: usize, descending: bool, out: &mut [i64]) {
-    let mut keys = vec![T::Pair::default(); x.len().min(out.len()).div_ceil(inner)];
-    parallel::chunks(&mut keys, |first, keys| {
-        let run = x[first * inner..].iter().step_by(inner);
-        for (position, (key, &x)) in keys.iter_mut().zip(run).enumerate() {
-            let equal = if descending { !x.equal_key() } else { x.equal_key() };
-            *key = T::pair(equal, first + position);
-        }
-    });
-    radix::sort(&mut keys, T::BITS..2 * T::BITS);
+    let pair =
+        |position, x: T| T::pair(if descending { !x.equal_key() } else { x.equal_key() }, position);
+    let read = |first: usize, keys: &mut [T::Pair]| read_run(x, inner, first, keys, pair);
+    if inner == 1 && size_of::<T::Pair>() == size_of::<i64>() {
+        let keys = bytemuck::cast_slice_mut::<i64, T::Pair>(out);
+        return radix::sort(keys, T::BITS, &read, &|keys| {
+            let positions = bytemuck::cast_slice_mut::<T::Pair, i64>(keys);
+            positions.iter_mut().for_each(|key| *key = T::position(bytemuck::cast(*key)));
+        });
+    }
+    let mut keys = vec![T::Pair::default(); out.len().div_ceil(inner)];
+    radix::sort(&mut keys, T::BITS, &read, &|_| {});
     let places = out.iter_mut().step_by(inner);
     places.zip(&keys).for_each(|(out, &key)| *out = T::position(key));
+}
+
+/// Writes the keys of every `inner`th element of `x`, from the position `first` on.
+#[inline(always)]
+fn read_run<T: Copy, K>(
+    x: &[T],
+    inner: usize,
+    first: usize,
+    keys: &mut [K],
+    key: impl Fn(usize, T) -> K,
+) {
+    if inner == 1 {
+        let run = keys.iter_mut().zip(&x[first..]).enumerate();
+        return run.for_each(|(at, (out, &x))| *out = key(first + at, x));
+    }
+    let run = keys.iter_mut().zip(x[first * inner..].iter().step_by(inner)).enumerate();
+    run.for_each(|(at, (out, &x))| *out = key(first + at, x));
 }
 
 /// Calls `sort` for each run along the axis, with the position of its first element, the result from

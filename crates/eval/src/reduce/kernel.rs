@@ -14,11 +14,19 @@ use crate::{parallel, value};
 const LANES: usize = 16;
 
 /// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
-/// of them to be worth fetching.
-const COLUMNS: usize = 512;
+/// of them to be worth fetching, since prefetching begins anew with each.
+const COLUMNS: usize = 1024;
 
-/// Elements of a partial result of a long reduction.
+/// Accumulators of whole rows that stay in the cache.
+const WHOLE_ROW: usize = 4096;
+
+/// Rows that are added to the accumulators at a time.
+const ROWS: usize = 4;
+
+/// Elements of a partial result of a long reduction, and rows of one of several columns: enough for
+/// partial results to be few.
 const PART: usize = 1 << 16;
+const PART_ROWS: usize = 128;
 
 /// An associative operation: how an element enters, and how partial results join.
 #[derive(Clone, Copy)]
@@ -46,10 +54,11 @@ where
     let x: &[T] = value::slice(x);
     let Plane { outer, count, inner } = plane;
     let block = count * inner;
+    let by_rows = outer == 1 && inner <= WHOLE_ROW && count >= 2 * PART_ROWS;
     value::build(dtype, shape, |out: &mut [R]| {
         if block == 0 {
             out.fill(finish(reducer.start));
-        } else if block >= 2 * PART && (outer * inner < 64 || outer == 1 && inner < 2 * COLUMNS) {
+        } else if block >= 2 * PART && (outer * inner < 64 || by_rows) {
             // Few results of many elements: partial results of pieces of the reduced part.
             for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
                 long(x, inner, reducer, &finish, out);
@@ -146,16 +155,37 @@ fn accumulate<T: Element, A: Copy>(
     sums: &mut [A],
     step: &impl Fn(A, T) -> A,
 ) {
+    let width = sums.len();
     vectorize(
         #[inline(always)]
         || {
-            for row in x.chunks_exact(inner) {
+            let together = x.chunks_exact(ROWS * inner);
+            let rest = together.remainder();
+            for rows in together {
+                let row = |index: usize| &rows[index * inner + first..][..width];
+                add_rows(sums, [row(0), row(1), row(2), row(3)], step);
+            }
+            for row in rest.chunks_exact(inner) {
                 for (sum, &x) in sums.iter_mut().zip(&row[first..]) {
                     *sum = step(*sum, x);
                 }
             }
         },
     );
+}
+
+/// Adds rows one after the other, with the accumulators in registers. A function of its own because
+/// references that are arguments are known not to overlap.
+#[inline(always)]
+fn add_rows<T: Copy, A: Copy>(
+    sums: &mut [A],
+    [a, b, c, d]: [&[T]; ROWS],
+    step: &impl Fn(A, T) -> A,
+) {
+    let rows = a.iter().zip(b).zip(c).zip(d);
+    for (sum, (((&a, &b), &c), &d)) in sums.iter_mut().zip(rows) {
+        *sum = step(step(step(step(*sum, a), b), c), d);
+    }
 }
 
 /// Few results of very many elements each.
@@ -170,7 +200,7 @@ fn long<T: Element, A, S, M, R>(
     S: Fn(A, T) -> A + Copy + Sync,
     M: Fn(A, A) -> A + Copy + Sync,
 {
-    let rows = (PART / inner).max(1);
+    let rows = (PART / inner).max(PART_ROWS);
     let part = |x: &[T]| -> Vec<A> {
         if inner == 1 {
             return vec![run(x, reducer)];
