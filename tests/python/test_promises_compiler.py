@@ -87,6 +87,18 @@ def test_hooks_see_values_in_order(compiler):
     assert seen == [2.0, (2.0, 4.0)]
 
 
+def test_hooks_of_the_call_come_before_those_of_the_function(compiler):
+    own, given = [], []
+    f = lambda x: nx.hook(x + 1, "next", lambda v: own.append(v.item()))  # noqa: E731
+    named = lambda x: nx.hook(x + 1, "next")  # noqa: E731
+    hooks = {"next": lambda v: given.append(v.item())}
+    assert nx.jit(f, compiler=compiler)(1).item() == 2
+    assert nx.jit(f, compiler=compiler, hooks=hooks)(2).item() == 3
+    assert nx.jit(named, compiler=compiler)(3).item() == 4
+    assert nx.jit(named, compiler=compiler, hooks=hooks)(4).item() == 5
+    assert (own, given) == ([2], [3, 5])
+
+
 def test_tensors_that_the_function_mentions(compiler):
     small, large = nx.tensor([1.0, 2.0]), nx.tensor(np.arange(10_000, dtype=np.float32))
     f = nx.jit(lambda x: nx.sum(x * small) + nx.max(large), compiler=compiler)

@@ -14,6 +14,7 @@ use nxla::host::DType;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
+use crate::compilers::hook_of_run;
 use crate::dtype::PyDType;
 use crate::errors::exception;
 use crate::program::PyExpression;
@@ -244,10 +245,13 @@ fn block(set: &Entries<'_>, block: &Block) -> PyResult<()> {
     set.program("body", &block.body)
 }
 
-/// A function that shows values to the host function of a hook; None if it has none of its own.
-fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Option<Bound<'py, PyCFunction>>> {
-    let Some(function) = hook.default.clone() else { return Ok(None) };
+/// A function that shows values to whoever listens to a hook: what the caller of the present run
+/// gave for its name, else the hook's own function, else nobody.
+fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Bound<'py, PyCFunction>> {
+    let (name, own) = (hook.name.clone(), hook.default.clone());
     let show = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
+        let given = name.as_deref().and_then(hook_of_run);
+        let Some(function) = given.or_else(|| own.clone()) else { return Ok(()) };
         let tensors = args.iter().map(|tensor| {
             let tensor = tensor.cast::<PyTensor>()?;
             tensor.get().host(args.py())
@@ -256,5 +260,5 @@ fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Option<Bound<'py, PyC
         let called = function.call(&tensors);
         called.map_err(|error| exception(nxla::Error::Hook { name: None, error }))
     };
-    PyCFunction::new_closure(py, None, None, show).map(Some)
+    PyCFunction::new_closure(py, None, None, show)
 }
