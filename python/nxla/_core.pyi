@@ -73,6 +73,11 @@ class DeviceError(NxlaError, RuntimeError):
 class ExecutionError(NxlaError, RuntimeError):
     """What went wrong while a program ran; also a RuntimeError."""
 
+class InternalError(NxlaError, RuntimeError):
+    """A bug of nxla itself; also a RuntimeError."""
+
+def _panic_for_tests(message: str) -> None: ...
+
 # Element types
 
 @final
@@ -631,6 +636,9 @@ class TreeDef:
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """The container filled with leaves."""
 
+    def leaf_path(self, leaf: int) -> str:
+        """Where a leaf is, as one would write it after the container."""
+
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -666,7 +674,11 @@ def cond(
     clauses: Sequence[tuple[TensorLike, Callable[[], Any]]], otherwise: Callable[[], Any]
 ) -> Any: ...
 def while_loop(
-    condition: Callable[[_S], TensorLike], body: Callable[[_S], _S], initial: _S
+    condition: Callable[[_S], TensorLike],
+    body: Callable[[_S], _S],
+    initial: _S,
+    function: str = "while_loop",
+    roots: Sequence[tuple[str, str]] = (),
 ) -> _S: ...
 def hook(
     value: _T, name: str | None = None, function: Callable[[Any], object] | None = None

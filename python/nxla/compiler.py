@@ -47,6 +47,10 @@ class Compiler:
     ) -> Callable[[list[Tensor]], Iterable[Tensor]]:
         """Return a function from the tensors of all inputs to those of all outputs.
 
+        Hooks of the expression call whoever listens: ``attributes["function"]`` of their nodes does
+        on the thread that runs the function, and so does `Expression.run`. What else the function
+        calls runs on the evaluator unless it is told otherwise.
+
         Parameters
         ----------
         expression : Expression

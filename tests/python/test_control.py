@@ -70,11 +70,16 @@ def test_captured_values_are_found(compiler):
 def test_errors_of_branches_name_branch_leaf_and_shapes():
     x = nx.tensor([1.0, 2.0])
     wide = nx.tensor([1.0, 2.0, 3.0])
+    # A branch that can never be taken counts too.
+    never, maybe = (False, lambda: {"loss": [wide]}), lambda: {"loss": [x]}
     with pytest.raises(
-        nx.ArgumentError,
-        match=r"result 0 of branch 1 is f32\[3\].*f32\[2\].*\.py:",
+        nx.ShapeError,
+        match=r"cond: branch 2, result\['loss'\]\[0\] is f32\[3\].*f32\[2\].*\.py:",
     ):
-        nx.jit(lambda p: nx.cond(p, lambda: {"a": x}, lambda: {"a": wide}))(True)
+        nx.jit(lambda p: nx.cond([never, (p, maybe)], otherwise=never[1]))(True)
+    entries = nx.vectorize(nx.tensor([True, False]), "entry")
+    with pytest.raises(nx.ShapeError, match=r"branch 1, result\[1\] is f32\[3\].*f32\[2\]"):
+        nx.jit(lambda p: nx.cond(p, lambda: (x, x), lambda: (wide[0], wide)))(entries)
     with pytest.raises(
         nx.ArgumentError, match=r"branch 1 gives .*branch 0 gives .*test_control\.py"
     ):
@@ -178,14 +183,53 @@ def test_errors_of_loops_name_the_leaf_and_types():
         )
 
     with pytest.raises(
-        nx.NxlaError,
-        match=r"f32.*like the initial state.*test_control\.py",
+        nx.DTypeError,
+        match=r"while_loop: state\['x'\] is f32 after the body, s32 before.*test_control\.py",
     ):
         nx.jit(grows)(1)
     with pytest.raises(nx.ArgumentError, match=r"the body gives .*the initial state is"):
         nx.jit(lambda x: nx.while_loop(lambda s: s < 3, lambda s: (s, s), x))(1)
     with pytest.raises(nx.ShapeError, match="reduce it with all or any"):
         nx.jit(lambda x: nx.while_loop(lambda s: s < 3, lambda s: s + 1, x))(nx.tensor([1, 2]))
+
+
+@pytest.mark.parametrize("vectorized", [False, True])
+def test_errors_of_loops_name_the_leaf_as_users_know_it(vectorized):
+    x = nx.tensor([1.0, 2.0])
+    stop = nx.vectorize(nx.tensor([2, 3]), "entry") if vectorized else 2
+    shown = r"(vectorized\[entry: 2\])?f32"
+
+    def grown(s):
+        return {"w": [s["w"][0][None]]}
+
+    start = {"w": [x]}
+    after = rf"\['w'\]\[0\] is {shown}\[1\]\[2\] after the body, {shown}\[2\] before"
+    with pytest.raises(nx.ShapeError, match=rf"while_loop: state\['s'\]{after}"):
+        nx.jit(
+            lambda n: nx.while_loop(
+                lambda s: s["i"] < n, lambda s: {"i": s["i"] + 1, "s": grown(s["s"])},
+                {"i": 0, "s": start},
+            )
+        )(stop)  # fmt: skip
+    with pytest.raises(nx.ShapeError, match=rf"fori: state{after}"):
+        nx.jit(lambda n: nx.fori(0, n, lambda i, s: grown(s), start))(stop)
+    with pytest.raises(nx.ShapeError, match=rf"for_each: state{after}"):
+        nx.jit(lambda: nx.for_each(range(3), lambda i, s: grown(s), start))()
+
+
+def test_errors_of_scans_name_carry_and_result():
+    x = nx.tensor([1.0, 2.0])
+    scanned = lambda f, init: nx.jit(lambda: nx.scan(f, init, x))()  # noqa: E731
+    with pytest.raises(nx.ShapeError, match=r"scan: carry\['n'\] is f32\[2\] after a step, f32"):
+        scanned(lambda c, x: ({"n": nx.stack([c["n"], x])}, x), {"n": x[0]})
+    with pytest.raises(nx.DTypeError, match=r"scan: carry is f32 after a step, s32 before"):
+        scanned(lambda c, x: (c + x, x), nx.tensor(0))
+    with pytest.raises(nx.DTypeError, match=r"scan: y\[1\] is f32 after a step, s32 before"):
+        scanned(lambda c, x: (c + x, (x, c)), 0)
+    with pytest.raises(nx.ArgumentError, match=r"carry is \(\*, \*\) after a step"):
+        scanned(lambda c, x: ((c, c), x), 0)
+    # A number takes the dtype that the first step gives it.
+    assert scanned(lambda c, x: (c + x, x), 0)[0].tolist() == 3.0
 
 
 def test_a_value_from_inside_a_loop_cannot_be_used_outside():

@@ -3,6 +3,7 @@
 import pytest
 
 import nxla as nx
+from nxla import _core
 
 
 def still_works():
@@ -111,3 +112,35 @@ def test_an_exception_while_tracing_leaves_nothing_behind():
         nx.jit(fail)(1.0)
     assert nx.sin(0.0).item() == 0.0
     still_works()
+
+
+def test_a_panic_is_an_error_like_others():
+    assert issubclass(nx.InternalError, (nx.NxlaError, RuntimeError))
+    with pytest.raises(nx.InternalError, match=r"internal error: out of luck;.* please report"):
+        _core._panic_for_tests("out of luck")
+    assert nx.jit(lambda x: x + 1)(1).item() == 2
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_a_panic_on_the_way_leaves_functions_usable(compiler):
+    luck = ["no"]
+
+    def traced(x):
+        if luck:
+            _core._panic_for_tests("while tracing")
+        return nx.hook(x, "shown")
+
+    def shown(_):
+        if luck:
+            _core._panic_for_tests("while running")
+
+    f = nx.jit(traced, compiler=compiler, hooks={"shown": shown})
+    with pytest.raises(nx.InternalError, match="while tracing"):
+        f(1)
+    luck.clear()
+    assert f(1).item() == 1
+    luck.append("no")
+    with pytest.raises(nx.InternalError, match="while running"):
+        f(2)
+    luck.clear()
+    assert f(3).item() == 3

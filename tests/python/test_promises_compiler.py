@@ -99,6 +99,33 @@ def test_hooks_of_the_call_come_before_those_of_the_function(compiler):
     assert (own, given) == ([2], [3, 5])
 
 
+class Delegating(nx.Compiler):
+    """Lets another compiler do the work."""
+
+    name = "delegating"
+
+    def __init__(self, **options):
+        self.options = options
+
+    def compile(self, expression, options):
+        return lambda inputs: expression.run(*inputs, **self.options)
+
+
+@pytest.mark.parametrize("to", [{}, {"compiler": "xla"}])
+def test_hooks_of_the_call_reach_whom_a_compiler_delegates_to(to):
+    seen = []
+    counted = lambda x: nx.fori(0, 2, lambda i, s: nx.hook(s + i, "state"), x)  # noqa: E731
+    for offset in (0, 100):
+        hooks = {"state": lambda v, offset=offset: seen.append(v.item() + offset)}
+        assert nx.jit(counted, compiler=Delegating(**to), hooks=hooks)(1).item() == 2
+    assert seen == [1, 2, 101, 102]
+
+
+def test_what_a_compiler_calls_is_not_compiled_by_itself():
+    with nx.default_options(compiler=Delegating()):
+        assert nx.jit(lambda x: x + 1)(1).item() == 2
+
+
 def test_tensors_that_the_function_mentions(compiler):
     small, large = nx.tensor([1.0, 2.0]), nx.tensor(np.arange(10_000, dtype=np.float32))
     f = nx.jit(lambda x: nx.sum(x * small) + nx.max(large), compiler=compiler)

@@ -32,7 +32,7 @@ def test_everything_that_is_listed_is_there():
 def test_stubs_name_everything_of_the_compiled_module():
     stubs = ast.parse((Path(nxla.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
     classes = {node.name: node for node in stubs.body if isinstance(node, ast.ClassDef)}
-    assert {name for name in dir(_core) if not name.startswith("__")} == {
+    assert {name for name in dir(_core) if not name.startswith("_")} == {
         name for name in names_of(stubs.body) if not name.startswith("_")
     }
     for name, node in classes.items():

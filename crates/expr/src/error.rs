@@ -58,7 +58,101 @@ pub enum ErrorKind {
     #[error("axis names: {0}")]
     Names(String),
     #[error("{0}")]
+    Misfit(Box<Misfit>),
+    #[error("{0}")]
     Trace(String),
+}
+
+/// A result of a branch, or of the body of a loop, that does not fit its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Misfit {
+    /// What gave it.
+    pub region: Region,
+    /// Which of the results it is, containers being flat.
+    pub result: usize,
+    /// Where it is in the user's container. The graph knows no containers; who does fills it in,
+    /// see [`Error::locate`].
+    pub path: Option<String>,
+    /// Its type.
+    pub found: String,
+    /// The type that it does not fit.
+    pub expected: String,
+    /// In what it does not fit.
+    pub difference: Difference,
+}
+
+/// The parts of conditionals and loops that give results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Region {
+    /// A branch of a conditional, counted from 0. Its results are compared with those of the
+    /// branches before it.
+    Branch(usize),
+    /// The body of a loop. Its results are compared with the state that it was given.
+    Body,
+}
+
+/// In what two types differ first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The shapes.
+    Shape,
+    /// The dtypes; the shapes are the same.
+    DType,
+    /// Only the names of axes.
+    Names,
+}
+
+impl Difference {
+    /// How two types differ; `None` if they are the same.
+    pub fn between(found: &TensorType, expected: &TensorType) -> Option<Difference> {
+        if found.shape != expected.shape {
+            Some(Difference::Shape)
+        } else if found.dtype != expected.dtype {
+            Some(Difference::DType)
+        } else {
+            (found != expected).then_some(Difference::Names)
+        }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Misfit { region, result, path, found, expected, difference } = self;
+        if let Region::Branch(branch) = region {
+            write!(f, "branch {branch}, ")?;
+        }
+        match path {
+            Some(path) => f.write_str(path)?,
+            None => write!(f, "result {result}")?,
+        }
+        match (region, difference) {
+            (Region::Body, _) => write!(f, " is {found} after the body, {expected} before"),
+            (Region::Branch(_), Difference::Names) => {
+                write!(f, " is {found}, with other names than {expected} of the branches before")
+            }
+            (Region::Branch(_), Difference::Shape | Difference::DType) => write!(
+                f,
+                " is {found}, which does not broadcast with {expected} of the branches before"
+            ),
+        }
+    }
+}
+
+impl Error {
+    /// Tells of a [`Misfit`] in the user's terms: the function that was called, the branch as the
+    /// user counts, and where the result is. Other errors stay as they are.
+    #[must_use]
+    pub fn locate(
+        mut self,
+        function: &str,
+        place: impl FnOnce(Region, usize) -> (Region, Option<String>),
+    ) -> Self {
+        if let ErrorKind::Misfit(misfit) = &mut self.kind {
+            (misfit.region, misfit.path) = place(misfit.region, misfit.result);
+            self.op = function.to_owned();
+        }
+        self
+    }
 }
 
 impl ErrorKind {

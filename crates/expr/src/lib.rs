@@ -46,7 +46,7 @@ pub mod verify;
 mod walk;
 
 pub use decompose::decompose;
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};
 pub use graph::{ExprId, Graph, Node, Operands, Options};
 pub use hook::{Compute, Detached, HookOp, HostError, HostFn, compute};
 pub use nested::Regions;

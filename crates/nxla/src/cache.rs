@@ -208,7 +208,7 @@ impl ExecutableCache {
             // A caller that has left does not take it.
             let _ = give.send(task.finish(compile()));
         })?;
-        let panicked = || Error::Usage("the compiler panicked".into());
+        let panicked = || Error::Internal("the compiler panicked".into());
         background::wait(&given, interrupt)?.unwrap_or_else(|| Err(panicked()))
     }
 

@@ -75,6 +75,13 @@ pub trait Tree<L>: Sized {
 
     /// The container of the next leaves.
     fn rebuild(leaves: &mut Leaves<L>) -> Self;
+
+    /// Appends where each leaf is for the texts of errors, as one would write it: `at` is what the
+    /// container is called, and `.weights`, `[0]` or `.1` come after it.
+    fn paths(&self, at: &str, paths: &mut Vec<String>) {
+        let count = leaves_of(self).items.len();
+        paths.extend((0..count).map(|leaf| format!("{at}, leaf {leaf}")));
+    }
 }
 
 /// A container of expressions, and its counterpart outside of traces.
@@ -90,6 +97,30 @@ pub(crate) fn leaves_of<L>(tree: &impl Tree<L>) -> Leaves<L> {
     leaves
 }
 
+/// Appends the paths of the leaves of a list.
+fn paths_of_items<'a, L, T: Tree<L> + 'a>(
+    items: impl IntoIterator<Item = &'a T>,
+    at: &str,
+    paths: &mut Vec<String>,
+) {
+    let items = items.into_iter().enumerate();
+    items.for_each(|(index, item)| item.paths(&format!("{at}[{index}]"), paths));
+}
+
+/// An error about a leaf that does not fit, with its path in a container; see [`Error::locate`].
+pub(crate) fn located<L>(
+    error: Error,
+    function: &str,
+    roots: &[(&str, &str)],
+    tree: &impl Tree<L>,
+) -> Error {
+    error.locate(function, roots, |region, result| {
+        let mut paths = Vec::new();
+        tree.paths("", &mut paths);
+        (region, paths.into_iter().nth(result))
+    })
+}
+
 macro_rules! leaf {
     ($($ty:ty),*) => {
         $(
@@ -100,6 +131,10 @@ macro_rules! leaf {
 
                 fn rebuild(leaves: &mut Leaves<$ty>) -> Self {
                     leaves.leaf()
+                }
+
+                fn paths(&self, at: &str, paths: &mut Vec<String>) {
+                    paths.push(at.to_owned());
                 }
             }
         )*
@@ -131,6 +166,10 @@ impl<L, T: Tree<L>> Tree<L> for Vec<T> {
     fn rebuild(leaves: &mut Leaves<L>) -> Self {
         (0..leaves.length()).map(|_| T::rebuild(leaves)).collect()
     }
+
+    fn paths(&self, at: &str, paths: &mut Vec<String>) {
+        paths_of_items(self, at, paths);
+    }
 }
 
 impl<T: Container> Container for Vec<T> {
@@ -144,6 +183,10 @@ impl<L, T: Tree<L>, const N: usize> Tree<L> for [T; N] {
 
     fn rebuild(leaves: &mut Leaves<L>) -> Self {
         std::array::from_fn(|_| T::rebuild(leaves))
+    }
+
+    fn paths(&self, at: &str, paths: &mut Vec<String>) {
+        paths_of_items(self, at, paths);
     }
 }
 
@@ -242,6 +285,10 @@ macro_rules! tuples {
                 fn rebuild(leaves: &mut Leaves<Leaf>) -> Self {
                     ($($name::rebuild(leaves),)+)
                 }
+
+                fn paths(&self, at: &str, paths: &mut Vec<String>) {
+                    $(self.$index.paths(&format!("{at}.{}", $index), paths);)+
+                }
             }
 
             impl<$($name: Container),+> Container for ($($name,)+) {
@@ -311,6 +358,18 @@ macro_rules! container {
             fn rebuild(leaves: &mut $crate::Leaves<L>) -> Self {
                 $(let $field = $crate::Tree::<L>::rebuild(leaves);)*
                 $name { $($field),* }
+            }
+
+            fn paths(
+                &self,
+                at: &str,
+                paths: &mut ::std::vec::Vec<::std::string::String>,
+            ) {
+                $($crate::Tree::<L>::paths(
+                    &self.$field,
+                    &::std::format!("{at}.{}", ::std::stringify!($field)),
+                    paths,
+                );)*
             }
         }
 

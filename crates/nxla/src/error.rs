@@ -1,7 +1,7 @@
 //! Every way a call can fail, from the layer that found it.
 
 use nxla_eval::EvalError;
-use nxla_expr::{Error as ExprError, ErrorKind};
+use nxla_expr::{Difference, Error as ExprError, ErrorKind, Region};
 use nxla_grad::GradError;
 use nxla_split::SplitError;
 use nxla_stablehlo::LowerError;
@@ -57,6 +57,9 @@ pub enum Error {
     /// A step of a stream failed, which ended the stream; everybody who asks is told.
     #[error("{0}")]
     Stream(std::sync::Arc<Error>),
+    /// Something of this project itself is wrong.
+    #[error("internal error: {0}; this is a bug of nxla, please report it")]
+    Internal(String),
     /// The function of a hook failed.
     #[error("hook {} failed: {error}", name.as_deref().unwrap_or("without a name"))]
     Hook {
@@ -89,9 +92,37 @@ pub enum ErrorClass {
     Device,
     /// Anything that happens while a program runs.
     Runtime,
+    /// A bug of this project.
+    Internal,
 }
 
 impl Error {
+    /// Tells of a result of a branch or a loop's body that does not fit ([`Misfit`]) in the user's
+    /// terms: the function that was called, and where the result is. `place` gives the number of
+    /// the branch as the user counts and the path of the result in its container; the first of
+    /// `roots` that the path begins with is replaced by its name. Other errors stay as they are.
+    ///
+    /// [`Misfit`]: nxla_expr::Misfit
+    #[must_use]
+    pub fn locate(
+        self,
+        function: &str,
+        roots: &[(&str, &str)],
+        place: impl FnOnce(Region, usize) -> (Region, Option<String>),
+    ) -> Self {
+        let Error::Expr(error) = self else { return self };
+        Error::Expr(error.locate(function, |region, result| {
+            let (region, path) = place(region, result);
+            let named = |path: String| {
+                let root = |(start, name): &(&str, &str)| {
+                    path.strip_prefix(start).map(|rest| format!("{name}{rest}"))
+                };
+                roots.iter().find_map(root).unwrap_or(path)
+            };
+            (region, path.map(named))
+        }))
+    }
+
     /// The kind of mistake.
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -105,6 +136,7 @@ impl Error {
             }
             Error::Lower(_) | Error::Pjrt(_) => ErrorClass::Device,
             Error::Options(_) => ErrorClass::Options,
+            Error::Internal(_) => ErrorClass::Internal,
         }
     }
 }
@@ -112,6 +144,10 @@ impl Error {
 fn class_of(kind: &ErrorKind) -> ErrorClass {
     match kind {
         ErrorKind::DType { .. } => ErrorClass::DType,
+        ErrorKind::Misfit(misfit) => match misfit.difference {
+            Difference::DType => ErrorClass::DType,
+            Difference::Shape | Difference::Names => ErrorClass::Shape,
+        },
         ErrorKind::Trace(_) => ErrorClass::Trace,
         ErrorKind::Arity { .. } | ErrorKind::Invalid { .. } | ErrorKind::NotATensor { .. } => {
             ErrorClass::Argument

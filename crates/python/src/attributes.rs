@@ -5,16 +5,15 @@
 
 use std::sync::Arc;
 
-use nxla::Vectors;
 use nxla::graph::{
     ArgReduce, Block, Cond, Conv, Dot, Factorization, HookOp, Metadata, Op, Padding, Program,
     Reduce, Slice, Sort, Start, Transform, TriangularSolve, While, Window,
 };
 use nxla::host::DType;
+use nxla::{Vectors, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
-use crate::compilers::hook_of_run;
 use crate::dtype::PyDType;
 use crate::errors::exception;
 use crate::program::PyExpression;
@@ -250,7 +249,7 @@ fn block(set: &Entries<'_>, block: &Block) -> PyResult<()> {
 fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Bound<'py, PyCFunction>> {
     let (name, own) = (hook.name.clone(), hook.default.clone());
     let show = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
-        let given = name.as_deref().and_then(hook_of_run);
+        let given = name.as_deref().and_then(|name| default_options().hooks.get(name).cloned());
         let Some(function) = given.or_else(|| own.clone()) else { return Ok(()) };
         let tensors = args.iter().map(|tensor| {
             let tensor = tensor.cast::<PyTensor>()?;

@@ -1,13 +1,11 @@
 //! Compilers written in Python.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nxla::graph::HostFn;
 use nxla::{
-    Backend, CompileRequest, Compiler, Error, Executable, Program, Result, RunContext, Setting,
-    Settings, Tensor, compiler_named, default_options, register_compiler,
+    Backend, CompileRequest, Compiler, Error, Evaluator, Executable, Options, Program, Result,
+    RunContext, Setting, Settings, Tensor, compiler_named, default_options, register_compiler,
+    with_default_options,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -76,37 +74,9 @@ struct PyExecutable {
 /// Python does not tell the size of its objects; this stands for a closure over a few tables.
 const ASSUMED_BYTES: usize = 64 << 10;
 
-/// Host functions for named hooks.
-type Hooks = BTreeMap<Arc<str>, Arc<dyn HostFn>>;
-
-thread_local! {
-    /// What the callers of the runs under way listen to, the innermost last.
-    static LISTENERS: RefCell<Vec<Hooks>> = const { RefCell::new(Vec::new()) };
-}
-
-struct Listening(());
-
-impl Listening {
-    fn to(hooks: Hooks) -> Self {
-        LISTENERS.with_borrow_mut(|runs| runs.push(hooks));
-        Self(())
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        LISTENERS.with_borrow_mut(Vec::pop);
-    }
-}
-
-/// What the caller of the present run of a compiler of Python's gave for the name of a hook.
-pub(crate) fn hook_of_run(name: &str) -> Option<Arc<dyn HostFn>> {
-    LISTENERS.with_borrow(|runs| runs.last()?.get(name).cloned())
-}
-
 impl Executable for PyExecutable {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
-        let _listening = Listening::to(context.hooks.cloned().unwrap_or_default());
+        let _options = with_default_options(&options_within(context));
         Python::attach(|py| {
             let inputs: Vec<Py<PyAny>> = inputs
                 .iter()
@@ -130,6 +100,14 @@ impl Executable for PyExecutable {
     fn byte_size(&self) -> usize {
         ASSUMED_BYTES
     }
+}
+
+/// The default options while a function of a compiler of Python's runs: what it runs in turn, and
+/// the hooks that it calls, find what the caller listens to. The compiler itself is not the default,
+/// or it would be asked to compile what it does.
+fn options_within(context: &RunContext<'_>) -> Options {
+    let hooks = context.hooks.cloned().unwrap_or_default();
+    Options { hooks, ..Options::new().compiler(Evaluator.name()) }
 }
 
 impl PyExecutable {

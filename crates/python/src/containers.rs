@@ -278,6 +278,25 @@ impl Tree {
         })
     }
 
+    /// Where a leaf is; `None` if there are fewer.
+    pub(crate) fn leaf_path(&self, py: Python<'_>, mut leaf: usize) -> PyResult<Option<String>> {
+        let (mut path, mut tree) = (String::new(), self);
+        while !tree.is_leaf() {
+            let mut children = tree.children().iter().enumerate();
+            let found = children.find(|(_, child)| match leaf.checked_sub(child.leaf_count()) {
+                None => true,
+                Some(rest) => {
+                    leaf = rest;
+                    false
+                }
+            });
+            let Some((index, child)) = found else { return Ok(None) };
+            path = tree.child_path(py, &path, index)?;
+            tree = child;
+        }
+        Ok(Some(path))
+    }
+
     /// The number of leaves.
     pub(crate) fn leaf_count(&self) -> usize {
         match self {
@@ -361,6 +380,12 @@ impl PyTree {
             return Err(argument_error("unflatten", why));
         }
         self.0.rebuild(py, &mut leaves.into_iter().map(Ok))
+    }
+
+    /// Where a leaf is, as one would write it after the container.
+    fn leaf_path(&self, py: Python<'_>, leaf: usize) -> PyResult<String> {
+        let beyond = || format!("there are {} leaves, no leaf {leaf}", self.0.leaf_count());
+        self.0.leaf_path(py, leaf)?.ok_or_else(|| argument_error("leaf_path", beyond()))
     }
 }
 

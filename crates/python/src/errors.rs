@@ -1,20 +1,25 @@
 //! Exceptions: one class for each kind of mistake.
 
 use nxla::{Error, ErrorClass};
-use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::names::public_name;
 
-create_exception!(nxla, NxlaError, PyException, "Anything that nxla refuses or fails at.");
+/// The class of all, and one for each [`ErrorClass`], which have a second base.
+struct Classes {
+    base: Py<PyType>,
+    kinds: [Py<PyType>; 9],
+}
 
-/// Classes with two bases, which `create_exception!` cannot make.
-static CLASSES: PyOnceLock<[Py<PyType>; 8]> = PyOnceLock::new();
+static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
-const NAMES: [(&str, &str); 8] = [
+const BASE: (&str, &str) = ("NxlaError", "Anything that nxla refuses or fails at.");
+
+const NAMES: [(&str, &str); 9] = [
     ("ShapeError", "Shapes, axes or sizes that do not fit; also a ValueError."),
     ("DTypeError", "A dtype that an operation refuses; also a TypeError."),
     ("TraceError", "A traced value used outside its trace; also a RuntimeError."),
@@ -23,6 +28,7 @@ const NAMES: [(&str, &str); 8] = [
     ("OptionError", "An unknown compiler or option; also a ValueError."),
     ("DeviceError", "The plugin, its device or its compiler; also a RuntimeError."),
     ("ExecutionError", "What went wrong while a program ran; also a RuntimeError."),
+    ("InternalError", "A bug of nxla itself; also a RuntimeError."),
 ];
 
 fn index(class: ErrorClass) -> usize {
@@ -35,28 +41,65 @@ fn index(class: ErrorClass) -> usize {
         ErrorClass::Options => 5,
         ErrorClass::Device => 6,
         ErrorClass::Runtime => 7,
+        ErrorClass::Internal => 8,
     }
 }
 
-fn classes(py: Python<'_>) -> PyResult<&[Py<PyType>; 8]> {
+fn classes(py: Python<'_>) -> PyResult<&Classes> {
     CLASSES.get_or_try_init(py, || {
-        let base = py.get_type::<NxlaError>();
+        let base = class_of(BASE, &[&py.get_type::<PyException>()])?;
         let value = py.get_type::<PyValueError>();
         let kind = py.get_type::<PyTypeError>();
         let runtime = py.get_type::<PyRuntimeError>();
-        let second = [&value, &kind, &runtime, &value, &value, &value, &runtime, &runtime];
-        let mut made = Vec::with_capacity(NAMES.len());
-        for ((name, doc), second) in NAMES.into_iter().zip(second) {
-            let bases = PyTuple::new(py, [&base, second])?;
-            let body = [("__doc__", doc), ("__module__", "nxla")].into_py_dict(py)?;
-            let class = py.get_type::<PyType>().call1((name, bases, body))?;
-            made.push(class.cast_into::<PyType>()?.unbind());
+        let second =
+            [&value, &kind, &runtime, &value, &value, &value, &runtime, &runtime, &runtime];
+        let mut kinds = Vec::with_capacity(NAMES.len());
+        for (named, second) in NAMES.into_iter().zip(second) {
+            kinds.push(class_of(named, &[&base, second])?.unbind());
         }
-        Ok(made.try_into().unwrap_or_else(|_| unreachable!("one class for each name")))
+        let kinds = kinds.try_into().unwrap_or_else(|_| unreachable!("one class for each name"));
+        Ok(Classes { base: base.unbind(), kinds })
     })
 }
 
-use pyo3::types::IntoPyDict;
+/// A class of exceptions with a name and a docstring.
+fn class_of<'py>(
+    (name, doc): (&str, &str),
+    bases: &[&Bound<'py, PyType>],
+) -> PyResult<Bound<'py, PyType>> {
+    let py = bases[0].py();
+    let body = PyDict::new(py);
+    body.set_item("__doc__", doc)?;
+    body.set_item("__module__", "nxla")?;
+    // Nothing is added to what an exception is in memory, see `adopt_panics`.
+    body.set_item("__slots__", PyTuple::empty(py))?;
+    let class = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, body))?;
+    Ok(class.cast_into()?)
+}
+
+/// Makes panics `InternalError`s, wherever in the module they happen.
+///
+/// The binding raises a panic as a class directly below `BaseException`, which no `except
+/// Exception` catches: a server would go down with the one request that met the bug. The class
+/// belongs to this module alone, so it can be told what it is. An interpreter that does not let a
+/// class have other bases leaves it where it was.
+fn adopt_panics(py: Python<'_>, internal: &Bound<'_, PyType>) -> PyResult<()> {
+    let panic = py.get_type::<PanicException>();
+    if panic.setattr("__bases__", (internal,)).is_err() {
+        return Ok(());
+    }
+    let text = c"lambda panic: (f'internal error: {panic.args[0] if panic.args else None}; \
+        this is a bug of nxla, please report it with what was printed to stderr')";
+    panic.setattr("__str__", py.eval(text, None, None)?)?;
+    panic.setattr("__module__", "nxla")?;
+    panic.setattr("__qualname__", "InternalError.Panic")
+}
+
+/// Panics, for the test of what becomes of it.
+#[pyfunction]
+fn _panic_for_tests(message: String) {
+    std::panic::panic_any(message);
+}
 
 /// The exception of an error. What a Python callback raised comes out as it went in.
 pub(crate) fn exception(error: Error) -> PyErr {
@@ -78,7 +121,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
         };
         match classes(py) {
             Ok(classes) => {
-                let class = classes[index(error.class())].bind(py).clone();
+                let class = classes.kinds[index(error.class())].bind(py).clone();
                 PyErr::from_type(class, error.to_string())
             }
             Err(failed) => failed,
@@ -114,7 +157,9 @@ pub(crate) fn argument_error(function: &str, why: impl Into<String>) -> PyErr {
 /// An exception for a dtype that is none.
 pub(crate) fn dtype_error(why: impl Into<String>) -> PyErr {
     Python::attach(|py| match classes(py) {
-        Ok(classes) => PyErr::from_type(classes[1].bind(py).clone(), why.into()),
+        Ok(classes) => {
+            PyErr::from_type(classes.kinds[index(ErrorClass::DType)].bind(py).clone(), why.into())
+        }
         Err(failed) => failed,
     })
 }
@@ -122,16 +167,20 @@ pub(crate) fn dtype_error(why: impl Into<String>) -> PyErr {
 /// An exception for a value used in the wrong trace.
 pub(crate) fn trace_error(why: impl Into<String>) -> PyErr {
     Python::attach(|py| match classes(py) {
-        Ok(classes) => PyErr::from_type(classes[2].bind(py).clone(), why.into()),
+        Ok(classes) => {
+            PyErr::from_type(classes.kinds[index(ErrorClass::Trace)].bind(py).clone(), why.into())
+        }
         Err(failed) => failed,
     })
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    module.add("NxlaError", py.get_type::<NxlaError>())?;
-    for ((name, _), class) in NAMES.into_iter().zip(classes(py)?) {
-        module.add(name, class.bind(py))?;
+    let Classes { base, kinds } = classes(py)?;
+    module.add(BASE.0, base)?;
+    for ((name, _), class) in NAMES.into_iter().zip(kinds) {
+        module.add(name, class)?;
     }
-    Ok(())
+    adopt_panics(py, kinds[index(ErrorClass::Internal)].bind(py))?;
+    module.add_function(wrap_pyfunction!(_panic_for_tests, module)?)
 }

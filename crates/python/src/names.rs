@@ -31,6 +31,7 @@ pub(crate) fn public_name(op: &str) -> &str {
         "standard_deviation" => "std",
         "transpose" => "permute_dims",
         "variance" => "var",
+        "while" => "while_loop",
         other => other,
     }
 }

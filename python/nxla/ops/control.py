@@ -10,7 +10,7 @@ import functools
 
 from nxla import _core, tree
 from nxla._values import as_tensor
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, DTypeError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,9 +186,9 @@ def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], in
     Raises
     ------
     ArgumentError
-        If the body gives another structure, or a leaf of another type.
-    ShapeError
-        If the condition is no scalar.
+        If the body gives another structure.
+    ShapeError, DTypeError
+        If the body gives a leaf of another type; if the condition is no scalar.
 
     Examples
     --------
@@ -199,13 +199,26 @@ def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], in
     >>> digits(2024).item()
     4
     """
+    return _repeat(cond_fn, body_fn, init, "while_loop", [])
+
+
+def _repeat(
+    cond_fn: Callable[[S], TensorLike],
+    body_fn: Callable[[S], S],
+    init: S,
+    function: str,
+    roots: list[tuple[str, str]],
+) -> S:
+    """Run a loop; errors speak of the function, and name parts of the state by their paths."""
     if _core.is_tracing():
-        return _core.while_loop(cond_fn, body_fn, init)
+        return _core.while_loop(cond_fn, body_fn, init, function, roots)
     state: S = _tensors(init)
     while True:
         holds = as_tensor(cond_fn(state))
         if holds.vectorized_axes:
-            last: S = _traced(functools.partial(_core.while_loop, cond_fn, body_fn, state))
+            last: S = _traced(
+                functools.partial(_core.while_loop, cond_fn, body_fn, state, function, roots)
+            )
             return last
         if not _holds(holds):
             return state
@@ -242,7 +255,9 @@ def fori(
     Raises
     ------
     ArgumentError
-        If the body gives another structure, or a leaf of another type.
+        If the body gives another structure.
+    ShapeError, DTypeError
+        If the body gives a leaf of another type.
 
     Examples
     --------
@@ -255,11 +270,26 @@ def fori(
             raise ArgumentError("fori: to unroll it, lower and upper must be ints")
         return for_each(range(lower, upper), body, init, unroll=unroll)
     lower = as_tensor(lower)
+    return _counted("fori", [("[1]", "state"), ("[0]", "index")], lower, upper, body, init)
+
+
+def _counted(
+    function: str,
+    roots: list[tuple[str, str]],
+    lower: Tensor,
+    upper: TensorLike,
+    body: Callable[[Any, S], S],
+    init: S,
+) -> S:
+    """Repeat a body as `fori` does, for the user of a function whose state has parts with names."""
 
     def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
         return _core.add(state[0], 1), body(*state)
 
-    return while_loop(lambda state: _core.less(state[0], upper), step, (lower, init))[1]
+    def goes_on(state: tuple[Tensor, S]) -> Tensor:
+        return _core.less(state[0], upper)
+
+    return _repeat(goes_on, step, (lower, init), function, roots)[1]
 
 
 def for_each(
@@ -289,8 +319,9 @@ def for_each(
     Raises
     ------
     ArgumentError
-        If the generator is none; if first axes differ; if the body gives another structure, or a
-        leaf of another type.
+        If the generator is none; if first axes differ; if the body gives another structure.
+    ShapeError, DTypeError
+        If the body gives a leaf of another type.
 
     Examples
     --------
@@ -301,6 +332,18 @@ def for_each(
     >>> f(nx.tensor([1.0, 2.0, 3.0])).item()
     6.0
     """
+    roots = [("[1]", "state"), ("[0]", "index")]
+    return _for_each("for_each", roots, generator, body, init, unroll)
+
+
+def _for_each(
+    function: str,
+    roots: list[tuple[str, str]],
+    generator: Any,
+    body: Callable[[Any, S], S],
+    init: S,
+    unroll: bool | int,
+) -> S:
     count, element = _elements(generator)
     copies = _copies(unroll, count)
     if copies == count:
@@ -316,7 +359,7 @@ def for_each(
         return state
 
     trips = count // copies
-    state = fori(0, trips, steps, init)
+    state = _counted(function, roots, as_tensor(0), trips, steps, init)
     for index in range(trips * copies, count):
         state = body(element(index), state)
     return state
@@ -424,7 +467,10 @@ def scan(
     Raises
     ------
     ArgumentError
-        If the number of steps is not known, or not the same everywhere.
+        If the number of steps is not known, or not the same everywhere; if the new carry has
+        another structure.
+    ShapeError, DTypeError
+        If a leaf of the new carry has another type.
 
     Examples
     --------
@@ -437,10 +483,11 @@ def scan(
     leaves = [as_tensor(x) for x in leaves]
     count = _steps(leaves, length)
 
-    def step(carry: C, index: TensorLike) -> tuple[C, Any]:
+    def step(carry: C, index: TensorLike, *, first: bool = False) -> tuple[C, Any]:
         answer = f(carry, structure.unflatten([x[index] for x in leaves]))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError("scan: the function must give (carry, y)")
+        _check_step("carry", carry, answer[0], first=first)
         return answer
 
     if count == 0:
@@ -449,16 +496,40 @@ def scan(
         ys = tree.map(lambda y: _rows(_tensor(y), 0), f(init, row)[1])
         return tree.map(_tensor, init), ys
     # The first step goes before the loop: it tells the types of the results and of the carry.
-    carry, y = step(init, 0)
+    carry, y = step(init, 0, first=True)
     ys = tree.map(lambda y: _write(_rows(_tensor(y), count), 0, y), y)
 
     def body(index: Tensor, state: tuple[C, Any]) -> tuple[C, Any]:
-        carry, y = step(state[0], index)
-        return carry, tree.map(lambda rows, y: _write(rows, index, y), state[1], y)
+        carry, later = step(state[0], index)
+        _check_step("y", y, later)
+        return carry, tree.map(lambda rows, y: _write(rows, index, y), state[1], later)
 
     if count == 1:
         return tree.map(as_tensor, carry), ys
-    return for_each(range(1, count), body, (carry, ys), unroll=unroll)
+    roots = [("[1][0]", "carry"), ("[1][1]", "ys"), ("[0]", "index")]
+    return _for_each("scan", roots, range(1, count), body, (carry, ys), unroll)
+
+
+def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> None:
+    """Check that a step of a scan gives what the step before gave.
+
+    In the first step a number may become a tensor of another dtype.
+    """
+    old, structure = tree.flatten(before)
+    new, found = tree.flatten(after)
+    if found != structure:
+        raise ArgumentError(f"scan: {name} is {found} after a step, {structure} before")
+    for leaf, pair in enumerate(zip(old, new, strict=True)):
+        if first and isinstance(pair[0], int | float | complex):
+            continue
+        was, now = (as_tensor(value) for value in pair)
+        if was.shape == now.shape and was.dtype == now.dtype:
+            continue
+        kind = DTypeError if was.shape == now.shape else ShapeError
+        raise kind(
+            f"scan: {name}{structure.leaf_path(leaf)} is {_type_of(now)} after a step, "
+            f"{_type_of(was)} before"
+        )
 
 
 def _steps(leaves: list[Tensor], length: int | None) -> int:
@@ -613,9 +684,13 @@ def _fitting(leaf: Any, ty: Template) -> Tensor:
     is_number = isinstance(leaf, int | float | complex)
     result = _core.tensor(leaf, ty.dtype) if is_number else _tensor(leaf)
     if result.dtype != ty.dtype or result.shape != ty.shape:
-        got = _core.Template(result.shape, result.dtype)
+        got = _type_of(result)
         raise ArgumentError(f"runtime_call: the function gave {got}, the template says {ty}")
     return result if result.names == ty.names else _core.rename(result, ty.names)
+
+
+def _type_of(value: Tensor) -> Template:
+    return _core.Template(value.shape, value.dtype)
 
 
 def print_value(value: Any, /, *, label: str | None = None) -> Any:

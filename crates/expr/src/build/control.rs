@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use nxla_tensor::{broadcast_shapes, promote_keep_pred};
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Difference, ErrorKind, Misfit, Region, Result};
 use crate::graph::{ExprId, Graph, Operands};
 use crate::hook::{HookOp, HostFn};
 use crate::op::{Block, Cond, CustomGrad, Metadata, Op, While};
@@ -248,33 +248,34 @@ impl Graph {
     ///
     /// # Errors
     /// A predicate that is no scalar; branches with different numbers of results, or whose
-    /// results do not broadcast, with the number of the branch and of the result.
+    /// results do not broadcast ([`ErrorKind::Misfit`]).
     pub fn cond(
         &mut self,
         mark: Mark,
         clauses: Vec<(Traced, Traced)>,
         otherwise: Traced,
     ) -> Result<Vec<ExprId>> {
-        let (mut open, mut last) = (Vec::new(), otherwise);
-        for (predicate, body) in clauses {
+        let (mut open, mut last) = (Vec::new(), (clauses.len(), otherwise));
+        for (number, (predicate, body)) in clauses.into_iter().enumerate() {
             match self.known_truth(self.predicate_of(&predicate)?) {
                 Some(false) => {}
                 Some(true) => {
-                    last = body;
+                    last = (number, body);
                     break;
                 }
-                None => open.push((predicate, body)),
+                None => open.push((predicate, (number, body))),
             }
         }
         if open.is_empty() {
-            self.return_effects(&last.effects);
-            return Ok(last.outputs);
+            self.return_effects(&last.1.effects);
+            return Ok(last.1.outputs);
         }
-        self.unify(&mut open, &mut last)?;
+        let branches = open.iter_mut().map(|(_, branch)| branch).chain(std::iter::once(&mut last));
+        self.unify(&mut branches.collect::<Vec<_>>())?;
         let regions: Vec<Traced> = open
             .into_iter()
-            .flat_map(|(predicate, body)| [predicate, body])
-            .chain(std::iter::once(last))
+            .flat_map(|(predicate, (_, body))| [predicate, body])
+            .chain(std::iter::once(last.1))
             .collect();
         let closed = self.close(mark, None, &regions, false)?;
         let (otherwise, clauses) = closed.programs.split_last().expect("there is a last branch");
@@ -297,22 +298,22 @@ impl Graph {
         }
     }
 
-    /// Casts and broadcasts the results of all branches to common types.
-    fn unify(&mut self, clauses: &mut [(Traced, Traced)], last: &mut Traced) -> Result<()> {
-        let mut branches: Vec<&mut Traced> =
-            clauses.iter_mut().map(|(_, body)| body).chain(std::iter::once(last)).collect();
-        let count = branches[0].outputs.len();
-        for (number, branch) in branches.iter().enumerate() {
+    /// Casts and broadcasts the results of all branches, each with its number, to common types.
+    fn unify(&mut self, branches: &mut [&mut (usize, Traced)]) -> Result<()> {
+        let (first, count) = (branches[0].0, branches[0].1.outputs.len());
+        for (number, branch) in branches.iter().map(|branch| &**branch) {
             if branch.outputs.len() != count {
                 let found = branch.outputs.len();
-                let why = format!("branch {number} gives {found} results, branch 0 gives {count}");
+                let why =
+                    format!("branch {number} gives {found} results, branch {first} gives {count}");
                 return Err(self.invalid("cond", "branch", why));
             }
         }
         for leaf in 0..count {
-            let leaves: Vec<ExprId> = branches.iter().map(|branch| branch.outputs[leaf]).collect();
+            let leaves = branches.iter().map(|branch| (branch.0, branch.1.outputs[leaf]));
+            let leaves: Vec<(usize, ExprId)> = leaves.collect();
             let ty = self.common_type(&leaves, leaf)?;
-            for branch in &mut branches {
+            for (_, branch) in branches.iter_mut().map(|branch| &mut **branch) {
                 let cast = self.as_type(branch.outputs[leaf], ty.dtype)?;
                 branch.outputs[leaf] = if self.tensor_type(cast) == &ty {
                     cast
@@ -324,31 +325,52 @@ impl Graph {
         Ok(())
     }
 
-    fn common_type(&self, leaves: &[ExprId], position: usize) -> Result<TensorType> {
-        let mut common = self.tensor_type(leaves[0]).clone();
-        for (number, &leaf) in leaves.iter().enumerate().skip(1) {
+    /// The type that the results of branches, each with its number, have at one position.
+    fn common_type(&self, leaves: &[(usize, ExprId)], position: usize) -> Result<TensorType> {
+        let mut common = self.tensor_type(leaves[0].1).clone();
+        for &(number, leaf) in &leaves[1..] {
             let ty = self.tensor_type(leaf);
-            let shape = broadcast_shapes(&common.shape, &ty.shape).map_err(|_| {
-                let why = format!(
-                    "result {position} of branch {number} is {ty}, which does not broadcast with \
-                     {common} of the branches before"
-                );
-                self.invalid("cond", "branch", why)
-            })?;
+            let misfit = |difference| {
+                let misfit = Misfit {
+                    region: Region::Branch(number),
+                    result: position,
+                    path: None,
+                    found: ty.to_string(),
+                    expected: common.to_string(),
+                    difference,
+                };
+                self.error("cond", ErrorKind::Misfit(misfit.into()))
+            };
+            let shape = broadcast_shapes(&common.shape, &ty.shape)
+                .map_err(|_| misfit(Difference::Shape))?;
             let dtype = promote_keep_pred(common.dtype, ty.dtype);
             let names =
-                crate::infer::merge_names(&common, ty).map_err(|kind| self.error("cond", kind))?;
+                crate::infer::merge_names(&common, ty).map_err(|_| misfit(Difference::Names))?;
             common = TensorType { dtype, shape, names };
         }
         Ok(common)
+    }
+
+    /// Checks that a body gives results of the types of the state, as far as their number allows.
+    fn check_state(&self, state: &[ExprId], body: &Traced) -> Result<()> {
+        for (result, (&old, &new)) in state.iter().zip(&body.outputs).enumerate() {
+            let (expected, found) = (self.tensor_type(old), self.tensor_type(new));
+            if let Some(difference) = Difference::between(found, expected) {
+                let (found, expected) = (found.to_string(), expected.to_string());
+                let region = Region::Body;
+                let misfit = Misfit { region, result, path: None, found, expected, difference };
+                return Err(self.error("while", ErrorKind::Misfit(misfit.into())));
+            }
+        }
+        Ok(())
     }
 
     /// Repeats `body` while `condition` is non-zero, starting from `initial`. Outer values that
     /// the regions mention are captured; what depends on no state is computed once, before.
     ///
     /// # Errors
-    /// A condition that is no scalar; a body whose results differ in number, dtype or shape from
-    /// `initial`.
+    /// A condition that is no scalar; a body whose results differ in number from `initial`, or in
+    /// dtype, shape or names ([`ErrorKind::Misfit`]).
     pub fn while_loop(
         &mut self,
         mark: Mark,
@@ -357,6 +379,7 @@ impl Graph {
         condition: Traced,
         body: Traced,
     ) -> Result<Vec<ExprId>> {
+        self.check_state(initial, &body)?;
         let closed = self.close(mark, Some(scope), &[condition, body], true)?;
         let [condition, body] = &closed.programs[..] else { unreachable!("two regions went in") };
         let (condition, body) = (condition.clone(), body.clone());

@@ -13,7 +13,7 @@ use nxla_tensor::HostTensor;
 
 use super::methods;
 use crate::apply::resolve;
-use crate::containers::{Container, Leaves, Lengths, Tree, leaves_of, trace_of};
+use crate::containers::{Container, Leaves, Lengths, Tree, leaves_of, located, trace_of};
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::operand::{Operand, Value};
@@ -151,17 +151,18 @@ impl<C: Container> When<C> {
     /// Ends the conditional with what is taken if all predicates are zero.
     ///
     /// Mistakes (a predicate that is no scalar, results that do not broadcast) are kept by the
-    /// trace, with the numbers of branch and result.
+    /// trace, with the number of the branch and the path of the result.
     pub fn otherwise(mut self, otherwise: impl FnOnce() -> C) -> C {
         let branch = self.branch(otherwise);
         let When { trace, location, mark, clauses, last } = self;
         let (result, lengths) = last.expect("there is a branch");
         let values = trace.attempt(|| {
             let (mark, branch) = mark.zip(branch).expect("nothing has failed");
-            trace.build(|graph| {
+            let values = trace.build(|graph| {
                 graph.enter_rust(location);
                 conditional(graph, mark, clauses, branch)
-            })
+            });
+            values.map_err(|error| located(error, "cond", &[("", "result")], &result))
         });
         let Some(values) = values else { return result };
         C::rebuild(&mut Leaves::new(exprs(&trace, values), lengths))

@@ -2,11 +2,11 @@
 
 use std::panic::Location;
 
-use nxla_expr::{ErrorKind, ExprId, Mark};
+use nxla_expr::{Difference, ErrorKind, ExprId, Mark, Misfit, Region, TensorType};
 use nxla_tensor::Shape;
 
 use super::control::{exprs, vectorized};
-use crate::containers::{Container, Leaves, Lengths, leaves_of, trace_of};
+use crate::containers::{Container, Leaves, Lengths, leaves_of, located, trace_of};
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::operand::Operand;
@@ -38,11 +38,26 @@ pub fn while_loop<S: Container>(
     condition: impl FnMut(S) -> Expr,
     body: impl FnOnce(S) -> S,
 ) -> S {
+    repeat("while_loop", &[("", "state")], initial, condition, body)
+}
+
+/// A [`while_loop`] of a function, for whose user parts of the state, found by their paths, have
+/// names of their own.
+#[track_caller]
+fn repeat<S: Container>(
+    function: &'static str,
+    roots: &[(&str, &str)],
+    initial: S,
+    condition: impl FnMut(S) -> Expr,
+    body: impl FnOnce(S) -> S,
+) -> S {
     let location = Location::caller();
     let start = leaves_of(&initial);
     let trace = trace_of(&start.items);
     let mut repeat = Loop { trace: &trace, lengths: &start.lengths, location, condition };
-    match trace.attempt(|| repeat.traced(&start, body)) {
+    let traced = || repeat.traced(&start, body);
+    let located = |error| located(error, function, roots, &initial);
+    match trace.attempt(|| traced().map_err(located)) {
         None => initial,
         Some(values) => S::rebuild(&mut Leaves::new(exprs(&trace, values), start.lengths)),
     }
@@ -178,9 +193,22 @@ pub fn fori<S: Container>(
     initial: S,
     body: impl FnOnce(Expr, S) -> S,
 ) -> S {
+    counted("fori", &[(".1", "state"), (".0", "index")], lower, upper, initial, body)
+}
+
+/// A [`fori`] of a function; see [`repeat`].
+#[track_caller]
+fn counted<S: Container>(
+    function: &'static str,
+    roots: &[(&str, &str)],
+    lower: impl Operand,
+    upper: impl Operand,
+    initial: S,
+    body: impl FnOnce(Expr, S) -> S,
+) -> S {
     let (lower, upper) = (Expr::of(lower), upper.to_value());
     let step = |(i, state): (Expr, S)| (&i + 1, body(i, state));
-    while_loop((lower, initial), |(i, _)| i.less(&upper), step).1
+    repeat(function, roots, (lower, initial), |(i, _)| i.less(&upper), step).1
 }
 
 /// Carries a state over the elements of the first axis of `xs`, and collects a result for each:
@@ -261,8 +289,10 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
         let (_, y) = body(initial, row);
         return (carry, rows(&y, 0));
     };
-    // The first step goes before the loop: it tells the types of the results and of the carry.
+    // The first step goes before the loop: it tells the types of the results.
+    let before = leaves_of(&initial);
     let (carry, first) = body(initial, element(&Expr::of(0)));
+    check_carry(&before, &carry);
     let mut written = leaves_of(&rows(&first, steps));
     write(&mut written, &first, &Expr::of(0));
     let written = Y::rebuild(&mut written);
@@ -270,7 +300,8 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
         return (carry, written);
     }
     let steps = i64::try_from(steps).expect("an axis has below 2^63 elements");
-    fori(1, steps, (carry, written), |index, (carry, written)| {
+    let roots = [(".1.0", "carry"), (".1.1", "results"), (".0", "index")];
+    counted("scan", &roots, 1, steps, (carry, written), |index, (carry, written)| {
         let (carry, y) = body(carry, element(&index));
         let mut rows = leaves_of(&written);
         write(&mut rows, &y, &index);
@@ -294,6 +325,30 @@ pub fn map<X: Container, Y: Container>(xs: X, mut function: impl FnMut(X) -> Y) 
     scan((), xs, |(), x| ((), function(x))).1
 }
 
+/// Checks that a step gives a carry like the one before; the trace keeps the error.
+fn check_carry<C: Container>(before: &Leaves<Expr>, carry: &C) {
+    let after = leaves_of(carry);
+    if after.lengths != before.lengths {
+        let (found, expected) = (&after.lengths[..], &before.lengths[..]);
+        let why =
+            format!("the carry has lists of lengths {found:?} after a step, {expected:?} before");
+        return fail(before, ErrorKind::invalid("body", why).of("scan").into());
+    }
+    let mut pairs = before.items.iter().zip(&after.items).enumerate();
+    if let Some(error) = pairs.find_map(|(result, (old, new))| misfit(result, &new.ty(), &old.ty()))
+    {
+        fail(before, located(error, "scan", &[("", "carry")], carry));
+    }
+}
+
+/// The error of a step of a scan that gives another type than the one before, if it does.
+fn misfit(result: usize, found: &TensorType, expected: &TensorType) -> Option<Error> {
+    let difference = Difference::between(found, expected)?;
+    let (found, expected) = (found.to_string(), expected.to_string());
+    let misfit = Misfit { region: Region::Body, result, path: None, found, expected, difference };
+    Some(ErrorKind::Misfit(misfit.into()).of("scan").into())
+}
+
 /// Zeros for so many results.
 fn rows<Y: Container>(y: &Y, count: usize) -> Y {
     let mut leaves = leaves_of(y);
@@ -314,6 +369,16 @@ fn write<Y: Container>(rows: &mut Leaves<Expr>, y: &Y, index: &Expr) {
             &rows.lengths[..]
         );
         return fail(rows, ErrorKind::invalid("body", why).of("scan").into());
+    }
+    let error =
+        rows.items.iter().zip(&written.items).enumerate().find_map(|(result, (rows, y))| {
+            let (found, rows) = (y.ty(), rows.ty());
+            let first = TensorType::new(rows.dtype, &rows.shape[1..]);
+            let unnamed = TensorType::new(found.dtype, found.shape.clone());
+            misfit(result, &unnamed, &first)
+        });
+    if let Some(error) = error {
+        return fail(rows, located(error, "scan", &[("", "result")], y));
     }
     for (rows, y) in rows.items.iter_mut().zip(&written.items) {
         *rows = rows.put_slice_along_axis(index, y.new_axis(0), 0);

@@ -5,8 +5,10 @@
 //! entry does, and keeps the state of those that are done. Users' functions are called in between,
 //! so both come in steps.
 
-use nxla_expr::{ErrorKind, ExprId, Graph, Mark, Scope, TensorType, Traced};
-use nxla_tensor::{DType, Scalar};
+use nxla_expr::{
+    Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, Scope, TensorType, Traced,
+};
+use nxla_tensor::{DType, Scalar, broadcast_shapes};
 
 use super::entry::spread;
 use super::moves::together;
@@ -82,6 +84,7 @@ pub fn conditional(
 /// others.
 fn unify(graph: &mut Graph, branches: &mut [Branch]) -> Result<Vec<Vectors>> {
     let mut results: Vec<Vec<Vectorized>> = branches.iter().map(results_of).collect();
+    check_branches(graph, &results)?;
     let count = results.iter().map(Vec::len).min().unwrap_or(0);
     let mut vectors = Vec::with_capacity(count);
     for leaf in 0..count {
@@ -97,6 +100,38 @@ fn unify(graph: &mut Graph, branches: &mut [Branch]) -> Result<Vec<Vectors>> {
     Ok(vectors)
 }
 
+/// Checks that entries of the results of branches broadcast, position by position. Once vectorized
+/// axes are brought together, no one could tell any more which branch is to blame.
+fn check_branches(graph: &Graph, branches: &[Vec<Vectorized>]) -> Result<()> {
+    let count = branches.iter().map(Vec::len).min().unwrap_or(0);
+    for result in 0..count {
+        let mut leaves = branches.iter().map(|branch| &branch[result]).enumerate();
+        let Some((_, (first, own))) = leaves.next() else { return Ok(()) };
+        let (mut common, mut widest) = (own.entry_type(graph.tensor_type(*first)), own);
+        for (branch, (id, vectors)) in leaves {
+            let entry = vectors.entry_type(graph.tensor_type(*id));
+            match broadcast_shapes(&common.shape, &entry.shape) {
+                Ok(shape) => common.shape = shape,
+                Err(_) => {
+                    let misfit = Misfit {
+                        region: Region::Branch(branch),
+                        result,
+                        path: None,
+                        found: format!("{vectors}{entry}"),
+                        expected: format!("{widest}{common}"),
+                        difference: Difference::Shape,
+                    };
+                    return Err(graph.error("cond", ErrorKind::Misfit(misfit.into())).into());
+                }
+            }
+            if vectors.len() > widest.len() {
+                widest = vectors;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Each branch is computed, for all entries, if some entry takes it; then each entry gets the
 /// results of its own.
 fn choice(
@@ -105,6 +140,8 @@ fn choice(
     clauses: Vec<(Vectorized, Branch)>,
     otherwise: Branch,
 ) -> Result<Vec<Vectorized>> {
+    let branches = clauses.iter().map(|(_, branch)| branch).chain([&otherwise]);
+    check_branches(graph, &branches.map(results_of).collect::<Vec<_>>())?;
     let vectors = Vectors::union("cond", clauses.iter().map(|((_, own), _)| own))?;
     let all = TensorType::new(DType::Pred, vectors.sizes());
     let mut undecided = graph.constant(Scalar::one(DType::Pred), all)?;
@@ -284,11 +321,17 @@ fn check_state(graph: &Graph, state: &[Vectorized], body: &[Vectorized]) -> Resu
         let found = vectors.entry_type(graph.tensor_type(*new));
         let grows =
             vectors.iter().any(|axis| !own.contains(axis) && own.position(&axis.name).is_none());
-        if found != expected || grows {
-            let why = format!(
-                "result {position} is {vectors}{found}, the initial state is {own}{expected}"
-            );
-            return Err(invalid(why));
+        let difference = Difference::between(&found, &expected);
+        if let Some(difference) = difference.or(grows.then_some(Difference::Shape)) {
+            let misfit = Misfit {
+                region: Region::Body,
+                result: position,
+                path: None,
+                found: format!("{vectors}{found}"),
+                expected: format!("{own}{expected}"),
+                difference,
+            };
+            return Err(graph.error("while", ErrorKind::Misfit(misfit.into())).into());
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! Outside a trace the Python package runs them as plain Python: it knows the values.
 
-use nxla::graph::{ExprId, Graph, Metadata};
+use nxla::graph::{ExprId, Graph, Metadata, Region};
 use nxla::vectors::control::{Branch, Repetition, Vectorized, conditional, conform};
 use nxla::vectors::gathered;
 use nxla::{Error, Expr, Trace, Vectors};
@@ -105,47 +105,49 @@ fn cond(
     let (trace, predicates) = in_trace(py, "cond", &predicates)?;
     let mark = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
     let mut traced = Vec::new();
-    let mut trees = Vec::new();
-    for ((_, body), predicate) in clauses.iter().zip(predicates) {
+    let mut branches = Vec::new();
+    for (number, ((_, body), predicate)) in clauses.iter().zip(predicates).enumerate() {
         // A branch that can never be taken is not even traced.
         let known =
             trace.build(|graph| Ok::<_, Error>(graph.known_truth(predicate.0))).or_raise()?;
         if known == Some(false) {
             continue;
         }
-        let branch = trace_branch(&trace, body, &mut trees)?;
+        let (branch, tree) = trace_branch(&trace, body)?;
+        branches.push((number, tree));
         if known == Some(true) {
-            return finish_cond(py, &trace, mark, traced, branch, &trees);
+            return finish_cond(py, &trace, mark, traced, branch, &branches);
         }
         traced.push((predicate, branch));
     }
-    let otherwise = trace_branch(&trace, otherwise, &mut trees)?;
-    finish_cond(py, &trace, mark, traced, otherwise, &trees)
+    let (otherwise, tree) = trace_branch(&trace, otherwise)?;
+    branches.push((clauses.len(), tree));
+    finish_cond(py, &trace, mark, traced, otherwise, &branches)
 }
 
-/// The structure that all branches give.
-fn same_structures<'a>(py: Python<'_>, trees: &'a [Tree]) -> PyResult<&'a Tree> {
-    let (first, last) = (&trees[0], trees.last().expect("there is a last branch"));
-    for (number, tree) in trees.iter().enumerate() {
-        if !tree.same_structure(py, first)? {
-            let (found, expected) = (PyTree::text(tree, py)?, PyTree::text(first, py)?);
+/// The structure that all branches, each with its number, give.
+fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResult<&'a Tree> {
+    let (first, expected) = &branches[0];
+    for (number, tree) in branches {
+        if !tree.same_structure(py, expected)? {
+            let (found, expected) = (PyTree::text(tree, py)?, PyTree::text(expected, py)?);
             let line = source::current_line(py).map(|line| format!(" ({line})"));
             let line = line.unwrap_or_default();
-            let why = format!("branch {number} gives {found}, branch 0 gives {expected}{line}");
+            let why =
+                format!("branch {number} gives {found}, branch {first} gives {expected}{line}");
             return Err(argument_error("cond", why));
         }
     }
-    Ok(last)
+    Ok(&branches.last().expect("there is a last branch").1)
 }
 
-fn trace_branch(trace: &Trace, body: &Bound<'_, PyAny>, trees: &mut Vec<Tree>) -> PyResult<Branch> {
+fn trace_branch(trace: &Trace, body: &Bound<'_, PyAny>) -> PyResult<(Branch, Tree)> {
     let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
     let result = body.call0()?;
     let (values, tree) = leaves_of(trace, "cond", &result)?;
-    trees.push(tree);
     let (ids, vectors) = values.into_iter().unzip();
     let traced = trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids))).or_raise()?;
-    Ok((traced, vectors))
+    Ok(((traced, vectors), tree))
 }
 
 fn finish_cond(
@@ -154,25 +156,39 @@ fn finish_cond(
     mark: nxla::graph::Mark,
     clauses: Vec<(Vectorized, Branch)>,
     otherwise: Branch,
-    trees: &[Tree],
+    branches: &[(usize, Tree)],
 ) -> PyResult<Py<PyAny>> {
-    let last = same_structures(py, trees)?;
+    let last = same_structures(py, branches)?;
     source::mark(py, trace)?;
-    let values = trace.build(|graph| conditional(graph, mark, clauses, otherwise)).or_raise()?;
+    let values = trace.build(|graph| conditional(graph, mark, clauses, otherwise));
+    // Branches that are never taken have not been handed on, but the user counts them.
+    let number = |region| match region {
+        Region::Branch(branch) => Region::Branch(branches[branch].0),
+        Region::Body => Region::Body,
+    };
+    let place = |region, result| (number(region), last.leaf_path(py, result).ok().flatten());
+    let values =
+        values.map_err(|error| error.locate("cond", &[("", "result")], place)).or_raise()?;
     last.rebuild(py, &mut wrap_all(py, trace, values).into_iter())
 }
 
 /// Repeats `body(state)` while `condition(state)` holds.
+///
+/// Errors speak of `function`, which the user has called. `roots` names parts of its state: the
+/// beginnings of their paths, and what they are called.
 #[pyfunction]
+#[pyo3(signature = (condition, body, initial, function="while_loop", roots=vec![]))]
 fn while_loop(
     py: Python<'_>,
     condition: &Bound<'_, PyAny>,
     body: &Bound<'_, PyAny>,
     initial: &Bound<'_, PyAny>,
+    function: &str,
+    roots: Vec<(String, String)>,
 ) -> PyResult<Py<PyAny>> {
-    let (trace, _) = in_trace(py, "while_loop", &[])?;
-    let (initial, tree) = leaves_of(&trace, "while_loop", initial)?;
-    let repeat = Loop { trace: &trace, tree: &tree, condition, body };
+    let (trace, _) = in_trace(py, function, &[])?;
+    let (initial, tree) = leaves_of(&trace, function, initial)?;
+    let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots: &roots };
     let (mark, scope) = trace
         .build(|graph| {
             let types: Vec<_> =
@@ -191,12 +207,13 @@ fn while_loop(
     }
     let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
     let next = repeat.body(py, &state)?;
-    let next = trace.build(|graph| conform(graph, &state, next)).or_raise()?;
+    let next = trace.build(|graph| conform(graph, &state, next));
+    let next = next.map_err(|error| repeat.located(py, error)).or_raise()?;
     let body = trace.build(|graph| Ok::<_, Error>(graph.traced(start, next))).or_raise()?;
     source::mark(py, &trace)?;
-    let results = trace
-        .build(|graph| graph.while_loop(mark, &scope, &ids(&initial), condition, body))
-        .or_raise()?;
+    let results =
+        trace.build(|graph| graph.while_loop(mark, &scope, &ids(&initial), condition, body));
+    let results = results.map_err(|error| repeat.located(py, error)).or_raise()?;
     let results = in_place_of(results, initial);
     tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
 }
@@ -207,27 +224,40 @@ struct Loop<'a, 'py> {
     tree: &'a Tree,
     condition: &'a Bound<'py, PyAny>,
     body: &'a Bound<'py, PyAny>,
+    /// What the user has called.
+    function: &'a str,
+    /// What parts of the state are called, by the beginnings of their paths.
+    roots: &'a [(String, String)],
 }
 
 impl Loop<'_, '_> {
+    /// An error in terms of the user's state.
+    fn located(&self, py: Python<'_>, error: Error) -> Error {
+        let named = self.roots.iter().map(|(start, name)| (start.as_str(), name.as_str()));
+        let roots: Vec<(&str, &str)> = named.chain([("", "state")]).collect();
+        error.locate(self.function, &roots, |region, result| {
+            (region, self.tree.leaf_path(py, result).ok().flatten())
+        })
+    }
+
     fn state(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Py<PyAny>> {
         self.tree.rebuild(py, &mut wrap_all(py, self.trace, state.to_vec()).into_iter())
     }
 
     fn condition(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
         let holds = self.condition.call1((self.state(py, state)?,))?;
-        Ok(leaves_of(self.trace, "while_loop", &holds)?.0)
+        Ok(leaves_of(self.trace, self.function, &holds)?.0)
     }
 
     fn body(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
         let next = self.body.call1((self.state(py, state)?,))?;
-        let (next, tree) = leaves_of(self.trace, "while_loop", &next)?;
+        let (next, tree) = leaves_of(self.trace, self.function, &next)?;
         if !tree.same_structure(py, self.tree)? {
             let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
             let line = source::current_line(py).map(|line| format!(" ({line})"));
             let line = line.unwrap_or_default();
             let why = format!("the body gives {found}, the initial state is {expected}{line}");
-            return Err(argument_error("while_loop", why));
+            return Err(argument_error(self.function, why));
         }
         Ok(next)
     }
@@ -246,7 +276,8 @@ impl Loop<'_, '_> {
             trace.build(|graph| Repetition::begin(graph, initial, &holds)).or_raise()?;
         let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
         let next = self.body(py, &repetition.state())?;
-        let state = trace.build(|graph| repetition.chosen(graph, &next)).or_raise()?;
+        let state = trace.build(|graph| repetition.chosen(graph, &next));
+        let state = state.map_err(|error| self.located(py, error)).or_raise()?;
         let holds = self.single(self.condition(py, &state)?)?;
         source::mark(py, trace)?;
         let results =
@@ -257,7 +288,7 @@ impl Loop<'_, '_> {
     fn single(&self, holds: Vec<Vectorized>) -> PyResult<Vectorized> {
         <[Vectorized; 1]>::try_from(holds)
             .map(|[holds]| holds)
-            .map_err(|_| argument_error("while_loop", "the condition must give one scalar"))
+            .map_err(|_| argument_error(self.function, "the condition must give one scalar"))
     }
 }
 
