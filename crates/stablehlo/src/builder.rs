@@ -3,7 +3,7 @@
 //! Methods take values and give values; types follow from them. Converting and broadcasting does
 //! nothing where nothing changes, and the same conversion is written once per block.
 
-use nxla_tensor::{DType, Scalar, Shape};
+use nxla_tensor::{DType, Kind, Scalar, Shape};
 use smallvec::SmallVec;
 
 use crate::context::Cx;
@@ -136,10 +136,19 @@ impl Cx<'_> {
         self.writer.uniform(name, operands)
     }
 
+    /// The type of the comparison is left to the operands' by default, but plugins that fold
+    /// constants take signed integers for unsigned ones then.
     pub(crate) fn compare(&mut self, direction: &str, x: Value, y: Value) -> Value {
         let ty = self.retyped(x, DType::Pred);
-        let attributes =
-            format_args!("comparison_direction = #stablehlo<comparison_direction {direction}>");
+        let kind = match self.dtype(x.ty).kind() {
+            Kind::Pred | Kind::Unsigned => "UNSIGNED",
+            Kind::Signed => "SIGNED",
+            Kind::Float | Kind::Complex => "FLOAT",
+        };
+        let attributes = format_args!(
+            "comparison_direction = #stablehlo<comparison_direction {direction}>, compare_type = \
+             #stablehlo<comparison_type {kind}>"
+        );
         self.writer.operation("stablehlo.compare", &[x, y], attributes, ty)
     }
 

@@ -79,14 +79,14 @@ fn clauses_are_nested() {
         &text,
         r#"
         %2 = stablehlo.constant dense<0> : tensor<i32>
-        %3 = "stablehlo.compare"(%0, %2) {comparison_direction = #stablehlo<comparison_direction EQ>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %3 = "stablehlo.compare"(%0, %2) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
         %4 = "stablehlo.if"(%3) ({
         %5 = stablehlo.constant dense<0.0> : tensor<f32>
         %6 = stablehlo.multiply %5, %1 : tensor<f32>
         stablehlo.return %6 : tensor<f32>
         }, {
         %7 = stablehlo.constant dense<1> : tensor<i32>
-        %8 = "stablehlo.compare"(%0, %7) {comparison_direction = #stablehlo<comparison_direction EQ>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %8 = "stablehlo.compare"(%0, %7) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
         %9 = "stablehlo.if"(%8) ({
         stablehlo.return %1 : tensor<f32>
         }, {

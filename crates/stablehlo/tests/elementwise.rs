@@ -57,7 +57,7 @@ fn comparisons_use_the_promoted_dtype() {
         r#"
         %2 = "stablehlo.convert"(%0) : (tensor<ui8>) -> tensor<i16>
         %3 = "stablehlo.convert"(%1) : (tensor<i8>) -> tensor<i16>
-        %4 = "stablehlo.compare"(%2, %3) {comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i16>, tensor<i16>) -> tensor<i1>
+        %4 = "stablehlo.compare"(%2, %3) {comparison_direction = #stablehlo<comparison_direction LT>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i16>, tensor<i16>) -> tensor<i1>
         "#,
     );
     let text =
@@ -73,7 +73,7 @@ fn predicates_are_not_zero() {
         r#"
         %2 = "stablehlo.convert"(%0) : (tensor<2xf32>) -> tensor<2xi1>
         %3 = stablehlo.constant dense<(0.0, 0.0)> : tensor<2xcomplex<f32>>
-        %4 = "stablehlo.compare"(%1, %3) {comparison_direction = #stablehlo<comparison_direction NE>} : (tensor<2xcomplex<f32>>, tensor<2xcomplex<f32>>) -> tensor<2xi1>
+        %4 = "stablehlo.compare"(%1, %3) {comparison_direction = #stablehlo<comparison_direction NE>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<2xcomplex<f32>>, tensor<2xcomplex<f32>>) -> tensor<2xi1>
         %5 = stablehlo.and %2, %4 : tensor<2xi1>
         "#,
     );

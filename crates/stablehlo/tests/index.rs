@@ -98,7 +98,7 @@ fn sorts() {
         r#"
         %1 = "stablehlo.sort"(%0) ({
         ^bb0(%2: tensor<i32>, %3: tensor<i32>):
-        %4 = "stablehlo.compare"(%3, %2) {comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %4 = "stablehlo.compare"(%3, %2) {comparison_direction = #stablehlo<comparison_direction LT>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
         stablehlo.return %4 : tensor<i1>
         }) {dimension = 1 : i64, is_stable = true} : (tensor<3x4xi32>) -> tensor<3x4xi32>
         "#,
@@ -116,9 +116,9 @@ fn nan_sorts_last() {
         %1 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<4xi32>
         %2:2 = "stablehlo.sort"(%0, %1) ({
         ^bb0(%3: tensor<f32>, %4: tensor<f32>, %5: tensor<i32>, %6: tensor<i32>):
-        %7 = "stablehlo.compare"(%3, %4) {comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<f32>, tensor<f32>) -> tensor<i1>
-        %8 = "stablehlo.compare"(%4, %4) {comparison_direction = #stablehlo<comparison_direction NE>} : (tensor<f32>, tensor<f32>) -> tensor<i1>
-        %9 = "stablehlo.compare"(%3, %3) {comparison_direction = #stablehlo<comparison_direction EQ>} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        %7 = "stablehlo.compare"(%3, %4) {comparison_direction = #stablehlo<comparison_direction LT>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        %8 = "stablehlo.compare"(%4, %4) {comparison_direction = #stablehlo<comparison_direction NE>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        %9 = "stablehlo.compare"(%3, %3) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<f32>, tensor<f32>) -> tensor<i1>
         %10 = stablehlo.and %9, %8 : tensor<i1>
         %11 = stablehlo.or %7, %10 : tensor<i1>
         stablehlo.return %11 : tensor<i1>

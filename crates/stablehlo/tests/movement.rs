@@ -85,7 +85,7 @@ fn counting() {
         %3 = "stablehlo.convert"(%2) : (tensor<2x3xi32>) -> tensor<2x3xf16>
         %4 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<2x2xi32>
         %5 = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<2x2xi32>
-        %6 = "stablehlo.compare"(%4, %5) {comparison_direction = #stablehlo<comparison_direction EQ>} : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi1>
+        %6 = "stablehlo.compare"(%4, %5) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi1>
         %7 = "stablehlo.convert"(%6) : (tensor<2x2xi1>) -> tensor<2x2xf32>
         "#,
     );

@@ -59,9 +59,9 @@ fn positions_of_extrema() {
         %3 = stablehlo.constant dense<-1> : tensor<i32>
         %4:2 = "stablehlo.reduce"(%0, %1, %2, %3) ({
         ^bb0(%5: tensor<i32>, %6: tensor<i32>, %7: tensor<i32>, %8: tensor<i32>):
-        %9 = "stablehlo.compare"(%5, %7) {comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        %10 = "stablehlo.compare"(%5, %7) {comparison_direction = #stablehlo<comparison_direction EQ>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        %11 = "stablehlo.compare"(%6, %8) {comparison_direction = #stablehlo<comparison_direction GT>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %9 = "stablehlo.compare"(%5, %7) {comparison_direction = #stablehlo<comparison_direction LT>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %10 = "stablehlo.compare"(%5, %7) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %11 = "stablehlo.compare"(%6, %8) {comparison_direction = #stablehlo<comparison_direction GT>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
         %12 = "stablehlo.select"(%10, %11, %9) : (tensor<i1>, tensor<i1>, tensor<i1>) -> tensor<i1>
         %13 = "stablehlo.select"(%12, %5, %7) : (tensor<i1>, tensor<i32>, tensor<i32>) -> tensor<i32>
         %14 = "stablehlo.select"(%12, %6, %8) : (tensor<i1>, tensor<i32>, tensor<i32>) -> tensor<i32>
@@ -172,7 +172,7 @@ fn scattered_windows() {
         %5 = "stablehlo.convert"(%2) : (tensor<f32>) -> tensor<f64>
         %6 = "stablehlo.select_and_scatter"(%3, %4, %5) ({
         ^bb0(%7: tensor<f64>, %8: tensor<f64>):
-        %9 = "stablehlo.compare"(%7, %8) {comparison_direction = #stablehlo<comparison_direction GT>} : (tensor<f64>, tensor<f64>) -> tensor<i1>
+        %9 = "stablehlo.compare"(%7, %8) {comparison_direction = #stablehlo<comparison_direction GT>, compare_type = #stablehlo<comparison_type FLOAT>} : (tensor<f64>, tensor<f64>) -> tensor<i1>
         stablehlo.return %9 : tensor<i1>
         }, {
         ^bb0(%10: tensor<f64>, %11: tensor<f64>):

@@ -20,6 +20,8 @@ trait Keyed: Ordered {
     type Pair: Key;
     /// Bits of a key.
     const BITS: u32;
+    /// The keys of zeros, if there is one of either sign; inverting one gives the other.
+    const ZEROS: Option<[Self::Key; 2]>;
 
     /// The key; that of `-0.0` is one less than that of `0.0`.
     fn key(self) -> Self::Key;
@@ -31,11 +33,12 @@ trait Keyed: Ordered {
 }
 
 macro_rules! keyed {
-    ($($t:ident, $bits:ident, $pair:ident: $key:expr, $of_key:expr, $equal:expr;)*) => {
+    ($($t:ident, $bits:ident, $pair:ident: $key:expr, $of_key:expr, $equal:expr, $zeros:expr;)*) => {
         $(impl Keyed for $t {
             type Key = $bits;
             type Pair = $pair;
             const BITS: u32 = $bits::BITS;
+            const ZEROS: Option<[$bits; 2]> = $zeros;
 
             #[inline(always)]
             fn key(self) -> $bits {
@@ -82,17 +85,17 @@ float_keys!(key_f32, f32_of_key, f32, u32);
 float_keys!(key_f64, f64_of_key, f64, u64);
 
 keyed! {
-    u8, u32, u64: u32::from, |key| key as u8, |x| x;
-    u16, u32, u64: u32::from, |key| key as u16, |x| x;
-    u32, u32, u64: |x| x, |key| key, |x| x;
-    u64, u64, u128: |x| x, |key| key, |x| x;
-    i8, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i8, |x| x;
-    i16, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i16, |x| x;
-    i32, u32, u64: |x| x as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i32, |x| x;
-    i64, u64, u128: |x| x as u64 ^ 1 << 63, |key| (key ^ 1 << 63) as i64, |x| x;
+    u8, u32, u64: u32::from, |key| key as u8, |x| x, None;
+    u16, u32, u64: u32::from, |key| key as u16, |x| x, None;
+    u32, u32, u64: |x| x, |key| key, |x| x, None;
+    u64, u64, u128: |x| x, |key| key, |x| x, None;
+    i8, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i8, |x| x, None;
+    i16, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i16, |x| x, None;
+    i32, u32, u64: |x| x as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i32, |x| x, None;
+    i64, u64, u128: |x| x as u64 ^ 1 << 63, |key| (key ^ 1 << 63) as i64, |x| x, None;
     // Adding zero makes one zero of the two.
-    f32, u32, u64: key_f32, f32_of_key, |x| x + 0.0;
-    f64, u64, u128: key_f64, f64_of_key, |x| x + 0.0;
+    f32, u32, u64: key_f32, f32_of_key, |x| x + 0.0, Some([u32::MAX >> 1, 1 << 31]);
+    f64, u64, u128: key_f64, f64_of_key, |x| x + 0.0, Some([u64::MAX >> 1, 1 << 63]);
 }
 
 pub(super) fn sort(attributes: Sort, x: &HostTensor) -> Result<HostTensor, Fault> {
@@ -134,14 +137,33 @@ fn sort_run<T: Keyed>(x: &[T], inner: usize, descending: bool, out: &mut [T]) {
     if inner == 1 && size_of::<T>() == size_of::<T::Key>() {
         // Keys as wide as the elements take their place for a while.
         let keys = bytemuck::cast_slice_mut::<T, T::Key>(out);
-        return radix::sort(keys, 0, &read, &|keys| {
+        radix::sort(keys, 0, &read, &|keys| {
             keys.iter_mut().for_each(|key| *key = bytemuck::cast(element(*key)));
         });
+        return keep_zeros(T::ZEROS, out, key, x.iter().copied());
     }
     let mut keys = vec![T::Key::default(); out.len().div_ceil(inner)];
     radix::sort(&mut keys, 0, &read, &|_| {});
+    keep_zeros(T::ZEROS, &mut keys, |key| key, x.iter().step_by(inner).map(|&x| key(x)));
     let places = out.iter_mut().step_by(inner);
     places.zip(&keys).for_each(|(out, &key)| *out = element(key));
+}
+
+/// Brings sorted zeros into the order in which they came: they are equal, but their keys are not.
+fn keep_zeros<E: Copy, K: Key>(
+    zeros: Option<[K; 2]>,
+    sorted: &mut [E],
+    key: impl Fn(E) -> K,
+    came: impl Iterator<Item = E>,
+) {
+    let Some([lower, upper]) = zeros else { return };
+    let first = sorted.partition_point(|&x| key(x) < lower);
+    let count = sorted[first..].partition_point(|&x| key(x) <= upper);
+    let run = &mut sorted[first..first + count];
+    if run.first().map(|&x| key(x)) != run.last().map(|&x| key(x)) {
+        let came = came.filter(|&x| key(x) == lower || key(x) == upper);
+        run.iter_mut().zip(came).for_each(|(to, x)| *to = x);
+    }
 }
 
 /// Writes the positions that sort every `inner`th element of `x` to the same places of `out`.
@@ -272,5 +294,18 @@ mod tests {
         };
         assert_eq!(order(false), [4, 0, 2, 6, 3, 1, 5]);
         assert_eq!(order(true), [1, 5, 3, 0, 2, 6, 4]);
+        for (inner, shape) in [(1, [7, 1]), (2, [4, 2])] {
+            let column = [0.0_f32, 1.0, -0.0, 1.0, -1.0, 1.0, 0.0, 1.0];
+            let x = HostTensor::from_slice(&column[..shape[0] * shape[1]], shape).unwrap();
+            for descending in [false, true] {
+                let attributes = Sort { axis: 0, descending, stable: true };
+                let sorted = sort(attributes, &x).unwrap();
+                let signs: Vec<bool> = (value::slice::<f32>(&sorted).iter().step_by(inner))
+                    .filter(|x| **x == 0.0)
+                    .map(|x| x.is_sign_negative())
+                    .collect();
+                assert_eq!(signs, [false, true, false], "{inner} {descending}");
+            }
+        }
     }
 }

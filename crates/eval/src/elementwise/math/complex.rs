@@ -3,6 +3,8 @@
 //! Most come from `num_complex`. Written out here is what its formulas get wrong: cancellation
 //! near zero, overflow of an intermediate value, and zero to a power.
 
+use std::f64::consts::FRAC_PI_2;
+
 use num_complex::Complex;
 
 type C = Complex<f64>;
@@ -37,14 +39,18 @@ pub(crate) fn sigmoid(z: C) -> C {
     }
 }
 
-/// Hyperbolic tangent; the usual formula divides infinities for large real parts.
+/// Hyperbolic tangent; the usual formula divides infinities for large real parts, and doubles large
+/// imaginary ones.
 pub(crate) fn tanh(z: C) -> C {
+    let (sine, cosine) = z.im.sin_cos();
     if z.re.abs() > 22.0 {
         // 1 - |tanh| is below half an ulp; the imaginary part is 4 sin b cos b e^(-2|a|).
-        let im = 4.0 * z.im.sin() * z.im.cos() * (-2.0 * z.re.abs()).exp();
+        let im = 4.0 * sine * cosine * (-2.0 * z.re.abs()).exp();
         return C::new(1.0_f64.copysign(z.re), im);
     }
-    z.tanh()
+    let (sinh, cosh) = (z.re.sinh(), z.re.cosh());
+    let scale = sinh * sinh + cosine * cosine;
+    C::new(sinh * cosh / scale, sine * cosine / scale)
 }
 
 /// Tangent, by `tan z = -i tanh iz`.
@@ -55,7 +61,7 @@ pub(crate) fn tan(z: C) -> C {
 
 /// `1 / sqrt(z)`.
 pub(crate) fn rsqrt(z: C) -> C {
-    z.sqrt().inv()
+    divide(C::ONE, z.sqrt())
 }
 
 /// `z / |z|`, and zero for zero.
@@ -101,14 +107,30 @@ pub(crate) fn pow(z: C, w: C) -> C {
 /// Inverse sine. This and the next ones are Kahan's formulas ("Branch cuts for complex elementary
 /// functions", 1987): a zero imaginary part has a sign, which tells the sides of a cut apart.
 pub(crate) fn asin(z: C) -> C {
+    if is_huge(z) {
+        return C::new(z.re.atan2(z.im.abs()), log_of_double(z).copysign(z.im));
+    }
     let (below, above) = one_minus_plus(z);
     C::new(z.re.atan2((below * above).re), (below.conj() * above).im.asinh())
 }
 
 /// Inverse cosine.
 pub(crate) fn acos(z: C) -> C {
+    if is_huge(z) {
+        return C::new(z.im.abs().atan2(z.re), -log_of_double(z).copysign(z.im));
+    }
     let (below, above) = one_minus_plus(z);
     C::new(2.0 * below.re.atan2(above.re), (above.conj() * below).im.asinh())
+}
+
+/// Whether 1 is nothing beside a number whose square may be too large for `f64`.
+fn is_huge(z: C) -> bool {
+    z.re.abs().max(z.im.abs()) > 1e100
+}
+
+/// `log(2|z|)`, which `asin`, `acos` and `acosh` tend to.
+fn log_of_double(z: C) -> f64 {
+    (z.re / 4.0).hypot(z.im / 4.0).ln() + 8_f64.ln()
 }
 
 /// The square roots of `1 - z` and `1 + z`.
@@ -125,6 +147,9 @@ pub(crate) fn asinh(z: C) -> C {
 
 /// Inverse hyperbolic cosine.
 pub(crate) fn acosh(z: C) -> C {
+    if is_huge(z) {
+        return C::new(log_of_double(z), z.im.atan2(z.re));
+    }
     let below = C::new(z.re - 1.0, z.im).sqrt();
     let above = C::new(z.re + 1.0, z.im).sqrt();
     C::new((below.conj() * above).re.asinh(), 2.0 * below.im.atan2(above.re))
@@ -135,6 +160,11 @@ pub(crate) fn atanh(z: C) -> C {
     if z.re.is_sign_negative() {
         // The logarithm below would cancel.
         return -atanh(-z);
+    }
+    if is_huge(z) {
+        // The real part of 1/z, also where both parts are infinite.
+        let re = (1.0 / (z.re + z.im * (z.im / z.re))).max(0.0);
+        return C::new(re, FRAC_PI_2.copysign(z.im));
     }
     let gap = 1.0 - z.re;
     let re = 0.25 * (4.0 * z.re / (gap * gap + z.im * z.im)).ln_1p();
@@ -180,6 +210,23 @@ mod tests {
         close(sigmoid(C::new(-800.0, 0.0)), C::new(0.0, 0.0));
         assert_eq!(sigmoid(C::new(800.0, 1.0)), C::ONE);
         close(tan(C::new(0.5, 0.25)), C::new(0.5, 0.25).tan());
+    }
+
+    #[test]
+    fn large_numbers() {
+        let half = std::f64::consts::FRAC_PI_2;
+        let (large, log) = (1e300, 2e300_f64.ln());
+        close(asin(C::new(large, -1.0)), C::new(half, -log));
+        close(acos(C::new(large, 1.0)), C::new(0.0, -log));
+        close(acosh(C::new(-large, 1.0)), C::new(log, 2.0 * half));
+        close(asinh(C::new(large, large)), C::new(log + 2_f64.sqrt().ln(), 0.5 * half));
+        close(atanh(C::new(large, -large)), C::new(0.5 / large, -half));
+        close(atan(C::new(f64::INFINITY, 0.0)), C::new(half, 0.0));
+        close(rsqrt(C::new(0.0, large)), C::new(1.0, -1.0) * (0.5 / large).sqrt());
+        let t = tanh(C::new(0.5, large));
+        let (sine, cosine) = large.sin_cos();
+        let scale = 0.5_f64.sinh().powi(2) + cosine * cosine;
+        close(t, C::new(0.5_f64.sinh() * 0.5_f64.cosh() / scale, sine * cosine / scale));
     }
 
     #[test]

@@ -110,7 +110,8 @@ macro_rules! real {
             }
             #[inline(always)]
             fn acosh(self) -> Self {
-                libm::acosh(f64::from(self)) as $t
+                // The library takes some numbers below its domain for others.
+                if self < 1.0 { $t::NAN } else { libm::acosh(f64::from(self)) as $t }
             }
             #[inline(always)]
             fn atanh(self) -> Self {

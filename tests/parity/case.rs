@@ -1,0 +1,127 @@
+//! One use of an op, and many of them as one program on both engines.
+//!
+//! Compiling costs XLA more than running, and a program more than an op in it, so many cases share a
+//! program. A case that differs there is run, and made simpler, in a program of its own.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use nxla::graph::{ExprId, Graph, Op, Result};
+use nxla::{DType, HostTensor, Options, Program, RunContext, Tensor, TensorType, compile_program};
+
+use crate::tolerance::Tolerance;
+
+type Build = dyn Fn(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>> + Send + Sync;
+
+/// An op applied to drawn operands.
+#[derive(Clone)]
+pub(crate) struct Case {
+    inputs: Vec<HostTensor>,
+    attributes: String,
+    build: Arc<Build>,
+}
+
+impl Case {
+    /// A case with one result. `attributes` say what was drawn besides the inputs.
+    pub(crate) fn new(
+        inputs: Vec<HostTensor>,
+        attributes: impl fmt::Debug,
+        build: impl Fn(&mut Graph, &[ExprId]) -> Result<ExprId> + Send + Sync + 'static,
+    ) -> Self {
+        Self::of_many(inputs, attributes, move |graph, x| Ok(vec![build(graph, x)?]))
+    }
+
+    /// A case with several results.
+    pub(crate) fn of_many(
+        inputs: Vec<HostTensor>,
+        attributes: impl fmt::Debug,
+        build: impl Fn(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { inputs, attributes: format!("{attributes:?}"), build: Arc::new(build) }
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "attributes {}", self.attributes)?;
+        for input in &self.inputs {
+            let elements = (0..input.size()).map(|index| input.get(index).to_string());
+            let elements = elements.collect::<Vec<_>>().join(", ");
+            write!(f, "\n    {}{} [{elements}]", input.dtype(), input.shape())?;
+        }
+        Ok(())
+    }
+}
+
+/// A program of several cases.
+struct Joined {
+    program: Arc<Program>,
+    inputs: Vec<Tensor>,
+    /// Which outputs are a case's.
+    outputs: Vec<Range<usize>>,
+    /// Names of the ops in it.
+    ops: Vec<&'static str>,
+}
+
+fn join(cases: &[&Case]) -> Joined {
+    let mut graph = Graph::new();
+    let (mut types, mut inputs) = (Vec::new(), Vec::new());
+    let (mut all, mut outputs) = (Vec::new(), Vec::new());
+    for case in cases {
+        let parameters: Vec<ExprId> = (case.inputs.iter())
+            .map(|input| {
+                let ty = TensorType::new(input.dtype(), input.shape().clone());
+                types.push(ty.clone());
+                inputs.push(Tensor::Host(input.clone()));
+                graph.parameter(types.len() - 1, ty)
+            })
+            .collect();
+        let built = (case.build)(&mut graph, &parameters)
+            .unwrap_or_else(|error| panic!("the strategy drew what is refused: {error}\n{case:?}"));
+        outputs.push(all.len()..all.len() + built.len());
+        all.extend(built);
+    }
+    let ops = graph.ids().map(|id| graph.op(id).name()).collect();
+    let program = Arc::new(Program::new(&graph, types, &all).unwrap());
+    Joined { program, inputs, outputs, ops }
+}
+
+/// Whether the op of this name is in the program of a case, rather than simplified away.
+pub(crate) fn holds(case: &Case, op: &str) -> bool {
+    join(&[case]).ops.contains(&op)
+}
+
+fn run(joined: &Joined, compiler: &str) -> std::result::Result<Vec<HostTensor>, nxla::Error> {
+    let options = Options::new().compiler(compiler);
+    let executable = compile_program(&joined.program, &options, &[])?;
+    let inputs: Vec<&Tensor> = joined.inputs.iter().collect();
+    let results = executable.run(&inputs, &RunContext::default())?;
+    results.iter().map(Tensor::to_host).collect()
+}
+
+/// What the two engines disagree about, case by case.
+///
+/// # Errors
+/// An engine that refuses the program.
+pub(crate) fn differences(
+    cases: &[(&Case, Tolerance)],
+) -> std::result::Result<Vec<Option<String>>, String> {
+    let joined = join(&cases.iter().map(|(case, _)| *case).collect::<Vec<_>>());
+    let ours = run(&joined, "evaluator").map_err(|error| format!("evaluator: {error}"))?;
+    let theirs = run(&joined, "xla").map_err(|error| format!("XLA: {error}"))?;
+    let difference = |(range, (_, tolerance)): (&Range<usize>, &(&Case, Tolerance))| {
+        let mut pairs = ours[range.clone()].iter().zip(&theirs[range.clone()]);
+        pairs.find_map(|(ours, theirs)| tolerance.difference(ours, theirs))
+    };
+    Ok(joined.outputs.iter().zip(cases).map(difference).collect())
+}
+
+/// Whether the type rules take an op with operands of these dtypes.
+pub(crate) fn accepts(op: &Op, dtypes: &[DType]) -> bool {
+    let mut graph = Graph::new();
+    let operands: Vec<ExprId> = (dtypes.iter().enumerate())
+        .map(|(index, &dtype)| graph.parameter(index, TensorType::scalar(dtype)))
+        .collect();
+    graph.make(op.clone(), &operands).is_ok()
+}

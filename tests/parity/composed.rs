@@ -1,0 +1,81 @@
+//! Functions that users call and that are made of several ops.
+
+use nxla::graph::build::Cumulative;
+use nxla::graph::{ExprId, Graph, Result};
+use nxla::{DType, HostTensor, Shape};
+
+use crate::case::{Case, differences};
+use crate::tolerance::SUMMED;
+
+/// Numbers around zero, of which some are equal.
+fn numbers(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
+    let shape = shape.into();
+    let numbers: Vec<f64> = (0..shape.size()).map(|n| ((n * 5) % 7) as f64 - 2.0).collect();
+    HostTensor::from_slice(&numbers, shape).unwrap().cast(dtype)
+}
+
+fn check(
+    inputs: Vec<HostTensor>,
+    build: impl Fn(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>> + Send + Sync + 'static,
+) {
+    let case = Case::of_many(inputs, (), build);
+    assert_eq!(differences(&[(&case, SUMMED)]), Ok(vec![None]), "{case:?}");
+}
+
+const DTYPES: [DType; 4] = [DType::F32, DType::S32, DType::U8, DType::BF16];
+
+#[test]
+fn cumulative_functions() {
+    for dtype in DTYPES {
+        check(vec![numbers(dtype, [2, 3, 4])], |graph, x| {
+            let ops = [Cumulative::Sum, Cumulative::Product, Cumulative::Max, Cumulative::Min];
+            ops.into_iter().map(|op| graph.cumulative(op, x[0], 1, true)).collect()
+        });
+    }
+}
+
+#[test]
+fn parts_of_tensors() {
+    for dtype in DTYPES {
+        let indices = numbers(DType::S32, [2, 2]);
+        check(vec![numbers(dtype, [3, 4]), indices], |graph, x| {
+            let (x, indices) = (x[0], x[1]);
+            let (values, places) = graph.top_k(x, 2)?;
+            Ok(vec![
+                graph.tile(x, &[2, 2])?,
+                graph.tril(x, -1)?,
+                graph.triu(x, 1)?,
+                graph.take_diagonal(x, 1)?,
+                graph.take(x, indices, 1)?,
+                graph.diff(x, 1, 0)?,
+                values,
+                places,
+            ])
+        });
+    }
+}
+
+/// Triangles of one element are compared with constants, which a plugin folds.
+#[test]
+fn triangles_of_one_element() {
+    for (rows, columns) in [(1, 1), (1, 3), (3, 1)] {
+        check(vec![numbers(DType::F32, [rows, columns])], |graph, x| {
+            let offsets = -2..=2;
+            let lower: Result<Vec<ExprId>> =
+                offsets.clone().map(|offset| graph.tril(x[0], offset)).collect();
+            let upper: Result<Vec<ExprId>> =
+                offsets.map(|offset| graph.triu(x[0], offset)).collect();
+            Ok([lower?, upper?].concat())
+        });
+    }
+}
+
+#[test]
+fn products_and_transforms() {
+    for dtype in [DType::F32, DType::F64] {
+        check(vec![numbers(dtype, [3, 4])], |graph, x| {
+            let x = x[0];
+            Ok(vec![graph.outer(x, x)?, graph.rfft(x, None, -1)?, graph.irfft(x, None, 0)?])
+        });
+    }
+}

@@ -1,0 +1,77 @@
+//! What the comparison leaves out still has to be left out: each is shown to differ, or to be
+//! refused.
+
+use std::sync::Arc;
+
+use nxla::graph::{BinaryOp, ExprId, Graph, Op, ScatterOp, UnaryOp, Window};
+use nxla::{
+    DType, HostTensor, Options, Program, RunContext, Scalar, Tensor, TensorType, compile_program,
+};
+
+use crate::values::host;
+
+/// The results of the evaluator and of XLA.
+fn results(
+    inputs: &[HostTensor],
+    build: impl Fn(&mut Graph, &[ExprId]) -> nxla::graph::Result<ExprId>,
+) -> [nxla::Result<HostTensor>; 2] {
+    let mut graph = Graph::new();
+    let types: Vec<TensorType> =
+        inputs.iter().map(|x| TensorType::new(x.dtype(), x.shape().clone())).collect();
+    let parameters: Vec<ExprId> =
+        types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
+    let output = build(&mut graph, &parameters).unwrap();
+    let program = Arc::new(Program::new(&graph, types, &[output]).unwrap());
+    let inputs: Vec<Tensor> = inputs.iter().cloned().map(Tensor::Host).collect();
+    ["evaluator", "xla"].map(|compiler| {
+        let executable = compile_program(&program, &Options::new().compiler(compiler), &[])?;
+        let inputs: Vec<&Tensor> = inputs.iter().collect();
+        executable.run(&inputs, &RunContext::default())?[0].to_host()
+    })
+}
+
+/// StableHLO has no dilated windows in `select_and_scatter`.
+#[test]
+fn scatters_of_dilated_windows() {
+    let window = Window {
+        dimensions: [2].into(),
+        strides: [1].into(),
+        padding: [(0, 0)].into(),
+        dilations: [2].into(),
+    };
+    let ones = |size: usize| host(DType::F32, [size], &vec![Scalar::Float(1.0); size]);
+    let initial = host(DType::F32, [], &[Scalar::Float(0.0)]);
+    let [ours, theirs] = results(&[ones(4), ones(2), initial], |graph, x| {
+        graph.make(Op::WindowScatter(ScatterOp::Max, Box::new(window.clone())), x)
+    });
+    assert!(ours.is_ok());
+    assert!(theirs.unwrap_err().to_string().contains("dilations"));
+}
+
+/// XLA flushes what is smaller than normal numbers.
+#[test]
+fn subnormal_numbers() {
+    let tiny = host(DType::F32, [1], &[Scalar::Float(1e-40)]);
+    let [ours, theirs] =
+        results(&[tiny], |graph, x| graph.make(Op::Binary(BinaryOp::Add), &[x[0], x[0]]));
+    assert!(ours.unwrap().get(0).as_f64() > 1e-40);
+    assert_eq!(theirs.unwrap().get(0).as_f64(), 0.0);
+}
+
+/// XLA takes one side of a branch cut, whatever the sign of a zero.
+#[test]
+fn sides_of_branch_cuts() {
+    let below = host(DType::C64, [1], &[Scalar::Complex(-2.0, -0.0)]);
+    let [ours, theirs] = results(&[below], |graph, x| graph.make(Op::Unary(UnaryOp::Acosh), x));
+    assert!(ours.unwrap().get(0).parts().1 < -3.0);
+    assert!(theirs.unwrap().get(0).parts().1 > 3.0);
+}
+
+/// XLA squares the parts of a complex number to find its size.
+#[test]
+fn large_complex_numbers() {
+    let large = host(DType::C64, [1], &[Scalar::Complex(3e38, 3e38)]);
+    let [ours, theirs] = results(&[large], |graph, x| graph.make(Op::Unary(UnaryOp::Sign), x));
+    assert!((ours.unwrap().get(0).as_f64() - 0.5_f64.sqrt()).abs() < 1e-6);
+    assert_eq!(theirs.unwrap().get(0).as_f64(), 0.0);
+}

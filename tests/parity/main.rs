@@ -1,0 +1,206 @@
+//! The evaluator and XLA give the same results, for every op, every dtype and random operands.
+//!
+//! Each family has a file whose `strategy` draws uses of its ops: shapes of rank 0 to 6 with axes of
+//! size 0 and 1, all dtypes that the op takes, and all numbers that `tolerance` compares it on.
+//! The matches have no `_`, so a new op does not compile until it has a strategy and a tolerance.
+//! XLA compiles every dtype of every op; the little that the comparison leaves out is listed in
+//! `left_out`, with tests that it still has to be.
+//!
+//! Draws are the same in each run. `NXLA_PARITY_SEED=7` draws others, `NXLA_PARITY_ROUNDS=20` more.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod case;
+mod composed;
+mod contract;
+mod control;
+mod create;
+mod elementwise;
+mod index;
+mod left_out;
+mod linalg;
+mod movement;
+mod reduce;
+#[path = "../ops/samples.rs"]
+mod samples;
+mod tolerance;
+mod values;
+mod window;
+
+use std::collections::BTreeSet;
+use std::env;
+
+use case::{Case, differences, holds};
+use nxla::DType;
+use nxla::graph::{Family, Op};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use samples::{Draft, Sample};
+use tolerance::Tolerance;
+
+/// Cases of one program: as many as share the cost of compiling one.
+const BATCH: usize = 48;
+
+/// How often a case that differs is made simpler.
+const SHRINKS: usize = 60;
+
+/// What uses of an op are drawn from.
+fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
+    match op {
+        nxla::graph::family_ops!(create) => create::strategy(op, dtype),
+        nxla::graph::family_ops!(elementwise) => elementwise::strategy(op, dtype),
+        nxla::graph::family_ops!(movement) => movement::strategy(op, dtype),
+        nxla::graph::family_ops!(reduce) => reduce::strategy(op, dtype),
+        nxla::graph::family_ops!(window) => window::strategy(op, dtype),
+        nxla::graph::family_ops!(contract) => contract::strategy(op, dtype),
+        nxla::graph::family_ops!(index) => index::strategy(op, dtype),
+        nxla::graph::family_ops!(linalg) => linalg::strategy(op, dtype),
+        nxla::graph::family_ops!(control) => control::strategy(op, dtype),
+    }
+}
+
+/// An op of the table, and the dtypes that its type rule takes.
+struct Entry {
+    name: &'static str,
+    op: Op,
+    dtypes: Vec<DType>,
+}
+
+/// The ops of a family, from the samples that there are of every op.
+fn table(family: Family) -> Vec<Entry> {
+    let entry = |sample: &Sample| {
+        let mut op = None;
+        let mut takes = |&dtype: &DType| {
+            let mut draft = Draft::new(dtype);
+            let is_taken = (sample.build)(&mut draft).is_ok();
+            let mut ops = draft.graph.ids().map(|id| draft.graph.op(id));
+            op = op.take().or_else(|| ops.find(|op| op.name() == sample.op).cloned());
+            is_taken
+        };
+        let dtypes = DType::ALL.into_iter().filter(|dtype| takes(dtype)).collect();
+        Entry { name: sample.op, op: op.expect("a sample has its op"), dtypes }
+    };
+    samples::all().iter().map(entry).filter(|entry| entry.op.family() == family).collect()
+}
+
+/// A number from the environment.
+fn setting(name: &str, default: u64) -> u64 {
+    env::var(name).map_or(default, |text| text.parse().expect("a setting is a number"))
+}
+
+/// Draws for a family: the same ones for the same seed.
+fn runner(family: Family) -> TestRunner {
+    let mut seed = [family as u8; 32];
+    seed[..8].copy_from_slice(&setting("NXLA_PARITY_SEED", 0).to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
+    TestRunner::new_with_rng(Config { failure_persistence: None, ..Config::default() }, rng)
+}
+
+/// A drawn case, which can be made simpler.
+struct Drawn<'t> {
+    entry: &'t Entry,
+    dtype: DType,
+    tree: Box<dyn ValueTree<Value = Case>>,
+    tolerance: Tolerance,
+}
+
+/// Compares every op of a family for every dtype.
+fn check(family: Family) {
+    let table = table(family);
+    let mut runner = runner(family);
+    let mut held = BTreeSet::new();
+    let mut reports = Vec::new();
+    for _ in 0..setting("NXLA_PARITY_ROUNDS", 1) {
+        let mut drawn = draw(&table, &mut runner);
+        let real = drawn.iter().filter(|drawn| holds(&drawn.tree.current(), drawn.entry.name));
+        held.extend(real.map(|drawn| drawn.entry.name));
+        reports.extend(drawn.chunks_mut(BATCH).flat_map(check_batch));
+    }
+    let missing: Vec<&str> =
+        table.iter().map(|entry| entry.name).filter(|name| !held.contains(name)).collect();
+    assert!(missing.is_empty(), "simplified away in every case: {missing:?}");
+    assert!(reports.is_empty(), "{} differences\n{}", reports.len(), reports.join("\n"));
+}
+
+/// A case of every op for every dtype that it takes.
+fn draw<'t>(table: &'t [Entry], runner: &mut TestRunner) -> Vec<Drawn<'t>> {
+    let uses = DType::ALL.into_iter().flat_map(|dtype| {
+        let takes = move |entry: &&Entry| entry.dtypes.contains(&dtype);
+        table.iter().filter(takes).map(move |entry| (entry, dtype))
+    });
+    uses.map(|(entry, dtype)| {
+        let tree = strategy(&entry.op, dtype).new_tree(runner).unwrap();
+        Drawn { entry, dtype, tree, tolerance: tolerance::of(&entry.op, dtype) }
+    })
+    .collect()
+}
+
+/// Compares cases in one program; says what differs, in its simplest form.
+fn check_batch(batch: &mut [Drawn<'_>]) -> Vec<String> {
+    let cases: Vec<Case> = batch.iter().map(|drawn| drawn.tree.current()).collect();
+    let tolerances = batch.iter().map(|drawn| drawn.tolerance);
+    let together: Vec<(&Case, Tolerance)> = cases.iter().zip(tolerances).collect();
+    let found = match differences(&together) {
+        Ok(found) => found,
+        // One of them is to blame.
+        Err(refused) => vec![Some(refused); batch.len()],
+    };
+    let suspects = batch.iter_mut().zip(found);
+    suspects.filter_map(|(drawn, found)| Some(report(drawn, &found?))).collect()
+}
+
+/// What is wrong with a case that has a program of its own.
+fn fault(drawn: &Drawn<'_>) -> Option<(Case, String)> {
+    let case = drawn.tree.current();
+    let found = match differences(&[(&case, drawn.tolerance)]) {
+        Ok(mut found) => found.remove(0)?,
+        Err(refused) => refused,
+    };
+    Some((case, found))
+}
+
+fn report(drawn: &mut Drawn<'_>, together: &str) -> String {
+    let (name, dtype) = (drawn.entry.name, drawn.dtype);
+    let Some(mut simplest) = fault(drawn) else {
+        let case = drawn.tree.current();
+        return format!("{name} of {dtype}, only among others: {together}\n  {case:?}");
+    };
+    let mut is_simpler = drawn.tree.simplify();
+    for _ in 0..SHRINKS {
+        if !is_simpler {
+            break;
+        }
+        is_simpler = match fault(drawn) {
+            Some(fault) => {
+                simplest = fault;
+                drawn.tree.simplify()
+            }
+            None => drawn.tree.complicate(),
+        };
+    }
+    let (case, found) = simplest;
+    format!("{name} of {dtype}: {found}\n  {case:?}")
+}
+
+macro_rules! families {
+    ($($test:ident: $family:ident)*) => {
+        $(
+            #[test]
+            fn $test() {
+                check(Family::$family);
+            }
+        )*
+    };
+}
+families! {
+    create: Create
+    elementwise: Elementwise
+    movement: Movement
+    reduce: Reduce
+    window: Window
+    contract: Contract
+    index: Index
+    linalg: Linalg
+    control: Control
+}

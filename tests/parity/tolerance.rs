@@ -1,0 +1,214 @@
+//! How far results of the two engines may be apart, and on which numbers they are compared.
+//!
+//! Exact results have the same bits, but that one NaN is as good as another; each other tolerance
+//! has a reason. Numbers below the normal ones are not drawn, and are as good as zero in results
+//! that are not exact, because XLA flushes them.
+
+use nxla::graph::{BinaryOp, Op, ReduceOp, UnaryOp, WindowOp};
+use nxla::{DType, HostTensor, Scalar};
+
+use crate::values::{Numbers, epsilon, smallest};
+
+/// What is compared of an op.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tolerance {
+    /// The numbers that operands are drawn from.
+    pub(crate) numbers: Numbers,
+    /// The allowed difference in units of the last place of the result.
+    ulps: f64,
+    /// Results smaller than this count as this large: they are differences of larger numbers.
+    floor: f64,
+    /// Whether results have the same bits.
+    exact: bool,
+}
+
+const EXACT: Tolerance = Tolerance { numbers: Numbers::Any, ulps: 0.0, floor: 0.0, exact: true };
+
+/// Extrema: which zero of either sign is the larger one is not defined.
+const EQUAL: Tolerance = Tolerance { exact: false, ..EXACT };
+
+/// Rounded once by each engine, from values that are not quite the same.
+const ROUNDED: Tolerance = Tolerance { ulps: 4.0, ..EQUAL };
+
+/// Added up in another order. Terms are near 1, so that errors are of that size too, and none is
+/// infinite: whether large terms cancel before they overflow depends on the order as well.
+pub(crate) const SUMMED: Tolerance =
+    Tolerance { numbers: Numbers::Tame, ulps: 4.0, floor: 1.0, exact: false };
+
+/// A function of complex numbers. The engines use different formulas; parts are neither large
+/// (XLA's squares of parts overflow), nor infinite (what a function is there is not agreed upon),
+/// nor zero (XLA takes one side of a branch cut, whatever the sign of the zero).
+const COMPLEX: Tolerance =
+    Tolerance { numbers: Numbers::Plane, ulps: 32.0, floor: 1.0, exact: false };
+
+/// The tolerance of an op on operands of a dtype.
+pub(crate) fn of(op: &Op, dtype: DType) -> Tolerance {
+    match op {
+        Op::Unary(op) => unary(*op, dtype),
+        Op::Binary(op) => binary(*op, dtype),
+        Op::Reduce(ReduceOp::Sum | ReduceOp::Product, _)
+        | Op::ReduceFun(_)
+        | Op::Window(WindowOp::Sum | WindowOp::Product, _)
+        | Op::WindowFun(_)
+        | Op::WindowScatter(..)
+        | Op::Dot(_)
+        | Op::Conv(_)
+        | Op::IndexedAdd(_) => SUMMED,
+        // Both engines transform `f32` with rounding in between; the evaluator computes in `f64`.
+        Op::Fft(_) => Tolerance { ulps: 16.0, ..SUMMED },
+        // Matrices are well conditioned, but each element is the end of a chain of operations.
+        Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => {
+            Tolerance { ulps: 16.0, ..SUMMED }
+        }
+        Op::Clip
+        | Op::Reduce(ReduceOp::Max | ReduceOp::Min, _)
+        | Op::Window(WindowOp::Max | WindowOp::Min, _) => EQUAL,
+        Op::Iota(_)
+        | Op::Eye(_)
+        | Op::Select
+        | Op::AsType(_)
+        | Op::Bitcast(_)
+        | Op::Reshape(_)
+        | Op::Squeeze(_)
+        | Op::Transpose(_)
+        | Op::Reverse(_)
+        | Op::Broadcast(_)
+        | Op::Pad(_)
+        | Op::Concatenate(_)
+        | Op::Stack(_)
+        | Op::Reduce(ReduceOp::All | ReduceOp::Any, _)
+        | Op::ArgReduce(..)
+        | Op::Slice(_)
+        | Op::PutSlice(_)
+        | Op::Gather(_)
+        | Op::IndexedPut(_)
+        | Op::Sort(_)
+        | Op::Argsort(..)
+        | Op::Parameter(_)
+        | Op::Constant(_)
+        | Op::Tensor(_)
+        | Op::Metadata(_)
+        | Op::Elem(_)
+        | Op::Cond(_)
+        | Op::While(_)
+        | Op::Hook(_)
+        | Op::Block(_) => EXACT,
+    }
+}
+
+fn unary(op: UnaryOp, dtype: DType) -> Tolerance {
+    match op {
+        UnaryOp::Negate
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Round
+        | UnaryOp::IsNan
+        | UnaryOp::IsInfinity
+        | UnaryOp::LogicalNot
+        | UnaryOp::BitwiseNot
+        | UnaryOp::PopulationCount
+        | UnaryOp::CountLeadingZeros
+        | UnaryOp::Real
+        | UnaryOp::Imag
+        | UnaryOp::Conjugate => EXACT,
+        // The absolute value of a complex number is a square root, its sign a quotient.
+        UnaryOp::Sign | UnaryOp::Abs if !dtype.is_complex() => EXACT,
+        _ if dtype.is_complex() => COMPLEX,
+        // Written as `exp(x + log(1/2))`: the rounding of the sum, which may be as large as the
+        // logarithm of the largest number, becomes a relative error of the result.
+        UnaryOp::Sinh | UnaryOp::Cosh => Tolerance { ulps: largest_log(dtype) / 2.0, ..ROUNDED },
+        // Has a factor `exp(-x^2)`, in which the same happens.
+        UnaryOp::Erfc => Tolerance { ulps: largest_log(dtype) / 2.0, ..ROUNDED },
+        // Raised to a third that is rounded.
+        UnaryOp::Cbrt => Tolerance { ulps: largest_log(dtype) / 8.0, ..ROUNDED },
+        UnaryOp::Exp
+        | UnaryOp::Expm1
+        | UnaryOp::Log
+        | UnaryOp::Log1p
+        | UnaryOp::Sigmoid
+        | UnaryOp::Sin
+        | UnaryOp::Cos
+        | UnaryOp::Tan
+        | UnaryOp::Asin
+        | UnaryOp::Acos
+        | UnaryOp::Atan
+        | UnaryOp::Tanh
+        | UnaryOp::Asinh
+        | UnaryOp::Acosh
+        | UnaryOp::Atanh
+        | UnaryOp::Sqrt
+        | UnaryOp::Rsqrt
+        | UnaryOp::Erf
+        | UnaryOp::ErfInv
+        | UnaryOp::Sign
+        | UnaryOp::Abs => ROUNDED,
+    }
+}
+
+fn binary(op: BinaryOp, dtype: DType) -> Tolerance {
+    match op {
+        BinaryOp::Max | BinaryOp::Min => EQUAL,
+        BinaryOp::Quotient
+        | BinaryOp::BitwiseAnd
+        | BinaryOp::BitwiseOr
+        | BinaryOp::BitwiseXor
+        | BinaryOp::LeftShift
+        | BinaryOp::RightShift
+        | BinaryOp::Equal
+        | BinaryOp::NotEqual
+        | BinaryOp::Greater
+        | BinaryOp::Less
+        | BinaryOp::GreaterEqual
+        | BinaryOp::LessEqual
+        | BinaryOp::LogicalAnd
+        | BinaryOp::LogicalOr
+        | BinaryOp::LogicalXor
+        | BinaryOp::Complex => EXACT,
+        BinaryOp::Add | BinaryOp::Subtract => Tolerance { ulps: 0.5, ..ROUNDED },
+        BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Pow | BinaryOp::Atan2
+            if dtype.is_complex() =>
+        {
+            COMPLEX
+        }
+        BinaryOp::Multiply | BinaryOp::Divide => Tolerance { ulps: 0.5, ..ROUNDED },
+        BinaryOp::Remainder | BinaryOp::Pow | BinaryOp::Atan2 => ROUNDED,
+    }
+}
+
+/// The logarithm of the largest number.
+fn largest_log(dtype: DType) -> f64 {
+    match dtype.to_floating() {
+        DType::F64 => 710.0,
+        _ => 89.0,
+    }
+}
+
+impl Tolerance {
+    /// The first element that differs by more, if there is one.
+    pub(crate) fn difference(&self, ours: &HostTensor, theirs: &HostTensor) -> Option<String> {
+        if (ours.dtype(), ours.shape()) != (theirs.dtype(), theirs.shape()) {
+            return Some(format!("evaluator {ours}, XLA {theirs}"));
+        }
+        let differs =
+            |&index: &usize| !self.allows(ours.dtype(), ours.get(index), theirs.get(index));
+        let index = (0..ours.size()).find(differs)?;
+        let (ours, theirs) = (ours.get(index), theirs.get(index));
+        Some(format!("element {index}: evaluator {ours:?}, XLA {theirs:?}"))
+    }
+
+    fn allows(&self, dtype: DType, ours: Scalar, theirs: Scalar) -> bool {
+        if dtype.is_integer() {
+            return ours == theirs;
+        }
+        let ((a, b), (c, d)) = (ours.parts(), theirs.parts());
+        if self.exact {
+            let same = |a: f64, c: f64| a.to_bits() == c.to_bits() || a.is_nan() && c.is_nan();
+            return same(a, c) && same(b, d);
+        }
+        // An error of a complex number is as large as the number, not as its part.
+        let size = [c, d].into_iter().filter(|x| x.is_finite()).fold(0.0, f64::hypot);
+        let allowed = self.ulps * epsilon(dtype) * size.max(self.floor) + smallest(dtype);
+        let near = |a: f64, c: f64| a == c || a.is_nan() && c.is_nan() || (a - c).abs() <= allowed;
+        near(a, c) && near(b, d)
+    }
+}
