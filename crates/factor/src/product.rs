@@ -1,8 +1,7 @@
 //! Products of matrices by [faer], whose kernels are written for the vector units at hand.
 //!
-//! Threads work on tiles of the result. Halves of its rows would be fewer, but whoever computes wide
-//! rows has to pack the whole right matrix, and tiles as wide as they are high save a third of the
-//! time for a thousand rows and columns.
+//! Threads work on tiles of the result that are about as wide as they are high. Halves of its rows
+//! would be fewer, but whoever computes whole rows has to pack the whole right matrix.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};

@@ -90,8 +90,9 @@ mod huge {
     /// The size of a huge page on x86-64 and, with base pages of 4 KB, on aarch64.
     const PAGE: usize = 2 << 20;
 
-    /// What is shorter is likely to be in memory that the allocator has at hand.
-    pub(super) const LEAST: usize = 2 * PAGE;
+    /// What is shorter is likely to find memory that the allocator has at hand, which is faster to
+    /// fill with zeros than new pages are to get.
+    pub(super) const LEAST: usize = 8 * PAGE;
 
     /// New zeros of at least `len` bytes; `None` if they are few, or where the system refuses.
     pub(super) fn pages(len: usize) -> Option<MmapMut> {
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn buffers_of_all_sizes_are_aligned_zeroed_and_copied() {
-        for len in [0, 1, 4 << 10, (4 << 20) - 1, 4 << 20, (4 << 20) + 1] {
+        for len in [0, 1, 4 << 10, (16 << 20) - 1, 16 << 20, (16 << 20) + 1] {
             let mut zeros = Storage::zeroed(len).unwrap();
             assert_eq!(zeros.bytes().len(), len);
             assert!(zeros.bytes().iter().all(|&byte| byte == 0));

@@ -3,8 +3,9 @@
 //! A [`Kernel`] is a plain function pointer, chosen once when a plan is made, so that running a
 //! block costs one indirect call however many dtypes and ops there are. The loop inside has a
 //! constant trip count of [`LANES`], which the compiler turns into straight vector code, and is
-//! compiled twice: for the baseline of the target and, through [`pulp`], for the widest vectors
-//! of the machine at hand. Both give the same bits, since Rust never fuses or reorders floats.
+//! compiled for the baseline of the target and, through [`pulp`], for AVX2 and AVX-512, of which
+//! the widest that the machine has is taken. All give the same bits, since Rust never fuses or
+//! reorders floats.
 
 use bytemuck::Pod;
 

@@ -98,20 +98,28 @@ where
         return tail.iter().fold(start, |a, &x| step(a, x));
     }
     let mut lanes = [start; LANES];
-    let mut ends = start;
     vectorize(
         #[inline(always)]
         || {
-            for chunk in chunks {
-                for (lane, &x) in lanes.iter_mut().zip(chunk) {
-                    *lane = step(*lane, x);
-                }
+            // Four groups, since a step takes as long as several that do not wait for each other.
+            // They are variables of this closure, so that they stay in registers.
+            let (fours, rest) = chunks.as_chunks::<4>();
+            let [mut a, mut b, mut c, mut d] = [[start; LANES]; 4];
+            for [x, y, z, w] in fours {
+                a = add_lanes(a, x, &step);
+                b = add_lanes(b, y, &step);
+                c = add_lanes(c, z, &step);
+                d = add_lanes(d, w, &step);
+            }
+            for x in rest {
+                a = add_lanes(a, x, &step);
+            }
+            for (lane, result) in lanes.iter_mut().enumerate() {
+                *result = merge(merge(a[lane], b[lane]), merge(c[lane], d[lane]));
             }
         },
     );
-    for &x in tail {
-        ends = step(ends, x);
-    }
+    let ends = tail.iter().fold(start, |a, &x| step(a, x));
     let mut width = LANES / 2;
     while width > 0 {
         for lane in 0..width {
@@ -120,6 +128,15 @@ where
         width /= 2;
     }
     merge(lanes[0], ends)
+}
+
+#[inline(always)]
+fn add_lanes<T: Copy, A: Copy>(
+    lanes: [A; LANES],
+    x: &[T; LANES],
+    step: &impl Fn(A, T) -> A,
+) -> [A; LANES] {
+    std::array::from_fn(|lane| step(lanes[lane], x[lane]))
 }
 
 /// The columns of a block of rows of `inner` elements, from the column `first` on.
