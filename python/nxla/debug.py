@@ -211,8 +211,8 @@ def cache_report() -> dict[str, int]:
 def set_cache_limit(size: int, /) -> None:
     """Set how many bytes of executables the process keeps, 512 MiB at first.
 
-    Those unused for longest go first, when something new is compiled. Functions let go of them when
-    they compile the next time.
+    Those unused for longest go first, at once and whenever something new is compiled, which stays
+    itself. A function whose program is gone compiles it again when it is called.
 
     Raises
     ------

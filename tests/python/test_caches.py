@@ -76,6 +76,51 @@ def test_the_cache_is_bounded_and_functions_let_go():
         nx.set_cache_limit(-1)
 
 
+def test_what_the_cache_drops_is_gone_at_once(compiler):
+    f = nx.jit(lambda x: nx.sin(x) * 7.125, compiler=compiler)
+    g = nx.jit(lambda x: nx.cos(x) * 7.125, compiler=compiler)
+    kept = nx.compile(lambda x: nx.tan(x) * 7.125, [nx.template(())], compiler=compiler)
+    for function in (f, g):
+        function(0.0)
+    (digest,) = f.cache_report()["digests"]
+    before = nx.cache_report()
+    try:
+        # Nothing is compiled or called in between.
+        nx.set_cache_limit(0)
+        for function in (f, g):
+            report = function.cache_report()
+            assert (report["entries"], report["bytes"], report["digests"]) == (0, 0, [])
+        assert nx.cache_report()["bytes"] == 0
+        assert nx.cache_report()["evictions"] > before["evictions"]
+        # What is called next is compiled again, and drops what was there.
+        assert f(0.0).item() == 0
+        assert (f.cache_report()["misses"], f.cache_report()["digests"]) == (2, [digest])
+        assert g(0.0).item() == 7.125
+        assert (f.cache_report()["entries"], g.cache_report()["entries"]) == (0, 1)
+        assert kept(0.0).item() == 0
+        assert (g.cache_report()["entries"], g.cache_report()["bytes"]) == (0, 0)
+    finally:
+        nx.set_cache_limit(512 << 20)
+
+
+def test_what_is_called_often_stays(compiler):
+    often = nx.jit(lambda x: nx.sin(x) * 8.125, compiler=compiler)
+    often(0.0)
+    try:
+        nx.set_cache_limit(0)
+        often(0.0)
+        size = often.cache_report()["bytes"]
+        nx.set_cache_limit(3 * size + size // 2)
+        others = [nx.jit(lambda x, k=k: nx.cos(x) * k, compiler=compiler) for k in (1.5, 2.5, 3.5)]
+        for other in others:
+            other(0.0)
+            often(0.0)
+        assert often.cache_report()["misses"] == 2
+        assert [other.cache_report()["entries"] for other in others] == [0, 1, 1]
+    finally:
+        nx.set_cache_limit(512 << 20)
+
+
 def test_too_many_compilations_are_told_with_what_differed():
     def f(x, y=None, mode="a"):
         return x * 2

@@ -2,6 +2,9 @@
 
 import dataclasses
 import inspect
+import os
+import subprocess
+import sys
 from collections import namedtuple
 
 import numpy as np
@@ -180,6 +183,39 @@ def test_an_exception_in_a_runtime_call_reaches_the_caller(compiler):
     with pytest.raises(LookupError, match="no such thing"):
         f(1.0)
     assert nx.jit(lambda x: x + 1, compiler=compiler)(1.0).item() == 2.0
+
+
+NESTED = """
+import os, threading
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+import numpy as np
+import nxla as nx
+
+ones = np.ones((200, 200), np.float32)
+scalar = nx.template(())
+product = nx.jit(lambda x: nx.sum(x @ x) / 200**3, compiler="xla")
+held = nx.jit(lambda x: x @ x / 200, compiler="xla")(ones)
+
+def calls(function):
+    zero = lambda x: 0 * nx.sum(x @ x)
+    return nx.jit(lambda x: 1 + nx.runtime_call(function, scalar, zero(x)), compiler="xla")
+
+once = calls(lambda v: product(ones * 1) + product(held))
+twice = calls(lambda v: once(ones) + once(held) + np.asarray(held)[0, 0])
+assert once(ones).item() == 3
+assert twice(ones).item() == 8
+threads = [threading.Thread(target=lambda: seen.append(twice(ones).item())) for _ in range(4)]
+seen = []
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert seen == [8] * 4
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs to be bound to one core")
+def test_runtime_calls_run_programs_where_they_are_awaited():
+    # On one core XLA has a single thread, which waits for the call.
+    subprocess.run([sys.executable, "-c", NESTED], check=True, timeout=120)
 
 
 def test_no_gradient_flows_through_a_runtime_call(compiler):

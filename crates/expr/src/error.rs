@@ -140,14 +140,17 @@ impl fmt::Display for Misfit {
 
 impl Error {
     /// Tells of a [`Misfit`] in the user's terms: the function that was called, the branch as the
-    /// user counts, and where the result is. Other errors stay as they are.
+    /// user counts, and where the result is. Other errors stay as they are, and so does one that
+    /// comes out of a branch or body in which its place has been told already.
     #[must_use]
     pub fn locate(
         mut self,
         function: &str,
         place: impl FnOnce(Region, usize) -> (Region, Option<String>),
     ) -> Self {
-        if let ErrorKind::Misfit(misfit) = &mut self.kind {
+        if let ErrorKind::Misfit(misfit) = &mut self.kind
+            && misfit.path.is_none()
+        {
             (misfit.region, misfit.path) = place(misfit.region, misfit.result);
             self.op = function.to_owned();
         }

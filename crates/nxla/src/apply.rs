@@ -8,14 +8,14 @@
 use std::panic::Location;
 use std::sync::Arc;
 
+use nxla_eval::Interrupt;
 use nxla_expr::{ErrorKind, ExprId, Graph, Program};
 use nxla_tensor::{DType, Number, NumberError, weak_dtype};
 use smallvec::SmallVec;
 
-use crate::compiler::RunContext;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::function::compile_program;
+use crate::function::run_program;
 use crate::operand::Value;
 use crate::options::{Options, default_options};
 use crate::tensor::Tensor;
@@ -53,7 +53,10 @@ pub fn trace_of(operands: &[Value]) -> Result<Option<Trace>> {
 /// Values of other traces; data on a device that cannot be read; a number that no dtype holds.
 pub fn resolve(trace: &Trace, operands: &[Value]) -> Result<Ids> {
     let nodes = known_nodes(trace, operands)?;
-    trace.build(|graph| Ok::<_, Error>(with_numbers(graph, operands, &nodes)?))
+    match nodes.iter().copied().collect::<Option<Ids>>() {
+        Some(ids) => Ok(ids),
+        None => trace.build(|graph| Ok::<_, Error>(with_numbers(graph, operands, &nodes)?)),
+    }
 }
 
 /// The nodes of operands; those of plain numbers depend on the others and are made last.
@@ -112,7 +115,7 @@ pub fn build_entries(
 
 /// A program of one operation, and the data to run it on.
 pub struct AtOnce {
-    program: Program,
+    program: Arc<Program>,
     inputs: SmallVec<[Tensor; 2]>,
     /// The vectorized axes of the results.
     vectors: Vectors,
@@ -141,24 +144,32 @@ impl AtOnce {
             .build(|graph| build_entries(graph, operands, &parameters, build, &mut vectors))?;
         let outputs: SmallVec<[Expr; 2]> =
             ids.into_iter().map(|id| Expr::new(trace.clone(), id)).collect();
-        Ok(Self { program: trace.finish(&outputs)?, inputs, vectors })
+        Ok(Self { program: trace.finish(&outputs)?.into(), inputs, vectors })
     }
 
-    /// Runs it: on the compiler that is the default, or where the data is.
+    /// Runs it: on the compiler that is the default, or where the data is. `interrupt` is asked as
+    /// by [`compile_program_watched`](crate::compile_program_watched).
     ///
     /// # Errors
-    /// Whatever goes wrong in its compilation or its run.
-    pub fn run(self) -> Result<Vec<Tensor>> {
+    /// Whatever goes wrong in its compilation or its run; `interrupt` answers `true`.
+    pub fn run(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<Tensor>> {
         let on_device = self.inputs.iter().any(|tensor| tensor.device().is_some());
         let mut options = default_options();
         if on_device && options.compiler.as_deref().is_none_or(|name| name == "evaluator") {
             options = Options::new().compiler("xla");
         }
-        let executable = compile_program(&Arc::new(self.program), &options, &[])?;
-        let context = RunContext { hooks: Some(&options.hooks), ..RunContext::default() };
-        let inputs: SmallVec<[&Tensor; 2]> = self.inputs.iter().map(Tensor::data).collect();
-        let results = executable.run(&inputs, &context)?;
+        let results = run_program(&self.program, &options, &self.inputs(), interrupt)?;
         Ok(results.into_iter().map(|data| data.with_vectors(self.vectors.clone())).collect())
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The data that it runs on.
+    pub fn inputs(&self) -> SmallVec<[&Tensor; 2]> {
+        self.inputs.iter().map(Tensor::data).collect()
     }
 }
 
@@ -319,6 +330,6 @@ pub(crate) fn at_once<R: Results>(
     let program = AtOnce::new(&Trace::new(), operands, |graph, ids| {
         Ok(results.insert(build(graph, ids)?).ids())
     })?;
-    let tensors = program.run()?;
+    let tensors = program.run(None)?;
     Ok(results.expect("it has been built").rebuild(tensors.into_iter()))
 }

@@ -3,8 +3,11 @@
 //! The digest does not depend on which function object was traced, so two equal functions, or one
 //! that is defined anew in every turn of a loop, share an executable. Concurrent callers of the
 //! same program wait for the first instead of compiling it again; others are not held up.
+//!
+//! The cache alone keeps executables alive: those who run one hold it weakly, so that one that is
+//! dropped is gone, and find or compile it again when they need it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
@@ -78,7 +81,17 @@ pub struct ExecutableCache {
 struct Entry {
     slot: Arc<Slot>,
     bytes: usize,
-    last_used: u64,
+    last_used: Used,
+}
+
+/// When an executable was used last, by the clock of the cache. Whoever runs it notes that without
+/// asking the cache.
+pub(crate) type Used = Arc<AtomicU64>;
+
+/// An executable that somebody asked for.
+pub(crate) struct Found {
+    pub(crate) executable: Arc<dyn Executable>,
+    pub(crate) used: Used,
 }
 
 /// Enough for thousands of ordinary programs; see [`ExecutableCache::set_limit`].
@@ -184,17 +197,43 @@ impl ExecutableCache {
         compile: impl FnOnce() -> Result<Arc<dyn Executable>> + Send + 'static,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Arc<dyn Executable>> {
+        self.find(key, compile, interrupt).map(|found| found.executable)
+    }
+
+    /// As [`ExecutableCache::get_or_compile`], with what tells the cache of later uses.
+    pub(crate) fn find(
+        &'static self,
+        key: &CacheKey,
+        compile: impl FnOnce() -> Result<Arc<dyn Executable>> + Send + 'static,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Found> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        let slot = {
+        let (slot, used) = {
             let mut entries = self.entries();
             let entry = entries.entry(key.clone()).or_insert_with(|| Entry {
                 slot: Arc::default(),
                 bytes: 0,
-                last_used: now,
+                last_used: Arc::default(),
             });
-            entry.last_used = now;
-            entry.slot.clone()
+            entry.last_used.store(now, Ordering::Relaxed);
+            (entry.slot.clone(), entry.last_used.clone())
         };
+        let executable = self.fill(key, slot, compile, interrupt)?;
+        Ok(Found { executable, used })
+    }
+
+    /// Notes that an executable is used now.
+    pub(crate) fn touch(&self, used: &Used) {
+        used.store(self.clock.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    fn fill(
+        &'static self,
+        key: &CacheKey,
+        slot: Arc<Slot>,
+        compile: impl FnOnce() -> Result<Arc<dyn Executable>> + Send + 'static,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Arc<dyn Executable>> {
         // Only callers of this very program wait here.
         if let Some(executable) = slot.claim(interrupt)? {
             self.hits.fetch_add(1, Ordering::Relaxed);
@@ -218,34 +257,50 @@ impl ExecutableCache {
         if let Some(entry) = entries.get_mut(key) {
             entry.bytes = bytes;
         }
+        let dropped = self.evict(&mut entries, Some(key));
+        drop(entries);
+        // Dropping an executable may take a plugin some time: not under the lock.
+        drop(dropped);
+    }
+
+    /// Takes out what has not been used for longest until the rest is within the limit.
+    fn evict(
+        &self,
+        entries: &mut HashMap<CacheKey, Entry>,
+        newest: Option<&CacheKey>,
+    ) -> Vec<Entry> {
         let limit = usize::try_from(self.limit.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
         let mut total: usize = entries.values().map(|entry| entry.bytes).sum();
+        let mut dropped = Vec::new();
         while total > limit {
             let oldest = entries
                 .iter()
-                .filter(|(other, entry)| *other != key && entry.bytes > 0)
-                .min_by_key(|(_, entry)| entry.last_used)
-                .map(|(other, entry)| (other.clone(), entry.bytes));
-            let Some((oldest, freed)) = oldest else { break };
-            entries.remove(&oldest);
-            total -= freed;
+                .filter(|(key, entry)| Some(*key) != newest && entry.bytes > 0)
+                .min_by_key(|(_, entry)| entry.last_used.load(Ordering::Relaxed))
+                .map(|(key, _)| key.clone());
+            let Some(entry) = oldest.and_then(|key| entries.remove(&key)) else { break };
+            total -= entry.bytes;
+            dropped.push(entry);
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }
+        dropped
     }
 
-    /// The programs that there are executables of, for whatever compilers and settings.
-    pub fn digests(&self) -> HashSet<Digest> {
-        self.entries().keys().map(|key| key.digest).collect()
-    }
-
-    /// Sets how many bytes of executables are kept. The newest one always is.
+    /// Sets how many bytes of executables are kept; what is beyond is dropped at once. The one that
+    /// is compiled last always stays until the next.
     pub fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
+        let mut entries = self.entries();
+        let dropped = self.evict(&mut entries, None);
+        drop(entries);
+        drop(dropped);
     }
 
-    /// Forgets every executable. Those in use live on until they are dropped.
+    /// Forgets every executable. Functions that have used one compile it again when they are
+    /// called; runs under way go on.
     pub fn clear(&self) {
-        self.entries().clear();
+        let dropped = std::mem::take(&mut *self.entries());
+        drop(dropped);
     }
 
     /// What the cache holds and did.

@@ -93,6 +93,12 @@ pub trait Executable: Send + Sync {
 
     /// An estimate of the memory that the executable itself takes, in bytes.
     fn byte_size(&self) -> usize;
+
+    /// Whether it is in memory. One that the cache has dropped is not, and is compiled again by its
+    /// next run.
+    fn is_loaded(&self) -> bool {
+        true
+    }
 }
 
 /// What one run brings along.

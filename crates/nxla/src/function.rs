@@ -1,14 +1,14 @@
 //! Executables of programs: found by what they compute, compiled if need be.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use nxla_eval::Interrupt;
 use nxla_expr::{Detached, HostFn, Program};
 
-use crate::cache::{CacheKey, executables};
+use crate::cache::{CacheKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Compiler, Executable, RunContext, compiler_named};
 use crate::error::Result;
-use crate::options::{Options, Settings};
+use crate::options::Options;
 use crate::tensor::Tensor;
 
 /// Compiles a program, or finds the executable of an equal one.
@@ -41,66 +41,126 @@ pub fn compile_program_watched(
     donated: &[bool],
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Arc<dyn Executable>> {
-    let compiler = compiler_named(options.compiler.as_deref())?;
-    let listens = |name: &str| options.hooks.contains_key(name);
-    let Detached { program: detached, functions, pattern } = program.detach_hooks(&listens);
-    let late = compiler.resolves_hooks();
-    let address = |function: &Arc<dyn HostFn>| Arc::as_ptr(function).cast::<()>() as usize;
-    let key = CacheKey {
-        digest: program.digest(),
-        compiler: compiler.name().into(),
-        settings: options.settings.clone(),
-        hooks: pattern,
-        functions: if late { Vec::new() } else { functions.iter().map(address).collect() },
-        donated: donated.to_vec(),
-    };
-    let watch = interrupt.filter(|_| compiler.compiles_elsewhere());
-    let job = Job {
-        compiler,
-        program: if late { detached } else { program.clone() },
-        settings: options.settings.clone(),
-        listeners: options.hooks.keys().cloned().collect(),
-        donated: donated.to_vec(),
-    };
-    let executable = executables().get_or_compile(&key, move || job.compile(), watch)?;
-    if !late || functions.is_empty() {
-        return Ok(executable);
-    }
-    Ok(Arc::new(WithHooks { executable, functions }))
+    let job = Job::new(program, options, donated)?;
+    let found = job.clone().find(interrupt)?;
+    Ok(Arc::new(Kept { job, current: RwLock::new(Current::of(&found)) }))
 }
 
-/// Something to compile, on whichever thread.
+/// Compiles a program or finds it, and runs it once.
+///
+/// # Errors
+/// As for [`compile_program_watched`]; what goes wrong in the run.
+pub(crate) fn run_program(
+    program: &Arc<Program>,
+    options: &Options,
+    inputs: &[&Tensor],
+    interrupt: Option<&Interrupt<'_>>,
+) -> Result<Vec<Tensor>> {
+    let job = Job::new(program, options, &[])?;
+    let executable = job.clone().find(interrupt)?.executable;
+    let context = RunContext { hooks: Some(&options.hooks), interrupt, own_hooks: &job.functions };
+    executable.run(inputs, &context)
+}
+
+/// Something to compile, on whichever thread and whenever it is needed.
 struct Job {
+    key: CacheKey,
     compiler: Arc<dyn Compiler>,
     program: Arc<Program>,
-    settings: Settings,
     listeners: Vec<Arc<str>>,
-    donated: Vec<bool>,
+    /// What the program's hooks call, if that is no part of the executable.
+    functions: Vec<Arc<dyn HostFn>>,
 }
 
 impl Job {
-    fn compile(self) -> Result<Arc<dyn Executable>> {
+    fn new(program: &Arc<Program>, options: &Options, donated: &[bool]) -> Result<Arc<Self>> {
+        let compiler = compiler_named(options.compiler.as_deref())?;
+        let listens = |name: &str| options.hooks.contains_key(name);
+        let Detached { program: detached, functions, pattern } = program.detach_hooks(&listens);
+        let late = compiler.resolves_hooks();
+        let address = |function: &Arc<dyn HostFn>| Arc::as_ptr(function).cast::<()>() as usize;
+        let key = CacheKey {
+            digest: program.digest(),
+            compiler: compiler.name().into(),
+            settings: options.settings.clone(),
+            hooks: pattern,
+            functions: if late { Vec::new() } else { functions.iter().map(address).collect() },
+            donated: donated.to_vec(),
+        };
+        Ok(Arc::new(Job {
+            key,
+            compiler,
+            program: if late { detached } else { program.clone() },
+            listeners: options.hooks.keys().cloned().collect(),
+            functions: if late { functions } else { Vec::new() },
+        }))
+    }
+
+    /// The executable, compiled if it is not there.
+    fn find(self: Arc<Self>, interrupt: Option<&Interrupt<'_>>) -> Result<Found> {
+        let watch = interrupt.filter(|_| self.compiler.compiles_elsewhere());
+        let job = self.clone();
+        executables().find(&self.key, move || job.compile(), watch)
+    }
+
+    fn compile(&self) -> Result<Arc<dyn Executable>> {
         self.compiler.compile(&CompileRequest {
             program: &self.program,
-            settings: &self.settings,
+            settings: &self.key.settings,
             listeners: &self.listeners,
-            donated: &self.donated,
+            donated: &self.key.donated,
         })
     }
 }
 
-/// A shared executable with the functions that one program brings along for its hooks.
-struct WithHooks {
-    executable: Arc<dyn Executable>,
-    functions: Vec<Arc<dyn HostFn>>,
+/// An executable of the cache, with the functions that one program brings along for its hooks.
+struct Kept {
+    job: Arc<Job>,
+    current: RwLock<Current>,
 }
 
-impl Executable for WithHooks {
+/// What the cache has given last. Only the cache keeps it alive.
+struct Current {
+    executable: Weak<dyn Executable>,
+    used: Used,
+}
+
+impl Current {
+    fn of(found: &Found) -> Self {
+        Self { executable: Arc::downgrade(&found.executable), used: found.used.clone() }
+    }
+}
+
+impl Kept {
+    fn current(&self) -> RwLockReadGuard<'_, Current> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The executable, compiled again if the cache has dropped it.
+    fn get(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Arc<dyn Executable>> {
+        let current = self.current();
+        if let Some(executable) = current.executable.upgrade() {
+            executables().touch(&current.used);
+            return Ok(executable);
+        }
+        drop(current);
+        let found = self.job.clone().find(interrupt)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Current::of(&found);
+        Ok(found.executable)
+    }
+}
+
+impl Executable for Kept {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
-        self.executable.run(inputs, &RunContext { own_hooks: &self.functions, ..*context })
+        let executable = self.get(context.interrupt)?;
+        executable.run(inputs, &RunContext { own_hooks: &self.job.functions, ..*context })
     }
 
     fn byte_size(&self) -> usize {
-        self.executable.byte_size()
+        self.current().executable.upgrade().map_or(0, |executable| executable.byte_size())
+    }
+
+    fn is_loaded(&self) -> bool {
+        self.current().executable.strong_count() > 0
     }
 }

@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use nxla_eval::Interrupt;
 use nxla_expr::{HostFn, Program, TensorType};
 use rustc_hash::FxHasher;
 use smallvec::SmallVec;
@@ -15,7 +16,7 @@ use crate::compiler::{Executable, RunContext};
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree, leaves_of};
 use crate::error::Result;
 use crate::expr::Expr;
-use crate::function::compile_program;
+use crate::function::compile_program_watched;
 use crate::options::{Options, Setting, Settings, default_options, has_default_options};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
@@ -46,16 +47,21 @@ where
     Jit {
         function,
         options: Options::default(),
+        interrupt: None,
         entries: RwLock::default(),
         recent: Mutex::default(),
         inputs: PhantomData,
     }
 }
 
+/// A question whether to stop.
+type Asked = dyn Fn() -> bool + Send + Sync;
+
 /// A function made by [`jit`].
 pub struct Jit<F, Inputs> {
     function: F,
     options: Options,
+    interrupt: Option<Arc<Asked>>,
     /// By the hash of what they were compiled for, so that a call need not own its signature.
     entries: RwLock<HashMap<u64, SmallVec<[Arc<Entry>; 1]>>>,
     /// What the last call under the function's own options led to.
@@ -142,6 +148,34 @@ impl<F, Inputs> Jit<F, Inputs> {
     pub fn hook(self, name: &str, function: impl HostFn + 'static) -> Self {
         let options = self.options.clone().hook(name, function);
         Self { options, recent: Mutex::default(), ..self }
+    }
+
+    /// With a question that is asked now and then while a call compiles or runs: at each step of the
+    /// evaluator, some twenty times a second while XLA compiles or runs a program with loops or
+    /// hooks. If the answer is `true`, the call ends with [`EvalError::Interrupted`](nxla_eval::EvalError::Interrupted); what XLA does
+    /// then goes on in the background. Programs that run asynchronously are not waited for, so
+    /// nothing is asked about them.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use nxla::{Expr, jit, while_loop};
+    ///
+    /// let stop = Arc::new(AtomicBool::new(false));
+    /// let asked = stop.clone();
+    /// let forever = jit(|x: Expr| while_loop(x, |_| Expr::of(true), |x| x + 1))
+    ///     .interrupt(move || asked.load(Ordering::Relaxed));
+    /// let timer = std::thread::spawn(move || {
+    ///     std::thread::sleep(std::time::Duration::from_millis(20));
+    ///     stop.store(true, Ordering::Relaxed);
+    /// });
+    /// assert!(forever.call(0).unwrap_err().to_string().contains("interrupted"));
+    /// # timer.join().expect("it does not panic");
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    #[must_use]
+    pub fn interrupt(self, asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { interrupt: Some(Arc::new(asked)), ..self }
     }
 
     /// The function itself.
@@ -237,11 +271,16 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
         };
         let inputs: SmallVec<[&Tensor; 8]> =
             arguments.items.iter().map(Tensor::data).chain(&entry.captured).collect();
-        let context = RunContext { hooks: Some(&options.hooks), ..RunContext::default() };
+        let (hooks, interrupt) = (Some(&options.hooks), self.asked());
+        let context = RunContext { hooks, interrupt, ..RunContext::default() };
         let results = entry.executable.run(&inputs, &context)?.into_iter();
         let results = results.zip(&entry.result_vectors);
         let results = results.map(|(data, vectors)| data.with_vectors(vectors.clone()));
         Ok((results.collect(), entry.results.clone()))
+    }
+
+    fn asked(&self) -> Option<&Interrupt<'static>> {
+        self.interrupt.as_deref().map(|asked| asked as &Interrupt<'static>)
     }
 
     fn last(&self) -> MutexGuard<'_, Option<Arc<Entry>>> {
@@ -272,7 +311,8 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
             arguments.items.iter().map(|tensor| tensor.vectors().clone()).collect();
         let lengths = arguments.lengths.clone();
         let traced = self.trace_leaves(types.clone(), &vectors, lengths.clone())?;
-        let executable = compile_program(&Arc::new(traced.program), options, &[])?;
+        let executable =
+            compile_program_watched(&Arc::new(traced.program), options, &[], self.asked())?;
         let entry = Arc::new(Entry {
             types,
             vectors,

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use common::{compilers, numbers};
 use nxla::{
-    DType, Error, Expr, HostTensor, Tensor, annotate, cond, fori, grad, hook, if_, jit, map,
-    named_hook, scan, scan_times, when, while_loop,
+    DType, Error, ErrorClass, Expr, HostTensor, Tensor, annotate, cond, container, fori, grad,
+    hook, if_, jit, map, named_hook, scan, scan_times, when, while_loop,
 };
 
 /// A list that a hook writes to and a test reads.
@@ -96,8 +96,11 @@ fn loops_capture_what_they_name() {
 #[test]
 fn loops_keep_types_and_say_what_differs() {
     let grows = jit(|x: Expr| while_loop(x, |x| x.less(3), |x| x + 0.5));
-    let error = grows.call(0).unwrap_err().to_string();
-    assert!(error.contains("while") && error.contains("f32") && error.contains("s32"), "{error}");
+    let error = grows.call(0).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::DType);
+    let error = error.to_string();
+    let expected = "while_loop: state is f32 after the body, s32 before (";
+    assert!(error.starts_with(expected) && error.contains("control.rs:"), "{error}");
     let lists = jit(|x: Expr| {
         fori(0, 3, vec![x], |_, mut list| {
             list.push(list[0].clone());
@@ -110,6 +113,52 @@ fn loops_keep_types_and_say_what_differs() {
     let inside = jit(|x: Expr| fori(0, 3, x, |_, x| x.reshape([7])));
     let error = inside.call(0).unwrap_err().to_string();
     assert!(error.starts_with("reshape"), "{error}");
+}
+
+struct Pair<T> {
+    first: T,
+    rest: Vec<T>,
+}
+container!(Pair { first, rest });
+
+#[test]
+fn results_that_do_not_fit_are_found_in_their_containers() {
+    let pair = |x: &Expr| Pair { first: x.clone(), rest: vec![x.clone()] };
+    let error = |f: &dyn Fn(Expr) -> Expr| jit(|x: Expr| f(x)).call(1).unwrap_err();
+    let shapes = error(&|x| {
+        let body = |_, s: Pair<Expr>| Pair { rest: vec![s.rest[0].new_axis(0)], ..s };
+        fori(0, 3, pair(&x), body).first
+    });
+    assert_eq!(shapes.class(), ErrorClass::Shape);
+    let expected = "fori: state.rest[0] is s32[1] after the body, s32 before";
+    assert!(shapes.to_string().starts_with(expected), "{shapes}");
+    let branches = error(&|x| {
+        let wide = |size| Pair { first: x.clone(), rest: vec![Expr::zeros([size], DType::S32)] };
+        when(x.greater(1), || wide(2)).or_when(x.less(1), || wide(1)).otherwise(|| wide(3)).first
+    });
+    let expected = "cond: branch 2, result.rest[0] is s32[3], which does not broadcast with s32[2]";
+    assert!(branches.to_string().starts_with(expected), "{branches}");
+    let inner = error(&|x| {
+        let zeros = |size: usize| [Expr::zeros([size], DType::S32)];
+        fori(0, 3, x, |_, s| cond(s.greater(1), || zeros(2), || zeros(3))[0].sum())
+    });
+    assert!(inner.to_string().starts_with("cond: branch 1, result[0] is s32[3]"), "{inner}");
+    let carry =
+        error(&|x| scan_times(3, pair(&x), |s| (Pair { first: s.first * 0.5, ..s }, ())).0.first);
+    let expected = "scan: carry.first is f32 after the body, s32 before";
+    assert!(carry.to_string().starts_with(expected), "{carry}");
+    // What is wide in later steps only has no place in the results of the first.
+    let results = error(&|x| {
+        let mut steps = 0;
+        let body = |s: Expr| {
+            steps += 1;
+            let y = if steps > 1 { &s * 0.5 } else { s.clone() };
+            (s, [y])
+        };
+        scan_times(3, x, body).1[0].clone()
+    });
+    let expected = "scan: result[0] is f32 after the body, s32 before";
+    assert!(results.to_string().starts_with(expected), "{results}");
 }
 
 #[test]

@@ -2,15 +2,18 @@
 //! wait for the compiler.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod common;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use common::{compilers, numbers};
 use nxla::graph::{Graph, HostError};
 use nxla::{
-    Backend, CompileRequest, Compiler, Error, Evaluator, Executable, HostTensor, Options, Program,
-    Result, RunContext, Settings, Tensor, TensorType, compile_program, compile_program_watched,
-    register_compiler,
+    Backend, CompileRequest, Compiler, Error, Evaluator, Executable, Expr, HostTensor, Options,
+    Program, Result, RunContext, Settings, Tensor, TensorType, compile_program,
+    compile_program_watched, fori, jit, register_compiler,
 };
 use nxla::{DType, eval::EvalError};
 
@@ -132,4 +135,16 @@ fn a_caller_leaves_and_the_compiler_goes_on() {
     assert!(start.elapsed() < Duration::from_millis(390));
     run(&program, &options);
     assert_eq!(compiled.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_call_ends_when_it_is_told_to() {
+    for compiler in compilers() {
+        let turns = |x: Expr| fori(0, 20_000_000, x, |_, x| x * 3 + 1);
+        let long = jit(turns).compiler(compiler).interrupt(|| true);
+        let error = long.call(1).unwrap_err();
+        assert!(matches!(error, Error::Eval(EvalError::Interrupted)), "{compiler}: {error}");
+        let short = jit(|x: Expr| x + 1).compiler(compiler).interrupt(|| false);
+        assert_eq!(numbers(&short.call(1).unwrap()), [2.0]);
+    }
 }

@@ -3,6 +3,9 @@
 
 mod common;
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -141,4 +144,66 @@ fn dropping_a_half_ends_the_other() {
     cancelled.cancel();
     assert!(cancelled.recv().is_err());
     assert!(cancelled.send(2).is_err());
+}
+
+/// Wakes a thread that waits for a task.
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The next result of an asynchronous stream, and how often it was not there yet.
+fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> (Option<S::Item>, usize) {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    for pending in 0.. {
+        match Pin::new(&mut *stream).poll_next(&mut Context::from_waker(&waker)) {
+            Poll::Ready(item) => return (item, pending),
+            Poll::Pending => thread::park_timeout(Duration::from_secs(20)),
+        }
+    }
+    unreachable!("it ends sometime")
+}
+
+#[test]
+fn results_can_be_awaited() {
+    for compiler in compilers() {
+        let (sender, mut receiver) = totals(&Options::new().compiler(*compiler)).split();
+        let sends = thread::spawn(move || {
+            for x in 1..=3 {
+                thread::sleep(Duration::from_millis(30));
+                sender.send(x).unwrap();
+            }
+        });
+        let mut waits = 0;
+        for expected in [0.0, 1.0, 3.0] {
+            let (result, pending) = next(&mut receiver);
+            assert_eq!(numbers(&result.unwrap().unwrap()), [expected], "{compiler}");
+            waits += pending;
+        }
+        assert!(waits > 0, "a task is told that there is nothing yet");
+        assert!(next(&mut receiver).0.is_none());
+        sends.join().unwrap();
+        assert_eq!(numbers(&receiver.done().unwrap()), [6.0]);
+    }
+}
+
+#[test]
+fn an_awaited_stream_tells_of_a_step_that_fails() {
+    let step = |x: Expr, total: Expr| {
+        let x = hook(x, |x: Tensor| match numbers(&x)[0] {
+            2.0 => Err("two is too much".to_owned()),
+            _ => Ok(()),
+        });
+        (x.clone(), total + x)
+    };
+    let (sender, mut receiver) = stream(step, scalar(), 0).unwrap().split();
+    sender.send(1).unwrap();
+    sender.send(2).unwrap();
+    assert!(next(&mut receiver).0.unwrap().is_ok());
+    let error = next(&mut receiver).0.unwrap().unwrap_err().to_string();
+    assert!(error.contains("two is too much"), "{error}");
+    assert!(next(&mut receiver).0.is_none());
 }

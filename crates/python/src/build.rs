@@ -22,7 +22,7 @@ use crate::ops::args::ShapeArg;
 use crate::program::PyExpression;
 use crate::source;
 use crate::template::PyTemplate;
-use crate::value::{Value, number_of};
+use crate::value::{FromPython, Value, number_of};
 
 thread_local! {
     /// The numbers of the traces that are built by hand on this thread, the innermost last.

@@ -133,8 +133,10 @@ impl AsRef<[u8]> for HeldBuffer {
 
 impl Drop for HeldBuffer {
     fn drop(&mut self) {
+        // A device may let go of the data when the interpreter has ended. There is nothing to
+        // release then, and waiting for it would hold up the end of the process.
         // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once.
-        Python::attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.view) });
+        Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.view) });
     }
 }
 
@@ -484,9 +486,10 @@ impl AsRef<[u8]> for Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
+        // As for buffers, there is nothing to do when the interpreter has ended.
         // SAFETY: the structure came out of a capsule that we marked as used; its deleter, which
         // may need the interpreter, is called once.
-        Python::attach(|_| unsafe {
+        Python::try_attach(|_| unsafe {
             if let Some(deleter) = (*self.managed).deleter {
                 deleter(self.managed);
             }

@@ -11,7 +11,7 @@ use crate::dtype::PyDType;
 use crate::errors::trace_error;
 use crate::ops::indexing;
 use crate::source::current_line;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 /// A tensor inside a traced function: it has a dtype and a shape, but no data yet.
 #[pyclass(name = "Expr", module = "nxla", frozen)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla::graph::Line;
 use nxla::{
-    Executable, Expr, Options, Program, Tensor, Trace, Vectors, default_options, executables,
+    Executable, Expr, Options, Program, Tensor, Trace, Vectors, default_options,
     has_default_options,
 };
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ use crate::program::PyExpression;
 use crate::signature::{Leaves, Signature, is_leaf};
 use crate::source;
 use crate::tensor::PyTensor;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 /// A function that runs compiled. Made by ``nx.jit``, ``nx.compile`` and ``nx.defn``.
 #[pyclass(name = "Function", module = "nxla", frozen, dict, weakref)]
@@ -59,22 +59,24 @@ struct Entries {
     recent: Option<(u64, Arc<Entry>)>,
     hits: u64,
     misses: u64,
-    /// How many executables the process had dropped when this function last looked.
-    evictions: u64,
 }
 
 impl Entries {
-    /// Lets go of executables that the process has dropped to stay within its limit.
+    /// Lets go of what led to executables that the process has dropped to stay within its limit.
     fn drop_evicted(&mut self) {
-        let evictions = executables().report().evictions;
-        if std::mem::replace(&mut self.evictions, evictions) == evictions {
-            return;
-        }
-        let held = executables().digests();
         self.by_hash.retain(|_, keyed| {
-            keyed.retain(|keyed| held.contains(&keyed.1.program.digest()));
+            keyed.retain(|keyed| keyed.1.executable.is_loaded());
             !keyed.is_empty()
         });
+    }
+
+    /// Counts a call that led to an entry.
+    fn count(&mut self, entry: &Entry) {
+        match entry.executable.is_loaded() {
+            true => self.hits += 1,
+            // It is compiled again.
+            false => self.misses += 1,
+        }
     }
 }
 
@@ -293,6 +295,8 @@ impl PyFunction {
         let report = PyDict::new(py);
         let programs: Vec<&Arc<Entry>> =
             entries.by_hash.values().flatten().map(|keyed| &keyed.1).collect();
+        let programs: Vec<&Arc<Entry>> =
+            programs.into_iter().filter(|entry| entry.executable.is_loaded()).collect();
         report.set_item("entries", programs.len())?;
         report.set_item("hits", entries.hits)?;
         report.set_item("misses", entries.misses)?;
@@ -382,7 +386,7 @@ impl PyFunction {
             return None;
         }
         let entry = entry.clone();
-        entries.hits += 1;
+        entries.count(&entry);
         Some(entry)
     }
 
@@ -464,7 +468,7 @@ impl PyFunction {
         for candidate in candidates {
             let (other, entry) = &*candidate;
             if other.matches(py, signature)? {
-                self.lock().hits += 1;
+                self.lock().count(entry);
                 return Ok(Some(entry.clone()));
             }
         }

@@ -8,7 +8,7 @@ use nxla::host::HostTensor;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::errors::{OrRaise, argument_error};
+use crate::errors::argument_error;
 use crate::tensor::PyTensor;
 
 /// A Python function that is shown values.
@@ -76,7 +76,8 @@ impl PyCompute {
         let tensors = values.iter().map(|value| PyTensor::wrap(py, Tensor::Host(value.clone())));
         let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
         let results: Vec<PyRef<'_, PyTensor>> = self.0.bind(py).call1((tensors,))?.extract()?;
-        results.iter().map(|result| result.tensor()?.to_host().or_raise()).collect()
+        // Results may not be ready yet, and what computes them may need the interpreter lock.
+        results.iter().map(|result| result.host(py)).collect()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::expr::operator_methods;
 use crate::interrupt::{read_interruptible, wait_interruptible};
 use crate::ops::args::NamesArg;
 use crate::ops::indexing;
-use crate::value::{Value, number_of};
+use crate::value::{FromPython, Value, number_of};
 
 /// An immutable array of numbers, in host memory or on a device.
 ///

@@ -1,7 +1,7 @@
 //! What may stand as an operand: an expression, a tensor, a number, or anything array-like.
 
+use nxla::Trace;
 use nxla::host::Number;
-use nxla::{Expr, Tensor, Trace, Vectors};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
@@ -11,30 +11,19 @@ use crate::expr::PyExpr;
 use crate::names::public_name;
 use crate::tensor::{PyTensor, nested};
 
-/// An operand, converted.
-#[derive(Clone)]
-pub(crate) enum Value {
-    /// A traced value.
-    Expr(Expr),
-    /// Data.
-    Tensor(Tensor),
-    /// A plain number, which takes the dtype of what stands next to it.
-    Number(Number),
+pub(crate) use nxla::Value;
+
+/// Operands from Python.
+pub(crate) trait FromPython: Sized {
+    /// Converts an operand of `function`.
+    fn of(value: &Bound<'_, PyAny>, function: &str) -> PyResult<Self>;
+
+    /// Converts an operand, or gives `None` for what is none.
+    fn try_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Self>>;
 }
 
-impl Value {
-    /// The vectorized axes.
-    pub(crate) fn vectors(&self) -> &Vectors {
-        static NONE: Vectors = Vectors::NONE;
-        match self {
-            Value::Expr(expr) => expr.vectors(),
-            Value::Tensor(tensor) => tensor.vectors(),
-            Value::Number(_) => &NONE,
-        }
-    }
-
-    /// Converts an operand of `function`.
-    pub(crate) fn of(value: &Bound<'_, PyAny>, function: &str) -> PyResult<Value> {
+impl FromPython for Value {
+    fn of(value: &Bound<'_, PyAny>, function: &str) -> PyResult<Value> {
         match Self::try_of(value)? {
             Some(value) => Ok(value),
             None => {
@@ -45,8 +34,7 @@ impl Value {
         }
     }
 
-    /// Converts an operand, or gives `None` for what is none.
-    pub(crate) fn try_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
+    fn try_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Value>> {
         if let Ok(expr) = value.cast::<PyExpr>() {
             return Ok(Some(Value::Expr(expr.get().0.clone())));
         }

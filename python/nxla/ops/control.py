@@ -617,8 +617,9 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
 
     The function is called each time that the call is reached, in order with other calls and with
     hooks; a call is never left out, and two calls are never made one. Nothing is known of what it
-    computes: no gradient flows through it, and XLA waits for it. It should not run programs on the
-    same device, which may be waiting for this one.
+    computes: no gradient flows through it, and XLA waits for it. The function may run programs
+    itself, on the thread that calls it; those of XLA run on another client of the plugin, since the
+    threads of the one that waits may all be taken.
 
     Parameters
     ----------

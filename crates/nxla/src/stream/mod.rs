@@ -11,7 +11,9 @@
 mod queue;
 
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::thread;
 
 use nxla_eval::Interrupt;
@@ -195,8 +197,13 @@ impl Shared {
     }
 
     fn receive<Y: Container>(&self, until_closed: bool) -> Option<Result<Y::Tensors>> {
-        let rebuilt = |parts| Y::Tensors::rebuild(&mut Leaves::new(parts, self.results()));
-        Some(self.queue.receive(until_closed)?.map(rebuilt).map_err(Error::Stream))
+        self.queue.receive(until_closed).map(|result| self.rebuilt::<Y>(result))
+    }
+
+    /// A result in its container.
+    fn rebuilt<Y: Container>(&self, result: Result<Parts, Arc<Error>>) -> Result<Y::Tensors> {
+        let parts = result.map_err(Error::Stream)?;
+        Ok(Y::Tensors::rebuild(&mut Leaves::new(parts, self.results())))
     }
 
     fn results(&self) -> Lengths {
@@ -358,6 +365,9 @@ impl<X: Container> Sender<X> {
 
 /// The half of a stream that receives: an iterator over the results, which ends when the sender is
 /// gone and everything has been received. Dropping it cancels what is under way.
+///
+/// It is an asynchronous stream as well ([`futures_core::Stream`]), of the same results: no thread
+/// waits for the next one. As for every tensor, reading a result waits for its computation.
 pub struct Receiver<S, Y> {
     shared: Shared,
     _cancel: Cancel,
@@ -383,5 +393,14 @@ impl<S: Container, Y: Container> Iterator for Receiver<S, Y> {
 
     fn next(&mut self) -> Option<Result<Y::Tensors>> {
         self.shared.receive::<Y>(true)
+    }
+}
+
+impl<S: Container, Y: Container> futures_core::Stream for Receiver<S, Y> {
+    type Item = Result<Y::Tensors>;
+
+    fn poll_next(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let shared = &self.get_mut().shared;
+        shared.queue.poll(task).map(|result| Some(shared.rebuilt::<Y>(result?)))
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use crate::error::{Error, Result};
@@ -30,6 +31,31 @@ struct Inner {
     cancelled: bool,
     /// How it ended: with the last state, or with the error of a step.
     outcome: Option<Result<Parts, Arc<Error>>>,
+    /// The task that waits for a result, if one does.
+    waiting: Option<Waker>,
+}
+
+impl Inner {
+    /// Whether a result can be received, or none will ever be. With `until_closed` further chunks
+    /// may be sent.
+    fn is_settled(&self, until_closed: bool) -> bool {
+        let can_come = self.in_flight > 0 || (until_closed && !self.closed);
+        !self.results.is_empty() || self.outcome.is_some() || self.cancelled || !can_come
+    }
+
+    /// The next result, once that is settled.
+    fn take(&mut self) -> Option<Result<Parts, Arc<Error>>> {
+        let Some(result) = self.results.pop_front() else {
+            // The results of the steps before the one that failed have been received by now.
+            let in_flight = std::mem::take(&mut self.in_flight);
+            return match &self.outcome {
+                Some(Err(error)) if in_flight > 0 => Some(Err(error.clone())),
+                _ => None,
+            };
+        };
+        self.in_flight -= 1;
+        Some(Ok(result))
+    }
 }
 
 /// Why a chunk was not taken.
@@ -63,6 +89,15 @@ impl Queue {
         self.changed.wait_while(inner, goes_on).unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells all who wait, threads and tasks, that something has changed.
+    fn notify(&self) {
+        self.changed.notify_all();
+        let waiting = self.lock().waiting.take();
+        if let Some(waiting) = waiting {
+            waiting.wake();
+        }
+    }
+
     // --- the side of the user ---
 
     /// Hands over a chunk unless so many are in flight; `waits` says whether to wait for room.
@@ -81,35 +116,37 @@ impl Queue {
         inner.in_flight += 1;
         inner.chunks.push_back(chunk);
         drop(inner);
-        self.changed.notify_all();
+        self.notify();
         Ok(())
     }
 
     /// The next result, for which it waits; `None` when no chunk is in flight. With `until_closed`
     /// it waits for chunks as well, and gives `None` when there will be none.
     pub(super) fn receive(&self, until_closed: bool) -> Option<Result<Parts, Arc<Error>>> {
-        let mut inner = self.wait(self.lock(), |inner| {
-            let can_come = inner.in_flight > 0 || (until_closed && !inner.closed);
-            inner.results.is_empty() && inner.outcome.is_none() && !inner.cancelled && can_come
-        });
-        let Some(result) = inner.results.pop_front() else {
-            // The results of the steps before the one that failed have been received by now.
-            let in_flight = std::mem::take(&mut inner.in_flight);
-            return match &inner.outcome {
-                Some(Err(error)) if in_flight > 0 => Some(Err(error.clone())),
-                _ => None,
-            };
-        };
-        inner.in_flight -= 1;
+        let mut inner = self.wait(self.lock(), |inner| !inner.is_settled(until_closed));
+        let result = inner.take();
         drop(inner);
-        self.changed.notify_all();
-        Some(Ok(result))
+        self.notify();
+        result
+    }
+
+    /// The next result, for a task that is woken when it is worth asking again.
+    pub(super) fn poll(&self, task: &mut Context<'_>) -> Poll<Option<Result<Parts, Arc<Error>>>> {
+        let mut inner = self.lock();
+        if !inner.is_settled(true) {
+            inner.waiting = Some(task.waker().clone());
+            return Poll::Pending;
+        }
+        let result = inner.take();
+        drop(inner);
+        self.notify();
+        Poll::Ready(result)
     }
 
     /// Says that nothing more is sent.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.changed.notify_all();
+        self.notify();
     }
 
     /// Ends the stream after the step under way; results are dropped.
@@ -119,7 +156,7 @@ impl Queue {
         inner.chunks.clear();
         inner.results.clear();
         drop(inner);
-        self.changed.notify_all();
+        self.notify();
     }
 
     pub(super) fn in_flight(&self) -> usize {
@@ -161,7 +198,7 @@ impl Queue {
                 Ok((result, next)) => {
                     state = next;
                     self.lock().results.push_back(result);
-                    self.changed.notify_all();
+                    self.notify();
                 }
                 Err(error) => return self.end(Err(Arc::new(error))),
             }
@@ -171,7 +208,7 @@ impl Queue {
     /// Notes how it ended.
     fn end(&self, outcome: Result<Parts, Arc<Error>>) {
         self.lock().outcome = Some(outcome);
-        self.changed.notify_all();
+        self.notify();
     }
 }
 
@@ -181,8 +218,8 @@ struct Ending<'q>(&'q Queue);
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            let why = "stream: a function of the host panicked in a step".to_owned();
-            self.0.end(Err(Arc::new(Error::Usage(why))));
+            let why = "a step of a stream panicked".to_owned();
+            self.0.end(Err(Arc::new(Error::Internal(why))));
         }
     }
 }

@@ -261,6 +261,6 @@ fn compute(
         vectors = own;
         Ok(ids)
     })?;
-    let results = program.run()?.into_iter().zip(vectors);
+    let results = program.run(None)?.into_iter().zip(vectors);
     Ok(results.map(|(data, own)| data.with_vectors(own)).collect())
 }

@@ -18,12 +18,22 @@ pub struct Target {
     pub client: Client,
     /// Which of its devices.
     pub device: usize,
+    key: Key,
 }
 
 impl Target {
     /// The device.
     pub fn device(&self) -> &Device {
         &self.client.devices()[self.device]
+    }
+
+    /// The same device of another client, which shares no threads with this one; 0 is this one.
+    ///
+    /// # Errors
+    /// A plugin that makes no further client.
+    pub(super) fn beside(&self, number: usize) -> Result<Target> {
+        let key = Key { number: self.key.number + number, ..self.key.clone() };
+        Ok(Target { client: client(key.clone())?, device: self.device, key })
     }
 
     /// Whether the device is the host's own processor.
@@ -33,8 +43,16 @@ impl Target {
     }
 }
 
-/// The plugin's file and the number of devices asked for.
-type Key = (PathBuf, Option<usize>);
+/// What tells clients apart.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Key {
+    /// The file of the plugin.
+    plugin: PathBuf,
+    /// How many devices were asked for.
+    devices: Option<usize>,
+    /// 0 but for programs that run while another one waits for them, see [`Target::beside`].
+    number: usize,
+}
 
 /// The target that settings ask for; the plugin is loaded and its client made if need be.
 ///
@@ -43,8 +61,8 @@ type Key = (PathBuf, Option<usize>);
 pub fn target(settings: &Settings) -> Result<Target> {
     let count = integer_setting(NAME, settings, "cpu_device_count", 1)?;
     let device = integer_setting(NAME, settings, "device", 0)?.unwrap_or(0);
-    let path = plugin_path(settings)?;
-    let client = client((path, count))?;
+    let key = Key { plugin: plugin_path(settings)?, devices: count, number: 0 };
+    let client = client(key.clone())?;
     let devices = client.devices().len();
     if device >= devices {
         return Err(Error::Options(format!(
@@ -52,7 +70,7 @@ pub fn target(settings: &Settings) -> Result<Target> {
             client.platform_name()
         )));
     }
-    Ok(Target { client, device })
+    Ok(Target { client, device, key })
 }
 
 fn plugin_path(settings: &Settings) -> Result<PathBuf> {
@@ -86,8 +104,8 @@ fn client(key: Key) -> Result<Client> {
     if let Some(client) = clients.get(&key) {
         return Ok(client.clone());
     }
-    let plugin = Plugin::load(&key.0)?;
-    let count = key.1.map(|count| Value::Int64(i64::try_from(count).unwrap_or(i64::MAX)));
+    let plugin = Plugin::load(&key.plugin)?;
+    let count = key.devices.map(|count| Value::Int64(i64::try_from(count).unwrap_or(i64::MAX)));
     let options: Vec<(&str, Value)> =
         count.into_iter().map(|count| ("cpu_device_count", count)).collect();
     let client = Client::new(&plugin, &options)?;

@@ -1,6 +1,6 @@
 //! A compiled program: inputs go to the device as needed, results stay there.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla_expr::{Op, Program};
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
@@ -9,15 +9,16 @@ use nxla_tensor::Names;
 use smallvec::SmallVec;
 
 use super::client::Target;
-use super::hooks::{Run, host_table, nested};
+use super::hooks::{Run, depth, host_table, nested};
 use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
 use crate::error::{Error, Result};
 use crate::tensor::{DeviceTensor, Tensor};
 
 pub(super) struct Compiled {
-    target: Target,
-    executable: pjrt::Executable,
+    home: Arc<Placed>,
+    /// The same on other clients, for runs that a thread of the one before waits for.
+    beside: Mutex<Vec<Arc<Placed>>>,
     program: Arc<Program>,
     used_inputs: Vec<usize>,
     host_calls: Vec<HostCall>,
@@ -26,6 +27,43 @@ pub(super) struct Compiled {
     byte_size: usize,
     /// For each output, the names of its axes, which the device does not know.
     names: Vec<Option<Names>>,
+}
+
+/// What a client runs.
+struct Placed {
+    target: Target,
+    executable: pjrt::Executable,
+}
+
+impl Placed {
+    /// Loads the same executable on another client.
+    fn beside(&self, number: usize) -> Result<Self> {
+        let target = self.target.beside(number)?;
+        let executable = target.client.deserialize(&self.executable.serialize()?)?;
+        Ok(Self { target, executable })
+    }
+
+    /// The buffer of an input on the right device, if it is there already.
+    fn resident<'a>(&self, tensor: &'a Tensor) -> Option<&'a Buffer> {
+        match tensor.data() {
+            Tensor::Device(tensor) => {
+                let buffer = tensor.buffer();
+                let here = *buffer.client() == self.target.client
+                    && buffer.device().index() == self.target.device;
+                here.then_some(buffer)
+            }
+            Tensor::Host(_) | Tensor::Vectorized(_) => None,
+        }
+    }
+
+    fn upload(&self, tensor: &Tensor) -> Result<Buffer> {
+        match tensor.data().copy_to(self.target.device(), &self.target.client)? {
+            Tensor::Device(tensor) => Ok(tensor.buffer().clone()),
+            Tensor::Host(_) | Tensor::Vectorized(_) => {
+                unreachable!("a copy of plain data on a device is on a device")
+            }
+        }
+    }
 }
 
 /// Compiled code is larger than its text; XLA's CPU compiler gives a few times as much.
@@ -40,8 +78,8 @@ impl Compiled {
     ) -> Self {
         Self {
             names: request.program.output_types().map(|ty| ty.names.clone()).collect(),
-            target,
-            executable,
+            home: Arc::new(Placed { target, executable }),
+            beside: Mutex::default(),
             program: request.program.clone(),
             byte_size: module.text.len() * BYTES_PER_CHARACTER,
             used_inputs: module.used_inputs,
@@ -69,34 +107,40 @@ impl Compiled {
         Err(Error::Arguments { function: "compiled program".into(), why })
     }
 
-    /// The buffer of an input on the right device, if it is there already.
-    fn resident<'a>(&self, tensor: &'a Tensor) -> Option<&'a Buffer> {
-        match tensor.data() {
-            Tensor::Device(tensor) => {
-                let buffer = tensor.buffer();
-                let here = *buffer.client() == self.target.client
-                    && buffer.device().index() == self.target.device;
-                here.then_some(buffer)
-            }
-            Tensor::Host(_) | Tensor::Vectorized(_) => None,
+    /// Where a run on this thread happens. If a thread of a client waits for it, that is another
+    /// client: the one before may have no other thread.
+    ///
+    /// # Errors
+    /// A plugin that makes no second client, or does not load executables there.
+    fn place(&self) -> Result<Arc<Placed>> {
+        let depth = depth();
+        if depth == 0 {
+            return Ok(self.home.clone());
         }
+        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        while beside.len() < depth {
+            let next = self.home.beside(beside.len() + 1).map_err(|error| {
+                Error::Usage(format!(
+                    "the function of a runtime call runs a program on the device that waits for \
+                     it, which the device cannot do: {error}"
+                ))
+            })?;
+            beside.push(Arc::new(next));
+        }
+        Ok(beside[depth - 1].clone())
     }
 
-    fn upload(&self, tensor: &Tensor) -> Result<Buffer> {
-        match tensor.data().copy_to(self.target.device(), &self.target.client)? {
-            Tensor::Device(tensor) => Ok(tensor.buffer().clone()),
-            Tensor::Host(_) | Tensor::Vectorized(_) => {
-                unreachable!("a copy of plain data on a device is on a device")
-            }
-        }
-    }
-
-    fn execute(&self, buffers: &[&Buffer], context: &RunContext<'_>) -> Result<Vec<Buffer>> {
+    fn execute(
+        &self,
+        place: &Placed,
+        buffers: &[&Buffer],
+        context: &RunContext<'_>,
+    ) -> Result<Vec<Buffer>> {
         let plain = self.host_calls.is_empty() && !(self.loops && context.interrupt.is_some());
         if plain {
-            return Ok(self.executable.execute(buffers, &ExecuteOptions::default())?);
+            return Ok(place.executable.execute(buffers, &ExecuteOptions::default())?);
         }
-        self.execute_elsewhere(buffers, context)
+        self.execute_elsewhere(&place.executable, buffers, context)
     }
 
     /// Executes on another thread: XLA may run the whole program on the thread that starts it, and
@@ -105,6 +149,7 @@ impl Compiled {
     /// The end of a program with hooks is awaited, so that its caller knows if one has failed.
     fn execute_elsewhere(
         &self,
+        executable: &pjrt::Executable,
         buffers: &[&Buffer],
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
@@ -112,7 +157,7 @@ impl Compiled {
         let run = Arc::new(Run::default());
         let table =
             (!self.host_calls.is_empty()).then(|| Arc::new(host_table(&self.host_calls, &run)));
-        let executable = self.executable.clone();
+        let executable = executable.clone();
         let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
         let report = run.clone();
         background::start("nxla run", move || {
@@ -146,19 +191,20 @@ fn has_loops(program: &Program) -> bool {
 impl Executable for Compiled {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
+        let place = self.place()?;
         let mut uploaded: SmallVec<[Buffer; 8]> = SmallVec::new();
         for &input in &self.used_inputs {
-            if self.resident(inputs[input]).is_none() {
-                uploaded.push(self.upload(inputs[input])?);
+            if place.resident(inputs[input]).is_none() {
+                uploaded.push(place.upload(inputs[input])?);
             }
         }
         let mut fresh = uploaded.iter();
         let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::new();
         for &input in &self.used_inputs {
-            let buffer = self.resident(inputs[input]).or_else(|| fresh.next());
+            let buffer = place.resident(inputs[input]).or_else(|| fresh.next());
             buffers.push(buffer.expect("what was not there has been uploaded"));
         }
-        let results = self.execute(&buffers, context)?;
+        let results = self.execute(&place, &buffers, context)?;
         let named = |(buffer, names): (Buffer, &Option<Names>)| {
             let tensor = DeviceTensor::new(buffer);
             Ok(Tensor::Device(match names {
@@ -170,6 +216,7 @@ impl Executable for Compiled {
     }
 
     fn byte_size(&self) -> usize {
-        self.byte_size
+        let beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        self.byte_size * (1 + beside.len())
     }
 }

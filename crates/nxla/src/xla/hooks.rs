@@ -6,7 +6,8 @@
 //! may take their time and run programs on the same device.
 //!
 //! The call of a runtime call also waits for the results. The thread of XLA that waits is lost to
-//! other programs for so long, so its function must not wait for them.
+//! other programs for so long, and there may be no other: what its function runs goes to another
+//! client, which has threads of its own ([`depth`]).
 //!
 //! The queue is bounded: a program that is far ahead of its hooks waits for them. It does not while
 //! a hook runs a program itself, which may need the very thread that would wait.
@@ -206,11 +207,12 @@ impl Run {
         let function = function_of(host, context);
         let Some(reply) = &call.reply else {
             let Some(function) = function else { return Ok(()) };
-            return serving(self, || function.call(&call.values)).map_err(fail);
+            return serving(self, false, || function.call(&call.values)).map_err(fail);
         };
         let results = match function {
             Some(function) => {
-                serving(self, || compute(&**function, &call.values, &host.results)).map_err(fail)
+                let compute = || compute(&**function, &call.values, &host.results);
+                serving(self, true, compute).map_err(fail)
             }
             None => Err(fail(nxla_eval::Fault::NoFunction.to_string().into())),
         };
@@ -223,15 +225,13 @@ impl Run {
         calls: &[HostCall],
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
+        let _leaving = Leaving(self);
         let mut failure = None;
         loop {
             let call = match self.next(context.interrupt) {
                 Ok(Some(call)) => call,
                 Ok(None) => break,
-                Err(error) => {
-                    self.stop();
-                    return Err(error);
-                }
+                Err(error) => return Err(error),
             };
             if failure.is_some() {
                 continue;
@@ -250,6 +250,15 @@ impl Run {
         let results = results.expect("a run that is over has been started")?;
         over.expect("a run that is over has ended")?;
         Ok(results)
+    }
+}
+
+/// Tells the program that nobody calls its hooks any more, also when one has panicked.
+struct Leaving<'a>(&'a Run);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
     }
 }
 
@@ -294,19 +303,25 @@ fn take(place: usize, call: &mut Running<'_>, run: &Run) -> Result<(), String> {
 }
 
 thread_local! {
-    /// The runs whose hooks this thread is in, the innermost last.
-    static SERVING: RefCell<Vec<Arc<Run>>> = const { RefCell::new(Vec::new()) };
+    /// The runs whose hooks this thread is in, the innermost last, and for each whether a thread of
+    /// XLA waits for it.
+    static SERVING: RefCell<Vec<(Arc<Run>, bool)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls a function as a hook of a run.
-fn serving<T>(run: &Arc<Run>, call: impl FnOnce() -> T) -> T {
+/// In how many runtime calls this thread is: each holds a thread of a client.
+pub(super) fn depth() -> usize {
+    SERVING.with_borrow(|stack| stack.iter().filter(|(_, awaited)| *awaited).count())
+}
+
+/// Calls a function as a hook of a run, or as a runtime call, which is awaited.
+fn serving<T>(run: &Arc<Run>, awaited: bool, call: impl FnOnce() -> T) -> T {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
             SERVING.with_borrow_mut(Vec::pop);
         }
     }
-    SERVING.with_borrow_mut(|stack| stack.push(run.clone()));
+    SERVING.with_borrow_mut(|stack| stack.push((run.clone(), awaited)));
     let _leave = Leave;
     call()
 }
@@ -316,7 +331,11 @@ pub(super) struct Nested(Vec<Arc<Run>>);
 
 /// To be held while a program runs; `None` outside of hooks.
 pub(super) fn nested() -> Option<Nested> {
-    let outer = SERVING.with_borrow(|stack| (!stack.is_empty()).then(|| stack.clone()))?;
+    let outer: Vec<Arc<Run>> =
+        SERVING.with_borrow(|stack| stack.iter().map(|(run, _)| run.clone()).collect());
+    if outer.is_empty() {
+        return None;
+    }
     for run in &outer {
         run.lock().nested += 1;
         run.room.notify_all();
@@ -353,7 +372,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(run.lock().calls.len(), MAX_CALLS);
         run.next(None).unwrap().unwrap();
-        let nested = serving(&run, nested);
+        let nested = serving(&run, false, nested);
         ahead.join().unwrap().unwrap();
         assert_eq!(run.lock().calls.len(), MAX_CALLS + 2);
         drop(nested);

@@ -9,7 +9,7 @@ use super::functions;
 use super::window::{PaddingArg, PerAxis};
 use crate::apply::{Built, apply, one};
 use crate::errors::user_error;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 /// `x @ y` of the Array API: matrices in the last two axes, the others broadcast.
 fn matmul_of(graph: &mut Graph, ids: &[ExprId]) -> Built {

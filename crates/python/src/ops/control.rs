@@ -18,7 +18,7 @@ use crate::hooks::{Arrange, PyCompute, PyHook};
 use crate::source;
 use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 /// The current trace, and operands as its nodes; numbers are weak next to the first operand.
 pub(super) fn in_trace(

@@ -9,7 +9,7 @@ use super::functions;
 use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
 use crate::errors::argument_error;
-use crate::value::{Value, number_of};
+use crate::value::{FromPython, Value, number_of};
 
 /// The type of a tensor to be made.
 fn described(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) -> TensorType {
@@ -130,8 +130,8 @@ fn put_diagonal(
     diagonal: &Bound<'_, PyAny>,
     offset: i64,
 ) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(diagonal, "put_diagonal")?, Value::of(x, "put_diagonal")?];
-    apply(x.py(), &operands, |graph, ids| one(graph.put_diagonal(ids[1], ids[0], offset)))
+    let operands = [Value::of(x, "put_diagonal")?, Value::of(diagonal, "put_diagonal")?];
+    apply(x.py(), &operands, |graph, ids| one(graph.put_diagonal(ids[0], ids[1], offset)))
 }
 
 /// Evenly spaced numbers.

@@ -5,9 +5,10 @@ use nxla::graph::{BinaryOp, ExprId, Graph, Op, UnaryOp, for_each_binary, for_eac
 use pyo3::prelude::*;
 
 use super::functions;
-use crate::apply::{Built, apply, one};
+use crate::apply::{Built, apply, number_tensor, one};
 use crate::dtype::DTypeArg;
-use crate::value::Value;
+use crate::errors::{OrRaise, argument_error};
+use crate::value::{FromPython, Value};
 
 /// Applies a unary op.
 pub(crate) fn unary(x: &Bound<'_, PyAny>, op: UnaryOp) -> PyResult<Py<PyAny>> {
@@ -122,29 +123,18 @@ fn select(
     on_false: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let py = predicate.py();
+    // A plain number takes the dtype of the other branch, never that of the predicate, which goes
+    // last; two numbers stand for themselves.
     let mut operands = [
-        Value::of(predicate, "select")?,
         Value::of(on_true, "select")?,
         Value::of(on_false, "select")?,
+        Value::of(predicate, "select")?,
     ];
-    // A plain number takes the dtype of the other branch, never that of the predicate; so the
-    // predicate goes first, and with two numbers the branches stand for themselves.
-    let numbers = |value: &Value| matches!(value, Value::Number(_));
-    if numbers(&operands[1]) && numbers(&operands[2]) {
-        for branch in &mut operands[1..] {
-            if let Value::Number(number) = branch {
-                *branch = Value::Tensor(
-                    crate::apply::number_tensor(*number, None).map_err(crate::errors::exception)?,
-                );
-            }
-        }
+    if let [Value::Number(on_true), Value::Number(on_false), _] = operands {
+        operands[0] = Value::Tensor(number_tensor(on_true, None).or_raise()?);
+        operands[1] = Value::Tensor(number_tensor(on_false, None).or_raise()?);
     }
-    if numbers(&operands[2]) {
-        // Numbers look to the last tensor; here that is the true branch.
-        operands.swap(1, 2);
-        return apply(py, &operands, |graph, ids| one(graph.select(ids[0], ids[2], ids[1])));
-    }
-    apply(py, &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
+    apply(py, &operands, |graph, ids| one(graph.select(ids[2], ids[0], ids[1])))
 }
 
 /// `x` limited to `[min, max]`.
@@ -154,9 +144,8 @@ fn clip(
     min: &Bound<'_, PyAny>,
     max: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    // The bounds come first, so that plain numbers look to x for their dtype.
-    let operands = [Value::of(min, "clip")?, Value::of(max, "clip")?, Value::of(x, "clip")?];
-    apply(x.py(), &operands, |graph, ids| one(graph.clip(ids[2], ids[0], ids[1])))
+    let operands = [Value::of(x, "clip")?, Value::of(min, "clip")?, Value::of(max, "clip")?];
+    apply(x.py(), &operands, |graph, ids| one(graph.clip(ids[0], ids[1], ids[2])))
 }
 
 /// `x` converted to a dtype.
@@ -217,14 +206,13 @@ fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDTyp
         common = Some(common.map_or(dtype, |common| nxla::host::promote_keep_pred(common, dtype)));
     }
     for number in numbers {
-        let tensor =
-            crate::apply::number_tensor(number, common).map_err(crate::errors::exception)?;
+        let tensor = number_tensor(number, common).or_raise()?;
         let dtype = tensor.dtype();
         common = Some(common.map_or(dtype, |common| nxla::host::promote_keep_pred(common, dtype)));
     }
     match common {
         Some(dtype) => Ok(crate::dtype::PyDType(dtype)),
-        None => Err(crate::errors::argument_error("result_type", "expected at least one operand")),
+        None => Err(argument_error("result_type", "expected at least one operand")),
     }
 }
 

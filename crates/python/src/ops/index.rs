@@ -9,7 +9,7 @@ use super::args::{Axis, AxisList, axes_of, count, counts};
 use super::functions;
 use crate::apply::{apply, apply_all, many, one};
 use crate::dtype::DTypeArg;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 /// Starts of slices: plain ints are static, everything else is an operand.
 struct Starts {
@@ -132,12 +132,11 @@ macro_rules! indexed {
                 axes: Option<AxisList>,
             ) -> PyResult<Py<PyAny>> {
                 let name = stringify!($function);
-                // Plain numbers among the updates look to x, so x goes last.
                 let operands =
-                    [Value::of(indices, name)?, Value::of(updates, name)?, Value::of(x, name)?];
+                    [Value::of(x, name)?, Value::of(indices, name)?, Value::of(updates, name)?];
                 apply(x.py(), &operands, |graph, ids| {
-                    let axes = axes_of(&axes, graph, name, ids[2])?;
-                    one(graph.$function(ids[2], ids[0], ids[1], axes.as_deref()))
+                    let axes = axes_of(&axes, graph, name, ids[0])?;
+                    one(graph.$function(ids[0], ids[1], ids[2], axes.as_deref()))
                 })
             }
         )*

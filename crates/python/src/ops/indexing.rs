@@ -13,7 +13,7 @@ use crate::apply::{apply, one};
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
 use crate::tensor::PyTensor;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 /// What is done with one axis.
 enum Step {

@@ -8,7 +8,7 @@ use super::args::{Axis, AxisList, axes_of};
 use super::functions;
 use crate::apply::{apply, apply_parts, many, one};
 use crate::errors::argument_error;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 macro_rules! transforms {
     ($($(#[$doc:meta])* $function:ident;)*) => {

@@ -9,7 +9,7 @@ use super::args::{Axis, AxisList, NamesArg, ShapeArg, axes_of, count, counts, ro
 use super::functions;
 use crate::apply::{Ids, apply, apply_all, many, one};
 use crate::errors::argument_error;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 /// The axes in reverse order.
 pub(crate) fn reversed_axes(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

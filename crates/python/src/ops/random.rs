@@ -9,7 +9,7 @@ use super::functions;
 use crate::apply::{Ids, apply, apply_parts, many, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 type Parts = Vec<Py<PyAny>>;
 

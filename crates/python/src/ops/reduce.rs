@@ -16,7 +16,7 @@ use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 fn reduction(
     op: ReduceOp,
@@ -83,14 +83,12 @@ fn logsumexp(
     keep_axes: bool,
     scale: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    // A plain number among the scales looks to x for its dtype, so x goes last.
-    let mut operands = vec![];
+    let mut operands = vec![Value::of(x, "logsumexp")?];
     if let Some(scale) = scale {
         operands.push(Value::of(scale, "logsumexp")?);
     }
-    operands.push(Value::of(x, "logsumexp")?);
     apply(x.py(), &operands, |graph, ids| {
-        let (&x, scale) = ids.split_last().expect("there is an operand");
+        let (&x, scale) = ids.split_first().expect("there is an operand");
         let axes = axes_of(&axes, graph, "logsumexp", x)?;
         one(graph.logsumexp(x, axes.as_deref(), keep_axes, scale.first().copied()))
     })

@@ -13,7 +13,7 @@ use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
 use crate::source;
 use crate::tensor::PyTensor;
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 /// Vectorized axes as Python shows them: pairs of a name and a size.
 pub(crate) fn described<'py>(py: Python<'py>, vectors: &Vectors) -> PyResult<Bound<'py, PyTuple>> {

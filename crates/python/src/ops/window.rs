@@ -9,7 +9,7 @@ use super::args::{Axis, count, counts, rows};
 use super::functions;
 use crate::apply::{apply, one};
 use crate::errors::{OrRaise, argument_error};
-use crate::value::Value;
+use crate::value::{FromPython, Value};
 
 /// `"valid"`, `"same"`, or `(low, high)` for each axis.
 pub(super) struct PaddingArg(pub(super) WindowPadding);
