@@ -23,11 +23,11 @@ def main() -> int:
     call_rules, defn_rules = skips.load("skips.toml"), skips.load("skips_defn.toml")
     outcomes: list[report.Outcome] = []
     for path in cases.files(chosen.folder):
-        raw = [case for case in cases.lines(path) if chosen.group in (None, case["group"])]
-        calls = [ops.read(case) for case in raw if "call" in case]
+        raw = [case for case in cases.lines(path) if chosen.group in (None, case.get("group"))]
+        calls = [case for case in raw if "call" in case]
         numerical = [case for case in raw if "call" not in case]
         for engine in chosen.engine or [*ops.RUNNERS]:
-            outcomes += ops.RUNNERS[engine](calls, call_rules)
+            outcomes += ops.run(calls, engine, call_rules)
             outcomes += defn_run.run(numerical, engine, defn_rules)
     if chosen.write:
         report.write(outcomes, chosen.write)

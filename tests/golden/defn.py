@@ -17,6 +17,7 @@ from golden.defn_case import (
     judge,
     like_nx,
     printed,
+    result,
 )  # fmt: skip
 from golden.elixir import evaluate, function
 from golden.elixir.inspect import inspect
@@ -30,11 +31,11 @@ def run(case: Case, name: str) -> Iterator[Verdict]:
     """
     recorder = Recorder()
     module = attempt(lambda: case.module(recorder))
-    if isinstance(module, Exception):
-        yield Verdict("result", judge(case.expected, module))
+    if isinstance(module, BaseException):
+        yield result(case, module)
         return
     if case.kind == "snippet":
-        yield Verdict("result", judge(case.expected, _snippet(case, module, recorder, name)))
+        yield result(case, _snippet(case, module, recorder, name))
         return
     static = evaluate(case.raw.get("static_args", "[]"))
     known = {"rec": recorder}
@@ -44,8 +45,8 @@ def run(case: Case, name: str) -> Iterator[Verdict]:
         return body(*inputs, *static)
 
     operands = attempt(case.operands)
-    if isinstance(operands, Exception):
-        yield Verdict("result", judge(case.expected, operands))
+    if isinstance(operands, BaseException):
+        yield result(case, operands)
         return
     yield from _call(case, traced, operands, recorder, name)
     if name == "evaluator" and isinstance(case.raw.get("expr"), str):
@@ -75,7 +76,7 @@ def _call(
     expected = case.expected
     if "grad(" in case.raw["source"]:
         expected = gradients.with_our_dtypes(expected, actual)
-    yield Verdict("result", judge(expected, actual))
+    yield result(case, actual, expected)
     if "io_calls" in case.raw:
         wanted = [(tag, decode_result(value)) for tag, value in case.raw["io_calls"]]
         yield Verdict("calls", judge(wanted, recorder.calls))
@@ -106,7 +107,7 @@ def expression_mismatch(expected: str, traced: Any, operands: list[Any]) -> str 
 
     with like_nx(), printed():
         failed = attempt(lambda: nx.debug_expr(look)(*operands))
-    if isinstance(failed, Exception):
+    if isinstance(failed, BaseException):
         return f"{type(failed).__name__}: {failed}"
     return text.mismatch(expected, texts[0])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import nxla as nx
 from golden import stages
-from golden.defn_case import Case, Recorder, Verdict, attempt, decode_result, judge, like_nx
+from golden.defn_case import Case, Recorder, Verdict, attempt, decode_result, like_nx, result
 from golden.elixir import evaluate, function
 from golden.values import Failure
 
@@ -17,17 +17,18 @@ def run(case: Case, name: str) -> Iterator[Verdict]:
     recorder = Recorder()
     operands = attempt(case.operands)
     found = attempt(lambda: _split(case, recorder, operands))
-    if isinstance(found, Exception):
-        yield Verdict("result", judge(case.expected, found))
+    if isinstance(found, BaseException):
+        yield result(case, found)
         return
     actual = attempt(lambda: nx.graph.run(found, *operands, compiler=name))
     if not _upstream_failure(case):
-        yield Verdict("result", judge(case.expected, actual))
+        yield result(case, actual)
     else:
         # Nx fails to run these stages; what the function gives unsplit is right.
-        yield Verdict("result", judge(_plain(case), actual))
+        yield result(case, actual, _plain(case))
     if "stages" in case.raw and name == "evaluator":
-        yield Verdict("stages", attempt(lambda: stages.mismatch(case.raw["stages"], found)))
+        why = attempt(lambda: stages.mismatch(case.raw["stages"], found))
+        yield Verdict("stages", why if why is None or isinstance(why, str) else repr(why))
 
 
 def _upstream_failure(case: Case) -> bool:

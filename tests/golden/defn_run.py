@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from golden import defn, defn_case, defn_graph, skips
@@ -11,29 +11,43 @@ from golden.report import Outcome
 from golden.values import Failure
 
 
-def run(cases: Iterable[dict[str, Any]], engine: str, rules: list[skips.Skip]) -> Iterator[Outcome]:
+def run(
+    cases: Iterable[dict[str, Any]], engine: str, rules: Sequence[skips.Skip]
+) -> Iterator[Outcome]:
     """Run cases one by one.
 
     The outcome of the result counts under the group's name, those of other aspects under the name
     of the aspect too.
     """
     for raw in cases:
-        case = defn_case.read(raw)
+        # Whatever is raised is an outcome of the case, and must not end the run.
+        case = defn_case.attempt(lambda raw=raw: defn_case.read(raw))
+        if isinstance(case, BaseException):
+            why = f"{type(case).__name__}: {case}"
+            yield Outcome(raw["id"], raw["group"], engine, "failed", why, str(raw.get("source")))
+            continue
         runner = defn_graph.run if case.kind == "graph" else defn.run
-        for verdict in runner(case, engine):
-            status, why = _status(case, verdict, skips.reason(rules, raw, engine, verdict.aspect))
-            label = "" if verdict.aspect == "result" else f" {verdict.aspect}"
-            source = raw.get("code") or raw["source"].strip()
-            yield Outcome(case.id, raw["group"] + label, engine, status, why, source)
+        found = defn_case.attempt(lambda case=case, runner=runner: [*runner(case, engine)])
+        if isinstance(found, BaseException):
+            found = [defn_case.Verdict("result", f"{type(found).__name__}: {found}")]
+        for verdict in found:
+            yield _outcome(case, verdict, engine, rules)
 
 
-def _status(case: defn_case.Case, verdict: defn_case.Verdict, skip: str | None) -> tuple[Any, str]:
-    """Return the status of an aspect, and why it is that."""
-    if skip is not None:
-        return "skipped", skip
-    if verdict.why is not None:
-        return "failed", verdict.why
-    accident = isinstance(case.expected, Failure) and case.expected.native
-    if accident and verdict.aspect == "result" and case.kind != "graph":
-        return "skipped", NATIVE
-    return "passed", ""
+def _outcome(
+    case: defn_case.Case, verdict: defn_case.Verdict, engine: str, rules: Sequence[skips.Skip]
+) -> Outcome:
+    """Tell what became of an aspect."""
+    label = "" if verdict.aspect == "result" else f" {verdict.aspect}"
+    given = case.id, case.raw["group"] + label, engine
+    source = case.raw.get("code") or case.raw["source"].strip()
+    if verdict.why is None:
+        accident = isinstance(case.expected, Failure) and case.expected.native
+        unknown = accident and not verdict.refused
+        if unknown and verdict.aspect == "result" and case.kind != "graph":
+            return Outcome(*given, "skipped", NATIVE, source)
+        return Outcome(*given, "passed", "", source)
+    rule = skips.find(rules, case.raw, engine, skips.Deviation(verdict.why), verdict.aspect)
+    if rule is None:
+        return Outcome(*given, "failed", verdict.why, source)
+    return Outcome(*given, "skipped", rule.reason, source, rule)

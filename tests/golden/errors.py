@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import nxla as nx
+from golden.elixir.errors import ElixirError
 from golden.values import Failure
 
 #: The classes that stand for an exception of Nx.
@@ -21,6 +22,10 @@ MATCHING: dict[str, tuple[type[Exception], ...]] = {
 
 def matches(expected: Failure, raised: BaseException) -> bool:
     """Tell whether what was raised is the mistake that Nx found."""
+    if expected.native and isinstance(raised, nx.NxlaError | TypeError | AssertionError):
+        return True
+    if isinstance(raised, ElixirError):
+        return raised.exception == expected.exception
     if isinstance(raised, MATCHING.get(expected.exception, ())):
         return True
     if type(raised) is not TypeError:

@@ -13,13 +13,24 @@ from functools import cache
 from typing import Any
 
 import nxla as nx
-from golden import compare, elixir, errors, factors, skips
+from golden import arbiter, compare, elixir, errors, factors, skips
 from golden.calls import CALLS
+from golden.calls.adapter import plain
 from golden.report import Outcome
 from golden.values import Data, Failure, decode, number, replace, tensors, to_nxla
 
 #: How many calls share one program.
 BATCH = 64
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of running a case: what is wrong with it, and the value unless it was refused."""
+
+    why: str | None
+    actual: Any = None
+    refused: bool = False
+
 
 NATIVE = "accident of Nx's reference backend: an error of Erlang or of that backend"
 
@@ -68,32 +79,43 @@ class Case:
         found = CALLS.get((self.raw["module"], self.raw["op"]))
         return found is not None and found.host
 
-    def outcome(self, engine: str, why: str | None, *, skipped: bool = False) -> Outcome:
-        """Tell what became of the case; `why` is None if it passed."""
-        status = "passed" if why is None else "skipped" if skipped else "failed"
-        return Outcome(
-            self.raw["id"], self.raw["group"], engine, status, why or "", self.raw["call"]
+    def outcome(self, engine: str, ran: Ran, rules: Sequence[skips.Skip]) -> Outcome:
+        """Tell what became of the case."""
+        given = self.raw["id"], self.raw["group"], engine
+        if ran.why is None:
+            unknown = self.native and not ran.refused
+            return Outcome(*given, "skipped", NATIVE) if unknown else Outcome(*given, "passed")
+        deviation = skips.Deviation(ran.why, lambda: self._has_numpy(ran))
+        rule = skips.find(rules, self.raw, engine, deviation)
+        if rule is None:
+            return Outcome(*given, "failed", ran.why, self.raw["call"])
+        return Outcome(*given, "skipped", rule.reason, self.raw["call"], rule)
+
+    def _has_numpy(self, ran: Ran) -> bool:
+        args, options = plain(self.args), {key: plain(x) for key, x in self.options.items()}
+        function = self.raw["module"], self.raw["op"]
+        return not (ran.refused or self.fails) and arbiter.agrees(
+            function, args, options, ran.actual
         )
 
-    def judge(self, actual: Any) -> str | None:
-        """Say what is wrong with a result; None if nothing is."""
+    def judge(self, actual: Any) -> Ran:
+        """Say what is wrong with a result, if anything is."""
         if self.ieee is not None:
-            return compare.numbers_mismatch(self.ieee, actual)
+            return Ran(compare.numbers_mismatch(self.ieee, actual), actual)
         if isinstance(self.expected, Failure):
-            return None if self.expected.native else f"no error, expected {self.expected.message!r}"
+            missing = None if self.native else f"no error, expected {self.expected.message!r}"
+            return Ran(missing, actual)
         if self.raw["module"] == "Nx.LinAlg" and self.raw["op"] in factors.CHECKS:
-            return factors.mismatch(self.raw["op"], self.inputs[0], self.expected, actual)
-        return compare.mismatch(self.expected, actual, compare.LOOSE.get(self._looseness))
+            why = factors.mismatch(self.raw["op"], self.inputs[0], self.expected, actual)
+            return Ran(why, actual)
+        loose = compare.LOOSE.get(self._looseness)
+        return Ran(compare.mismatch(self.expected, actual, loose), actual)
 
-    def judge_error(self, raised: BaseException) -> str | None:
-        """Say what is wrong with an error; None if it is the recorded one."""
-        expected = self.expected
-        if isinstance(expected, Failure) and self.ieee is None:
-            if expected.native and isinstance(raised, nx.NxlaError | TypeError | AssertionError):
-                return None
-            if errors.matches(expected, raised):
-                return None
-        return f"{type(raised).__name__}: {raised}"
+    def judge_error(self, raised: BaseException) -> Ran:
+        """Say what is wrong with an error, if it is not the recorded one."""
+        if self.fails and errors.matches(self.expected, raised):
+            return Ran(None, refused=True)
+        return Ran(f"{type(raised).__name__}: {raised}", refused=True)
 
     @property
     def fails(self) -> bool:
@@ -121,18 +143,10 @@ def read(raw: dict[str, Any]) -> Case:
 def run_evaluator(cases: Iterable[Case], rules: Sequence[skips.Skip]) -> Iterator[Outcome]:
     """Run cases one by one."""
     for case in cases:
-        why = skips.reason(rules, case.raw, "evaluator")
-        if why is not None:
-            yield case.outcome("evaluator", why, skipped=True)
-            continue
-        verdict = _run_alone(case)
-        if verdict is None and case.native:
-            yield case.outcome("evaluator", NATIVE, skipped=True)
-        else:
-            yield case.outcome("evaluator", verdict)
+        yield case.outcome("evaluator", _run_alone(case), rules)
 
 
-def _run_alone(case: Case, compiler: str | None = None) -> str | None:
+def _run_alone(case: Case, compiler: str | None = None) -> Ran:
     # Whatever is raised is an outcome of the case, and must not end the run; a panic of the engine,
     # which is no `Exception`, is one as well.
     try:
@@ -160,27 +174,27 @@ def run_xla(cases: Iterable[Case], rules: Sequence[skips.Skip]) -> Iterator[Outc
     """Run cases in programs of many calls. Cases that compute nothing on a device are left out."""
     batch: list[Case] = []
     for case in cases:
-        why = skips.reason(rules, case.raw, "xla")
         if case.host:
             continue
-        if why is not None or case.native:
-            yield case.outcome("xla", why or NATIVE, skipped=True)
+        if case.native:
+            yield case.outcome("xla", Ran(None), rules)
             continue
         unknown = [x.dtype for x in (*case.inputs, *tensors(case.expected)) if not _known(x.dtype)]
         if unknown:
-            yield case.outcome("xla", f"the plugin has no {unknown[0]}", skipped=True)
+            group, why = case.raw["group"], f"the plugin has no {unknown[0]}"
+            yield Outcome(case.raw["id"], group, "xla", "skipped", why)
             continue
         if case.fails:
-            yield case.outcome("xla", _run_alone(case, "xla"))
+            yield case.outcome("xla", _run_alone(case, "xla"), rules)
             continue
         batch.append(case)
         if len(batch) == BATCH:
-            yield from _run_batch(batch)
+            yield from _run_batch(batch, rules)
             batch = []
-    yield from _run_batch(batch)
+    yield from _run_batch(batch, rules)
 
 
-def _run_batch(batch: Sequence[Case]) -> Iterator[Outcome]:
+def _run_batch(batch: Sequence[Case], rules: Sequence[skips.Skip]) -> Iterator[Outcome]:
     ready: list[tuple[Case, list[Any]]] = []
     for case in batch:
         try:
@@ -190,13 +204,15 @@ def _run_batch(batch: Sequence[Case]) -> Iterator[Outcome]:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as raised:
-            yield case.outcome("xla", case.judge_error(raised))
+            yield case.outcome("xla", case.judge_error(raised), rules)
             continue
         ready.append((case, operands))
-    yield from _compiled(ready)
+    for case, ran in _compiled(ready):
+        yield case.outcome("xla", ran, rules)
 
 
-def _compiled(ready: list[tuple[Case, list[Any]]]) -> Iterator[Outcome]:
+def _compiled(ready: list[tuple[Case, list[Any]]]) -> Iterator[tuple[Case, Ran]]:
+    """Run cases in one program."""
     if not ready:
         return
 
@@ -209,14 +225,28 @@ def _compiled(ready: list[tuple[Case, list[Any]]]) -> Iterator[Outcome]:
         raise
     except BaseException as raised:
         if len(ready) == 1:
-            yield ready[0][0].outcome("xla", ready[0][0].judge_error(raised))
+            yield ready[0][0], ready[0][0].judge_error(raised)
             return
         middle = len(ready) // 2
         yield from _compiled(ready[:middle])
         yield from _compiled(ready[middle:])
         return
     for (case, _), result in zip(ready, results, strict=True):
-        yield case.outcome("xla", case.judge(result))
+        yield case, case.judge(result)
 
 
 RUNNERS = {"evaluator": run_evaluator, "xla": run_xla}
+
+
+def run(
+    raws: Iterable[dict[str, Any]], engine: str, rules: Sequence[skips.Skip]
+) -> Iterator[Outcome]:
+    """Read and run cases; one that cannot be read fails, and the others run."""
+    readable: list[Case] = []
+    for raw in raws:
+        try:
+            readable.append(read(raw))
+        except (AttributeError, KeyError, TypeError, ValueError) as raised:
+            why = f"cannot be read: {type(raised).__name__}: {raised}"
+            yield Outcome(str(raw.get("id")), str(raw.get("group")), engine, "failed", why)
+    yield from RUNNERS[engine](readable, rules)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from golden.skips import Skip
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -20,6 +22,8 @@ class Outcome:
     #: Why it failed or was skipped.
     why: str = ""
     call: str = ""
+    #: The rule for which it was skipped.
+    rule: Skip | None = None
 
 
 def table(outcomes: Iterable[Outcome]) -> str:

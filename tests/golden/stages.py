@@ -100,6 +100,10 @@ def _number(
     def visit(name: str) -> int:
         if name not in numbers:
             words, kind, listed = graph.lines[name]
+            same = text.same_value(words, kind, graph)
+            if same is not None:
+                numbers[name] = visit(same)
+                return numbers[name]
             if words.startswith("parameter:"):
                 numbers[name] = sources[int(words.split(":")[1])]
             else:

@@ -12,6 +12,13 @@ This is the one place that says in what the two may differ:
   iterate are left out.
 * A number in an operation of floats may be written as an integer, ``2`` for ``2.0``: which one it
   is depends on where a literal was joined with others, and makes no difference.
+* Numbers are the same if their first seven digits are: Nx rounds logarithms of bases to ``f32``.
+* A value that is added to itself is twice the value.
+* Other names for axes are a ``reshape`` here, and no node there.
+* A slice with a stride ends at the last element that it takes here, so that equal slices are equal.
+* Of a call of the host Nx prints the template and the options too, but no operands in containers.
+* Notes are a part of the text here; in Nx only those that it makes itself.
+* A transform along two axes is one along any number of axes here, ``fftn``.
 * A reduction that keeps no axes says ``keep_axes: nil`` where Nx forgot the default.
 * Templates are printed on several lines; both are put on one.
 """
@@ -29,6 +36,9 @@ OPS = ("logical_not", "cholesky", "eigh")
 
 #: Factorisations: blocks in Nx, and ops here, which have their options at the end.
 _FACTORS = re.compile(r"\bblock (qr|svd)\{([^}]+)\}, ([a-z]+)")
+
+#: Notes that Nx makes itself, and prints.
+NOTES = (":stop_grad", ":custom_grad")
 
 _TENSOR = re.compile(r"#(?:Nx\.Tensor|nxla\.Expr)<")
 _LINE = re.compile(r"^(?P<name>[a-z]+) = (?P<text>.*?)(?:\s{3,}(?P<type>\S+))?$")
@@ -111,19 +121,43 @@ def _type(text: str) -> str:
 def _words(text: str) -> str:
     text = re.sub(r"#Function<[^>]*>(?:\.[\w/&]+)?", "&fun", text)
     text = re.sub(r"&(?:anonymous fn|fun)/\d.*$", "&fun", text)
+    text = re.sub(r"^runtime_call (?:\{[^}]*\}, )?(?:([a-z]+), )?&fun.*$", _host_call, text)
     text = text.replace("keep_axes: nil", "keep_axes: false")
-    text = re.sub(r"(?<![\w.])(-?\d+)\.0(?![\de])", r"\1", text)
+    text = re.sub(r"(?<![\w.])-?\d+\.\d+(?:e[-+]?\d+)?(?!\w)", lambda x: f"{float(x[0]):.7g}", text)
+    text = re.sub(r"^add ([a-z]+), \1$", r"multiply 2, \1", text)
+    text = re.sub(r"^(slice .*), \[([\d, ]*)\], \[([\d, ]*)\]$", _slice, text)
     text = re.sub(r"%Nx\.Block\.([\w.]+)\{([^}]*)\}", _block, text)
     text = re.sub(rf"\bblock ({'|'.join(OPS)})\{{\}},", r"\1", text)
     text = _FACTORS.sub(r"\1 \3, \2", text)
     return re.sub(rf"\b(?:{'|'.join(ITERATION)}): [^,]+, ", "", text)
 
 
+def _host_call(found: re.Match[str]) -> str:
+    return f"runtime_call {found[1]}, &fun" if found[1] else "runtime_call &fun"
+
+
+def _slice(found: re.Match[str]) -> str:
+    """Let each axis end at the last element that is taken."""
+    lengths, strides = ([int(x) for x in part.split(",") if x] for part in (found[2], found[3]))
+    ends = [(n - 1) // by * by + 1 for n, by in zip(lengths, strides, strict=True)]
+    return f"{found[1]}, {ends}, {strides}"
+
+
 def _block(found: re.Match[str]) -> str:
     last = found[1].split(".")[-1]
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", last).lower()
+    name = {"fft2": "fftn", "ifft2": "ifftn"}.get(name, name)
     parts = [part for part in found[2].split(", ") if part and part.split(":")[0] not in ITERATION]
     return f"{name}{{{', '.join(parts)}}}"
+
+
+def same_value(words: str, kind: str, graph: Graph) -> str | None:
+    """Name the operand of a line that makes nothing new of it: a note, or other names for axes."""
+    found = re.fullmatch(r"(?:reshape|metadata) ([a-z]+)(?:, (:\w+))?", words)
+    if found is None or found[1] not in graph.lines or found[2] in NOTES:
+        return None
+    unnamed = [re.sub(r"\[\w+: ", "[", ty) for ty in (kind, graph.lines[found[1]][1])]
+    return found[1] if unnamed[0] == unnamed[1] else None
 
 
 def _print(graph: Graph) -> str:
@@ -137,6 +171,10 @@ def _print(graph: Graph) -> str:
         if name in names:
             return names[name]
         words, kind, listed = graph.lines[name]
+        same = same_value(words, kind, graph)
+        if same is not None:
+            names[name] = visit(same)
+            return names[name]
         row = rename(words, graph, visit)
         key = (name, kind) if row == "tensor" else (row, kind)
         if key not in known:

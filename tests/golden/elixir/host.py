@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import nxla as nx
+from golden.elixir import forms
 from golden.elixir.errors import ElixirError, Unsupported
 from golden.elixir.inspect import inspect, to_string
-from golden.elixir.syntax import Access, Alias, Call, Clauses, Node, keyword_items
-from golden.elixir.values import Atom, ModuleName, Range, is_keyword, truthy
+from golden.elixir.standard import items, make_range, merge_options, quotient, remainder
+from golden.elixir.syntax import Call, Clauses, Node, keyword_items
+from golden.elixir.values import Atom, ModuleName, Range, Struct, truthy
 
 if TYPE_CHECKING:
     from golden.elixir.interpreter import Scope
 
     Run = Callable[[Node, "Scope"], Any]
-
-
-def quotient(left: int, right: int) -> int:
-    """Divide integers, rounding toward zero."""
-    whole = abs(left) // abs(right)
-    return whole if (left < 0) == (right < 0) else -whole
-
-
-def remainder(left: int, right: int) -> int:
-    """Return what `quotient` leaves."""
-    return left - right * quotient(left, right)
-
-
-def make_range(first: int, last: int) -> Range:
-    """Make ``first..last``, which counts down if it has to."""
-    return Range(first, last, 1 if first <= last else -1)
 
 
 def function_and_options(rest: Sequence[Any]) -> tuple[Callable[[Any], Any], dict[str, Any]]:
@@ -99,36 +87,23 @@ def _or(node: Call, scope: Scope, run: Run) -> Any:
     return left if truthy(left) else run(node.args[1], scope)
 
 
-def _import(node: Call, scope: Scope, run: Run) -> Any:
-    del scope, run
-    target = node.args[0]
-    return ModuleName(target.name) if isinstance(target, Alias) else None
-
-
-def _update(node: Call, scope: Scope, run: Run) -> None:
-    """``put_in(x[key], value)`` and the like: Python's assignment, which tensors refuse."""
-    from golden.elixir import library
-
-    place = node.args[0]
-    if not isinstance(place, Access):
-        raise Unsupported(f"update of {place}")
-    library.update(run(place.container, scope), run(place.key, scope), pop=node.name == "pop_in")
+def _unless(node: Call, scope: Scope, run: Run) -> Any:
+    entries = keyword_items(node.args[1])
+    assert entries is not None
+    word = "else" if truthy(run(node.args[0], scope)) else "do"
+    return run(entries[word], scope.inner({})) if word in entries else None
 
 
 SPECIAL: dict[str, Callable[..., Any]] = {
-    "put_in": _update,
-    "get_and_update_in": _update,
-    "pop_in": _update,
     "case": case,
     "if": _if,
+    "unless": _unless,
     "cond": _cond,
     "and": _and,
     "or": _or,
     "&&": _and,
     "||": _or,
-    "import": _import,
-    "alias": _import,
-    "require": _import,
+    **forms.SPECIAL,
 }
 
 
@@ -142,22 +117,6 @@ def fail(*args: Any) -> None:
     raise ElixirError(str(args[1]), args[0].name)
 
 
-def merge_options(options: Any, known: Any) -> Any:
-    """Check options and fill in defaults: ``keyword!(opts, [:required, key: default])``."""
-    if not is_keyword(options):
-        raise ElixirError(f"expected a keyword list, got: {inspect(options)}", "ArgumentError")
-    names = [item[0] if isinstance(item, tuple) else item for item in known]
-    for key, _ in options:
-        if key not in names:
-            raise ElixirError(
-                f"unknown key :{key} in {inspect(options)}, expected one of {inspect(names)}",
-                "ArgumentError",
-            )
-    merged = dict(item for item in known if isinstance(item, tuple))
-    merged.update(options)
-    return list(merged.items())
-
-
 def _assert_keys(options: Any, names: Any) -> Any:
     present = {key for key, _ in options}
     for name in names:
@@ -166,6 +125,46 @@ def _assert_keys(options: Any, names: Any) -> Any:
                 f"expected key :{name} in keyword list, got: {inspect(options)}", "ArgumentError"
             )
     return options
+
+
+def _kind(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def _concatenated(left: Any, right: Any) -> Any:
+    return left + right
+
+
+def _removed(left: Any, right: Any) -> Any:
+    left = list(left)
+    for item in right:
+        if item in left:
+            left.remove(item)
+    return left
+
+
+def _element(container: Any, place: int) -> Any:
+    if not 0 <= place < len(container):
+        raise ElixirError(f"there is no element {place}", "ArgumentError")
+    return container[place]
+
+
+def _replaced(container: Any, place: int, value: Any) -> Any:
+    return (*container[:place], value, *container[place + 1 :])
+
+
+def _divide(left: Any, right: Any) -> Any:
+    if right == 0:
+        raise ElixirError("bad argument in arithmetic expression", "ArithmeticError")
+    return left / right
+
+
+def _get_in(container: Any, path: Any) -> Any:
+    from golden.elixir import library
+
+    for key in path:
+        container = None if container is None else library.access(container, key)
+    return container
 
 
 def _tap(value: Any, function: Callable[..., Any]) -> Any:
@@ -187,99 +186,87 @@ FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {
     ("+", 2): operator.add,
     ("-", 2): operator.sub,
     ("*", 2): operator.mul,
-    ("/", 2): operator.truediv,
+    ("/", 2): _divide,
     ("**", 2): operator.pow,
     ("div", 2): quotient,
     ("rem", 2): remainder,
     ("max", 2): max,
     ("min", 2): min,
     ("abs", 1): abs,
+    ("round", 1): lambda x: math.floor(x + 0.5) if x >= 0 else math.ceil(x - 0.5),
+    ("trunc", 1): math.trunc,
+    ("floor", 1): math.floor,
+    ("ceil", 1): math.ceil,
     ("==", 2): operator.eq,
     ("!=", 2): operator.ne,
+    ("===", 2): lambda a, b: type(a) is type(b) and a == b,
+    ("!==", 2): lambda a, b: type(a) is not type(b) or a != b,
     ("<", 2): operator.lt,
     (">", 2): operator.gt,
     ("<=", 2): operator.le,
     (">=", 2): operator.ge,
     ("-", 1): operator.neg,
+    ("+", 1): operator.pos,
     ("not", 1): operator.not_,
     ("!", 1): lambda value: not truthy(value),
-    ("++", 2): operator.add,
+    ("++", 2): _concatenated,
+    ("--", 2): _removed,
+    ("in", 2): lambda item, collection: item in items(collection),
     ("<>", 2): _concatenate,
+    ("&&&", 2): operator.and_,
+    ("|||", 2): operator.or_,
+    ("<<<", 2): operator.lshift,
+    (">>>", 2): operator.rshift,
     ("..", 0): lambda: Range(0, -1, 1),
     ("..", 2): make_range,
     ("//", 2): _stepped,
     ("raise", 1): fail,
     ("raise", 2): fail,
     ("inspect", 1): inspect,
+    ("inspect", 2): lambda value, _options: inspect(value),
     ("to_string", 1): to_string,
-    ("elem", 2): operator.getitem,
+    ("elem", 2): _element,
+    ("put_elem", 3): _replaced,
+    ("get_in", 2): _get_in,
     ("tuple_size", 1): len,
+    ("map_size", 1): len,
     ("length", 1): len,
     ("hd", 1): lambda items: items[0],
     ("tl", 1): lambda items: items[1:],
+    ("is_integer", 1): _kind(int),
+    ("is_float", 1): _kind(float),
+    ("is_number", 1): _kind(int, float),
+    ("is_boolean", 1): lambda value: isinstance(value, bool),
+    ("is_nil", 1): lambda value: value is None,
+    ("is_atom", 1): lambda value: value is None or isinstance(value, bool | Atom | ModuleName),
+    ("is_binary", 1): lambda x: isinstance(x, str | bytes) and not isinstance(x, Atom),
+    ("is_list", 1): _kind(list),
+    ("is_tuple", 1): _kind(tuple),
+    ("is_map", 1): _kind(dict, Struct, nx.Tensor, nx.Expr),
+    ("is_struct", 1): _kind(Struct, nx.Tensor, nx.Expr),
+    ("is_function", 1): callable,
+    ("is_function", 2): lambda f, arity: callable(f) and getattr(f, "arity", arity) == arity,
+    ("is_map_key", 2): lambda container, key: key in container,
+    ("apply", 2): lambda function, args: function(*args),
+    ("self", 0): lambda: Atom("self"),
+    ("send", 2): forms.send,
     ("tap", 2): _tap,
     ("then", 2): lambda value, function: function(value),
     ("keyword!", 2): merge_options,
     ("assert_keys", 2): _assert_keys,
 }
 
+
+def kernel(name: str, args: Sequence[Any]) -> Any:
+    """Call a function of ``Kernel`` by its name."""
+    found = FUNCTIONS.get((name, len(args)))
+    if found is None:
+        raise Unsupported(f"Kernel.{name}/{len(args)}")
+    return found(*args)
+
+
 #: What numerical code shares.
 EVERYWHERE = [
     ("..", 2), ("//", 2), ("raise", 1), ("raise", 2), ("inspect", 1), ("elem", 2), ("tap", 2),
     ("then", 2), ("keyword!", 2), ("assert_keys", 2), ("<>", 2), ("tuple_size", 1), ("length", 1),
 ]  # fmt: skip
-
-
-# --- modules ---
-
-
-def _reduce(items: Any, *rest: Any) -> Any:
-    source = iter(items)
-    *initial, function = rest
-    total = initial[0] if initial else next(source)
-    for item in source:
-        total = function(item, total)
-    return total
-
-
-def _map_reduce(items: Any, total: Any, function: Callable[..., Any]) -> Any:
-    made = []
-    for item in items:
-        result, total = function(item, total)
-        made.append(result)
-    return made, total
-
-
-def _keyword_get(options: Any, key: Atom, default: Any = None) -> Any:
-    return next((value for name, value in options if name == key), default)
-
-
-MODULES: dict[tuple[str, str], Callable[..., Any]] = {
-    ("Enum", "reduce"): _reduce,
-    ("Enum", "map"): lambda items, function: [function(item) for item in items],
-    ("Enum", "map_reduce"): _map_reduce,
-    ("Enum", "to_list"): list,
-    ("Enum", "count"): len,
-    ("Enum", "sum"): sum,
-    ("Enum", "with_index"): lambda items: [(item, place) for place, item in enumerate(items)],
-    ("Enum", "zip"): lambda left, right: list(zip(left, right, strict=False)),
-    ("Enum", "at"): operator.getitem,
-    ("Enum", "reverse"): lambda items: list(reversed(list(items))),
-    ("Keyword", "get"): _keyword_get,
-    ("Keyword", "fetch!"): _keyword_get,
-    ("List", "to_tuple"): tuple,
-    ("Tuple", "to_list"): list,
-    ("Tuple", "append"): lambda items, item: (*items, item),
-    ("Map", "get"): lambda items, key, default=None: items.get(key, default),
-    ("Map", "put"): lambda items, key, value: {**items, key: value},
-    ("Map", "new"): dict,
-    ("IO", "iodata_to_binary"): lambda data: data,
-}
-
-
-def call(module: str, name: str, args: Sequence[Any]) -> Any:
-    """Call a function of one of Elixir's modules."""
-    found = MODULES.get((module, name))
-    if found is None:
-        raise Unsupported(f"{module}.{name}/{len(args)}")
-    return found(*args)

@@ -26,6 +26,7 @@ from golden.elixir.syntax import (
     Capture,
     CaptureArgument,
     Clause,
+    Clauses,
     Function,
     List,
     Literal,
@@ -37,7 +38,7 @@ from golden.elixir.syntax import (
     Tuple,
     Variable,
 )  # fmt: skip
-from golden.elixir.values import FunctionValue, ModuleName, Struct, truthy
+from golden.elixir.values import Atom, FunctionValue, ModuleName, Struct, truthy
 
 
 @dataclass
@@ -56,7 +57,20 @@ class Module:
 
     name: str
     functions: dict[str, list[Definition]] = field(default_factory=dict)
+    #: Parameters of functions, where they stand apart from the clauses.
+    heads: dict[str, tuple[Node, ...]] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
+    #: Short names of modules, and what they stand for.
+    aliases: dict[str, str] = field(default_factory=dict)
+    #: Modules whose functions may be called without their names.
+    imports: list[str] = field(default_factory=list)
+    #: Modules that are defined inside, or are known to a snippet.
+    modules: dict[str, Module] = field(default_factory=dict)
+
+    def resolve(self, name: str) -> str:
+        """Return what the name of a module stands for."""
+        first, dot, rest = name.partition(".")
+        return self.aliases.get(first, first) + dot + rest
 
 
 @dataclass
@@ -113,9 +127,11 @@ def run(node: Node, scope: Scope) -> Any:
         case Attribute(name):
             return scope.module.attributes[name]
         case Alias(name):
-            return ModuleName(name)
+            return ModuleName(scope.module.resolve(name))
         case Sigil(name, text, modifiers):
             return library.sigil(name, text, modifiers)
+        case Clauses():
+            raise ElixirError("unexpected ->", "CompileError")
     raise Unsupported(f"expression {node}")
 
 
@@ -129,6 +145,8 @@ def call(function: Any, args: Sequence[Any]) -> Any:
 def _variable(node: Variable, name: str, scope: Scope) -> Any:
     if name in scope.variables:
         return scope.variables[name]
+    if name == "__MODULE__":
+        return ModuleName(scope.module.name)
     if name in scope.module.functions or name in scope.builtins:
         return _call(Call(name, (), node.line), scope)
     raise ElixirError(f'undefined variable "{name}"', "CompileError")
@@ -136,7 +154,7 @@ def _variable(node: Variable, name: str, scope: Scope) -> Any:
 
 def bind(pattern: Node, value: Any, scope: Scope) -> None:
     """Match a value; the variables stay in the scope."""
-    bound = match(pattern, value)
+    bound = match(pattern, value, scope.variables)
     if bound is None:
         raise MatchError(value)
     scope.variables.update(bound)
@@ -174,7 +192,7 @@ def select_clause(
 ) -> tuple[Clause, Scope] | None:
     """Find the first clause that fits, and the scope of its body."""
     for clause in clauses:
-        bound = match(Tuple(clause.patterns), tuple(args))
+        bound = match(Tuple(clause.patterns), tuple(args), scope.variables)
         if bound is None:
             continue
         inner = scope.inner(bound)
@@ -241,9 +259,12 @@ def _call(node: Call, scope: Scope) -> Any:
     found = scope.builtins.get(node.name) or language.FUNCTIONS.get((node.name, len(args)))
     if found is None and node.name in scope.variables and not args:
         return scope.variables[node.name]
-    if found is None:
-        raise ElixirError(f"undefined function {node.name}/{len(args)}", "CompileError")
-    return found(*args)
+    if found is not None:
+        return found(*args)
+    for module in scope.module.imports:
+        if library.knows(module, node.name):
+            return library.call(module, node.name, args)
+    raise ElixirError(f"undefined function {node.name}/{len(args)}", "CompileError")
 
 
 def _pipe(left: Node, right: Node, scope: Scope) -> Any:
@@ -273,10 +294,16 @@ def inline(
     """Run a function of a module as part of what is under way."""
     for definition in module.functions[name]:
         scope = Scope(module, definition.kind in ("defn", "defnp"), {}, builtins)
-        given = _with_defaults(definition, args, scope)
+        parameters = definition.parameters
+        head = module.heads.get(name, parameters)
+        if len(head) != len(parameters):
+            head = parameters
+        given = _with_defaults(head, args, scope)
         if given is None:
             continue
         patterns, values = given
+        if head is not parameters:
+            patterns = parameters
         chosen = select_clause([Clause(patterns, definition.guard, definition.body)], values, scope)
         if chosen is not None:
             return run(chosen[0].body, chosen[1])
@@ -287,11 +314,11 @@ def inline(
 
 
 def _with_defaults(
-    definition: Definition, args: Sequence[Any], scope: Scope
+    parameters: Sequence[Node], args: Sequence[Any], scope: Scope
 ) -> tuple[tuple[Node, ...], list[Any]] | None:
     """Fill in defaults; None if the number of arguments does not fit."""
-    missing = len(definition.parameters) - len(args)
-    optional = [p for p in definition.parameters if isinstance(p, Call) and p.name == "\\\\"]
+    missing = len(parameters) - len(args)
+    optional = [p for p in parameters if isinstance(p, Call) and p.name == "\\\\"]
     if not 0 <= missing <= len(optional):
         return None
     # The first optional parameters are the ones that are given.
@@ -299,7 +326,7 @@ def _with_defaults(
     source = iter(args)
     patterns: list[Node] = []
     values: list[Any] = []
-    for parameter in definition.parameters:
+    for parameter in parameters:
         if isinstance(parameter, Call) and parameter.name == "\\\\":
             patterns.append(parameter.args[0])
             taken = id(parameter) in given
@@ -314,16 +341,24 @@ def _remote(node: Remote, scope: Scope) -> Any:
     target = node.target
     if isinstance(target, Alias):
         args = [run(arg, scope) for arg in node.args]
-        if target.name in (scope.module.name, "__MODULE__"):
+        name = scope.module.resolve(target.name)
+        if name in scope.module.modules:
+            return call_local(scope.module.modules[name], node.name, args, scope)
+        if name == scope.module.name:
             return call_local(scope.module, node.name, args, scope)
-        return library.call(target.name, node.name, args)
+        if scope.numerical:
+            numerical.check_allowed(name, node.name, len(args))
+        return library.call(name, node.name, args)
     value = run(target, scope)
     if isinstance(value, dict) and not node.parentheses:
         if node.name not in value:
             raise ElixirError(f"key :{node.name} not found", "KeyError")
         return value[node.name]
-    if isinstance(value, ModuleName):
-        return library.call(value.name, node.name, [run(arg, scope) for arg in node.args])
-    if isinstance(value, nx.Tensor | nx.Expr) and node.name == "shape":
-        return tuple(value.shape)
+    if isinstance(value, ModuleName | Atom):
+        args = [run(arg, scope) for arg in node.args]
+        name = value.name if isinstance(value, ModuleName) else f":{value}"
+        return library.call(name, node.name, args)
+    found = library.field(value, node.name)
+    if found is not None:
+        return found[0]
     raise Unsupported(f"field {node.name} of {type(value).__name__}")

@@ -18,7 +18,7 @@ from golden.elixir.errors import ElixirError
 class Token:
     """One token: its kind, what it stands for, and how it is surrounded."""
 
-    kind: str  # int float string atom key alias name op capture sigil eol end_of_file
+    kind: str  # int float string charlist atom key alias name op capture sigil eol end_of_file
     value: Any
     line: int
     space_before: bool
@@ -28,23 +28,24 @@ class Token:
 #: Longest first.
 OPERATORS = [
     "<<<", ">>>", "&&&", "|||", "===", "!==", "=~", "...", "^^^", "~~~", "+++", "---",
-    "->", "<-", "=>", "==", "!=", "<=", ">=", "|>", "<>", "++", "--", "&&", "||", "**", "..",
-    "//", "\\\\", "::", "%{", "+", "-", "*", "/", "=", "<", ">", "!", "&", "|", "@", ".", ",",
+    "<<", ">>", "->", "<-", "=>", "==", "!=", "<=", ">=", "|>", "<>", "++", "--", "&&", "||", "**",
+    "..", "//", "\\\\", "::", "%{", "+", "-", "*", "/", "=", "<", ">", "!", "&", "|", "@", ".", ",",
     "(", ")", "[", "]", "{", "}", ";", "%", "^",
 ]  # fmt: skip
 
 #: After these an expression goes on, whatever the line.
 CONTINUES = {
     "<<<", ">>>", "&&&", "|||", "===", "!==", "=~", "->", "<-", "=>", "==", "!=", "<=", ">=",
-    "|>", "<>", "++", "--", "&&", "||", "**", "//", "\\\\", "::", "%{", "+", "-", "*", "/", "=",
-    "<", ">", "!", "&", "|", ".", ",", "(", "[", "{", "%", "^", "and", "or", "not", "in", "when",
+    "<<", "|>", "<>", "++", "--", "&&", "||", "**", "//", "\\\\", "::", "%{", "+", "-", "*", "/",
+    "=", "<", ">", "!", "&", "|", ".", ",", "(", "[", "{", "%", "^", "and", "or", "not", "in",
+    "when",
 }  # fmt: skip
 
 #: Before these, too, unless they may begin an expression.
 LEADS = {
     "<<<", ">>>", "&&&", "|||", "===", "!==", "=~", "->", "<-", "=>", "==", "!=", "<=", ">=",
     "|>", "<>", "++", "--", "&&", "||", "**", "//", "\\\\", "::", "*", "/", "=", "<", ">", "|",
-    ".", ",", ")", "]", "}", "and", "or", "in", "when",
+    ".", ",", ")", "]", "}", ">>", "and", "or", "in", "when",
 }  # fmt: skip
 
 WORD_OPERATORS = {"and", "or", "not", "in", "when"}
@@ -55,8 +56,12 @@ _PATTERNS = [
     ("eol", r"\n"),
     ("float", r"\d[\d_]*\.\d[\d_]*(?:[eE][+-]?\d+)?"),
     ("int", r"0x[0-9a-fA-F]+|0b[01]+|0o[0-7]+|\d[\d_]*"),
-    ("sigil", r"~[A-Z]+[\[(]"),
+    ("sigil", r"~(?:[A-Z]+|[a-z])[\[({<|/\"]"),
+    ("quoted_key", r'"[^"\n]*":(?=\s)'),
+    ("heredoc", r'"""[ \t]*\n'),
     ("string", r'"'),
+    ("charlist", r"'(?:[^'\\\n]|\\.)*'"),
+    ("character", r"\?(?:\\.|[^\s\\])"),
     ("quoted", r':"(?:[^"\\]|\\.)*"'),
     ("key", r"[A-Za-z_][A-Za-z0-9_]*[?!]?:(?=\s)"),
     ("alias", r"[A-Z][A-Za-z0-9_]*"),
@@ -106,6 +111,8 @@ def _scan(source: str) -> list[Token]:
         value: Any = text
         if kind == "string":
             value, position = _string(source, position)
+        elif kind == "heredoc":
+            kind, (value, position) = "string", _heredoc(source, position)
         elif kind == "sigil":
             value, position = _sigil(source, found)
         else:
@@ -131,6 +138,10 @@ def _value(kind: str, text: str) -> tuple[str, Any]:
             return "atom", text[2:-1]
         case "key":
             return kind, text[:-1]
+        case "quoted_key":
+            return "key", text[1:-2]
+        case "character":
+            return "int", ord(_ESCAPES.get(text[2:], text[2:]) if text[1] == "\\" else text[1])
         case "capture":
             return kind, int(text[1:])
         case "name" if text in WORD_OPERATORS:
@@ -159,6 +170,16 @@ def _string(source: str, position: int) -> tuple[list[Any], int]:
     return [*parts, text], position + 1
 
 
+def _heredoc(source: str, position: int) -> tuple[list[Any], int]:
+    """Read a text of many lines, which is indented like the quotes that close it."""
+    closing = re.compile(r'\n?([ \t]*)"""').search(source, position - 1)
+    if closing is None:
+        raise ElixirError("a heredoc is not closed", "SyntaxError")
+    lines = source[position : closing.start()].split("\n") if closing.start() >= position else []
+    body = "".join(f"{line.removeprefix(closing[1])}\n" for line in lines)
+    return _string(body.replace('"', '\\"') + '"', 0)[0], closing.end()
+
+
 def _closing(source: str, position: int) -> int:
     depth = 1
     while True:
@@ -171,7 +192,8 @@ def _closing(source: str, position: int) -> int:
 def _sigil(source: str, found: re.Match[str]) -> tuple[tuple[str, str, str], int]:
     """Read a sigil: its name, the text between its brackets, and the letters after them."""
     opening = found.group()[-1]
-    end = source.index({"[": "]", "(": ")"}[opening], found.end())
+    pairs = {"[": "]", "(": ")", "{": "}", "<": ">"}
+    end = source.index(pairs.get(opening, opening), found.end())
     modifiers = re.compile(r"[A-Za-z0-9]*").match(source, end + 1)
     assert modifiers is not None
     text = source[found.end() : end]

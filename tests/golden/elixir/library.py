@@ -11,9 +11,10 @@ from typing import Any
 import nxla as nx
 from golden import values
 from golden.calls import CALLS
-from golden.elixir import host
+from golden.elixir import host, standard
 from golden.elixir.errors import ElixirError, Unsupported
-from golden.elixir.values import Atom, ModuleName, Range, is_keyword, truthy
+from golden.elixir.inspect import inspect
+from golden.elixir.values import Atom, FunctionValue, ModuleName, Range, Struct, is_keyword, truthy
 
 #: Functions whose keyword list is no list of options, and which argument it is.
 KEYWORD_ARGUMENTS = {
@@ -28,15 +29,40 @@ def call(module: str, name: str, args: Sequence[Any]) -> Any:
     own = OWN.get((module, name))
     if own is not None:
         return own(*args)
-    if (module, name) in host.MODULES:
-        return host.call(module, name, args)
+    if module == "Kernel":
+        return host.kernel(name, args)
     if not module.startswith("Nx"):
-        raise Unsupported(f"{module}.{name}/{len(args)}")
+        return standard.call(module, name, args)
     found = CALLS.get((module, name))
     if found is None:
         raise Unsupported(f"no function of ours stands for {module}.{name}")
     positional, options = _split(name, list(args))
     return found(positional, options)
+
+
+def knows(module: str, name: str) -> bool:
+    """Tell whether a module has a function."""
+    return (
+        (module, name) in OWN or (module, name) in CALLS or name in standard.MODULES.get(module, {})
+    )
+
+
+def field(value: Any, name: str) -> tuple[Any] | None:
+    """Return the field of a struct; None if it has none of that name."""
+    if isinstance(value, ElixirError):
+        fields: dict[str, Any] = {"message": str(value)}
+    elif isinstance(value, Struct):
+        fields = value.fields
+    elif isinstance(value, Range):
+        fields = {"first": value.first, "last": value.last, "step": value.step}
+    elif isinstance(value, nx.Tensor | nx.Expr):
+        names = [n and Atom(n) for n in value.names]
+        vectors = [(Atom(axis), size) for axis, size in value.vectorized_axes]
+        fields = {"shape": tuple(value.shape), "type": _type(value), "names": names}
+        fields["vectorized_axes"] = vectors
+    else:
+        fields = {}
+    return (fields[name],) if name in fields else None
 
 
 def _split(name: str, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -115,25 +141,39 @@ def _place(tensor: Any, key: Any) -> Any:
         for name, place in key:
             if name not in tensor.names:
                 raise nx.ShapeError(f"no axis has the name {name}: {tensor.names}")
-            places[tensor.names.index(name)] = _index(place)
+            axis = tensor.names.index(name)
+            places[axis] = _index(place, tensor.shape[axis])
         return tuple(places)
     if isinstance(key, list):
-        return tuple(_index(place) for place in key)
-    return _index(key)
+        sizes = [*tensor.shape, *(0 for _ in key)]
+        return tuple(_index(place, size) for place, size in zip(key, sizes, strict=False))
+    return _index(key, tensor.shape[0] if tensor.ndim else 0)
 
 
-def _index(place: Any) -> Any:
+def _index(place: Any, size: int) -> Any:
     if not isinstance(place, Range):
         return place
-    last = place.last + 1
-    return slice(place.first, None if last == 0 else last, place.step)
+    # Python cuts slices to the size of the axis; Elixir does not.
+    first, last = (end + size if end < 0 else end for end in (place.first, place.last))
+    for end in (first, last):
+        if not 0 <= end < size:
+            raise ElixirError(f"index {end} is out of bounds: {size}", "ArgumentError")
+    if place.step < 0 or last < first:
+        raise ElixirError(f"range {place} has a negative step or is empty", "ArgumentError")
+    return slice(first, last + 1, place.step)
 
 
 def sigil(name: str, text: str, modifiers: str) -> Any:
     """``~MAT[1 2]f32`` and ``~VEC[1 2]``."""
+    if name in ("s", "S", "c", "C"):
+        return text
+    if name in ("w", "W"):
+        return [Atom(word) if modifiers == "a" else word for word in text.split()]
     rows = [[_number(word) for word in line.split()] for line in text.strip().splitlines()]
+    if name.startswith("V") and len(rows) != 1:
+        raise ElixirError("must be one-dimensional", "ArgumentError")
     data = rows if name.startswith("M") else rows[0] if rows else []
-    return nx.tensor(data, modifiers) if modifiers else nx.tensor(data)
+    return nx.tensor(data, values.dtype_name(modifiers)) if modifiers else nx.tensor(data)
 
 
 def _number(word: str) -> Any:
@@ -148,12 +188,32 @@ def _number(word: str) -> Any:
 # --- functions of functions ---
 
 
+def containers_only(function: Callable[..., Any]) -> FunctionValue:
+    """Refuse what is no container in Elixir: lists, texts, atoms and nothing."""
+
+    def run(*args: Any) -> Any:
+        result = function(*args)
+        _check_container(result)
+        return result
+
+    return FunctionValue(function.__name__, getattr(function, "arity", 1), run)
+
+
+def _check_container(value: Any) -> None:
+    if isinstance(value, tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_container(item)
+    elif value is None or isinstance(value, list | str | bool | ModuleName):
+        raise ElixirError(f"{inspect(value)} is no container", "Protocol.UndefinedError")
+
+
 def _jit(function: Callable[..., Any], options: Any = ()) -> Any:
-    return nx.jit(function, **_options(options))
+    return nx.jit(containers_only(function), **_options(options))
 
 
 def _options(options: Any) -> dict[str, Any]:
-    given = {str(key): value for key, value in options}
+    # Whether the evaluator of Nx collects garbage is no question here.
+    given = {str(key): value for key, value in options if key != "garbage_collect"}
     compiler = given.get("compiler")
     if isinstance(compiler, ModuleName):
         given["compiler"] = "evaluator" if compiler.name.endswith("Evaluator") else compiler.name
@@ -216,6 +276,61 @@ def _typed(dtype: str) -> Callable[[Any], Any]:
     return lambda data: nx.tensor(data, values.dtype_name(dtype))
 
 
+def _io_call(value: Any, *spec: Any) -> Any:
+    if not any(callable(part) for part in spec):
+        raise ElixirError("a name stands for a function in numerical code only", "ArgumentError")
+    return nx.hook(value, *(str(part) if isinstance(part, Atom) else part for part in spec))
+
+
+def _block(_: Struct, args: Sequence[Any], template: Any, default: Callable[..., Any]) -> Any:
+    if default.arity != 1 + len(args):  # type: ignore[attr-defined]
+        raise ElixirError("the default takes the struct and the arguments", "ArgumentError")
+    del template
+    return default(None, *args)
+
+
+def _deallocate(container: Any) -> Atom:
+    for leaf in nx.tree.leaves(container):
+        leaf.deallocate()
+    return Atom("ok")
+
+
+def _no_mesh(*_: Any) -> Any:
+    raise ElixirError("no compiler here runs a function on several devices", "RuntimeError")
+
+
+def _is_tensor(value: Any) -> bool:
+    number = isinstance(value, int | float | complex) and not isinstance(value, bool)
+    special = isinstance(value, Atom) and value in values.SPECIAL
+    return number or special or isinstance(value, nx.Tensor | nx.Expr)
+
+
+def _compatible(left: Any, right: Any, same: Callable[[Any, Any], Any]) -> bool:
+    if nx.tree.structure(left) != nx.tree.structure(right):
+        return False
+    pairs = zip(nx.tree.leaves(left), nx.tree.leaves(right), strict=True)
+    return all(truthy(same(*pair)) for pair in pairs)
+
+
+def _traverse(container: Any, *rest: Any) -> Any:
+    *total, function = rest
+    return nx.composite.traverse(container, function, *total)
+
+
+def _decide(callback: Callable[..., Any]) -> Callable[..., Any]:
+    def decide(node: Any, *state: Any) -> Any:
+        answer = callback(node, *state)
+        return (str(answer[0]), answer[1]) if state else str(answer)
+
+    return decide
+
+
+def _split_graph(expression: Any, *rest: Any) -> Any:
+    *initial, callback = rest
+    found = nx.graph.split(expression, _decide(callback), *initial)
+    return found[0] if initial else found
+
+
 #: Functions that make a tensor of the dtype they are named after.
 # fmt: off
 DTYPES = [
@@ -238,10 +353,26 @@ OWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("Nx", "reduce"): _reduce,
     ("Nx", "window_reduce"): _window_reduce,
     ("Nx", "runtime_call"): _runtime_call,
+    ("Nx", "io_call"): _io_call,
+    ("Nx", "hook"): _io_call,
+    ("Nx", "block"): _block,
+    ("Nx", "is_tensor"): _is_tensor,
+    ("Nx", "backend_deallocate"): _deallocate,
+    ("Nx.Container", "traverse"): _traverse,
+    ("Nx.Defn.Composite", "traverse"): _traverse,
+    ("Nx.Defn.Composite", "reduce"): nx.composite.reduce,
+    ("Nx.Defn.Composite", "count"): nx.composite.count,
+    ("Nx.Defn.Composite", "compatible?"): _compatible,
+    ("Nx.Defn.Graph", "split"): _split_graph,
+    ("Nx.Defn.Graph", "run"): lambda stages, args, *_: nx.graph.run(stages, *args),
+    ("Nx.Defn.Compiler", "current"): nx.current_compiler,
+    ("Nx.Defn", "shard_jit"): _no_mesh,
+    ("Nx.Defn", "shard_jit_apply"): _no_mesh,
+    ("Nx.Defn", "global_default_options"): lambda *_: [],
     ("Nx.Defn", "jit"): _jit,
     ("Nx.Defn", "jit_apply"): lambda f, args, options=(): _jit(f, options)(*args),
     ("Nx.Defn", "compile"): lambda f, templates, options=(): nx.compile(
-        f, templates, **_options(options)
+        containers_only(f), templates, **_options(options)
     ),
     ("Nx.Defn", "debug_expr"): lambda f, *_: nx.debug_expr(f),
     ("Nx.Defn", "debug_expr_apply"): lambda f, args, *_: nx.debug_expr(f)(*args),

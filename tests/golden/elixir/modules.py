@@ -7,8 +7,9 @@ from typing import Any
 
 from golden.elixir.errors import ElixirError, Unsupported
 from golden.elixir.interpreter import Definition, Module, Scope, inline, run
+from golden.elixir.library import containers_only
 from golden.elixir.parser import parse
-from golden.elixir.syntax import Call, Literal, Node, Variable, keyword_items
+from golden.elixir.syntax import Block, Call, Literal, Node, Variable, keyword_items
 from golden.elixir.values import FunctionValue
 
 DEFINITIONS = {"defn", "defnp", "def", "defp", "deftransform", "deftransformp"}
@@ -21,9 +22,14 @@ def load(
 
     `builtins` are functions that the source calls but does not define.
     """
+    return load_body(name, parse(source), builtins or {})
+
+
+def load_body(name: str, body: Node, builtins: Mapping[str, Callable[..., Any]]) -> Module:
+    """Read what stands between ``do`` and ``end`` of a module."""
     module = Module(name)
-    scope = Scope(module, False, {}, dict(builtins or {}))
-    for node in parse(source).body:
+    scope = Scope(module, False, {}, dict(builtins))
+    for node in body.body if isinstance(body, Block) else (body,):
         if isinstance(node, Call) and node.name in DEFINITIONS:
             _define(module, node)
         elif isinstance(node, Call) and node.name == "@":
@@ -46,6 +52,10 @@ def _define(module: Module, node: Call) -> None:
     body = (keyword_items(rest[-1]) or {}).get("do") if rest else None
     if isinstance(head, Variable):
         head = Call(head.name, (), head.line)
+    if isinstance(head, Call) and body is None:
+        # A head without a body names parameters and defaults for the clauses that follow.
+        module.heads[head.name] = head.args
+        return
     if not isinstance(head, Call) or body is None:
         raise Unsupported(f"definition {head}")
     module.functions.setdefault(head.name, []).append(Definition(node.name, head.args, guard, body))
@@ -57,8 +67,10 @@ def function(
     """Return a function of a module as one that can be traced: calling it runs its body."""
     definition = module.functions[name][0]
     known = dict(builtins or {})
-    return FunctionValue(
-        name, len(definition.parameters), lambda *args: inline(module, name, args, known)
+    return containers_only(
+        FunctionValue(
+            name, len(definition.parameters), lambda *args: inline(module, name, args, known)
+        )
     )
 
 

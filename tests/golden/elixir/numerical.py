@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import nxla as nx
-from golden.elixir import host, library
+from golden.elixir import host, library, standard
 from golden.elixir.errors import ElixirError, MatchError
 from golden.elixir.patterns import match
 from golden.elixir.syntax import Call, Clauses, Node, Tuple, Variable, keyword_items
@@ -28,8 +28,8 @@ BINARY: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "*": ("multiply", operator.mul),
     "/": ("divide", operator.truediv),
     "**": ("pow", operator.pow),
-    "div": ("quotient", host.quotient),
-    "rem": ("remainder", host.remainder),
+    "div": ("quotient", standard.quotient),
+    "rem": ("remainder", standard.remainder),
     "max": ("max", max),
     "min": ("min", min),
     "&&&": ("bitwise_and", operator.and_),
@@ -83,6 +83,23 @@ def _not(value: Any) -> Any:
 
 def _negate(value: Any) -> Any:
     return -value if _is_number(value) else library.call("Nx", "negate", [value])
+
+
+#: Functions that look at data, or move it, which is not there while tracing.
+FORBIDDEN = {
+    *("backend_copy", "backend_transfer", "backend_deallocate", "to_list", "to_flat_list"),
+    *("to_binary", "to_number", "to_heatmap", "to_batched", "load_numpy!", "load_numpy_archive!"),
+    *("compatible?", "default_backend", "serialize", "deserialize", "from_pointer", "to_pointer"),
+}
+#: Modules of Elixir that numerical code may call; others are for `deftransform`.
+ALLOWED = ("Nx", "Complex", "Access")
+
+
+def check_allowed(module: str, name: str, arity: int) -> None:
+    """Refuse calls that numerical code may not make."""
+    known = module.split(".", maxsplit=1)[0] in ALLOWED
+    if not known or (module == "Nx" and name in FORBIDDEN):
+        raise ElixirError(f"{module}.{name}/{arity} is not allowed inside defn", "CompileError")
 
 
 # --- conditions ---

@@ -44,10 +44,16 @@ UNARY = {"-": 300, "+": 300, "!": 300, "not": 300, "^": 300}
 CAPTURE = 90
 
 #: Kinds of tokens and operators that begin an expression, for calls without parentheses.
-STARTS = {"int", "float", "string", "atom", "key", "alias", "name", "capture", "sigil"}
-STARTING_OPERATORS = {"{", "[", "%{", "%", "@", "&", "not", "!", "^", ".."}
+STARTS = {
+    "int", "float", "string", "charlist", "atom", "key", "alias", "name", "capture", "sigil",
+}  # fmt: skip
+STARTING_OPERATORS = {"{", "[", "%{", "%", "@", "&", "not", "!", "^", "..", "<<"}
 #: Words that end a block.
-STOPS = {"end", "else", "do", "after", "rescue"}
+STOPS = {"end", "else", "do", "after", "rescue", "catch"}
+#: Words that begin another part of a do-block.
+SECTIONS = ("else", "after", "rescue", "catch")
+#: Operators that are functions of two arguments when they stand before ``/2``.
+NAMED = {"+", "-", "*", "/", "**", "++", "--", "<>", "==", "!=", "<", ">", "<=", ">=", "&&&", "|||"}
 CONSTANTS = {"true": True, "false": False, "nil": None}
 
 
@@ -114,7 +120,9 @@ class Parser(Cursor):
                 token.kind == "name" and token.value == "end"
             ):
                 depth -= 1
-            elif token.kind == "eol" and depth == 0:
+            elif depth == 0 and (
+                token.kind == "eol" or (token.kind == "name" and token.value in SECTIONS)
+            ):
                 return False
             elif depth == 0 and token.kind == "op" and token.value == "->":
                 return True
@@ -145,7 +153,7 @@ class Parser(Cursor):
         while word != "end":
             entries.append(Tuple((Literal(Atom(word)), self._clauses_or_block())))
             word = self.next().value
-            if word not in ("end", "else"):
+            if word not in ("end", *SECTIONS):
                 raise ElixirError(f"unexpected {word} in a do-block", "SyntaxError")
         return List(tuple(entries))
 
@@ -153,14 +161,20 @@ class Parser(Cursor):
 
     def _expression(self, minimum: int = 0) -> Node:
         left = self._prefix()
-        while self.token.kind == "op" and self.token.value in BINARY:
-            operator = self.token.value
+        while self.token.kind == "op":
+            negated = self.token.value == "not" and self.tokens[self.position + 1].value == "in"
+            operator = "in" if negated else self.token.value
+            if operator not in BINARY:
+                break
             power, right_first = BINARY[operator]
             if power < minimum:
                 break
+            if negated:
+                self.next()
             line = self.next().line
             right = self._expression(power if right_first else power + 1)
             left = Call(operator, (left, right), line)
+            left = Call("not", (left,), line) if negated else left
         return left
 
     def _prefix(self) -> Node:
@@ -174,13 +188,22 @@ class Parser(Cursor):
                 return Call(token.value, (operand,), token.line)
             if token.value == "&":
                 self.next()
-                return Capture(self._expression(CAPTURE))
+                return Capture(self._named_operator() or self._expression(CAPTURE))
             if token.value == "@":
                 return self._attribute()
             if token.value == "..":
                 self.next()
                 return Call("..", (), token.line)
         return self._postfix(self._primary())
+
+    def _named_operator(self) -> Node | None:
+        """``+/2`` after an ampersand."""
+        operator, slash, arity = self.tokens[self.position : self.position + 3]
+        named = operator.kind == "op" and operator.value in NAMED
+        if not named or slash.value != "/" or arity.kind != "int":
+            return None
+        self.position += 3
+        return Call("/", (Variable(operator.value, operator.line), Literal(arity.value)))
 
     def _attribute(self) -> Node:
         self.next()
@@ -196,6 +219,8 @@ class Parser(Cursor):
                 return Literal(token.value)
             case "string":
                 return _text(token.value)
+            case "charlist":
+                return List(tuple(Literal(ord(letter)) for letter in token.value[1:-1]))
             case "atom":
                 return Literal(CONSTANTS.get(token.value, Atom(token.value)))
             case "alias":
@@ -207,13 +232,15 @@ class Parser(Cursor):
             case "name":
                 return self._word(token)
             case "op" if token.value == "(":
-                body = self._block()
+                body = self._clauses_or_block()
                 self.expect(")")
                 return body
             case "op" if token.value == "{":
                 return Tuple(_joined(*self._items("}")))
             case "op" if token.value == "[":
                 return self._list()
+            case "op" if token.value == "<<":
+                return Call("<<>>", _joined(*self._items(">>")), token.line)
             case "op" if token.value == "%{":
                 return self._map(None)
             case "op" if token.value == "%":
@@ -247,7 +274,7 @@ class Parser(Cursor):
     def _starts_argument(self) -> bool:
         """Tell whether what comes is the first argument of a call without parentheses."""
         token = self.token
-        if not token.space_before or token.value in STOPS:
+        if not token.space_before or (token.kind == "name" and token.value in STOPS):
             return False
         if token.kind in STARTS:
             return True
@@ -346,11 +373,18 @@ class Parser(Cursor):
             assert isinstance(node, Alias)
             return Alias(f"{node.name}.{token.value}")
         name = str(token.value)
+        if token.kind == "string":
+            name = "".join(map(str, token.value))
         if self.at("op", "(") and not self.token.space_before:
-            return Remote(node, name, self._arguments(), True)
+            return self._finish_remote(node, name, self._arguments())
         if isinstance(node, Alias) and self._starts_argument():
-            return Remote(node, name, self._bare_arguments(), True)
+            return self._finish_remote(node, name, self._bare_arguments())
         return Remote(node, name, (), False)
+
+    def _finish_remote(self, node: Node, name: str, args: tuple[Node, ...]) -> Node:
+        if not self.no_do and self.accept("name", "do"):
+            args = (*args, self._do_block())
+        return Remote(node, name, args, True)
 
 
 def _joined(items: list[Node], pairs: list[Node]) -> tuple[Node, ...]:

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import nxla as nx
 from golden.elixir.errors import Unsupported
 from golden.elixir.syntax import Alias, Call, List, Literal, Map, Node, Tuple, Variable
-from golden.elixir.values import Atom, Struct
+from golden.elixir.values import Atom, Range, Struct
 
 #: Structs of Nx that a source may look into; both are seen in a node of a graph.
 TENSOR_STRUCTS = {"T", "Nx.Tensor", "Tensor"}
 EXPR_STRUCTS = {"Expr", "Nx.Defn.Expr"}
 
 
-def match(pattern: Node, value: Any) -> dict[str, Any] | None:
-    """Return what the pattern binds; None if the value does not fit."""
-    bound: dict[str, Any] = {}
-    return bound if _fits(pattern, value, bound) else None
+class _Bound(dict[str, Any]):
+    """What a pattern binds. A variable that it has twice must stand for one value."""
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        super().__init__()
+        #: Variables of the surrounding scope, which pinned names refer to.
+        self.known = known
+
+    def bind(self, name: str, value: Any) -> bool:
+        if name in self and not _same(self[name], value):
+            return False
+        self[name] = value
+        return True
+
+
+def match(
+    pattern: Node, value: Any, known: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """Return what the pattern binds; None if the value does not fit.
+
+    `known` are the variables that ``^name`` may refer to.
+    """
+    bound = _Bound(known or {})
+    return dict(bound) if _fits(pattern, value, bound) else None
+
+
+def _same(left: Any, right: Any) -> bool:
+    return left is right or (type(left) is type(right) and bool(left == right))
 
 
 def names(pattern: Node) -> list[str]:
@@ -32,15 +57,14 @@ def names(pattern: Node) -> list[str]:
     return []
 
 
-def _fits(pattern: Node, value: Any, bound: dict[str, Any]) -> bool:
+def _fits(pattern: Node, value: Any, bound: _Bound) -> bool:
     match pattern:
         case Variable("_"):
             return True
         case Variable(name):
-            bound[name] = value
-            return True
+            return bound.bind(name, value)
         case Literal(expected):
-            return type(expected) is type(value) and bool(expected == value)
+            return _same(expected, value)
         case Alias(name):
             return getattr(value, "name", None) == name
         case Tuple(items):
@@ -51,18 +75,32 @@ def _fits(pattern: Node, value: Any, bound: dict[str, Any]) -> bool:
             return _map_fits(pattern, value, bound)
         case Call("=", (left, right)):
             return _fits(left, value, bound) and _fits(right, value, bound)
+        case Call("\\\\", (left, _)):
+            return _fits(left, value, bound)
+        case Call("^", (Variable(name),)):
+            return _same(bound.known[name], value)
+        case Call("<>", (Literal(str() as start), rest)):
+            starts = isinstance(value, str) and value.startswith(start)
+            return starts and _fits(rest, value[len(start) :], bound)
+        case Call("//", (Call("..", (first, last)), step)) if isinstance(value, Range):
+            ends = (first, value.first), (last, value.last), (step, value.step)
+            return all(_fits(pattern, end, bound) for pattern, end in ends)
+        case Call("..", (first, last)) if isinstance(value, Range):
+            return _fits(first, value.first, bound) and _fits(last, value.last, bound)
+        case Call("-", (Literal(int() | float() as number),)):
+            return _same(-number, value)
+        case Call(".." | "//"):
+            return False
     raise Unsupported(f"pattern {pattern}")
 
 
-def _all_fit(patterns: tuple[Node, ...], values: Any, bound: dict[str, Any]) -> bool:
+def _all_fit(patterns: tuple[Node, ...], values: Any, bound: _Bound) -> bool:
     return len(patterns) == len(values) and all(
         _fits(p, v, bound) for p, v in zip(patterns, values, strict=True)
     )
 
 
-def _list_fits(
-    items: tuple[Node, ...], tail: Node | None, value: list[Any], bound: dict[str, Any]
-) -> bool:
+def _list_fits(items: tuple[Node, ...], tail: Node | None, value: list[Any], bound: _Bound) -> bool:
     if tail is None:
         return _all_fit(items, value, bound)
     count = len(items)
@@ -71,13 +109,16 @@ def _list_fits(
     return _fits(tail, value[count:], bound)
 
 
-def _map_fits(pattern: Map, value: Any, bound: dict[str, Any]) -> bool:
+def _map_fits(pattern: Map, value: Any, bound: _Bound) -> bool:
     fields = _fields(pattern.struct, value)
     if fields is None:
         return False
     for key, inner in pattern.pairs:
-        assert isinstance(key, Literal)
-        if key.value not in fields or not _fits(inner, fields[key.value], bound):
+        pinned = isinstance(key, Call) and key.name == "^" and isinstance(key.args[0], Variable)
+        if not pinned and not isinstance(key, Literal):
+            raise Unsupported(f"key {key} in a pattern")
+        name = key.value if isinstance(key, Literal) else bound.known[key.args[0].name]
+        if name not in fields or not _fits(inner, fields[name], bound):
             return False
     return True
 

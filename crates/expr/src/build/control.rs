@@ -4,6 +4,7 @@
 //! in between: take a [`Mark`], open a [`Scope`] where the region has parameters, build its nodes
 //! as usual, and hand the results over with [`Graph::traced`].
 
+use std::fmt;
 use std::sync::Arc;
 
 use nxla_tensor::{broadcast_shapes, promote_keep_pred};
@@ -202,6 +203,23 @@ impl Graph {
         let open = self.open_block(operands);
         let results = body(self, &open.scope.parameters)?;
         Ok(self.close_block(open, name, attributes, results)?)
+    }
+
+    /// A [`Graph::block`] of one result.
+    pub(super) fn composite<const N: usize>(
+        &mut self,
+        name: &str,
+        attributes: &[(&str, &dyn fmt::Display)],
+        operands: [ExprId; N],
+        body: impl FnOnce(&mut Graph, [ExprId; N]) -> Result<ExprId>,
+    ) -> Result<ExprId> {
+        let attributes =
+            attributes.iter().map(|(name, value)| ((*name).into(), value.to_string())).collect();
+        let results = self.block(name, attributes, &operands, |graph, parameters| {
+            let parameters = parameters.try_into().expect("one parameter for each operand");
+            Ok::<_, crate::Error>(vec![body(graph, parameters)?])
+        })?;
+        Ok(results[0])
     }
 
     /// The first half of [`Graph::block`], for callers that build the body outside of a closure.

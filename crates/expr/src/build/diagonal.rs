@@ -1,4 +1,4 @@
-//! Diagonals of matrices, as gathers and scatters of counted coordinates.
+//! Diagonals of matrices, as gathers and scatters at coordinates that the program spells out.
 
 use nxla_tensor::{DType, Scalar, promote};
 
@@ -94,14 +94,10 @@ impl Graph {
             let why = format!("{offset} is outside of a matrix of {rows} by {columns}");
             return Err(self.invalid(op, "offset", why));
         };
-        let dtype = counting_dtype(&[rows, columns]);
-        let count = self.iota([length], None, dtype)?;
-        let mut coordinates = [count, count];
-        for (coordinate, first) in coordinates.iter_mut().zip([first_row, first_column]) {
-            let first = i64::try_from(first).expect("smaller than an axis");
-            let first = self.scalar_constant(Scalar::Int(first), dtype)?;
-            *coordinate = self.add(first, count)?;
-        }
-        self.stack(&coordinates, -1, None)
+        let coordinates: Vec<i64> = (0..length)
+            .flat_map(|step| [first_row + step, first_column + step])
+            .map(|coordinate| i64::try_from(coordinate).expect("smaller than an axis"))
+            .collect();
+        self.positions(&coordinates, [length, 2], counting_dtype(&[rows, columns]))
     }
 }

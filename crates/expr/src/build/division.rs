@@ -1,5 +1,7 @@
 //! Division and rounding in the ways that have no op of their own.
 
+use std::fmt;
+
 use nxla_tensor::{Scalar, promote};
 
 use crate::error::Result;
@@ -84,7 +86,7 @@ impl Graph {
     }
 
     /// Whether all elements of `x` are as near to `y` as `absolute + relative * |y|`. Infinities
-    /// are near to themselves; NaN is near to NaN with `equal_nan`.
+    /// are near to themselves; NaN is near to NaN with `equal_nan`. A block.
     ///
     /// # Errors
     /// Shapes that do not broadcast.
@@ -95,6 +97,28 @@ impl Graph {
         relative: f64,
         absolute: f64,
         equal_nan: bool,
+    ) -> Result<ExprId> {
+        let tolerances = [Scalar::Float(relative), Scalar::Float(absolute)];
+        let attributes: [(&str, &dyn fmt::Display); 3] =
+            [("equal_nan", &equal_nan), ("rtol", &tolerances[0]), ("atol", &tolerances[1])];
+        self.composite("all_close", &attributes, [x, y], |graph, [x, y]| {
+            let near = graph.near_elements(x, y, relative, absolute)?;
+            if !equal_nan {
+                return graph.all(near, None, false);
+            }
+            let (x_nan, y_nan) = (graph.is_nan(x)?, graph.is_nan(y)?);
+            let both = graph.logical_and(x_nan, y_nan)?;
+            let close = graph.logical_or(near, both)?;
+            graph.all(close, None, false)
+        })
+    }
+
+    fn near_elements(
+        &mut self,
+        x: ExprId,
+        y: ExprId,
+        relative: f64,
+        absolute: f64,
     ) -> Result<ExprId> {
         let magnitude = self.abs(y)?;
         let relative = self.weak_number(relative.into(), magnitude)?;
@@ -108,12 +132,6 @@ impl Graph {
         let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
         let infinite = self.logical_or(x_infinite, y_infinite)?;
         let equal = self.equal(x, y)?;
-        let mut close = self.select(infinite, equal, near)?;
-        if equal_nan {
-            let (x_nan, y_nan) = (self.is_nan(x)?, self.is_nan(y)?);
-            let both = self.logical_and(x_nan, y_nan)?;
-            close = self.logical_or(close, both)?;
-        }
-        self.all(close, None, false)
+        self.select(infinite, equal, near)
     }
 }

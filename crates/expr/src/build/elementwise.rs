@@ -119,7 +119,9 @@ impl Graph {
     /// # Errors
     /// None for tensors; the result is fallible like that of every builder.
     pub fn phase(&mut self, x: ExprId) -> Result<ExprId> {
-        let (im, re) = (self.imag(x)?, self.real(x)?);
-        self.atan2(im, re)
+        self.composite("phase", &[], [x], |graph, [x]| {
+            let (im, re) = (graph.imag(x)?, graph.real(x)?);
+            graph.atan2(im, re)
+        })
     }
 }

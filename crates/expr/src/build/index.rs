@@ -224,12 +224,19 @@ impl Graph {
     }
 
     /// The elements of one axis at `indices`, whose axes take its place. Their names do too; a
-    /// vector of indices merges its name with that of the axis.
+    /// vector of indices merges its name with that of the axis. A block, whose default gathers.
     ///
     /// # Errors
     /// An axis out of range; indices that are no integers.
     pub fn take(&mut self, x: ExprId, indices: ExprId, axis: i64) -> Result<ExprId> {
         let at = self.axis("take", x, axis)?;
+        self.composite("take", &[("axis", &at)], [x, indices], |graph, [x, indices]| {
+            graph.gathered(x, indices, at)
+        })
+    }
+
+    /// The body of [`Graph::take`].
+    pub(super) fn gathered(&mut self, x: ExprId, indices: ExprId, at: usize) -> Result<ExprId> {
         let names = self.taken_names(x, indices, at)?;
         let count = self.shape(indices).rank();
         let columns = self.new_axis(indices, -1, None)?;
@@ -262,7 +269,8 @@ impl Graph {
     }
 
     /// At each position of `indices`, the element of `x` at the same position but for one axis,
-    /// where the index says. The result has the shape of `indices` and the names of `x`.
+    /// where the index says. The result has the shape of `indices` and the names of `x`. A block,
+    /// whose default gathers.
     ///
     /// # Errors
     /// An axis out of range; indices that are no integers, or whose shape differs from that of
@@ -278,10 +286,12 @@ impl Graph {
             let expected = format!("the shape of {ty} but for axis {axis}");
             return Err(self.error(op, ErrorKind::Shape { argument: "indices", found, expected }));
         }
-        let names = ty.names.clone();
-        let coordinates = self.coordinates_along(indices, axis).map_err(of_op(op))?;
-        let taken = self.gather(x, coordinates, None).map_err(of_op(op))?;
-        self.rename(taken, names)
+        self.composite(op, &[("axis", &axis)], [x, indices], |graph, [x, indices]| {
+            let names = graph.tensor_type(x).names.clone();
+            let coordinates = graph.coordinates_along(indices, axis).map_err(of_op(op))?;
+            let taken = graph.gather(x, coordinates, None).map_err(of_op(op))?;
+            graph.rename(taken, names)
+        })
     }
 
     /// Coordinates, in a new last axis, that say where each element of `indices` is, but for one
@@ -348,7 +358,8 @@ impl Graph {
         self.as_type(order, dtype)
     }
 
-    /// The `k` largest elements of the last axis, largest first, and their indices as `s32`.
+    /// The `k` largest elements of the last axis, largest first, and their indices as `s32`. A
+    /// block, whose default sorts.
     ///
     /// # Errors
     /// A scalar; `k` of 0 or more than there are elements; complex numbers.
@@ -363,10 +374,14 @@ impl Graph {
             );
             return Err(self.invalid("top_k", "k", why));
         }
-        let order = self.argsort(x, -1, true, false, DType::S32).map_err(of_op("top_k"))?;
-        let indices = self.slice_along_axis(order, 0, k, -1, 1)?;
-        let values = self.take_along_axis(x, indices, -1)?;
-        Ok((values, indices))
+        let attributes = vec![("k".into(), k.to_string())];
+        let results = self.block("top_k", attributes, &[x], |graph, parameters| {
+            let x = parameters[0];
+            let order = graph.argsort(x, -1, true, false, DType::S32).map_err(of_op("top_k"))?;
+            let indices = graph.slice_along_axis(order, 0, k, -1, 1)?;
+            Ok::<_, crate::Error>(vec![graph.take_along_axis(x, indices, -1)?, indices])
+        })?;
+        Ok((results[0], results[1]))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Padding with the tensor's own elements: each axis is taken again at places beyond its ends.
 
-use nxla_tensor::{DType, HostTensor};
+use nxla_tensor::{DType, HostTensor, Shape};
 
 use super::index::counting_dtype;
 use crate::error::Result;
@@ -103,21 +103,23 @@ impl Graph {
             let Some(places) = places else {
                 return Err(self.invalid(op, "widths", format!("{low} or {high} is too large")));
             };
-            let places = self.places(&places)?;
+            let places = self.positions(&places, [places.len()], counting_dtype(&[size]))?;
             let names = self.tensor_type(padded).names.clone();
-            let axis = i64::try_from(axis).expect("an axis is small");
-            padded = self.take(padded, places, axis)?;
+            padded = self.gathered(padded, places, axis)?;
             padded = self.rename(padded, names)?;
         }
         Ok(padded)
     }
 
-    /// A literal vector of indices.
-    fn places(&mut self, places: &[i64]) -> Result<ExprId> {
-        let last = places.iter().copied().max().unwrap_or(0);
-        let dtype = counting_dtype(&[usize::try_from(last).expect("not negative") + 1]);
-        let literal = HostTensor::from_slice(places, [places.len()])
-            .expect("one place for each element of the shape");
+    /// A literal of positions.
+    pub(super) fn positions(
+        &mut self,
+        positions: &[i64],
+        shape: impl Into<Shape>,
+        dtype: DType,
+    ) -> Result<ExprId> {
+        let literal = HostTensor::from_slice(positions, shape)
+            .expect("one position for each element of the shape");
         let literal = if dtype == DType::S64 { literal } else { literal.cast(dtype) };
         self.tensor(literal)
     }

@@ -315,13 +315,9 @@ impl Graph {
             return Err(self.error(op.name(), kind));
         }
         let x = self.as_type(x, dtype)?;
-        let attributes: Vec<(Arc<str>, String)> =
-            vec![("axis".into(), axis.to_string()), ("reverse".into(), reverse.to_string())];
-        let results = self.block(op.name(), attributes, &[x], |graph, parameters| {
-            let result = graph.scan(op, parameters[0], axis, reverse)?;
-            crate::Result::Ok(vec![result])
-        })?;
-        Ok(results[0])
+        self.composite(op.name(), &[("axis", &axis), ("reverse", &reverse)], [x], |graph, [x]| {
+            graph.scan(op, x, axis, reverse)
+        })
     }
 
     /// The body of [`Graph::cumulative`]: combines each element with the one at distance 1, 2, 4…

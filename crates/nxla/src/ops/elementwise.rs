@@ -113,19 +113,19 @@ methods! {
     fn round_half_even(x) one |graph| graph.round_half_even(x);
 
     /// Whether all elements are as near to those of the other as
-    /// `absolute + relative * |other|`; NaN is near to nothing.
+    /// `absolute + relative * |other|`; NaN is near to NaN with `equal_nan`, else to nothing.
     ///
     /// ```
     /// use nxla::Tensor;
     ///
     /// let x = Tensor::from(vec![1.0f32, f32::INFINITY]);
     /// let y = Tensor::from(vec![1.0f32, 5.0]);
-    /// assert!(x.all_close(&y, 1e-5, 1e-8)?.item()?.is_zero());
-    /// assert!(!x.all_close(&x, 1e-5, 1e-8)?.item()?.is_zero());
+    /// assert!(x.all_close(&y, 1e-5, 1e-8, false)?.item()?.is_zero());
+    /// assert!(!x.all_close(&x, 1e-5, 1e-8, false)?.item()?.is_zero());
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn all_close(x, other; relative: f64, absolute: f64) one |graph|
-        graph.all_close(x, other, relative, absolute, false);
+    fn all_close(x, other; relative: f64, absolute: f64, equal_nan: bool) one |graph|
+        graph.all_close(x, other, relative, absolute, equal_nan);
 }
 
 /// A plain number takes the dtype of the other branch, never that of the predicate.

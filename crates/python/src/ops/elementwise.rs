@@ -115,6 +115,21 @@ fn round_half_even(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     apply(x.py(), &[operand], |graph, ids| one(graph.round_half_even(ids[0])))
 }
 
+/// Whether all elements are as near as `absolute + relative * |y|`.
+#[pyfunction]
+fn all_close(
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+    relative: f64,
+    absolute: f64,
+    equal_nan: bool,
+) -> PyResult<Py<PyAny>> {
+    let operands = [Value::of(x, "all_close")?, Value::of(y, "all_close")?];
+    apply(x.py(), &operands, |graph, ids| {
+        one(graph.all_close(ids[0], ids[1], relative, absolute, equal_nan))
+    })
+}
+
 /// `on_true` where `predicate` is non-zero, else `on_false`.
 #[pyfunction]
 fn select(
@@ -219,7 +234,7 @@ fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDTyp
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_unary(module)?;
     register_binary(module)?;
-    functions!(module: floor_divide, floor_remainder, round_half_even, select, clip, as_type,
+    functions!(module: floor_divide, floor_remainder, round_half_even, all_close, select, clip, as_type,
         bitcast, log2, log10, phase, result_type);
     Ok(())
 }

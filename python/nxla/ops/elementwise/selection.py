@@ -107,14 +107,7 @@ def all_close(
     >>> nx.all_close([1.0, 2.0], [1.0, 2.00001]).item(), nx.all_close(1.0, 1.1).item()
     (True, False)
     """
-    bound = _core.add(_core.multiply(_core.abs(x2), rtol), atol)
-    near = _core.less_equal(_core.abs(_core.subtract(x1, x2)), bound)
-    # An infinite bound would call everything close to infinity.
-    infinite = _core.logical_or(_core.is_infinity(x1), _core.is_infinity(x2))
-    close = _core.select(infinite, _core.equal(x1, x2), near)
-    if equal_nan:
-        close = _core.logical_or(close, _core.logical_and(_core.is_nan(x1), _core.is_nan(x2)))
-    return _core.all(close)
+    return _core.all_close(x1, x2, rtol, atol, equal_nan)
 
 
 def astype(

@@ -36,7 +36,8 @@ impl Graph {
         self.make(Op::Fft(Fft { inverse, length, axis }), &[x])
     }
 
-    /// [`Graph::fft`] of a real tensor without the redundant half: `length / 2 + 1` bins.
+    /// [`Graph::fft`] of a real tensor without the redundant half: `length / 2 + 1` bins. A block,
+    /// whose default cuts them off.
     ///
     /// # Errors
     /// A complex operand, and as for [`Graph::fft`].
@@ -48,12 +49,14 @@ impl Graph {
         }
         let at = self.axis("rfft", x, axis)?;
         let length = length.unwrap_or(self.shape(x)[at]);
-        let bins = self.fft(x, Some(length), axis).map_err(of_op("rfft"))?;
-        self.slice_along_axis(bins, 0, length / 2 + 1, axis, 1)
+        self.composite("rfft", &[("length", &length), ("axis", &at)], [x], |graph, [x]| {
+            let bins = graph.fft(x, Some(length), axis).map_err(of_op("rfft"))?;
+            graph.slice_along_axis(bins, 0, length / 2 + 1, axis, 1)
+        })
     }
 
     /// The inverse of [`Graph::rfft`]: `length` real points (`2 * (bins - 1)` for `None`) from
-    /// bins whose missing half is the conjugate of the given one.
+    /// bins whose missing half is the conjugate of the given one. A block.
     ///
     /// # Errors
     /// An axis out of range; a length of 0.
@@ -64,6 +67,14 @@ impl Graph {
         if length == 0 {
             return Err(self.invalid(op, "length", "must be at least 1"));
         }
+        self.composite(op, &[("length", &length), ("axis", &at)], [x], |graph, [x]| {
+            graph.mirrored(x, length, at)
+        })
+    }
+
+    /// The body of [`Graph::irfft`]: completes the spectrum, and transforms it.
+    fn mirrored(&mut self, x: ExprId, length: usize, at: usize) -> Result<ExprId> {
+        let axis = i64::try_from(at).expect("an axis is small");
         let given = self.resized(x, at, length / 2 + 1)?;
         // Bin `length - i` is the conjugate of bin `i`; bin 0 and the middle one are their own.
         let mirrored = (length - 1) / 2;
@@ -92,8 +103,8 @@ impl Graph {
         self.pad(x, zero, &padding)
     }
 
-    /// [`Graph::fft`] along several axes, one after the other: all for `None`, or as many of the
-    /// last as there are lengths.
+    /// [`Graph::fft`] along several axes, all for `None`, or as many of the last as there are
+    /// lengths. A block, whose default transforms one axis after the other.
     ///
     /// # Errors
     /// An axis out of range or given twice; not one length for each axis; a length of 0.
@@ -114,8 +125,7 @@ impl Graph {
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
-        let plan = self.transformed_axes("fftn", x, lengths, axes)?;
-        self.along_each("fftn", x, &plan, false)
+        self.along_all("fftn", x, lengths, axes, false)
     }
 
     /// The inverse of [`Graph::fftn`].
@@ -128,8 +138,26 @@ impl Graph {
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
-        let plan = self.transformed_axes("ifftn", x, lengths, axes)?;
-        self.along_each("ifftn", x, &plan, true)
+        self.along_all("ifftn", x, lengths, axes, true)
+    }
+
+    fn along_all(
+        &mut self,
+        op: &'static str,
+        x: ExprId,
+        lengths: Option<&[usize]>,
+        axes: Option<&[i64]>,
+        inverse: bool,
+    ) -> Result<ExprId> {
+        let plan = self.transformed_axes(op, x, lengths, axes)?;
+        let at: Vec<i64> = plan.iter().map(|&(axis, _)| axis).collect();
+        let at = self.axes(op, x, &at)?;
+        let sizes: Vec<usize> =
+            plan.iter().zip(&at).map(|(&(_, n), &at)| n.unwrap_or(self.shape(x)[at])).collect();
+        let (sizes, at) = (format!("{sizes:?}"), format!("{at:?}"));
+        self.composite(op, &[("lengths", &sizes), ("axes", &at)], [x], |graph, [x]| {
+            graph.along_each(op, x, &plan, inverse)
+        })
     }
 
     /// [`Graph::rfft`] along the last of several axes, and [`Graph::fft`] along the others.
