@@ -18,6 +18,7 @@ gradient flows through a draw.
 from __future__ import annotations
 
 from nxla import _core
+from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ __all__ = [
     "uniform",
     "uniform_split",
 ]
+
+
+def _count(op: str, argument: str, count: int) -> int:
+    """Refuse a negative number of things."""
+    if count < 0:
+        raise ArgumentError(f"{op}: {argument} must not be negative, got {count}")
+    return count
 
 
 def key(seed: TensorLike, /) -> Tensor:
@@ -95,6 +103,8 @@ def split(key: TensorLike, /, *, parts: int = 2) -> Tensor:
     ------
     ShapeError
         If `key` is no key.
+    ArgumentError
+        If `parts` is negative.
 
     Examples
     --------
@@ -102,7 +112,7 @@ def split(key: TensorLike, /, *, parts: int = 2) -> Tensor:
     >>> nx.random.split(nx.random.key(1701)).tolist()
     [[56197195, 1801093307], [961309823, 1704866707]]
     """
-    return _core.random_split(key, parts)
+    return _core.random_split(key, _count("split", "parts", parts))
 
 
 def fold_in(key: TensorLike, data: TensorLike, /) -> Tensor:
@@ -555,7 +565,8 @@ def choice(
     ShapeError
         If `key` is no key, or `p` has not one number for each entry.
     ArgumentError
-        If there are fewer entries than samples, and none can be taken several times.
+        If there are fewer entries than samples, and none can be taken several times; if `samples`
+        is negative.
 
     Examples
     --------
@@ -564,5 +575,6 @@ def choice(
     >>> x.tolist()
     [1, 0, 4]
     """
-    samples_taken, following = _core.random_choice(key, x, p, samples, axis, replace)
+    count = _count("choice", "samples", samples)
+    samples_taken, following = _core.random_choice(key, x, p, count, axis, replace)
     return samples_taken, following

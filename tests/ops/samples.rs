@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nxla::graph::build::{ConvOptions, SliceStart, WindowOptions};
 use nxla::graph::{
-    BinaryOp, ExprId, Graph, HostFn, Op, Padding, ReduceOp, Result, Transform, TriangularSolve,
+    BinaryOp, Compute, ExprId, Graph, HostFn, Op, Padding, ReduceOp, Result, Transform, TriangularSolve,
     UnaryOp, WindowOp,
 };
 use nxla::{DType, HostTensor, Scalar, Shape, TensorType};
@@ -314,6 +314,12 @@ fn control() -> Vec<Sample> {
             let x = d.input(&[2]);
             let ignore: Arc<dyn HostFn> = Arc::new(|_: &[HostTensor]| Ok(()));
             d.graph.hook(&[x], Some("seen"), Some(ignore)).map(|values| values[0])
+        }),
+        sample("runtime_call", |d| {
+            let x = d.input(&[2]);
+            let same: Arc<dyn HostFn> = Arc::new(Compute(|values: &[HostTensor]| Ok(values.into())));
+            let result = d.graph.tensor_type(x).clone();
+            d.graph.runtime_call(&[x], vec![result], same).map(|values| values[0])
         }),
         sample("block", |d| {
             let x = d.input(&[2]);

@@ -125,6 +125,47 @@ def test_traced():
     assert slope.item() == 0.0
 
 
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize(
+    ("name", "arguments", "options"),
+    [
+        ("uniform", (), {"shape": (2,)}),
+        ("uniform", (-1.0, 1.0), {"shape": (2, 3), "dtype": "f64", "names": ("a", None)}),
+        ("normal", (1.0, 2.0), {"shape": (3,)}),
+        ("randint", (0, 100), {"shape": (3,), "dtype": "u8"}),
+        ("gumbel", (), {"shape": (2,)}),
+        ("multivariate_normal", ([0.0, 1.0], [[1.0, 0.5], [0.5, 1.0]]), {"shape": (2,)}),
+        ("shuffle", (nx.arange(5),), {}),
+        ("shuffle", (nx.reshape(nx.arange(6), (2, 3)),), {"axis": 1, "independent": True}),
+        ("choice", (nx.arange(5),), {"samples": 3}),
+        ("choice", ([10, 20, 30], [0.1, 0.2, 0.7]), {"samples": 2, "replace": False}),
+    ],
+)
+def test_vectorized_keys_draw_what_each_key_draws(name, arguments, options, traced):
+    def draw(key):
+        return getattr(random, name)(key, *arguments, **options)
+
+    keys = random.split(random.key(3), parts=3)
+    drawn, following = (nx.jit(draw) if traced else draw)(nx.vectorize(keys, "k"))
+    assert drawn.vectorized_axes == following.vectorized_axes == (("k", 3),)
+    for place in range(3):
+        alone, after = draw(keys[place])
+        assert nx.devectorize(following)[place].tolist() == after.tolist()
+        assert drawn.shape == alone.shape
+        assert drawn.names == alone.names
+        assert nx.all_close(nx.devectorize(drawn)[place], alone).item()
+
+
+def test_vectorized_keys_are_split_and_folded_one_by_one():
+    keys = random.split(random.key(3), parts=2)
+    vectors = nx.vectorize(keys, "k")
+    parts = nx.devectorize(random.split(vectors, parts=4))
+    folded = nx.devectorize(random.fold_in(vectors, [5, 6, 7]))
+    for place in range(2):
+        assert parts[place].tolist() == random.split(keys[place], parts=4).tolist()
+        assert folded[place].tolist() == random.fold_in(keys[place], [5, 6, 7]).tolist()
+
+
 def test_names():
     x, _ = random.uniform(random.key(1), shape=(2, 3), names=("x", None))
     assert list(x.names) == ["x", None]
@@ -135,6 +176,12 @@ def test_names():
     [
         (lambda: random.split([1, 2]), nx.ShapeError, "split: key has shape s32"),
         (lambda: random.split(random.key(1), parts=0), nx.ArgumentError, "parts"),
+        (lambda: random.split(random.key(1), parts=-1), nx.ArgumentError, "negative"),
+        (
+            lambda: random.choice(random.key(1), [1, 2], samples=-1),
+            nx.ArgumentError,
+            "samples must not be negative",
+        ),
         (lambda: random.key(1.5), nx.DTypeError, "key: seed"),
         (lambda: random.key([1, 2]), nx.ShapeError, "a scalar"),
         (lambda: random.uniform(random.key(1), dtype="s32"), nx.DTypeError, "a float or complex"),

@@ -90,7 +90,7 @@ CALLS: dict[tuple[str, str], Adapter] = {
         lambda x: list(range(len(x) if isinstance(x, tuple) else nx.tensor(x).ndim)), host=True
     ),
     ("Nx", "size"): adapt(_size, host=True),
-    ("Nx", "flat_size"): adapt(lambda x: nx.devectorize(nx.tensor(x)).size, host=True),
+    ("Nx", "flat_size"): adapt(lambda x: nx.devectorize(nx.asarray(x)).size, host=True),
     ("Nx", "axis_size"): adapt("axis_size", host=True),
     ("Nx", "axis_index"): adapt("axis_index", host=True),
     ("Nx", "byte_size"): adapt(lambda x: _bits(x) // 8, host=True),

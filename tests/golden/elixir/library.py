@@ -11,7 +11,8 @@ from typing import Any
 import nxla as nx
 from golden import values
 from golden.calls import CALLS
-from golden.elixir import host, standard
+from golden.calls.adapter import NUMBERS, plain
+from golden.elixir import host, numerical, standard
 from golden.elixir.errors import ElixirError, Unsupported
 from golden.elixir.inspect import inspect
 from golden.elixir.values import Atom, FunctionValue, ModuleName, Range, Struct, is_keyword, truthy
@@ -20,8 +21,8 @@ from golden.elixir.values import Atom, FunctionValue, ModuleName, Range, Struct,
 KEYWORD_ARGUMENTS = {
     "vectorize": 1, "revectorize": 1, "reshape_vectors": 1, "tensor": 0, "runtime_call": 2,
 }  # fmt: skip
-#: Nx's letters for kinds of dtypes.
-KINDS = {"pred": "u", "bf": "bf"}
+#: The atoms that types begin with: `{:f, 32}`.
+KINDS = ("u", "s", "f", "bf", "c", "f8_e4m3fn")
 
 
 def call(module: str, name: str, args: Sequence[Any]) -> Any:
@@ -29,6 +30,8 @@ def call(module: str, name: str, args: Sequence[Any]) -> Any:
     own = OWN.get((module, name))
     if own is not None:
         return own(*args)
+    if module == "Nx.Defn.Kernel":
+        return numerical.kernel(name, args)
     if module == "Kernel":
         return host.kernel(name, args)
     if not module.startswith("Nx"):
@@ -79,16 +82,22 @@ def _plain(value: Any) -> Any:
         return values.Atom(str(value))
     if isinstance(value, Range):
         return values.Range(value.first, value.last, value.step)
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], Atom):
-        # `{:f, 32}` is a type.
-        if isinstance(value[1], int):
-            return values.Type(values.dtype_name(f"{value[0]}{value[1]}"))
-        return (str(value[0]), _plain(value[1]))
+    if isinstance(value, tuple) and len(value) == 2 and value[0] in KINDS:
+        return values.Type(_type_name(value))
     if isinstance(value, tuple):
         return tuple(_plain(item) for item in value)
+    if isinstance(value, list) and is_keyword(value):
+        return [(str(key), _plain(item)) for key, item in value]
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return value
+
+
+def _type_name(dtype: Any) -> str:
+    """Return our name of a type, which is an atom or a pair."""
+    if isinstance(dtype, tuple):
+        dtype = dtype[0] if dtype[0] == "f8_e4m3fn" else f"{dtype[0]}{dtype[1]}"
+    return values.dtype_name(str(dtype))
 
 
 # --- looking at tensors ---
@@ -106,12 +115,18 @@ def _tensor(x: Any) -> Any:
     return x if isinstance(x, nx.Tensor | nx.Expr) else nx.tensor(x)
 
 
+def _numbers(data: Any) -> Any:
+    """Put numbers in place of the atoms that stand for them."""
+    if isinstance(data, list):
+        return [_numbers(item) for item in data]
+    return NUMBERS.get(str(data), data) if isinstance(data, Atom) else data
+
+
 def _make_tensor(data: Any, options: Any = ()) -> Any:
     given = dict(options)
+    data = _numbers(data)
     dtype = given.get("type")
-    if isinstance(dtype, tuple):
-        dtype = f"{dtype[0]}{dtype[1]}"
-    made = nx.tensor(data, values.dtype_name(str(dtype))) if dtype else nx.tensor(data)
+    made = nx.tensor(data, _type_name(dtype)) if dtype else nx.tensor(data)
     return nx.rename(made, [n and str(n) for n in given["names"]]) if "names" in given else made
 
 
@@ -261,19 +276,19 @@ def _reduce(tensor: Any, initial: Any, *rest: Any) -> Any:
 def _window_reduce(tensor: Any, initial: Any, window: Any, *rest: Any) -> Any:
     *options, function = rest
     _, given = _split("window_reduce", [tensor, options[0] if options else []])
+    given = {key: plain(value) for key, value in given.items()}
     if "window_dilations" in given:
         given["dilations"] = given.pop("window_dilations")
     return nx.window_reduce(tensor, initial, function, window, **given)
 
 
 def _template(shape: tuple[int, ...], dtype: Any, options: Any = ()) -> Any:
-    name = f"{dtype[0]}{dtype[1]}" if isinstance(dtype, tuple) else str(dtype)
     names = dict(options).get("names")
-    return nx.template(shape, values.dtype_name(name), names=names)
+    return nx.template(shape, _type_name(dtype), names=names)
 
 
 def _typed(dtype: str) -> Callable[[Any], Any]:
-    return lambda data: nx.tensor(data, values.dtype_name(dtype))
+    return lambda data: nx.tensor(_numbers(data), values.dtype_name(dtype))
 
 
 def _io_call(value: Any, *spec: Any) -> Any:

@@ -6,12 +6,12 @@ With two numbers an operator is Elixir's; with a tensor it is the function of Nx
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import nxla as nx
 from golden.elixir import host, library, standard
-from golden.elixir.errors import ElixirError, MatchError
+from golden.elixir.errors import ElixirError, MatchError, Unsupported
 from golden.elixir.patterns import match
 from golden.elixir.syntax import Call, Clauses, Node, Tuple, Variable, keyword_items
 from golden.elixir.values import Atom, Range
@@ -298,3 +298,11 @@ FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {
     **{("print_expr", count): _print_expr for count in (1, 2)},
     **{key: host.FUNCTIONS[key] for key in host.EVERYWHERE},
 }
+
+
+def kernel(name: str, args: Sequence[Any]) -> Any:
+    """Call a function of ``Nx.Defn.Kernel`` by its name."""
+    found = FUNCTIONS.get((name, len(args)))
+    if found is None:
+        raise Unsupported(f"Nx.Defn.Kernel.{name}/{len(args)}")
+    return found(*args)
