@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+import nxla as nx
 from golden import cases, defn_run, report, skips
-from golden.elixir import evaluate
+from golden.elixir import ElixirError, evaluate, function, load
 
 FILE = cases.HERE / "nx_defn.jsonl.gz"
 #: XLA takes tens of milliseconds for each program, so here it gets one case of so many;
@@ -90,8 +91,57 @@ def test_each_rule_is_needed() -> None:
         ("f = fn 0 -> :zero; n when n > 0 -> {:more, n} end\nf.(2)", ("more", 2)),
         ("[a: 1, b: 2][:b]", 2),
         ("raise_to = &(&1 ** &2)\nraise_to.(2, 5)", 32),
+        ("unless true do 1 else 2 end", 2),
+        ("with {:ok, x} <- {:ok, 3}, y = x + 1 do x * y end", 12),
+        ("with {:ok, x} <- {:error, 3} do x else {:error, e} -> e + 1 end", 4),
+        ("for x <- 1..3, rem(x, 2) == 1, y <- [10, 20], do: x + y", [11, 21, 13, 23]),
+        ("for {k, v} <- %{a: 1, b: 2}, into: %{}, do: {k, v * 2}", {"a": 2, "b": 4}),
+        ("for x <- 1..3, reduce: 0 do acc -> acc + x end", 6),
+        ("x = 5; case 6 do ^x -> :same; _ -> :other end", "other"),
+        ('try do raise ArgumentError, "x" rescue e in ArgumentError -> e.message end', "x"),
+        ("1 in [1, 2] and 3 not in [1, 2]", True),
+        ("~w(a b)a ++ ~w(c)", ["a", "b", "c"]),
+        ('"""\n  one\n    two\n  """', "one\n  two\n"),
+        ("<<1, 2.0::float-32-little>>", b"\x01\x00\x00\x00@"),
+        ("first..last//step = 1..5//2; [first, last, step, ?a]", [1, 5, 2, 97]),
+        ("alias Nx.LinAlg, as: L; L.norm(Nx.tensor([3, 4])) |> Nx.to_number()", 5.0),
+        ("m = %{a: %{b: 1}}; put_in(m.a.b, 2)", {"a": {"b": 2}}),
+        ("defmodule D do def f(x \\\\ 1)\n def f(x), do: x * 2 end; D.f() + D.f(2)", 6),
+        ("Enum.reduce_while(1..5, 0, &if(&1 > 3, do: {:halt, &2}, else: {:cont, &1 + &2}))", 6),
+        ('Enum.zip_with([1, 2], [3, 4], &+/2) |> Enum.map_join(",", &to_string/1)', "4,6"),
+        ("inspect({Nx.tensor(1), :a})", "{#nxla.Tensor<\n   s32\n   1\n >, :a}"),
     ],
 )
 def test_the_reader_of_elixir(source: str, value: Any) -> None:
     """Sources mean what they mean in Elixir."""
     assert evaluate(source, {"m": {"a": 1}}) == value
+
+
+@pytest.mark.parametrize(
+    ("body", "exception"),
+    [
+        ("Nx.to_number(x)", "CompileError"),
+        ("Enum.map([x], &(&1))", "CompileError"),
+        ("foo(x)", "CompileError"),
+        ("[x, x]", "Protocol.UndefinedError"),
+        ("x[0..9]", "ArgumentError"),
+    ],
+)
+def test_what_numerical_code_refuses(body: str, exception: str) -> None:
+    """Numerical code is another language, with rules of its own."""
+    traced = function(load(f"defn f(x), do: {body}"), "f")
+    with pytest.raises(ElixirError) as raised:
+        nx.jit(traced)(nx.tensor([1, 2]))
+    assert raised.value.exception == exception
+
+
+def test_rules_ask_how_a_result_differs() -> None:
+    """A rule covers what it names, and nothing that differs in another way."""
+    case = {"id": "add/1", "call": "Nx.add(a0, 1)", "args": [], "opts": {}, "result": None}
+    rule = skips.Skip("why", ids=("add/*",), differs="dtype f16, expected f32")
+    other = skips.Skip("numpy", numpy=True)
+    given = [rule, other], case, "evaluator"
+    assert skips.find(*given, skips.Deviation("dtype f16, expected f32")) is rule
+    assert skips.find(*given, skips.Deviation("element 0 is 1, expected 2")) is None
+    assert skips.find(*given, skips.Deviation("element 0 is 1", lambda: True)) is other
+    assert skips.stale([rule, other], [other, None]) == [rule]

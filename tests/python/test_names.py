@@ -36,6 +36,8 @@ def test_rust_names_exist():
     functions = set(re.findall(r"\bfn (\w+)", sources))
     # Methods of element-wise ops are made from the rows of the op table.
     functions |= set(re.findall(r'^ +[A-Z]\w+ (\w+) "', sources, re.MULTILINE))
+    # So are cumulative functions, forwards and in reverse.
+    functions |= set(re.findall(r"^    (\w+) \w+_reverse \w+;", sources, re.MULTILINE))
     # Functions on tensors are declared in macros, which make them public.
     functions |= set(re.findall(r"^    fn (\w+)\(\w+[;)]", sources, re.MULTILINE))
     named = {row[2].rpartition("::")[2] for row in ROWS if row[2]}

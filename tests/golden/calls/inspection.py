@@ -47,8 +47,16 @@ def _to_binary(x: Any, *, limit: Any = None) -> bytes:
     return nx.to_binary(x) if limit is None else nx.to_binary(nx.flatten(x)[:limit])
 
 
-def _copied(container: Any) -> Any:
-    return nx.tree.map(lambda x: x.to_host(), container)
+def _copied(container: Any, backend: Any = None) -> Any:
+    # A backend is a module there; here a tensor is on the host or on a device.
+    del backend
+    return nx.tree.map(lambda x: nx.asarray(x).to_host(), container)
+
+
+def _serialize(container: Any, *, compressed: Any = None) -> bytes:
+    # How well bytes are compressed is not what is in them.
+    del compressed
+    return nx.serialize(container)
 
 
 def _bits(x: Any) -> int:
@@ -101,9 +109,9 @@ CALLS: dict[tuple[str, str], Adapter] = {
     ("Nx", "to_flat_list"): adapt(_to_flat_list, host=True),
     ("Nx", "to_binary"): adapt(_to_binary, host=True),
     ("Nx", "to_heatmap"): adapt("to_heatmap", host=True),
-    ("Nx", "serialize"): adapt("serialize", host=True),
+    ("Nx", "serialize"): adapt(_serialize, host=True),
     ("Nx", "deserialize"): adapt("deserialize", host=True),
-    ("Nx", "backend_transfer"): adapt(lambda x: x.to_host(), host=True),
+    ("Nx", "backend_transfer"): adapt(_copied, host=True),
     ("Nx", "backend_copy"): adapt(_copied, host=True),
     ("Nx.Defn.Composite", "flatten_list"): adapt("tree.leaves", host=True),
     ("Nx.Defn.Composite", "traverse"): adapt(lambda x, f: nx.tree.map(f, x), host=True),

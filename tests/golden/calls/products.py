@@ -99,7 +99,7 @@ CALLS: dict[tuple[str, str], Adapter] = {
     ("Nx.LinAlg", "solve"): adapt("linalg.solve"),
     ("Nx.LinAlg", "invert"): adapt("linalg.inv"),
     ("Nx.LinAlg", "determinant"): adapt("linalg.det"),
-    ("Nx.LinAlg", "lu"): adapt("linalg.lu"),
+    ("Nx.LinAlg", "lu"): adapt(_drop("linalg.lu", "eps")),
     ("Nx.LinAlg", "qr"): adapt(_drop("linalg.qr", "eps")),
     ("Nx.LinAlg", "eigh"): adapt(_drop("linalg.eigh", "eps", "max_iter")),
     ("Nx.LinAlg", "svd"): adapt(

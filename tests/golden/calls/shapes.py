@@ -65,7 +65,60 @@ def _slice(shape: Any, starts: Any, lengths: Any, strides: Any) -> Any:
     return (starts, list(nx.slice(_zeros(shape), starts, lengths, strides=strides).shape))
 
 
+def _dot(*args: Any) -> Any:
+    shape1, axes1, names1, batch1, shape2, axes2, names2, batch2 = args
+    return _described(
+        nx.dot(
+            _zeros(shape1, names1),
+            _zeros(shape2, names2),
+            x1_contract=axes1,
+            x1_batch=batch1,
+            x2_contract=axes2,
+            x2_batch=batch2,
+        )
+    )
+
+
+def _transpose(shape: Any, axes: Any, names: Any) -> Any:
+    return _described(nx.permute_dims(_zeros(shape, names), axes))
+
+
+def _take(shape: Any, names: Any, indices: Any, index_names: Any, axis: Any) -> Any:
+    return _described(nx.take(_zeros(shape, names), _zeros(indices, index_names), axis=axis))
+
+
+def _stack(shapes: Any, names: Any, axis: Any, name: Any = None, offset: Any = 0) -> Any:
+    del offset
+    parts = [_zeros(shape, given) for shape, given in zip(shapes, names, strict=True)]
+    return _described(nx.stack(parts, axis=axis, name=name))
+
+
 CALLS: dict[tuple[str, str], Adapter] = {
+    ("Nx.Shape", "dot"): adapt(_dot, host=True),
+    ("Nx.Shape", "transpose"): adapt(_transpose, host=True),
+    ("Nx.Shape", "take"): adapt(_take, host=True),
+    ("Nx.Shape", "stack"): adapt(_stack, host=True),
+    ("Nx.Shape", "take_along_axis"): adapt(
+        lambda shape, indices, axis: (
+            nx.take_along_axis(_zeros(shape), _zeros(indices), axis=axis).shape
+        ),
+        host=True,
+    ),
+    ("Nx.Shape", "gather"): adapt(
+        lambda shape, indices, axes: nx.gather(_zeros(shape), _zeros(indices), axes=axes).shape,
+        host=True,
+    ),
+    ("Nx.Shape", "flatten"): adapt(
+        lambda shape, names, axes: _described(nx.flatten(_zeros(shape, names), axes=axes)),
+        host=True,
+    ),
+    ("Nx.Shape", "broadcast_axes"): adapt(
+        lambda shape, target: list(range(len(target) - len(shape), len(target))), host=True
+    ),
+    ("Nx.Shape", "normalize_axis"): adapt(
+        lambda shape, axis, names, offset=0: nx.axis_index(_zeros(shape, names), axis) + offset,
+        host=True,
+    ),
     ("Nx.Shape", "broadcast!"): adapt(_broadcast, host=True),
     ("Nx.Shape", "binary_broadcast"): adapt(_binary, host=True),
     ("Nx.Shape", "contract"): adapt(_contract, host=True),

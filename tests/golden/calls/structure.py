@@ -33,6 +33,7 @@ def _typed(dtype: str) -> Any:
 
 def _to_template(container: Any) -> Any:
     def described(x: nx.Tensor) -> nx.Template:
+        x = nx.asarray(x)
         return nx.template(x.shape, x.dtype, names=x.names)
 
     return nx.tree.map(described, container)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import nxla as nx
@@ -27,13 +28,13 @@ def inspect(value: Any) -> str:
         case str():
             return f'"{value}"'
         case tuple():
-            return "{" + ", ".join(map(inspect, value)) + "}"
+            return _between("{", map(inspect, value), "}")
         case list() if value and is_keyword(value):
-            return "[" + ", ".join(f"{key}: {inspect(item)}" for key, item in value) + "]"
+            return _between("[", (f"{key}: {inspect(item)}" for key, item in value), "]")
         case list():
-            return "[" + ", ".join(map(inspect, value)) + "]"
+            return _between("[", map(inspect, value), "]")
         case dict():
-            return "%{" + ", ".join(f"{k}: {inspect(v)}" for k, v in value.items()) + "}"
+            return _between("%{", (f"{k}: {inspect(v)}" for k, v in value.items()), "}")
         case Range(first, last, step):
             return f"{first}..{last}" + ("" if step == 1 else f"//{step}")
         case ModuleName(name):
@@ -41,3 +42,9 @@ def inspect(value: Any) -> str:
         case Struct(name, fields):
             return f"%{name}" + inspect(fields)[1:]
     return str(value)
+
+
+def _between(opening: str, items: Iterable[str], closing: str) -> str:
+    """Join items; lines that they have after the first are indented by the bracket."""
+    text = ", ".join(items)
+    return opening + text.replace("\n", "\n" + " " * len(opening)) + closing

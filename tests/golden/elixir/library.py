@@ -19,7 +19,7 @@ from golden.elixir.values import Atom, FunctionValue, ModuleName, Range, Struct,
 
 #: Functions whose keyword list is no list of options, and which argument it is.
 KEYWORD_ARGUMENTS = {
-    "vectorize": 1, "revectorize": 1, "reshape_vectors": 1, "tensor": 0, "runtime_call": 2,
+    "vectorize": 1, "revectorize": 1, "tensor": 0, "runtime_call": 2,
 }  # fmt: skip
 #: The atoms that types begin with: `{:f, 32}`.
 KINDS = ("u", "s", "f", "bf", "c", "f8_e4m3fn")
@@ -73,7 +73,8 @@ def _split(name: str, args: list[Any]) -> tuple[list[Any], dict[str, Any]]:
     options: dict[str, Any] = {}
     last = len(args) - 1
     if args and is_keyword(args[-1]) and args[-1] and KEYWORD_ARGUMENTS.get(name) != last:
-        options = {str(key): _plain(value) for key, value in args.pop()}
+        # Where a tensor lives is no option of a function here.
+        options = {str(key): _plain(value) for key, value in args.pop() if key != "backend"}
     return [_plain(arg) for arg in args], options
 
 
@@ -244,7 +245,7 @@ def _grad(first: Any, *rest: Any) -> Any:
 
 def _value_and_grad(first: Any, *rest: Any) -> Any:
     if rest:
-        return nx.value_and_grad(rest[0])(first)
+        return numerical.value_and_grad(first, *rest)
     return nx.value_and_grad(first)
 
 
@@ -321,10 +322,10 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _compatible(left: Any, right: Any, same: Callable[[Any, Any], Any]) -> bool:
-    if nx.tree.structure(left) != nx.tree.structure(right):
+    (lefts, left_structure), (rights, right_structure) = map(nx.tree.flatten, (left, right))
+    if left_structure != right_structure:
         return False
-    pairs = zip(nx.tree.leaves(left), nx.tree.leaves(right), strict=True)
-    return all(truthy(same(*pair)) for pair in pairs)
+    return all(truthy(same(*pair)) for pair in zip(lefts, rights, strict=True))
 
 
 def _traverse(container: Any, *rest: Any) -> Any:
@@ -361,7 +362,11 @@ OWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("Nx", "size"): lambda x: _tensor(x).size,
     ("Nx", "names"): lambda x: [n and Atom(n) for n in _tensor(x).names],
     ("Nx", "axes"): lambda x: list(range(_tensor(x).ndim)),
-    ("Nx", "axis_size"): lambda x, axis: _tensor(x).shape[axis],
+    ("Nx", "axis_size"): lambda x, axis: (
+        nx.axis_size(_tensor(x), str(axis))
+        if isinstance(axis, str)
+        else nx.axis_size(_tensor(x), axis)
+    ),
     ("Nx", "tensor"): _make_tensor,
     ("Nx", "template"): _template,
     ("Nx", "to_number"): lambda x: x.item(),
@@ -391,7 +396,9 @@ OWN: dict[tuple[str, str], Callable[..., Any]] = {
     ),
     ("Nx.Defn", "debug_expr"): lambda f, *_: nx.debug_expr(f),
     ("Nx.Defn", "debug_expr_apply"): lambda f, args, *_: nx.debug_expr(f)(*args),
-    ("Nx.Defn", "default_options"): lambda: [],
+    ("Nx.Defn", "default_options"): lambda *_: [],
+    ("Nx.Defn", "to_backend"): lambda *_: (ModuleName("Nx.BinaryBackend"), []),
+    ("Nx", "with_default_backend"): lambda _backend, function: function(),
     ("Nx.Defn", "grad"): _grad,
     ("Nx.Defn", "value_and_grad"): _value_and_grad,
     ("Nx.Defn.Expr", "metadata"): _metadata,

@@ -244,9 +244,10 @@ def _grad(value: Any, function: Callable[..., Any]) -> Any:
     return nx.grad(function)(value)
 
 
-def _value_and_grad(
+def value_and_grad(
     value: Any, function: Callable[..., Any], transform: Callable[..., Any] | None = None
 ) -> Any:
+    """Return a value and its gradient, of what `transform` picks from the value."""
     if transform is None:
         return nx.value_and_grad(function)(value)
 
@@ -289,8 +290,8 @@ FUNCTIONS: dict[tuple[str, int], Callable[..., Any]] = {
     ("grad", 1): nx.grad,
     ("grad", 2): _grad,
     ("value_and_grad", 1): nx.value_and_grad,
-    ("value_and_grad", 2): _value_and_grad,
-    ("value_and_grad", 3): _value_and_grad,
+    ("value_and_grad", 2): value_and_grad,
+    ("value_and_grad", 3): value_and_grad,
     ("stop_grad", 1): nx.stop_grad,
     ("custom_grad", 3): nx.custom_grad,
     **{(name, count): _io_call for name in ("io_call", "hook") for count in (2, 3)},
