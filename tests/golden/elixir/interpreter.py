@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import nxla as nx
@@ -217,6 +218,8 @@ def _capture(body: Node, scope: Scope) -> FunctionValue:
         name = str(target.name)
 
         def run_named(*args: Any) -> Any:
+            if isinstance(target, Variable) and name in scope.module.functions:
+                return call_local(scope.module, name, args, scope)
             bound = {variable.name: arg for variable, arg in zip(names, args, strict=True)}
             return run(made, scope.inner(bound))
 
@@ -255,6 +258,8 @@ def _call(node: Call, scope: Scope) -> Any:
         return special(node, scope, run)
     args = [run(arg, scope) for arg in node.args]
     if node.name in scope.module.functions:
+        if scope.numerical and scope.module.functions[node.name][0].kind in ("def", "defp"):
+            raise ElixirError(f"{node.name} is no numerical function", "CompileError")
         return call_local(scope.module, node.name, args, scope)
     found = scope.builtins.get(node.name) or language.FUNCTIONS.get((node.name, len(args)))
     if found is None and node.name in scope.variables and not args:
@@ -284,7 +289,9 @@ def call_local(module: Module, name: str, args: Sequence[Any], scope: Scope) -> 
     """Call a function of a module; ``defn`` compiles unless a trace is under way."""
     definitions = module.functions[name]
     if definitions[0].kind in ("defn", "defnp") and not nx._core.is_tracing():
-        return nx.jit(lambda *inputs: inline(module, name, inputs, scope.builtins))(*args)
+        run_inline = partial(inline, module, name, builtins=scope.builtins)
+        whole = FunctionValue(name, len(args), lambda *inputs: run_inline(args=inputs))
+        return library.jit(whole)(*args)
     return inline(module, name, args, scope.builtins)
 
 
@@ -357,6 +364,8 @@ def _remote(node: Remote, scope: Scope) -> Any:
     if isinstance(value, ModuleName | Atom):
         args = [run(arg, scope) for arg in node.args]
         name = value.name if isinstance(value, ModuleName) else f":{value}"
+        if name == scope.module.name:
+            return call_local(scope.module, node.name, args, scope)
         return library.call(name, node.name, args)
     found = library.field(value, node.name)
     if found is not None:

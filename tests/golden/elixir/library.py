@@ -15,7 +15,16 @@ from golden.calls.adapter import NUMBERS, plain
 from golden.elixir import host, numerical, standard
 from golden.elixir.errors import ElixirError, Unsupported
 from golden.elixir.inspect import inspect
-from golden.elixir.values import Atom, FunctionValue, ModuleName, Range, Struct, is_keyword, truthy
+from golden.elixir.values import (
+    Atom,
+    Foreign,
+    FunctionValue,
+    ModuleName,
+    Range,
+    Struct,
+    is_keyword,
+    truthy,
+)
 
 #: Functions whose keyword list is no list of options, and which argument it is.
 KEYWORD_ARGUMENTS = {
@@ -113,7 +122,7 @@ def _type(x: Any) -> tuple[Atom, int]:
 
 
 def _tensor(x: Any) -> Any:
-    return x if isinstance(x, nx.Tensor | nx.Expr) else nx.tensor(x)
+    return x if isinstance(x, nx.Tensor | nx.Expr | Foreign) else nx.tensor(x)
 
 
 def _numbers(data: Any) -> Any:
@@ -153,17 +162,25 @@ def update(container: Any, key: Any, *, pop: bool) -> None:
 def _place(tensor: Any, key: Any) -> Any:
     """Return what stands for a key between Python's brackets."""
     if isinstance(key, list) and is_keyword(key):
+        if len({name for name, _ in key}) < len(key):
+            raise ElixirError(f"an axis is there twice: {inspect(key)}", "ArgumentError")
         places: list[Any] = [slice(None)] * tensor.ndim
         for name, place in key:
             if name not in tensor.names:
                 raise nx.ShapeError(f"no axis has the name {name}: {tensor.names}")
             axis = tensor.names.index(name)
-            places[axis] = _index(place, tensor.shape[axis])
+            places[axis] = _index(_scalar(place), tensor.shape[axis])
         return tuple(places)
     if isinstance(key, list):
         sizes = [*tensor.shape, *(0 for _ in key)]
-        return tuple(_index(place, size) for place, size in zip(key, sizes, strict=False))
+        return tuple(_index(_scalar(place), size) for place, size in zip(key, sizes, strict=False))
     return _index(key, tensor.shape[0] if tensor.ndim else 0)
+
+
+def _scalar(place: Any) -> Any:
+    if isinstance(place, nx.Tensor | nx.Expr) and place.ndim:
+        raise ElixirError("only scalars may be among several indices", "ArgumentError")
+    return place
 
 
 def _index(place: Any, size: int) -> Any:
@@ -223,8 +240,44 @@ def _check_container(value: Any) -> None:
         raise ElixirError(f"{inspect(value)} is no container", "Protocol.UndefinedError")
 
 
-def _jit(function: Callable[..., Any], options: Any = ()) -> Any:
-    return nx.jit(containers_only(function), **_options(options))
+def _static(value: Any) -> bool:
+    """Tell whether an argument is no tensor, but a part of the function: a list or a function."""
+    return isinstance(value, list) or callable(value)
+
+
+def _check_argument(value: Any) -> None:
+    if value is None or isinstance(value, str | bool):
+        raise ElixirError(f"{inspect(value)} is no tensor", "Protocol.UndefinedError")
+
+
+def _with_static(function: Callable[..., Any], args: Sequence[Any]) -> Callable[..., Any]:
+    """Put lists and functions in the place of parameters; the others stay parameters."""
+
+    def call(*given: Any) -> Any:
+        source = iter(given)
+        return function(*(arg if _static(arg) else next(source) for arg in args))
+
+    call.__name__ = function.__name__
+    return call
+
+
+def jit(function: Callable[..., Any], options: Any = ()) -> Any:
+    """Compile a function at its first call, as ``Nx.Defn.jit`` does."""
+    checked = containers_only(function)
+
+    def call(*args: Any) -> Any:
+        for arg in args:
+            _check_argument(arg)
+        compiled = nx.jit(_with_static(checked, args), **_options(options))
+        return compiled(*(arg for arg in args if not _static(arg)))
+
+    return FunctionValue(function.__name__, getattr(function, "arity", 1), call)
+
+
+def _compile(function: Callable[..., Any], templates: Sequence[Any], options: Any = ()) -> Any:
+    dynamic = [template for template in templates if not _static(template)]
+    whole = _with_static(containers_only(function), templates)
+    return nx.compile(whole, dynamic, **_options(options))
 
 
 def _options(options: Any) -> dict[str, Any]:
@@ -260,6 +313,8 @@ def _metadata(value: Any, notes: dict[str, Any]) -> Any:
 
 def _runtime_call(template: Any, value: Any, *rest: Any) -> Any:
     *options, function = rest
+    if nx._core.is_tracing() and getattr(function, "name", "") in ("fn", "capture"):
+        raise ElixirError("runtime_call in defn takes a named function, &f/2", "CompileError")
     static = options[0] if options else []
     return nx.runtime_call(lambda given: function(given, static), template, value)
 
@@ -389,11 +444,9 @@ OWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("Nx.Defn", "shard_jit"): _no_mesh,
     ("Nx.Defn", "shard_jit_apply"): _no_mesh,
     ("Nx.Defn", "global_default_options"): lambda *_: [],
-    ("Nx.Defn", "jit"): _jit,
-    ("Nx.Defn", "jit_apply"): lambda f, args, options=(): _jit(f, options)(*args),
-    ("Nx.Defn", "compile"): lambda f, templates, options=(): nx.compile(
-        containers_only(f), templates, **_options(options)
-    ),
+    ("Nx.Defn", "jit"): jit,
+    ("Nx.Defn", "jit_apply"): lambda f, args, options=(): jit(f, options)(*args),
+    ("Nx.Defn", "compile"): _compile,
     ("Nx.Defn", "debug_expr"): lambda f, *_: nx.debug_expr(f),
     ("Nx.Defn", "debug_expr_apply"): lambda f, args, *_: nx.debug_expr(f)(*args),
     ("Nx.Defn", "default_options"): lambda *_: [],

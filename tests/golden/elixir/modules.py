@@ -9,6 +9,7 @@ from golden.elixir.errors import ElixirError, Unsupported
 from golden.elixir.interpreter import Definition, Module, Scope, inline, run
 from golden.elixir.library import containers_only
 from golden.elixir.parser import parse
+from golden.elixir.patterns import names
 from golden.elixir.syntax import Block, Call, Literal, Node, Variable, keyword_items
 from golden.elixir.values import FunctionValue
 
@@ -58,7 +59,19 @@ def _define(module: Module, node: Call) -> None:
         return
     if not isinstance(head, Call) or body is None:
         raise Unsupported(f"definition {head}")
+    if node.name in ("defn", "defnp"):
+        _check_head(module, head)
     module.functions.setdefault(head.name, []).append(Definition(node.name, head.args, guard, body))
+
+
+def _check_head(module: Module, head: Call) -> None:
+    """Numerical functions have one clause, whose variables have names of their own."""
+    others = module.functions.get(head.name, [])
+    if any(len(other.parameters) == len(head.args) for other in others):
+        raise ElixirError(f"{head.name} has more than one clause", "CompileError")
+    variables = [name for parameter in head.args for name in names(parameter)]
+    if len(set(variables)) < len(variables):
+        raise ElixirError(f"a variable of {head.name} is there twice", "CompileError")
 
 
 def function(
@@ -67,10 +80,10 @@ def function(
     """Return a function of a module as one that can be traced: calling it runs its body."""
     definition = module.functions[name][0]
     known = dict(builtins or {})
+    optional = any(isinstance(p, Call) and p.name == "\\\\" for p in definition.parameters)
+    arity = None if optional else len(definition.parameters)
     return containers_only(
-        FunctionValue(
-            name, len(definition.parameters), lambda *args: inline(module, name, args, known)
-        )
+        FunctionValue(name, arity, lambda *args: inline(module, name, args, known))
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import nxla as nx
@@ -14,7 +15,7 @@ from golden.elixir import host, library, standard
 from golden.elixir.errors import ElixirError, MatchError, Unsupported
 from golden.elixir.patterns import match
 from golden.elixir.syntax import Call, Clauses, Node, Tuple, Variable, keyword_items
-from golden.elixir.values import Atom, Range
+from golden.elixir.values import Atom, Range, foreign
 
 if TYPE_CHECKING:
     from golden.elixir.interpreter import Scope
@@ -142,27 +143,36 @@ def _cond(node: Call, scope: Scope, run: Run) -> Any:
 
 def _while(node: Call, scope: Scope, run: Run) -> Any:
     initial, condition, *rest = node.args
-    options = {k: v for part in rest for k, v in (keyword_items(part) or {}).items()}
-    body = options.pop("do", None)
-    if body is None or not set(options) <= {"unroll"}:
-        raise ElixirError("while: expected a do-block and known options", "CompileError")
+    generator = isinstance(condition, Call) and condition.name == "<-"
+    body, options = _body_and_options(rest, generator)
     pattern, state = _initial(initial, scope, run)
+    within = replace(scope, variables={k: foreign(v) for k, v in scope.variables.items()})
 
-    def step(state: Any, bound: dict[str, Any]) -> Any:
-        inner = scope.inner({**_bound(pattern, state), **bound})
-        return run(body, inner)
+    def step(state: Any, bound: dict[str, Any], *, looping: bool = True) -> Any:
+        outer = within if looping else scope
+        return run(body, outer.inner({**_bound(pattern, state), **bound}))
 
-    if isinstance(condition, Call) and condition.name == "<-":
+    if generator:
         unroll = run(options["unroll"], scope) if "unroll" in options else False
         if unroll is not False and unroll is not True and type(unroll) is not int:
-            raise ElixirError(f"while: invalid unroll: {unroll!r}", "ArgumentError")
+            raise ElixirError(f"while: invalid unroll: {unroll!r}", "CompileError")
         source = run(condition.args[1], scope)
         return _Generator(condition.args[0], source, step).run(state, unroll)
     return nx.while_loop(
-        lambda state: run(condition, scope.inner(_bound(pattern, state))),
+        lambda state: run(condition, within.inner(_bound(pattern, state))),
         lambda state: step(state, {}),
         state,
     )
+
+
+def _body_and_options(rest: Sequence[Node], generator: bool) -> tuple[Node, dict[str, Node]]:
+    parts = [keyword_items(part) or {} for part in rest]
+    if not parts or list(parts[-1]) != ["do"]:
+        raise ElixirError("while: expected a do-block as the last argument", "ArgumentError")
+    options = {key: value for part in parts[:-1] for key, value in part.items()}
+    if not set(options) <= ({"unroll"} if generator else set()):
+        raise ElixirError(f"while: unexpected options {list(options)}", "CompileError")
+    return parts[-1]["do"], options
 
 
 def _initial(node: Node, scope: Scope, run: Run) -> tuple[Node, Any]:
@@ -216,7 +226,7 @@ class _Generator:
     def inlined(self, state: Any, places: range) -> Any:
         for place in places:
             index = self.first + place * self.stride
-            state = self.step(state, self.element(self.tensor, index))
+            state = self.step(state, self.element(self.tensor, index), looping=False)
         return state
 
     def loop(self, state: Any, trips: int, copies: int) -> Any:

@@ -52,7 +52,13 @@ def names(pattern: Node) -> list[str]:
             return [] if name == "_" else [name]
         case Tuple(items):
             return [name for item in items for name in names(item)]
-        case Call("=", (left, _)):
+        case List(items, tail):
+            return [n for item in (*items, *([tail] if tail else ())) for n in names(item)]
+        case Map(pairs):
+            return [name for _, item in pairs for name in names(item)]
+        case Call("=", (left, right)):
+            return names(left) + names(right)
+        case Call("\\\\", (left, _)):
             return names(left)
     return []
 

@@ -6,9 +6,13 @@ first parts are atoms; true, false and nil are True, False and None; tensors are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import nxla as nx
+from golden.elixir.errors import ElixirError
 
 
 class Atom(str):
@@ -55,7 +59,8 @@ class FunctionValue:
     """A function of Elixir; calling it from Python calls it."""
 
     name: str
-    arity: int
+    #: How many arguments it takes; None if that depends on defaults.
+    arity: int | None
     run: Callable[..., Any]
 
     @property
@@ -64,6 +69,10 @@ class FunctionValue:
 
     def __call__(self, *args: Any) -> Any:
         """Call the function."""
+        if self.arity not in (None, len(args)):
+            raise ElixirError(
+                f"{self.name}/{self.arity} got {len(args)} arguments", "BadArityError"
+            )
         return self.run(*args)
 
 
@@ -77,3 +86,33 @@ def is_keyword(value: Any) -> bool:
 def truthy(value: Any) -> bool:
     """Tell whether a condition of the host language holds."""
     return value is not None and value is not False
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A traced value inside of a loop that does not carry it: all that is known is its type."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    names: tuple[Any, ...]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+
+def foreign(value: Any) -> Any:
+    """Return what code inside of a loop may know of a value from outside."""
+    if isinstance(value, nx.Expr):
+        return Foreign(tuple(value.shape), value.dtype, tuple(value.names))
+    if isinstance(value, tuple):
+        return tuple(foreign(item) for item in value)
+    if isinstance(value, dict):
+        return {key: foreign(item) for key, item in value.items()}
+    return value
