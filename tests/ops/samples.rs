@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use nxla::graph::build::{ConvOptions, SliceStart, WindowOptions};
 use nxla::graph::{
-    BinaryOp, Compute, ExprId, Graph, HostFn, Op, Padding, ReduceOp, Result, Transform, TriangularSolve,
-    UnaryOp, WindowOp,
+    BinaryOp, Compute, ExprId, Graph, HostFn, Op, Padding, ReduceOp, Result, Transform,
+    TriangularSolve, UnaryOp, WindowOp,
 };
 use nxla::{DType, HostTensor, Scalar, Shape, TensorType};
 
@@ -317,7 +317,8 @@ fn control() -> Vec<Sample> {
         }),
         sample("runtime_call", |d| {
             let x = d.input(&[2]);
-            let same: Arc<dyn HostFn> = Arc::new(Compute(|values: &[HostTensor]| Ok(values.into())));
+            let same: Arc<dyn HostFn> =
+                Arc::new(Compute(|values: &[HostTensor]| Ok(values.into())));
             let result = d.graph.tensor_type(x).clone();
             d.graph.runtime_call(&[x], vec![result], same).map(|values| values[0])
         }),
