@@ -678,7 +678,7 @@ def while_loop(
     body: Callable[[_S], _S],
     initial: _S,
     function: str = "while_loop",
-    roots: Sequence[tuple[str, str]] = (),
+    roots: Sequence[tuple[str, str]] = ...,
 ) -> _S: ...
 def hook(
     value: _T, name: str | None = None, function: Callable[[Any], object] | None = None
