@@ -21,7 +21,7 @@ pub(crate) enum Numbers {
     /// All that the dtype holds: NaN, infinities, zeros of both signs, the extremes, and numbers of
     /// every order of magnitude.
     Any,
-    /// Numbers between 1/64 and 8 of either sign, or with such parts.
+    /// Numbers between 1/64 and 8 of either sign, or with such parts; integers are positive.
     Plane,
     /// Multiples of a quarter from -4 to 4, whose sums and products of a few are exact in `f32`.
     Tame,
@@ -119,6 +119,7 @@ pub(crate) fn host(dtype: DType, shape: impl Into<Shape>, elements: &[Scalar]) -
 /// One number of a dtype.
 pub(crate) fn number(dtype: DType, numbers: Numbers) -> BoxedStrategy<Scalar> {
     let drawn = match dtype.kind() {
+        Kind::Pred if numbers == Numbers::Plane => Just(Scalar::UInt(1)).boxed(),
         Kind::Pred => any::<bool>().prop_map(|truth| Scalar::UInt(truth.into())).boxed(),
         Kind::Unsigned | Kind::Signed => integer(dtype, numbers),
         Kind::Float => real(dtype, numbers).prop_map(Scalar::Float).boxed(),
@@ -138,7 +139,11 @@ fn integer(dtype: DType, numbers: Numbers) -> BoxedStrategy<Scalar> {
         Numbers::Within(low, high) => {
             ((low.ceil() as i64).max(lowest)..=high.floor() as i64).prop_map(Scalar::Int).boxed()
         }
-        Numbers::Any | Numbers::Plane => {
+        Numbers::Plane => {
+            let highest = dtype.max_value().as_i64().map_or(7, |highest| highest.min(7));
+            (1..=highest).prop_map(Scalar::Int).boxed()
+        }
+        Numbers::Any => {
             let extremes =
                 vec![dtype.min_value(), dtype.max_value(), Scalar::Int(-1), Scalar::Int(0)];
             prop_oneof![
