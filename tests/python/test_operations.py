@@ -58,6 +58,36 @@ def test_branch_cuts_lie_where_those_of_python_do(name):
         assert cmath.isclose(found, getattr(cmath, name)(z), rel_tol=1e-12), (z, found)
 
 
+@pytest.mark.parametrize("name", ["log2", "log10"])
+def test_logarithms_of_complex_zero_and_infinity(name, compiler):
+    array = np.array([0, 1j * np.inf, -4, 3 + 4j], np.complex64)
+    found = nx.jit(lambda x: getattr(nx, name)(x), compiler=compiler)(array)
+    with np.errstate(divide="ignore"):
+        wanted = getattr(np, name)(array)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
+
+
+def test_composites_that_compilers_may_know_better_are_blocks():
+    def composed(x):
+        values, places = nx.top_k(x, 2)
+        taken = nx.take(x, places, axis=0), nx.take_along_axis(x, places, axis=0)
+        bins = nx.fft.irfft(nx.fft.rfft(x)), nx.real(nx.fft.fft2(nx.reshape(x, (2, 2))))
+        return values, taken, bins, nx.phase(x), nx.all_close(x, 1.0)
+
+    text = str(nx.debug_expr(composed)(nx.template((4,), "f32")))
+    for block in (
+        "top_k{k: 2}",
+        "take{axis: 0}",
+        "take_along_axis{axis: 0}",
+        "rfft{length: 4, axis: 0}",
+        "irfft{length: 4, axis: 0}",
+        "fftn{lengths: [2, 2], axes: [0, 1]}",
+        "phase{}",
+        "all_close{equal_nan: false, rtol: 1.0e-5, atol: 1.0e-8}",
+    ):
+        assert f"block {block}, " in text
+
+
 def test_counts_that_are_negative():
     calls = {
         "tile": lambda: nx.tile([1], [-1]),

@@ -110,8 +110,16 @@ impl Graph {
 
     fn log_of_base(&mut self, x: ExprId, base: f64) -> Result<ExprId> {
         let log = self.log(x)?;
-        let scale = self.weak_number(nxla_tensor::Number::Float(base.ln()), log)?;
-        self.divide(log, scale)
+        let scale = nxla_tensor::Number::Float(base.ln());
+        if !self.dtype(log).is_complex() {
+            let scale = self.weak_number(scale, log)?;
+            return self.divide(log, scale);
+        }
+        // Part by part: a division of complex numbers makes NaN of a part next to an infinity.
+        let parts = [self.real(log)?, self.imag(log)?];
+        let scale = self.weak_number(scale, parts[0])?;
+        let (re, im) = (self.divide(parts[0], scale)?, self.divide(parts[1], scale)?);
+        self.complex(re, im)
     }
 
     /// The angle of a complex number in radians, in `(-pi, pi]`.
