@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla::graph::{BinaryOp, Constant, ExprId, Graph, HostFn, Literal, Op, Result};
+use nxla::graph::{BinaryOp, Compute, Constant, ExprId, Graph, HostFn, Literal, Op, Result};
 use nxla::{DType, HostTensor, Scalar, TensorType};
 use proptest::prelude::*;
 
@@ -32,6 +32,16 @@ pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
             .boxed(),
         Op::Cond(_) => conditional(dtype),
         Op::While(_) => repeated(dtype),
+        Op::Hook(hook) if hook.results.is_some() => any_tensor(dtype)
+            .prop_map(|x| {
+                Case::new(vec![x], (), |graph, x| {
+                    let same: Arc<dyn HostFn> =
+                        Arc::new(Compute(|values: &[HostTensor]| Ok(values.into())));
+                    let result = graph.tensor_type(x[0]).clone();
+                    graph.runtime_call(x, vec![result], same).map(|values| values[0])
+                })
+            })
+            .boxed(),
         Op::Hook(_) => any_tensor(dtype)
             .prop_map(|x| {
                 Case::new(vec![x], (), |graph, x| {
