@@ -277,3 +277,13 @@ def test_creation():
     assert nx.iota((2,), vectorized_axes=[("x", 2), ("y", 1)]).tolist() == [[[0, 1]], [[0, 1]]]
     assert nx.eye(2, vectorized_axes=[("x", 2)]).shape == (2, 2)
     assert nx.full_like(rows(), 7).vectorized_axes == (("row", 2),)
+
+
+def test_vectorized_axes_come_in_the_order_of_the_arguments():
+    predicate = nx.vectorize(nx.tensor([True, False]), "p")
+    x = nx.vectorize(nx.tensor([1.5, 2.5, 3.5]), "x")
+    chosen = nx.where(predicate, x, 0)
+    assert chosen.vectorized_axes == (("p", 2), ("x", 3))
+    assert chosen.dtype == nx.float32
+    assert values(chosen).tolist() == [[1.5, 2.5, 3.5], [0.0, 0.0, 0.0]]
+    assert nx.where(predicate, 1, 2).dtype == nx.int32

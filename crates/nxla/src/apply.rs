@@ -187,6 +187,20 @@ fn concrete(operands: &[Value]) -> Result<SmallVec<[Tensor; 2]>> {
     operands.iter().map(tensor).collect()
 }
 
+/// Values of which one is taken. A plain number becomes a tensor of the dtype that it takes next to
+/// the other of the two, whatever decides between them.
+///
+/// # Errors
+/// A number that no dtype holds.
+pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
+    let (next_to_left, next_to_right) = (right.dtype(), left.dtype());
+    let typed = |value, next_to| match value {
+        Value::Number(number) => number_tensor(number, next_to).map(Value::Tensor),
+        Value::Expr(_) | Value::Tensor(_) => Ok(value),
+    };
+    Ok([typed(left, next_to_left)?, typed(right, next_to_right)?])
+}
+
 /// A number as a tensor next to a dtype, or on its own.
 ///
 /// # Errors

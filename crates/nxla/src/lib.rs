@@ -48,7 +48,7 @@ mod transform;
 pub mod vectors;
 pub mod xla;
 
-pub use apply::{AtOnce, Ids, build_entries, number_tensor, resolve, trace_of};
+pub use apply::{AtOnce, Ids, build_entries, either, number_tensor, resolve, trace_of};
 pub use cache::{CacheKey, CacheReport, ExecutableCache, executables};
 pub use compiler::{
     Backend, CompileRequest, Compiler, Executable, RunContext, compiler_named, compiler_names,

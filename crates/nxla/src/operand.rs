@@ -1,6 +1,6 @@
 //! What can stand next to an expression or a tensor: another one, a number.
 
-use nxla_tensor::Number;
+use nxla_tensor::{DType, Number};
 
 use crate::expr::Expr;
 use crate::tensor::Tensor;
@@ -18,6 +18,15 @@ pub enum Value {
 }
 
 impl Value {
+    /// The dtype; a plain number has none of its own.
+    pub fn dtype(&self) -> Option<DType> {
+        match self {
+            Value::Expr(expr) => Some(expr.dtype()),
+            Value::Tensor(tensor) => Some(tensor.dtype()),
+            Value::Number(_) => None,
+        }
+    }
+
     /// The vectorized axes.
     #[inline]
     pub fn vectors(&self) -> &Vectors {

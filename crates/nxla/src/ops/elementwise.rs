@@ -7,10 +7,10 @@ use nxla_expr::{for_each_binary, for_each_unary};
 use nxla_tensor::DType;
 
 use super::methods;
-use crate::apply::{at_once, in_trace, number_tensor};
+use crate::apply::{at_once, either, in_trace};
 use crate::error::Result;
 use crate::expr::Expr;
-use crate::operand::{Operand, Value};
+use crate::operand::Operand;
 use crate::tensor::Tensor;
 
 macro_rules! unary_methods {
@@ -128,20 +128,8 @@ methods! {
         graph.all_close(x, other, relative, absolute, equal_nan);
 }
 
-/// A plain number takes the dtype of the other branch, never that of the predicate.
-fn branches(on_true: impl Operand, on_false: impl Operand) -> Result<[Value; 2]> {
-    let (on_true, on_false) = (on_true.to_value(), on_false.to_value());
-    match (&on_true, &on_false) {
-        (Value::Number(left), Value::Number(right)) => Ok([
-            Value::Tensor(number_tensor(*left, None)?),
-            Value::Tensor(number_tensor(*right, None)?),
-        ]),
-        _ => Ok([on_true, on_false]),
-    }
-}
-
 fn select(graph: &mut Graph, ids: &[ExprId]) -> Result<ExprId> {
-    let &[on_true, on_false, predicate] = ids else { unreachable!("three operands") };
+    let &[predicate, on_true, on_false] = ids else { unreachable!("three operands") };
     Ok(graph.select(predicate, on_true, on_false)?)
 }
 
@@ -151,9 +139,9 @@ impl Expr {
     #[track_caller]
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Expr {
         let location = Location::caller();
-        let branches = self.trace().attempt(|| branches(on_true, on_false));
-        let [on_true, on_false] = branches.unwrap_or_else(|| [self.to_value(), self.to_value()]);
-        in_trace(self.trace(), location, &[on_true, on_false, self.to_value()], select)
+        let either = self.trace().attempt(|| either([on_true.to_value(), on_false.to_value()]));
+        let [on_true, on_false] = either.unwrap_or_else(|| [self.to_value(), self.to_value()]);
+        in_trace(self.trace(), location, &[self.to_value(), on_true, on_false], select)
     }
 }
 
@@ -171,7 +159,7 @@ impl Tensor {
     /// # Errors
     /// Shapes that do not broadcast, and whatever stops the computation.
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Result<Tensor> {
-        let [on_true, on_false] = branches(on_true, on_false)?;
-        at_once("select", &[on_true, on_false, self.to_value()], select)
+        let [on_true, on_false] = either([on_true.to_value(), on_false.to_value()])?;
+        at_once("select", &[self.to_value(), on_true, on_false], select)
     }
 }

@@ -137,19 +137,10 @@ fn select(
     on_true: &Bound<'_, PyAny>,
     on_false: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let py = predicate.py();
-    // A plain number takes the dtype of the other branch, never that of the predicate, which goes
-    // last; two numbers stand for themselves.
-    let mut operands = [
-        Value::of(on_true, "select")?,
-        Value::of(on_false, "select")?,
-        Value::of(predicate, "select")?,
-    ];
-    if let [Value::Number(on_true), Value::Number(on_false), _] = operands {
-        operands[0] = Value::Tensor(number_tensor(on_true, None).or_raise()?);
-        operands[1] = Value::Tensor(number_tensor(on_false, None).or_raise()?);
-    }
-    apply(py, &operands, |graph, ids| one(graph.select(ids[2], ids[0], ids[1])))
+    let branches = [Value::of(on_true, "select")?, Value::of(on_false, "select")?];
+    let [on_true, on_false] = nxla::either(branches).or_raise()?;
+    let operands = [Value::of(predicate, "select")?, on_true, on_false];
+    apply(predicate.py(), &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
 }
 
 /// `x` limited to `[min, max]`.
