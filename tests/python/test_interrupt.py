@@ -4,13 +4,17 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
 
 PRELUDE = """
-import sys, time
+import signal, sys, time
 import nxla as nx
+
+# Whoever runs the tests in the background may have them ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def ready():
     print("ready", flush=True)
@@ -110,6 +114,9 @@ def test_an_interrupt_is_answered(script):
         stderr=subprocess.PIPE,
         text=True,
     )
+    # One that does not answer must not hold up all other tests.
+    limit = threading.Timer(120, child.kill)
+    limit.start()
     try:
         assert child.stdout.readline() == "ready\n", child.stderr.read()
         time.sleep(0.3)
@@ -124,6 +131,7 @@ def test_an_interrupt_is_answered(script):
         assert answered < 10
         child.wait(60)
     finally:
+        limit.cancel()
         child.kill()
         _, err = child.communicate()
     assert child.returncode == 0, err
