@@ -50,8 +50,8 @@ def fft(
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.fft.fft([1.0, 0.0, 0.0, 0.0]).tolist()
-    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    >>> nx.fft.fft([1.0, 2.0, 3.0, 4.0]).tolist()
+    [(10+0j), (-2+2j), (-2+0j), (-2-2j)]
     """
     return _scaled(_core.fft(x, _points(n), axis), axis, norm, inverse=False)
 
@@ -64,8 +64,8 @@ def ifft(
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.fft.ifft([4.0, 0.0, 0.0, 0.0]).tolist()
-    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    >>> nx.fft.ifft([6.0, -2.0 + 2.0j, -2.0, -2.0 - 2.0j]).tolist()
+    [0j, (1+0j), (2+0j), (3+0j)]
     """
     return _scaled(_core.ifft(x, _points(n), axis), axis, norm, inverse=True)
 
