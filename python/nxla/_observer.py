@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import warnings
 
@@ -12,8 +11,6 @@ from nxla.errors import ArgumentError, CaptureWarning, ExecutionError, Recompile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-_logger = logging.getLogger("nxla")
 
 #: What `on_max_compiles` may be.
 ACTIONS = ("warn", "raise", "log")
@@ -84,7 +81,9 @@ class Observer:
         if self._action == "raise":
             raise ExecutionError(message)
         if self._action == "log":
-            _logger.warning(message)
+            import logging
+
+            logging.getLogger("nxla").warning(message)
         else:
             warnings.warn(message, RecompileWarning, stacklevel=4)
 

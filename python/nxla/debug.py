@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import sys
 
 from nxla import _core
@@ -47,28 +46,44 @@ def debug_nans(on: bool = True, /) -> Iterator[None]:
         _core.set_debug_nans(before)
 
 
-@dataclasses.dataclass(frozen=True)
 class Difference:
     """How far one value is from what the first compiler made of it."""
 
-    #: The compiler.
-    compiler: str
-    #: The operation, as expression text names it.
-    operation: str
-    #: Dtype and shape.
-    type: str
-    #: The user's line, where known.
-    line: str | None
-    #: The largest distance in units in the last place: how many numbers of the dtype lie between.
-    ulps: int
-    #: Where it is.
-    index: tuple[int, ...]
-    #: The largest difference.
-    absolute: float
-    #: How many elements differ at all.
-    differing: int
-    #: How many elements there are.
-    size: int
+    def __init__(
+        self,
+        compiler: str,
+        operation: str,
+        type: str,
+        line: str | None,
+        ulps: int,
+        index: tuple[int, ...],
+        absolute: float,
+        differing: int,
+        size: int,
+    ) -> None:
+        #: The compiler.
+        self.compiler = compiler
+        #: The operation, as expression text names it.
+        self.operation = operation
+        #: Dtype and shape.
+        self.type = type
+        #: The user's line, where known.
+        self.line = line
+        #: The largest distance in units in the last place: how many numbers of the dtype lie
+        #: between.
+        self.ulps = ulps
+        #: Where it is.
+        self.index = index
+        #: The largest difference.
+        self.absolute = absolute
+        #: How many elements differ at all.
+        self.differing = differing
+        #: How many elements there are.
+        self.size = size
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"Difference({fields})"
 
 
 class Comparison:

@@ -7,12 +7,10 @@ stays on the device.
 
 from __future__ import annotations
 
-import asyncio
 import collections
 import contextlib
 import threading
 import weakref
-from concurrent.futures import CancelledError, Future
 from typing import Generic, TypeVar
 
 from nxla import _core
@@ -21,12 +19,16 @@ from nxla.errors import ArgumentError, ExecutionError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
     from types import TracebackType
     from typing import Any, Self
 
 __all__ = ["Stream"]
 
 R = TypeVar("R")
+
+# `asyncio` and `concurrent.futures` take longer to import than all of this package, so that only
+# streams do it.
 
 #: Chunks that may wait for their step where no bound is given.
 DEFAULT_BOUND = 64
@@ -64,6 +66,8 @@ class _Work:
 
     def run(self) -> None:
         """Do the steps; the thread of the stream."""
+        from concurrent.futures import Future
+
         before: Any = None
         while (job := self._next()) is not None:
             chunk, future = job
@@ -106,6 +110,8 @@ class _Work:
 
     def cancel(self) -> None:
         """Drop the chunks that wait, and end after the step that is being done."""
+        from concurrent.futures import CancelledError
+
         with self.changed:
             self.closed = True
             if self.failure is None:
@@ -177,6 +183,8 @@ class Stream(Generic[R]):
         TimeoutError
             If there was no room in time.
         """
+        from concurrent.futures import Future
+
         work = self._work
         self._step.check(chunk, work.state, *work.constants)
         with work.changed:
@@ -298,6 +306,8 @@ class Stream(Generic[R]):
 
     async def __aiter__(self) -> Any:
         """Go over the results as `__iter__` does, while other tasks run."""
+        import asyncio
+
         while self._work.results:
             future = self._first()
             try:

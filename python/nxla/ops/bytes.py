@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import struct
 import sys
 
@@ -159,6 +158,8 @@ def serialize(container: Any, /) -> bytes:
     >>> nx.deserialize(saved)["w"].tolist(), nx.deserialize(saved)["steps"]
     ([1.0, 2.0], 3)
     """
+    import json
+
     data: list[bytes] = []
     head = json.dumps(_described(container, data), allow_nan=True).encode()
     return b"".join([_MAGIC, _LENGTH.pack(len(head)), head, *data])
@@ -189,6 +190,8 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     ArgumentError
         If the bytes are something else, or are cut off.
     """
+    import json
+
     view = memoryview(data).cast("B")
     start = len(_MAGIC) + _LENGTH.size
     if bytes(view[: len(_MAGIC)]) != _MAGIC or len(view) < start:
