@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from nxla._core import Tensor
     from nxla._types import TensorLike
 
-#: Terminals have 24 shades of grey from here on; digits have 10.
-_FIRST_SHADE, _SHADES, _DIGITS = 232, 24, 10
-
 
 class Heatmap:
     """A tensor that shows as a picture. `to_heatmap` makes it."""
@@ -27,40 +24,9 @@ class Heatmap:
 
     def __repr__(self) -> str:
         """Return the picture."""
-        lines = self._lines(self._tensor.tolist(), self._tensor.ndim)
-        kind = repr(self._tensor).split("\n")[1]
-        # A picture of several rows begins on a line of its own, so that they stand together.
-        first = ["  "] if self._tensor.ndim == 2 else []
-        return "\n".join(["#nxla.Heatmap<", kind, *first, *("  " + line for line in lines), ">"])
-
-    def _lines(self, values: list, ndim: int) -> list[str]:  # type: ignore[type-arg]
-        if ndim == 1:
-            return self._picture([values])
-        if ndim == 2:
-            return self._picture(values)
-        lines = ["["]
-        for position, value in enumerate(values):
-            if position:
-                lines[-1] += ","
-                lines.append("  ")
-            lines += ["  " + line for line in self._lines(value, ndim - 1)]
-        return [*lines, "]"]
-
-    def _picture(self, rows: list[list[float]]) -> list[str]:
-        """Draw a matrix: its smallest number is dark, its largest bright."""
         ansi = sys.stdout.isatty() if self._ansi is None else self._ansi
-        numbers = [number for row in rows for number in row]
-        low, high = min(numbers, default=0), max(numbers, default=0)
-        scale = ((_SHADES if ansi else _DIGITS) - 1) / ((high - low) or 1)
-        # Halves go up.
-        levels = [[int((number - low) * scale + 0.5) for number in row] for row in rows]
-        if not ansi:
-            return ["".join(str(level) for level in row) for row in levels]
-        cell = f"\x1b[48;5;{{}}m{self._whitespace}"
-        return [
-            "".join(cell.format(_FIRST_SHADE + level) for level in row) + "\x1b[0m"
-            for row in levels
-        ]
+        kind = repr(self._tensor).split("\n")[1].strip()
+        return self._tensor._heatmap(kind, self._whitespace if ansi else None)
 
 
 def to_heatmap(
@@ -71,8 +37,8 @@ def to_heatmap(
     Parameters
     ----------
     x : tensor_like
-        Finite real numbers, with at least one axis. Each matrix of the last two axes has a scale
-        of its own.
+        Real numbers, with at least one axis. Each matrix of the last two axes has a scale of its
+        own. NaN counts as its smallest number.
     ansi_enabled : bool, optional
         Whether to draw with shades of grey, by ANSI escape sequences, or with the digits 0 to 9;
         by default shades if standard output is a terminal.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from nxla import _core
 from nxla.errors import ArgumentError, DTypeError
@@ -12,16 +12,6 @@ if TYPE_CHECKING:
     from nxla._core import DType
     from nxla._types import DTypeLike, TensorLike
 
-#: Bits of the mantissa that are stored, and the exponents of the smallest normal and of the largest
-#: number, of each float. The largest of `f8_e4m3fn` gives up its last bit to NaN.
-_FLOATS = {
-    "f8_e5m2": (2, -14, 15),
-    "f8_e4m3fn": (3, -6, 8),
-    "bf16": (7, -126, 127),
-    "f16": (10, -14, 15),
-    "f32": (23, -126, 127),
-    "f64": (52, -1022, 1023),
-}
 _KINDS = {
     "bool": {"pred"},
     "signed integer": {"signed"},
@@ -33,8 +23,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class FloatLimits:
+class FloatLimits(NamedTuple):
     """What `finfo` tells of a float."""
 
     #: Bits of one number.
@@ -51,8 +40,7 @@ class FloatLimits:
     dtype: DType
 
 
-@dataclass(frozen=True)
-class IntegerLimits:
+class IntegerLimits(NamedTuple):
     """What `iinfo` tells of an integer."""
 
     #: Bits of one number.
@@ -87,12 +75,11 @@ def finfo(type: DTypeLike | TensorLike, /) -> FloatLimits:
     dtype = _core.result_type(type)
     if dtype.kind == "complex":
         dtype = _core.real(_core.full((), 0, dtype)).dtype
-    if dtype.kind != "float":
+    limits = dtype._float_limits
+    if limits is None:
         raise DTypeError(f"finfo: the dtype is {dtype}, expected a float")
-    mantissa, smallest, largest = _FLOATS[dtype.name]
-    last = 2 if dtype.name == "f8_e4m3fn" else 1
-    limit = (2.0 - last * 2.0**-mantissa) * 2.0**largest
-    return FloatLimits(dtype.bits, 2.0**-mantissa, limit, -limit, 2.0**smallest, dtype)
+    epsilon, limit, smallest_normal = limits
+    return FloatLimits(dtype.bits, epsilon, limit, -limit, smallest_normal, dtype)
 
 
 def iinfo(type: DTypeLike | TensorLike, /) -> IntegerLimits:

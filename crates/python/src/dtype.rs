@@ -49,6 +49,14 @@ impl PyDType {
         format!("{:?}", self.0.kind()).to_lowercase()
     }
 
+    /// Of a float or complex dtype: the distance from 1 to the next larger number, the largest
+    /// finite number, and the smallest positive one that has full precision.
+    #[getter]
+    fn _float_limits(&self) -> Option<(f64, f64, f64)> {
+        let limits = self.0.float_limits()?;
+        Some((limits.epsilon, limits.max, limits.smallest_normal))
+    }
+
     fn __repr__(&self) -> &'static str {
         self.0.name()
     }

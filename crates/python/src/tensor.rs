@@ -279,6 +279,15 @@ operator_methods!(PyTensor {
         Ok(self.item_scalar(py, "float value")?.as_f64())
     }
 
+    /// A picture of text, with shades if there is a text for their cells.
+    fn _heatmap(&self, py: Python<'_>, title: &str, cell: Option<&str>) -> PyResult<String> {
+        let heatmap = self.host(py)?.heatmap().or_raise()?.title(title);
+        Ok(match cell {
+            None => heatmap.to_string(),
+            Some(cell) => heatmap.shades(cell).to_string(),
+        })
+    }
+
     fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
         let (re, im) = self.item_scalar(py, "complex value")?.parts();
         Ok(PyComplex::from_doubles(py, re, im))

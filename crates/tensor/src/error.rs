@@ -93,6 +93,14 @@ pub enum TensorError {
         /// The shape of the tensor.
         shape: Shape,
     },
+    /// A picture of a scalar, or of complex numbers.
+    #[error("a heatmap needs real numbers and at least one axis, got {dtype}{shape}")]
+    NoPicture {
+        /// The dtype of the tensor.
+        dtype: DType,
+        /// The shape of the tensor.
+        shape: Shape,
+    },
     /// A problem with the shape.
     #[error(transparent)]
     Shape(#[from] ShapeError),

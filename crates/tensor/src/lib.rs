@@ -9,6 +9,8 @@
 //! | names | [`Names`] of axes and the text of a tensor type |
 //! | element | [`Element`], the Rust types behind dtypes, and [`match_dtype!`] |
 //! | host | [`HostTensor`] |
+//! | heatmap | [`Heatmap`], tensors as pictures made of text |
+//! | limits | [`FloatLimits`] |
 //! | print | tensors as text, in the layout of Nx |
 //! | wire | `serde` for tensors and names |
 //!
@@ -21,7 +23,9 @@ mod dtype;
 mod element;
 mod error;
 mod float_text;
+mod heatmap;
 mod host;
+mod limits;
 mod names;
 mod print;
 mod promote;
@@ -34,7 +38,9 @@ mod wire;
 pub use dtype::{DType, DTypeParseError, Kind};
 pub use element::Element;
 pub use error::TensorError;
+pub use heatmap::Heatmap;
 pub use host::HostTensor;
+pub use limits::FloatLimits;
 pub use names::{AxisName, Names, NamesError, merge_names, type_text};
 pub use print::{PrintOptions, element_text};
 pub use promote::{Number, NumberError, promote, promote_keep_pred, weak_dtype};
