@@ -1,7 +1,7 @@
 //! A value inside a trace.
 
 use std::fmt;
-use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 use std::panic::Location;
 
 use nxla_expr::print::ExprText;
@@ -165,7 +165,7 @@ fn computed(op: BinaryOp, left: Value, right: Value) -> Result<Tensor> {
 }
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $op:ident;)*) => {
+    ($numbers:tt; $($trait:ident $method:ident $op:ident;)*) => {
         $(
             impl<T: Operand> $trait<T> for Expr {
                 type Output = Expr;
@@ -185,14 +185,18 @@ macro_rules! operators {
                 }
             }
 
-            // One float and one integer only, so that it is clear what a literal is.
             operators!(@pairs $trait $method $op traced Expr;
-                (Tensor, Expr) (Tensor, &Expr) (&Tensor, Expr) (&Tensor, &Expr)
-                (f64, Expr) (f64, &Expr) (i32, Expr) (i32, &Expr));
+                (Tensor, Expr) (Tensor, &Expr) (&Tensor, Expr) (&Tensor, &Expr));
             operators!(@pairs $trait $method $op computed Result<Tensor>;
-                (Tensor, Tensor) (Tensor, &Tensor) (&Tensor, Tensor) (&Tensor, &Tensor)
-                (f64, Tensor) (f64, &Tensor) (i32, Tensor) (i32, &Tensor)
-                (Tensor, f64) (&Tensor, f64) (Tensor, i32) (&Tensor, i32));
+                (Tensor, Tensor) (Tensor, &Tensor) (&Tensor, Tensor) (&Tensor, &Tensor));
+            operators!(@numbers $trait $method $op $numbers);
+        )*
+    };
+    (@numbers $trait:ident $method:ident $op:ident ($($number:ty)*)) => {
+        $(
+            operators!(@pairs $trait $method $op traced Expr; ($number, Expr) ($number, &Expr));
+            operators!(@pairs $trait $method $op computed Result<Tensor>;
+                ($number, Tensor) ($number, &Tensor) (Tensor, $number) (&Tensor, $number));
         )*
     };
     (@pairs $trait:ident $method:ident $op:ident $how:ident $output:ty;
@@ -210,7 +214,9 @@ macro_rules! operators {
     };
 }
 
+// One float and one integer only, so that it is clear what a literal is.
 operators! {
+    (f64 i32);
     Add add Add;
     Sub sub Subtract;
     Mul mul Multiply;
@@ -218,36 +224,56 @@ operators! {
     Rem rem Remainder;
 }
 
-impl Neg for Expr {
-    type Output = Expr;
-
-    #[track_caller]
-    fn neg(self) -> Expr {
-        self.negate()
-    }
+operators! {
+    (i32);
+    BitAnd bitand BitwiseAnd;
+    BitOr bitor BitwiseOr;
+    BitXor bitxor BitwiseXor;
+    Shl shl LeftShift;
+    Shr shr RightShift;
 }
 
-impl Neg for &Expr {
-    type Output = Expr;
+macro_rules! unary_operators {
+    ($($trait:ident $method:ident $function:ident;)*) => {
+        $(
+            impl $trait for Expr {
+                type Output = Expr;
 
-    #[track_caller]
-    fn neg(self) -> Expr {
-        self.negate()
-    }
+                #[track_caller]
+                fn $method(self) -> Expr {
+                    Expr::$function(&self)
+                }
+            }
+
+            impl $trait for &Expr {
+                type Output = Expr;
+
+                #[track_caller]
+                fn $method(self) -> Expr {
+                    Expr::$function(self)
+                }
+            }
+
+            impl $trait for Tensor {
+                type Output = Result<Tensor>;
+
+                fn $method(self) -> Result<Tensor> {
+                    Tensor::$function(&self)
+                }
+            }
+
+            impl $trait for &Tensor {
+                type Output = Result<Tensor>;
+
+                fn $method(self) -> Result<Tensor> {
+                    Tensor::$function(self)
+                }
+            }
+        )*
+    };
 }
 
-impl Neg for Tensor {
-    type Output = Result<Tensor>;
-
-    fn neg(self) -> Result<Tensor> {
-        self.negate()
-    }
-}
-
-impl Neg for &Tensor {
-    type Output = Result<Tensor>;
-
-    fn neg(self) -> Result<Tensor> {
-        self.negate()
-    }
+unary_operators! {
+    Neg neg negate;
+    Not not bitwise_not;
 }

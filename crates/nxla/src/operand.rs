@@ -2,6 +2,7 @@
 
 use nxla_tensor::{DType, Number};
 
+use crate::apply::number_tensor;
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::vectors::Vectors;
@@ -86,6 +87,18 @@ impl Operand for Number {
 impl<T: Operand + ?Sized> Operand for &T {
     fn to_value(&self) -> Value {
         (**self).to_value()
+    }
+}
+
+/// An operand that says where, not what: a plain number is an integer there, whatever the dtype of
+/// the elements.
+pub(crate) fn position(operand: &impl Operand) -> Value {
+    match operand.to_value() {
+        Value::Number(number) => match number_tensor(number, None) {
+            Ok(tensor) => Value::Tensor(tensor),
+            Err(_) => Value::Number(number),
+        },
+        value @ (Value::Expr(_) | Value::Tensor(_)) => value,
     }
 }
 

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use common::{compilers, numbers};
 use nxla::{
-    DType, Error, ErrorClass, Expr, HostTensor, Tensor, annotate, cond, container, fori, grad,
-    hook, if_, jit, map, named_hook, scan, scan_times, when, while_loop,
+    DType, Error, ErrorClass, Expr, HostTensor, Tensor, TensorType, annotate, block, cond,
+    container, fori, grad, hook, if_, jit, map, named_hook, runtime_call, scan, scan_times, when,
+    while_loop,
 };
 
 /// A list that a hook writes to and a test reads.
@@ -268,4 +269,52 @@ fn control_flow_outside_a_trace_is_an_error_when_used() {
     let error = jit(move |x: Expr| x + &outside).call(1).unwrap_err();
     assert!(matches!(error, Error::Expr(_)), "{error}");
     assert_eq!(Expr::of(1).shape().rank(), 0);
+}
+
+#[test]
+fn composites_are_one_node_and_compute_their_body() {
+    let function = |x: Expr, y: Expr| {
+        let outside = &x * 3;
+        let (sum, product) = block("both", (x, y), |(x, y)| (&x + &y + &outside, x * y));
+        sum + product
+    };
+    let types = [TensorType::scalar(DType::S32), TensorType::scalar(DType::S32)];
+    let (program, _) = jit(function).trace((&types[0], &types[1])).unwrap();
+    assert!(program.to_string().contains("both"), "{program}");
+    for compiler in compilers() {
+        let result = jit(function).compiler(compiler).call((2, 5)).unwrap();
+        assert_eq!(numbers(&result), [23.0], "{compiler}");
+    }
+    let slope = jit(grad(|x: Expr| block("square", x, |x| &x * &x))).call(3.0f32).unwrap();
+    assert_eq!(numbers(&slope), [6.0]);
+    let wrong = jit(|x: Expr| block("wrong", x, |x| x.reshape([7]))).call(1).unwrap_err();
+    assert!(matches!(wrong, Error::Expr(_)), "{wrong}");
+}
+
+#[test]
+fn runtime_calls_give_what_the_host_computes() {
+    let types = || vec![TensorType::new(DType::S32, [2]), TensorType::scalar(DType::F32)];
+    let function = |x: Expr| -> Vec<Expr> {
+        runtime_call(x, types(), |x: Tensor| {
+            let total: f32 = x.to_vec::<f32>()?.iter().sum();
+            Ok::<_, Error>(vec![Tensor::from(vec![1, 2]), Tensor::from(total)])
+        })
+    };
+    for compiler in compilers() {
+        let results = jit(function).compiler(compiler).call(Tensor::from(vec![1.5f32, 2.0]));
+        let results = results.unwrap();
+        assert_eq!((numbers(&results[0]), numbers(&results[1])), (vec![1.0, 2.0], vec![3.5]));
+        let fails = jit(|x: Expr| -> Expr {
+            runtime_call(x, TensorType::scalar(DType::S32), |_: Tensor| {
+                Err::<Tensor, _>("no answer today")
+            })
+        });
+        let error = fails.compiler(compiler).call(1).unwrap_err().to_string();
+        assert!(error.contains("no answer today"), "{compiler}: {error}");
+        let other = jit(|x: Expr| -> Expr {
+            runtime_call(x, TensorType::scalar(DType::F32), Ok::<Tensor, Error>)
+        });
+        let error = other.compiler(compiler).call(1).unwrap_err().to_string();
+        assert!(error.contains("s32") && error.contains("f32"), "{compiler}: {error}");
+    }
 }

@@ -22,6 +22,19 @@ fn rows_of_the_table() {
 }
 
 #[test]
+fn operators_on_bits() {
+    let n = Tensor::from(vec![5i32, -2, 12]);
+    let m = Tensor::from(vec![3i32, 3, 10]);
+    agree!((n, m) => n & m, [3], [1, 2, 8]);
+    agree!((n, m) => n | m, [3], [7, -1, 14]);
+    agree!((n, m) => n ^ m, [3], [6, -3, 6]);
+    agree!((n) => !n, [3], [-6, 1, -13]);
+    agree!((n) => n << 2, [3], [20, -8, 48]);
+    agree!((n) => n >> 1, [3], [2, -1, 6]);
+    agree!((m) => 1 << m, [3], [8, 8, 1024]);
+}
+
+#[test]
 fn composed_functions() {
     let x = Tensor::from(vec![-2.5f32, -0.5, 0.5, 1.5, 2.5, f32::NAN, f32::INFINITY]);
     let n = Tensor::from(vec![-7i32, 7, -6]);

@@ -5,7 +5,9 @@ mod common;
 
 use common::{agree, compilers, numbers};
 use nxla::host::{AxisName, Names};
-use nxla::{Arg, Axis, DType, Expr, OuterPadding, Over, Slice, Sort, Tensor, Window, jit};
+use nxla::{
+    Arg, Axis, DType, Expr, Leftover, OuterPadding, Over, Slice, Sort, Tensor, Window, jit,
+};
 
 fn matrix() -> Tensor {
     Tensor::new(vec![1, 2, 3, 4, 5, 6], [2, 3]).unwrap()
@@ -121,6 +123,9 @@ fn indexing() {
     agree!((x, row) => x.put_slice(row, &[1, 0]), [2, 3], [1, 2, 3, 7, 8, 9]);
     agree!((x, at, row) => x.put_slice_along_axis(at, row, 0), [2, 3], [1, 2, 3, 7, 8, 9]);
     assert!(x.put_slice_along_axis(0, &row, 2).is_err());
+    agree!((x, at) => x.slice(&Slice::of([at, at], [1, 2])), [1, 2], [5, 6]);
+    agree!((x, row, at) => x.put_slice(row, &[at, at]), [2, 3], [1, 2, 3, 7, 8, 9]);
+    assert!(x.slice(&Slice::of([0.5, 0.0], [1, 1])).is_err());
     let indices = Tensor::from(vec![2, 0]);
     agree!((x, indices) => x.take(indices, 1), [2, 2], [3, 1, 6, 4]);
     let each = Tensor::new(vec![2, 0], [2, 1]).unwrap();
@@ -135,6 +140,42 @@ fn indexing() {
         [1, 2, 10, 20, 5, 6]);
     agree!((x) => x.diff(1, 1), [2, 2], [1, 1, 1, 1]);
     agree!((x) => x.diff(1, 0), [1, 3], [3, 3, 3]);
+}
+
+#[test]
+fn numbers_that_say_where_are_integers_whatever_the_elements_are() {
+    let x = Tensor::from(vec![1.5f32, 2.5, 3.5]);
+    agree!((x) => x.at(1, 0), [], [2.5]);
+    agree!((x) => x.slice_along_axis(1, 2, 0), [2], [2.5, 3.5]);
+    agree!((x) => x.slice(&Slice::of([1], [2])), [2], [2.5, 3.5]);
+    let end = Tensor::from(vec![9.0f32]);
+    agree!((x, end) => x.put_slice_along_axis(2, end, 0), [3], [1.5, 2.5, 9.0]);
+    agree!((x) => x.take(2, 0), [], [3.5]);
+    assert!(x.at(1.0, 0).is_err());
+}
+
+#[test]
+fn axes_are_found_by_position_and_by_name() {
+    let names = Names::new([Some(AxisName::from("rows")), None]);
+    let x = matrix().rename(Some(names)).unwrap();
+    assert_eq!((x.axis_size("rows").unwrap(), x.axis_size(-1).unwrap()), (2, 3));
+    assert_eq!((x.axis_index("rows").unwrap(), x.axis_index(-1).unwrap()), (0, 1));
+    let error = x.axis_size("columns").unwrap_err().to_string();
+    assert!(error.contains("there is no axis \"columns\" in s32[rows: 2][3]"), "{error}");
+    assert!(x.axis_index(2).is_err());
+}
+
+#[test]
+fn batches_are_filled_up_or_left_out() {
+    let x = Tensor::from(vec![1.5f32, 2.5, 3.5]);
+    let batches = |leftover| -> Vec<Vec<f64>> {
+        x.to_batched(2, leftover).unwrap().map(|batch| numbers(&batch.unwrap())).collect()
+    };
+    assert_eq!(batches(Leftover::Repeat), [[1.5, 2.5], [3.5, 1.5]]);
+    assert_eq!(batches(Leftover::Discard), [[1.5, 2.5]]);
+    assert!(x.to_batched(0, Leftover::Repeat).is_err());
+    assert!(x.to_batched(4, Leftover::Repeat).is_err());
+    assert!(Tensor::from(1).to_batched(1, Leftover::Repeat).is_err());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Arguments that several families share: one axis, or those to go over.
 
-use nxla_expr::{ErrorKind, ExprId, Graph};
+use nxla_expr::{ErrorKind, ExprId, Graph, TensorType};
+use nxla_tensor::normalize_axis;
 
 use crate::error::{Error, Result};
 
@@ -53,6 +54,23 @@ impl Axis {
                 }
             }
         }
+    }
+}
+
+impl Axis {
+    /// The position of the axis in a tensor of a type, from 0 on.
+    pub(crate) fn position(&self, ty: &TensorType) -> Result<usize> {
+        let found = match self {
+            Axis::Number(number) => normalize_axis(*number, ty.rank()).ok(),
+            Axis::Name(name) => ty.names.as_ref().and_then(|names| names.axis(name).ok()),
+        };
+        found.ok_or_else(|| {
+            let why = match self {
+                Axis::Number(number) => format!("there is no axis {number} in {ty}"),
+                Axis::Name(name) => format!("there is no axis {name:?} in {ty}"),
+            };
+            Error::Expr(ErrorKind::invalid("axis", why).of("axis"))
+        })
     }
 }
 

@@ -1,26 +1,22 @@
-//! Conditionals, hooks, and annotations inside a trace; loops are in the module beside.
+//! Conditionals, composites and annotations inside a trace; loops and hooks are in modules beside.
 //!
 //! Branches and bodies are closures. They may use any value at hand: what they need from outside
 //! becomes an operand of the node. Outside of a trace the values are known, and Rust's own `if`
 //! and `while` do.
 
-use std::io::Write;
 use std::panic::Location;
-use std::sync::Arc;
 
-use nxla_expr::{ErrorKind, ExprId, HostError, HostFn, Mark, Metadata};
-use nxla_tensor::HostTensor;
+use nxla_expr::{ErrorKind, ExprId, Mark, Metadata};
 
 use super::methods;
 use crate::apply::resolve;
-use crate::containers::{Container, Leaves, Lengths, Tree, leaves_of, located, trace_of};
+use crate::containers::{Container, Leaves, Lengths, leaves_of, located, trace_of};
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::operand::{Operand, Value};
-use crate::tensor::Tensor;
 use crate::trace::Trace;
 use crate::vectors::control::{Branch, Vectorized, conditional};
-use crate::vectors::{Vectors, gathered};
+use crate::vectors::gathered;
 
 /// What `on_true` gives if the predicate, a scalar, is not zero; else what `on_false` gives. Only
 /// the branch that is taken is computed.
@@ -184,105 +180,9 @@ pub(super) fn exprs(
 }
 
 /// Nodes that take the places of leaves, with their vectorized axes.
-fn in_place_of(trace: &Trace, ids: Vec<ExprId>, leaves: Leaves<Expr>) -> Leaves<Expr> {
+pub(super) fn in_place_of(trace: &Trace, ids: Vec<ExprId>, leaves: Leaves<Expr>) -> Leaves<Expr> {
     let vectors = leaves.items.iter().map(|leaf| leaf.vectors().clone());
     Leaves::new(exprs(trace, ids.into_iter().zip(vectors)), leaves.lengths)
-}
-
-// --- hooks ---
-
-/// What a hook's function may give: nothing, or an error that ends the program.
-pub trait HookResult {
-    /// As a result.
-    ///
-    /// # Errors
-    /// That of the function.
-    fn into_result(self) -> Result<(), HostError>;
-}
-
-impl HookResult for () {
-    fn into_result(self) -> Result<(), HostError> {
-        Ok(())
-    }
-}
-
-impl<E: Into<HostError>> HookResult for Result<(), E> {
-    fn into_result(self) -> Result<(), HostError> {
-        self.map_err(Into::into)
-    }
-}
-
-/// Shows a container of values to a function on the host whenever it is computed, and gives it
-/// back. Hooks run in program order, even if nothing uses what they give.
-///
-/// ```
-/// use std::sync::atomic::{AtomicU32, Ordering};
-/// use nxla::{Expr, Tensor, fori, hook, jit};
-///
-/// static SEEN: AtomicU32 = AtomicU32::new(0);
-/// let f = jit(|x: Expr| {
-///     fori(0, 3, x, |i, x| {
-///         hook(i, |i: Tensor| drop(SEEN.fetch_add(1, Ordering::Relaxed)));
-///         x * 2
-///     })
-/// });
-/// assert_eq!(f.call(1)?.item()?.as_f64(), 8.0);
-/// assert_eq!(SEEN.load(Ordering::Relaxed), 3);
-/// # Ok::<(), nxla::Error>(())
-/// ```
-#[track_caller]
-pub fn hook<C, R>(value: C, function: impl Fn(C::Tensors) -> R + Send + Sync + 'static) -> C
-where
-    C: Container,
-    R: HookResult,
-{
-    let leaves = leaves_of(&value);
-    let vectors: Vec<Vectors> = leaves.items.iter().map(|leaf| leaf.vectors().clone()).collect();
-    let lengths = leaves.lengths;
-    let shown = move |values: &[HostTensor]| {
-        let values = values.iter().cloned().map(Tensor::Host).zip(&vectors);
-        let values = values.map(|(data, vectors)| data.with_vectors(vectors.clone()));
-        let mut leaves = Leaves::new(values, lengths.clone());
-        function(Tree::rebuild(&mut leaves)).into_result()
-    };
-    with_hook(value, None, Some(Arc::new(shown)))
-}
-
-/// Shows a container of values to the function that the caller of the program installs under a
-/// name ([`Jit::hook`](crate::Jit::hook), [`Options::hook`](crate::Options::hook)), if it does,
-/// and gives it back.
-#[track_caller]
-pub fn named_hook<C: Container>(value: C, name: &str) -> C {
-    with_hook(value, Some(name), None)
-}
-
-#[track_caller]
-fn with_hook<C: Container>(value: C, name: Option<&str>, function: Option<Arc<dyn HostFn>>) -> C {
-    let location = Location::caller();
-    let leaves = leaves_of(&value);
-    let trace = trace_of(&leaves.items);
-    let ids = trace.attempt(|| {
-        let ids = trace.ids(&leaves.items)?;
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            graph.hook(&ids, name, function)
-        })
-    });
-    let Some(ids) = ids else { return value };
-    C::rebuild(&mut in_place_of(&trace, ids, leaves))
-}
-
-/// Prints values to the standard output whenever they are computed, after a label, and gives them
-/// back.
-#[track_caller]
-pub fn print_value<C: Container>(value: C, label: &str) -> C {
-    let label = label.to_owned();
-    let function = move |values: &[HostTensor]| {
-        let mut out = std::io::stdout().lock();
-        let mut print = |value: &HostTensor| writeln!(out, "{label}: {value}");
-        Ok(values.iter().try_for_each(&mut print)?)
-    };
-    with_hook(value, None, Some(Arc::new(function)))
 }
 
 // --- annotations ---
@@ -310,6 +210,41 @@ pub fn annotate<C: Container>(value: C, note: &str) -> C {
     });
     let Some(ids) = ids else { return value };
     C::rebuild(&mut in_place_of(&trace, ids, leaves))
+}
+
+/// A named composite: `body` applied to the inputs, as one node. Its body is what it computes, and a
+/// compiler that knows the name may compute it in a better way.
+///
+/// ```
+/// use nxla::{Expr, block, jit};
+///
+/// let scaled = |[x, by]: [Expr; 2]| x.sin() * by;
+/// let f = jit(move |x: Expr, by: Expr| block("scaled_sine", [x, by], scaled));
+/// assert_eq!(f.call((0.0f32, 2.0f32))?.item()?.as_f64(), 0.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn block<I: Container, C: Container>(name: &str, inputs: I, body: impl FnOnce(I) -> C) -> C {
+    let location = Location::caller();
+    let leaves = leaves_of(&inputs);
+    let trace = trace_of(&leaves.items);
+    let made = trace.attempt(|| {
+        let operands = trace.ids(&leaves.items)?;
+        trace.build(|graph| Ok::<_, Error>(graph.open_block(&operands)))
+    });
+    let Some(open) = made else { return body(inputs) };
+    let parameters = open.parameters().to_vec();
+    let answer = body(I::rebuild(&mut in_place_of(&trace, parameters, leaves)));
+    let results = leaves_of(&answer);
+    let ids = trace.attempt(|| {
+        let ids = trace.ids(&results.items)?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            Ok::<_, Error>(graph.close_block(open, name, Vec::new(), ids)?)
+        })
+    });
+    let Some(ids) = ids else { return answer };
+    C::rebuild(&mut in_place_of(&trace, ids, results))
 }
 
 /// `value` with a derivative of one's own: `rule` gets its cotangents, in the same container, and

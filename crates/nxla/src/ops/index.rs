@@ -3,13 +3,22 @@
 //! Indices that are out of range when a program runs are no error: slices and gathers clamp them,
 //! scatters drop what would land outside.
 
+use std::panic::Location;
+
 use nxla_expr::build::SliceStart;
-use nxla_tensor::DType;
+use nxla_expr::{ExprId, Graph};
+use nxla_tensor::{DType, Number};
 
 use super::axes::{Axis, Over};
 use super::methods;
+use crate::apply::{at_once, in_trace};
+use crate::error::Result;
+use crate::expr::Expr;
+use crate::operand::{Operand, Value};
+use crate::tensor::Tensor;
 
 /// Which elements along each axis: where a slice starts, how many it takes, and in which steps.
+/// Where it starts may be computed.
 ///
 /// ```
 /// use nxla::{Slice, Tensor};
@@ -19,9 +28,9 @@ use super::methods;
 /// assert_eq!(x.slice(&Slice::of([1], [4]).strides([2]))?.to_vec::<i32>()?, [1, 3]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Slice {
-    starts: Vec<i64>,
+    starts: Starts,
     lengths: Vec<usize>,
     strides: Option<Vec<usize>>,
 }
@@ -29,8 +38,11 @@ pub struct Slice {
 impl Slice {
     /// From a start so many elements along each axis.
     #[must_use]
-    pub fn of(starts: impl Into<Vec<i64>>, lengths: impl Into<Vec<usize>>) -> Self {
-        Self { starts: starts.into(), lengths: lengths.into(), strides: None }
+    pub fn of<T: Operand>(
+        starts: impl IntoIterator<Item = T>,
+        lengths: impl Into<Vec<usize>>,
+    ) -> Self {
+        Self { starts: Starts::of(starts), lengths: lengths.into(), strides: None }
     }
 
     /// Of the elements in the slice, every so manieth along each axis.
@@ -39,8 +51,115 @@ impl Slice {
         Self { strides: Some(strides.into()), ..self }
     }
 
-    fn starts(&self) -> Vec<SliceStart> {
-        self.starts.iter().map(|&start| start.into()).collect()
+    /// The slice of the first of these nodes; the others are starts that are computed.
+    fn build(&self, graph: &mut Graph, ids: &[ExprId]) -> Result<ExprId> {
+        let starts = self.starts.among(&ids[1..]);
+        Ok(graph.slice(ids[0], &starts, &self.lengths, self.strides.as_deref())?)
+    }
+}
+
+/// Where a slice starts along each axis.
+#[derive(Clone, Debug)]
+struct Starts(Vec<Start>);
+
+#[derive(Clone, Debug)]
+enum Start {
+    Known(i64),
+    Computed(Value),
+}
+
+impl Starts {
+    fn of<T: Operand>(starts: impl IntoIterator<Item = T>) -> Self {
+        let start = |start: T| match start.to_value() {
+            // Those past the end of every axis are moved in any case.
+            Value::Number(Number::Int(at)) => {
+                Start::Known(at.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+            }
+            value => Start::Computed(value),
+        };
+        Self(starts.into_iter().map(start).collect())
+    }
+
+    /// These operands, and those starts that are computed.
+    fn after<const N: usize>(&self, operands: [Value; N]) -> Vec<Value> {
+        let computed = self.0.iter().filter_map(|start| match start {
+            Start::Known(_) => None,
+            Start::Computed(value) => Some(value.clone()),
+        });
+        operands.into_iter().chain(computed).collect()
+    }
+
+    /// The starts, with the nodes of those that are computed.
+    fn among(&self, computed: &[ExprId]) -> Vec<SliceStart> {
+        let mut computed = computed.iter();
+        let start = |start: &Start| match start {
+            Start::Known(at) => SliceStart::Static(*at),
+            Start::Computed(_) => SliceStart::Dynamic(*computed.next().expect("each has a node")),
+        };
+        self.0.iter().map(start).collect()
+    }
+
+    /// The second node in a part of the first; the others are starts that are computed.
+    fn put(&self, graph: &mut Graph, ids: &[ExprId]) -> Result<ExprId> {
+        Ok(graph.put_slice(ids[0], &self.among(&ids[2..]), ids[1])?)
+    }
+}
+
+impl Expr {
+    /// A part of the tensor, moved so that it fits.
+    ///
+    /// ```
+    /// use nxla::{Expr, Slice, Tensor, jit};
+    ///
+    /// let block = jit(|x: Expr, i: Expr, j: Expr| x.slice(&Slice::of([i, j], [1, 2])));
+    /// let x = Tensor::new(vec![1, 2, 3, 4, 5, 6], [2, 3])?;
+    /// assert_eq!(block.call((x, 1, 1))?.to_vec::<i32>()?, [5, 6]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn slice(&self, slice: &Slice) -> Expr {
+        let operands = slice.starts.after([self.to_value()]);
+        in_trace(self.trace(), Location::caller(), &operands, |graph, ids| slice.build(graph, ids))
+    }
+
+    /// With `update` in the place of a part that starts there, moved so that it fits. The starts
+    /// may be computed.
+    #[must_use]
+    #[track_caller]
+    pub fn put_slice<T: Operand>(&self, update: impl Operand, starts: &[T]) -> Expr {
+        let starts = Starts::of(starts);
+        let operands = starts.after([self.to_value(), update.to_value()]);
+        in_trace(self.trace(), Location::caller(), &operands, |graph, ids| starts.put(graph, ids))
+    }
+}
+
+impl Tensor {
+    /// A part of the tensor, moved so that it fits.
+    ///
+    /// # Errors
+    /// Arguments that do not fit, and whatever stops the computation.
+    pub fn slice(&self, slice: &Slice) -> Result<Tensor> {
+        let operands = slice.starts.after([self.to_value()]);
+        at_once("slice", &operands, |graph, ids| slice.build(graph, ids))
+    }
+
+    /// With `update` in the place of a part that starts there, moved so that it fits.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![0, 0, 0]);
+    /// assert_eq!(x.put_slice(Tensor::from(vec![7, 8]), &[1])?.to_vec::<i32>()?, [0, 7, 8]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Arguments that do not fit, and whatever stops the computation.
+    pub fn put_slice<T: Operand>(&self, update: impl Operand, starts: &[T]) -> Result<Tensor> {
+        let starts = Starts::of(starts);
+        let operands = starts.after([self.to_value(), update.to_value()]);
+        at_once("put_slice", &operands, |graph, ids| starts.put(graph, ids))
     }
 }
 
@@ -107,10 +226,6 @@ impl From<&str> for Sort {
 }
 
 methods! {
-    /// A part of the tensor.
-    fn slice(x; slice: &Slice) one |graph|
-        graph.slice(x, &slice.starts(), &slice.lengths, slice.strides.as_deref());
-
     /// `length` elements along an axis, from `start` on, which may be computed; it is moved so
     /// that the slice fits.
     ///
@@ -121,35 +236,21 @@ methods! {
     /// assert_eq!(x.slice_along_axis(1, 2, 0)?.to_vec::<i32>()?, [1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn slice_along_axis(x, start; length: usize, axis: impl Into<Axis>) one |graph| {
+    fn slice_along_axis(x, start as position; length: usize, axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "slice", x)?;
         graph.slice_along_axis(x, start, length, axis, 1)
     };
 
     /// One element along an axis, which is dropped; the index may be computed.
-    fn at(x, index; axis: impl Into<Axis>) one |graph| {
+    fn at(x, index as position; axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "slice", x)?;
         let part = graph.slice_along_axis(x, index, 1, axis, 1)?;
         graph.squeeze(part, Some(&[axis]))
     };
 
-    /// With `update` in the place of a part that starts there, moved so that it fits.
-    ///
-    /// ```
-    /// use nxla::Tensor;
-    ///
-    /// let x = Tensor::from(vec![0, 0, 0]);
-    /// assert_eq!(x.put_slice(Tensor::from(vec![7, 8]), &[1])?.to_vec::<i32>()?, [0, 7, 8]);
-    /// # Ok::<(), nxla::Error>(())
-    /// ```
-    fn put_slice(x, update; starts: &[i64]) one |graph| {
-        let starts: Vec<SliceStart> = starts.iter().map(|&start| start.into()).collect();
-        graph.put_slice(x, &starts, update)
-    };
-
     /// With `update` in the place of as many elements along an axis, from `start` on, which may be
     /// computed. The update has the tensor's shape in all other axes.
-    fn put_slice_along_axis(x, start, update; axis: impl Into<Axis>) one |graph| {
+    fn put_slice_along_axis(x, start as position, update; axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "put_slice", x)?;
         graph.put_slice_along_axis(x, start, update, axis)
     };
@@ -164,20 +265,20 @@ methods! {
     /// assert_eq!(rows.to_vec::<i32>()?, [3, 4, 3, 4, 1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn take(x, indices; axis: impl Into<Axis>) one |graph| {
+    fn take(x, indices as position; axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "take", x)?;
         graph.take(x, indices, axis)
     };
 
     /// The elements at indices along an axis, one index for each element of the result.
-    fn take_along_axis(x, indices; axis: impl Into<Axis>) one |graph| {
+    fn take_along_axis(x, indices as position; axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "take_along_axis", x)?;
         graph.take_along_axis(x, indices, axis)
     };
 
     /// The elements at positions, which are the last axis of the indices: one number for each of
     /// these axes, which are all for `()`.
-    fn gather(x, indices; over: impl Into<Over>) one |graph| {
+    fn gather(x, indices as position; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "gather", x)?;
         graph.gather(x, indices, axes.as_deref())
     };
@@ -192,14 +293,14 @@ methods! {
     /// assert_eq!(counts.to_vec::<i32>()?, [5, 0, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn indexed_add(x, indices, updates; over: impl Into<Over>) one |graph| {
+    fn indexed_add(x, indices as position, updates; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "indexed_add", x)?;
         graph.indexed_add(x, indices, updates, axes.as_deref())
     };
 
     /// With updates put at positions, told as for [`gather`](Self::gather). Of several at one
     /// position one stays.
-    fn indexed_put(x, indices, updates; over: impl Into<Over>) one |graph| {
+    fn indexed_put(x, indices as position, updates; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "indexed_put", x)?;
         graph.indexed_put(x, indices, updates, axes.as_deref())
     };

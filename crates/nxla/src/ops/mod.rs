@@ -10,22 +10,25 @@
 //! function are raised at once.
 
 mod axes;
+mod batches;
 mod contract;
 mod control;
 mod create;
 mod elementwise;
+mod hooks;
 mod index;
 mod linalg;
 mod loops;
+mod metadata;
 mod movement;
 mod random;
 mod reduce;
 mod window;
 
 pub use axes::{Axis, Over};
-pub use control::{
-    HookResult, When, annotate, cond, custom_grad, hook, if_, named_hook, print_value, when,
-};
+pub use batches::Leftover;
+pub use control::{When, annotate, block, cond, custom_grad, if_, when};
+pub use hooks::{HookResult, hook, named_hook, print_value, runtime_call};
 pub use index::{Slice, Sort};
 pub use linalg::Triangular;
 pub use loops::{fori, map, scan, scan_times, while_loop};
@@ -40,15 +43,26 @@ macro_rules! results {
     (many $of:ty) => { Vec<$of> };
 }
 
+/// An operand of a method, told apart.
+macro_rules! operand {
+    ($operand:ident) => {
+        crate::Operand::to_value(&$operand)
+    };
+    ($operand:ident position) => {
+        crate::operand::position(&$operand)
+    };
+}
+
 /// Methods of both `Expr` and `Tensor`.
 ///
 /// `fn name(x, y; option: Type) one |graph| body` has the operands `x` (the receiver) and `y` as
-/// nodes in the body, and the option as it is.
+/// nodes in the body, and the option as it is. A plain number for `y` takes the dtype of `x`, and
+/// one for `y as position` its own.
 macro_rules! methods {
     ($(
         $(#[$meta:meta])*
-        fn $name:ident($x:ident $(, $operand:ident)* $(; $($arg:ident: $ty:ty),+)?)
-            $count:ident |$graph:ident| $body:expr;
+        fn $name:ident($x:ident $(, $operand:ident $(as $kind:ident)?)*
+            $(; $($arg:ident: $ty:ty),+)?) $count:ident |$graph:ident| $body:expr;
     )*) => {
         impl crate::Expr {
             $(
@@ -60,8 +74,10 @@ macro_rules! methods {
                     $(, $operand: impl crate::Operand)*
                     $($(, $arg: $ty)+)?
                 ) -> $crate::ops::results!($count crate::Expr) {
-                    let operands =
-                        [crate::Operand::to_value(self) $(, crate::Operand::to_value(&$operand))*];
+                    let operands = [
+                        crate::Operand::to_value(self)
+                        $(, $crate::ops::operand!($operand $($kind)?))*
+                    ];
                     let location = std::panic::Location::caller();
                     crate::apply::in_trace(self.trace(), location, &operands, |$graph, ids| {
                         let &[$x $(, $operand)*] = ids else { unreachable!("as many as operands") };
@@ -82,8 +98,10 @@ macro_rules! methods {
                     $(, $operand: impl crate::Operand)*
                     $($(, $arg: $ty)+)?
                 ) -> crate::Result<$crate::ops::results!($count crate::Tensor)> {
-                    let operands =
-                        [crate::Operand::to_value(self) $(, crate::Operand::to_value(&$operand))*];
+                    let operands = [
+                        crate::Operand::to_value(self)
+                        $(, $crate::ops::operand!($operand $($kind)?))*
+                    ];
                     crate::apply::at_once(stringify!($name), &operands, |$graph, ids| {
                         let &[$x $(, $operand)*] = ids else { unreachable!("as many as operands") };
                         Ok($body?)
@@ -172,4 +190,4 @@ macro_rules! joiners {
     };
 }
 
-use {joiners, makers, methods, results};
+use {joiners, makers, methods, operand, results};

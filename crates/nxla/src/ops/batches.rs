@@ -1,0 +1,56 @@
+//! The first axis of a tensor in batches.
+
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+
+/// What becomes of a last batch that would be shorter than the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Leftover {
+    /// It is filled up with elements from the start.
+    #[default]
+    Repeat,
+    /// It is left out.
+    Discard,
+}
+
+impl Tensor {
+    /// The first axis in batches of one size, each made when it is asked for.
+    ///
+    /// ```
+    /// use nxla::{Leftover, Tensor};
+    ///
+    /// let x = Tensor::from(vec![1, 2, 3, 4, 5]);
+    /// let mut batches = x.to_batched(2, Leftover::Repeat)?;
+    /// assert_eq!(batches.next().expect("there are three")?.to_vec::<i32>()?, [1, 2]);
+    /// assert_eq!(batches.last().expect("there are three")?.to_vec::<i32>()?, [5, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A scalar; a size that is zero or larger than the axis.
+    pub fn to_batched(
+        &self,
+        size: usize,
+        leftover: Leftover,
+    ) -> Result<impl Iterator<Item = Result<Tensor>> + use<>> {
+        let wrong = |why| Error::Arguments { function: "to_batched".into(), why };
+        let Some(&length) = self.shape().first() else {
+            return Err(wrong("a scalar has no axis to take apart".into()));
+        };
+        if !(1..=length).contains(&size) {
+            let why = format!("size is {size}, the first axis has {length} elements");
+            return Err(wrong(why));
+        }
+        let rest = length % size;
+        let count = length / size + usize::from(rest > 0 && leftover == Leftover::Repeat);
+        let x = self.clone();
+        let part = move |start: usize, size| x.slice_along_axis(start as u64, size, 0);
+        Ok((0..count).map(move |batch| {
+            let start = batch * size;
+            if start + size <= length {
+                return part(start, size);
+            }
+            Tensor::concatenate(&[part(start, rest)?, part(0, size - rest)?], 0)
+        }))
+    }
+}

@@ -1,0 +1,183 @@
+//! Host functions inside a trace: hooks, which are shown values, and runtime calls, which give some.
+
+use std::io::Write;
+use std::panic::Location;
+use std::sync::Arc;
+
+use nxla_expr::{Compute, ExprId, HostError, HostFn, TensorType};
+use nxla_tensor::HostTensor;
+
+use super::control::{exprs, in_place_of};
+use crate::containers::{Arguments, Container, Leaves, Lengths, Tree, leaves_of, trace_of};
+use crate::error::Error;
+use crate::tensor::Tensor;
+use crate::vectors::Vectors;
+
+/// What a hook's function may give: nothing, or an error that ends the program.
+pub trait HookResult {
+    /// As a result.
+    ///
+    /// # Errors
+    /// That of the function.
+    fn into_result(self) -> Result<(), HostError>;
+}
+
+impl HookResult for () {
+    fn into_result(self) -> Result<(), HostError> {
+        Ok(())
+    }
+}
+
+impl<E: Into<HostError>> HookResult for Result<(), E> {
+    fn into_result(self) -> Result<(), HostError> {
+        self.map_err(Into::into)
+    }
+}
+
+/// Shows a container of values to a function on the host whenever it is computed, and gives it
+/// back. Hooks run in program order, even if nothing uses what they give.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use nxla::{Expr, Tensor, fori, hook, jit};
+///
+/// static SEEN: AtomicU32 = AtomicU32::new(0);
+/// let f = jit(|x: Expr| {
+///     fori(0, 3, x, |i, x| {
+///         hook(i, |i: Tensor| drop(SEEN.fetch_add(1, Ordering::Relaxed)));
+///         x * 2
+///     })
+/// });
+/// assert_eq!(f.call(1)?.item()?.as_f64(), 8.0);
+/// assert_eq!(SEEN.load(Ordering::Relaxed), 3);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn hook<C, R>(value: C, function: impl Fn(C::Tensors) -> R + Send + Sync + 'static) -> C
+where
+    C: Container,
+    R: HookResult,
+{
+    let leaves = leaves_of(&value);
+    let vectors: Vec<Vectors> = leaves.items.iter().map(|leaf| leaf.vectors().clone()).collect();
+    let lengths = leaves.lengths;
+    let shown = move |values: &[HostTensor]| {
+        let values = values.iter().cloned().map(Tensor::Host).zip(&vectors);
+        let values = values.map(|(data, vectors)| data.with_vectors(vectors.clone()));
+        let mut leaves = Leaves::new(values, lengths.clone());
+        function(Tree::rebuild(&mut leaves)).into_result()
+    };
+    with_hook(value, None, Some(Arc::new(shown)))
+}
+
+/// Shows a container of values to the function that the caller of the program installs under a
+/// name ([`Jit::hook`](crate::Jit::hook), [`Options::hook`](crate::Options::hook)), if it does,
+/// and gives it back.
+#[track_caller]
+pub fn named_hook<C: Container>(value: C, name: &str) -> C {
+    with_hook(value, Some(name), None)
+}
+
+#[track_caller]
+fn with_hook<C: Container>(value: C, name: Option<&str>, function: Option<Arc<dyn HostFn>>) -> C {
+    let location = Location::caller();
+    let leaves = leaves_of(&value);
+    let trace = trace_of(&leaves.items);
+    let ids = trace.attempt(|| {
+        let ids = trace.ids(&leaves.items)?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            graph.hook(&ids, name, function)
+        })
+    });
+    let Some(ids) = ids else { return value };
+    C::rebuild(&mut in_place_of(&trace, ids, leaves))
+}
+
+/// Prints values to the standard output whenever they are computed, after a label, and gives them
+/// back.
+#[track_caller]
+pub fn print_value<C: Container>(value: C, label: &str) -> C {
+    let label = label.to_owned();
+    let function = move |values: &[HostTensor]| {
+        let mut out = std::io::stdout().lock();
+        let mut print = |value: &HostTensor| writeln!(out, "{label}: {value}");
+        Ok(values.iter().try_for_each(&mut print)?)
+    };
+    with_hook(value, None, Some(Arc::new(function)))
+}
+
+/// Calls a function on the host with a container of values whenever they are computed, and gives
+/// what it computes: tensors of the types in `results`.
+///
+/// Like a hook, a call is never merged with another one, dropped, or moved past a hook. No gradient
+/// flows through it.
+///
+/// ```
+/// use nxla::{DType, Error, Expr, Tensor, TensorType, jit, runtime_call};
+///
+/// let f = jit(|x: Expr| -> Expr {
+///     let half = |x: Tensor| Ok::<_, Error>(Tensor::from(x.item()?.as_f64() as f32 / 2.0));
+///     runtime_call(x, TensorType::scalar(DType::F32), half) + 1
+/// });
+/// assert_eq!(f.call(5)?.item()?.as_f64(), 3.5);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn runtime_call<C, R, E>(
+    value: C,
+    results: impl Arguments<R, TensorType>,
+    function: impl Fn(C::Tensors) -> Result<R::Tensors, E> + Send + Sync + 'static,
+) -> R
+where
+    C: Container,
+    R: Container,
+    E: Into<HostError>,
+{
+    let location = Location::caller();
+    let (leaves, mut types) = (leaves_of(&value), Leaves::default());
+    results.append(&mut types);
+    let (count, lengths) = (types.items.len(), types.lengths.clone());
+    let trace = trace_of(&leaves.items);
+    let ids = trace.attempt(|| {
+        if leaves.items.iter().any(|leaf| !leaf.vectors().is_empty()) {
+            let why = "the function is not called for each entry; devectorize first".into();
+            return Err(Error::Vectors { function: "runtime_call".into(), why });
+        }
+        let ids = trace.ids(&leaves.items)?;
+        let call = computing::<C, R, E>(function, leaves.lengths.clone(), lengths.clone());
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            Ok::<_, Error>(graph.runtime_call(&ids, types.items.to_vec(), call)?)
+        })
+    });
+    // After an error the results are never looked at.
+    let ids = ids.unwrap_or_else(|| vec![ExprId::from_index(0); count]);
+    let results = exprs(&trace, ids.into_iter().map(|id| (id, Vectors::NONE)));
+    R::rebuild(&mut Leaves::new(results, lengths))
+}
+
+/// A function of containers as one of their leaves.
+fn computing<C, R, E>(
+    function: impl Fn(C::Tensors) -> Result<R::Tensors, E> + Send + Sync + 'static,
+    lengths: Lengths,
+    expected: Lengths,
+) -> Arc<dyn HostFn>
+where
+    C: Container,
+    R: Container,
+    E: Into<HostError>,
+{
+    Arc::new(Compute(move |values: &[HostTensor]| {
+        let values = values.iter().cloned().map(Tensor::Host);
+        let values = Tree::rebuild(&mut Leaves::new(values, lengths.clone()));
+        let results = leaves_of(&function(values).map_err(Into::into)?);
+        if results.lengths != expected {
+            let (found, expected) = (&results.lengths[..], &expected[..]);
+            return Err(
+                format!("the results have lists of lengths {found:?}, not {expected:?}").into()
+            );
+        }
+        Ok(results.items.iter().map(Tensor::to_host).collect::<crate::Result<_>>()?)
+    }))
+}
