@@ -37,6 +37,28 @@ impl TensorType {
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
+
+    /// Whether a tensor of the other type can stand in for one of this type: dtype and shape are
+    /// the same, and so are the names of the axes, where both have one.
+    ///
+    /// ```
+    /// use nxla_expr::TensorType;
+    /// use nxla_tensor::DType;
+    ///
+    /// let pair = TensorType::new(DType::F32, [2]);
+    /// assert!(pair.accepts(&TensorType::new(DType::F32, [2])));
+    /// assert!(!pair.accepts(&TensorType::new(DType::F64, [2])));
+    /// ```
+    pub fn accepts(&self, other: &TensorType) -> bool {
+        let names = match (&self.names, &other.names) {
+            (Some(left), Some(right)) => left.iter().zip(right.iter()).all(|pair| match pair {
+                (Some(left), Some(right)) => left == right,
+                (None, _) | (_, None) => true,
+            }),
+            (None, _) | (_, None) => true,
+        };
+        self.dtype == other.dtype && self.shape == other.shape && names
+    }
 }
 
 impl fmt::Display for TensorType {

@@ -12,8 +12,10 @@ use nxla_expr::{HostFn, Program, TensorType};
 use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
+use crate::compiled::Compiled;
 use crate::compiler::{Executable, RunContext};
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree, leaves_of};
+use crate::current::tracing_for;
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::function::compile_program_watched;
@@ -55,7 +57,7 @@ where
 }
 
 /// A question whether to stop.
-type Asked = dyn Fn() -> bool + Send + Sync;
+pub(crate) type Asked = dyn Fn() -> bool + Send + Sync;
 
 /// A function made by [`jit`].
 pub struct Jit<F, Inputs> {
@@ -70,14 +72,15 @@ pub struct Jit<F, Inputs> {
 }
 
 /// A compiled signature.
-struct Entry {
+pub(crate) struct Entry {
     /// Those of the data, vectorized axes in front.
-    types: Vec<TensorType>,
+    pub(crate) types: Vec<TensorType>,
     vectors: Vec<Vectors>,
-    lengths: Lengths,
+    pub(crate) lengths: Lengths,
     compiler: Option<Arc<str>>,
     settings: Settings,
     listeners: Vec<Arc<str>>,
+    pub(crate) program: Arc<Program>,
     executable: Arc<dyn Executable>,
     /// Large tensors that the function mentions: inputs after the arguments.
     captured: Vec<Tensor>,
@@ -113,6 +116,23 @@ impl Entry {
             && self.compiler == options.compiler
             && self.settings == options.settings
             && self.listeners.iter().eq(options.hooks.keys())
+    }
+
+    /// Runs the program on the leaves of arguments that it takes.
+    pub(crate) fn run(
+        &self,
+        arguments: &Leaves<Tensor>,
+        options: &Options,
+        asked: Option<&Asked>,
+    ) -> Result<(Vec<Tensor>, Lengths)> {
+        let inputs: SmallVec<[&Tensor; 8]> =
+            arguments.items.iter().map(Tensor::data).chain(&self.captured).collect();
+        let (hooks, interrupt) = (Some(&options.hooks), asked.map(|asked| asked as &Interrupt<'_>));
+        let context = RunContext { hooks, interrupt, ..RunContext::default() };
+        let results = self.executable.run(&inputs, &context)?.into_iter();
+        let results = results.zip(&self.result_vectors);
+        let results = results.map(|(data, vectors)| data.with_vectors(vectors.clone()));
+        Ok((results.collect(), self.results.clone()))
     }
 }
 
@@ -207,8 +227,37 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
         let vectors = vec![Vectors::NONE; leaves.items.len()];
-        let traced = self.trace_leaves(leaves.items.to_vec(), &vectors, leaves.lengths)?;
+        let options = self.options.over(&default_options());
+        let types = leaves.items.to_vec();
+        let traced = self.trace_leaves(types, &vectors, leaves.lengths, &options)?;
         Ok((traced.program, traced.captured))
+    }
+
+    /// Compiles the function for arguments of these types (or of the types of these tensors), and
+    /// for no others.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, Tensor, TensorType, jit};
+    ///
+    /// let double = jit(|x: Expr| x * 2).compile(TensorType::new(DType::F32, [2]))?;
+    /// assert_eq!(double.call(Tensor::from(vec![1.0f32, 2.5]))?.to_vec::<f32>()?, [2.0, 5.0]);
+    /// let error = double.call(Tensor::from(vec![1, 2])).unwrap_err();
+    /// assert_eq!(error.to_string(), "call: argument is s32[2], compiled for f32[2]");
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Whatever is wrong with the function or its compilation.
+    pub fn compile(
+        &self,
+        types: impl Arguments<F::Arguments, TensorType>,
+    ) -> Result<Compiled<F::Arguments, F::Results>> {
+        let mut leaves = Leaves::default();
+        types.append(&mut leaves);
+        let options = self.options.over(&default_options());
+        let vectors = vec![Vectors::NONE; leaves.items.len()];
+        let entry = self.compiled(leaves.items.to_vec(), vectors, leaves.lengths, &options)?;
+        Ok(Compiled::new(entry, options, self.interrupt.clone()))
     }
 
     /// Traces the function for arguments of these types, the vectorized axes being in front.
@@ -217,6 +266,7 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
         types: Vec<TensorType>,
         vectors: &[Vectors],
         lengths: Lengths,
+        options: &Options,
     ) -> Result<Traced> {
         let trace = Trace::new();
         let mut parameters = Vec::with_capacity(types.len());
@@ -226,7 +276,7 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
         }
         let arguments = F::Arguments::rebuild(&mut Leaves::new(parameters, lengths));
         let results = {
-            let _entered = trace.enter();
+            let (_compiler, _entered) = (tracing_for(options)?, trace.enter());
             self.function.invoke(arguments)
         };
         // What an operator found earlier is the cause of what came out in the end.
@@ -269,14 +319,7 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
                 (entry, Cow::Owned(options))
             }
         };
-        let inputs: SmallVec<[&Tensor; 8]> =
-            arguments.items.iter().map(Tensor::data).chain(&entry.captured).collect();
-        let (hooks, interrupt) = (Some(&options.hooks), self.asked());
-        let context = RunContext { hooks, interrupt, ..RunContext::default() };
-        let results = entry.executable.run(&inputs, &context)?.into_iter();
-        let results = results.zip(&entry.result_vectors);
-        let results = results.map(|(data, vectors)| data.with_vectors(vectors.clone()));
-        Ok((results.collect(), entry.results.clone()))
+        entry.run(&arguments, &options, self.interrupt.as_deref())
     }
 
     fn asked(&self) -> Option<&Interrupt<'static>> {
@@ -309,28 +352,39 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
         let types: Vec<TensorType> = data.map(Tensor::ty).collect();
         let vectors: Vec<Vectors> =
             arguments.items.iter().map(|tensor| tensor.vectors().clone()).collect();
-        let lengths = arguments.lengths.clone();
-        let traced = self.trace_leaves(types.clone(), &vectors, lengths.clone())?;
-        let executable =
-            compile_program_watched(&Arc::new(traced.program), options, &[], self.asked())?;
-        let entry = Arc::new(Entry {
-            types,
-            vectors,
-            lengths,
-            compiler: options.compiler.clone(),
-            settings: options.settings.clone(),
-            listeners: options.hooks.keys().cloned().collect(),
-            executable,
-            captured: traced.captured,
-            results: traced.lengths,
-            result_vectors: traced.vectors,
-        });
+        let entry = self.compiled(types, vectors, arguments.lengths.clone(), options)?;
         let mut known = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         let entries = known.entry(signature).or_default();
         // Another thread may have been faster.
         Ok(find(entries).unwrap_or_else(|| {
             entries.push(entry.clone());
             entry
+        }))
+    }
+
+    /// Traces and compiles, without a look at what there is.
+    fn compiled(
+        &self,
+        types: Vec<TensorType>,
+        vectors: Vec<Vectors>,
+        lengths: Lengths,
+        options: &Options,
+    ) -> Result<Arc<Entry>> {
+        let traced = self.trace_leaves(types.clone(), &vectors, lengths.clone(), options)?;
+        let program = Arc::new(traced.program);
+        let executable = compile_program_watched(&program, options, &[], self.asked())?;
+        Ok(Arc::new(Entry {
+            types,
+            vectors,
+            lengths,
+            compiler: options.compiler.clone(),
+            settings: options.settings.clone(),
+            listeners: options.hooks.keys().cloned().collect(),
+            program,
+            executable,
+            captured: traced.captured,
+            results: traced.lengths,
+            result_vectors: traced.vectors,
         }))
     }
 }

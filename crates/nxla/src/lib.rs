@@ -29,8 +29,10 @@
 mod apply;
 mod background;
 mod cache;
+mod compiled;
 mod compiler;
 mod containers;
+mod current;
 pub mod debug;
 mod error;
 mod evaluator;
@@ -50,11 +52,13 @@ pub mod xla;
 
 pub use apply::{AtOnce, Ids, build_entries, either, number_tensor, resolve, trace_of};
 pub use cache::{CacheKey, CacheReport, ExecutableCache, executables};
+pub use compiled::Compiled;
 pub use compiler::{
     Backend, CompileRequest, Compiler, Executable, RunContext, compiler_named, compiler_names,
     register_compiler,
 };
 pub use containers::{Arguments, Container, Function, Leaves, Outputs, Tree};
+pub use current::{Tracing, current_compiler, tracing_for};
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::Expr;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use nxla::host::Names;
 use nxla::{Options, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
@@ -127,18 +126,7 @@ impl PyCompiled {
 }
 
 fn fits(found: &LeafType, expected: &LeafType) -> bool {
-    found.vectors == expected.vectors
-        && found.ty.dtype == expected.ty.dtype
-        && found.ty.shape == expected.ty.shape
-        && names_fit(found.ty.names.as_ref(), expected.ty.names.as_ref())
-}
-
-fn names_fit(found: Option<&Names>, expected: Option<&Names>) -> bool {
-    let (Some(found), Some(expected)) = (found, expected) else { return true };
-    found.iter().zip(expected.iter()).all(|pair| match pair {
-        (Some(found), Some(expected)) => found == expected,
-        _ => true,
-    })
+    found.vectors == expected.vectors && expected.ty.accepts(&found.ty)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -94,7 +94,8 @@ where
     types.items.extend(state.items.iter().map(Tensor::ty));
     types.lengths.extend(state.lengths.iter().copied());
     let plain = vec![Vectors::NONE; types.items.len()];
-    let traced = jit(function).trace_leaves(types.items.to_vec(), &plain, types.lengths)?;
+    let leaves = types.items.to_vec();
+    let traced = jit(function).trace_leaves(leaves, &plain, types.lengths, &options)?;
     let mut vectors = state.items.iter().map(Tensor::vectors).chain(&traced.vectors);
     if let Some(vectors) = vectors.find(|vectors| !vectors.is_empty()) {
         let why = format!("a state or a result has the axes {vectors}; devectorize it");

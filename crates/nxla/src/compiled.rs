@@ -1,0 +1,103 @@
+//! Functions compiled for arguments of certain types, and for no others.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use nxla_expr::Program;
+
+use crate::containers::{Arguments, Container, Leaves, Tree};
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::jit::{Asked, Entry};
+use crate::options::Options;
+use crate::tensor::Tensor;
+use crate::trace::Trace;
+
+/// A function compiled for arguments of certain types; made by [`Jit::compile`](crate::Jit::compile).
+///
+/// Unlike a [`Jit`](crate::Jit) it never traces or compiles anything when it is called: arguments
+/// of other types are an error.
+pub struct Compiled<Inputs, Results> {
+    entry: Arc<Entry>,
+    options: Options,
+    interrupt: Option<Arc<Asked>>,
+    containers: PhantomData<fn(Inputs) -> Results>,
+}
+
+impl<Inputs, Results> Compiled<Inputs, Results> {
+    pub(crate) fn new(entry: Arc<Entry>, options: Options, interrupt: Option<Arc<Asked>>) -> Self {
+        Self { entry, options, interrupt, containers: PhantomData }
+    }
+
+    /// What is run. Large tensors that the function mentions are its last inputs.
+    pub fn program(&self) -> &Program {
+        &self.entry.program
+    }
+}
+
+impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
+    /// Runs it on tensors, as [`Jit::call`](crate::Jit::call) does. Names of axes that the
+    /// arguments or the types leave open make no difference.
+    ///
+    /// # Errors
+    /// Arguments of other types, with what differs; whatever is wrong with the run.
+    pub fn call(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Results::Tensors> {
+        let mut leaves = Leaves::default();
+        arguments.append(&mut leaves);
+        if let Some(why) = self.difference(&leaves)? {
+            return Err(Error::Arguments { function: "call".into(), why });
+        }
+        let (results, lengths) =
+            self.entry.run(&leaves, &self.options, self.interrupt.as_deref())?;
+        Ok(Tree::rebuild(&mut Leaves::new(results, lengths)))
+    }
+
+    /// How arguments differ from what this was compiled for.
+    fn difference(&self, found: &Leaves<Tensor>) -> Result<Option<String>> {
+        let Entry { types, lengths, .. } = &*self.entry;
+        if found.lengths != *lengths {
+            let (found, expected) = (&found.lengths[..], &lengths[..]);
+            return Ok(Some(format!(
+                "the arguments have lists of lengths {found:?}, compiled for {expected:?}"
+            )));
+        }
+        let pairs = found.items.iter().zip(types).enumerate();
+        let differing = pairs.filter(|(_, (tensor, ty))| {
+            !tensor.is_of(ty) && (!tensor.vectors().is_empty() || !ty.accepts(&tensor.ty()))
+        });
+        let differing: Vec<_> = differing.collect();
+        if differing.is_empty() {
+            return Ok(None);
+        }
+        let paths = self.paths()?;
+        let texts: Vec<String> = differing
+            .into_iter()
+            .map(|(leaf, (tensor, ty))| {
+                let (vectors, found) = (tensor.vectors(), tensor.ty());
+                format!("{} is {vectors}{found}, compiled for {ty}", paths[leaf])
+            })
+            .collect();
+        Ok(Some(texts.join("; ")))
+    }
+
+    /// Where each leaf of the arguments is.
+    fn paths(&self) -> Result<Vec<String>> {
+        let trace = Trace::new();
+        let stand_ins = self.entry.types.iter().map(|ty| trace.parameter(ty.clone()));
+        let stand_ins: Vec<Expr> = stand_ins.collect::<Result<_>>()?;
+        let arguments = Inputs::rebuild(&mut Leaves::new(stand_ins, self.entry.lengths.clone()));
+        let mut paths = Vec::new();
+        arguments.paths("argument", &mut paths);
+        Ok(paths)
+    }
+}
+
+impl<Inputs, Results> fmt::Debug for Compiled<Inputs, Results> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compiled")
+            .field("types", &self.entry.types)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
