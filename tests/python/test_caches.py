@@ -57,6 +57,25 @@ def test_threads_that_want_the_same_program_wait_for_the_first():
     assert misses() - before == 1
 
 
+def test_two_first_calls_at_once_leave_one_entry():
+    together = threading.Barrier(2)
+
+    def traced(x):
+        together.wait(30)
+        return x + 7
+
+    f = nx.jit(traced)
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(f(1).item())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [8, 8]
+    report = f.cache_report()
+    assert (report["entries"], report["misses"]) == (1, 2)
+
+
 def test_the_cache_is_bounded_and_functions_let_go():
     f = nx.jit(lambda x: nx.fori(0, 3, lambda i, s: s * 1.5 + i, x))
     evictions = nx.cache_report()["evictions"]

@@ -217,6 +217,19 @@ def test_errors_of_loops_name_the_leaf_as_users_know_it(vectorized):
         nx.jit(lambda: nx.for_each(range(3), lambda i, s: grown(s), start))()
 
 
+def test_loops_outside_of_traces_check_their_state_as_well():
+    x = nx.tensor([1.0, 2.0])
+    with pytest.raises(nx.DTypeError, match=r"fori: state\['n'\] is f32 after the body, s32"):
+        nx.fori(0, 3, lambda i, s: {"n": s["n"] * 0.5}, {"n": 1})
+    with pytest.raises(nx.ShapeError, match=r"while_loop: state\[1\] is f32\[4\] after the body"):
+        nx.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, nx.concat([s[1], s[1]])), (0, x))
+    with pytest.raises(nx.ArgumentError, match=r"the body gives .*the initial state is"):
+        nx.while_loop(lambda s: s < 3, lambda s: (s, s), 1)
+    entries = nx.vectorize(x, "entry")
+    with pytest.raises(nx.ShapeError, match=r"fori: state is vectorized\[entry: 2\]f32 after"):
+        nx.fori(0, 3, lambda i, s: s + entries, 0.0)
+
+
 def test_errors_of_scans_name_carry_and_result():
     x = nx.tensor([1.0, 2.0])
     scanned = lambda f, init: nx.jit(lambda: nx.scan(f, init, x))()  # noqa: E731

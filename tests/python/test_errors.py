@@ -144,3 +144,19 @@ def test_a_panic_on_the_way_leaves_functions_usable(compiler):
         f(2)
     luck.clear()
     assert f(3).item() == 3
+
+
+def test_assigning_to_elements_says_what_to_use():
+    x = nx.tensor([1, 2, 3])
+    with pytest.raises(TypeError, match=r"a tensor does not change; use x = nx\.put_slice"):
+        x[0] = 1
+    with pytest.raises(TypeError, match=r"a tensor does not change"):
+        del x[0]
+
+    def f(x):
+        x[0] = 1
+        return x
+
+    with pytest.raises(TypeError, match=r"nx\.indexed_put.*\(test_errors\.py:\d+\)"):
+        nx.jit(f)(x)
+    assert x.tolist() == [1, 2, 3]

@@ -69,6 +69,11 @@ pub(crate) fn apply_parts(
     apply_all(py, operands, build).map(SmallVec::into_vec)
 }
 
+/// A tensor as a value of the trace. It may have to come from a device, and others go on meanwhile.
+pub(crate) fn capture(py: Python<'_>, trace: &Trace, tensor: &Tensor) -> PyResult<Expr> {
+    py.detach(|| trace.capture(tensor)).or_raise()
+}
+
 fn traced(
     py: Python<'_>,
     trace: &Trace,

@@ -12,7 +12,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::current::tracing_for;
+use crate::apply::capture;
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
@@ -53,7 +53,7 @@ fn build_expression(py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<PyE
 
 fn built(py: Python<'_>, trace: &Trace, function: &Bound<'_, PyAny>) -> PyResult<Traced> {
     let result = {
-        let _compiler = tracing_for(&nxla::default_options())?;
+        let _compiler = nxla::tracing_for(&nxla::default_options()).or_raise()?;
         let _entered = trace.enter();
         BY_HAND.with_borrow_mut(|traces| traces.push(trace.number()));
         let _building = Building(());
@@ -158,7 +158,7 @@ fn expr_metadata(
     stop_grad: bool,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let trace = current(py, "metadata")?;
-    let ids = operands(&trace, &values, "metadata")?;
+    let ids = operands(py, &trace, &values, "metadata")?;
     let metadata = Metadata { inspect: inspect.map(Into::into), stop_grad, custom_grad: None };
     let ids = trace
         .build(|graph| {
@@ -179,13 +179,13 @@ fn expr_block(
     function: &Bound<'_, PyAny>,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let trace = current(py, "block")?;
-    let ids = operands(&trace, &values, "block")?;
+    let ids = operands(py, &trace, &values, "block")?;
     let open = trace.build(|graph| Ok::<_, Error>(graph.open_block(&ids))).or_raise()?;
     let parameters: Vec<Py<PyAny>> =
         open.parameters().iter().map(|&id| wrap(py, &trace, id)).collect::<PyResult<_>>()?;
     let answer = function.call1((parameters,))?;
     let answer: Vec<Bound<'_, PyAny>> = answer.try_iter()?.collect::<PyResult<_>>()?;
-    let results = operands(&trace, &answer, "block")?;
+    let results = operands(py, &trace, &answer, "block")?;
     let attributes = attributes.into_iter().map(|(name, value)| (name.into(), value)).collect();
     let ids = trace.build(|graph| graph.close_block(open, name, attributes, results)).or_raise()?;
     ids.into_iter().map(|id| wrap(py, &trace, id)).collect()
@@ -200,9 +200,9 @@ fn expr_call(
 ) -> PyResult<Py<PyAny>> {
     let trace = current(py, "call")?;
     let expression = expression.get();
-    let mut ids = operands(&trace, &values, "call")?;
+    let mut ids = operands(py, &trace, &values, "call")?;
     for tensor in &expression.captured {
-        ids.push(trace.capture(tensor).or_raise()?.id());
+        ids.push(capture(py, &trace, tensor)?.id());
     }
     let inputs = expression.program.inputs();
     if ids.len() != inputs.len() {
@@ -251,7 +251,7 @@ fn put_args(
         }
         Op::Elem(index) => values[0].get_item(index).map(Bound::unbind),
         _ => {
-            let ids = operands(&trace, &values, "put_args")?;
+            let ids = operands(py, &trace, &values, "put_args")?;
             let ids = trace
                 .build(|into| {
                     // What has effects gets a number of its own.
@@ -270,13 +270,18 @@ fn put_args(
 }
 
 /// Values as nodes of the trace.
-fn operands(trace: &Trace, values: &[Bound<'_, PyAny>], function: &str) -> PyResult<Vec<ExprId>> {
+fn operands(
+    py: Python<'_>,
+    trace: &Trace,
+    values: &[Bound<'_, PyAny>],
+    function: &str,
+) -> PyResult<Vec<ExprId>> {
     let mut ids: Vec<ExprId> = Vec::with_capacity(values.len());
     for value in values {
         ids.push(match Value::of(value, function)? {
             // Nodes have no vectorized axes: here they are ordinary ones in front.
             Value::Expr(expr) => trace.id(&expr).or_raise()?,
-            Value::Tensor(tensor) => trace.capture(&tensor).or_raise()?.id(),
+            Value::Tensor(tensor) => capture(py, trace, &tensor)?.id(),
             Value::Number(number) => trace.build(|graph| graph.number(number)).or_raise()?,
         });
     }

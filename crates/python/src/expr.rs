@@ -166,6 +166,17 @@ macro_rules! operator_methods {
             ) -> PyResult<Py<PyAny>> {
                 $crate::ops::indexing::get_item(slf, key)
             }
+            /// Tensors are values: raises an error that says what to use instead.
+            fn __setitem__(
+                slf: &Bound<'_, Self>,
+                _key: &Bound<'_, PyAny>,
+                _value: &Bound<'_, PyAny>,
+            ) -> PyResult<()> {
+                Err($crate::ops::indexing::set_item(slf.py()))
+            }
+            fn __delitem__(slf: &Bound<'_, Self>, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+                Err($crate::ops::indexing::set_item(slf.py()))
+            }
             /// numpy's operators leave the work to this class.
             #[classattr]
             fn __array_priority__() -> i32 {

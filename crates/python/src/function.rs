@@ -13,9 +13,9 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use crate::apply::capture;
 use crate::compiled::{Argument, PyCompiled};
 use crate::containers::{Tree, flatten};
-use crate::current::tracing_for;
 use crate::debug;
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::expr::PyExpr;
@@ -431,7 +431,10 @@ impl PyFunction {
         let mut entries = self.lock();
         entries.misses += 1;
         entries.drop_evicted();
-        entries.by_hash.entry(hash).or_default().push(Arc::new((signature, entry.clone())));
+        let keyed = entries.by_hash.entry(hash).or_default();
+        // Another thread may have made the same call for the first time as well.
+        keyed.retain(|known| known.1.program.digest() != entry.program.digest());
+        keyed.push(Arc::new((signature, entry.clone())));
         Ok((entry, leaves))
     }
 
@@ -549,7 +552,7 @@ impl PyFunction {
             }
         }
         let result = {
-            let _compiler = tracing_for(&self.options_in_force())?;
+            let _compiler = nxla::tracing_for(&self.options_in_force()).or_raise()?;
             let _entered = trace.enter();
             self.callable.bind(py).call(PyTuple::new(py, args)?, Some(&kwargs))?
         };
@@ -601,7 +604,7 @@ pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<
     }
     Ok(match Value::try_of(item)? {
         Some(Value::Expr(expr)) => Some(expr),
-        Some(Value::Tensor(tensor)) => Some(trace.capture(&tensor).or_raise()?),
+        Some(Value::Tensor(tensor)) => Some(capture(item.py(), trace, &tensor)?),
         Some(Value::Number(number)) => {
             source::mark(item.py(), trace)?;
             let id = trace.build(|graph| graph.number(number)).or_raise()?;

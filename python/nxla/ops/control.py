@@ -215,14 +215,24 @@ def _repeat(
     state: S = _tensors(init)
     while True:
         holds = as_tensor(cond_fn(state))
-        if holds.vectorized_axes:
-            last: S = _traced(
-                functools.partial(_core.while_loop, cond_fn, body_fn, state, function, roots)
-            )
-            return last
-        if not _holds(holds):
-            return state
-        state = _tensors(body_fn(state))
+        # Entries that go on for different numbers of trips are left to a program. So is a state
+        # that does not keep its type: the program's error says which part of it has changed.
+        if not holds.vectorized_axes:
+            if not _holds(holds):
+                return state
+            following = _tensors(body_fn(state))
+            if _types(following) == _types(state):
+                state = following
+                continue
+        last: S = _traced(
+            functools.partial(_core.while_loop, cond_fn, body_fn, state, function, roots)
+        )
+        return last
+
+
+def _types(state: Any) -> tuple[Any, list[tuple[Any, ...]]]:
+    leaves, structure = tree.flatten(state)
+    return structure, [(x.dtype, x.shape, x.vectorized_axes) for x in leaves]
 
 
 def fori(

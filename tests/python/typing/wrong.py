@@ -32,7 +32,7 @@ def operators(x: nx.Tensor) -> None:
     x + object()  # expected: reportOperatorIssue, reportUnusedExpression
     x @ None  # expected: reportOperatorIssue, reportUnusedExpression
     x[object()]  # expected: reportArgumentType
-    x[0] = 1.0  # expected: reportIndexIssue
+    x[0] = 1.0  # expected: reportArgumentType
     x.shape = (2,)  # expected: reportAttributeAccessIssue
     x.missing()  # expected: reportAttributeAccessIssue, reportUnknownMemberType
 

@@ -9,7 +9,7 @@ use nxla::{Error, Expr, Trace, Vectors};
 use pyo3::prelude::*;
 
 use super::functions;
-use crate::apply::{apply, one};
+use crate::apply::{apply, capture, one};
 use crate::containers::{PyTree, Tree, flatten};
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
@@ -34,7 +34,7 @@ pub(super) fn in_trace(
     for operand in operands {
         values.push(match Value::of(operand, function)? {
             Value::Expr(expr) => (trace.id(&expr).or_raise()?, expr.vectors().clone()),
-            Value::Tensor(tensor) => vectorized(&trace.capture(&tensor).or_raise()?),
+            Value::Tensor(tensor) => vectorized(&capture(py, &trace, &tensor)?),
             Value::Number(number) => {
                 let first = values.first().map(|(first, _)| *first);
                 let id = trace.build(|graph| match first {

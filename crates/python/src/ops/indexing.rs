@@ -6,12 +6,14 @@
 use nxla::graph::ExprId;
 use nxla::graph::build::SliceStart;
 use nxla::{Error, Shape};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyInt, PyList, PySlice, PyTuple};
 
 use crate::apply::{apply, one};
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
+use crate::source::current_line;
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value};
 
@@ -53,6 +55,16 @@ pub(crate) fn get_item(x: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult
     let mut operands = vec![operand];
     operands.extend(plan.operands.iter().cloned());
     apply(x.py(), &operands, |graph, ids| one(run(graph, &plan, &shape, ids)))
+}
+
+/// Why there is no `x[key] = value`, nor `del x[key]`.
+pub(crate) fn set_item(py: Python<'_>) -> PyErr {
+    let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
+    PyTypeError::new_err(format!(
+        "a tensor does not change; use x = nx.put_slice(x, start, values), \
+         x = nx.indexed_put(x, indices, values) or x = nx.where(condition, values, x) instead of \
+         assigning to its elements{line}"
+    ))
 }
 
 fn read(shape: &[usize], key: &Bound<'_, PyAny>) -> PyResult<Plan> {

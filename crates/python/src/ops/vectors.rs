@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 
 use super::args::{NamesArg, sizes};
 use super::functions;
-use crate::apply::number_tensor;
+use crate::apply::{capture, number_tensor};
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
 use crate::source;
@@ -114,7 +114,7 @@ fn devectorize_axis(x: &Bound<'_, PyAny>, name: &str, size: usize) -> PyResult<P
     };
     let expr = match Handle::of(x, "devectorize_axis")? {
         Handle::Expr(expr) => expr,
-        Handle::Tensor(tensor) => trace.capture(&tensor).or_raise()?,
+        Handle::Tensor(tensor) => capture(x.py(), &trace, &tensor)?,
     };
     PyExpr::wrap(x.py(), expr.devectorize_axis(name, size).or_raise()?)
 }
@@ -154,7 +154,7 @@ fn align_vectors(
                 .into_iter()
                 .map(|handle| match handle {
                     Handle::Expr(expr) => Ok(expr),
-                    Handle::Tensor(tensor) => trace.capture(&tensor).or_raise(),
+                    Handle::Tensor(tensor) => capture(py, &trace, &tensor),
                 })
                 .collect::<PyResult<_>>()?;
             let aligned = match repeat {
