@@ -2,8 +2,9 @@
 #![forbid(unsafe_code)]
 
 use nxla::graph::{ExprId, Graph, Result};
-use nxla::pjrt::{Client, Plugin, discover};
-use nxla::{DType, Number, Program, TensorType};
+use nxla::pjrt::Client;
+use nxla::xla::target;
+use nxla::{DType, Number, Program, Settings, TensorType};
 
 /// Lengths of the chains: what fits into the caches of a processor, and what does not.
 pub const LENGTHS: [usize; 3] = [1_000, 10_000, 1_000_000];
@@ -52,8 +53,8 @@ pub fn chain_program(nodes: usize) -> Result<Program> {
     Program::new(&graph, vec![scalar()], &[output])
 }
 
-/// A client with one device, or `None` where no plugin is installed.
+/// The client that programs run on, or `None` where no plugin is installed. Tensors of another one
+/// would be copied by each call.
 pub fn client() -> Option<Client> {
-    let plugin = Plugin::load(discover(None).ok()?).ok()?;
-    Client::new(&plugin, &[]).ok()
+    Some(target(&Settings::new()).ok()?.client)
 }

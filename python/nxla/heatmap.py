@@ -25,7 +25,9 @@ class Heatmap:
     def __repr__(self) -> str:
         """Return the picture."""
         ansi = sys.stdout.isatty() if self._ansi is None else self._ansi
-        kind = repr(self._tensor).split("\n")[1].strip()
+        # Vectorized axes are shown in a line of their own.
+        lines = repr(self._tensor).split("\n")[1:]
+        kind = "\n".join(lines[: 2 if self._tensor.vectorized_axes else 1]).strip()
         return self._tensor._heatmap(kind, self._whitespace if ansi else None)
 
 
@@ -37,8 +39,8 @@ def to_heatmap(
     Parameters
     ----------
     x : tensor_like
-        Real numbers, with at least one axis. Each matrix of the last two axes has a scale of its
-        own. NaN counts as its smallest number.
+        Real numbers, with at least one axis. Each matrix of the last two axes, vectorized ones
+        among them, has a scale of its own. NaN counts as its smallest number.
     ansi_enabled : bool, optional
         Whether to draw with shades of grey, by ANSI escape sequences, or with the digits 0 to 9;
         by default shades if standard output is a terminal.

@@ -134,3 +134,9 @@ def test_limits_are_those_of_numpy():
         nx.finfo("s32")
     with pytest.raises(nx.ArgumentError, match="numeric"):
         nx.isdtype("s32", "whole")
+
+
+def test_heatmaps_show_entries_and_what_is_no_number():
+    x = nx.vectorize(nx.tensor([[0.0, 1.0], [float("nan"), 1.0]]), "entry")
+    lines = repr(nx.to_heatmap(x, ansi_enabled=False)).split("\n")
+    assert lines[1:] == ["  vectorized[entry: 2]", "  f32[2]", "  ", "  09", "  09", ">"]

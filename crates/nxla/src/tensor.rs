@@ -232,7 +232,9 @@ impl Tensor {
         }
     }
 
-    /// A copy on a device; the transfer may still be under way when this returns.
+    /// A copy on a device; the transfer may still be under way when this returns. Programs run on the
+    /// devices of [`xla::target`](crate::xla::target), and copy tensors of any other client in each
+    /// call.
     ///
     /// # Errors
     /// What the plugin says of the transfer.
