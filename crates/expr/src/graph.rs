@@ -192,13 +192,24 @@ impl Graph {
     ///
     /// # Errors
     /// What is wrong with the operands, with the current source line.
-    pub fn make(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
-        let op = self.with_number(op);
+    pub fn make(&mut self, mut op: Op, operands: &[ExprId]) -> Result<ExprId> {
+        self.sequence(&mut op);
+        self.index();
+        let hash = hash_node(&op, operands);
+        // What is there has been checked and simplified.
+        if let Some(id) = self.lookup(hash, &op, operands) {
+            return Ok(id);
+        }
         let ty = match self.type_of(&op, operands) {
             Ok(ty) => ty,
             Err(kind) => return Err(self.error(op.name(), kind)),
         };
+        let known = self.nodes.len();
         match simplify(self, &op, operands, ty)? {
+            Simplified::Keep if self.nodes.len() == known => {
+                Ok(self.push_indexed(hash, op, operands, ty))
+            }
+            // Simplification has looked at further nodes, which may be this one.
             Simplified::Keep => Ok(self.intern(op, operands, ty)),
             Simplified::Is(id) => Ok(id),
             Simplified::Node(op, operands) => self.make(op, &operands),
@@ -219,19 +230,19 @@ impl Graph {
     }
 
     /// Gives a number to an op with regions that has effects, and takes it from one without.
+    ///
+    /// In place, since moving an op costs as much as looking it up.
     #[inline]
-    fn with_number(&mut self, op: Op) -> Op {
+    fn sequence(&mut self, op: &mut Op) {
         if !matches!(op, Op::Cond(_) | Op::While(_) | Op::Block(_)) {
-            return op;
+            return;
         }
-        match (op.sequence(), op.holds_effects()) {
-            (None, true) => {
-                let number = self.next_sequence();
-                op.numbered(Some(number))
-            }
-            (Some(_), false) => op.numbered(None),
-            (None, false) | (Some(_), true) => op,
-        }
+        let number = match (op.sequence(), op.holds_effects()) {
+            (None, true) => Some(self.next_sequence()),
+            (Some(_), false) => None,
+            (None, false) | (Some(_), true) => return,
+        };
+        *op = op.clone().numbered(number);
     }
 
     /// The inferred type, without touching the type table when it is an operand's own type.
@@ -264,9 +275,14 @@ impl Graph {
     pub(crate) fn intern(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         self.index();
         let hash = hash_node(&op, operands);
-        if let Some(id) = self.lookup(hash, &op, operands) {
-            return id;
+        match self.lookup(hash, &op, operands) {
+            Some(id) => id,
+            None => self.push_indexed(hash, op, operands, ty),
         }
+    }
+
+    /// Appends a node that the intern table, which is complete, does not have yet.
+    fn push_indexed(&mut self, hash: u32, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         let id = self.push(op, operands, ty);
         self.indexed += 1;
         self.interned

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::function::run_program;
-use crate::operand::Value;
+use crate::operand::{Operand, Value, View};
 use crate::options::{Options, default_options};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
@@ -29,10 +29,10 @@ pub type Ids = SmallVec<[ExprId; 4]>;
 ///
 /// # Errors
 /// Values of two traces.
-pub fn trace_of(operands: &[Value]) -> Result<Option<Trace>> {
+pub fn trace_of<O: Operand>(operands: &[O]) -> Result<Option<Trace>> {
     let mut found: Option<&Trace> = None;
     for operand in operands {
-        let Value::Expr(expr) = operand else { continue };
+        let View::Expr(expr) = operand.view() else { continue };
         match found {
             None => found = Some(expr.trace()),
             Some(trace) if trace.is(expr.trace()) => {}
@@ -46,49 +46,74 @@ pub fn trace_of(operands: &[Value]) -> Result<Option<Trace>> {
     Ok(found.cloned())
 }
 
-/// The nodes of operands. A plain number takes the dtype of the first tensor among them as far as
-/// it can; data that the trace does not know yet becomes part of it.
+/// The data among operands as nodes of a trace.
+#[derive(Default)]
+pub struct Captured(SmallVec<[ExprId; 2]>);
+
+impl Captured {
+    /// Makes the data among the operands part of a trace. It may have to come from a device, so
+    /// this is done before the graph is locked.
+    ///
+    /// # Errors
+    /// A finished trace; data on a device that cannot be read.
+    #[inline]
+    pub fn of<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Self> {
+        let mut nodes = SmallVec::new();
+        for operand in operands {
+            if let View::Tensor(tensor) = operand.view() {
+                nodes.push(trace.capture(tensor)?.id());
+            }
+        }
+        Ok(Self(nodes))
+    }
+
+    /// The nodes of the operands in the graph of their trace. A plain number takes the dtype of the
+    /// first operand that has one, as far as it can.
+    ///
+    /// # Errors
+    /// Values of other traces; a number that no dtype holds.
+    pub fn nodes<O: Operand>(
+        &self,
+        graph: &mut Graph,
+        trace: &Trace,
+        operands: &[O],
+    ) -> Result<Ids> {
+        let mut captured = self.0.iter().copied();
+        let (mut nodes, mut numbers, mut next_to) = (Ids::new(), false, None);
+        for operand in operands {
+            let id = match operand.view() {
+                View::Expr(expr) => trace.id(expr)?,
+                View::Tensor(_) => captured.next().expect("all data has been captured"),
+                View::Number(_) => {
+                    numbers = true;
+                    // It depends on the others and comes last.
+                    nodes.push(ExprId::from_index(0));
+                    continue;
+                }
+            };
+            next_to = next_to.or(Some(id));
+            nodes.push(id);
+        }
+        if numbers {
+            for (operand, id) in operands.iter().zip(&mut nodes) {
+                let View::Number(number) = operand.view() else { continue };
+                *id = match next_to {
+                    Some(other) => graph.weak_number(number, other)?,
+                    None => graph.number(number)?,
+                };
+            }
+        }
+        Ok(nodes)
+    }
+}
+
+/// The nodes of operands; see [`Captured`].
 ///
 /// # Errors
-/// Values of other traces; data on a device that cannot be read; a number that no dtype holds.
-pub fn resolve(trace: &Trace, operands: &[Value]) -> Result<Ids> {
-    let nodes = known_nodes(trace, operands)?;
-    match nodes.iter().copied().collect::<Option<Ids>>() {
-        Some(ids) => Ok(ids),
-        None => trace.build(|graph| Ok::<_, Error>(with_numbers(graph, operands, &nodes)?)),
-    }
-}
-
-/// The nodes of operands; those of plain numbers depend on the others and are made last.
-type Known = SmallVec<[Option<ExprId>; 4]>;
-
-fn known_nodes(trace: &Trace, operands: &[Value]) -> Result<Known> {
-    let mut nodes = Known::new();
-    for operand in operands {
-        nodes.push(match operand {
-            Value::Expr(expr) => Some(trace.id(expr)?),
-            Value::Tensor(tensor) => Some(trace.capture(tensor)?.id()),
-            Value::Number(_) => None,
-        });
-    }
-    Ok(nodes)
-}
-
-fn with_numbers(
-    graph: &mut Graph,
-    operands: &[Value],
-    nodes: &Known,
-) -> Result<Ids, nxla_expr::Error> {
-    let next_to = nodes.iter().find_map(|id| *id);
-    let mut ids = Ids::new();
-    for (operand, id) in operands.iter().zip(nodes) {
-        ids.push(match (operand, next_to) {
-            (Value::Number(number), Some(other)) => graph.weak_number(*number, other)?,
-            (Value::Number(number), None) => graph.number(*number)?,
-            (Value::Expr(_) | Value::Tensor(_), _) => id.expect("it has been resolved"),
-        });
-    }
-    Ok(ids)
+/// As for [`Captured::of`] and [`Captured::nodes`].
+pub fn resolve<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Ids> {
+    let captured = Captured::of(trace, operands)?;
+    trace.build(|graph| captured.nodes(graph, trace, operands))
 }
 
 /// Builds with the nodes of operands. If any of them is vectorized, `build` is asked for one
@@ -96,17 +121,17 @@ fn with_numbers(
 ///
 /// # Errors
 /// What `build` raises; vectorized axes of one name and different sizes.
-pub fn build_entries(
+pub fn build_entries<O: Operand>(
     graph: &mut Graph,
-    operands: &[Value],
+    operands: &[O],
     ids: &[ExprId],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
     vectors: &mut Vectors,
 ) -> Result<Ids> {
-    if operands.iter().all(|operand| operand.vectors().is_empty()) {
+    if operands.iter().all(|operand| operand.view().vectors().is_empty()) {
         return build(graph, ids);
     }
-    let own = operands.iter().map(|operand| operand.vectors().clone());
+    let own = operands.iter().map(|operand| operand.view().vectors().clone());
     let operands: SmallVec<[(ExprId, Vectors); 4]> = ids.iter().copied().zip(own).collect();
     let (ids, found) = per_entry(graph, &operands, build)?;
     *vectors = found;
@@ -129,9 +154,9 @@ impl AtOnce {
     ///
     /// # Panics
     /// If an operand is traced: see [`trace_of`].
-    pub fn new(
+    pub fn new<O: Operand>(
         trace: &Trace,
-        operands: &[Value],
+        operands: &[O],
         build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
     ) -> Result<Self> {
         let inputs = concrete(operands)?;
@@ -174,15 +199,15 @@ impl AtOnce {
 }
 
 /// The operands as tensors, numbers with the dtype that they take next to the first of the others.
-fn concrete(operands: &[Value]) -> Result<SmallVec<[Tensor; 2]>> {
-    let next_to = operands.iter().find_map(|operand| match operand {
-        Value::Tensor(tensor) => Some(tensor.dtype()),
-        Value::Expr(_) | Value::Number(_) => None,
+fn concrete<O: Operand>(operands: &[O]) -> Result<SmallVec<[Tensor; 2]>> {
+    let next_to = operands.iter().find_map(|operand| match operand.view() {
+        View::Tensor(tensor) => Some(tensor.dtype()),
+        View::Expr(_) | View::Number(_) => None,
     });
-    let tensor = |operand: &Value| match operand {
-        Value::Tensor(tensor) => Ok(tensor.clone()),
-        Value::Number(number) => number_tensor(*number, next_to),
-        Value::Expr(_) => unreachable!("a traced operand has a trace to build in"),
+    let tensor = |operand: &O| match operand.view() {
+        View::Tensor(tensor) => Ok(tensor.clone()),
+        View::Number(number) => number_tensor(number, next_to),
+        View::Expr(_) => unreachable!("a traced operand has a trace to build in"),
     };
     operands.iter().map(tensor).collect()
 }
@@ -299,19 +324,18 @@ impl Results for Vec<ExprId> {
 }
 
 /// Builds in a trace. The first error is kept by the trace, whose end raises it.
-pub(crate) fn in_trace<R: Results>(
+pub(crate) fn in_trace<O: Operand, R: Results>(
     trace: &Trace,
     location: &'static Location<'static>,
-    operands: &[Value],
+    operands: &[O],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> R::Of<Expr> {
-    // Data is captured before the graph is locked, for it may have to come from a device.
-    let nodes = known_nodes(trace, operands);
+    let captured = Captured::of(trace, operands);
     let mut vectors = Vectors::NONE;
     let results = trace.operate(|graph| {
         graph.enter_rust(location);
-        let ids = with_numbers(graph, operands, &nodes?)?;
-        if operands.iter().all(|operand| operand.vectors().is_empty()) {
+        let ids = captured?.nodes(graph, trace, operands)?;
+        if operands.iter().all(|operand| operand.view().vectors().is_empty()) {
             return build(graph, &ids).map(|results| (results.ids(), results));
         }
         let mut results = None;
@@ -329,12 +353,12 @@ pub(crate) fn in_trace<R: Results>(
 }
 
 /// Builds a program of one operation and runs it.
-pub(crate) fn at_once<R: Results>(
+pub(crate) fn at_once<O: Operand, R: Results>(
     function: &str,
-    operands: &[Value],
+    operands: &[O],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> Result<R::Of<Tensor>> {
-    if operands.iter().any(|operand| matches!(operand, Value::Expr(_))) {
+    if operands.iter().any(|operand| matches!(operand.view(), View::Expr(_))) {
         return Err(Error::Usage(format!(
             "{function}: a function of a tensor is given a traced value; call it on the traced \
              value, or on `Expr::of` of the tensor"

@@ -489,6 +489,6 @@ functions! {
 pub(crate) fn trace_of(leaves: &[Expr]) -> crate::trace::Trace {
     match leaves.first() {
         Some(first) => first.trace().clone(),
-        None => Expr::trace_of(&[]),
+        None => Expr::current_trace(),
     }
 }

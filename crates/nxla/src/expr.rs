@@ -10,7 +10,7 @@ use nxla_tensor::{DType, Shape};
 
 use crate::apply;
 use crate::error::{Error, Result};
-use crate::operand::{Operand, Value};
+use crate::operand::{Operand, View};
 use crate::tensor::Tensor;
 use crate::trace::Trace;
 use crate::vectors::Vectors;
@@ -90,7 +90,7 @@ impl Expr {
     #[must_use]
     #[track_caller]
     pub fn of(value: impl Operand) -> Expr {
-        let operands = [value.to_value()];
+        let operands = [value.view()];
         let trace = Self::trace_of(&operands);
         apply::in_trace(&trace, Location::caller(), &operands, |_, ids| Ok(ids[0]))
     }
@@ -98,11 +98,11 @@ impl Expr {
     /// The trace under way on this thread. Without one, a trace that has failed already, so that
     /// using its values is an error.
     pub(crate) fn current_trace() -> Trace {
-        Self::trace_of(&[])
+        Self::trace_of::<View<'_>>(&[])
     }
 
     /// The trace of the first traced operand, or that under way on this thread.
-    pub(crate) fn trace_of(operands: &[Value]) -> Trace {
+    pub(crate) fn trace_of<O: Operand>(operands: &[O]) -> Trace {
         Self::traced_among(operands).cloned().or_else(Trace::current).unwrap_or_else(|| {
             let trace = Trace::new();
             let why = "an expression is made outside a traced function; use `Tensor` there";
@@ -112,10 +112,10 @@ impl Expr {
     }
 
     /// The trace of the first traced operand.
-    fn traced_among(operands: &[Value]) -> Option<&Trace> {
-        operands.iter().find_map(|operand| match operand {
-            Value::Expr(expr) => Some(expr.trace()),
-            Value::Tensor(_) | Value::Number(_) => None,
+    fn traced_among<O: Operand>(operands: &[O]) -> Option<&Trace> {
+        operands.iter().find_map(|operand| match operand.view() {
+            View::Expr(expr) => Some(expr.trace()),
+            View::Tensor(_) | View::Number(_) => None,
         })
     }
 }
@@ -151,7 +151,7 @@ impl fmt::Debug for Expr {
 
 /// The other operand on the left or the right; an expression is always traced.
 #[track_caller]
-fn traced(op: BinaryOp, left: Value, right: Value) -> Expr {
+fn traced(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
     let operands = [left, right];
     let trace = Expr::traced_among(&operands).expect("one of the two is traced");
     apply::in_trace(trace, Location::caller(), &operands, |graph, ids| {
@@ -160,7 +160,7 @@ fn traced(op: BinaryOp, left: Value, right: Value) -> Expr {
 }
 
 /// Data on both sides is computed at once.
-fn computed(op: BinaryOp, left: Value, right: Value) -> Result<Tensor> {
+fn computed(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
     apply::at_once(op.name(), &[left, right], |graph, ids| Ok(graph.make(Op::Binary(op), ids)?))
 }
 
@@ -172,7 +172,7 @@ macro_rules! operators {
 
                 #[track_caller]
                 fn $method(self, other: T) -> Expr {
-                    traced(BinaryOp::$op, Value::Expr(self), other.to_value())
+                    traced(BinaryOp::$op, self.view(), other.view())
                 }
             }
 
@@ -181,7 +181,7 @@ macro_rules! operators {
 
                 #[track_caller]
                 fn $method(self, other: T) -> Expr {
-                    traced(BinaryOp::$op, self.to_value(), other.to_value())
+                    traced(BinaryOp::$op, self.view(), other.view())
                 }
             }
 
@@ -207,7 +207,7 @@ macro_rules! operators {
 
                 #[track_caller]
                 fn $method(self, other: $right) -> $output {
-                    $how(BinaryOp::$op, self.to_value(), other.to_value())
+                    $how(BinaryOp::$op, self.view(), other.view())
                 }
             }
         )*

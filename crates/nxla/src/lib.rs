@@ -50,7 +50,7 @@ mod transform;
 pub mod vectors;
 pub mod xla;
 
-pub use apply::{AtOnce, Ids, build_entries, either, number_tensor, resolve, trace_of};
+pub use apply::{AtOnce, Captured, Ids, build_entries, either, number_tensor, resolve, trace_of};
 pub use cache::{CacheKey, CacheReport, ExecutableCache, executables};
 pub use compiled::Compiled;
 pub use compiler::{
@@ -64,7 +64,7 @@ pub use evaluator::Evaluator;
 pub use expr::Expr;
 pub use function::{compile_program, compile_program_watched};
 pub use jit::{Jit, jit};
-pub use operand::{Operand, Value};
+pub use operand::{Operand, Value, View};
 pub use ops::*;
 pub use options::{
     Options, OptionsGuard, Setting, Settings, default_options, global_default_options,

@@ -27,15 +27,28 @@ impl Value {
             Value::Number(_) => None,
         }
     }
+}
 
+/// An operand where it is, told apart.
+#[derive(Clone, Copy, Debug)]
+pub enum View<'a> {
+    /// A value inside a trace.
+    Expr(&'a Expr),
+    /// Data.
+    Tensor(&'a Tensor),
+    /// A plain number.
+    Number(Number),
+}
+
+impl<'a> View<'a> {
     /// The vectorized axes.
     #[inline]
-    pub fn vectors(&self) -> &Vectors {
+    pub fn vectors(self) -> &'a Vectors {
         static NONE: Vectors = Vectors::NONE;
         match self {
-            Value::Expr(expr) => expr.vectors(),
-            Value::Tensor(tensor) => tensor.vectors(),
-            Value::Number(_) => &NONE,
+            View::Expr(expr) => expr.vectors(),
+            View::Tensor(tensor) => tensor.vectors(),
+            View::Number(_) => &NONE,
         }
     }
 }
@@ -56,37 +69,62 @@ impl Value {
     note = "other data becomes a tensor by `Tensor::from` or `Tensor::new`"
 )]
 pub trait Operand {
-    /// What it is. Tensors and expressions are handles, so this copies no data.
-    fn to_value(&self) -> Value;
+    /// What it is.
+    fn view(&self) -> View<'_>;
+
+    /// The operand itself. Tensors and expressions are handles, so this copies no data.
+    fn to_value(&self) -> Value {
+        match self.view() {
+            View::Expr(expr) => Value::Expr(expr.clone()),
+            View::Tensor(tensor) => Value::Tensor(tensor.clone()),
+            View::Number(number) => Value::Number(number),
+        }
+    }
 }
 
 impl Operand for Value {
-    fn to_value(&self) -> Value {
-        self.clone()
+    #[inline]
+    fn view(&self) -> View<'_> {
+        match self {
+            Value::Expr(expr) => View::Expr(expr),
+            Value::Tensor(tensor) => View::Tensor(tensor),
+            Value::Number(number) => View::Number(*number),
+        }
+    }
+}
+
+impl Operand for View<'_> {
+    #[inline]
+    fn view(&self) -> View<'_> {
+        *self
     }
 }
 
 impl Operand for Expr {
-    fn to_value(&self) -> Value {
-        Value::Expr(self.clone())
+    #[inline]
+    fn view(&self) -> View<'_> {
+        View::Expr(self)
     }
 }
 
 impl Operand for Tensor {
-    fn to_value(&self) -> Value {
-        Value::Tensor(self.clone())
+    #[inline]
+    fn view(&self) -> View<'_> {
+        View::Tensor(self)
     }
 }
 
 impl Operand for Number {
-    fn to_value(&self) -> Value {
-        Value::Number(*self)
+    #[inline]
+    fn view(&self) -> View<'_> {
+        View::Number(*self)
     }
 }
 
 impl<T: Operand + ?Sized> Operand for &T {
-    fn to_value(&self) -> Value {
-        (**self).to_value()
+    #[inline]
+    fn view(&self) -> View<'_> {
+        (**self).view()
     }
 }
 
@@ -106,8 +144,9 @@ macro_rules! numbers {
     ($($ty:ty)*) => {
         $(
             impl Operand for $ty {
-                fn to_value(&self) -> Value {
-                    Value::Number(Number::from(*self))
+                #[inline]
+                fn view(&self) -> View<'_> {
+                    View::Number(Number::from(*self))
                 }
             }
         )*

@@ -101,7 +101,7 @@ impl<C: Container> When<C> {
 
     fn clause(mut self, predicate: [Value; 1], then: impl FnOnce() -> C) -> When<C> {
         let trace = self.trace.clone();
-        let vectors = predicate[0].vectors().clone();
+        let vectors = predicate[0].view().vectors().clone();
         let asked = trace.attempt(|| {
             let [predicate] = resolve(&trace, &predicate)?[..] else {
                 unreachable!("one operand is one node")

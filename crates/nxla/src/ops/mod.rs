@@ -43,7 +43,7 @@ macro_rules! results {
     (many $of:ty) => { Vec<$of> };
 }
 
-/// An operand of a method, told apart.
+/// An operand of a method, as the builder is to have it.
 macro_rules! operand {
     ($operand:ident) => {
         crate::Operand::to_value(&$operand)
@@ -74,10 +74,9 @@ macro_rules! methods {
                     $(, $operand: impl crate::Operand)*
                     $($(, $arg: $ty)+)?
                 ) -> $crate::ops::results!($count crate::Expr) {
-                    let operands = [
-                        crate::Operand::to_value(self)
-                        $(, $crate::ops::operand!($operand $($kind)?))*
-                    ];
+                    $(let $operand = $crate::ops::operand!($operand $($kind)?);)*
+                    let operands =
+                        [crate::Operand::view(self) $(, crate::Operand::view(&$operand))*];
                     let location = std::panic::Location::caller();
                     crate::apply::in_trace(self.trace(), location, &operands, |$graph, ids| {
                         let &[$x $(, $operand)*] = ids else { unreachable!("as many as operands") };
@@ -98,10 +97,9 @@ macro_rules! methods {
                     $(, $operand: impl crate::Operand)*
                     $($(, $arg: $ty)+)?
                 ) -> crate::Result<$crate::ops::results!($count crate::Tensor)> {
-                    let operands = [
-                        crate::Operand::to_value(self)
-                        $(, $crate::ops::operand!($operand $($kind)?))*
-                    ];
+                    $(let $operand = $crate::ops::operand!($operand $($kind)?);)*
+                    let operands =
+                        [crate::Operand::view(self) $(, crate::Operand::view(&$operand))*];
                     crate::apply::at_once(stringify!($name), &operands, |$graph, ids| {
                         let &[$x $(, $operand)*] = ids else { unreachable!("as many as operands") };
                         Ok($body?)
@@ -128,7 +126,8 @@ macro_rules! makers {
                 pub fn $name($($arg: $ty),*) -> crate::Expr {
                     let trace = crate::Expr::current_trace();
                     let location = std::panic::Location::caller();
-                    crate::apply::in_trace(&trace, location, &[], |$graph, _| Ok($body?))
+                    let none: [crate::operand::View<'_>; 0] = [];
+                    crate::apply::in_trace(&trace, location, &none, |$graph, _| Ok($body?))
                 }
             )*
         }
@@ -140,7 +139,8 @@ macro_rules! makers {
                 /// # Errors
                 /// Arguments that do not fit, and whatever stops the computation.
                 pub fn $name($($arg: $ty),*) -> crate::Result<crate::Tensor> {
-                    crate::apply::at_once(stringify!($name), &[], |$graph, _| Ok($body?))
+                    let none: [crate::operand::View<'_>; 0] = [];
+                    crate::apply::at_once(stringify!($name), &none, |$graph, _| Ok($body?))
                 }
             )*
         }
@@ -163,7 +163,7 @@ macro_rules! joiners {
                     $parts: &[T]
                     $($(, $arg: $ty)+)?
                 ) -> $crate::ops::results!($count crate::Expr) {
-                    let operands: Vec<_> = $parts.iter().map(crate::Operand::to_value).collect();
+                    let operands: Vec<_> = $parts.iter().map(crate::Operand::view).collect();
                     let location = std::panic::Location::caller();
                     let trace = crate::Expr::trace_of(&operands);
                     crate::apply::in_trace(&trace, location, &operands, |$graph, $parts| Ok($body?))
@@ -181,7 +181,7 @@ macro_rules! joiners {
                     $parts: &[T]
                     $($(, $arg: $ty)+)?
                 ) -> crate::Result<$crate::ops::results!($count crate::Tensor)> {
-                    let operands: Vec<_> = $parts.iter().map(crate::Operand::to_value).collect();
+                    let operands: Vec<_> = $parts.iter().map(crate::Operand::view).collect();
                     let function = stringify!($name);
                     crate::apply::at_once(function, &operands, |$graph, $parts| Ok($body?))
                 }
