@@ -5,7 +5,7 @@
 //! is a little program of its own, see [`AtOnce`].
 
 use nxla::graph::{ExprId, Graph};
-use nxla::{AtOnce, Error, Expr, Tensor, Trace, Vectors, build_entries, resolve, trace_of};
+use nxla::{AtOnce, Captured, Error, Expr, Tensor, Trace, Vectors, build_entries, trace_of};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -80,16 +80,21 @@ fn traced(
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
-    source::mark(py, trace)?;
+    let place = source::place(py)?;
     let has_data = operands.iter().any(|operand| matches!(operand, Value::Tensor(_)));
-    let nodes = match has_data {
+    let mut captured = Captured::default();
+    if has_data {
+        source::mark(py, trace)?;
         // It may have to come from a device.
-        true => py.detach(|| resolve(trace, operands)),
-        false => resolve(trace, operands),
-    };
-    let (nodes, mut vectors) = (nodes.or_raise()?, Vectors::NONE);
+        captured = py.detach(|| Captured::of(trace, operands)).or_raise()?;
+    }
+    let mut vectors = Vectors::NONE;
     let ids = trace
-        .build(|graph| build_entries(graph, operands, &nodes, build, &mut vectors))
+        .build(|graph| {
+            source::enter(graph, trace, place.as_ref());
+            let nodes = captured.nodes(graph, trace, operands)?;
+            build_entries(graph, operands, &nodes, build, &mut vectors)
+        })
         .or_raise()?;
     let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());
     ids.into_iter().map(|id| PyExpr::wrap(py, expr(id))).collect()

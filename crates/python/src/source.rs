@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use nxla::Trace;
-use nxla::graph::{Line, Locate, Source, SourceId};
+use nxla::graph::{Graph, Line, Locate, Source, SourceId};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -60,31 +60,34 @@ static PACKAGE: PyOnceLock<Py<PyString>> = PyOnceLock::new();
 
 /// Makes the user's present line the source of what is built next in a trace.
 pub(crate) fn mark(py: Python<'_>, trace: &Trace) -> PyResult<()> {
-    let Some((code, instruction)) = user_frame(py)? else { return Ok(()) };
+    let place = place(py)?;
+    // A finished trace is found out by the operation itself, which tells it better.
+    let _ = trace.build(|graph| {
+        enter(graph, trace, place.as_ref());
+        Ok::<_, nxla::Error>(())
+    });
+    Ok(())
+}
+
+/// Makes a place the source of what is built next in the graph of a trace.
+pub(crate) fn enter(graph: &mut Graph, trace: &Trace, place: Option<&(Bound<'_, PyAny>, i64)>) {
+    let Some((code, instruction)) = place else { return };
     KNOWN.with_borrow_mut(|known| {
-        let address = code.as_ptr() as usize;
         if known.trace != trace.number() {
             known.trace = trace.number();
             known.sources.clear();
         }
-        let key = (address, instruction);
-        let source = known.sources.get(&key).copied();
-        // A finished trace is found out by the operation itself, which tells it better.
-        let _ = trace.build(|graph| {
-            let source = source.unwrap_or_else(|| {
-                let place = Place { code: code.clone().unbind(), instruction };
-                graph.add_source(Source::Lazy(Arc::new(place)))
-            });
-            known.sources.insert(key, source);
-            graph.set_source(source);
-            Ok::<_, nxla::Error>(())
+        let key = (code.as_ptr() as usize, *instruction);
+        let source = known.sources.entry(key).or_insert_with(|| {
+            let place = Place { code: code.clone().unbind(), instruction: *instruction };
+            graph.add_source(Source::Lazy(Arc::new(place)))
         });
-        Ok(())
-    })
+        graph.set_source(*source);
+    });
 }
 
 /// The innermost frame that is not of this package: its code and instruction.
-fn user_frame(py: Python<'_>) -> PyResult<Option<(Bound<'_, PyAny>, i64)>> {
+pub(crate) fn place(py: Python<'_>) -> PyResult<Option<(Bound<'_, PyAny>, i64)>> {
     let get_frame = GET_FRAME
         .get_or_try_init(py, || py.import("sys")?.getattr("_getframe").map(Bound::unbind))?;
     let mut frame = get_frame.bind(py).call0()?;
@@ -131,7 +134,7 @@ fn set_package_directory(directory: &Bound<'_, PyString>) {
 
 /// The user's present line, as ``file.py:3``.
 pub(crate) fn current_line(py: Python<'_>) -> Option<String> {
-    let (code, instruction) = user_frame(py).ok().flatten()?;
+    let (code, instruction) = place(py).ok().flatten()?;
     line_of(&code, instruction).ok().flatten().map(|line| line.to_string())
 }
 
