@@ -200,20 +200,35 @@ impl Graph {
         if let Some(id) = self.lookup(hash, &op, operands) {
             return Ok(id);
         }
-        let ty = match self.type_of(&op, operands) {
+        let known = self.nodes.len();
+        match self.simplified(&op, operands)? {
+            (Simplified::Keep, ty) if self.nodes.len() == known => {
+                Ok(self.push_indexed(hash, op, operands, ty))
+            }
+            // Simplification has made further nodes, of which this may be one.
+            (Simplified::Keep, ty) => Ok(self.intern(op, operands, ty)),
+            (Simplified::Is(id), _) => Ok(id),
+            (Simplified::Node(op, operands), _) => self.make(op, &operands),
+        }
+    }
+
+    /// Builds a node as if there were none like it yet. The verifier finds out by it whether what is
+    /// there is in simplified form.
+    pub(crate) fn make_as_new(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
+        match self.simplified(&op, operands)? {
+            (Simplified::Keep, ty) => Ok(self.intern(op, operands, ty)),
+            (Simplified::Is(id), _) => Ok(id),
+            (Simplified::Node(op, operands), _) => self.make(op, &operands),
+        }
+    }
+
+    /// What a node becomes, and its type.
+    fn simplified(&mut self, op: &Op, operands: &[ExprId]) -> Result<(Simplified, TypeId)> {
+        let ty = match self.type_of(op, operands) {
             Ok(ty) => ty,
             Err(kind) => return Err(self.error(op.name(), kind)),
         };
-        let known = self.nodes.len();
-        match simplify(self, &op, operands, ty)? {
-            Simplified::Keep if self.nodes.len() == known => {
-                Ok(self.push_indexed(hash, op, operands, ty))
-            }
-            // Simplification has looked at further nodes, which may be this one.
-            Simplified::Keep => Ok(self.intern(op, operands, ty)),
-            Simplified::Is(id) => Ok(id),
-            Simplified::Node(op, operands) => self.make(op, &operands),
-        }
+        Ok((simplify(self, op, operands, ty)?, ty))
     }
 
     /// Builds the node of an op that is a node elsewhere: in another graph, or in this one with

@@ -213,7 +213,7 @@ impl<'g> Verifier<'g> {
         let mut copy = graph.clone();
         for id in graph.ids() {
             let node = graph.node(id);
-            let facts = match copy.make(node.op.clone(), node.operands) {
+            let facts = match copy.make_as_new(node.op.clone(), node.operands) {
                 Ok(made) if made == id => continue,
                 Ok(made) => {
                     let made = copy.node(made);
