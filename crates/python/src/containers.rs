@@ -187,7 +187,11 @@ impl Tree {
         leaves: &mut dyn Iterator<Item = PyResult<Py<PyAny>>>,
     ) -> PyResult<Py<PyAny>> {
         let mut fill = |children: &[Tree]| -> PyResult<Vec<Py<PyAny>>> {
-            children.iter().map(|child| child.rebuild(py, leaves)).collect()
+            let mut values = Vec::with_capacity(children.len());
+            for child in children {
+                values.push(child.rebuild(py, leaves)?);
+            }
+            Ok(values)
         };
         match self {
             Tree::Leaf => leaves.next().expect("one value for each leaf"),

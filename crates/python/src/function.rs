@@ -594,7 +594,11 @@ fn plain_tensors<'a, 'py>(
     if call.kwargs.is_some_and(|kwargs| !kwargs.is_empty()) {
         return None;
     }
-    call.args.iter_borrowed().map(|arg| arg.cast::<PyTensor>().ok()).collect()
+    let mut tensors = SmallVec::with_capacity(call.args.len());
+    for arg in call.args.iter_borrowed() {
+        tensors.push(arg.cast::<PyTensor>().ok()?);
+    }
+    Some(tensors)
 }
 
 /// A leaf of a result as a value of the trace.

@@ -199,20 +199,22 @@ impl Executable for Compiled {
             }
         }
         let mut fresh = uploaded.iter();
-        let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::new();
+        let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::with_capacity(self.used_inputs.len());
         for &input in &self.used_inputs {
             let buffer = place.resident(inputs[input]).or_else(|| fresh.next());
             buffers.push(buffer.expect("what was not there has been uploaded"));
         }
         let results = self.execute(&place, &buffers, context)?;
-        let named = |(buffer, names): (Buffer, &Option<Names>)| {
+        // Collecting results of `with_names` would not know their number, and grow step by step.
+        let mut tensors = Vec::with_capacity(results.len());
+        for (buffer, names) in results.into_iter().zip(&self.names) {
             let tensor = DeviceTensor::new(buffer);
-            Ok(Tensor::Device(match names {
+            tensors.push(Tensor::Device(match names {
                 None => tensor,
                 names => tensor.with_names(names.clone())?,
-            }))
-        };
-        results.into_iter().zip(&self.names).map(named).collect()
+            }));
+        }
+        Ok(tensors)
     }
 
     fn byte_size(&self) -> usize {
