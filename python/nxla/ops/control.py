@@ -213,6 +213,7 @@ def _repeat(
     if _core.is_tracing():
         return _core.while_loop(cond_fn, body_fn, init, function, roots)
     state: S = _tensors(init)
+    types = _types(state)
     while True:
         holds = as_tensor(cond_fn(state))
         # Entries that go on for different numbers of trips are left to a program. So is a state
@@ -221,7 +222,7 @@ def _repeat(
             if not _holds(holds):
                 return state
             following = _tensors(body_fn(state))
-            if _types(following) == _types(state):
+            if _types(following) == types:
                 state = following
                 continue
         last: S = _traced(

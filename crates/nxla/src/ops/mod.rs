@@ -46,7 +46,7 @@ macro_rules! results {
 /// An operand of a method, as the builder is to have it.
 macro_rules! operand {
     ($operand:ident) => {
-        crate::Operand::to_value(&$operand)
+        &$operand
     };
     ($operand:ident position) => {
         crate::operand::position(&$operand)
