@@ -42,24 +42,15 @@ impl Axis {
     pub fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
         match self {
             Axis::Number(number) => Ok(*number),
-            Axis::Name(name) => {
-                let ty = graph.tensor_type(x);
-                let axis = ty.names.as_ref().and_then(|names| names.axis(name).ok());
-                match axis {
-                    Some(axis) => Ok(i64::try_from(axis).expect("an axis is small")),
-                    None => {
-                        let why = format!("there is no axis {name:?} in {ty}");
-                        Err(Error::Expr(graph.error(op, ErrorKind::invalid("axis", why))))
-                    }
-                }
-            }
+            Axis::Name(_) => match self.position(graph.tensor_type(x)) {
+                Ok(axis) => Ok(i64::try_from(axis).expect("an axis is small")),
+                Err(kind) => Err(Error::Expr(graph.error(op, kind))),
+            },
         }
     }
-}
 
-impl Axis {
     /// The position of the axis in a tensor of a type, from 0 on.
-    pub(crate) fn position(&self, ty: &TensorType) -> Result<usize> {
+    pub(super) fn position(&self, ty: &TensorType) -> Result<usize, ErrorKind> {
         let found = match self {
             Axis::Number(number) => normalize_axis(*number, ty.rank()).ok(),
             Axis::Name(name) => ty.names.as_ref().and_then(|names| names.axis(name).ok()),
@@ -69,7 +60,7 @@ impl Axis {
                 Axis::Number(number) => format!("there is no axis {number} in {ty}"),
                 Axis::Name(name) => format!("there is no axis {name:?} in {ty}"),
             };
-            Error::Expr(ErrorKind::invalid("axis", why).of("axis"))
+            ErrorKind::invalid("axis", why)
         })
     }
 }

@@ -6,7 +6,7 @@
 
 use std::panic::Location;
 
-use nxla_expr::{ErrorKind, ExprId, Mark, Metadata};
+use nxla_expr::{ErrorKind, ExprId, Graph, Mark, Metadata};
 
 use super::methods;
 use crate::apply::resolve;
@@ -180,9 +180,31 @@ pub(super) fn exprs(
 }
 
 /// Nodes that take the places of leaves, with their vectorized axes.
-pub(super) fn in_place_of(trace: &Trace, ids: Vec<ExprId>, leaves: Leaves<Expr>) -> Leaves<Expr> {
+fn in_place_of(trace: &Trace, ids: Vec<ExprId>, leaves: Leaves<Expr>) -> Leaves<Expr> {
     let vectors = leaves.items.iter().map(|leaf| leaf.vectors().clone());
     Leaves::new(exprs(trace, ids.into_iter().zip(vectors)), leaves.lengths)
+}
+
+/// A container with other nodes in the places of its leaves, one for each, which `build` makes of
+/// them.
+pub(super) fn replaced<C: Container>(
+    value: C,
+    location: &'static Location<'static>,
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+) -> C {
+    let leaves = leaves_of(&value);
+    let trace = trace_of(&leaves.items);
+    let ids = trace.attempt(|| {
+        let ids = trace.ids(&leaves.items)?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            build(graph, &ids)
+        })
+    });
+    match ids {
+        Some(ids) => C::rebuild(&mut in_place_of(&trace, ids, leaves)),
+        None => value,
+    }
 }
 
 // --- annotations ---
@@ -196,20 +218,11 @@ methods! {
 /// values are one node, so that a cut there has all of them on one side.
 #[track_caller]
 pub fn annotate<C: Container>(value: C, note: &str) -> C {
-    let location = Location::caller();
-    let leaves = leaves_of(&value);
-    let trace = trace_of(&leaves.items);
-    let ids = trace.attempt(|| {
-        let ids = trace.ids(&leaves.items)?;
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
-            let node = graph.metadata(&ids, metadata)?;
-            graph.parts(node)
-        })
-    });
-    let Some(ids) = ids else { return value };
-    C::rebuild(&mut in_place_of(&trace, ids, leaves))
+    replaced(value, Location::caller(), |graph, ids| {
+        let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
+        let node = graph.metadata(ids, metadata)?;
+        Ok(graph.parts(node)?)
+    })
 }
 
 /// A named composite: `body` applied to the inputs, as one node. Its body is what it computes, and a

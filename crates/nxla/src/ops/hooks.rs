@@ -7,7 +7,7 @@ use std::sync::Arc;
 use nxla_expr::{Compute, ExprId, HostError, HostFn, TensorType};
 use nxla_tensor::HostTensor;
 
-use super::control::{exprs, in_place_of};
+use super::control::{exprs, replaced};
 use crate::containers::{Arguments, Container, Leaves, Lengths, Tree, leaves_of, trace_of};
 use crate::error::Error;
 use crate::tensor::Tensor;
@@ -80,18 +80,7 @@ pub fn named_hook<C: Container>(value: C, name: &str) -> C {
 
 #[track_caller]
 fn with_hook<C: Container>(value: C, name: Option<&str>, function: Option<Arc<dyn HostFn>>) -> C {
-    let location = Location::caller();
-    let leaves = leaves_of(&value);
-    let trace = trace_of(&leaves.items);
-    let ids = trace.attempt(|| {
-        let ids = trace.ids(&leaves.items)?;
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            graph.hook(&ids, name, function)
-        })
-    });
-    let Some(ids) = ids else { return value };
-    C::rebuild(&mut in_place_of(&trace, ids, leaves))
+    replaced(value, Location::caller(), |graph, ids| Ok(graph.hook(ids, name, function)?))
 }
 
 /// Prints values to the standard output whenever they are computed, after a label, and gives them

@@ -1,7 +1,7 @@
 //! What is known of a tensor without computing.
 
 use super::axes::Axis;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 
@@ -14,7 +14,8 @@ macro_rules! metadata {
                 /// # Errors
                 /// An axis that there is not.
                 pub fn axis_index(&self, axis: impl Into<Axis>) -> Result<usize> {
-                    axis.into().position(&self.ty())
+                    let position = axis.into().position(&self.ty());
+                    position.map_err(|kind| Error::Expr(kind.of("axis")))
                 }
 
                 /// The size of an axis.
