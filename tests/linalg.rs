@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use nxla::graph::build::{Draw, Norm};
 use nxla::graph::{ExprId, Graph, Result};
+use nxla::runtime::Tensor;
 use nxla::{
-    DType, Error, HostTensor, Options, Program, RunContext, Setting, Shape, Tensor, TensorType,
+    DType, Error, HostTensor, Options, Program, RunContext, Setting, Shape, TensorType,
     compile_program,
 };
 

@@ -16,10 +16,9 @@ use std::sync::Arc;
 use std::{env, fs};
 
 use nxla::graph::{ExprId, Op};
+use nxla::runtime::Tensor;
 use nxla::stablehlo::{LowerOptions, lower};
-use nxla::{
-    DType, HostTensor, Options, Program, RunContext, Tensor, compile_program, gradient, host,
-};
+use nxla::{DType, HostTensor, Options, Program, RunContext, compile_program, gradient, host};
 use samples::{Draft, Sample};
 
 const HEADER: &str = "\

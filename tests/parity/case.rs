@@ -8,7 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use nxla::graph::{ExprId, Graph, Op, Result};
-use nxla::{DType, HostTensor, Options, Program, RunContext, Tensor, TensorType, compile_program};
+use nxla::runtime::Tensor;
+use nxla::{DType, HostTensor, Options, Program, RunContext, TensorType, compile_program};
 
 use crate::tolerance::Tolerance;
 

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use nxla::graph::{BinaryOp, ExprId, Graph, Op, ScatterOp, UnaryOp, Window};
-use nxla::{
-    DType, HostTensor, Options, Program, RunContext, Scalar, Tensor, TensorType, compile_program,
-};
+use nxla::runtime::Tensor;
+use nxla::{DType, HostTensor, Options, Program, RunContext, Scalar, TensorType, compile_program};
 
 use crate::values::host;
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use nxla_expr::Program;
 
+use crate::Options;
+use crate::Trace;
 use crate::containers::{Arguments, Container, Leaves, Tree};
-use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::jit::{Asked, Entry};
-use crate::options::Options;
 use crate::tensor::Tensor;
-use crate::trace::Trace;
+use crate::{Error, Result};
 
 /// A function compiled for arguments of certain types; made by [`Jit::compile`](crate::Jit::compile).
 ///
@@ -84,7 +84,8 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
     /// Where each leaf of the arguments is.
     fn paths(&self) -> Result<Vec<String>> {
         let trace = Trace::new();
-        let stand_ins = self.entry.types.iter().map(|ty| trace.parameter(ty.clone()));
+        let stand_ins = self.entry.types.iter();
+        let stand_ins = stand_ins.map(|ty| Ok(Expr::from(trace.parameter(ty.clone())?)));
         let stand_ins: Vec<Expr> = stand_ins.collect::<Result<_>>()?;
         let arguments = Inputs::rebuild(&mut Leaves::new(stand_ins, self.entry.lengths.clone()));
         let mut paths = Vec::new();

@@ -6,9 +6,9 @@
 use nxla_expr::TensorType;
 use smallvec::SmallVec;
 
-use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
+use crate::{Error, Result};
 
 /// The leaves of a container in order, and the lengths of the lists in it.
 #[derive(Clone, Debug)]
@@ -226,7 +226,7 @@ leaf_arguments! {
     i64 as Tensor => Tensor::from;
     TensorType as TensorType => |ty| ty;
     &TensorType as TensorType => TensorType::clone;
-    &Tensor as TensorType => Tensor::ty;
+    &Tensor as TensorType => |tensor: &Tensor| tensor.ty();
 }
 
 impl<L> Arguments<(), L> for () {
@@ -486,7 +486,7 @@ functions! {
 }
 
 /// The trace that the leaves of a container belong to, or that under way on this thread.
-pub(crate) fn trace_of(leaves: &[Expr]) -> crate::trace::Trace {
+pub(crate) fn trace_of(leaves: &[Expr]) -> crate::Trace {
     match leaves.first() {
         Some(first) => first.trace().clone(),
         None => Expr::current_trace(),

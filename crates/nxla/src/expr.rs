@@ -1,19 +1,14 @@
 //! A value inside a trace.
 
 use std::fmt;
-use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Deref, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
 use std::panic::Location;
 
-use nxla_expr::print::ExprText;
-use nxla_expr::{BinaryOp, ExprId, Op, TensorType};
-use nxla_tensor::{DType, Shape};
+use nxla_expr::{BinaryOp, ExprId, Op};
+use nxla_runtime::{self as runtime, Error, Operand, Result, Trace, Vectors, View};
 
 use crate::apply;
-use crate::error::{Error, Result};
-use crate::operand::{Operand, View};
 use crate::tensor::Tensor;
-use crate::trace::Trace;
-use crate::vectors::Vectors;
 
 /// A tensor that is being computed: a node of the graph of a [`Trace`].
 ///
@@ -22,59 +17,44 @@ use crate::vectors::Vectors;
 ///
 /// [`Jit::call`]: crate::Jit::call
 #[derive(Clone)]
-pub struct Expr {
-    trace: Trace,
-    id: ExprId,
-    vectors: Vectors,
+pub struct Expr(runtime::Expr);
+
+impl From<runtime::Expr> for Expr {
+    fn from(expr: runtime::Expr) -> Self {
+        Self(expr)
+    }
+}
+
+impl Deref for Expr {
+    type Target = runtime::Expr;
+
+    fn deref(&self) -> &runtime::Expr {
+        &self.0
+    }
+}
+
+impl AsRef<runtime::Expr> for Expr {
+    fn as_ref(&self) -> &runtime::Expr {
+        &self.0
+    }
+}
+
+impl Operand for Expr {
+    #[inline]
+    fn view(&self) -> View<'_> {
+        View::Expr(&self.0)
+    }
 }
 
 impl Expr {
     /// The node `id` of a trace.
     pub fn new(trace: Trace, id: ExprId) -> Self {
-        Self { trace, id, vectors: Vectors::NONE }
+        Self(runtime::Expr::new(trace, id))
     }
 
     /// The node `id` of a trace, whose first axes are these vectorized ones.
     pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
-        Self { trace, id, vectors }
-    }
-
-    /// The vectorized axes, which shape and type leave out.
-    pub fn vectors(&self) -> &Vectors {
-        &self.vectors
-    }
-
-    /// The trace it belongs to.
-    pub fn trace(&self) -> &Trace {
-        &self.trace
-    }
-
-    /// The node in the trace's graph.
-    pub fn id(&self) -> ExprId {
-        self.id
-    }
-
-    /// Dtype, shape and axis names, of one entry if axes are vectorized.
-    ///
-    /// A value of a finished trace has no type any more; it counts as an `f32` scalar here, and
-    /// is refused wherever it is used.
-    pub fn ty(&self) -> TensorType {
-        let ty = self.trace.read(|graph| graph.ty(self.id).as_tensor().cloned());
-        match ty.flatten() {
-            Some(ty) if self.vectors.is_empty() => ty,
-            Some(ty) => self.vectors.entry_type(&ty),
-            None => TensorType::scalar(DType::F32),
-        }
-    }
-
-    /// The size of each axis.
-    pub fn shape(&self) -> Shape {
-        self.ty().shape
-    }
-
-    /// The element type.
-    pub fn dtype(&self) -> DType {
-        self.ty().dtype
+        Self(runtime::Expr::with_vectors(trace, id, vectors))
     }
 
     /// A tensor or a number inside the trace under way on this thread. A small tensor becomes part
@@ -138,14 +118,13 @@ impl fmt::Display for Expr {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.trace.read(|graph| ExprText::new(graph, self.id).to_string());
-        f.write_str(text.as_deref().unwrap_or("#nxla.Expr<of a finished trace>"))
+        fmt::Display::fmt(&self.0, f)
     }
 }
 
 impl fmt::Debug for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Expr({}: {}{})", self.id, self.vectors, self.ty())
+        fmt::Debug::fmt(&self.0, f)
     }
 }
 

@@ -12,17 +12,17 @@ use nxla_expr::{HostFn, Program, TensorType};
 use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
+use crate::Result;
+use crate::Trace;
+use crate::compile_program_watched;
 use crate::compiled::Compiled;
-use crate::compiler::{Executable, RunContext};
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree, leaves_of};
-use crate::current::tracing_for;
-use crate::error::Result;
 use crate::expr::Expr;
-use crate::function::compile_program_watched;
-use crate::options::{Options, Setting, Settings, default_options, has_default_options};
 use crate::tensor::Tensor;
-use crate::trace::Trace;
 use crate::vectors::Vectors;
+use crate::{Executable, RunContext, runtime};
+use crate::{Options, Setting, Settings, default_options, has_default_options};
+use nxla_runtime::tracing_for;
 
 /// Wraps a function of expressions so that it runs on tensors, compiled.
 ///
@@ -83,7 +83,7 @@ pub(crate) struct Entry {
     pub(crate) program: Arc<Program>,
     executable: Arc<dyn Executable>,
     /// Large tensors that the function mentions: inputs after the arguments.
-    captured: Vec<Tensor>,
+    captured: Vec<runtime::Tensor>,
     /// The lengths of lists in the results.
     results: Lengths,
     /// The vectorized axes of each result.
@@ -94,7 +94,7 @@ pub(crate) struct Entry {
 pub(crate) struct Traced {
     pub(crate) program: Program,
     /// Large tensors that the function mentions.
-    pub(crate) captured: Vec<Tensor>,
+    pub(crate) captured: Vec<runtime::Tensor>,
     /// The lengths of lists in the results.
     pub(crate) lengths: Lengths,
     /// The vectorized axes of each result.
@@ -125,13 +125,13 @@ impl Entry {
         options: &Options,
         asked: Option<&Asked>,
     ) -> Result<(Vec<Tensor>, Lengths)> {
-        let inputs: SmallVec<[&Tensor; 8]> =
-            arguments.items.iter().map(Tensor::data).chain(&self.captured).collect();
+        let inputs: SmallVec<[&runtime::Tensor; 8]> =
+            arguments.items.iter().map(|tensor| tensor.data()).chain(&self.captured).collect();
         let (hooks, interrupt) = (Some(&options.hooks), asked.map(|asked| asked as &Interrupt<'_>));
         let context = RunContext { hooks, interrupt, ..RunContext::default() };
         let results = self.executable.run(&inputs, &context)?.into_iter();
         let results = results.zip(&self.result_vectors);
-        let results = results.map(|(data, vectors)| data.with_vectors(vectors.clone()));
+        let results = results.map(|(data, vectors)| data.with_vectors(vectors.clone()).into());
         Ok((results.collect(), self.results.clone()))
     }
 }
@@ -230,7 +230,7 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
         let options = self.options.over(&default_options());
         let types = leaves.items.to_vec();
         let traced = self.trace_leaves(types, &vectors, leaves.lengths, &options)?;
-        Ok((traced.program, traced.captured))
+        Ok((traced.program, traced.captured.into_iter().map(Tensor::from).collect()))
     }
 
     /// Compiles the function for arguments of these types (or of the types of these tensors), and
@@ -348,8 +348,8 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
             return Ok(entry);
         }
         drop(known);
-        let data = arguments.items.iter().map(Tensor::data);
-        let types: Vec<TensorType> = data.map(Tensor::ty).collect();
+        let types: Vec<TensorType> =
+            arguments.items.iter().map(|tensor| tensor.data().ty()).collect();
         let vectors: Vec<Vectors> =
             arguments.items.iter().map(|tensor| tensor.vectors().clone()).collect();
         let entry = self.compiled(types, vectors, arguments.lengths.clone(), options)?;

@@ -27,55 +27,35 @@
 #![forbid(unsafe_code)]
 
 mod apply;
-mod background;
-mod cache;
 mod compiled;
-mod compiler;
 mod containers;
-mod current;
-pub mod debug;
-mod error;
-mod evaluator;
 mod expr;
-mod function;
 mod jit;
-mod operand;
 mod ops;
-mod options;
-mod stages;
 pub mod stream;
 mod tensor;
-mod trace;
 mod transform;
 pub mod vectors;
-pub mod xla;
 
-pub use apply::{AtOnce, Captured, Ids, build_entries, either, number_tensor, resolve, trace_of};
-pub use cache::{CacheKey, CacheReport, ExecutableCache, executables};
 pub use compiled::Compiled;
-pub use compiler::{
-    Backend, CompileRequest, Compiler, Executable, RunContext, compiler_named, compiler_names,
-    register_compiler,
-};
 pub use containers::{Arguments, Container, Function, Leaves, Outputs, Tree};
-pub use current::{Tracing, current_compiler, tracing_for};
-pub use error::{Error, ErrorClass, Result};
-pub use evaluator::Evaluator;
 pub use expr::Expr;
-pub use function::{compile_program, compile_program_watched};
 pub use jit::{Jit, jit};
-pub use operand::{Operand, Value, View};
 pub use ops::*;
-pub use options::{
-    Options, OptionsGuard, Setting, Settings, default_options, global_default_options,
-    has_default_options, set_default_options, set_global_default_options, with_default_options,
-};
-pub use stages::Stages;
 pub use stream::{Receiver, Sender, Stream, stream, stream_with};
-pub use tensor::{Device, DeviceTensor, Tensor};
-pub use trace::{Gradient, Trace};
+pub use tensor::Tensor;
 pub use transform::{Loss, grad, value_and_grad};
 pub use vectors::{VectorAxis, Vectors, vmap};
+
+pub use nxla_runtime as runtime;
+pub use nxla_runtime::{
+    Backend, CacheKey, CacheReport, CompileRequest, Compiler, Device, DeviceTensor, Error,
+    ErrorClass, Evaluator, Executable, ExecutableCache, Operand, Options, OptionsGuard, Result,
+    RunContext, Setting, Settings, Stages, Trace, Value, View, compile_program,
+    compile_program_watched, compiler_named, compiler_names, current_compiler, debug,
+    default_options, executables, global_default_options, has_default_options, register_compiler,
+    set_default_options, set_global_default_options, with_default_options, xla,
+};
 
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;

@@ -1,14 +1,10 @@
-//! Data, on the host or on a device.
+//! Data, on the host or on a device, with functions on it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Deref;
 
-use nxla_expr::TensorType;
-use nxla_pjrt as pjrt;
-use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, TensorError};
-
-use crate::error::Result;
-use crate::vectors::VectorTensor;
+use nxla_runtime::{self as runtime, Device, Operand, Result, Vectors, View, pjrt};
+use nxla_tensor::{DType, Element, Names, Scalar, Shape, TensorError};
 
 /// A tensor of numbers, on the host or in the memory of a device.
 ///
@@ -22,49 +18,28 @@ use crate::vectors::VectorTensor;
 /// assert_eq!((x.dtype(), &x.shape()[..]), (DType::F32, &[2usize][..]));
 /// ```
 #[derive(Clone)]
-pub enum Tensor {
-    /// In host memory.
-    Host(HostTensor),
-    /// In the memory of a PJRT device.
-    Device(DeviceTensor),
-    /// Either of these, with [vectorized axes](crate::vectors): all that follows is said of one
-    /// entry, except where it says otherwise.
-    Vectorized(Arc<VectorTensor>),
-}
+pub struct Tensor(runtime::Tensor);
 
-/// Data in the memory of a device, and what the device does not know of it.
-#[derive(Clone)]
-pub struct DeviceTensor {
-    buffer: pjrt::Buffer,
-    names: Option<Names>,
-}
-
-impl DeviceTensor {
-    /// A tensor of a buffer's data whose axes have no names.
-    pub fn new(buffer: pjrt::Buffer) -> Self {
-        Self { buffer, names: None }
-    }
-
-    /// With names for its axes, one for each; `None` takes them away.
-    ///
-    /// # Errors
-    /// Another number of names than the tensor has axes.
-    pub fn with_names(self, names: Option<Names>) -> Result<Self, TensorError> {
-        if let Some(names) = names.as_ref().filter(|n| n.len() != self.buffer.shape().rank()) {
-            let rank = self.buffer.shape().rank();
-            return Err(NamesError::Length { names: names.clone(), rank }.into());
-        }
-        Ok(Self { names, ..self })
-    }
-
-    /// The memory.
-    pub fn buffer(&self) -> &pjrt::Buffer {
-        &self.buffer
+impl<T: Into<runtime::Tensor>> From<T> for Tensor {
+    fn from(data: T) -> Self {
+        Self(data.into())
     }
 }
 
-/// A device of a PJRT client.
-pub type Device = pjrt::Device;
+impl Deref for Tensor {
+    type Target = runtime::Tensor;
+
+    fn deref(&self) -> &runtime::Tensor {
+        &self.0
+    }
+}
+
+impl Operand for Tensor {
+    #[inline]
+    fn view(&self) -> View<'_> {
+        View::Tensor(&self.0)
+    }
+}
 
 impl Tensor {
     /// A tensor of a shape from its elements in row-major order.
@@ -72,39 +47,12 @@ impl Tensor {
     /// # Errors
     /// A number of elements that is not the size of the shape.
     pub fn new<T: Element>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self, TensorError> {
-        Ok(Self::Host(HostTensor::from_vec(elements, shape)?))
+        runtime::Tensor::new(elements, shape).map(Self)
     }
 
     /// One number of a dtype.
     pub fn scalar(value: Scalar, dtype: DType) -> Self {
-        Self::Host(HostTensor::scalar(value, dtype))
-    }
-
-    /// The element type.
-    pub fn dtype(&self) -> DType {
-        match self {
-            Tensor::Host(tensor) => tensor.dtype(),
-            Tensor::Device(tensor) => tensor.buffer.dtype(),
-            Tensor::Vectorized(tensor) => tensor.entry().dtype,
-        }
-    }
-
-    /// The size of each axis.
-    pub fn shape(&self) -> &Shape {
-        match self {
-            Tensor::Host(tensor) => tensor.shape(),
-            Tensor::Device(tensor) => tensor.buffer.shape(),
-            Tensor::Vectorized(tensor) => &tensor.entry().shape,
-        }
-    }
-
-    /// The names of the axes, if any were given.
-    pub fn names(&self) -> Option<&Names> {
-        match self {
-            Tensor::Host(tensor) => tensor.names(),
-            Tensor::Device(tensor) => tensor.names.as_ref(),
-            Tensor::Vectorized(tensor) => tensor.entry().names.as_ref(),
-        }
+        Self(runtime::Tensor::scalar(value, dtype))
     }
 
     /// The same data with other names for the axes, or with none.
@@ -112,144 +60,25 @@ impl Tensor {
     /// # Errors
     /// Another number of names than the tensor has axes.
     pub fn with_names(self, names: Option<Names>) -> Result<Self, TensorError> {
-        Ok(match self {
-            Tensor::Host(tensor) => Tensor::Host(tensor.with_names(names)?),
-            Tensor::Device(tensor) => Tensor::Device(tensor.with_names(names)?),
-            Tensor::Vectorized(tensor) => tensor.with_names(names)?,
-        })
+        self.0.with_names(names).map(Self)
     }
 
-    /// Dtype, shape and axis names.
-    pub fn ty(&self) -> TensorType {
-        TensorType {
-            dtype: self.dtype(),
-            shape: self.shape().clone(),
-            names: self.names().cloned(),
-        }
-    }
-
-    /// Whether dtype, shape and axis names are these; see [`Tensor::ty`], of which it makes none.
-    /// Not so for a vectorized tensor, which is many of them.
-    #[inline]
-    pub fn is_of(&self, ty: &TensorType) -> bool {
-        self.dtype() == ty.dtype
-            && *self.shape() == ty.shape
-            && self.names() == ty.names.as_ref()
-            && self.vectors().is_empty()
-    }
-
-    /// Whether two tensors share their data.
-    pub fn is(&self, other: &Tensor) -> bool {
-        match (self, other) {
-            (Tensor::Host(left), Tensor::Host(right)) => {
-                let same = std::ptr::eq(left.bytes(), right.bytes());
-                same && left.dtype() == right.dtype() && left.shape() == right.shape()
-            }
-            (Tensor::Device(left), Tensor::Device(right)) => left.buffer.is(&right.buffer),
-            (Tensor::Vectorized(left), Tensor::Vectorized(right)) => {
-                left.data().is(right.data()) && left.vectors() == right.vectors()
-            }
-            (Tensor::Host(_) | Tensor::Device(_) | Tensor::Vectorized(_), _) => false,
-        }
-    }
-
-    /// The data on the host; a device tensor is waited for and copied. Vectorized axes are
-    /// ordinary ones there, in front.
+    /// The data with its first axes, which must be as many and of these sizes, vectorized.
+    /// Vectorized axes have no names besides their own.
     ///
-    /// # Errors
-    /// What the computation of a device tensor ran into; a tensor that was freed.
-    pub fn to_host(&self) -> Result<HostTensor> {
-        match self {
-            Tensor::Host(tensor) => Ok(tensor.clone()),
-            Tensor::Device(tensor) => {
-                Ok(tensor.buffer.to_host()?.with_names(tensor.names.clone())?)
-            }
-            Tensor::Vectorized(tensor) => tensor.data().to_host(),
-        }
+    /// # Panics
+    /// If the sizes differ: this puts together what has been taken apart.
+    #[must_use]
+    pub fn with_vectors(self, vectors: Vectors) -> Self {
+        Self(self.0.with_vectors(vectors))
     }
 
-    /// The elements in row-major order, those of all entries.
-    ///
-    /// # Errors
-    /// As for [`Tensor::to_host`]; a dtype that `T` does not hold.
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        Ok(self.to_host()?.to_vec()?)
-    }
-
-    /// The only element.
-    ///
-    /// # Errors
-    /// As for [`Tensor::to_host`]; a tensor of another size than 1, or with vectorized axes.
-    pub fn item(&self) -> Result<Scalar> {
-        if let Tensor::Vectorized(tensor) = self {
-            return Err(tensor.no_number());
-        }
-        Ok(self.to_host()?.item()?)
-    }
-
-    /// The device it lives on; `None` for the host.
-    pub fn device(&self) -> Option<&Device> {
-        match self {
-            Tensor::Host(_) => None,
-            Tensor::Device(tensor) => Some(tensor.buffer.device()),
-            Tensor::Vectorized(tensor) => tensor.data().device(),
-        }
-    }
-
-    /// Whether reading it would not wait.
-    ///
-    /// # Errors
-    /// What the computation ran into.
-    pub fn is_ready(&self) -> Result<bool> {
-        match self {
-            Tensor::Host(_) => Ok(true),
-            Tensor::Device(tensor) => Ok(tensor.buffer.is_ready()?),
-            Tensor::Vectorized(tensor) => tensor.data().is_ready(),
-        }
-    }
-
-    /// Calls `callback` once the data is there or its computation has failed; at once for the host.
-    ///
-    /// # Errors
-    /// The plugin does not tell; the callback is dropped without being called.
-    pub fn on_ready(&self, callback: impl FnOnce() + Send + 'static) -> Result<()> {
-        match self.data() {
-            Tensor::Device(tensor) => tensor.buffer.on_ready(move |_| callback())?,
-            Tensor::Host(_) | Tensor::Vectorized(_) => callback(),
-        }
-        Ok(())
-    }
-
-    /// Waits until the data is there.
-    ///
-    /// # Errors
-    /// What the computation ran into.
-    pub fn wait(&self) -> Result<()> {
-        match self {
-            Tensor::Host(_) => Ok(()),
-            Tensor::Device(tensor) => Ok(tensor.buffer.wait()?),
-            Tensor::Vectorized(tensor) => tensor.data().wait(),
-        }
-    }
-
-    /// A copy on a device; the transfer may still be under way when this returns. Programs run on the
-    /// devices of [`xla::target`](crate::xla::target), and copy tensors of any other client in each
-    /// call.
+    /// A copy on a device; see [`nxla_runtime::Tensor::copy_to`].
     ///
     /// # Errors
     /// What the plugin says of the transfer.
     pub fn copy_to(&self, device: &Device, client: &pjrt::Client) -> Result<Tensor> {
-        let buffer = match self {
-            Tensor::Host(tensor) => client.buffer_from_host(tensor, device)?,
-            Tensor::Device(DeviceTensor { buffer, .. }) if buffer.client() == client => {
-                buffer.copy_to(device)?
-            }
-            Tensor::Device(tensor) => client.buffer_from_host(&tensor.buffer.to_host()?, device)?,
-            Tensor::Vectorized(tensor) => {
-                return Ok(tensor.with_data(tensor.data().copy_to(device, client)?));
-            }
-        };
-        Ok(Tensor::Device(DeviceTensor { buffer, names: self.names().cloned() }))
+        self.0.copy_to(device, client).map(Self)
     }
 
     /// Like [`Tensor::copy_to`], and then frees this tensor, even if the copy failed.
@@ -257,79 +86,24 @@ impl Tensor {
     /// # Errors
     /// As for [`Tensor::copy_to`].
     pub fn transfer_to(self, device: &Device, client: &pjrt::Client) -> Result<Tensor> {
-        let copied = self.copy_to(device, client);
-        let freed = self.deallocate();
-        let copied = copied?;
-        freed?;
-        Ok(copied)
+        self.0.transfer_to(device, client).map(Self)
     }
 
-    /// Frees device memory at once, for all clones; whether there was anything to free. Host
-    /// memory is freed with the last clone, so for the host the answer is `false`.
-    ///
-    /// # Errors
-    /// What the plugin says.
-    pub fn deallocate(&self) -> Result<bool> {
-        match self {
-            Tensor::Host(_) => Ok(false),
-            Tensor::Device(tensor) => Ok(tensor.buffer.delete()?),
-            Tensor::Vectorized(tensor) => tensor.data().deallocate(),
-        }
+    /// What the runtime knows of it.
+    pub fn into_inner(self) -> runtime::Tensor {
+        self.0
     }
 }
-
-impl From<DeviceTensor> for Tensor {
-    fn from(tensor: DeviceTensor) -> Self {
-        Tensor::Device(tensor)
-    }
-}
-
-impl From<HostTensor> for Tensor {
-    fn from(tensor: HostTensor) -> Self {
-        Tensor::Host(tensor)
-    }
-}
-
-impl<T: Element> From<Vec<T>> for Tensor {
-    fn from(elements: Vec<T>) -> Self {
-        let length = elements.len();
-        let tensor = HostTensor::from_vec(elements, [length]);
-        Tensor::Host(tensor.expect("the shape is the number of elements"))
-    }
-}
-
-macro_rules! from_numbers {
-    ($($ty:ty)*) => {
-        $(
-            impl From<$ty> for Tensor {
-                fn from(number: $ty) -> Self {
-                    let tensor = HostTensor::from_slice(&[number], Shape::scalar());
-                    Tensor::Host(tensor.expect("a scalar has one element"))
-                }
-            }
-        )*
-    };
-}
-
-from_numbers!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Tensor::Host(tensor) => write!(f, "{tensor}"),
-            Tensor::Device(tensor) => write!(f, "{:?}", tensor.buffer),
-            Tensor::Vectorized(tensor) => write!(f, "{tensor:?}"),
-        }
+        fmt::Debug::fmt(&self.0, f)
     }
 }
 
 impl fmt::Display for Tensor {
     /// The values, waiting for them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.to_host(), self) {
-            (Ok(all), Tensor::Vectorized(tensor)) => f.write_str(&tensor.text(&all)),
-            (Ok(tensor), _) => write!(f, "{tensor}"),
-            (Err(error), _) => write!(f, "#nxla.Tensor<{}: {error}>", self.ty()),
-        }
+        fmt::Display::fmt(&self.0, f)
     }
 }

@@ -1,9 +1,9 @@
 //! Gradients of functions.
 
+use crate::Result;
 use crate::containers::{Container, Leaves, Tree, leaves_of, trace_of};
-use crate::error::Result;
 use crate::expr::Expr;
-use crate::trace::Gradient;
+use nxla_runtime::Gradient;
 
 /// The gradient of `function` with respect to its argument, which may be a container.
 ///
@@ -102,7 +102,8 @@ where
             return (R::join(value, rest), A::rebuild(&mut wrt.clone()));
         };
         let (value, rest) = loop {
-            let mut stand_ins = Leaves::new(gradient.stand_ins(), wrt.lengths.clone());
+            let mut stand_ins =
+                Leaves::new(gradient.stand_ins().into_iter().map(Expr::from), wrt.lengths.clone());
             let (value, rest) = function(A::rebuild(&mut stand_ins)).split();
             // A value with vectorized axes of its own has a gradient for each entry.
             match trace.attempt(|| gradient.per_entry(&value)).flatten() {
@@ -129,7 +130,9 @@ fn finish(
     passed_on: &Leaves<Expr>,
 ) -> Result<(Expr, Vec<Expr>, Vec<Expr>)> {
     let results: Vec<Expr> = std::iter::once(value).chain(&passed_on.items).cloned().collect();
-    let (mut results, gradients) = gradient.finish(value, &results)?;
+    let (results, gradients) = gradient.finish(value, &results)?;
+    let wrap = |exprs: Vec<_>| exprs.into_iter().map(Expr::from).collect::<Vec<_>>();
+    let (mut results, gradients) = (wrap(results), wrap(gradients));
     let rest = results.split_off(1);
     Ok((results.remove(0), rest, gradients))
 }

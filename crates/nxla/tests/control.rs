@@ -89,7 +89,7 @@ fn loops_capture_what_they_name() {
     for compiler in compilers() {
         let start = [Tensor::from(0.0f32), Tensor::from(100.0f32)];
         let results = jit(function).compiler(compiler).call((4, &start[..])).unwrap();
-        let results: Vec<f64> = results.iter().flat_map(numbers).collect();
+        let results: Vec<f64> = results.iter().flat_map(|tensor| numbers(tensor)).collect();
         assert_eq!(results, [48.0, 148.0], "{compiler}");
     }
 }

@@ -4,8 +4,10 @@
 //! or a trace is under way on this thread, the builder adds nodes to it. Otherwise the operation
 //! is a little program of its own, see [`AtOnce`].
 
-use nxla::graph::{ExprId, Graph};
-use nxla::{AtOnce, Captured, Error, Expr, Tensor, Trace, Vectors, build_entries, trace_of};
+use nxla_runtime::graph::{ExprId, Graph};
+use nxla_runtime::{
+    AtOnce, Captured, Error, Expr, Tensor, Trace, Vectors, build_entries, trace_of,
+};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
@@ -17,7 +19,7 @@ use crate::source;
 use crate::tensor::PyTensor;
 use crate::value::Value;
 
-pub(crate) use nxla::{Ids, number_tensor};
+pub(crate) use nxla_runtime::{Ids, number_tensor};
 
 /// The result of a builder.
 pub(crate) type Built = Result<Ids, Error>;

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use nxla::graph::{
+use nxla_runtime::graph::{
     ArgReduce, Block, Cond, Conv, Dot, Factorization, HookOp, Metadata, Op, Padding, Program,
     Reduce, Slice, Sort, Start, Transform, TriangularSolve, While, Window,
 };
-use nxla::host::DType;
-use nxla::{Vectors, default_options};
+use nxla_runtime::host::DType;
+use nxla_runtime::{Vectors, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
@@ -257,7 +257,7 @@ fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Bound<'py, PyCFunctio
         });
         let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
         let called = function.call(&tensors);
-        called.map_err(|error| exception(nxla::Error::Hook { name: None, error }))
+        called.map_err(|error| exception(nxla_runtime::Error::Hook { name: None, error }))
     };
     PyCFunction::new_closure(py, None, None, show)
 }

@@ -5,9 +5,9 @@
 
 use std::cell::RefCell;
 
-use nxla::graph::{ExprId, Metadata, Op};
-use nxla::host::{Scalar, Shape};
-use nxla::{Error, Expr, TensorType, Trace};
+use nxla_runtime::graph::{ExprId, Metadata, Op};
+use nxla_runtime::host::{Scalar, Shape};
+use nxla_runtime::{Error, Expr, TensorType, Trace};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -53,7 +53,7 @@ fn build_expression(py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<PyE
 
 fn built(py: Python<'_>, trace: &Trace, function: &Bound<'_, PyAny>) -> PyResult<Traced> {
     let result = {
-        let _compiler = nxla::tracing_for(&nxla::default_options()).or_raise()?;
+        let _compiler = nxla_runtime::tracing_for(&nxla_runtime::default_options()).or_raise()?;
         let _entered = trace.enter();
         BY_HAND.with_borrow_mut(|traces| traces.push(trace.number()));
         let _building = Building(());
@@ -111,7 +111,8 @@ fn expr_constant(
         let kind = value.get_type().name()?;
         return Err(argument_error("constant", format!("value must be a number, got {kind}")));
     };
-    let refused = |error: nxla::host::NumberError| argument_error("constant", error.to_string());
+    let refused =
+        |error: nxla_runtime::host::NumberError| argument_error("constant", error.to_string());
     let scalar = number.to_scalar().map_err(refused)?;
     let dtype = match dtype {
         Some(dtype) => dtype.0,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla::{Options, Trace};
+use nxla_runtime::{Options, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
@@ -60,7 +60,7 @@ impl PyCompiled {
     #[pyo3(signature = (*args))]
     fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
         if Trace::current().is_some() {
-            return Err(exception(nxla::Error::Usage(format!(
+            return Err(exception(nxla_runtime::Error::Usage(format!(
                 "{}: a compiled function cannot be called while another function is traced; \
                  call the function that it was compiled from",
                 self.name

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla::{
+use nxla_runtime::{
     Backend, CompileRequest, Compiler, Error, Evaluator, Executable, Options, Program, Result,
     RunContext, Setting, Settings, Tensor, compiler_named, default_options, register_compiler,
     with_default_options,

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use nxla::debug::{Distance, check_finite, distance, first_not_finite};
-use nxla::{Program, Tensor};
+use nxla_runtime::debug::{Distance, check_finite, distance, first_not_finite};
+use nxla_runtime::{Program, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -44,7 +44,7 @@ pub(crate) fn check_results(
             None => "computed by the evaluator every value is finite".into(),
         };
         let why = format!("result leaf {number} has {value} at {index:?}; {why}");
-        return Err(crate::errors::exception(nxla::Error::Usage(format!("{name}: {why}"))));
+        return Err(crate::errors::exception(nxla_runtime::Error::Usage(format!("{name}: {why}"))));
     }
     Ok(())
 }
@@ -80,7 +80,7 @@ fn compare_values(
 /// Entries, bytes, hits, misses and evictions of the cache of the process.
 #[pyfunction]
 fn cache_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
-    let report = nxla::executables().report();
+    let report = nxla_runtime::executables().report();
     let dict = pyo3::types::PyDict::new(py);
     dict.set_item("entries", report.entries)?;
     dict.set_item("hits", report.hits)?;
@@ -93,7 +93,7 @@ fn cache_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
 /// Sets how many bytes of executables the process keeps.
 #[pyfunction]
 fn set_cache_limit(bytes: u64) {
-    nxla::executables().set_limit(bytes);
+    nxla_runtime::executables().set_limit(bytes);
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

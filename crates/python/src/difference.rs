@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use nxla::{TensorType, Vectors};
+use nxla_runtime::{TensorType, Vectors};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 

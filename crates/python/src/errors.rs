@@ -1,6 +1,6 @@
 //! Exceptions: one class for each kind of mistake.
 
-use nxla::{Error, ErrorClass};
+use nxla_runtime::{Error, ErrorClass};
 use pyo3::exceptions::{PyException, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;

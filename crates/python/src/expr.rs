@@ -1,7 +1,7 @@
 //! The class of traced values.
 
-use nxla::Expr;
-use nxla::graph::BinaryOp;
+use nxla_runtime::Expr;
+use nxla_runtime::graph::BinaryOp;
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -54,28 +54,28 @@ macro_rules! operator_methods {
         #[pymethods]
         impl $class {
             fn __add__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Add)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::Add)
             }
             fn __radd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Add)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::Add)
             }
             fn __sub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Subtract)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::Subtract)
             }
             fn __rsub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Subtract)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::Subtract)
             }
             fn __mul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Multiply)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::Multiply)
             }
             fn __rmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Multiply)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::Multiply)
             }
             fn __truediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Divide)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::Divide)
             }
             fn __rtruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Divide)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::Divide)
             }
             fn __floordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
                 $crate::ops::elementwise::floor_divide_operator(slf, other)
@@ -95,7 +95,7 @@ macro_rules! operator_methods {
                 modulo: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Py<PyAny>> {
                 $crate::expr::refuse_modulo(modulo)?;
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::Pow)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::Pow)
             }
             fn __rpow__(
                 slf: &Bound<'_, Self>,
@@ -103,7 +103,7 @@ macro_rules! operator_methods {
                 modulo: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<Py<PyAny>> {
                 $crate::expr::refuse_modulo(modulo)?;
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::Pow)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::Pow)
             }
             fn __matmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
                 $crate::ops::contract::matmul_operator(slf, other)
@@ -112,34 +112,34 @@ macro_rules! operator_methods {
                 $crate::ops::contract::matmul_operator(other, slf)
             }
             fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::BitwiseAnd)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::BitwiseAnd)
             }
             fn __rand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::BitwiseAnd)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::BitwiseAnd)
             }
             fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::BitwiseOr)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::BitwiseOr)
             }
             fn __ror__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::BitwiseOr)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::BitwiseOr)
             }
             fn __xor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::BitwiseXor)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::BitwiseXor)
             }
             fn __rxor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::BitwiseXor)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::BitwiseXor)
             }
             fn __lshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::LeftShift)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::LeftShift)
             }
             fn __rlshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::LeftShift)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::LeftShift)
             }
             fn __rshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla::graph::BinaryOp::RightShift)
+                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::RightShift)
             }
             fn __rrshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla::graph::BinaryOp::RightShift)
+                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::RightShift)
             }
             fn __richcmp__(
                 slf: &Bound<'_, Self>,
@@ -149,16 +149,16 @@ macro_rules! operator_methods {
                 $crate::expr::binary(slf, other, $crate::expr::comparison(op))
             }
             fn __neg__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::ops::elementwise::unary(slf, nxla::graph::UnaryOp::Negate)
+                $crate::ops::elementwise::unary(slf, nxla_runtime::graph::UnaryOp::Negate)
             }
             fn __pos__(slf: &Bound<'_, Self>) -> Py<PyAny> {
                 slf.clone().into_any().unbind()
             }
             fn __abs__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::ops::elementwise::unary(slf, nxla::graph::UnaryOp::Abs)
+                $crate::ops::elementwise::unary(slf, nxla_runtime::graph::UnaryOp::Abs)
             }
             fn __invert__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-                $crate::ops::elementwise::unary(slf, nxla::graph::UnaryOp::BitwiseNot)
+                $crate::ops::elementwise::unary(slf, nxla_runtime::graph::UnaryOp::BitwiseNot)
             }
             fn __getitem__(
                 slf: &Bound<'_, Self>,

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nxla::graph::Line;
-use nxla::{
+use nxla_runtime::graph::Line;
+use nxla_runtime::{
     Executable, Expr, Options, Program, Tensor, Trace, Vectors, default_options,
     has_default_options,
 };
@@ -332,7 +332,7 @@ impl PyFunction {
     }
 
     fn conflict_error(&self) -> PyErr {
-        exception(nxla::Error::Usage(format!(
+        exception(nxla_runtime::Error::Usage(format!(
             "{}: a jitted function cannot be called while another function is traced; pass \
              on_conflict=\"reuse\" to nx.jit to inline it, or \"force\" to run it by itself",
             self.name
@@ -552,7 +552,7 @@ impl PyFunction {
             }
         }
         let result = {
-            let _compiler = nxla::tracing_for(&self.options_in_force()).or_raise()?;
+            let _compiler = nxla_runtime::tracing_for(&self.options_in_force()).or_raise()?;
             let _entered = trace.enter();
             self.callable.bind(py).call(PyTuple::new(py, args)?, Some(&kwargs))?
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use nxla::{Gradient, Trace};
+use nxla_runtime::{Gradient, Trace};
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, argument_error, trace_error};
@@ -64,7 +64,7 @@ impl PyGradient {
             results.iter().map(|result| leaf(&self.trace, result)).collect::<PyResult<Vec<_>>>()?;
         source::mark(py, &self.trace)?;
         let (results, gradients) = py.detach(|| gradient.finish(&value, &results)).or_raise()?;
-        let wrap = |exprs: Vec<nxla::Expr>| -> PyResult<Vec<Py<PyAny>>> {
+        let wrap = |exprs: Vec<nxla_runtime::Expr>| -> PyResult<Vec<Py<PyAny>>> {
             exprs.into_iter().map(|expr| PyExpr::wrap(py, expr)).collect()
         };
         Ok((wrap(results)?, wrap(gradients)?))
@@ -72,7 +72,7 @@ impl PyGradient {
 }
 
 /// A tensor, a traced value or a number as a value of the trace.
-fn leaf(trace: &Trace, value: &Bound<'_, PyAny>) -> PyResult<nxla::Expr> {
+fn leaf(trace: &Trace, value: &Bound<'_, PyAny>) -> PyResult<nxla_runtime::Expr> {
     match output(trace, value)? {
         Some(expr) => Ok(expr),
         None => {

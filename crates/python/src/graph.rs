@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use nxla::graph::ExprId;
-use nxla::split::{Decision, Stage, StageGraph, try_split_with};
-use nxla::{Error, Stages, Tensor, default_options};
+use nxla_runtime::graph::ExprId;
+use nxla_runtime::split::{Decision, Stage, StageGraph, try_split_with};
+use nxla_runtime::{Error, Stages, Tensor, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use nxla::Tensor;
-use nxla::graph::{HostError, HostFn};
-use nxla::host::HostTensor;
+use nxla_runtime::Tensor;
+use nxla_runtime::graph::{HostError, HostFn};
+use nxla_runtime::host::HostTensor;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 

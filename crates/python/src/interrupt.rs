@@ -8,8 +8,10 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use nxla::host::HostTensor;
-use nxla::{Error, Executable, Options, Program, RunContext, Tensor, compile_program_watched};
+use nxla_runtime::host::HostTensor;
+use nxla_runtime::{
+    Error, Executable, Options, Program, RunContext, Tensor, compile_program_watched,
+};
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, exception};
@@ -65,7 +67,7 @@ pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<()
             })?;
             while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(SIGNAL_INTERVAL) {
                 if interrupt() {
-                    return Err(Error::Eval(nxla::eval::EvalError::Interrupted));
+                    return Err(Error::Eval(nxla_runtime::eval::EvalError::Interrupted));
                 }
             }
             Ok(())

@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use nxla::graph::{ExprId, Op, Program};
+use nxla_runtime::graph::{ExprId, Op, Program};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use rustc_hash::FxHasher;

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use nxla::graph::Options as GraphOptions;
-use nxla::{
+use nxla_runtime::graph::Options as GraphOptions;
+use nxla_runtime::{
     Options, Setting, compiler_named, compiler_names, default_options, global_default_options,
     set_default_options, set_global_default_options,
 };
@@ -72,7 +72,7 @@ fn conflict_from(value: &Bound<'_, PyAny>) -> PyResult<Conflict> {
         Ok("raise") => Ok(Conflict::Raise),
         Ok("force") => Ok(Conflict::Force),
         Ok("reuse") => Ok(Conflict::Reuse),
-        _ => Err(exception(nxla::Error::Options(format!(
+        _ => Err(exception(nxla_runtime::Error::Options(format!(
             "on_conflict must be \"raise\", \"force\" or \"reuse\", got {}",
             value.repr()?
         )))),
@@ -88,7 +88,7 @@ fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
     }
     match value.call_method0("__fspath__").or_else(|_| Ok::<_, PyErr>(value.clone()))?.extract() {
         Ok(text) => Ok(Setting::Text(text)),
-        Err(_) => Err(exception(nxla::Error::Options(format!(
+        Err(_) => Err(exception(nxla_runtime::Error::Options(format!(
             "option {name:?} must be a bool, an int or a string, got {}",
             value.repr()?
         )))),
@@ -210,7 +210,7 @@ fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> 
 fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
     const STEP: Duration = Duration::from_millis(50);
     for _ in 0..600 {
-        if py.detach(|| nxla::pjrt::wait_until_all_idle_for(STEP)) {
+        if py.detach(|| nxla_runtime::pjrt::wait_until_all_idle_for(STEP)) {
             break;
         }
         py.check_signals()?;

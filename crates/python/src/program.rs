@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use nxla::graph::print::{ExprText, PrintOptions, lines};
-use nxla::graph::{Op, mermaid, svg};
-use nxla::{Expr, Program, TensorType, Vectors, default_options};
+use nxla_runtime::graph::print::{ExprText, PrintOptions, lines};
+use nxla_runtime::graph::{Op, mermaid, svg};
+use nxla_runtime::{Expr, Program, TensorType, Vectors, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -25,7 +25,7 @@ use crate::tensor::PyTensor;
 pub(crate) struct PyExpression {
     pub(crate) program: Arc<Program>,
     pub(crate) results: Arc<Results>,
-    pub(crate) captured: Vec<nxla::Tensor>,
+    pub(crate) captured: Vec<nxla_runtime::Tensor>,
 }
 
 impl PyExpression {
@@ -183,7 +183,7 @@ impl PyExpression {
     /// The expression whose result is every value of this one that a compiler computes, outside of
     /// loops and branches; and for each its operation, type and line.
     fn every_value(&self) -> PyResult<(Self, Vec<(&'static str, String, Option<String>)>)> {
-        let (program, nodes) = nxla::debug::every_value(&self.program).or_raise()?;
+        let (program, nodes) = nxla_runtime::debug::every_value(&self.program).or_raise()?;
         let graph = self.program.graph();
         let facts = nodes
             .into_iter()
@@ -207,7 +207,7 @@ impl PyExpression {
 
     /// Checks every invariant of the graph; an error here is a bug of nxla.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        let checked = py.detach(|| nxla::graph::verify::verify_program(&self.program));
+        let checked = py.detach(|| nxla_runtime::graph::verify::verify_program(&self.program));
         checked.map_err(|violations| {
             let shown: Vec<String> = violations.iter().map(ToString::to_string).collect();
             argument_error("verify", shown.join("; "))
@@ -216,14 +216,14 @@ impl PyExpression {
 
     /// The expression as bytes, to be stored or sent; see ``from_bytes``.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let bytes = py.detach(|| nxla::graph::serialize::to_bytes(&self.program));
+        let bytes = py.detach(|| nxla_runtime::graph::serialize::to_bytes(&self.program));
         PyBytes::new(py, &bytes)
     }
 
     /// An expression from its bytes; its result is a tuple of its outputs.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        let program = py.detach(|| nxla::graph::serialize::from_bytes(bytes));
+        let program = py.detach(|| nxla_runtime::graph::serialize::from_bytes(bytes));
         match program {
             Ok(program) => Ok(Self::of_program(Arc::new(program))),
             Err(error) => Err(argument_error("from_bytes", error.to_string())),
@@ -243,7 +243,7 @@ const REPR_LIMIT: usize = 200;
 
 impl PyExpression {
     /// What a listing or a picture ends in: the outputs, and then what runs for its hooks alone.
-    fn shown(&self) -> Vec<nxla::graph::ExprId> {
+    fn shown(&self) -> Vec<nxla_runtime::graph::ExprId> {
         self.program.outputs().iter().chain(self.program.effects()).copied().collect()
     }
 

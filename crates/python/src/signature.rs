@@ -6,8 +6,8 @@
 
 use std::hash::{Hash, Hasher};
 
-use nxla::host::Names;
-use nxla::{DType, Scalar, Tensor, TensorType, Vectors};
+use nxla_runtime::host::Names;
+use nxla_runtime::{DType, Scalar, Tensor, TensorType, Vectors};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
 use rustc_hash::FxHasher;

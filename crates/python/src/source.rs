@@ -7,8 +7,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use nxla::Trace;
-use nxla::graph::{Graph, Line, Locate, Source, SourceId};
+use nxla_runtime::Trace;
+use nxla_runtime::graph::{Graph, Line, Locate, Source, SourceId};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -64,7 +64,7 @@ pub(crate) fn mark(py: Python<'_>, trace: &Trace) -> PyResult<()> {
     // A finished trace is found out by the operation itself, which tells it better.
     let _ = trace.build(|graph| {
         enter(graph, trace, place.as_ref());
-        Ok::<_, nxla::Error>(())
+        Ok::<_, nxla_runtime::Error>(())
     });
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Templates: what an input is like, without its data.
 
-use nxla::host::Names;
-use nxla::{TensorType, Vectors};
+use nxla_runtime::host::Names;
+use nxla_runtime::{TensorType, Vectors};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 

@@ -1,7 +1,8 @@
 //! The tensor class: data on the host or on a device.
 
-use nxla::host::{DType, HostTensor, Scalar, Shape, TensorError};
-use nxla::{Number, Tensor, Vectors};
+use nxla_runtime::host::{DType, HostTensor, Scalar, Shape, TensorError};
+use nxla_runtime::vectors::NewVector;
+use nxla_runtime::{Number, Tensor, Vectors};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -396,7 +397,9 @@ fn common_dtype(numbers: &[Number]) -> PyResult<DType> {
     for number in numbers {
         let dtype =
             number.default_dtype().map_err(|error| argument_error("tensor", error.to_string()))?;
-        common = Some(common.map_or(dtype, |common| nxla::host::promote_keep_pred(common, dtype)));
+        common = Some(
+            common.map_or(dtype, |common| nxla_runtime::host::promote_keep_pred(common, dtype)),
+        );
     }
     Ok(common.unwrap_or(DType::F32))
 }
@@ -419,11 +422,11 @@ fn from_numbers(
     dims: &[usize],
 ) -> Result<HostTensor, TensorError> {
     let mut tensor = HostTensor::zeros(dtype, Shape::from(dims))?;
-    nxla::host::match_dtype!(dtype, T => {
+    nxla_runtime::host::match_dtype!(dtype, T => {
         let elements = tensor.make_mut::<T>()?;
         for (element, number) in elements.iter_mut().zip(numbers) {
             let scalar = number.to_scalar().unwrap_or(Scalar::Int(0));
-            *element = <T as nxla::host::Element>::from_scalar(scalar.cast(dtype));
+            *element = <T as nxla_runtime::host::Element>::from_scalar(scalar.cast(dtype));
         }
     });
     Ok(tensor)
@@ -484,8 +487,8 @@ fn tensor_from_bytes(
 ) -> PyResult<Py<PyAny>> {
     let host = HostTensor::from_bytes(dtype.0, shape, bytes).or_raise()?;
     let host = host.with_names(names.and_then(|names| names.names())).or_raise()?;
-    let axes = vectorized.iter().map(String::as_str);
-    PyTensor::wrap(py, Tensor::from(host).vectorize(axes).or_raise()?)
+    let axes: Vec<NewVector> = vectorized.iter().map(|name| name.as_str().into()).collect();
+    PyTensor::wrap(py, Tensor::from(host).vectorize(&axes).or_raise()?)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,7 +1,7 @@
 //! What may stand as an operand: an expression, a tensor, a number, or anything array-like.
 
-use nxla::Trace;
-use nxla::host::Number;
+use nxla_runtime::Trace;
+use nxla_runtime::host::Number;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
@@ -11,7 +11,7 @@ use crate::expr::PyExpr;
 use crate::names::public_name;
 use crate::tensor::{PyTensor, nested};
 
-pub(crate) use nxla::Value;
+pub(crate) use nxla_runtime::Value;
 
 /// Operands from Python.
 pub(crate) trait FromPython: Sized {

@@ -3,7 +3,7 @@
 use nxla_expr::{ErrorKind, ExprId, Graph, TensorType};
 use nxla_tensor::normalize_axis;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// One axis, by position or by name.
 ///

@@ -1,7 +1,7 @@
 //! The first axis of a tensor in batches.
 
-use crate::error::{Error, Result};
 use crate::tensor::Tensor;
+use crate::{Error, Result};
 
 /// What becomes of a last batch that would be shorter than the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -9,14 +9,14 @@ use std::panic::Location;
 use nxla_expr::{ErrorKind, ExprId, Graph, Mark, Metadata};
 
 use super::methods;
-use crate::apply::resolve;
+use crate::Trace;
 use crate::containers::{Container, Leaves, Lengths, leaves_of, located, trace_of};
-use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::operand::{Operand, Value};
-use crate::trace::Trace;
-use crate::vectors::control::{Branch, Vectorized, conditional};
-use crate::vectors::gathered;
+use crate::{Error, Result};
+use crate::{Operand, Value};
+use nxla_runtime::resolve;
+use nxla_runtime::vectors::control::{Branch, Vectorized, conditional};
+use nxla_runtime::vectors::gathered;
 
 /// What `on_true` gives if the predicate, a scalar, is not zero; else what `on_false` gives. Only
 /// the branch that is taken is computed.

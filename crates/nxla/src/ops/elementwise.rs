@@ -4,13 +4,14 @@ use std::panic::Location;
 
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
 use nxla_expr::{for_each_binary, for_each_unary};
+use nxla_runtime::either;
 use nxla_tensor::DType;
 
 use super::methods;
-use crate::apply::{at_once, either, in_trace};
-use crate::error::Result;
+use crate::Operand;
+use crate::Result;
+use crate::apply::{at_once, in_trace};
 use crate::expr::Expr;
-use crate::operand::Operand;
 use crate::tensor::Tensor;
 
 macro_rules! unary_methods {

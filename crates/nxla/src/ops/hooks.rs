@@ -8,8 +8,8 @@ use nxla_expr::{Compute, ExprId, HostError, HostFn, TensorType};
 use nxla_tensor::HostTensor;
 
 use super::control::{exprs, replaced};
+use crate::Error;
 use crate::containers::{Arguments, Container, Leaves, Lengths, Tree, leaves_of, trace_of};
-use crate::error::Error;
 use crate::tensor::Tensor;
 use crate::vectors::Vectors;
 
@@ -62,7 +62,7 @@ where
     let vectors: Vec<Vectors> = leaves.items.iter().map(|leaf| leaf.vectors().clone()).collect();
     let lengths = leaves.lengths;
     let shown = move |values: &[HostTensor]| {
-        let values = values.iter().cloned().map(Tensor::Host).zip(&vectors);
+        let values = values.iter().cloned().map(Tensor::from).zip(&vectors);
         let values = values.map(|(data, vectors)| data.with_vectors(vectors.clone()));
         let mut leaves = Leaves::new(values, lengths.clone());
         function(Tree::rebuild(&mut leaves)).into_result()
@@ -158,7 +158,7 @@ where
     E: Into<HostError>,
 {
     Arc::new(Compute(move |values: &[HostTensor]| {
-        let values = values.iter().cloned().map(Tensor::Host);
+        let values = values.iter().cloned().map(Tensor::from);
         let values = Tree::rebuild(&mut Leaves::new(values, lengths.clone()));
         let results = leaves_of(&function(values).map_err(Into::into)?);
         if results.lengths != expected {
@@ -167,6 +167,6 @@ where
                 format!("the results have lists of lengths {found:?}, not {expected:?}").into()
             );
         }
-        Ok(results.items.iter().map(Tensor::to_host).collect::<crate::Result<_>>()?)
+        Ok(results.items.iter().map(|tensor| tensor.to_host()).collect::<crate::Result<_>>()?)
     }))
 }

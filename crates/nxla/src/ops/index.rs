@@ -11,11 +11,11 @@ use nxla_tensor::{DType, Number};
 
 use super::axes::{Axis, Over};
 use super::methods;
+use crate::Result;
 use crate::apply::{at_once, in_trace};
-use crate::error::Result;
 use crate::expr::Expr;
-use crate::operand::{Operand, Value};
 use crate::tensor::Tensor;
+use crate::{Operand, Value};
 
 /// Which elements along each axis: where a slice starts, how many it takes, and in which steps.
 /// Where it starts may be computed.

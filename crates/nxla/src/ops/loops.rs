@@ -6,13 +6,13 @@ use nxla_expr::{Difference, ErrorKind, ExprId, Mark, Misfit, Region, TensorType}
 use nxla_tensor::Shape;
 
 use super::control::{exprs, vectorized};
+use crate::Operand;
+use crate::Trace;
 use crate::containers::{Container, Leaves, Lengths, leaves_of, located, trace_of};
-use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::operand::Operand;
-use crate::trace::Trace;
 use crate::vectors::Vectors;
-use crate::vectors::control::{Repetition, Vectorized, conform};
+use crate::{Error, Result};
+use nxla_runtime::vectors::control::{Repetition, Vectorized, conform};
 
 /// Repeats `state = body(state)` while `condition(state)` is not zero, and gives the first state
 /// for which it is zero.

@@ -1,9 +1,9 @@
 //! What is known of a tensor without computing.
 
 use super::axes::Axis;
-use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
+use crate::{Error, Result};
 
 macro_rules! metadata {
     ($($of:ty)*) => {

@@ -49,7 +49,7 @@ macro_rules! operand {
         &$operand
     };
     ($operand:ident position) => {
-        crate::operand::position(&$operand)
+        nxla_runtime::position(&$operand)
     };
 }
 
@@ -126,7 +126,7 @@ macro_rules! makers {
                 pub fn $name($($arg: $ty),*) -> crate::Expr {
                     let trace = crate::Expr::current_trace();
                     let location = std::panic::Location::caller();
-                    let none: [crate::operand::View<'_>; 0] = [];
+                    let none: [crate::View<'_>; 0] = [];
                     crate::apply::in_trace(&trace, location, &none, |$graph, _| Ok($body?))
                 }
             )*
@@ -139,7 +139,7 @@ macro_rules! makers {
                 /// # Errors
                 /// Arguments that do not fit, and whatever stops the computation.
                 pub fn $name($($arg: $ty),*) -> crate::Result<crate::Tensor> {
-                    let none: [crate::operand::View<'_>; 0] = [];
+                    let none: [crate::View<'_>; 0] = [];
                     crate::apply::at_once(stringify!($name), &none, |$graph, _| Ok($body?))
                 }
             )*

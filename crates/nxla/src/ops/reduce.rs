@@ -8,12 +8,12 @@ use nxla_tensor::DType;
 
 use super::axes::{Axis, Over};
 use super::methods;
-use crate::apply::{number_tensor, resolve};
-use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::jit::jit;
-use crate::operand::{Operand, Value};
 use crate::tensor::Tensor;
+use crate::{Error, Result};
+use crate::{Operand, Value};
+use nxla_runtime::{number_tensor, resolve};
 
 /// Generates a reduction of all axes and one of some.
 macro_rules! reductions {
@@ -315,8 +315,8 @@ impl Tensor {
 /// An operand as a tensor; a number takes the dtype that it has next to `x`.
 pub(super) fn beside(x: &Tensor, operand: impl Operand) -> Result<Tensor> {
     match operand.to_value() {
-        Value::Tensor(tensor) => Ok(tensor),
-        Value::Number(number) => number_tensor(number, Some(x.dtype())),
+        Value::Tensor(tensor) => Ok(tensor.into()),
+        Value::Number(number) => Ok(number_tensor(number, Some(x.dtype()))?.into()),
         Value::Expr(_) => {
             let why = "a function of a tensor is given a traced value; call it on `Expr::of` of \
                        the tensor";

@@ -8,10 +8,10 @@ use nxla_expr::build::{ConvOptions, Cumulative, WindowOptions, WindowPadding};
 use super::axes::Axis;
 use super::methods;
 use super::reduce::beside;
-use crate::error::Result;
+use crate::Operand;
+use crate::Result;
 use crate::expr::Expr;
 use crate::jit::jit;
-use crate::operand::Operand;
 use crate::tensor::Tensor;
 
 /// The windows that slide over a tensor: one size for each axis, how far they move, and what is

@@ -20,14 +20,14 @@ use nxla_eval::Interrupt;
 use nxla_expr::TensorType;
 
 use self::queue::{Cancel, Close, Parts, Queue};
-use crate::compiler::{Executable, RunContext};
+use crate::compile_program;
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree};
-use crate::error::{Error, Result};
-use crate::function::compile_program;
 use crate::jit::{Traced, jit};
-use crate::options::{Options, default_options};
 use crate::tensor::Tensor;
 use crate::vectors::Vectors;
+use crate::{Error, Result};
+use crate::{Executable, RunContext, runtime};
+use crate::{Options, default_options};
 
 /// How many chunks a stream holds unless it is told otherwise.
 const DEFAULT_CAPACITY: usize = 64;
@@ -91,12 +91,12 @@ where
     initial.append(&mut state);
     let chunk_types = types.items.to_vec();
     let chunk_lengths = types.lengths.clone();
-    types.items.extend(state.items.iter().map(Tensor::ty));
+    types.items.extend(state.items.iter().map(|tensor| tensor.ty()));
     types.lengths.extend(state.lengths.iter().copied());
     let plain = vec![Vectors::NONE; types.items.len()];
     let leaves = types.items.to_vec();
     let traced = jit(function).trace_leaves(leaves, &plain, types.lengths, &options)?;
-    let mut vectors = state.items.iter().map(Tensor::vectors).chain(&traced.vectors);
+    let mut vectors = state.items.iter().map(|tensor| tensor.vectors()).chain(&traced.vectors);
     if let Some(vectors) = vectors.find(|vectors| !vectors.is_empty()) {
         let why = format!("a state or a result has the axes {vectors}; devectorize it");
         return Err(Error::Vectors { function: "stream".into(), why });
@@ -144,7 +144,7 @@ fn check(outputs: &[TensorType], lengths: &Lengths, state: &Leaves<Tensor>) -> R
 /// What the thread of a stream computes.
 struct Step {
     executable: Arc<dyn Executable>,
-    captured: Vec<Tensor>,
+    captured: Vec<runtime::Tensor>,
     options: Options,
     results: usize,
 }
@@ -159,11 +159,13 @@ impl Step {
     }
 
     fn run(&self, queue: &Queue, chunk: &Parts, state: &Parts) -> Result<(Parts, Parts)> {
-        let inputs: Vec<&Tensor> = chunk.iter().chain(state).chain(&self.captured).collect();
+        let given = chunk.iter().chain(state).map(|tensor| &**tensor);
+        let inputs: Vec<&runtime::Tensor> = given.chain(&self.captured).collect();
         let interrupt = || queue.is_cancelled();
         let (hooks, interrupt) = (Some(&self.options.hooks), Some::<&Interrupt<'_>>(&interrupt));
         let context = RunContext { hooks, interrupt, ..RunContext::default() };
-        let mut results = self.executable.run(&inputs, &context)?;
+        let results = self.executable.run(&inputs, &context)?;
+        let mut results: Parts = results.into_iter().map(Tensor::from).collect();
         let state = results.split_off(self.results);
         Ok((results, state))
     }

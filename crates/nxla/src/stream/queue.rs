@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use crate::error::{Error, Result};
 use crate::tensor::Tensor;
+use crate::{Error, Result};
 
 /// The leaves of a chunk, a result or a state.
 pub(super) type Parts = Vec<Tensor>;

@@ -1,7 +1,7 @@
 //! Which compilers the tests run on, and how results are compared.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses some of these")]
 
-use nxla::Tensor;
+use nxla::runtime::Tensor;
 
 /// The evaluator, and XLA where a plugin is named by `NXLA_PJRT_PLUGIN`.
 pub(crate) fn compilers() -> &'static [&'static str] {

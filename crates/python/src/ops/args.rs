@@ -1,8 +1,8 @@
 //! Arguments that several families share: axes by number or name, shapes, names of axes.
 
-use nxla::graph::{ErrorKind, ExprId, Graph};
-use nxla::host::{AxisName, Names, Shape};
-use nxla::{Error, Result, TensorType};
+use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
+use nxla_runtime::host::{AxisName, Names, Shape};
+use nxla_runtime::{Error, Result, TensorType};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 

@@ -1,7 +1,7 @@
 //! Products that contract axes.
 
-use nxla::graph::build::{ConvOptions, WindowPadding};
-use nxla::graph::{ExprId, Graph};
+use nxla_runtime::graph::build::{ConvOptions, WindowPadding};
+use nxla_runtime::graph::{ExprId, Graph};
 use pyo3::prelude::*;
 
 use super::args::{AxisList, axes_of, count};

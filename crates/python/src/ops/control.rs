@@ -2,10 +2,10 @@
 //!
 //! Outside a trace the Python package runs them as plain Python: it knows the values.
 
-use nxla::graph::{ExprId, Graph, Metadata, Region};
-use nxla::vectors::control::{Branch, Repetition, Vectorized, conditional, conform};
-use nxla::vectors::gathered;
-use nxla::{Error, Expr, Trace, Vectors};
+use nxla_runtime::graph::{ExprId, Graph, Metadata, Region};
+use nxla_runtime::vectors::control::{Branch, Repetition, Vectorized, conditional, conform};
+use nxla_runtime::vectors::gathered;
+use nxla_runtime::{Error, Expr, Trace, Vectors};
 use pyo3::prelude::*;
 
 use super::functions;
@@ -153,7 +153,7 @@ fn trace_branch(trace: &Trace, body: &Bound<'_, PyAny>) -> PyResult<(Branch, Tre
 fn finish_cond(
     py: Python<'_>,
     trace: &Trace,
-    mark: nxla::graph::Mark,
+    mark: nxla_runtime::graph::Mark,
     clauses: Vec<(Vectorized, Branch)>,
     otherwise: Branch,
     branches: &[(usize, Tree)],

@@ -1,7 +1,7 @@
 //! Functions that make tensors from nothing but numbers.
 
-use nxla::host::{AxisName, Names, Number, Scalar};
-use nxla::{DType, TensorType};
+use nxla_runtime::host::{AxisName, Names, Number, Scalar};
+use nxla_runtime::{DType, TensorType};
 use pyo3::prelude::*;
 
 use super::args::{Axis, NamesArg, ShapeArg, count};
@@ -70,7 +70,8 @@ fn full(
             one(graph.broadcast(x, shape.0, None))
         });
     };
-    let refused = |error: nxla::host::NumberError| argument_error("full", error.to_string());
+    let refused =
+        |error: nxla_runtime::host::NumberError| argument_error("full", error.to_string());
     let dtype = match dtype {
         Some(dtype) => dtype.0,
         None => number.default_dtype().map_err(refused)?,

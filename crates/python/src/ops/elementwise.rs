@@ -1,7 +1,7 @@
 //! Element-wise functions: one for each row of the op table, and what Python adds.
 
-use nxla::DType;
-use nxla::graph::{BinaryOp, ExprId, Graph, Op, UnaryOp, for_each_binary, for_each_unary};
+use nxla_runtime::DType;
+use nxla_runtime::graph::{BinaryOp, ExprId, Graph, Op, UnaryOp, for_each_binary, for_each_unary};
 use pyo3::prelude::*;
 
 use super::functions;
@@ -138,7 +138,7 @@ fn select(
     on_false: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let branches = [Value::of(on_true, "select")?, Value::of(on_false, "select")?];
-    let [on_true, on_false] = nxla::either(branches).or_raise()?;
+    let [on_true, on_false] = nxla_runtime::either(branches).or_raise()?;
     let operands = [Value::of(predicate, "select")?, on_true, on_false];
     apply(predicate.py(), &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
 }
@@ -209,12 +209,16 @@ fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDTyp
                 }
             },
         };
-        common = Some(common.map_or(dtype, |common| nxla::host::promote_keep_pred(common, dtype)));
+        common = Some(
+            common.map_or(dtype, |common| nxla_runtime::host::promote_keep_pred(common, dtype)),
+        );
     }
     for number in numbers {
         let tensor = number_tensor(number, common).or_raise()?;
         let dtype = tensor.dtype();
-        common = Some(common.map_or(dtype, |common| nxla::host::promote_keep_pred(common, dtype)));
+        common = Some(
+            common.map_or(dtype, |common| nxla_runtime::host::promote_keep_pred(common, dtype)),
+        );
     }
     match common {
         Some(dtype) => Ok(crate::dtype::PyDType(dtype)),

@@ -1,8 +1,8 @@
 //! Functions that read and write at indices, and sorting.
 
-use nxla::DType;
-use nxla::graph::ExprId;
-use nxla::graph::build::SliceStart;
+use nxla_runtime::DType;
+use nxla_runtime::graph::ExprId;
+use nxla_runtime::graph::build::SliceStart;
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList, axes_of, count, counts};
@@ -213,7 +213,7 @@ fn top_k(x: &Bound<'_, PyAny>, k: i64) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
     let operand = Value::of(x, "top_k")?;
     let mut results = apply_all(x.py(), &[operand], |graph, ids| {
         let (values, indices) = graph.top_k(ids[0], k)?;
-        many(Ok::<_, nxla::Error>([values, indices]))
+        many(Ok::<_, nxla_runtime::Error>([values, indices]))
     })?;
     let indices = results.pop().expect("two results");
     Ok((results.pop().expect("two results"), indices))

@@ -3,9 +3,9 @@
 //! Everything becomes one slice (with strides) and one squeeze, as in Nx; a tensor of indices
 //! takes from its axis.
 
-use nxla::graph::ExprId;
-use nxla::graph::build::SliceStart;
-use nxla::{Error, Shape};
+use nxla_runtime::graph::ExprId;
+use nxla_runtime::graph::build::SliceStart;
+use nxla_runtime::{Error, Shape};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyInt, PyList, PySlice, PyTuple};
@@ -141,7 +141,7 @@ fn read_item(plan: &mut Plan, item: &Bound<'_, PyAny>, axis: usize, size: usize)
     let dtype = match &indices {
         Value::Expr(expr) => expr.dtype(),
         Value::Tensor(tensor) => tensor.dtype(),
-        Value::Number(_) => nxla::DType::S32,
+        Value::Number(_) => nxla_runtime::DType::S32,
     };
     if !dtype.is_integer() {
         let why = format!("indices must be integers, got {dtype}; nx.where selects by a mask");
@@ -154,7 +154,7 @@ fn read_item(plan: &mut Plan, item: &Bound<'_, PyAny>, axis: usize, size: usize)
 
 /// Builds the slice, the squeeze, the reversal, the takes and the new axes of a subscript.
 fn run(
-    graph: &mut nxla::graph::Graph,
+    graph: &mut nxla_runtime::graph::Graph,
     plan: &Plan,
     shape: &[usize],
     ids: &[ExprId],
@@ -201,13 +201,13 @@ fn run(
 
 /// Squeezes single indices away and puts new axes in, counting the axes that index tensors add.
 fn finish(
-    graph: &mut nxla::graph::Graph,
+    graph: &mut nxla_runtime::graph::Graph,
     plan: &Plan,
     mut x: ExprId,
     ids: &[ExprId],
     squeezed: &[i64],
 ) -> Result<ExprId, Error> {
-    let extra = |graph: &nxla::graph::Graph, before: usize| -> i64 {
+    let extra = |graph: &nxla_runtime::graph::Graph, before: usize| -> i64 {
         let steps = plan.steps[..before].iter();
         let added = steps.map(|step| match step {
             Step::Take(position) => graph.shape(ids[*position]).rank() as i64 - 1,

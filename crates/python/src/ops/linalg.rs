@@ -1,7 +1,7 @@
 //! Linear algebra and Fourier transforms.
 
-use nxla::graph::build::Norm;
-use nxla::graph::{Transform, TriangularSolve};
+use nxla_runtime::graph::build::Norm;
+use nxla_runtime::graph::{Transform, TriangularSolve};
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList, axes_of};

@@ -1,8 +1,8 @@
 //! Functions that move elements without computing.
 
-use nxla::graph::Padding;
-use nxla::graph::build::OuterPadding;
-use nxla::host::AxisName;
+use nxla_runtime::graph::Padding;
+use nxla_runtime::graph::build::OuterPadding;
+use nxla_runtime::host::AxisName;
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList, NamesArg, ShapeArg, axes_of, count, counts, rows, sizes};
@@ -40,7 +40,7 @@ fn reshape(
         let reshaped = graph.reshape_auto(ids[0], &sizes)?;
         match names {
             Some(names) => one(graph.rename(reshaped, Some(names))),
-            None => one(Ok::<_, nxla::Error>(reshaped)),
+            None => one(Ok::<_, nxla_runtime::Error>(reshaped)),
         }
     })
 }
@@ -185,7 +185,7 @@ fn split_at(x: &Bound<'_, PyAny>, index: i64, axis: Axis) -> PyResult<(Py<PyAny>
     let mut parts = apply_all(py, &[operand], |graph, ids| {
         let axis = axis.of(graph, "split", ids[0])?;
         let (left, right) = graph.split(ids[0], index, axis)?;
-        many(Ok::<_, nxla::Error>([left, right]))
+        many(Ok::<_, nxla_runtime::Error>([left, right]))
     })?;
     let right = parts.pop().expect("two parts");
     Ok((parts.pop().expect("two parts"), right))
@@ -215,11 +215,12 @@ fn tile(x: &Bound<'_, PyAny>, repetitions: Vec<i64>) -> PyResult<Py<PyAny>> {
 fn broadcast_together(py: Python<'_>, operands: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Py<PyAny>>> {
     let operands = values(&operands, "broadcast_arrays")?;
     let results = apply_all(py, &operands, |graph, ids| {
-        let mut shape = nxla::Shape::scalar();
+        let mut shape = nxla_runtime::Shape::scalar();
         for &id in ids {
-            shape = nxla::host::broadcast_shapes(&shape, graph.shape(id)).map_err(|error| {
-                graph.error("broadcast_arrays", nxla::graph::ErrorKind::from(error))
-            })?;
+            shape =
+                nxla_runtime::host::broadcast_shapes(&shape, graph.shape(id)).map_err(|error| {
+                    graph.error("broadcast_arrays", nxla_runtime::graph::ErrorKind::from(error))
+                })?;
         }
         let mut results = Ids::new();
         for &id in ids {

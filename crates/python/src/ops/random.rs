@@ -1,7 +1,7 @@
 //! Random numbers from keys.
 
-use nxla::graph::build::{Choice, Covariance, Draw};
-use nxla::graph::{ExprId, Graph};
+use nxla_runtime::graph::build::{Choice, Covariance, Draw};
+use nxla_runtime::graph::{ExprId, Graph};
 use pyo3::prelude::*;
 
 use super::args::{Axis, NamesArg, ShapeArg};
@@ -53,7 +53,7 @@ fn draw(
     py: Python<'_>,
     operands: &[Value],
     advance: bool,
-    build: impl FnOnce(&mut Graph, ExprId, &[ExprId]) -> nxla::graph::Result<ExprId>,
+    build: impl FnOnce(&mut Graph, ExprId, &[ExprId]) -> nxla_runtime::graph::Result<ExprId>,
 ) -> PyResult<Parts> {
     apply_parts(py, operands, |graph, ids| {
         if !advance {

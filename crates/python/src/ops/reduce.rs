@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use nxla::DType;
-use nxla::graph::build::Fold;
-use nxla::graph::{ExprId, Graph, Program, ReduceOp};
-use nxla::vectors::control::Vectorized;
-use nxla::vectors::per_entry;
-use nxla::{Error, Expr, Trace, Vectors};
+use nxla_runtime::DType;
+use nxla_runtime::graph::build::Fold;
+use nxla_runtime::graph::{ExprId, Graph, Program, ReduceOp};
+use nxla_runtime::vectors::control::Vectorized;
+use nxla_runtime::vectors::per_entry;
+use nxla_runtime::{Error, Expr, Trace, Vectors};
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList, axes_of};

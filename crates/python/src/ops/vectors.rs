@@ -1,8 +1,8 @@
 //! Vectorized axes: made, dropped and aligned.
 
-use nxla::host::Names;
-use nxla::vectors::{NewVector, Target, VectorAxis, Vectors};
-use nxla::{Expr, Tensor, Trace};
+use nxla_runtime::host::Names;
+use nxla_runtime::vectors::{NewVector, Target, VectorAxis, Vectors};
+use nxla_runtime::{Expr, Tensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -61,8 +61,8 @@ fn new_vectors(axes: Vec<(String, Option<usize>)>) -> Vec<NewVector> {
 fn vectorize(x: &Bound<'_, PyAny>, axes: Vec<(String, Option<usize>)>) -> PyResult<Py<PyAny>> {
     let axes = new_vectors(axes);
     let result = match Handle::of(x, "vectorize")? {
-        Handle::Expr(expr) => Handle::Expr(expr.try_vectorize(&axes).or_raise()?),
-        Handle::Tensor(tensor) => Handle::Tensor(tensor.vectorize(axes).or_raise()?),
+        Handle::Expr(expr) => Handle::Expr(expr.vectorize(&axes).or_raise()?),
+        Handle::Tensor(tensor) => Handle::Tensor(tensor.vectorize(&axes).or_raise()?),
     };
     result.wrap(x.py())
 }
@@ -72,7 +72,7 @@ fn vectorize(x: &Bound<'_, PyAny>, axes: Vec<(String, Option<usize>)>) -> PyResu
 #[pyo3(signature = (x, keep_names=true))]
 fn devectorize(x: &Bound<'_, PyAny>, keep_names: bool) -> PyResult<Py<PyAny>> {
     let result = match Handle::of(x, "devectorize")? {
-        Handle::Expr(expr) => Handle::Expr(expr.try_devectorize(keep_names).or_raise()?),
+        Handle::Expr(expr) => Handle::Expr(expr.devectorize(keep_names).or_raise()?),
         Handle::Tensor(tensor) => Handle::Tensor(tensor.devectorize(keep_names).or_raise()?),
     };
     result.wrap(x.py())
@@ -100,8 +100,8 @@ fn revectorize(
     let names = names.map(|names| names.names().unwrap_or_else(|| Names::unnamed(names.0.len())));
     let (axes, target) = (new_vectors(axes), Target { shape, names });
     let result = match Handle::of(x, "revectorize")? {
-        Handle::Expr(expr) => Handle::Expr(expr.try_revectorize(&axes, &target).or_raise()?),
-        Handle::Tensor(tensor) => Handle::Tensor(tensor.revectorize(axes, &target).or_raise()?),
+        Handle::Expr(expr) => Handle::Expr(expr.revectorize(&axes, &target).or_raise()?),
+        Handle::Tensor(tensor) => Handle::Tensor(tensor.revectorize(&axes, &target).or_raise()?),
     };
     result.wrap(x.py())
 }

@@ -1,7 +1,7 @@
 //! Functions over sliding windows.
 
-use nxla::graph::WindowOp;
-use nxla::graph::build::{Cumulative, WindowOptions, WindowPadding};
+use nxla_runtime::graph::WindowOp;
+use nxla_runtime::graph::build::{Cumulative, WindowOptions, WindowPadding};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 

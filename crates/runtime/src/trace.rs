@@ -158,7 +158,7 @@ impl Trace {
 
     /// Builds for an operator: the first error is kept for [`Trace::finish`], and after it
     /// everything is `None`.
-    pub(crate) fn operate<T>(&self, build: impl FnOnce(&mut Graph) -> Result<T>) -> Option<T> {
+    pub fn operate<T>(&self, build: impl FnOnce(&mut Graph) -> Result<T>) -> Option<T> {
         let mut building = self.lock();
         if building.failure.is_some() {
             return None;
@@ -173,7 +173,7 @@ impl Trace {
     }
 
     /// Nodes made from now on come from this place in Rust code.
-    pub(crate) fn enter_rust(&self, location: &'static Location<'static>) -> Result<()> {
+    pub fn enter_rust(&self, location: &'static Location<'static>) -> Result<()> {
         self.build(|graph| {
             graph.enter_rust(location);
             Ok::<_, Error>(())
@@ -249,7 +249,7 @@ impl Trace {
     /// # Errors
     /// The first error of an operator; a result that belongs to another trace or to the inside of
     /// a loop.
-    pub fn finish(&self, outputs: &[Expr]) -> Result<Program> {
+    pub fn finish(&self, outputs: &[impl AsRef<Expr>]) -> Result<Program> {
         let mut building = self.lock();
         if let Some(error) = building.failure.take() {
             building.finished = true;
@@ -276,7 +276,7 @@ impl Trace {
     ///
     /// # Errors
     /// As for [`Trace::finish`].
-    pub fn snapshot(&self, outputs: &[Expr]) -> Result<Program> {
+    pub fn snapshot(&self, outputs: &[impl AsRef<Expr>]) -> Result<Program> {
         let outputs = self.ids(outputs)?;
         let mut building = self.lock();
         let inputs = building.inputs.clone();
@@ -287,8 +287,8 @@ impl Trace {
     ///
     /// # Errors
     /// An expression of another trace.
-    pub fn ids(&self, exprs: &[Expr]) -> Result<Vec<ExprId>> {
-        exprs.iter().map(|expr| self.id(expr)).collect()
+    pub fn ids(&self, exprs: &[impl AsRef<Expr>]) -> Result<Vec<ExprId>> {
+        exprs.iter().map(|expr| self.id(expr.as_ref())).collect()
     }
 
     /// The id of an expression, which must be of this trace.
@@ -300,23 +300,23 @@ impl Trace {
     }
 
     /// Remembers the first error of operators.
-    pub(crate) fn fail(&self, error: Error) {
+    pub fn fail(&self, error: Error) {
         self.lock().fail(error);
     }
 
     /// The first error of operators, if there is one.
-    pub(crate) fn failure(&self) -> Option<Error> {
+    pub fn failure(&self) -> Option<Error> {
         self.lock().failure.take()
     }
 
     /// Whether an operator has failed.
-    pub(crate) fn has_failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         self.lock().failure.is_some()
     }
 
     /// Builds for a function that has no way to return an error: the first error is kept for
     /// [`Trace::finish`], and everything after it is `None`.
-    pub(crate) fn attempt<T>(&self, build: impl FnOnce() -> Result<T>) -> Option<T> {
+    pub fn attempt<T>(&self, build: impl FnOnce() -> Result<T>) -> Option<T> {
         if self.has_failed() {
             return None;
         }
@@ -327,9 +327,10 @@ impl Trace {
     ///
     /// # Errors
     /// Values of another trace.
-    pub fn begin_gradient(&self, wrt: &[Expr]) -> Result<Gradient> {
+    pub fn begin_gradient(&self, wrt: &[impl AsRef<Expr>]) -> Result<Gradient> {
+        let wrt: Vec<Expr> = wrt.iter().map(|expr| expr.as_ref().clone()).collect();
         let vectors = Vectors::union("grad", wrt.iter().map(Expr::vectors))?;
-        self.gradient_over(wrt, vectors)
+        self.gradient_over(&wrt, vectors)
     }
 
     /// Starts a gradient with respect to values that all get these vectorized axes.
@@ -394,11 +395,16 @@ impl Gradient {
     ///
     /// # Errors
     /// Results of another trace; an op without a derivative on the way.
-    pub fn finish(self, output: &Expr, results: &[Expr]) -> Result<(Vec<Expr>, Vec<Expr>)> {
+    pub fn finish(
+        self,
+        output: &Expr,
+        results: &[impl AsRef<Expr>],
+    ) -> Result<(Vec<Expr>, Vec<Expr>)> {
         let Gradient { trace, wrt, vectors, scope, .. } = self;
         let output = trace.id(output)?;
         let mut roots = trace.ids(results)?;
-        let all = results.iter().map(Expr::vectors).chain(std::iter::repeat_n(&vectors, wrt.len()));
+        let all = results.iter().map(|result| result.as_ref().vectors());
+        let all = all.chain(std::iter::repeat_n(&vectors, wrt.len()));
         let roots = trace.build(|graph| {
             roots.extend(nxla_grad::gradients(graph, output, &scope.parameters)?);
             let mut substitution = Substitution::new();

@@ -1,7 +1,5 @@
 //! The functions that make, drop and align vectorized axes, of traced values and of data.
 
-use std::panic::Location;
-
 use nxla_expr::{ExprId, Graph, TensorType};
 
 use super::Vectors;
@@ -16,74 +14,31 @@ use crate::trace::Trace;
 /// A node and its vectorized axes.
 type Vectorized = (ExprId, Vectors);
 
-fn listed<T: Into<NewVector>>(axes: impl IntoIterator<Item = T>) -> Vec<NewVector> {
-    axes.into_iter().map(Into::into).collect()
-}
-
 impl Expr {
     /// The first axes, one for each name, become vectorized: functions leave them alone and work
     /// on each entry. A name can come with the size that the axis must have.
     ///
-    /// ```
-    /// use nxla::{Expr, Tensor, jit};
-    ///
-    /// // Sums rows, without saying so.
-    /// let sums = jit(|[x]: [Expr; 1]| x.vectorize(["row"]).sum().devectorize(false));
-    /// let x = Tensor::new(vec![1, 2, 3, 4, 5, 6], [2, 3])?;
-    /// assert_eq!(sums.call([&x])?.to_vec::<i32>()?, [6, 15]);
-    /// # Ok::<(), nxla::Error>(())
-    /// ```
-    ///
-    /// Fewer axes than names, other sizes and names that are taken are mistakes.
-    #[must_use]
-    #[track_caller]
-    pub fn vectorize<T: Into<NewVector>>(&self, axes: impl IntoIterator<Item = T>) -> Expr {
-        self.or_fail(Location::caller(), || self.try_vectorize(&listed(axes)))
-    }
-
-    /// [`Expr::vectorize`] for callers that handle errors themselves.
-    ///
     /// # Errors
     /// Fewer axes than names; other sizes; names that are taken.
-    pub fn try_vectorize(&self, axes: &[NewVector]) -> Result<Expr> {
+    pub fn vectorize(&self, axes: &[NewVector]) -> Result<Expr> {
         self.moved(|own, ty| Move::vectorize(own, ty, axes))
     }
 
     /// Vectorized axes become ordinary ones again, in front of the others; with `keep_names`
     /// their names become names of axes.
-    #[must_use]
-    #[track_caller]
-    pub fn devectorize(&self, keep_names: bool) -> Expr {
-        self.or_fail(Location::caller(), || self.try_devectorize(keep_names))
-    }
-
-    /// [`Expr::devectorize`] for callers that handle errors themselves.
     ///
     /// # Errors
     /// A value of a finished trace.
-    pub fn try_devectorize(&self, keep_names: bool) -> Result<Expr> {
+    pub fn devectorize(&self, keep_names: bool) -> Result<Expr> {
         self.moved(|own, ty| Ok(Move::devectorize(own, ty, keep_names)))
     }
 
     /// All elements, in row-major order, under other vectorized axes and another shape. One size
     /// of both together can be left open.
     ///
-    /// Sizes that do not multiply to the number of elements are a mistake.
-    #[must_use]
-    #[track_caller]
-    pub fn revectorize<T: Into<NewVector>>(
-        &self,
-        axes: impl IntoIterator<Item = T>,
-        target: &Target,
-    ) -> Expr {
-        self.or_fail(Location::caller(), || self.try_revectorize(&listed(axes), target))
-    }
-
-    /// [`Expr::revectorize`] for callers that handle errors themselves.
-    ///
     /// # Errors
     /// Sizes that do not multiply to the number of elements; several that are left open.
-    pub fn try_revectorize(&self, axes: &[NewVector], target: &Target) -> Result<Expr> {
+    pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<Expr> {
         self.moved(|own, ty| Move::revectorize(own, ty, axes, target))
     }
 
@@ -125,21 +80,6 @@ impl Expr {
         Ok(Expr::with_vectors(self.trace().clone(), id, vectors))
     }
 
-    /// What was built; the first error is kept for the end of the trace.
-    fn or_fail(
-        &self,
-        location: &'static Location<'static>,
-        build: impl FnOnce() -> Result<Expr>,
-    ) -> Expr {
-        if self.trace().has_failed() {
-            return self.clone();
-        }
-        self.trace().enter_rust(location).and_then(|()| build()).unwrap_or_else(|error| {
-            self.trace().fail(error);
-            self.clone()
-        })
-    }
-
     fn aligned(
         exprs: &[Expr],
         function: &str,
@@ -163,25 +103,10 @@ impl Tensor {
     /// The first axes, one for each name, become vectorized, as for [`Expr::vectorize`]. The data
     /// stays where it is.
     ///
-    /// ```
-    /// use nxla::Tensor;
-    ///
-    /// let x = Tensor::new(vec![1, 2, 3, 4, 5, 6], [2, 3])?.vectorize([("row", 2)])?;
-    /// assert_eq!(x.shape()[..], [3]);
-    /// assert_eq!(
-    ///     x.to_string(),
-    ///     "#nxla.Tensor<\n  vectorized[row: 2]\n  s32[3]\n  [\n    [1, 2, 3],\n    [4, 5, 6]\n  ]\n>"
-    /// );
-    /// # Ok::<(), nxla::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// Fewer axes than names; other sizes; names that are taken.
-    pub fn vectorize<T: Into<NewVector>>(
-        &self,
-        axes: impl IntoIterator<Item = T>,
-    ) -> Result<Tensor> {
-        self.moved(Move::vectorize(self.vectors(), &self.ty(), &listed(axes))?)
+    pub fn vectorize(&self, axes: &[NewVector]) -> Result<Tensor> {
+        self.moved(Move::vectorize(self.vectors(), &self.ty(), axes)?)
     }
 
     /// Vectorized axes become ordinary ones again, as for [`Expr::devectorize`].
@@ -196,12 +121,8 @@ impl Tensor {
     ///
     /// # Errors
     /// Sizes that do not multiply to the number of elements; several that are left open.
-    pub fn revectorize<T: Into<NewVector>>(
-        &self,
-        axes: impl IntoIterator<Item = T>,
-        target: &Target,
-    ) -> Result<Tensor> {
-        self.moved(Move::revectorize(self.vectors(), &self.ty(), &listed(axes), target)?)
+    pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<Tensor> {
+        self.moved(Move::revectorize(self.vectors(), &self.ty(), axes, target)?)
     }
 
     /// The tensors with the same vectorized axes, as for [`Expr::reshape_vectors`].

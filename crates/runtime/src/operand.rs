@@ -130,7 +130,7 @@ impl<T: Operand + ?Sized> Operand for &T {
 
 /// An operand that says where, not what: a plain number is an integer there, whatever the dtype of
 /// the elements.
-pub(crate) fn position(operand: &impl Operand) -> Value {
+pub fn position(operand: &impl Operand) -> Value {
     match operand.to_value() {
         Value::Number(number) => match number_tensor(number, None) {
             Ok(tensor) => Value::Tensor(tensor),

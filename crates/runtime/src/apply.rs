@@ -1,0 +1,240 @@
+//! Applying an operation to operands: in the trace they belong to, or at once.
+//!
+//! Every function on tensors comes down to a builder, which makes nodes of a graph from the nodes
+//! of its operands. If an operand is traced, the builder adds to its trace. Otherwise the
+//! operation is a little program of its own, whose operands (numbers too) are inputs: it is
+//! compiled once for its types, whatever the values, and found by its digest afterwards.
+
+use std::sync::Arc;
+
+use nxla_eval::Interrupt;
+use nxla_expr::{ErrorKind, ExprId, Graph, Program};
+use nxla_tensor::{DType, Number, NumberError, weak_dtype};
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::function::run_program;
+use crate::operand::{Operand, Value, View};
+use crate::options::{Options, default_options};
+use crate::tensor::Tensor;
+use crate::trace::Trace;
+use crate::vectors::{Vectors, per_entry};
+
+/// Nodes of operands or results; most operations have few.
+pub type Ids = SmallVec<[ExprId; 4]>;
+
+/// The trace that the traced ones among the operands belong to.
+///
+/// # Errors
+/// Values of two traces.
+pub fn trace_of<O: Operand>(operands: &[O]) -> Result<Option<Trace>> {
+    let mut found: Option<&Trace> = None;
+    for operand in operands {
+        let View::Expr(expr) = operand.view() else { continue };
+        match found {
+            None => found = Some(expr.trace()),
+            Some(trace) if trace.is(expr.trace()) => {}
+            Some(_) => {
+                let why = "values of two traces are combined; pass one of them as an argument of \
+                           the traced function instead";
+                return Err(Error::Expr(ErrorKind::Trace(why.into()).of("trace")));
+            }
+        }
+    }
+    Ok(found.cloned())
+}
+
+/// The data among operands as nodes of a trace.
+#[derive(Default)]
+pub struct Captured(SmallVec<[ExprId; 2]>);
+
+impl Captured {
+    /// Makes the data among the operands part of a trace. It may have to come from a device, so
+    /// this is done before the graph is locked.
+    ///
+    /// # Errors
+    /// A finished trace; data on a device that cannot be read.
+    #[inline]
+    pub fn of<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Self> {
+        let mut nodes = SmallVec::new();
+        for operand in operands {
+            if let View::Tensor(tensor) = operand.view() {
+                nodes.push(trace.capture(tensor)?.id());
+            }
+        }
+        Ok(Self(nodes))
+    }
+
+    /// The nodes of the operands in the graph of their trace. A plain number takes the dtype of the
+    /// first operand that has one, as far as it can.
+    ///
+    /// # Errors
+    /// Values of other traces; a number that no dtype holds.
+    pub fn nodes<O: Operand>(
+        &self,
+        graph: &mut Graph,
+        trace: &Trace,
+        operands: &[O],
+    ) -> Result<Ids> {
+        let mut captured = self.0.iter().copied();
+        let (mut nodes, mut numbers, mut next_to) = (Ids::new(), false, None);
+        for operand in operands {
+            let id = match operand.view() {
+                View::Expr(expr) => trace.id(expr)?,
+                View::Tensor(_) => captured.next().expect("all data has been captured"),
+                View::Number(_) => {
+                    numbers = true;
+                    // It depends on the others and comes last.
+                    nodes.push(ExprId::from_index(0));
+                    continue;
+                }
+            };
+            next_to = next_to.or(Some(id));
+            nodes.push(id);
+        }
+        if numbers {
+            for (operand, id) in operands.iter().zip(&mut nodes) {
+                let View::Number(number) = operand.view() else { continue };
+                *id = match next_to {
+                    Some(other) => graph.weak_number(number, other)?,
+                    None => graph.number(number)?,
+                };
+            }
+        }
+        Ok(nodes)
+    }
+}
+
+/// The nodes of operands; see [`Captured`].
+///
+/// # Errors
+/// As for [`Captured::of`] and [`Captured::nodes`].
+pub fn resolve<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Ids> {
+    let captured = Captured::of(trace, operands)?;
+    trace.build(|graph| captured.nodes(graph, trace, operands))
+}
+
+/// Builds with the nodes of operands. If any of them is vectorized, `build` is asked for one
+/// entry, and what it builds is done for all; the results have these vectorized axes then.
+///
+/// # Errors
+/// What `build` raises; vectorized axes of one name and different sizes.
+pub fn build_entries<O: Operand>(
+    graph: &mut Graph,
+    operands: &[O],
+    ids: &[ExprId],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+    vectors: &mut Vectors,
+) -> Result<Ids> {
+    if operands.iter().all(|operand| operand.view().vectors().is_empty()) {
+        return build(graph, ids);
+    }
+    let own = operands.iter().map(|operand| operand.view().vectors().clone());
+    let operands: SmallVec<[(ExprId, Vectors); 4]> = ids.iter().copied().zip(own).collect();
+    let (ids, found) = per_entry(graph, &operands, build)?;
+    *vectors = found;
+    Ok(ids)
+}
+
+/// A program of one operation, and the data to run it on.
+pub struct AtOnce {
+    program: Arc<Program>,
+    inputs: SmallVec<[Tensor; 2]>,
+    /// The vectorized axes of the results.
+    vectors: Vectors,
+}
+
+impl AtOnce {
+    /// Traces an operation on data into a trace of its own, which must be new.
+    ///
+    /// # Errors
+    /// What `build` raises; a number that no dtype holds.
+    ///
+    /// # Panics
+    /// If an operand is traced: see [`trace_of`].
+    pub fn new<O: Operand>(
+        trace: &Trace,
+        operands: &[O],
+        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
+    ) -> Result<Self> {
+        let inputs = concrete(operands)?;
+        let mut parameters = Ids::new();
+        for tensor in &inputs {
+            parameters.push(trace.parameter(tensor.data().ty())?.id());
+        }
+        let mut vectors = Vectors::NONE;
+        let ids = trace
+            .build(|graph| build_entries(graph, operands, &parameters, build, &mut vectors))?;
+        let outputs: SmallVec<[Expr; 2]> =
+            ids.into_iter().map(|id| Expr::new(trace.clone(), id)).collect();
+        Ok(Self { program: trace.finish(&outputs)?.into(), inputs, vectors })
+    }
+
+    /// Runs it: on the compiler that is the default, or where the data is. `interrupt` is asked as
+    /// by [`compile_program_watched`](crate::compile_program_watched).
+    ///
+    /// # Errors
+    /// Whatever goes wrong in its compilation or its run; `interrupt` answers `true`.
+    pub fn run(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<Tensor>> {
+        let on_device = self.inputs.iter().any(|tensor| tensor.device().is_some());
+        let mut options = default_options();
+        if on_device && options.compiler.as_deref().is_none_or(|name| name == "evaluator") {
+            options = Options::new().compiler("xla");
+        }
+        let results = run_program(&self.program, &options, &self.inputs(), interrupt)?;
+        Ok(results.into_iter().map(|data| data.with_vectors(self.vectors.clone())).collect())
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The data that it runs on.
+    pub fn inputs(&self) -> SmallVec<[&Tensor; 2]> {
+        self.inputs.iter().map(Tensor::data).collect()
+    }
+}
+
+/// The operands as tensors, numbers with the dtype that they take next to the first of the others.
+fn concrete<O: Operand>(operands: &[O]) -> Result<SmallVec<[Tensor; 2]>> {
+    let next_to = operands.iter().find_map(|operand| match operand.view() {
+        View::Tensor(tensor) => Some(tensor.dtype()),
+        View::Expr(_) | View::Number(_) => None,
+    });
+    let tensor = |operand: &O| match operand.view() {
+        View::Tensor(tensor) => Ok(tensor.clone()),
+        View::Number(number) => number_tensor(number, next_to),
+        View::Expr(_) => unreachable!("a traced operand has a trace to build in"),
+    };
+    operands.iter().map(tensor).collect()
+}
+
+/// Values of which one is taken. A plain number becomes a tensor of the dtype that it takes next to
+/// the other of the two, whatever decides between them.
+///
+/// # Errors
+/// A number that no dtype holds.
+pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
+    let (next_to_left, next_to_right) = (right.dtype(), left.dtype());
+    let typed = |value, next_to| match value {
+        Value::Number(number) => number_tensor(number, next_to).map(Value::Tensor),
+        Value::Expr(_) | Value::Tensor(_) => Ok(value),
+    };
+    Ok([typed(left, next_to_left)?, typed(right, next_to_right)?])
+}
+
+/// A number as a tensor next to a dtype, or on its own.
+///
+/// # Errors
+/// A number that no dtype holds.
+pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<Tensor> {
+    let refused =
+        |error: NumberError| Error::Arguments { function: "number".into(), why: error.to_string() };
+    let dtype = match next_to {
+        Some(other) => weak_dtype(number, other).map_err(refused)?,
+        None => number.default_dtype().map_err(refused)?,
+    };
+    Ok(Tensor::scalar(number.to_scalar().map_err(refused)?, dtype))
+}

@@ -1,0 +1,88 @@
+//! A value inside a trace.
+
+use std::fmt;
+
+use nxla_expr::print::ExprText;
+use nxla_expr::{ExprId, TensorType};
+use nxla_tensor::{DType, Shape};
+
+use crate::trace::Trace;
+use crate::vectors::Vectors;
+
+/// A tensor that is being computed: a node of the graph of a [`Trace`], and its vectorized axes.
+#[derive(Clone)]
+pub struct Expr {
+    trace: Trace,
+    id: ExprId,
+    vectors: Vectors,
+}
+
+impl AsRef<Expr> for Expr {
+    fn as_ref(&self) -> &Expr {
+        self
+    }
+}
+
+impl Expr {
+    /// The node `id` of a trace.
+    pub fn new(trace: Trace, id: ExprId) -> Self {
+        Self { trace, id, vectors: Vectors::NONE }
+    }
+
+    /// The node `id` of a trace, whose first axes are these vectorized ones.
+    pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
+        Self { trace, id, vectors }
+    }
+
+    /// The vectorized axes, which shape and type leave out.
+    pub fn vectors(&self) -> &Vectors {
+        &self.vectors
+    }
+
+    /// The trace it belongs to.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The node in the trace's graph.
+    pub fn id(&self) -> ExprId {
+        self.id
+    }
+
+    /// Dtype, shape and axis names, of one entry if axes are vectorized.
+    ///
+    /// A value of a finished trace has no type any more; it counts as an `f32` scalar here, and
+    /// is refused wherever it is used.
+    pub fn ty(&self) -> TensorType {
+        let ty = self.trace.read(|graph| graph.ty(self.id).as_tensor().cloned());
+        match ty.flatten() {
+            Some(ty) if self.vectors.is_empty() => ty,
+            Some(ty) => self.vectors.entry_type(&ty),
+            None => TensorType::scalar(DType::F32),
+        }
+    }
+
+    /// The size of each axis.
+    pub fn shape(&self) -> Shape {
+        self.ty().shape
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.ty().dtype
+    }
+}
+
+impl fmt::Display for Expr {
+    /// The expression line by line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.trace.read(|graph| ExprText::new(graph, self.id).to_string());
+        f.write_str(text.as_deref().unwrap_or("#nxla.Expr<of a finished trace>"))
+    }
+}
+
+impl fmt::Debug for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Expr({}: {}{})", self.id, self.vectors, self.ty())
+    }
+}
