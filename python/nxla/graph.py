@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from nxla import _core
 from nxla._core import Expression, Node, Stage, StageGraph
-from nxla.options import prepare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,7 +146,6 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
     ...     nx.graph.run(stages, 0.0, executor=pool).item()
     1.0
     """
-    prepare(options)
     if executor is None:
         return stages.run(args, options)
     return _Schedule(stages, stages.leaves(args), options).run(executor)
@@ -155,7 +153,6 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
 
 def _run_stage(stage: Stage, inputs: list[Tensor], options: dict[str, Any]) -> list[Tensor]:
     """Run one stage, in whichever process this is."""
-    prepare(options)
     return stage.run(*inputs, **options)
 
 

@@ -57,13 +57,6 @@ class _GlobalOptions(Options):
         _core.replace_global_default_options(self)
 
 
-def prepare(options: dict[str, Any]) -> dict[str, Any]:
-    """Make ready what the options ask for: the plugin of XLA is looked for now, and only now."""
-    if options.get("compiler") == "xla" and not options.get("plugin"):
-        plugins.announce()
-    return options
-
-
 def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any) -> Options:
     """Set the default options of this thread; tell which were in force before.
 
@@ -101,7 +94,7 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
         # What was in force then were the options of the process.
         return Options(_core.replace_default_options(None), own=own)
     current = _core.get_default_options() if options is None else options
-    before = _core.replace_default_options(prepare(_merge(current, changes)))
+    before = _core.replace_default_options(_merge(current, changes))
     return Options(before, own=own)
 
 
@@ -121,7 +114,7 @@ def global_default_options(options: Mapping[str, Any] | None = None, /, **change
     if options is None and not changes:
         return _GlobalOptions(_core.get_global_default_options())
     current = _core.get_global_default_options() if options is None else options
-    merged = prepare(_merge(current, changes))
+    merged = _merge(current, changes)
     return _GlobalOptions(_core.replace_global_default_options(merged))
 
 
@@ -166,7 +159,7 @@ def to_backend(**options: Any) -> tuple[str, int]:
     >>> nx.to_backend(compiler="evaluator")
     ('host', 0)
     """
-    return _core.to_backend(prepare(options))
+    return _core.to_backend(options)
 
 
 def partitions_options(**options: Any) -> list[dict[str, Any]]:
@@ -193,8 +186,10 @@ def partitions_options(**options: Any) -> list[dict[str, Any]]:
     >>> [nx.jit(nx.sin, **each)(0.0).item() for each in nx.partitions_options()]
     [0.0]
     """
-    return _core.partitions_options(prepare(options))
+    return _core.partitions_options(options)
+
 
 
 # A process that is told to use XLA everywhere need not say so again.
-prepare({"compiler": os.environ.get("NXLA_COMPILER")})
+if os.environ.get("NXLA_COMPILER") == "xla":
+    plugins.announce()

@@ -8,13 +8,13 @@ from nxla import _core, tree
 from nxla._observer import Observer
 from nxla.compiler import overrides
 from nxla.errors import ArgumentError
-from nxla.options import prepare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
+    from nxla.compiler import Compiler
     from nxla._core import Compiled, Expression, Function, Template, Tensor
     from nxla._types import DTypeLike, Names, Shape, TensorLike
 
@@ -138,6 +138,26 @@ def jit(
     return make_function(function, static_argnums, static_argnames, donate_argnums, options)
 
 
+def jitted_by_compiler(
+    function: Function[..., Any], compiler: Compiler, settings: dict[str, Any]
+) -> Callable[..., Any] | None:
+    """Return what a compiler in force makes of a function, if it has its own way to jit.
+
+    A function that names a compiler has been jitted by it when it was made; this is for compilers
+    among the default options, which a call finds in force.
+    """
+    if overrides(compiler, "jit") is None:
+        return None
+    known: list[tuple[Compiler, dict[str, Any], Callable[..., Any]]]
+    known = function.__dict__.setdefault("_by_compiler", [])
+    for other, given, made in known:
+        if other is compiler and given == settings:
+            return made
+    made = compiler.jit(function.callable, {"compiler": compiler, **settings})
+    known.append((compiler, settings, made))
+    return made
+
+
 #: Options that functions see to themselves, and their defaults.
 _OWN_OPTIONS = {"debug_nans": False, "max_compiles": None, "on_max_compiles": "warn"}
 
@@ -198,7 +218,7 @@ def make_function(
     made = _core.Function(
         recipe.function,
         name,
-        prepare(engine),
+        engine,
         positions,
         names,
         donated,

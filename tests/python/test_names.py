@@ -30,7 +30,7 @@ def test_python_names_exist(name):
 def test_rust_names_exist():
     sources = "\n".join(
         path.read_text(encoding="utf-8")
-        for crate in ("nxla", "expr", "tensor", "split")
+        for crate in ("nxla", "runtime", "expr", "tensor", "split")
         for path in (ROOT / "crates" / crate / "src").rglob("*.rs")
     )
     functions = set(re.findall(r"\bfn (\w+)", sources))

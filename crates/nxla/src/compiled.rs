@@ -4,13 +4,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use nxla_expr::Program;
+use nxla_expr::{Program, TensorType};
+use nxla_runtime::{self as runtime, Options, Trace};
 
-use crate::Options;
-use crate::Trace;
 use crate::containers::{Arguments, Container, Leaves, Tree};
 use crate::expr::Expr;
-use crate::jit::{Asked, Entry};
+use crate::jit::{Asked, Entry, asked};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
@@ -20,19 +19,25 @@ use crate::{Error, Result};
 /// of other types are an error.
 pub struct Compiled<Inputs, Results> {
     entry: Arc<Entry>,
+    types: Leaves<TensorType>,
     options: Options,
     interrupt: Option<Arc<Asked>>,
     containers: PhantomData<fn(Inputs) -> Results>,
 }
 
 impl<Inputs, Results> Compiled<Inputs, Results> {
-    pub(crate) fn new(entry: Arc<Entry>, options: Options, interrupt: Option<Arc<Asked>>) -> Self {
-        Self { entry, options, interrupt, containers: PhantomData }
+    pub(crate) fn new(
+        entry: Arc<Entry>,
+        types: Leaves<TensorType>,
+        options: Options,
+        interrupt: Option<Arc<Asked>>,
+    ) -> Self {
+        Self { entry, types, options, interrupt, containers: PhantomData }
     }
 
     /// What is run. Large tensors that the function mentions are its last inputs.
     pub fn program(&self) -> &Program {
-        &self.entry.program
+        self.entry.program()
     }
 }
 
@@ -48,14 +53,15 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
         if let Some(why) = self.difference(&leaves)? {
             return Err(Error::Arguments { function: "call".into(), why });
         }
-        let (results, lengths) =
-            self.entry.run(&leaves, &self.options, self.interrupt.as_deref())?;
-        Ok(Tree::rebuild(&mut Leaves::new(results, lengths)))
+        let inputs: Vec<&runtime::Tensor> = leaves.items.iter().map(|tensor| &**tensor).collect();
+        let results = self.entry.run(&inputs, &self.options, asked(self.interrupt.as_deref()))?;
+        let results = results.into_iter().map(Tensor::from);
+        Ok(Tree::rebuild(&mut Leaves::new(results, self.entry.results().clone())))
     }
 
     /// How arguments differ from what this was compiled for.
     fn difference(&self, found: &Leaves<Tensor>) -> Result<Option<String>> {
-        let Entry { types, lengths, .. } = &*self.entry;
+        let (types, lengths) = (&self.types.items, &self.types.lengths);
         if found.lengths != *lengths {
             let (found, expected) = (&found.lengths[..], &lengths[..]);
             return Ok(Some(format!(
@@ -84,10 +90,10 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
     /// Where each leaf of the arguments is.
     fn paths(&self) -> Result<Vec<String>> {
         let trace = Trace::new();
-        let stand_ins = self.entry.types.iter();
+        let stand_ins = self.types.items.iter();
         let stand_ins = stand_ins.map(|ty| Ok(Expr::from(trace.parameter(ty.clone())?)));
         let stand_ins: Vec<Expr> = stand_ins.collect::<Result<_>>()?;
-        let arguments = Inputs::rebuild(&mut Leaves::new(stand_ins, self.entry.lengths.clone()));
+        let arguments = Inputs::rebuild(&mut Leaves::new(stand_ins, self.types.lengths.clone()));
         let mut paths = Vec::new();
         arguments.paths("argument", &mut paths);
         Ok(paths)
@@ -97,7 +103,7 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
 impl<Inputs, Results> fmt::Debug for Compiled<Inputs, Results> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Compiled")
-            .field("types", &self.entry.types)
+            .field("types", &self.types.items)
             .field("options", &self.options)
             .finish_non_exhaustive()
     }

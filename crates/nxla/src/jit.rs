@@ -1,28 +1,23 @@
 //! Jitted functions: traced once for each signature, compiled, and run.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
 
 use nxla_eval::Interrupt;
 use nxla_expr::{HostFn, Program, TensorType};
-use rustc_hash::FxHasher;
+use nxla_runtime::{
+    self as runtime, CompilerChoice, Conflict, Device, Inputs, Options, Result, Setting, Tracing,
+    Vectors,
+};
 use smallvec::SmallVec;
 
-use crate::Result;
-use crate::Trace;
-use crate::compile_program_watched;
 use crate::compiled::Compiled;
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree, leaves_of};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
-use crate::vectors::Vectors;
-use crate::{Executable, RunContext, runtime};
-use crate::{Options, Setting, Settings, default_options, has_default_options};
-use nxla_runtime::tracing_for;
 
 /// Wraps a function of expressions so that it runs on tensors, compiled.
 ///
@@ -46,128 +41,78 @@ pub fn jit<F, Inputs>(function: F) -> Jit<F, Inputs>
 where
     F: Function<Inputs>,
 {
-    Jit {
-        function,
-        options: Options::default(),
-        interrupt: None,
-        entries: RwLock::default(),
-        recent: Mutex::default(),
-        inputs: PhantomData,
-    }
+    Jit { function, core: new_core(Options::default()), interrupt: None, inputs: PhantomData }
 }
 
 /// A question whether to stop.
 pub(crate) type Asked = dyn Fn() -> bool + Send + Sync;
 
+/// What the runtime keeps of a function: no static values, and for results the lengths of the lists
+/// in them.
+type Core = runtime::Function<Infallible, Lengths>;
+
+/// A compiled signature.
+pub(crate) type Entry = runtime::Entry<Lengths>;
+
+fn new_core(options: Options) -> Core {
+    Core::new("call", options, Conflict::Force)
+}
+
 /// A function made by [`jit`].
 pub struct Jit<F, Inputs> {
     function: F,
-    options: Options,
+    core: Core,
     interrupt: Option<Arc<Asked>>,
-    /// By the hash of what they were compiled for, so that a call need not own its signature.
-    entries: RwLock<HashMap<u64, SmallVec<[Arc<Entry>; 1]>>>,
-    /// What the last call under the function's own options led to.
-    recent: Mutex<Option<Arc<Entry>>>,
     inputs: PhantomData<fn(Inputs)>,
 }
 
-/// A compiled signature.
-pub(crate) struct Entry {
-    /// Those of the data, vectorized axes in front.
-    pub(crate) types: Vec<TensorType>,
-    vectors: Vec<Vectors>,
-    pub(crate) lengths: Lengths,
-    compiler: Option<Arc<str>>,
-    settings: Settings,
-    listeners: Vec<Arc<str>>,
-    pub(crate) program: Arc<Program>,
-    executable: Arc<dyn Executable>,
-    /// Large tensors that the function mentions: inputs after the arguments.
-    captured: Vec<runtime::Tensor>,
-    /// The lengths of lists in the results.
-    results: Lengths,
-    /// The vectorized axes of each result.
-    result_vectors: Vec<Vectors>,
+/// The kind of the only containers that a type does not tell all about.
+const LIST: u8 = 0;
+
+/// Describes arguments to the runtime.
+pub(crate) fn call_of(arguments: Leaves<Tensor>) -> runtime::Call<Infallible> {
+    let mut call = runtime::Call::default();
+    arguments.items.into_iter().for_each(|tensor| call.tensor(tensor.into_inner()));
+    arguments.lengths.iter().for_each(|&length| call.container(LIST, length));
+    call
 }
 
-/// A function, traced.
-pub(crate) struct Traced {
-    pub(crate) program: Program,
-    /// Large tensors that the function mentions.
-    pub(crate) captured: Vec<runtime::Tensor>,
-    /// The lengths of lists in the results.
-    pub(crate) lengths: Lengths,
-    /// The vectorized axes of each result.
-    pub(crate) vectors: Vec<Vectors>,
-}
-
-impl Entry {
-    fn takes(&self, arguments: &Leaves<Tensor>) -> bool {
-        let expected = self.types.iter().zip(&self.vectors);
-        self.types.len() == arguments.items.len()
-            && expected.zip(&arguments.items).all(|((ty, vectors), tensor)| {
-                tensor.data().is_of(ty) && tensor.vectors() == vectors
-            })
-            && self.lengths == arguments.lengths
-    }
-
-    fn is_for(&self, arguments: &Leaves<Tensor>, options: &Options) -> bool {
-        self.takes(arguments)
-            && self.compiler == options.compiler
-            && self.settings == options.settings
-            && self.listeners.iter().eq(options.hooks.keys())
-    }
-
-    /// Runs the program on the leaves of arguments that it takes.
-    pub(crate) fn run(
-        &self,
-        arguments: &Leaves<Tensor>,
-        options: &Options,
-        asked: Option<&Asked>,
-    ) -> Result<(Vec<Tensor>, Lengths)> {
-        let inputs: SmallVec<[&runtime::Tensor; 8]> =
-            arguments.items.iter().map(|tensor| tensor.data()).chain(&self.captured).collect();
-        let (hooks, interrupt) = (Some(&options.hooks), asked.map(|asked| asked as &Interrupt<'_>));
-        let context = RunContext { hooks, interrupt, ..RunContext::default() };
-        let results = self.executable.run(&inputs, &context)?.into_iter();
-        let results = results.zip(&self.result_vectors);
-        let results = results.map(|(data, vectors)| data.with_vectors(vectors.clone()).into());
-        Ok((results.collect(), self.results.clone()))
-    }
-}
-
-fn signature(arguments: &Leaves<Tensor>, options: &Options) -> u64 {
-    let mut hasher = FxHasher::default();
-    for tensor in &arguments.items {
-        (tensor.dtype(), tensor.shape(), tensor.vectors()).hash(&mut hasher);
-    }
-    arguments.lengths.hash(&mut hasher);
-    options.compiler.hash(&mut hasher);
-    options.settings.hash(&mut hasher);
-    hasher.write_usize(options.hooks.len());
-    hasher.finish()
+/// Describes the types of arguments to the runtime.
+pub(crate) fn template_of(types: &Leaves<TensorType>) -> runtime::Call<Infallible> {
+    let mut call = runtime::Call::default();
+    types.items.iter().for_each(|ty| call.template(ty, &Vectors::NONE));
+    types.lengths.iter().for_each(|&length| call.container(LIST, length));
+    call
 }
 
 impl<F, Inputs> Jit<F, Inputs> {
-    /// Runs on another compiler than the default.
+    /// Runs on another compiler than the default: by its name, or itself.
     #[must_use]
-    pub fn compiler(self, name: &str) -> Self {
-        let options = self.options.clone().compiler(name);
-        Self { options, recent: Mutex::default(), ..self }
+    pub fn compiler(self, compiler: impl Into<CompilerChoice>) -> Self {
+        self.with(|options| options.compiler(compiler))
     }
 
     /// With a setting of the compiler.
     #[must_use]
     pub fn set(self, name: &str, value: impl Into<Setting>) -> Self {
-        let options = self.options.clone().set(name, value);
-        Self { options, recent: Mutex::default(), ..self }
+        self.with(|options| options.set(name, value))
+    }
+
+    /// On this device.
+    #[must_use]
+    pub fn device(self, device: Device) -> Self {
+        self.with(|options| options.device(device))
     }
 
     /// With a host function for the hooks of this name.
     #[must_use]
     pub fn hook(self, name: &str, function: impl HostFn + 'static) -> Self {
-        let options = self.options.clone().hook(name, function);
-        Self { options, recent: Mutex::default(), ..self }
+        self.with(|options| options.hook(name, function))
+    }
+
+    fn with(self, change: impl FnOnce(Options) -> Options) -> Self {
+        let options = change(self.core.options().clone());
+        Self { core: new_core(options), ..self }
     }
 
     /// With a question that is asked now and then while a call compiles or runs: at each step of the
@@ -204,7 +149,7 @@ impl<F, Inputs> Jit<F, Inputs> {
     }
 }
 
-impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
+impl<F: Function<Types>, Types> Jit<F, Types> {
     /// Traces the function for arguments of these types (or of the types of these tensors),
     /// without compiling it. Gives the program, and the large tensors that the function mentions,
     /// which are its last inputs.
@@ -226,11 +171,10 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
     ) -> Result<(Program, Vec<Tensor>)> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
-        let vectors = vec![Vectors::NONE; leaves.items.len()];
-        let options = self.options.over(&default_options());
-        let types = leaves.items.to_vec();
-        let traced = self.trace_leaves(types, &vectors, leaves.lengths, &options)?;
-        Ok((traced.program, traced.captured.into_iter().map(Tensor::from).collect()))
+        let options = self.core.options_in_force();
+        let traced = self.traced(&template_of(&leaves), leaves.lengths, &options)?;
+        let program = Arc::unwrap_or_clone(traced.program);
+        Ok((program, traced.captured.into_iter().map(Tensor::from).collect()))
     }
 
     /// Compiles the function for arguments of these types (or of the types of these tensors), and
@@ -254,39 +198,37 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
     ) -> Result<Compiled<F::Arguments, F::Results>> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
-        let options = self.options.over(&default_options());
-        let vectors = vec![Vectors::NONE; leaves.items.len()];
-        let entry = self.compiled(leaves.items.to_vec(), vectors, leaves.lengths, &options)?;
-        Ok(Compiled::new(entry, options, self.interrupt.clone()))
+        let options = self.core.options_in_force().into_owned();
+        let lengths = leaves.lengths.clone();
+        let (entry, _) = self.entry(template_of(&leaves), &lengths, &options)?;
+        Ok(Compiled::new(entry, leaves, options, self.interrupt.clone()))
     }
 
-    /// Traces the function for arguments of these types, the vectorized axes being in front.
-    pub(crate) fn trace_leaves(
+    /// Traces the function for a call.
+    pub(crate) fn traced(
         &self,
-        types: Vec<TensorType>,
-        vectors: &[Vectors],
+        call: &runtime::Call<Infallible>,
         lengths: Lengths,
         options: &Options,
-    ) -> Result<Traced> {
-        let trace = Trace::new();
-        let mut parameters = Vec::with_capacity(types.len());
-        for (ty, own) in types.into_iter().zip(vectors) {
-            let id = trace.parameter(ty)?.id();
-            parameters.push(Expr::with_vectors(trace.clone(), id, own.clone()));
+    ) -> Result<runtime::Traced<Lengths>> {
+        let (mut tracing, parameters) = Tracing::begin(call, options)?;
+        let parameters = parameters.into_iter().map(Expr::from);
+        let mut arguments = Leaves::new(parameters, lengths);
+        let invoked = panic::catch_unwind(AssertUnwindSafe(|| {
+            self.function.invoke(F::Arguments::rebuild(&mut arguments))
+        }));
+        tracing.leave();
+        // What an operator found earlier is the cause of what came out in the end, be it a panic:
+        // after a mistake shapes are not what the function takes them for.
+        let failure = || tracing.trace().failure();
+        match invoked {
+            Ok(Ok(results)) => {
+                let leaves = leaves_of(&results);
+                tracing.finish(&leaves.items, leaves.lengths)
+            }
+            Ok(Err(error)) => Err(failure().unwrap_or(error)),
+            Err(panicked) => Err(failure().unwrap_or_else(|| panic::resume_unwind(panicked))),
         }
-        let arguments = F::Arguments::rebuild(&mut Leaves::new(parameters, lengths));
-        let results = {
-            let (_compiler, _entered) = (tracing_for(options)?, trace.enter());
-            self.function.invoke(arguments)
-        };
-        // What an operator found earlier is the cause of what came out in the end.
-        let results = match results {
-            Ok(results) => leaves_of(&results),
-            Err(error) => return Err(trace.failure().unwrap_or(error)),
-        };
-        let vectors = results.items.iter().map(|result| result.vectors().clone()).collect();
-        let program = trace.finish(&results.items)?;
-        Ok(Traced { program, captured: trace.captured(), lengths: results.lengths, vectors })
     }
 
     /// Calls the function: `call(x)` for one argument, `call((x, y))` for two. For a container,
@@ -300,93 +242,52 @@ impl<F: Function<Inputs>, Inputs> Jit<F, Inputs> {
     {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
-        let (results, lengths) = self.run(leaves)?;
-        Ok(Tree::rebuild(&mut Leaves::new(results, lengths)))
-    }
-
-    /// Calls the function on the leaves of its arguments.
-    pub(crate) fn run(&self, arguments: Leaves<Tensor>) -> Result<(Vec<Tensor>, Lengths)> {
-        let own_options = !has_default_options();
-        let recent = if own_options { self.recent(&arguments) } else { None };
-        let (entry, options) = match recent {
-            Some(entry) => (entry, Cow::Borrowed(&self.options)),
+        let options = self.core.options_in_force();
+        let interrupt = asked(self.interrupt.as_deref());
+        let (entry, inputs) = match self.recent(&leaves, &options) {
+            Some(entry) => {
+                let items = leaves.items.into_iter();
+                (entry, items.map(Tensor::into_inner).collect::<Inputs>())
+            }
             None => {
-                let options = self.options.over(&default_options());
-                let entry = self.entry(&arguments, &options)?;
-                if own_options {
-                    *self.last() = Some(entry.clone());
-                }
-                (entry, Cow::Owned(options))
+                let lengths = leaves.lengths.clone();
+                self.entry(call_of(leaves), &lengths, &options)?
             }
         };
-        entry.run(&arguments, &options, self.interrupt.as_deref())
+        let inputs: SmallVec<[&runtime::Tensor; 8]> = inputs.iter().collect();
+        let results = entry.run(&inputs, &options, interrupt)?.into_iter().map(Tensor::from);
+        Ok(Tree::rebuild(&mut Leaves::new(results, entry.results().clone())))
     }
 
-    fn asked(&self) -> Option<&Interrupt<'static>> {
-        self.interrupt.as_deref().map(|asked| asked as &Interrupt<'static>)
-    }
-
-    fn last(&self) -> MutexGuard<'_, Option<Arc<Entry>>> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the call before led to, if this one is like it. Nearly all calls of a loop are, and
-    /// need no signature.
-    fn recent(&self, arguments: &Leaves<Tensor>) -> Option<Arc<Entry>> {
-        let last = self.last();
-        let entry = last.as_ref()?;
-        entry.takes(arguments).then(|| entry.clone())
-    }
-
-    fn entry(&self, arguments: &Leaves<Tensor>, options: &Options) -> Result<Arc<Entry>> {
-        let signature = signature(arguments, options);
-        let find = |known: &[Arc<Entry>]| {
-            known.iter().find(|entry| entry.is_for(arguments, options)).cloned()
-        };
-        let known = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = known.get(&signature).and_then(|entries| find(entries)) {
-            return Ok(entry);
+    /// What the call before led to, if this one is like it. A container with lists needs more than
+    /// a look at its tensors.
+    fn recent(&self, leaves: &Leaves<Tensor>, options: &Options) -> Option<Arc<Entry>> {
+        if !leaves.lengths.is_empty() {
+            return None;
         }
-        drop(known);
-        let types: Vec<TensorType> =
-            arguments.items.iter().map(|tensor| tensor.data().ty()).collect();
-        let vectors: Vec<Vectors> =
-            arguments.items.iter().map(|tensor| tensor.vectors().clone()).collect();
-        let entry = self.compiled(types, vectors, arguments.lengths.clone(), options)?;
-        let mut known = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        let entries = known.entry(signature).or_default();
-        // Another thread may have been faster.
-        Ok(find(entries).unwrap_or_else(|| {
-            entries.push(entry.clone());
-            entry
-        }))
+        let tensors: SmallVec<[&runtime::Tensor; 8]> =
+            leaves.items.iter().map(|tensor| &**tensor).collect();
+        self.core.recent(&tensors, options)
     }
 
-    /// Traces and compiles, without a look at what there is.
-    fn compiled(
+    /// What a call leads to, and its tensors.
+    fn entry(
         &self,
-        types: Vec<TensorType>,
-        vectors: Vec<Vectors>,
-        lengths: Lengths,
+        mut call: runtime::Call<Infallible>,
+        lengths: &Lengths,
         options: &Options,
-    ) -> Result<Arc<Entry>> {
-        let traced = self.trace_leaves(types.clone(), &vectors, lengths.clone(), options)?;
-        let program = Arc::new(traced.program);
-        let executable = compile_program_watched(&program, options, &[], self.asked())?;
-        Ok(Arc::new(Entry {
-            types,
-            vectors,
-            lengths,
-            compiler: options.compiler.clone(),
-            settings: options.settings.clone(),
-            listeners: options.hooks.keys().cloned().collect(),
-            program,
-            executable,
-            captured: traced.captured,
-            results: traced.lengths,
-            result_vectors: traced.vectors,
-        }))
+    ) -> Result<(Arc<Entry>, Inputs)> {
+        if let Some(entry) = self.core.find(&mut call, options)? {
+            return Ok((entry, call.into_inputs()));
+        }
+        let traced = self.traced(&call, lengths.clone(), options)?;
+        self.core.compile(call, traced, &[], options, asked(self.interrupt.as_deref()))
     }
+}
+
+/// A question as the runtime asks it.
+pub(crate) fn asked(asked: Option<&Asked>) -> Option<&Interrupt<'static>> {
+    asked.map(|asked| asked as &Interrupt<'static>)
 }
 
 impl<F, Inputs> fmt::Debug for Jit<F, Inputs> {
@@ -394,7 +295,7 @@ impl<F, Inputs> fmt::Debug for Jit<F, Inputs> {
         let function = std::any::type_name::<F>();
         f.debug_struct("Jit")
             .field("function", &function)
-            .field("options", &self.options)
+            .field("options", self.core.options())
             .finish_non_exhaustive()
     }
 }

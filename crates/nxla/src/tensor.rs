@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use nxla_runtime::{self as runtime, Device, Operand, Result, Vectors, View, pjrt};
+use nxla_runtime::{self as runtime, Device, Operand, Result, Vectors, View};
 use nxla_tensor::{DType, Element, Names, Scalar, Shape, TensorError};
 
 /// A tensor of numbers, on the host or in the memory of a device.
@@ -76,17 +76,26 @@ impl Tensor {
     /// A copy on a device; see [`nxla_runtime::Tensor::copy_to`].
     ///
     /// # Errors
-    /// What the plugin says of the transfer.
-    pub fn copy_to(&self, device: &Device, client: &pjrt::Client) -> Result<Tensor> {
-        self.0.copy_to(device, client).map(Self)
+    /// What the plugin says of the transfer; a tensor that was freed.
+    pub fn copy_to(&self, device: &Device) -> Result<Tensor> {
+        self.0.copy_to(device).map(Self)
     }
 
-    /// Like [`Tensor::copy_to`], and then frees this tensor, even if the copy failed.
+    /// The tensor itself if it lives on the device, else a copy there.
     ///
     /// # Errors
     /// As for [`Tensor::copy_to`].
-    pub fn transfer_to(self, device: &Device, client: &pjrt::Client) -> Result<Tensor> {
-        self.0.transfer_to(device, client).map(Self)
+    pub fn on(&self, device: &Device) -> Result<Tensor> {
+        self.0.on(device).map(Self)
+    }
+
+    /// Moves to a device: nothing happens if the tensor is there, else it is copied, and then
+    /// freed even if the copy failed.
+    ///
+    /// # Errors
+    /// As for [`Tensor::copy_to`].
+    pub fn transfer_to(self, device: &Device) -> Result<Tensor> {
+        self.0.transfer_to(device).map(Self)
     }
 
     /// What the runtime knows of it.

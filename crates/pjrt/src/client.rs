@@ -187,6 +187,12 @@ impl PartialEq for Client {
 
 impl Eq for Client {}
 
+impl std::hash::Hash for Client {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        std::ptr::hash(Arc::as_ptr(&self.inner), state);
+    }
+}
+
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let devices = self.devices().iter().map(Device::debug_string);

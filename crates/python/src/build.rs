@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use nxla_runtime::graph::{ExprId, Metadata, Op};
 use nxla_runtime::host::{Scalar, Shape};
-use nxla_runtime::{Error, Expr, TensorType, Trace};
+use nxla_runtime::{Call, Error, Expr, TensorType, Trace, Tracing, default_options};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -16,10 +16,11 @@ use crate::apply::capture;
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
-use crate::function::{Results, Traced, outputs};
+use crate::function::{Traced, outputs};
 use crate::node::PyNode;
 use crate::ops::args::ShapeArg;
 use crate::program::PyExpression;
+use crate::signature::StaticValue;
 use crate::source;
 use crate::template::PyTemplate;
 use crate::value::{FromPython, Value, number_of};
@@ -41,28 +42,16 @@ impl Drop for Building {
 /// gives.
 #[pyfunction]
 fn build_expression(py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<PyExpression> {
-    let trace = Trace::with_options(crate::options::graph_options());
-    match built(py, &trace, function) {
-        Ok(traced) => Ok(PyExpression::new(traced)),
-        Err(raised) => {
-            trace.abandon();
-            Err(raised)
-        }
-    }
-}
-
-fn built(py: Python<'_>, trace: &Trace, function: &Bound<'_, PyAny>) -> PyResult<Traced> {
+    let (mut tracing, _) = Tracing::begin(&Call::<StaticValue>::default(), &default_options()).or_raise()?;
     let result = {
-        let _compiler = nxla_runtime::tracing_for(&nxla_runtime::default_options()).or_raise()?;
-        let _entered = trace.enter();
-        BY_HAND.with_borrow_mut(|traces| traces.push(trace.number()));
+        BY_HAND.with_borrow_mut(|traces| traces.push(tracing.trace().number()));
         let _building = Building(());
         function.call0()?
     };
-    let (outputs, tree) = outputs(trace, &result, "build")?;
-    let results = Results::of(tree, &outputs);
-    let program = py.detach(|| trace.finish(&outputs)).or_raise()?.into();
-    Ok(Traced::new(program, results, trace))
+    tracing.leave();
+    let (outputs, tree) = outputs(tracing.trace(), &result, "build")?;
+    let traced: Traced = py.detach(|| tracing.finish(&outputs, tree)).or_raise()?;
+    Ok(PyExpression::new(traced))
 }
 
 /// The current trace, in which ``function`` builds.
@@ -224,7 +213,7 @@ fn expr_call(
         })
         .or_raise()?;
     let exprs = ids.into_iter().enumerate().map(|(position, id)| {
-        let vectors = expression.results.vectors(position);
+        let vectors = expression.results.vectors.get(position);
         PyExpr::wrap(py, Expr::with_vectors(trace.clone(), id, vectors))
     });
     expression.results.tree.rebuild(py, &mut exprs.collect::<Vec<_>>().into_iter())

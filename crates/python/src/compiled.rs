@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use nxla_runtime::{Options, Trace};
+use nxla_runtime::{Inputs, Options, Signature, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
 use crate::containers::{Tree, flatten};
 use crate::difference::{Differences, LeafType, Typed};
-use crate::errors::{argument_error, exception};
-use crate::function::{Entry, Inputs, generic_alias};
-use crate::signature::{Leaves, Signature, leaf_type};
+use crate::errors::{OrRaise, argument_error, exception};
+use crate::function::{Borrowings, Entry, generic_alias, run_entry};
+use crate::signature::{Arguments, StaticValue, leaf_type};
 
 /// A function compiled for certain types of arguments. Made by ``nx.compile``.
 #[pyclass(name = "Compiled", module = "nxla", frozen, dict, weakref)]
@@ -18,8 +18,10 @@ pub(crate) struct PyCompiled {
     pub(crate) name: String,
     pub(crate) entry: Arc<Entry>,
     pub(crate) options: Options,
-    pub(crate) signature: Signature,
+    pub(crate) signature: Signature<StaticValue>,
     pub(crate) arguments: Vec<Argument>,
+    /// Whether results must be finite.
+    pub(crate) check: bool,
 }
 
 /// What an argument must be.
@@ -66,20 +68,21 @@ impl PyCompiled {
                 self.name
             ))));
         }
-        let leaves = self.leaves(py, args)?;
-        self.entry.run(py, &leaves.iter().collect::<Inputs<'_>>(), &self.options)
+        let inputs = self.inputs(py, args)?;
+        let inputs: Borrowings<'_> = inputs.iter().collect();
+        run_entry(py, &self.name, &self.entry, &inputs, &self.options, self.check)
     }
 
     /// Raises what a call with these arguments would raise about their types.
     #[pyo3(signature = (*args))]
     fn check(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.leaves(py, args).map(drop)
+        self.inputs(py, args).map(drop)
     }
 
     /// The digest of the program.
     #[getter]
     fn digest(&self) -> String {
-        self.entry.program.digest().to_string()
+        self.entry.program().digest().to_string()
     }
 
     fn __repr__(&self) -> String {
@@ -91,17 +94,17 @@ impl PyCompiled {
 
 impl PyCompiled {
     /// The tensors of a call, if it is of the types that this was compiled for.
-    fn leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Leaves> {
-        let (mut signature, mut leaves) = (Signature::default(), Leaves::new());
+    fn inputs(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
+        let mut arguments = Arguments::default();
         for (position, arg) in args.iter().enumerate() {
             let path = || format!("{}: argument {position}", self.name);
-            signature.argument(&arg, &mut leaves, &path)?;
+            arguments.argument(&arg, &path)?;
         }
-        signature.refuse_templates(&self.name)?;
-        if !self.signature.matches(py, &signature)? {
+        arguments.0.refuse_templates(&self.name).or_raise()?;
+        if !self.signature.matches(arguments.0.signature()).or_raise()? {
             self.compare(py, args)?;
         }
-        Ok(leaves)
+        Ok(arguments.0.into_inputs())
     }
 
     /// Says how arguments differ from the templates. Names of axes that one side leaves open are

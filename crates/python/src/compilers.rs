@@ -1,29 +1,103 @@
 //! Compilers written in Python.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use nxla_runtime::{
-    Backend, CompileRequest, Compiler, Error, Evaluator, Executable, Options, Program, Result,
-    RunContext, Setting, Settings, Tensor, compiler_named, default_options, register_compiler,
+    Backend, CompileRequest, Compiler, CompilerChoice, Error, Evaluator, Executable, Options,
+    Program, Result, RunContext, Setting, Settings, Tensor, default_options, register_compiler,
     with_default_options,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 
-use crate::errors::{OrRaise, argument_error, user_error};
+use crate::errors::{OrRaise, argument_error, exception, user_error};
+use crate::function::PyFunction;
 use crate::options::options_from;
 use crate::program::PyExpression;
 use crate::tensor::PyTensor;
 
 /// A compiler whose methods are Python's.
-struct PyCompiler {
+pub(crate) struct PyCompiler {
     name: String,
     object: Py<PyAny>,
+}
+
+/// The compilers of Python that are alive, to find the objects behind them. Nothing is kept alive
+/// here.
+static COMPILERS: Mutex<Vec<Weak<PyCompiler>>> = Mutex::new(Vec::new());
+
+impl PyCompiler {
+    /// The compiler that an object of Python is.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Compiler>> {
+        let named = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
+        let compiles = object.getattr_opt("compile")?.is_some_and(|compile| compile.is_callable());
+        let Some(name) = named.filter(|_| compiles) else {
+            return Err(exception(Error::Options(format!(
+                "compiler must be a name, or an object with a name and a method compile, got {}",
+                object.repr()?
+            ))));
+        };
+        let compiler = Arc::new(PyCompiler { name, object: object.clone().unbind() });
+        let mut known = COMPILERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() == known.capacity() {
+            known.retain(|compiler| compiler.strong_count() > 0);
+        }
+        known.push(Arc::downgrade(&compiler));
+        Ok(compiler)
+    }
+
+    /// The answer of a method that a class may do without.
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        settings: &Settings,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match self.object.bind(py).getattr_opt(method)? {
+            None => Ok(None),
+            Some(method) => method.call1((settings_dict(py, settings)?,)).map(Some),
+        }
+    }
+}
+
+/// The object of Python that a compiler is; None for one of another language.
+pub(crate) fn object_of(py: Python<'_>, choice: &CompilerChoice) -> Option<Py<PyAny>> {
+    let CompilerChoice::Instance(compiler) = choice else { return None };
+    let known = COMPILERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let identity = compiler.identity();
+    let found = known.iter().filter_map(Weak::upgrade).find(|other| other.identity() == identity);
+    drop(known);
+    found.map(|compiler| compiler.object.clone_ref(py))
+}
+
+/// What to call instead of a function if the compiler in force, which the function does not name
+/// itself, has its own way to jit.
+pub(crate) fn with_own_jit<'py>(
+    function: &Bound<'py, PyFunction>,
+    options: &Options,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(choice) = &options.compiler else { return Ok(None) };
+    let py = function.py();
+    let found = match choice {
+        CompilerChoice::Named(_) => object_of(py, &CompilerChoice::Instance(choice.resolve().or_raise()?)),
+        CompilerChoice::Instance(_) => object_of(py, choice),
+    };
+    let Some(compiler) = found else { return Ok(None) };
+    let answer = py
+        .import("nxla.transform")?
+        .getattr("jitted_by_compiler")?
+        .call1((function, compiler, settings_dict(py, &options.settings)?))?;
+    Ok((!answer.is_none()).then_some(answer))
 }
 
 impl Compiler for PyCompiler {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    /// That of the object: wherever it is met, it is the same compiler.
+    fn identity(&self) -> usize {
+        self.object.as_ptr() as usize
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
@@ -46,8 +120,9 @@ impl Compiler for PyCompiler {
 
     fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
         Python::attach(|py| {
-            let options = settings_dict(py, settings)?;
-            let answer = self.object.bind(py).call_method1("partitions_options", (options,))?;
+            let Some(answer) = self.ask(py, "partitions_options", settings)? else {
+                return Ok(vec![settings.clone()]);
+            };
             let items = answer.try_iter()?;
             items.map(|item| settings_from(item?.cast::<PyDict>()?)).collect::<PyResult<Vec<_>>>()
         })
@@ -56,9 +131,10 @@ impl Compiler for PyCompiler {
 
     fn backend(&self, settings: &Settings) -> Result<Backend> {
         Python::attach(|py| {
-            let options = settings_dict(py, settings)?;
-            let answer = self.object.bind(py).call_method1("to_backend", (options,))?;
-            let (platform, device) = answer.extract()?;
+            let (platform, device) = match self.ask(py, "to_backend", settings)? {
+                None => ("host".into(), 0),
+                Some(answer) => answer.extract()?,
+            };
             Ok(Backend { platform, device })
         })
         .map_err(user_error)
@@ -145,27 +221,13 @@ fn settings_from(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
     Ok(options_from(Some(dict))?.0.settings)
 }
 
-/// The name of a compiler object, which is registered under it.
-pub(crate) fn name_of(object: &Bound<'_, PyAny>) -> PyResult<String> {
-    let known = object.hasattr("compile")? && object.hasattr("to_backend")?;
-    match object.getattr_opt("name")? {
-        Some(name) if known && name.is_instance_of::<PyString>() => {
-            let name: String = name.extract()?;
-            let object = object.clone().unbind();
-            register_compiler(Arc::new(PyCompiler { name: name.clone(), object }));
-            Ok(name)
-        }
-        _ => Err(crate::errors::exception(Error::Options(format!(
-            "compiler must be a name or an nxla.Compiler, got {}",
-            object.repr()?
-        )))),
-    }
-}
-
 /// Makes a compiler known under its ``name``.
 #[pyfunction(name = "register_compiler")]
 fn register_python_compiler(compiler: &Bound<'_, PyAny>) -> PyResult<String> {
-    name_of(compiler)
+    let compiler = PyCompiler::of(compiler)?;
+    let name = compiler.name().to_owned();
+    register_compiler(compiler).or_raise()?;
+    Ok(name)
 }
 
 /// Options for each device on which a compiler can run programs at the same time.
@@ -176,7 +238,7 @@ fn partitions_options<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let options = options_from(options)?.0.over(&default_options());
-    let compiler = compiler_named(options.compiler.as_deref()).or_raise()?;
+    let compiler = options.engine(None).or_raise()?.compiler;
     let partitions = compiler.partitions(&options.settings).or_raise()?;
     let dicts = partitions.iter().map(|settings| {
         let dict = settings_dict(py, settings)?;

@@ -1,28 +1,30 @@
 //! Jitted functions.
 
-use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
-    Executable, Expr, Options, Program, Tensor, Trace, Vectors, default_options,
-    has_default_options,
+    Expr, FunctionReport, Inputs, Options, Tensor, Trace, Tracing, Way,
 };
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::apply::capture;
 use crate::compiled::{Argument, PyCompiled};
+use crate::compilers::with_own_jit;
 use crate::containers::{Tree, flatten};
 use crate::debug;
-use crate::errors::{OrRaise, argument_error, exception};
+use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
-use crate::interrupt::{compile_interruptible, run_interruptible};
-use crate::options::{Conflict, fingerprint, graph_options, options_from};
+use crate::interrupt::interruptible;
+use crate::options::options_from;
 use crate::program::PyExpression;
-use crate::signature::{Leaves, Signature, is_leaf};
+use crate::signature::{Arguments, StaticValue, is_leaf};
 use crate::source;
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value};
@@ -30,19 +32,29 @@ use crate::value::{FromPython, Value};
 /// A function that runs compiled. Made by ``nx.jit``, ``nx.compile`` and ``nx.defn``.
 #[pyclass(name = "Function", module = "nxla", frozen, dict, weakref)]
 pub(crate) struct PyFunction {
+    /// Always there. The interpreter makes the dict of a new object before anything else, and may
+    /// collect garbage while it does: it then finds an object whose memory is zero, which is
+    /// nothing in a box that may be missing.
+    state: Option<Box<State>>,
+}
+
+pub(crate) struct State {
     callable: Py<PyAny>,
-    name: String,
-    options: Options,
-    conflict: Conflict,
+    core: nxla_runtime::Function<StaticValue, Tree>,
     statics: Statics,
     donated: FxHashSet<usize>,
     /// Whether results must be finite.
     debug_nans: bool,
     /// Told of each program that is about to be compiled; may raise.
     observer: Option<Py<PyAny>>,
-    entries: Mutex<Entries>,
-    /// The fingerprint of the options, computed once.
-    own_fingerprint: u64,
+}
+
+impl Deref for PyFunction {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        self.state.as_deref().expect("a function that is called has been made")
+    }
 }
 
 /// Which arguments are part of the structure rather than inputs.
@@ -52,34 +64,6 @@ struct Statics {
     names: FxHashSet<String>,
 }
 
-#[derive(Default)]
-struct Entries {
-    by_hash: FxHashMap<u64, SmallVec<[Arc<(Signature, Arc<Entry>)>; 1]>>,
-    /// What the last call of plain tensors led to, and the fingerprint of its options.
-    recent: Option<(u64, Arc<Entry>)>,
-    hits: u64,
-    misses: u64,
-}
-
-impl Entries {
-    /// Lets go of what led to executables that the process has dropped to stay within its limit.
-    fn drop_evicted(&mut self) {
-        self.by_hash.retain(|_, keyed| {
-            keyed.retain(|keyed| keyed.1.executable.is_loaded());
-            !keyed.is_empty()
-        });
-    }
-
-    /// Counts a call that led to an entry.
-    fn count(&mut self, entry: &Entry) {
-        match entry.executable.is_loaded() {
-            true => self.hits += 1,
-            // It is compiled again.
-            false => self.misses += 1,
-        }
-    }
-}
-
 /// Whether templates may stand for tensors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Data {
@@ -87,66 +71,44 @@ enum Data {
     Absent,
 }
 
-/// What a signature leads to.
-pub(crate) struct Entry {
-    name: String,
-    pub(crate) executable: Arc<dyn Executable>,
-    pub(crate) program: Arc<Program>,
-    pub(crate) results: Results,
-    /// Large tensors that the function mentions, passed after its arguments.
-    pub(crate) captured: Vec<Tensor>,
-    /// Whether results must be finite.
-    debug_nans: bool,
-}
-
-/// What a program runs on: the tensors of its arguments, then those that it captured.
-pub(crate) type Inputs<'a> = SmallVec<[&'a Tensor; 8]>;
-
-impl Entry {
-    /// Runs the program on the tensors of its arguments.
-    pub(crate) fn run(
-        &self,
-        py: Python<'_>,
-        arguments: &[&Tensor],
-        options: &Options,
-    ) -> PyResult<Py<PyAny>> {
-        let all: Inputs<'_>;
-        let inputs = if self.captured.is_empty() {
-            arguments
-        } else {
-            all = arguments.iter().copied().chain(&self.captured).collect();
-            &all
-        };
-        let results = run_interruptible(py, &*self.executable, inputs, options)?;
-        if self.debug_nans || debug::is_on() {
-            debug::check_results(py, &self.name, &self.program, inputs, &results)?;
-        }
-        self.results.wrap(py, results)
-    }
-
-    /// Whether the program was compiled for tensors of these types.
-    fn takes(&self, tensors: &[Borrowed<'_, '_, PyTensor>]) -> bool {
-        let expected = self.program.inputs();
-        tensors.len() + self.captured.len() == expected.len()
-            && tensors.iter().zip(expected).all(|(tensor, ty)| tensor.get().get().is_of(ty))
-    }
-}
+/// What a signature leads to: its results come in containers of Python.
+pub(crate) type Entry = nxla_runtime::Entry<Tree>;
 
 /// A finished trace.
-pub(crate) struct Traced {
-    pub(crate) program: Arc<Program>,
-    pub(crate) results: Results,
-    pub(crate) captured: Vec<Tensor>,
-    /// Where each of them is mentioned.
-    lines: Vec<Option<Line>>,
+pub(crate) type Traced = nxla_runtime::Traced<Tree>;
+
+/// Tensors of a call where they are.
+pub(crate) type Borrowings<'a> = SmallVec<[&'a Tensor; 8]>;
+
+/// Runs an entry on the tensors of its arguments.
+pub(crate) fn run_entry(
+    py: Python<'_>,
+    name: &str,
+    entry: &Entry,
+    arguments: &[&Tensor],
+    options: &Options,
+    check: bool,
+) -> PyResult<Py<PyAny>> {
+    let results =
+        interruptible(py, |interrupt| entry.run(arguments, options, Some(interrupt)))?;
+    if check || debug::is_on() {
+        let data: Vec<Tensor> = results.iter().map(|result| result.data().clone()).collect();
+        debug::check_results(py, name, entry.program(), &entry.inputs(arguments), &data)?;
+    }
+    wrap_results(py, entry.results(), results)
 }
 
-impl Traced {
-    /// What a trace that has ended gives.
-    pub(crate) fn new(program: Arc<Program>, results: Results, trace: &Trace) -> Self {
-        let (captured, lines) = (trace.captured(), trace.captured_lines());
-        Self { program, results, captured, lines }
+/// Tensors in their container.
+pub(crate) fn wrap_results(
+    py: Python<'_>,
+    tree: &Tree,
+    results: Vec<Tensor>,
+) -> PyResult<Py<PyAny>> {
+    let mut tensors = results.into_iter().map(|tensor| PyTensor::wrap(py, tensor));
+    if tree.is_leaf() {
+        return tensors.next().expect("a program gives one tensor for each leaf");
     }
+    tree.rebuild(py, &mut tensors)
 }
 
 /// The arguments of a call, without a copy of them.
@@ -177,19 +139,9 @@ impl PyFunction {
             names: static_names.into_iter().collect(),
         };
         let donated = donated.into_iter().collect();
-        let (entries, own_fingerprint) = (Mutex::default(), fingerprint(&options));
-        Ok(Self {
-            callable,
-            name,
-            options,
-            conflict,
-            statics,
-            donated,
-            debug_nans,
-            observer,
-            entries,
-            own_fingerprint,
-        })
+        let core = nxla_runtime::Function::new(name, options, conflict);
+        let state = State { callable, core, statics, donated, debug_nans, observer };
+        Ok(Self { state: Some(Box::new(state)) })
     }
 
     /// ``nx.Function[[nx.Tensor], nx.Tensor]`` is a type for annotations.
@@ -201,6 +153,21 @@ impl PyFunction {
         generic_alias(cls, types)
     }
 
+    /// What it holds, for the garbage collector. It needs nothing to break a cycle by: one of its
+    /// other members has changed since it was made, and can change again.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Some(state) = &self.state else { return Ok(()) };
+        visit.call(&state.callable)?;
+        visit.call(&state.observer)?;
+        let mut outcome = Ok(());
+        state.core.visit_statics(|value| {
+            if outcome.is_ok() {
+                outcome = visit.call(value.object());
+            }
+        });
+        outcome
+    }
+
     /// The function that is traced.
     #[getter]
     fn callable(&self, py: Python<'_>) -> Py<PyAny> {
@@ -209,28 +176,29 @@ impl PyFunction {
 
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let call = Call { args, kwargs };
-        if Trace::is_entered() {
-            match self.conflict {
-                Conflict::Raise => return Err(self.conflict_error()),
-                Conflict::Reuse => return self.callable.call(py, args, kwargs),
-                Conflict::Force => {}
+        let (py, this, call) = (slf.py(), slf.get(), Call { args, kwargs });
+        if this.core.way().or_raise()? == Way::Join {
+            return this.callable.call(py, args, kwargs);
+        }
+        let options = this.core.options_in_force();
+        if let Some(tensors) = plain_tensors(call) {
+            let inputs: Borrowings<'_> = tensors.iter().map(|tensor| tensor.get().get()).collect();
+            if let Some(entry) = this.core.recent(&inputs, &options) {
+                return this.run(py, &entry, &inputs, &options);
             }
         }
-        let options = self.options_in_force();
-        if let Some(tensors) = plain_tensors(call)
-            && let Some(entry) = self.recent(&tensors, &options)
+        // A compiler that the function names itself has been asked when the function was made.
+        if this.core.options().compiler.is_none()
+            && let Some(function) = with_own_jit(slf, &options)?
         {
-            let inputs: Inputs<'_> = tensors.iter().map(|tensor| tensor.get().get()).collect();
-            return entry.run(py, &inputs, &options);
+            return function.call(args, kwargs).map(Bound::unbind);
         }
-        let (entry, leaves) = self.entry(py, call, &options, Data::Needed)?;
-        entry.run(py, &leaves.iter().collect::<Inputs<'_>>(), &options)
+        let (entry, inputs) = this.entry(py, call, &options, Data::Needed)?;
+        this.run(py, &entry, &inputs.iter().collect::<Borrowings<'_>>(), &options)
     }
 
     fn __get__<'py>(
@@ -245,7 +213,7 @@ impl PyFunction {
     }
 
     fn __repr__(&self) -> String {
-        format!("<nxla function {}>", self.name)
+        format!("<nxla function {}>", self.core.name())
     }
 
     /// Traces and compiles for these arguments without running; templates stand for tensors.
@@ -256,7 +224,7 @@ impl PyFunction {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<()> {
-        let options = self.options_in_force();
+        let options = self.core.options_in_force();
         self.entry(py, Call { args, kwargs }, &options, Data::Absent).map(drop)
     }
 
@@ -268,75 +236,52 @@ impl PyFunction {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<PyExpression> {
-        let mut leaves = Leaves::new();
-        let signature = self.sign(Call { args, kwargs }, &mut leaves)?;
-        let traced = self.trace(py, Call { args, kwargs }, &signature, &leaves)?;
-        Ok(PyExpression::new(traced))
+        let arguments = self.sign(Call { args, kwargs })?;
+        Ok(PyExpression::new(self.trace(py, Call { args, kwargs }, &arguments)?))
     }
 
     /// Compiles for the types of these arguments only; templates stand for tensors.
     #[pyo3(signature = (*args))]
     fn compile<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<PyCompiled> {
-        let options = self.options_in_force();
+        let options = self.core.options_in_force();
         let call = Call { args, kwargs: None };
         let (entry, _) = self.entry(py, call, &options, Data::Absent)?;
-        let signature = self.sign(call, &mut Leaves::new())?;
+        let signature = self.sign(call)?.0.into_signature();
         let arguments = args.iter().enumerate();
         let arguments = arguments
             .map(|(position, arg)| Argument::of(&arg, position))
             .collect::<PyResult<_>>()?;
-        let options = options.into_owned();
-        Ok(PyCompiled { name: self.name.clone(), entry, options, signature, arguments })
+        let (name, options) = (self.core.name().to_owned(), options.into_owned());
+        Ok(PyCompiled { name, entry, options, signature, arguments, check: self.debug_nans })
     }
 
     /// What the function has compiled: entries, hits, misses and the digests of its programs.
     fn cache_report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let entries = self.lock();
+        let FunctionReport { entries, hits, misses, bytes, digests } = self.core.report();
         let report = PyDict::new(py);
-        let programs: Vec<&Arc<Entry>> =
-            entries.by_hash.values().flatten().map(|keyed| &keyed.1).collect();
-        let programs: Vec<&Arc<Entry>> =
-            programs.into_iter().filter(|entry| entry.executable.is_loaded()).collect();
-        report.set_item("entries", programs.len())?;
-        report.set_item("hits", entries.hits)?;
-        report.set_item("misses", entries.misses)?;
-        report
-            .set_item("bytes", programs.iter().map(|e| e.executable.byte_size()).sum::<usize>())?;
-        let mut digests: Vec<String> =
-            programs.iter().map(|entry| entry.program.digest().to_string()).collect();
-        digests.sort();
+        report.set_item("entries", entries)?;
+        report.set_item("hits", hits)?;
+        report.set_item("misses", misses)?;
+        report.set_item("bytes", bytes)?;
         report.set_item("digests", digests)?;
         Ok(report)
     }
 
     /// Forgets what the function has compiled.
     fn clear_cache(&self) {
-        let mut entries = self.lock();
-        entries.by_hash.clear();
-        entries.recent = None;
+        self.core.clear();
     }
 }
 
 impl PyFunction {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The function's options on top of the defaults, which most programs do not set.
-    fn options_in_force(&self) -> Cow<'_, Options> {
-        if has_default_options() {
-            Cow::Owned(self.options.over(&default_options()))
-        } else {
-            Cow::Borrowed(&self.options)
-        }
-    }
-
-    fn conflict_error(&self) -> PyErr {
-        exception(nxla_runtime::Error::Usage(format!(
-            "{}: a jitted function cannot be called while another function is traced; pass \
-             on_conflict=\"reuse\" to nx.jit to inline it, or \"force\" to run it by itself",
-            self.name
-        )))
+    fn run(
+        &self,
+        py: Python<'_>,
+        entry: &Entry,
+        inputs: &[&Tensor],
+        options: &Options,
+    ) -> PyResult<Py<PyAny>> {
+        run_entry(py, self.core.name(), entry, inputs, options, self.debug_nans)
     }
 
     fn is_static(&self, position: usize) -> bool {
@@ -350,52 +295,27 @@ impl PyFunction {
         Ok(self.statics.names.contains(&*name.cast::<PyString>()?.to_cow()?))
     }
 
-    /// The signature of a call, and its tensors.
-    fn sign(&self, call: Call<'_, '_>, leaves: &mut Leaves) -> PyResult<Signature> {
-        let mut signature = Signature::default();
-        let path = |position: usize| move || format!("{}: argument {position}", self.name);
+    /// What the runtime is told of a call.
+    fn sign(&self, call: Call<'_, '_>) -> PyResult<Arguments> {
+        let mut arguments = Arguments::default();
+        let path = |position: usize| move || format!("{}: argument {position}", self.core.name());
         for (position, arg) in call.args.iter().enumerate() {
             if self.is_static(position) {
-                signature.constant(&arg, &path(position)())?;
+                arguments.constant(&arg, &path(position)())?;
             } else {
-                signature.argument(&arg, leaves, &path(position))?;
+                arguments.argument(&arg, &path(position))?;
             }
         }
         for (name, arg) in call.kwargs.into_iter().flatten() {
-            signature.keyword(&name)?;
-            let path = || format!("{}: argument {name}", self.name);
+            arguments.keyword(&name)?;
+            let path = || format!("{}: argument {name}", self.core.name());
             if self.is_static_name(&name)? {
-                signature.constant(&arg, &path())?;
+                arguments.constant(&arg, &path())?;
             } else {
-                signature.argument(&arg, leaves, &path)?;
+                arguments.argument(&arg, &path)?;
             }
         }
-        Ok(signature)
-    }
-
-    /// What the call before led to, if this one is like it. Nearly all calls of a loop are, and
-    /// need no signature.
-    fn recent(
-        &self,
-        tensors: &[Borrowed<'_, '_, PyTensor>],
-        options: &Options,
-    ) -> Option<Arc<Entry>> {
-        let mut entries = self.lock();
-        let (fingerprint, entry) = entries.recent.as_ref()?;
-        if *fingerprint != self.fingerprint(options) || !entry.takes(tensors) {
-            return None;
-        }
-        let entry = entry.clone();
-        entries.count(&entry);
-        Some(entry)
-    }
-
-    /// A number for everything about options that programs depend on.
-    fn fingerprint(&self, options: &Options) -> u64 {
-        match std::ptr::eq(options, &raw const self.options) {
-            true => self.own_fingerprint ^ u64::from(graph_options().reassociate_floats),
-            false => fingerprint(options) ^ u64::from(graph_options().reassociate_floats),
-        }
+        Ok(arguments)
     }
 
     /// What a call leads to, compiled if it has not been, and its tensors.
@@ -405,77 +325,33 @@ impl PyFunction {
         call: Call<'_, '_>,
         options: &Options,
         data: Data,
-    ) -> PyResult<(Arc<Entry>, Leaves)> {
-        let mut leaves = Leaves::new();
-        let mut signature = self.sign(call, &mut leaves)?;
+    ) -> PyResult<(Arc<Entry>, Inputs)> {
+        let mut arguments = self.sign(call)?;
         if data == Data::Needed {
-            signature.refuse_templates(&self.name)?;
+            arguments.0.refuse_templates(self.core.name()).or_raise()?;
         }
-        let plain = signature.is_plain();
-        let fingerprint = self.fingerprint(options);
-        signature.word(fingerprint);
-        let hash = signature.hash();
-        if let Some(entry) = self.find(py, hash, &signature)? {
-            if plain && data == Data::Needed {
-                self.lock().recent = Some((fingerprint, entry.clone()));
-            }
-            return Ok((entry, leaves));
+        if let Some(entry) = self.core.find(&mut arguments.0, options).or_raise()? {
+            return Ok((entry, arguments.0.into_inputs()));
         }
-        let traced = self.trace(py, call, &signature, &leaves)?;
-        let Traced { program, results, captured, lines } = traced;
-        let donated = self.donated_leaves(call, program.inputs().len())?;
-        self.observe(py, call, &captured, lines)?;
-        let executable = compile_interruptible(py, &program, options, &donated)?;
-        let (name, debug_nans) = (self.name.clone(), self.debug_nans);
-        let entry = Arc::new(Entry { name, executable, program, results, captured, debug_nans });
-        let mut entries = self.lock();
-        entries.misses += 1;
-        entries.drop_evicted();
-        let keyed = entries.by_hash.entry(hash).or_default();
-        // Another thread may have made the same call for the first time as well.
-        keyed.retain(|known| known.1.program.digest() != entry.program.digest());
-        keyed.push(Arc::new((signature, entry.clone())));
-        Ok((entry, leaves))
+        let traced = self.trace(py, call, &arguments)?;
+        let donated = self.donated_leaves(call, traced.program.inputs().len())?;
+        self.observe(py, call, &traced)?;
+        interruptible(py, |interrupt| {
+            self.core.compile(arguments.0, traced, &donated, options, Some(interrupt))
+        })
     }
 
     /// Tells the observer what is about to be compiled: the arguments, how often that happened
     /// before, and the large tensors that became inputs, each with its type, bytes and line.
-    fn observe(
-        &self,
-        py: Python<'_>,
-        call: Call<'_, '_>,
-        captured: &[Tensor],
-        lines: Vec<Option<Line>>,
-    ) -> PyResult<()> {
+    fn observe(&self, py: Python<'_>, call: Call<'_, '_>, traced: &Traced) -> PyResult<()> {
         let Some(observer) = &self.observer else { return Ok(()) };
-        let large: Vec<(String, usize, Option<String>)> = captured
-            .iter()
-            .zip(lines)
-            .map(|(tensor, line)| {
-                let bytes = tensor.shape().size() * tensor.dtype().size();
-                (tensor.ty().to_string(), bytes, line.map(|line| line.to_string()))
-            })
-            .collect();
-        let misses = self.lock().misses;
-        observer.call1(py, (call.args, call.kwargs, misses, large)).map(drop)
-    }
-
-    fn find(
-        &self,
-        py: Python<'_>,
-        hash: u64,
-        signature: &Signature,
-    ) -> PyResult<Option<Arc<Entry>>> {
-        // Comparing static values may run Python code, which must not happen under the lock.
-        let candidates = self.lock().by_hash.get(&hash).cloned().unwrap_or_default();
-        for candidate in candidates {
-            let (other, entry) = &*candidate;
-            if other.matches(py, signature)? {
-                self.lock().count(entry);
-                return Ok(Some(entry.clone()));
-            }
-        }
-        Ok(None)
+        let described = |(tensor, line): (&Tensor, &Option<Line>)| {
+            let bytes = tensor.shape().size() * tensor.dtype().size();
+            (tensor.ty().to_string(), bytes, line.as_ref().map(ToString::to_string))
+        };
+        let large: Vec<(String, usize, Option<String>)> =
+            traced.captured.iter().zip(&traced.lines).map(described).collect();
+        observer.call1(py, (call.args, call.kwargs, self.core.misses(), large)).map(drop)
     }
 
     /// For each input, whether its argument was marked as donated.
@@ -506,36 +382,28 @@ impl PyFunction {
         &self,
         py: Python<'_>,
         call: Call<'_, '_>,
-        signature: &Signature,
-        leaves: &Leaves,
+        arguments: &Arguments,
     ) -> PyResult<Traced> {
-        let trace = Trace::with_options(crate::options::graph_options());
-        let mut parameters = Vec::with_capacity(leaves.len());
-        for (ty, own) in signature.types(leaves).into_iter().zip(signature.vectors(leaves.len())) {
-            let id = trace.parameter(ty).or_raise()?.id();
-            parameters.push(PyExpr::wrap(py, Expr::with_vectors(trace.clone(), id, own))?);
-        }
-        let mut parameters = parameters.into_iter().map(Ok);
-        let outcome = self.call_traced(py, call, &trace, &mut parameters);
-        match outcome {
-            Ok(traced) => Ok(traced),
-            Err(raised) => {
-                trace.abandon();
-                Err(raised)
-            }
-        }
+        let options = self.core.options_in_force();
+        let (mut tracing, parameters) = Tracing::begin(&arguments.0, &options).or_raise()?;
+        let mut parameters = parameters.into_iter().map(|expr| PyExpr::wrap(py, expr));
+        let (args, kwargs) = self.replaced(py, call, &mut parameters)?;
+        let result = self.callable.bind(py).call(args, Some(&kwargs))?;
+        tracing.leave();
+        let (outputs, tree) = outputs(tracing.trace(), &result, self.core.name())?;
+        py.detach(|| tracing.finish(&outputs, tree)).or_raise()
     }
 
-    fn call_traced(
+    /// The arguments of a call with other values in place of the leaves.
+    fn replaced<'py>(
         &self,
-        py: Python<'_>,
-        call: Call<'_, '_>,
-        trace: &Trace,
-        parameters: &mut dyn Iterator<Item = PyResult<Py<PyAny>>>,
-    ) -> PyResult<Traced> {
+        py: Python<'py>,
+        call: Call<'_, 'py>,
+        leaves: &mut dyn Iterator<Item = PyResult<Py<PyAny>>>,
+    ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
         let mut replace = |arg: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
             let tree = flatten(arg, "", &mut |item, _| is_leaf(item))?;
-            tree.rebuild(py, parameters)
+            tree.rebuild(py, leaves)
         };
         let mut args = Vec::with_capacity(call.args.len());
         for (position, arg) in call.args.iter().enumerate() {
@@ -551,16 +419,22 @@ impl PyFunction {
                 false => kwargs.set_item(name, replace(&arg)?)?,
             }
         }
-        let result = {
-            let _compiler = nxla_runtime::tracing_for(&self.options_in_force()).or_raise()?;
-            let _entered = trace.enter();
-            self.callable.bind(py).call(PyTuple::new(py, args)?, Some(&kwargs))?
-        };
-        let (outputs, tree) = outputs(trace, &result, &self.name)?;
-        let results = Results::of(tree, &outputs);
-        let program = Arc::new(py.detach(|| trace.finish(&outputs)).or_raise()?);
-        Ok(Traced::new(program, results, trace))
+        Ok((PyTuple::new(py, args)?, kwargs))
     }
+}
+
+/// The arguments of a call, if all are tensors and passed by position.
+fn plain_tensors<'a, 'py>(
+    call: Call<'a, 'py>,
+) -> Option<SmallVec<[Borrowed<'a, 'py, PyTensor>; 8]>> {
+    if call.kwargs.is_some_and(|kwargs| !kwargs.is_empty()) {
+        return None;
+    }
+    let mut tensors = SmallVec::with_capacity(call.args.len());
+    for arg in call.args.iter_borrowed() {
+        tensors.push(arg.cast::<PyTensor>().ok()?);
+    }
+    Some(tensors)
 }
 
 /// The leaves of a result as values of the trace, and its structure.
@@ -587,20 +461,6 @@ pub(crate) fn outputs(
     Ok((outputs, tree))
 }
 
-/// The arguments of a call, if all are tensors and passed by position.
-fn plain_tensors<'a, 'py>(
-    call: Call<'a, 'py>,
-) -> Option<SmallVec<[Borrowed<'a, 'py, PyTensor>; 8]>> {
-    if call.kwargs.is_some_and(|kwargs| !kwargs.is_empty()) {
-        return None;
-    }
-    let mut tensors = SmallVec::with_capacity(call.args.len());
-    for arg in call.args.iter_borrowed() {
-        tensors.push(arg.cast::<PyTensor>().ok()?);
-    }
-    Some(tensors)
-}
-
 /// A leaf of a result as a value of the trace.
 pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<Expr>> {
     if is_sequence(item) {
@@ -621,57 +481,6 @@ pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<
 /// Lists and tuples are containers here, not nested data.
 fn is_sequence(item: &Bound<'_, PyAny>) -> bool {
     item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>()
-}
-
-/// What the results of a program are for Python.
-pub(crate) struct Results {
-    pub(crate) tree: Tree,
-    /// The vectorized axes of each result; empty if none has any.
-    vectors: Vec<Vectors>,
-}
-
-impl Results {
-    /// The container of these results.
-    pub(crate) fn of(tree: Tree, outputs: &[Expr]) -> Self {
-        let all = outputs.iter().map(|output| output.vectors().clone());
-        let any = outputs.iter().any(|output| !output.vectors().is_empty());
-        Self { tree, vectors: if any { all.collect() } else { Vec::new() } }
-    }
-
-    /// A container of results without vectorized axes.
-    pub(crate) fn plain(tree: Tree) -> Self {
-        Self { tree, vectors: Vec::new() }
-    }
-
-    /// The vectorized axes of a result.
-    pub(crate) fn vectors(&self, position: usize) -> Vectors {
-        self.vectors.get(position).cloned().unwrap_or_default()
-    }
-
-    /// Values in place of the results, tensors among them with the vectorized axes of those.
-    pub(crate) fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let arranged = values.into_iter().enumerate().map(|(position, value)| {
-            match (value.bind(py).cast::<PyTensor>(), self.vectors(position)) {
-                (Ok(tensor), vectors) if !vectors.is_empty() => {
-                    let data = tensor.get().get().data().clone();
-                    PyTensor::wrap(py, data.with_vectors(vectors))
-                }
-                _ => Ok(value),
-            }
-        });
-        self.tree.rebuild(py, &mut arranged.collect::<Vec<_>>().into_iter())
-    }
-
-    /// The results of a run in their container.
-    pub(crate) fn wrap(&self, py: Python<'_>, results: Vec<Tensor>) -> PyResult<Py<PyAny>> {
-        let vectors = self.vectors.iter().cloned().chain(std::iter::repeat(Vectors::NONE));
-        let results = results.into_iter().zip(vectors);
-        let mut tensors = results.map(|(data, own)| PyTensor::wrap(py, data.with_vectors(own)));
-        if self.tree.is_leaf() {
-            return tensors.next().expect("a program gives one tensor for each leaf");
-        }
-        self.tree.rebuild(py, &mut tensors)
-    }
 }
 
 /// A class with types in brackets, for annotations that are evaluated.

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use nxla_runtime::graph::ExprId;
 use nxla_runtime::split::{Decision, Stage, StageGraph, try_split_with};
-use nxla_runtime::{Error, Stages, Tensor, default_options};
+use nxla_runtime::{Error, Inputs, Stages, Tensor, default_options, run_program};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::errors::{OrRaise, argument_error, exception, user_error};
-use crate::function::{Inputs, Results};
-use crate::interrupt::{compile_interruptible, interruptible, run_interruptible};
+use crate::function::Borrowings;
+use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::options::options_from;
-use crate::program::PyExpression;
-use crate::signature::{Leaves, Signature};
+use crate::program::{PyExpression, Results};
+use crate::signature::Arguments;
 use crate::tensor::PyTensor;
 
 /// One stage of a split expression.
@@ -79,9 +79,10 @@ impl PyStage {
         let inputs = leaves(args, self.stage.program.inputs().len(), "stage")?;
         let options = options_from(options)?.0.over(&default_options());
         let program = &self.stage.program;
-        let executable = compile_interruptible(py, program, &options, &[])?;
-        let inputs: Inputs<'_> = inputs.iter().collect();
-        let results = run_interruptible(py, &*executable, &inputs, &options)?;
+        let inputs: Borrowings<'_> = inputs.iter().collect();
+        let results = interruptible(py, |interrupt| {
+            run_program("stage", program, &options, &inputs, Some(interrupt))
+        })?;
         results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 
@@ -190,7 +191,7 @@ impl PyStageGraph {
 }
 
 impl PyStageGraph {
-    fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Leaves> {
+    fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
         let own = self.graph.inputs().len() - self.captured.len();
         let mut inputs = leaves(args, own, "run")?;
         inputs.extend(self.captured.iter().cloned());
@@ -203,11 +204,12 @@ pub(crate) fn leaves(
     args: &Bound<'_, PyTuple>,
     expected: usize,
     function: &str,
-) -> PyResult<Leaves> {
-    let (mut signature, mut leaves) = (Signature::default(), Leaves::new());
+) -> PyResult<Inputs> {
+    let mut arguments = Arguments::default();
     for (position, arg) in args.iter().enumerate() {
-        signature.argument(&arg, &mut leaves, &|| format!("{function}: argument {position}"))?;
+        arguments.argument(&arg, &|| format!("{function}: argument {position}"))?;
     }
+    let leaves = arguments.0.into_inputs();
     if leaves.len() != expected {
         let why = format!("expected {expected} tensors, got {}", leaves.len());
         return Err(argument_error(function, why));

@@ -5,13 +5,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nxla_runtime::host::HostTensor;
-use nxla_runtime::{
-    Error, Executable, Options, Program, RunContext, Tensor, compile_program_watched,
-};
+use nxla_runtime::{Error, Tensor};
 use pyo3::prelude::*;
 
 use crate::errors::{OrRaise, exception};
@@ -28,32 +26,6 @@ pub(crate) fn interruptible<T: Send>(
     let signals = Signals::default();
     let outcome = py.detach(|| work(&|| signals.pending()));
     outcome.map_err(|error| signals.take().unwrap_or_else(|| exception(error)))
-}
-
-/// Runs an executable. The exception of a hook comes out as it was raised.
-pub(crate) fn run_interruptible(
-    py: Python<'_>,
-    executable: &dyn Executable,
-    inputs: &[&Tensor],
-    options: &Options,
-) -> PyResult<Vec<Tensor>> {
-    interruptible(py, |interrupt| {
-        let interrupt = Some(interrupt);
-        let hooks = Some(&options.hooks);
-        executable.run(inputs, &RunContext { hooks, interrupt, ..RunContext::default() })
-    })
-}
-
-/// Compiles a program, or finds the executable of an equal one.
-pub(crate) fn compile_interruptible(
-    py: Python<'_>,
-    program: &Arc<Program>,
-    options: &Options,
-    donated: &[bool],
-) -> PyResult<Arc<dyn Executable>> {
-    interruptible(py, |interrupt| {
-        compile_program_watched(program, options, donated, Some(interrupt))
-    })
 }
 
 /// Waits until the data of a tensor is there.

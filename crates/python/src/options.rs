@@ -1,44 +1,31 @@
 //! Options between Python's keyword arguments and the engine's.
 
-use std::cell::Cell;
-use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use nxla_runtime::graph::Options as GraphOptions;
 use nxla_runtime::{
-    Options, Setting, compiler_named, compiler_names, default_options, global_default_options,
-    set_default_options, set_global_default_options,
+    CompilerChoice, Conflict, Options, Setting, compiler_names, default_options,
+    global_default_options, set_default_options, set_global_default_options,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
-use rustc_hash::FxHasher;
 
+use crate::compilers::{PyCompiler, object_of};
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::hooks::PyHook;
-
-/// What a jitted function does when it is called during a trace.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Conflict {
-    /// Refuses.
-    Raise,
-    /// Runs by itself.
-    Force,
-    /// Joins the trace.
-    Reuse,
-}
 
 /// Reads options: ``compiler``, ``hooks``, ``on_conflict``, and settings of the compiler.
 pub(crate) fn options_from(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Options, Conflict)> {
     let (mut options, mut conflict) = (Options::new(), Conflict::Raise);
-    for (name, value) in given.into_iter().flatten() {
+    let Some(given) = given else { return Ok((options, conflict)) };
+    for (name, value) in given {
         let name: String = name.extract()?;
         if value.is_none() {
             continue;
         }
         match name.as_str() {
             "compiler" => {
-                let compiler = compiler_name(&value)?;
-                compiler_named(Some(&compiler)).or_raise()?;
+                let compiler = compiler_from(&value)?;
+                compiler.resolve().or_raise()?;
                 options = options.compiler(compiler);
             }
             "hooks" => {
@@ -56,15 +43,28 @@ pub(crate) fn options_from(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Optio
             }
         }
     }
+    announce_plugin(given.py(), &options)?;
     Ok((options, conflict))
 }
 
-/// The name of a compiler, given as such or as a compiler object.
-fn compiler_name(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    if let Ok(name) = value.cast::<PyString>() {
-        return Ok(name.to_cow()?.into_owned());
+/// Looks for the plugin of XLA among the installed packages, which only Python knows, once XLA is
+/// asked for and no other plugin is named.
+fn announce_plugin(py: Python<'_>, options: &Options) -> PyResult<()> {
+    let named = options.settings.contains_key("plugin");
+    match &options.compiler {
+        Some(CompilerChoice::Named(name)) if &**name == "xla" && !named => {
+            py.import("nxla.plugins")?.call_method0("announce").map(drop)
+        }
+        _ => Ok(()),
     }
-    crate::compilers::name_of(value)
+}
+
+/// A compiler, given by its name or as an object.
+fn compiler_from(value: &Bound<'_, PyAny>) -> PyResult<CompilerChoice> {
+    if let Ok(name) = value.cast::<PyString>() {
+        return Ok(CompilerChoice::from(name.to_cow()?.into_owned()));
+    }
+    Ok(CompilerChoice::Instance(PyCompiler::of(value)?))
 }
 
 fn conflict_from(value: &Bound<'_, PyAny>) -> PyResult<Conflict> {
@@ -95,38 +95,20 @@ fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
     }
 }
 
-/// A number for everything in options that decides what is compiled.
-pub(crate) fn fingerprint(options: &Options) -> u64 {
-    let mut hasher = FxHasher::default();
-    options.compiler.hash(&mut hasher);
-    options.settings.hash(&mut hasher);
-    for name in options.hooks.keys() {
-        name.hash(&mut hasher);
-    }
-    hasher.finish()
-}
-
-thread_local! {
-    static REASSOCIATE: Cell<bool> = const { Cell::new(false) };
-    static OWN: Cell<bool> = const { Cell::new(false) };
-}
-
-/// How graphs of this thread simplify.
-pub(crate) fn graph_options() -> GraphOptions {
-    GraphOptions { reassociate_floats: REASSOCIATE.get() }
-}
-
 /// Whether traces of this thread may reorder float arithmetic; gives what was in force before.
 #[pyfunction]
 fn set_reassociate_floats(allow: bool) -> bool {
-    REASSOCIATE.replace(allow)
+    nxla_runtime::set_reassociate_floats(allow)
 }
 
 /// Options as a dict, ``compiler`` and settings.
 fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     if let Some(compiler) = &options.compiler {
-        dict.set_item("compiler", &**compiler)?;
+        match object_of(py, compiler) {
+            Some(object) => dict.set_item("compiler", object)?,
+            None => dict.set_item("compiler", compiler.name())?,
+        }
     }
     for (name, setting) in &options.settings {
         match setting {
@@ -154,7 +136,7 @@ fn get_default_options(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// Whether this thread has options of its own, rather than the process's.
 #[pyfunction]
 fn has_own_options() -> bool {
-    OWN.get()
+    nxla_runtime::has_own_options()
 }
 
 /// Sets this thread's options (None returns to the process's); gives those in force before.
@@ -168,7 +150,6 @@ fn replace_default_options<'py>(
         Some(options) => Some(options_from(Some(options))?.0),
         None => None,
     };
-    OWN.set(new.is_some());
     to_dict(py, &set_default_options(new))
 }
 
@@ -199,7 +180,7 @@ fn compilers() -> Vec<String> {
 #[pyo3(signature = (options=None))]
 fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> {
     let options = options_from(options)?.0.over(&default_options());
-    let compiler = compiler_named(options.compiler.as_deref()).or_raise()?;
+    let compiler = options.engine(None).or_raise()?.compiler;
     let backend = compiler.backend(&options.settings).or_raise()?;
     Ok((backend.platform, backend.device))
 }

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use nxla_runtime::graph::print::{ExprText, PrintOptions, lines};
 use nxla_runtime::graph::{Op, mermaid, svg};
-use nxla_runtime::{Expr, Program, TensorType, Vectors, default_options};
+use nxla_runtime::{
+    Expr, Program, ResultVectors, Tensor, TensorType, Vectors, default_options, run_program,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::containers::Tree;
 use crate::dtype::PyDType;
 use crate::errors::{OrRaise, argument_error, trace_error};
-use crate::function::{Inputs, Results, Traced};
+use crate::function::{Borrowings, Traced, wrap_results};
 use crate::graph::leaves;
-use crate::interrupt::{compile_interruptible, run_interruptible};
+use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::options::options_from;
 use crate::tensor::PyTensor;
@@ -28,11 +30,38 @@ pub(crate) struct PyExpression {
     pub(crate) captured: Vec<nxla_runtime::Tensor>,
 }
 
+/// What the results of a program are for Python.
+pub(crate) struct Results {
+    pub(crate) tree: Tree,
+    pub(crate) vectors: ResultVectors,
+}
+
+impl Results {
+    /// Values in place of the results, tensors among them with the vectorized axes of those.
+    pub(crate) fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let arranged = values.into_iter().enumerate().map(|(position, value)| {
+            match (value.bind(py).cast::<PyTensor>(), self.vectors.get(position)) {
+                (Ok(tensor), vectors) if !vectors.is_empty() => {
+                    let data = tensor.get().get().data().clone();
+                    PyTensor::wrap(py, data.with_vectors(vectors))
+                }
+                _ => Ok(value),
+            }
+        });
+        self.tree.rebuild(py, &mut arranged.collect::<Vec<_>>().into_iter())
+    }
+
+    /// The results of a run in their container.
+    pub(crate) fn wrap(&self, py: Python<'_>, results: Vec<Tensor>) -> PyResult<Py<PyAny>> {
+        wrap_results(py, &self.tree, self.vectors.put(results))
+    }
+}
+
 impl PyExpression {
     pub(crate) fn new(traced: Traced) -> Self {
         Self {
             program: traced.program,
-            results: Arc::new(traced.results),
+            results: Arc::new(Results { tree: traced.results, vectors: traced.vectors }),
             captured: traced.captured,
         }
     }
@@ -40,7 +69,8 @@ impl PyExpression {
     /// An expression whose result is a tuple of its outputs.
     pub(crate) fn of_program(program: Arc<Program>) -> Self {
         let leaves = program.outputs().iter().map(|_| Tree::Leaf).collect();
-        let results = Arc::new(Results::plain(Tree::Tuple(leaves)));
+        let (tree, vectors) = (Tree::Tuple(leaves), ResultVectors::default());
+        let results = Arc::new(Results { tree, vectors });
         Self { program, results, captured: Vec::new() }
     }
 }
@@ -174,9 +204,10 @@ impl PyExpression {
         let mut inputs = leaves(args, own, "run")?;
         inputs.extend(self.captured.iter().cloned());
         let options = options_from(options)?.0.over(&default_options());
-        let executable = compile_interruptible(py, &self.program, &options, &[])?;
-        let inputs: Inputs<'_> = inputs.iter().collect();
-        let results = run_interruptible(py, &*executable, &inputs, &options)?;
+        let inputs: Borrowings<'_> = inputs.iter().collect();
+        let results = interruptible(py, |interrupt| {
+            run_program("run", &self.program, &options, &inputs, Some(interrupt))
+        })?;
         self.results.wrap(py, results)
     }
 
@@ -252,7 +283,7 @@ impl PyExpression {
         let graph = self.program.graph();
         let block = |(position, &id): (usize, &_)| {
             let text = ExprText::new(graph, id).with_options(PrintOptions { limit });
-            let vectors = self.results.vectors(position);
+            let vectors = self.results.vectors.get(position);
             let header = vectorized_header(&vectors, &vectors.entry_type(graph.tensor_type(id)));
             header.as_deref().map_or(text, |header| text.with_header(header)).to_string()
         };

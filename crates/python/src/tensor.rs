@@ -131,7 +131,7 @@ operator_methods!(PyTensor {
     /// Where the data is: ``"host"``, or the name of a device.
     #[getter]
     fn device(&self) -> String {
-        self.0.device().map_or_else(|| "host".into(), |device| device.debug_string().to_owned())
+        self.0.device().to_string()
     }
 
     /// Whether reading would not wait.

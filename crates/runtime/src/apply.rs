@@ -14,9 +14,9 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::function::run_program;
 use crate::operand::{Operand, Value, View};
-use crate::options::{Options, default_options};
+use crate::options::default_options;
+use crate::program::run_program;
 use crate::tensor::Tensor;
 use crate::trace::Trace;
 use crate::vectors::{Vectors, per_entry};
@@ -171,18 +171,16 @@ impl AtOnce {
         Ok(Self { program: trace.finish(&outputs)?.into(), inputs, vectors })
     }
 
-    /// Runs it: on the compiler that is the default, or where the data is. `interrupt` is asked as
-    /// by [`compile_program_watched`](crate::compile_program_watched).
+    /// Runs it where the data is, or where the default options say. `interrupt` is asked as by
+    /// [`compile_for`](crate::compile_for).
     ///
     /// # Errors
     /// Whatever goes wrong in its compilation or its run; `interrupt` answers `true`.
     pub fn run(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<Tensor>> {
-        let on_device = self.inputs.iter().any(|tensor| tensor.device().is_some());
-        let mut options = default_options();
-        if on_device && options.compiler.as_deref().is_none_or(|name| name == "evaluator") {
-            options = Options::new().compiler("xla");
-        }
-        let results = run_program(&self.program, &options, &self.inputs(), interrupt)?;
+        let function = self.program.outputs().first();
+        let function = function.map_or("operation", |&id| self.program.graph().op(id).name());
+        let options = default_options();
+        let results = run_program(function, &self.program, &options, &self.inputs(), interrupt)?;
         Ok(results.into_iter().map(|data| data.with_vectors(self.vectors.clone())).collect())
     }
 

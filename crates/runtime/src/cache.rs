@@ -8,6 +8,8 @@
 //! dropped is gone, and find or compile it again when they need it.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
@@ -15,7 +17,8 @@ use nxla_eval::Interrupt;
 use nxla_expr::Digest;
 
 use crate::background::{self, ASK_EVERY, interrupted};
-use crate::compiler::Executable;
+use crate::compiler::{Compiler, Executable};
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::Settings;
 
@@ -24,10 +27,12 @@ use crate::options::Settings;
 pub struct CacheKey {
     /// The program.
     pub digest: Digest,
-    /// The compiler's name.
-    pub compiler: Arc<str>,
+    /// The compiler, which lives as long as the key.
+    pub compiler: CompilerKey,
     /// The compiler's settings.
     pub settings: Settings,
+    /// Where it runs, unless the settings say so.
+    pub device: Option<Device>,
     /// Which hooks are called, see [`Detached::pattern`](nxla_expr::Detached::pattern).
     pub hooks: Vec<u32>,
     /// The addresses of the functions of hooks, for compilers whose executables hold them. They
@@ -35,6 +40,30 @@ pub struct CacheKey {
     pub functions: Vec<usize>,
     /// Donated inputs.
     pub donated: Vec<bool>,
+}
+
+/// A compiler as part of a key: equal to itself alone, whatever its name is.
+#[derive(Clone)]
+pub struct CompilerKey(pub Arc<dyn Compiler>);
+
+impl PartialEq for CompilerKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.identity() == other.0.identity()
+    }
+}
+
+impl Eq for CompilerKey {}
+
+impl Hash for CompilerKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.identity().hash(state);
+    }
+}
+
+impl fmt::Debug for CompilerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())
+    }
 }
 
 /// What the cache holds and did.
@@ -70,12 +99,27 @@ enum State {
 
 /// Keeps executables up to a number of bytes, dropping those unused for longest.
 pub struct ExecutableCache {
-    entries: Mutex<HashMap<CacheKey, Entry>>,
+    held: Mutex<Held>,
     clock: AtomicU64,
     limit: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
     evictions: AtomicU64,
+}
+
+/// What the cache holds, and how many bytes that comes to.
+#[derive(Default)]
+struct Held {
+    entries: HashMap<CacheKey, Entry>,
+    bytes: usize,
+}
+
+impl Held {
+    fn remove(&mut self, key: &CacheKey) -> Option<Entry> {
+        let entry = self.entries.remove(key)?;
+        self.bytes -= entry.bytes;
+        Some(entry)
+    }
 }
 
 struct Entry {
@@ -101,7 +145,7 @@ const DEFAULT_LIMIT_BYTES: u64 = 512 << 20;
 pub fn executables() -> &'static ExecutableCache {
     static CACHE: OnceLock<ExecutableCache> = OnceLock::new();
     CACHE.get_or_init(|| ExecutableCache {
-        entries: Mutex::default(),
+        held: Mutex::default(),
         clock: AtomicU64::new(0),
         limit: AtomicU64::new(DEFAULT_LIMIT_BYTES),
         hits: AtomicU64::new(0),
@@ -170,18 +214,19 @@ impl Drop for Task {
         if self.settled {
             return;
         }
-        let mut entries = self.cache.entries();
-        if entries.get(&self.key).is_some_and(|entry| Arc::ptr_eq(&entry.slot, &self.slot)) {
-            entries.remove(&self.key);
+        let mut held = self.cache.held();
+        let own = held.entries.get(&self.key);
+        if own.is_some_and(|entry| Arc::ptr_eq(&entry.slot, &self.slot)) {
+            held.remove(&self.key);
         }
-        drop(entries);
+        drop(held);
         self.slot.settle(State::Empty);
     }
 }
 
 impl ExecutableCache {
-    fn entries(&self) -> MutexGuard<'_, HashMap<CacheKey, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The executable of a key, compiled if it is not there. A failure is not remembered.
@@ -209,8 +254,8 @@ impl ExecutableCache {
     ) -> Result<Found> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
         let (slot, used) = {
-            let mut entries = self.entries();
-            let entry = entries.entry(key.clone()).or_insert_with(|| Entry {
+            let mut held = self.held();
+            let entry = held.entries.entry(key.clone()).or_insert_with(|| Entry {
                 slot: Arc::default(),
                 bytes: 0,
                 last_used: Arc::default(),
@@ -253,34 +298,37 @@ impl ExecutableCache {
 
     /// Notes the size of a new executable and drops the oldest ones if there are too many bytes.
     fn account(&self, key: &CacheKey, bytes: usize) {
-        let mut entries = self.entries();
-        if let Some(entry) = entries.get_mut(key) {
-            entry.bytes = bytes;
+        let mut held = self.held();
+        let before =
+            held.entries.get_mut(key).map(|entry| std::mem::replace(&mut entry.bytes, bytes));
+        if let Some(before) = before {
+            held.bytes = held.bytes + bytes - before;
         }
-        let dropped = self.evict(&mut entries, Some(key));
-        drop(entries);
+        let dropped = self.evict(&mut held, Some(key));
+        drop(held);
         // Dropping an executable may take a plugin some time: not under the lock.
         drop(dropped);
     }
 
-    /// Takes out what has not been used for longest until the rest is within the limit.
-    fn evict(
-        &self,
-        entries: &mut HashMap<CacheKey, Entry>,
-        newest: Option<&CacheKey>,
-    ) -> Vec<Entry> {
+    /// Takes out what has not been used for longest if there is more than the limit allows: an
+    /// eighth more than it must, so that looking at all of them is worth it for many that come.
+    fn evict(&self, held: &mut Held, newest: Option<&CacheKey>) -> Vec<Entry> {
         let limit = usize::try_from(self.limit.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
-        let mut total: usize = entries.values().map(|entry| entry.bytes).sum();
         let mut dropped = Vec::new();
-        while total > limit {
-            let oldest = entries
-                .iter()
-                .filter(|(key, entry)| Some(*key) != newest && entry.bytes > 0)
-                .min_by_key(|(_, entry)| entry.last_used.load(Ordering::Relaxed))
-                .map(|(key, _)| key.clone());
-            let Some(entry) = oldest.and_then(|key| entries.remove(&key)) else { break };
-            total -= entry.bytes;
-            dropped.push(entry);
+        if held.bytes <= limit {
+            return dropped;
+        }
+        let others =
+            held.entries.iter().filter(|(key, entry)| Some(*key) != newest && entry.bytes > 0);
+        let mut by_age: Vec<(u64, CacheKey)> = others
+            .map(|(key, entry)| (entry.last_used.load(Ordering::Relaxed), key.clone()))
+            .collect();
+        by_age.sort_unstable_by_key(|(used, _)| *used);
+        for (_, key) in by_age {
+            if held.bytes <= limit - limit / 8 {
+                break;
+            }
+            dropped.extend(held.remove(&key));
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }
         dropped
@@ -290,25 +338,25 @@ impl ExecutableCache {
     /// is compiled last always stays until the next.
     pub fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
-        let mut entries = self.entries();
-        let dropped = self.evict(&mut entries, None);
-        drop(entries);
+        let mut held = self.held();
+        let dropped = self.evict(&mut held, None);
+        drop(held);
         drop(dropped);
     }
 
     /// Forgets every executable. Functions that have used one compile it again when they are
     /// called; runs under way go on.
     pub fn clear(&self) {
-        let dropped = std::mem::take(&mut *self.entries());
+        let dropped = std::mem::take(&mut *self.held());
         drop(dropped);
     }
 
     /// What the cache holds and did.
     pub fn report(&self) -> CacheReport {
-        let entries = self.entries();
+        let held = self.held();
         CacheReport {
-            entries: entries.len(),
-            bytes: entries.values().map(|entry| entry.bytes).sum(),
+            entries: held.entries.len(),
+            bytes: held.bytes,
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
             evictions: self.evictions.load(Ordering::Relaxed),

@@ -1,11 +1,15 @@
 //! What a compiler is: something that turns programs into things that run.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use nxla_eval::Interrupt;
 use nxla_expr::{HookOp, HostFn, Program};
 
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluator::Evaluator;
 use crate::options::{Setting, Settings};
@@ -14,8 +18,14 @@ use crate::xla::Xla;
 
 /// Turns programs into executables. Register one of your own with [`register_compiler`].
 pub trait Compiler: Send + Sync {
-    /// The name by which options choose it.
+    /// The name by which options choose it once it is registered, and by which texts call it.
     fn name(&self) -> &str;
+
+    /// What tells this compiler from every other one that lives at the same time. Executables
+    /// belong to one compiler, not to all of its name.
+    fn identity(&self) -> usize {
+        std::ptr::from_ref(self).cast::<()>() as usize
+    }
 
     /// Compiles a program.
     ///
@@ -46,6 +56,15 @@ pub trait Compiler: Send + Sync {
         false
     }
 
+    /// Whether it compiles for a device.
+    ///
+    /// # Errors
+    /// A device that it does not run on.
+    fn check_device(&self, device: &Device) -> Result<()> {
+        let name = self.name();
+        Err(Error::Options(format!("the compiler {name:?} does not run on the device {device}")))
+    }
+
     /// Where its results live.
     ///
     /// # Errors
@@ -64,6 +83,8 @@ pub struct CompileRequest<'a> {
     pub listeners: &'a [Arc<str>],
     /// Inputs whose memory the outputs may take over; empty means none.
     pub donated: &'a [bool],
+    /// Where it is to run; `None` leaves that to the settings.
+    pub device: Option<&'a Device>,
 }
 
 impl CompileRequest<'_> {
@@ -116,7 +137,95 @@ pub struct RunContext<'a> {
     pub interrupt: Option<&'a Interrupt<'a>>,
 }
 
+/// Which compiler options ask for.
+#[derive(Clone)]
+pub enum CompilerChoice {
+    /// The one that is registered under a name.
+    Named(Arc<str>),
+    /// This one, whatever its name is.
+    Instance(Arc<dyn Compiler>),
+}
+
+impl CompilerChoice {
+    /// The name.
+    pub fn name(&self) -> &str {
+        match self {
+            CompilerChoice::Named(name) => name,
+            CompilerChoice::Instance(compiler) => compiler.name(),
+        }
+    }
+
+    /// The compiler.
+    ///
+    /// # Errors
+    /// An unknown name, with those that exist.
+    pub fn resolve(&self) -> Result<Arc<dyn Compiler>> {
+        match self {
+            CompilerChoice::Named(name) => compiler_named(name),
+            CompilerChoice::Instance(compiler) => Ok(compiler.clone()),
+        }
+    }
+}
+
+impl PartialEq for CompilerChoice {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (CompilerChoice::Named(name), CompilerChoice::Named(other)) => name == other,
+            (CompilerChoice::Instance(compiler), CompilerChoice::Instance(other)) => {
+                compiler.identity() == other.identity()
+            }
+            (CompilerChoice::Named(_) | CompilerChoice::Instance(_), _) => false,
+        }
+    }
+}
+
+impl Eq for CompilerChoice {}
+
+impl Hash for CompilerChoice {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            CompilerChoice::Named(name) => name.hash(state),
+            CompilerChoice::Instance(compiler) => compiler.identity().hash(state),
+        }
+    }
+}
+
+impl fmt::Debug for CompilerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.name())
+    }
+}
+
+impl From<&str> for CompilerChoice {
+    fn from(name: &str) -> Self {
+        CompilerChoice::Named(name.into())
+    }
+}
+
+impl From<String> for CompilerChoice {
+    fn from(name: String) -> Self {
+        CompilerChoice::Named(name.into())
+    }
+}
+
+impl From<Arc<dyn Compiler>> for CompilerChoice {
+    fn from(compiler: Arc<dyn Compiler>) -> Self {
+        CompilerChoice::Instance(compiler)
+    }
+}
+
 type Registry = RwLock<BTreeMap<String, Arc<dyn Compiler>>>;
+
+/// Counts registrations, so that what was found under a name is known to be so still.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// How often a compiler has been registered.
+pub(crate) fn registry_generation() -> u64 {
+    GENERATION.load(Ordering::Acquire)
+}
+
+/// The names that mean the same in every program.
+const BUILT_IN: [&str; 2] = ["evaluator", "xla"];
 
 fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
@@ -127,9 +236,19 @@ fn registry() -> &'static Registry {
 }
 
 /// Makes a compiler known under its name, replacing one of the same name.
-pub fn register_compiler(compiler: Arc<dyn Compiler>) {
+///
+/// # Errors
+/// The name of a compiler that comes with this crate, or none.
+pub fn register_compiler(compiler: Arc<dyn Compiler>) -> Result<()> {
+    let name = compiler.name().to_owned();
+    if name.is_empty() || BUILT_IN.contains(&name.as_str()) {
+        let why = format!("a compiler cannot be registered as {name:?}; choose another name");
+        return Err(Error::Options(why));
+    }
     let mut known = registry().write().unwrap_or_else(PoisonError::into_inner);
-    known.insert(compiler.name().to_owned(), compiler);
+    known.insert(name, compiler);
+    GENERATION.fetch_add(1, Ordering::Release);
+    Ok(())
 }
 
 /// The names of all compilers, sorted.
@@ -138,12 +257,11 @@ pub fn compiler_names() -> Vec<String> {
     known.keys().cloned().collect()
 }
 
-/// The compiler of a name; the evaluator if there is none.
+/// The compiler of a name.
 ///
 /// # Errors
 /// An unknown name, with those that exist.
-pub fn compiler_named(name: Option<&str>) -> Result<Arc<dyn Compiler>> {
-    let name = name.unwrap_or("evaluator");
+pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
     let known = registry().read().unwrap_or_else(PoisonError::into_inner);
     known.get(name).cloned().ok_or_else(|| {
         let names: Vec<String> = known.keys().map(|name| format!("{name:?}")).collect();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use nxla_eval::{EvalError, Fault, Hooks, Plan};
 
 use crate::compiler::{Backend, CompileRequest, Compiler, Executable, RunContext, check_settings};
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::Settings;
 use crate::tensor::Tensor;
@@ -22,6 +23,13 @@ impl Compiler for Evaluator {
         check_settings(self.name(), request.settings, &[])?;
         let plan = Plan::with_listeners(request.program.clone(), &|hook| request.listens(hook));
         Ok(Arc::new(Planned { plan }))
+    }
+
+    fn check_device(&self, device: &Device) -> Result<()> {
+        if device.is_host() {
+            return Ok(());
+        }
+        Err(Error::Options(format!("the compiler \"evaluator\" runs on the host, not on {device}")))
     }
 
     fn resolves_hooks(&self) -> bool {

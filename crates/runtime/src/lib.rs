@@ -10,14 +10,15 @@ mod apply;
 mod background;
 mod cache;
 mod compiler;
-mod current;
 pub mod debug;
+mod device;
 mod error;
 mod evaluator;
 mod expr;
 mod function;
 mod operand;
 mod options;
+mod program;
 mod stages;
 mod tensor;
 mod trace;
@@ -25,24 +26,29 @@ pub mod vectors;
 pub mod xla;
 
 pub use apply::{AtOnce, Captured, Ids, build_entries, either, number_tensor, resolve, trace_of};
-pub use cache::{CacheKey, CacheReport, ExecutableCache, executables};
+pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
 pub use compiler::{
-    Backend, CompileRequest, Compiler, Executable, RunContext, compiler_named, compiler_names,
-    register_compiler,
+    Backend, CompileRequest, Compiler, CompilerChoice, Executable, RunContext, compiler_named,
+    compiler_names, register_compiler,
 };
-pub use current::{Tracing, current_compiler, tracing_for};
+pub use device::{Device, known_devices, place_of};
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::Expr;
-pub use function::{compile_program, compile_program_watched};
+pub use function::{
+    Call, Conflict, Entry, Function, FunctionReport, Inputs, ResultVectors, Signature, Static,
+    Traced, Tracing, Way,
+};
 pub use operand::{Operand, Value, View, position};
 pub use options::{
-    Options, OptionsGuard, Setting, Settings, default_options, global_default_options,
-    has_default_options, set_default_options, set_global_default_options, with_default_options,
+    Engine, Options, OptionsGuard, Setting, Settings, default_options, global_default_options,
+    graph_options, has_default_options, has_own_options, set_default_options,
+    set_global_default_options, set_reassociate_floats, with_default_options,
 };
+pub use program::{compile_for, compile_program, run_program};
 pub use stages::Stages;
-pub use tensor::{Device, DeviceTensor, Tensor};
-pub use trace::{Entered, Gradient, Trace};
+pub use tensor::{DeviceTensor, Tensor};
+pub use trace::{Entered, Gradient, Trace, current_compiler};
 pub use vectors::{VectorAxis, Vectors};
 
 pub use nxla_eval as eval;

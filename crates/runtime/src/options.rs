@@ -3,12 +3,18 @@
 //! Options come from four places, the later ones winning: the environment variable
 //! `NXLA_COMPILER`, the defaults of the process, the defaults of the thread, and the call.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use nxla_expr::HostFn;
+use nxla_expr::{HostFn, Options as GraphOptions};
+use rustc_hash::FxHasher;
+
+use crate::compiler::{Compiler, CompilerChoice, compiler_named};
+use crate::device::Device;
+use crate::error::Result;
 
 /// A setting of a compiler.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -55,10 +61,12 @@ pub type Settings = BTreeMap<String, Setting>;
 /// Options of a call.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// The compiler's name; `None` leaves the choice to the defaults.
-    pub compiler: Option<Arc<str>>,
+    /// The compiler; `None` leaves the choice to the defaults, and then to the operands.
+    pub compiler: Option<CompilerChoice>,
     /// Settings for the compiler.
     pub settings: Settings,
+    /// Where to run; `None` leaves it to the settings, the defaults, and then to the operands.
+    pub device: Option<Device>,
     /// Host functions for named hooks.
     pub hooks: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
 }
@@ -69,10 +77,17 @@ impl Options {
         Self::default()
     }
 
-    /// With this compiler, by name.
+    /// With this compiler, by its name or itself.
     #[must_use]
-    pub fn compiler(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.compiler = Some(name.into());
+    pub fn compiler(mut self, compiler: impl Into<CompilerChoice>) -> Self {
+        self.compiler = Some(compiler.into());
+        self
+    }
+
+    /// To run on this device.
+    #[must_use]
+    pub fn device(mut self, device: Device) -> Self {
+        self.device = Some(device);
         self
     }
 
@@ -95,16 +110,64 @@ impl Options {
     pub fn over(&self, below: &Options) -> Options {
         let mut merged = below.clone();
         if self.compiler.is_some() {
-            // Settings belong to the compiler that they were written for.
+            // Settings and devices belong to the compiler that they were written for.
             if self.compiler != merged.compiler {
                 merged.settings.clear();
+                merged.device = None;
             }
             merged.compiler.clone_from(&self.compiler);
         }
         merged.settings.extend(self.settings.clone());
+        if self.device.is_some() {
+            merged.device.clone_from(&self.device);
+        }
         merged.hooks.extend(self.hooks.iter().map(|(name, hook)| (name.clone(), hook.clone())));
         merged
     }
+
+    /// What runs a program whose operands live on `place`; see [`place_of`](crate::place_of).
+    ///
+    /// # Errors
+    /// An unknown compiler; a device that the compiler does not run on.
+    pub fn engine(&self, place: Option<&Device>) -> Result<Engine> {
+        let device = match self.names_engine() {
+            true => self.device.clone(),
+            false => place.cloned(),
+        };
+        let compiler = match (&self.compiler, &device) {
+            (Some(choice), _) => choice.resolve()?,
+            (None, Some(device)) if !device.is_host() => compiler_named("xla")?,
+            (None, _) => compiler_named("evaluator")?,
+        };
+        if let Some(device) = &device {
+            compiler.check_device(device)?;
+        }
+        Ok(Engine { compiler, device })
+    }
+
+    /// Whether they say where programs run, so that it does not depend on operands.
+    pub fn names_engine(&self) -> bool {
+        self.compiler.is_some() || self.device.is_some()
+    }
+
+    /// A number for everything that decides what is compiled.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.compiler.hash(&mut hasher);
+        self.settings.hash(&mut hasher);
+        self.device.hash(&mut hasher);
+        self.hooks.keys().for_each(|name| name.hash(&mut hasher));
+        hasher.finish()
+    }
+}
+
+/// What runs a program.
+#[derive(Clone)]
+pub struct Engine {
+    /// The compiler.
+    pub compiler: Arc<dyn Compiler>,
+    /// Where it is to run; `None` leaves that to the compiler's settings.
+    pub device: Option<Device>,
 }
 
 impl fmt::Debug for Options {
@@ -112,6 +175,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("compiler", &self.compiler)
             .field("settings", &self.settings)
+            .field("device", &self.device)
             .field("hooks", &self.hooks.keys())
             .finish()
     }
@@ -151,8 +215,8 @@ pub fn global_default_options() -> Options {
 }
 
 /// What `NXLA_COMPILER` says. It is read once, since every call asks for the options.
-fn environment_compiler() -> Option<Arc<str>> {
-    static COMPILER: OnceLock<Option<Arc<str>>> = OnceLock::new();
+fn environment_compiler() -> Option<CompilerChoice> {
+    static COMPILER: OnceLock<Option<CompilerChoice>> = OnceLock::new();
     let read = || std::env::var("NXLA_COMPILER").ok().filter(|name| !name.is_empty());
     COMPILER.get_or_init(|| read().map(Into::into)).clone()
 }
@@ -178,4 +242,23 @@ impl Drop for OptionsGuard {
 pub fn with_default_options(options: &Options) -> OptionsGuard {
     let merged = options.over(&default_options());
     OptionsGuard(THREAD.replace(Some(merged)))
+}
+
+thread_local! {
+    static REASSOCIATE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How graphs that are traced on this thread simplify.
+pub fn graph_options() -> GraphOptions {
+    GraphOptions { reassociate_floats: REASSOCIATE.get() }
+}
+
+/// Whether traces of this thread may reorder float arithmetic; gives what was in force before.
+pub fn set_reassociate_floats(allow: bool) -> bool {
+    REASSOCIATE.replace(allow)
+}
+
+/// Whether this thread has options of its own, rather than those of the process.
+pub fn has_own_options() -> bool {
+    THREAD.with_borrow(Option::is_some)
 }

@@ -8,8 +8,8 @@ use nxla_split::{RunError, RunOptions, StageGraph};
 
 use crate::compiler::{Executable, RunContext};
 use crate::error::{Error, Result};
-use crate::function::compile_program;
 use crate::options::{Options, default_options};
+use crate::program::compile_program;
 use crate::tensor::Tensor;
 
 /// A split program, ready to run.

@@ -7,6 +7,7 @@ use nxla_expr::TensorType;
 use nxla_pjrt as pjrt;
 use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, TensorError};
 
+use crate::device::Device;
 use crate::error::Result;
 use crate::vectors::VectorTensor;
 
@@ -62,9 +63,6 @@ impl DeviceTensor {
         &self.buffer
     }
 }
-
-/// A device of a PJRT client.
-pub type Device = pjrt::Device;
 
 impl Tensor {
     /// A tensor of a shape from its elements in row-major order.
@@ -187,12 +185,17 @@ impl Tensor {
         Ok(self.to_host()?.item()?)
     }
 
-    /// The device it lives on; `None` for the host.
-    pub fn device(&self) -> Option<&Device> {
-        match self {
-            Tensor::Host(_) => None,
-            Tensor::Device(tensor) => Some(tensor.buffer.device()),
-            Tensor::Vectorized(tensor) => tensor.data().device(),
+    /// Where it lives.
+    pub fn device(&self) -> Device {
+        self.buffer().map_or(Device::HOST, Device::of_buffer)
+    }
+
+    /// The memory on a device; `None` for the host.
+    #[inline]
+    pub fn buffer(&self) -> Option<&pjrt::Buffer> {
+        match self.data() {
+            Tensor::Device(tensor) => Some(&tensor.buffer),
+            Tensor::Host(_) | Tensor::Vectorized(_) => None,
         }
     }
 
@@ -232,32 +235,48 @@ impl Tensor {
         }
     }
 
-    /// A copy on a device; the transfer may still be under way when this returns. Programs run on the
-    /// devices of [`xla::target`](crate::xla::target), and copy tensors of any other client in each
-    /// call.
+    /// A copy on a device; the transfer may still be under way when this returns. On the host,
+    /// clones share memory that never changes, so a copy of a host tensor there is a clone.
     ///
     /// # Errors
-    /// What the plugin says of the transfer.
-    pub fn copy_to(&self, device: &Device, client: &pjrt::Client) -> Result<Tensor> {
-        let buffer = match self {
-            Tensor::Host(tensor) => client.buffer_from_host(tensor, device)?,
-            Tensor::Device(DeviceTensor { buffer, .. }) if buffer.client() == client => {
-                buffer.copy_to(device)?
-            }
-            Tensor::Device(tensor) => client.buffer_from_host(&tensor.buffer.to_host()?, device)?,
-            Tensor::Vectorized(tensor) => {
-                return Ok(tensor.with_data(tensor.data().copy_to(device, client)?));
-            }
+    /// What the plugin says of the transfer; a tensor that was freed.
+    pub fn copy_to(&self, device: &Device) -> Result<Tensor> {
+        if let Tensor::Vectorized(tensor) = self {
+            return Ok(tensor.with_data(tensor.data().copy_to(device)?));
+        }
+        let (Some(client), Some(to)) = (device.client(), device.description()) else {
+            return Ok(Tensor::Host(self.to_host()?));
+        };
+        let buffer = match self.buffer() {
+            None => client.buffer_from_host(&self.to_host()?, to)?,
+            Some(buffer) if buffer.client() == client => buffer.copy_to(to)?,
+            Some(buffer) => client.buffer_from_host(&buffer.to_host()?, to)?,
         };
         Ok(Tensor::Device(DeviceTensor { buffer, names: self.names().cloned() }))
     }
 
-    /// Like [`Tensor::copy_to`], and then frees this tensor, even if the copy failed.
+    /// The tensor itself if it lives on the device, else a copy there.
     ///
     /// # Errors
     /// As for [`Tensor::copy_to`].
-    pub fn transfer_to(self, device: &Device, client: &pjrt::Client) -> Result<Tensor> {
-        let copied = self.copy_to(device, client);
+    pub fn on(&self, device: &Device) -> Result<Tensor> {
+        match self.buffer() {
+            Some(buffer) if device.holds(buffer) => Ok(self.clone()),
+            None if device.is_host() => Ok(self.clone()),
+            _ => self.copy_to(device),
+        }
+    }
+
+    /// Moves to a device: nothing happens if the tensor is there, else it is copied, and then
+    /// freed even if the copy failed.
+    ///
+    /// # Errors
+    /// As for [`Tensor::copy_to`].
+    pub fn transfer_to(self, device: &Device) -> Result<Tensor> {
+        if self.device() == *device {
+            return Ok(self);
+        }
+        let copied = self.copy_to(device);
         let freed = self.deallocate();
         let copied = copied?;
         freed?;

@@ -10,14 +10,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::rewrite::Substitution;
-use nxla_expr::{
-    ErrorKind, ExprId, Graph, Line, Mark, Options as GraphOptions, Program, Scope, Source,
-    TensorType,
-};
+use nxla_expr::{ErrorKind, ExprId, Graph, Line, Mark, Program, Scope, Source, TensorType};
 use nxla_tensor::DType;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
+use crate::options::graph_options;
 use crate::tensor::Tensor;
 use crate::vectors::{self, Vectors};
 
@@ -41,7 +39,8 @@ struct Building {
     graph: Graph,
     inputs: Vec<TensorType>,
     finished: bool,
-    /// Large tensors that the function mentions: they are inputs after those of the function.
+    /// Tensors that the function mentions, if they are large or on a device: they are inputs after
+    /// those of the function.
     captured: Vec<Captured>,
     /// The first error of an operator, which cannot return one.
     failure: Option<Error>,
@@ -78,8 +77,27 @@ struct Captured {
 }
 
 thread_local! {
-    /// The traces entered on this thread, the innermost last.
-    static ENTERED: RefCell<Vec<Trace>> = const { RefCell::new(Vec::new()) };
+    /// The traces entered on this thread, the innermost last, and the names of the compilers that
+    /// they are traced for.
+    static ENTERED: RefCell<Vec<(Trace, Arc<str>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The name of the compiler for which a function is being traced on this thread; `None` outside of
+/// a trace.
+///
+/// ```
+/// use nxla::{Expr, current_compiler, jit};
+///
+/// let f = jit(|x: Expr| {
+///     assert_eq!(current_compiler().as_deref(), Some("evaluator"));
+///     x + 1
+/// });
+/// f.call(1)?;
+/// assert_eq!(current_compiler(), None);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn current_compiler() -> Option<Arc<str>> {
+    ENTERED.with_borrow(|stack| stack.last().map(|(_, compiler)| compiler.clone()))
 }
 
 /// Leaves the trace when dropped.
@@ -99,15 +117,12 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// An empty trace.
+    /// An empty trace, whose graph simplifies as this thread wants it
+    /// ([`graph_options`](crate::graph_options)).
     pub fn new() -> Self {
-        Self::with_options(GraphOptions::default())
-    }
-
-    /// An empty trace whose graph simplifies as told.
-    pub fn with_options(options: GraphOptions) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let building = Building { graph: Graph::with_options(options), ..Building::default() };
+        let graph = Graph::with_options(graph_options());
+        let building = Building { graph, ..Building::default() };
         Self(Arc::new(State {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             building: Mutex::new(building),
@@ -121,7 +136,7 @@ impl Trace {
 
     /// The innermost trace entered on this thread.
     pub fn current() -> Option<Trace> {
-        ENTERED.with_borrow(|stack| stack.last().cloned())
+        ENTERED.with_borrow(|stack| stack.last().map(|(trace, _)| trace.clone()))
     }
 
     /// Whether a trace is entered on this thread: [`Trace::current`] without a handle to it.
@@ -129,9 +144,10 @@ impl Trace {
         ENTERED.with_borrow(|stack| !stack.is_empty())
     }
 
-    /// Makes this the current trace of the thread until the result is dropped.
-    pub fn enter(&self) -> Entered {
-        ENTERED.with_borrow_mut(|stack| stack.push(self.clone()));
+    /// Makes this the current trace of the thread until the result is dropped. It is traced for a
+    /// compiler of this name.
+    pub fn enter(&self, compiler: &str) -> Entered {
+        ENTERED.with_borrow_mut(|stack| stack.push((self.clone(), compiler.into())));
         Entered(())
     }
 
@@ -196,12 +212,14 @@ impl Trace {
 
     /// Whether a tensor that the function mentions becomes an input rather than a literal.
     pub fn takes_as_input(tensor: &Tensor) -> bool {
-        tensor.shape().size() * tensor.dtype().size() > LITERAL_LIMIT_BYTES
+        let bytes = tensor.shape().size() * tensor.dtype().size();
+        bytes > LITERAL_LIMIT_BYTES || tensor.buffer().is_some()
     }
 
     /// Makes a node of a tensor that the function mentions. A small one becomes a literal, part
     /// of the program and its digest. A large one becomes a hidden input, so that the program
-    /// stays small and is compiled once whatever the numbers are.
+    /// stays small and is compiled once whatever the numbers are; so does one on a device, which
+    /// says where the program runs, and need not come to the host.
     ///
     /// # Errors
     /// If the trace has finished; a device tensor that cannot be read.
@@ -218,7 +236,10 @@ impl Trace {
 
     fn capture_input(&self, tensor: &Tensor) -> Result<ExprId> {
         let mut building = self.lock();
-        let known = building.captured.iter().find(|captured| captured.tensor.is(tensor));
+        // The same data under other names of its axes is another input: names are part of its type.
+        let known = building.captured.iter().find(|captured| {
+            captured.tensor.is(tensor) && captured.tensor.names() == tensor.names()
+        });
         if let Some(captured) = known {
             return Ok(captured.id);
         }

@@ -22,9 +22,8 @@ use nxla_expr::TensorType;
 use self::queue::{Cancel, Close, Parts, Queue};
 use crate::compile_program;
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree};
-use crate::jit::{Traced, jit};
+use crate::jit::{jit, template_of};
 use crate::tensor::Tensor;
-use crate::vectors::Vectors;
 use crate::{Error, Result};
 use crate::{Executable, RunContext, runtime};
 use crate::{Options, default_options};
@@ -93,18 +92,18 @@ where
     let chunk_lengths = types.lengths.clone();
     types.items.extend(state.items.iter().map(|tensor| tensor.ty()));
     types.lengths.extend(state.lengths.iter().copied());
-    let plain = vec![Vectors::NONE; types.items.len()];
-    let leaves = types.items.to_vec();
-    let traced = jit(function).trace_leaves(leaves, &plain, types.lengths, &options)?;
-    let mut vectors = state.items.iter().map(|tensor| tensor.vectors()).chain(&traced.vectors);
-    if let Some(vectors) = vectors.find(|vectors| !vectors.is_empty()) {
+    let lengths = types.lengths.clone();
+    let traced = jit(function).traced(&template_of(&types), lengths, &options)?;
+    let mut vectors = state.items.iter().map(|tensor| tensor.vectors().clone());
+    let mut results = (0..traced.program.outputs().len()).map(|result| traced.vectors.get(result));
+    if let Some(vectors) = vectors.by_ref().chain(&mut results).find(|own| !own.is_empty()) {
         let why = format!("a state or a result has the axes {vectors}; devectorize it");
         return Err(Error::Vectors { function: "stream".into(), why });
     }
-    let Traced { program, captured, lengths, .. } = traced;
+    let runtime::Traced { program, captured, results: lengths, .. } = traced;
     let outputs: Vec<TensorType> = program.output_types().cloned().collect();
     let results = check(&outputs, &lengths, &state)?;
-    let executable = compile_program(&Arc::new(program), &options, &[])?;
+    let executable = compile_program(&program, &options, &[])?;
     let queue = Arc::new(Queue::default());
     let step = Step { executable, captured, options, results };
     step.start(queue.clone(), state.items.to_vec())?;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use nxla_pjrt::{Client, Device, Plugin, Value, discover};
+use nxla_pjrt::{self as pjrt, Client, Plugin, Value, discover};
 
 use super::NAME;
 use crate::compiler::integer_setting;
+use crate::device::{self, Device};
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 
@@ -18,13 +19,28 @@ pub struct Target {
     pub client: Client,
     /// Which of its devices.
     pub device: usize,
-    key: Key,
+    /// How many clients stand between this one and the one that programs start on; see
+    /// [`Target::beside`].
+    number: usize,
 }
 
 impl Target {
-    /// The device.
-    pub fn device(&self) -> &Device {
+    /// A device that is known already.
+    pub(super) fn of(client: &Client, device: usize) -> Self {
+        Self { client: client.clone(), device, number: 0 }
+    }
+
+    /// The device in the plugin's terms.
+    pub fn description(&self) -> &pjrt::Device {
         &self.client.devices()[self.device]
+    }
+
+    /// The device.
+    ///
+    /// # Errors
+    /// None for a target that this module gives.
+    pub fn device(&self) -> Result<Device> {
+        Device::of(&self.client, self.device)
     }
 
     /// The same device of another client, which shares no threads with this one; 0 is this one.
@@ -32,8 +48,12 @@ impl Target {
     /// # Errors
     /// A plugin that makes no further client.
     pub(super) fn beside(&self, number: usize) -> Result<Target> {
-        let key = Key { number: self.key.number + number, ..self.key.clone() };
-        Ok(Target { client: client(key.clone())?, device: self.device, key })
+        let key = Key {
+            plugin: self.client.plugin().path().to_owned(),
+            devices: Some(self.client.devices().len()),
+            number: self.number + number,
+        };
+        Ok(Target { client: client(key)?, number: self.number + number, ..self.clone() })
     }
 
     /// Whether the device is the host's own processor.
@@ -62,15 +82,10 @@ pub fn target(settings: &Settings) -> Result<Target> {
     let count = integer_setting(NAME, settings, "cpu_device_count", 1)?;
     let device = integer_setting(NAME, settings, "device", 0)?.unwrap_or(0);
     let key = Key { plugin: plugin_path(settings)?, devices: count, number: 0 };
-    let client = client(key.clone())?;
-    let devices = client.devices().len();
-    if device >= devices {
-        return Err(Error::Options(format!(
-            "there is no device {device}; the platform {:?} has {devices}, counted from 0",
-            client.platform_name()
-        )));
-    }
-    Ok(Target { client, device, key })
+    let client = client(key)?;
+    // This says so if there is no such device.
+    Device::of(&client, device)?;
+    Ok(Target { client, device, number: 0 })
 }
 
 fn plugin_path(settings: &Settings) -> Result<PathBuf> {
@@ -109,6 +124,9 @@ fn client(key: Key) -> Result<Client> {
     let options: Vec<(&str, Value)> =
         count.into_iter().map(|count| ("cpu_device_count", count)).collect();
     let client = Client::new(&plugin, &options)?;
+    if key.number == 0 {
+        device::meet(&client);
+    }
     clients.insert(key, client.clone());
     Ok(client)
 }

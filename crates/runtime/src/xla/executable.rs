@@ -45,24 +45,15 @@ impl Placed {
 
     /// The buffer of an input on the right device, if it is there already.
     fn resident<'a>(&self, tensor: &'a Tensor) -> Option<&'a Buffer> {
-        match tensor.data() {
-            Tensor::Device(tensor) => {
-                let buffer = tensor.buffer();
-                let here = *buffer.client() == self.target.client
-                    && buffer.device().index() == self.target.device;
-                here.then_some(buffer)
-            }
-            Tensor::Host(_) | Tensor::Vectorized(_) => None,
-        }
+        let is_here = |buffer: &&Buffer| {
+            *buffer.client() == self.target.client && buffer.device().index() == self.target.device
+        };
+        tensor.buffer().filter(is_here)
     }
 
     fn upload(&self, tensor: &Tensor) -> Result<Buffer> {
-        match tensor.data().copy_to(self.target.device(), &self.target.client)? {
-            Tensor::Device(tensor) => Ok(tensor.buffer().clone()),
-            Tensor::Host(_) | Tensor::Vectorized(_) => {
-                unreachable!("a copy of plain data on a device is on a device")
-            }
-        }
+        let copy = tensor.data().copy_to(&self.target.device()?)?;
+        Ok(copy.buffer().expect("a copy on a device is in its memory").clone())
     }
 }
 

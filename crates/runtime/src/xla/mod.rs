@@ -25,6 +25,7 @@ use nxla_pjrt::{CompileOptions, Value};
 use nxla_stablehlo::{LowerOptions, Precision, STRICT_OPTIONS, lower};
 
 use crate::compiler::{Backend, CompileRequest, Compiler, Executable, check_settings};
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 
@@ -52,7 +53,7 @@ impl Compiler for Xla {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
         check_settings(NAME, request.settings, SETTINGS)?;
         let precision = precision(request.settings)?;
-        let target = target(request.settings)?;
+        let target = target_of(request.settings, request.device)?;
         let module = lower(
             request.program,
             &LowerOptions {
@@ -64,7 +65,7 @@ impl Compiler for Xla {
                 precision,
             },
         )?;
-        let mut options = CompileOptions::on(target.device());
+        let mut options = CompileOptions::on(target.description());
         if target.is_cpu() {
             let strict = STRICT_OPTIONS.iter();
             options.overrides =
@@ -72,6 +73,13 @@ impl Compiler for Xla {
         }
         let compiled = target.client.compile(&module.text, &options)?;
         Ok(Arc::new(executable::Compiled::new(target, compiled, module, request)))
+    }
+
+    fn check_device(&self, device: &Device) -> Result<()> {
+        match device.client() {
+            Some(_) => Ok(()),
+            None => Err(Error::Options("the compiler \"xla\" does not run on the host".into())),
+        }
     }
 
     fn resolves_hooks(&self) -> bool {
@@ -98,6 +106,14 @@ impl Compiler for Xla {
         check_settings(NAME, settings, SETTINGS)?;
         let target = target(settings)?;
         Ok(Backend { platform: target.client.platform_name().to_owned(), device: target.device })
+    }
+}
+
+/// Where a program is to run: on a device that was named as such, or that settings describe.
+fn target_of(settings: &Settings, device: Option<&Device>) -> Result<Target> {
+    match device.and_then(|device| Some((device.client()?, device.index()))) {
+        Some((client, index)) => Ok(Target::of(client, index)),
+        None => target(settings),
     }
 }
 

@@ -5,13 +5,15 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 use nxla_eval::Interrupt;
 use nxla_expr::{Detached, HostFn, Program};
 
-use crate::cache::{CacheKey, Found, Used, executables};
-use crate::compiler::{CompileRequest, Compiler, Executable, RunContext, compiler_named};
+use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
+use crate::compiler::{CompileRequest, Executable, RunContext};
+use crate::device::place_of;
 use crate::error::Result;
-use crate::options::Options;
+use crate::options::{Engine, Options};
 use crate::tensor::Tensor;
 
-/// Compiles a program, or finds the executable of an equal one.
+/// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
+/// options say where to run.
 ///
 /// Hooks are no part of that: an executable is shared by programs whose hooks have other
 /// functions, and what this gives calls the functions of this very program.
@@ -26,37 +28,44 @@ pub fn compile_program(
     options: &Options,
     donated: &[bool],
 ) -> Result<Arc<dyn Executable>> {
-    compile_program_watched(program, options, donated, None)
+    compile_for(program, options, &options.engine(None)?, donated, None)
 }
 
-/// Like [`compile_program`], for callers that can be interrupted: `interrupt` is asked some twenty
-/// times a second while a slow compiler is waited for. The compiler goes on when the wait ends, and
-/// the executable is there for the next who asks.
+/// Compiles a program for an engine, or finds the executable of an equal one.
+///
+/// `interrupt` is asked some twenty times a second while a slow compiler is waited for. The compiler
+/// goes on when the wait ends, and the executable is there for the next who asks.
 ///
 /// # Errors
 /// As for [`compile_program`], and if `interrupt` answers `true`.
-pub fn compile_program_watched(
+pub fn compile_for(
     program: &Arc<Program>,
     options: &Options,
+    engine: &Engine,
     donated: &[bool],
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Arc<dyn Executable>> {
-    let job = Job::new(program, options, donated)?;
+    let job = Job::new(program, options, engine, donated);
     let found = job.clone().find(interrupt)?;
     Ok(Arc::new(Kept { job, current: RwLock::new(Current::of(&found)) }))
 }
 
-/// Compiles a program or finds it, and runs it once.
+/// Runs a program once where its inputs live, or where the options say.
 ///
 /// # Errors
-/// As for [`compile_program_watched`]; what goes wrong in the run.
-pub(crate) fn run_program(
+/// Inputs on two devices; as for [`compile_for`]; what goes wrong in the run.
+pub fn run_program(
+    function: &str,
     program: &Arc<Program>,
     options: &Options,
     inputs: &[&Tensor],
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<Tensor>> {
-    let job = Job::new(program, options, &[])?;
+    let place = match options.names_engine() {
+        true => None,
+        false => place_of(function, inputs.iter().copied())?,
+    };
+    let job = Job::new(program, options, &options.engine(place.as_ref())?, &[]);
     let executable = job.clone().find(interrupt)?.executable;
     let context = RunContext { hooks: Some(&options.hooks), interrupt, own_hooks: &job.functions };
     executable.run(inputs, &context)
@@ -65,7 +74,7 @@ pub(crate) fn run_program(
 /// Something to compile, on whichever thread and whenever it is needed.
 struct Job {
     key: CacheKey,
-    compiler: Arc<dyn Compiler>,
+    engine: Engine,
     program: Arc<Program>,
     listeners: Vec<Arc<str>>,
     /// What the program's hooks call, if that is no part of the executable.
@@ -73,42 +82,48 @@ struct Job {
 }
 
 impl Job {
-    fn new(program: &Arc<Program>, options: &Options, donated: &[bool]) -> Result<Arc<Self>> {
-        let compiler = compiler_named(options.compiler.as_deref())?;
+    fn new(
+        program: &Arc<Program>,
+        options: &Options,
+        engine: &Engine,
+        donated: &[bool],
+    ) -> Arc<Self> {
         let listens = |name: &str| options.hooks.contains_key(name);
         let Detached { program: detached, functions, pattern } = program.detach_hooks(&listens);
-        let late = compiler.resolves_hooks();
+        let late = engine.compiler.resolves_hooks();
         let address = |function: &Arc<dyn HostFn>| Arc::as_ptr(function).cast::<()>() as usize;
         let key = CacheKey {
             digest: program.digest(),
-            compiler: compiler.name().into(),
+            compiler: CompilerKey(engine.compiler.clone()),
             settings: options.settings.clone(),
+            device: engine.device.clone(),
             hooks: pattern,
             functions: if late { Vec::new() } else { functions.iter().map(address).collect() },
             donated: donated.to_vec(),
         };
-        Ok(Arc::new(Job {
+        Arc::new(Job {
             key,
-            compiler,
+            engine: engine.clone(),
             program: if late { detached } else { program.clone() },
             listeners: options.hooks.keys().cloned().collect(),
             functions: if late { functions } else { Vec::new() },
-        }))
+        })
     }
 
     /// The executable, compiled if it is not there.
     fn find(self: Arc<Self>, interrupt: Option<&Interrupt<'_>>) -> Result<Found> {
-        let watch = interrupt.filter(|_| self.compiler.compiles_elsewhere());
+        let watch = interrupt.filter(|_| self.engine.compiler.compiles_elsewhere());
         let job = self.clone();
         executables().find(&self.key, move || job.compile(), watch)
     }
 
     fn compile(&self) -> Result<Arc<dyn Executable>> {
-        self.compiler.compile(&CompileRequest {
+        self.engine.compiler.compile(&CompileRequest {
             program: &self.program,
             settings: &self.key.settings,
             listeners: &self.listeners,
             donated: &self.key.donated,
+            device: self.engine.device.as_ref(),
         })
     }
 }

@@ -1,0 +1,236 @@
+//! Where data lives: the host, or a device of a client. One rule says where functions run.
+//!
+//! A function for which no compiler is named runs where its operands live, and its results stay
+//! there. Operands on the host join those on a device; operands on two devices are an error, since
+//! moving one of them is nothing to be done in silence.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+use nxla_pjrt as pjrt;
+
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+
+/// The host, or one device of a client.
+///
+/// Its name is one that no other device of the process has: `host`, `cpu:0`, `cuda:1`; devices of
+/// a second client of a platform are `cpu.1:0` and so on.
+#[derive(Clone)]
+pub struct Device(Place);
+
+#[derive(Clone)]
+enum Place {
+    Host,
+    Client { client: pjrt::Client, index: usize },
+}
+
+impl Device {
+    /// The memory of the host.
+    pub const HOST: Device = Device(Place::Host);
+
+    /// A device of a client.
+    ///
+    /// # Errors
+    /// A number that the client has no device of.
+    pub fn of(client: &pjrt::Client, index: usize) -> Result<Self> {
+        let devices = client.devices().len();
+        if index >= devices {
+            return Err(Error::Options(format!(
+                "there is no device {index}; the platform {:?} has {devices}, counted from 0",
+                client.platform_name()
+            )));
+        }
+        Ok(Device(Place::Client { client: client.clone(), index }))
+    }
+
+    /// That of a buffer.
+    pub(crate) fn of_buffer(buffer: &pjrt::Buffer) -> Self {
+        Device(Place::Client { client: buffer.client().clone(), index: buffer.device().index() })
+    }
+
+    /// Whether it is the host.
+    pub fn is_host(&self) -> bool {
+        matches!(self.0, Place::Host)
+    }
+
+    /// Whether it computes on the host's own processor: the host itself, or that behind a plugin.
+    pub fn is_processor(&self) -> bool {
+        match &self.0 {
+            Place::Host => true,
+            Place::Client { client, .. } => {
+                let platform = client.platform_name();
+                platform.eq_ignore_ascii_case("cpu") || platform.eq_ignore_ascii_case("host")
+            }
+        }
+    }
+
+    /// The kind of hardware: `host`, `cpu`, `cuda`.
+    pub fn platform(&self) -> &str {
+        match &self.0 {
+            Place::Host => "host",
+            Place::Client { client, .. } => client.platform_name(),
+        }
+    }
+
+    /// The number among the devices of its client; 0 for the host.
+    pub fn index(&self) -> usize {
+        match self.0 {
+            Place::Host => 0,
+            Place::Client { index, .. } => index,
+        }
+    }
+
+    /// The client; `None` for the host.
+    pub fn client(&self) -> Option<&pjrt::Client> {
+        match &self.0 {
+            Place::Host => None,
+            Place::Client { client, .. } => Some(client),
+        }
+    }
+
+    /// What the plugin knows of it; `None` for the host.
+    pub fn description(&self) -> Option<&pjrt::Device> {
+        match &self.0 {
+            Place::Host => None,
+            Place::Client { client, index } => Some(&client.devices()[*index]),
+        }
+    }
+
+    /// Whether a buffer is in its memory.
+    #[inline]
+    pub(crate) fn holds(&self, buffer: &pjrt::Buffer) -> bool {
+        match &self.0 {
+            Place::Host => false,
+            Place::Client { client, index } => {
+                buffer.client() == client && buffer.device().index() == *index
+            }
+        }
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Device) -> bool {
+        match (&self.0, &other.0) {
+            (Place::Host, Place::Host) => true,
+            (
+                Place::Client { client, index },
+                Place::Client { client: other_client, index: other_index },
+            ) => client == other_client && index == other_index,
+            (Place::Host | Place::Client { .. }, _) => false,
+        }
+    }
+}
+
+impl Eq for Device {}
+
+impl Hash for Device {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match &self.0 {
+            Place::Host => state.write_u8(0),
+            Place::Client { client, index } => {
+                client.hash(state);
+                state.write_usize(*index);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Device {
+    /// The name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Place::Host => f.write_str("host"),
+            Place::Client { client, index } => match ordinal(client) {
+                0 => write!(f, "{}:{index}", client.platform_name()),
+                number => write!(f, "{}.{number}:{index}", client.platform_name()),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({self})")
+    }
+}
+
+/// The clients that have been met, in that order; they live as long as the process.
+static MET: Mutex<Vec<pjrt::Client>> = Mutex::new(Vec::new());
+
+/// The position of a client among those of its platform.
+fn ordinal(client: &pjrt::Client) -> usize {
+    let mut met = MET.lock().unwrap_or_else(PoisonError::into_inner);
+    if !met.contains(client) {
+        met.push(client.clone());
+    }
+    let same = met.iter().filter(|other| other.platform_name() == client.platform_name());
+    same.take_while(|other| *other != client).count()
+}
+
+/// Makes a client known, so that its devices have names in the order in which clients are made.
+pub(crate) fn meet(client: &pjrt::Client) {
+    ordinal(client);
+}
+
+/// All devices known so far: the host, and those of each client that has been made.
+pub fn known_devices() -> Vec<Device> {
+    let met = MET.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let of_clients = met.iter().flat_map(|client| {
+        (0..client.devices().len())
+            .map(|index| Device(Place::Client { client: client.clone(), index }))
+    });
+    std::iter::once(Device::HOST).chain(of_clients).collect()
+}
+
+/// The device that operands live on: that of those which are on one; `None` if all are on the host.
+///
+/// # Errors
+/// Operands on two devices.
+pub fn place_of<'a>(
+    function: &str,
+    operands: impl IntoIterator<Item = &'a Tensor>,
+) -> Result<Option<Device>> {
+    let mut found: Option<&pjrt::Buffer> = None;
+    for operand in operands {
+        let Some(buffer) = operand.buffer() else { continue };
+        match found {
+            None => found = Some(buffer),
+            Some(first) if is_beside(first, buffer) => {}
+            Some(first) => {
+                let (first, second) = (Device::of_buffer(first), Device::of_buffer(buffer));
+                return Err(Error::Arguments {
+                    function: function.into(),
+                    why: format!(
+                        "operands live on two devices, {first} and {second}; move one of them, or \
+                         name the compiler"
+                    ),
+                });
+            }
+        }
+    }
+    Ok(found.map(Device::of_buffer))
+}
+
+#[inline]
+fn is_beside(left: &pjrt::Buffer, right: &pjrt::Buffer) -> bool {
+    left.client() == right.client() && left.device().index() == right.device().index()
+}
+
+/// Whether operands live where [`place_of`] has found others to live.
+#[inline]
+pub(crate) fn is_placed<'a>(
+    place: Option<&Device>,
+    operands: impl IntoIterator<Item = &'a Tensor>,
+) -> bool {
+    let mut any = false;
+    for operand in operands {
+        let Some(buffer) = operand.buffer() else { continue };
+        if !place.is_some_and(|place| place.holds(buffer)) {
+            return false;
+        }
+        any = true;
+    }
+    any == place.is_some()
+}

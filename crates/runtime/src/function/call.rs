@@ -1,0 +1,236 @@
+//! Calls: what of one decides which program runs, and the tensors that it runs on.
+//!
+//! What decides is a flat list of words (dtype and shape of each leaf, the kinds and sizes of the
+//! containers around them) and the static values. On a call whose signature is known, making it is
+//! all the work there is, so it allocates little.
+
+use std::convert::Infallible;
+use std::hash::{Hash, Hasher};
+
+use nxla_expr::TensorType;
+use nxla_tensor::{DType, Names, Scalar};
+use rustc_hash::FxHasher;
+use smallvec::SmallVec;
+
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+use crate::vectors::Vectors;
+
+/// Tensors of a call, in leaf order.
+pub type Inputs = SmallVec<[Tensor; 8]>;
+
+/// A value that is part of a signature, in the terms of a language.
+pub trait Static {
+    /// Whether a function may treat the two alike.
+    ///
+    /// # Errors
+    /// Whatever the comparison runs into.
+    fn same(&self, other: &Self) -> Result<bool>;
+}
+
+/// A language without static values.
+impl Static for Infallible {
+    fn same(&self, _: &Self) -> Result<bool> {
+        match *self {}
+    }
+}
+
+/// What of a call decides which program runs.
+pub struct Signature<S> {
+    words: SmallVec<[u64; 24]>,
+    statics: SmallVec<[S; 2]>,
+}
+
+impl<S: Static> Signature<S> {
+    /// Whether two signatures are equal.
+    ///
+    /// # Errors
+    /// What comparing static values runs into.
+    pub fn matches(&self, other: &Signature<S>) -> Result<bool> {
+        if self.words != other.words || self.statics.len() != other.statics.len() {
+            return Ok(false);
+        }
+        for (left, right) in self.statics.iter().zip(&other.statics) {
+            if !left.same(right)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.words.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Adds a word of the caller's own.
+    pub(super) fn word(&mut self, word: u64) {
+        self.words.push(word);
+    }
+
+    /// The static values.
+    pub fn statics(&self) -> &[S] {
+        &self.statics
+    }
+}
+
+/// A call in the making: a shell walks over the arguments and says what it meets.
+pub struct Call<S> {
+    pub(super) signature: Signature<S>,
+    pub(super) inputs: Inputs,
+    /// The leaves that are templates, and the data that they stand for.
+    templates: Vec<(usize, TensorType)>,
+    /// The leaves that have vectorized axes.
+    vectors: Vec<(usize, Vectors)>,
+    /// Whether there is anything but leaves.
+    structured: bool,
+}
+
+impl<S> Default for Call<S> {
+    fn default() -> Self {
+        Self {
+            signature: Signature { words: SmallVec::new(), statics: SmallVec::new() },
+            inputs: Inputs::new(),
+            templates: Vec::new(),
+            vectors: Vec::new(),
+            structured: false,
+        }
+    }
+}
+
+/// First words of the entries, above any dimension or length that follows.
+#[derive(Clone, Copy)]
+enum Tag {
+    Leaf = 1,
+    Static,
+    Vectors,
+    /// Kinds of containers, which shells number from 0 on, come after this.
+    Container,
+}
+
+impl<S> Call<S> {
+    fn tag(&mut self, tag: u64, rest: usize) {
+        self.signature.words.push(tag << 56 | rest as u64);
+    }
+
+    /// Begins a container of a kind, which the shell numbers, with so many children.
+    pub fn container(&mut self, kind: u8, children: usize) {
+        self.structured = true;
+        self.tag(Tag::Container as u64 + u64::from(kind), children);
+    }
+
+    /// Adds a value that is part of the signature, with its hash.
+    pub fn fixed(&mut self, value: S, hash: u64) {
+        self.structured = true;
+        self.tag(Tag::Static as u64, 0);
+        self.signature.words.push(hash);
+        self.signature.statics.push(value);
+    }
+
+    /// Adds a tensor.
+    pub fn tensor(&mut self, tensor: Tensor) {
+        self.vectorized(tensor.vectors());
+        let data = tensor.data();
+        self.leaf(data.dtype(), data.shape(), data.names());
+        self.inputs.push(if tensor.vectors().is_empty() { tensor } else { data.clone() });
+    }
+
+    /// Adds what stands for a tensor of a type, whose entries have it if there are vectorized axes.
+    pub fn template(&mut self, entry: &TensorType, vectors: &Vectors) {
+        self.vectorized(vectors);
+        let ty = vectors.full_type(entry);
+        self.leaf(ty.dtype, &ty.shape, ty.names.as_ref());
+        self.templates.push((self.inputs.len(), ty.clone()));
+        // Nobody reads it; it keeps the leaves after it in their places.
+        self.inputs.push(Tensor::scalar(Scalar::zero(ty.dtype), ty.dtype));
+    }
+
+    fn leaf(&mut self, dtype: DType, dims: &[usize], names: Option<&Names>) {
+        let named = usize::from(names.is_some());
+        self.tag(Tag::Leaf as u64, (dtype as usize) << 32 | dims.len() << 1 | named);
+        self.signature.words.extend(dims.iter().map(|&dim| dim as u64));
+        for name in names.into_iter().flat_map(|names| names.iter()) {
+            self.name(name.as_deref().unwrap_or(""));
+        }
+    }
+
+    fn name(&mut self, name: &str) {
+        self.signature.words.push(name.len() as u64);
+        for chunk in name.as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.signature.words.push(u64::from_le_bytes(word));
+        }
+    }
+
+    /// Adds the vectorized axes of the next leaf, whose data has them in front.
+    fn vectorized(&mut self, vectors: &Vectors) {
+        if vectors.is_empty() {
+            return;
+        }
+        self.structured = true;
+        self.tag(Tag::Vectors as u64, vectors.len());
+        for axis in vectors.iter() {
+            self.name(&axis.name);
+        }
+        self.vectors.push((self.inputs.len(), vectors.clone()));
+    }
+
+    /// The tensors, in leaf order.
+    pub fn inputs(&self) -> &[Tensor] {
+        &self.inputs
+    }
+
+    /// The tensors alone.
+    pub fn into_inputs(self) -> Inputs {
+        self.inputs
+    }
+
+    /// The signature alone.
+    pub fn into_signature(self) -> Signature<S> {
+        self.signature
+    }
+
+    /// The signature.
+    pub fn signature(&self) -> &Signature<S> {
+        &self.signature
+    }
+
+    /// Whether the arguments are tensors, each by itself.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.structured && self.templates.is_empty()
+    }
+
+    /// The types of all leaves, vectorized axes in front.
+    pub fn types(&self) -> Vec<TensorType> {
+        let mut types: Vec<TensorType> = self.inputs.iter().map(Tensor::ty).collect();
+        for (position, ty) in &self.templates {
+            types[*position] = ty.clone();
+        }
+        types
+    }
+
+    /// The vectorized axes of all leaves.
+    pub fn vectors(&self) -> Vec<Vectors> {
+        let mut vectors = vec![Vectors::NONE; self.inputs.len()];
+        for (position, own) in &self.vectors {
+            vectors[*position] = own.clone();
+        }
+        vectors
+    }
+
+    /// Refuses templates where data is needed.
+    ///
+    /// # Errors
+    /// A template among the leaves.
+    pub fn refuse_templates(&self, function: &str) -> Result<()> {
+        match self.templates.first() {
+            None => Ok(()),
+            Some((_, ty)) => {
+                let why = format!("the template {ty} has no data; compile and debug_expr take it");
+                Err(Error::Arguments { function: function.into(), why })
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What a signature leads to: a function traced, compiled and ready to run.
+
+use std::sync::Arc;
+
+use nxla_eval::Interrupt;
+use nxla_expr::{Line, Program, TensorType};
+use smallvec::SmallVec;
+
+use super::call::Call;
+use crate::compiler::{Executable, RunContext};
+use crate::device::{Device, is_placed};
+use crate::error::Result;
+use crate::expr::Expr;
+use crate::options::Options;
+use crate::tensor::Tensor;
+use crate::trace::{Entered, Trace};
+use crate::vectors::Vectors;
+
+/// A function that is being traced, on the thread that began it.
+pub struct Tracing {
+    trace: Trace,
+    /// Left before the trace ends.
+    entered: Option<Entered>,
+    ended: bool,
+}
+
+impl Tracing {
+    /// Begins a trace for a call, and gives the values that stand for its leaves.
+    ///
+    /// # Errors
+    /// An unknown compiler.
+    pub fn begin<S>(call: &Call<S>, options: &Options) -> Result<(Self, Vec<Expr>)> {
+        let trace = Trace::new();
+        let mut parameters = Vec::with_capacity(call.inputs().len());
+        for (ty, vectors) in call.types().into_iter().zip(call.vectors()) {
+            let id = trace.parameter(ty)?.id();
+            parameters.push(Expr::with_vectors(trace.clone(), id, vectors));
+        }
+        // Where large tensors live that the function is going to mention is not known yet.
+        let place = crate::device::place_of("jit", call.inputs()).unwrap_or_default();
+        let entered = trace.enter(options.engine(place.as_ref())?.compiler.name());
+        Ok((Self { trace, entered: Some(entered), ended: false }, parameters))
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The function has been called: the trace is no longer the current one of the thread.
+    pub fn leave(&mut self) {
+        self.entered = None;
+    }
+
+    /// Ends the trace with these values as results, which `results` puts into their container.
+    ///
+    /// # Errors
+    /// What went wrong in the trace first; a result of another trace.
+    pub fn finish<R>(mut self, outputs: &[impl AsRef<Expr>], results: R) -> Result<Traced<R>> {
+        self.leave();
+        self.ended = true;
+        let vectors = ResultVectors::of(outputs);
+        let program = Arc::new(self.trace.finish(outputs)?);
+        let (captured, lines) = (self.trace.captured(), self.trace.captured_lines());
+        Ok(Traced { program, results, vectors, captured, lines })
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.trace.abandon();
+        }
+    }
+}
+
+/// The vectorized axes of results; nothing if none has any.
+#[derive(Clone, Default)]
+pub struct ResultVectors(Vec<Vectors>);
+
+impl ResultVectors {
+    /// Those of traced values.
+    pub fn of(outputs: &[impl AsRef<Expr>]) -> Self {
+        let all = outputs.iter().map(|output| output.as_ref().vectors());
+        let any = all.clone().any(|vectors| !vectors.is_empty());
+        Self(if any { all.cloned().collect() } else { Vec::new() })
+    }
+
+    /// Those of one result.
+    pub fn get(&self, result: usize) -> Vectors {
+        self.0.get(result).cloned().unwrap_or_default()
+    }
+
+    /// Data with the axes of its result.
+    pub fn put(&self, results: Vec<Tensor>) -> Vec<Tensor> {
+        if self.0.is_empty() {
+            return results;
+        }
+        let vectors = self.0.iter().cloned();
+        results.into_iter().zip(vectors).map(|(data, own)| data.with_vectors(own)).collect()
+    }
+}
+
+/// A function, traced.
+pub struct Traced<R> {
+    /// What is computed.
+    pub program: Arc<Program>,
+    /// How a shell puts the results into their container.
+    pub results: R,
+    /// The vectorized axes of the results.
+    pub vectors: ResultVectors,
+    /// Tensors that the function mentions and that became inputs, after those of its arguments.
+    pub captured: Vec<Tensor>,
+    /// Where each of them is mentioned first.
+    pub lines: Vec<Option<Line>>,
+}
+
+/// What a signature leads to.
+pub struct Entry<R> {
+    pub(super) traced: Traced<R>,
+    pub(super) executable: Arc<dyn Executable>,
+    /// Where the arguments live that it was compiled for, unless the options say where to run.
+    pub(super) place: Place,
+}
+
+/// What the choice of an engine depended on.
+pub(super) enum Place {
+    /// The options said where to run.
+    Named,
+    /// The arguments lived here; `None` is the host.
+    OfArguments(Option<Device>),
+}
+
+impl<R> Entry<R> {
+    /// What is run.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.traced.program
+    }
+
+    /// How a shell puts the results into their container.
+    pub fn results(&self) -> &R {
+        &self.traced.results
+    }
+
+    /// The types of the arguments, vectorized axes in front.
+    pub fn argument_types(&self) -> &[TensorType] {
+        let inputs = self.traced.program.inputs();
+        &inputs[..inputs.len() - self.traced.captured.len()]
+    }
+
+    /// Bytes that the executable takes; 0 if it is not in memory.
+    pub fn byte_size(&self) -> usize {
+        self.executable.byte_size()
+    }
+
+    /// Whether the executable is in memory; one that is not is compiled again by the next run.
+    pub fn is_loaded(&self) -> bool {
+        self.executable.is_loaded()
+    }
+
+    /// Whether it was compiled for tensors of these types that live there. They have no vectorized
+    /// axes.
+    pub(super) fn takes(&self, tensors: &[&Tensor]) -> bool {
+        let types = self.argument_types();
+        types.len() == tensors.len()
+            && tensors.iter().zip(types).all(|(tensor, ty)| tensor.is_of(ty))
+            && self.is_placed_for(tensors)
+    }
+
+    pub(super) fn is_placed_for(&self, tensors: &[&Tensor]) -> bool {
+        match &self.place {
+            Place::Named => true,
+            Place::OfArguments(place) => is_placed(place.as_ref(), tensors.iter().copied()),
+        }
+    }
+
+    /// The inputs of the program: tensors of arguments, and those that the function mentions.
+    pub fn inputs<'a>(&'a self, arguments: &[&'a Tensor]) -> SmallVec<[&'a Tensor; 16]> {
+        arguments.iter().map(|tensor| tensor.data()).chain(&self.traced.captured).collect()
+    }
+
+    /// Runs the program on the tensors of its arguments.
+    ///
+    /// # Errors
+    /// Whatever goes wrong in the run; `interrupt` answers `true`.
+    pub fn run(
+        &self,
+        arguments: &[&Tensor],
+        options: &Options,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Vec<Tensor>> {
+        let context =
+            RunContext { hooks: Some(&options.hooks), interrupt, ..RunContext::default() };
+        let results = self.executable.run(&self.inputs(arguments), &context)?;
+        Ok(self.traced.vectors.put(results))
+    }
+}

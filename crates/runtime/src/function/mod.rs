@@ -1,0 +1,308 @@
+//! Functions that run compiled: traced once for each signature, and found again by it.
+//!
+//! A function here is untyped. A shell describes a call ([`Call`]), and traces the function when
+//! asked to ([`Tracing`]); its static values `S` and what puts results together `R` are its own.
+
+mod call;
+mod entry;
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nxla_eval::Interrupt;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+pub use call::{Call, Inputs, Signature, Static};
+pub use entry::{Entry, ResultVectors, Traced, Tracing};
+
+use crate::compiler::registry_generation;
+use crate::device::place_of;
+use crate::error::{Error, Result};
+use crate::options::{Options, default_options, graph_options, has_default_options};
+use crate::program::compile_for;
+use crate::tensor::Tensor;
+use crate::trace::Trace;
+
+use self::entry::Place;
+
+/// What a function does when it is called while another one is traced on the thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Conflict {
+    /// Refuses.
+    #[default]
+    Raise,
+    /// Runs by itself.
+    Force,
+    /// Joins the trace.
+    Reuse,
+}
+
+/// How to go on with a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Run the function, compiled.
+    Run,
+    /// Call the function as it is: it becomes part of the trace that is under way.
+    Join,
+}
+
+/// What a function has compiled and found again.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionReport {
+    /// Signatures whose executables are in memory.
+    pub entries: usize,
+    /// Calls that found one.
+    pub hits: u64,
+    /// Calls that compiled.
+    pub misses: u64,
+    /// Bytes of the executables.
+    pub bytes: usize,
+    /// The digests of the programs as text, sorted.
+    pub digests: Vec<String>,
+}
+
+/// A function that runs compiled.
+pub struct Function<S, R> {
+    name: String,
+    options: Options,
+    conflict: Conflict,
+    entries: Mutex<Entries<S, R>>,
+    /// What the options come to, computed once; see [`Options::fingerprint`].
+    own_fingerprint: u64,
+}
+
+type Keyed<S, R> = Arc<(Signature<S>, Arc<Entry<R>>)>;
+
+struct Entries<S, R> {
+    by_hash: FxHashMap<u64, SmallVec<[Keyed<S, R>; 1]>>,
+    /// What the last call of plain tensors led to, and the fingerprint of its options.
+    recent: Option<(u64, Arc<Entry<R>>)>,
+    hits: u64,
+    misses: u64,
+    /// At so many entries those are looked for whose executables are gone.
+    sweep_at: usize,
+}
+
+/// The fewest entries that are worth a sweep.
+const FIRST_SWEEP: usize = 64;
+
+impl<S, R> Default for Entries<S, R> {
+    fn default() -> Self {
+        let sweep_at = FIRST_SWEEP;
+        Self { by_hash: FxHashMap::default(), recent: None, hits: 0, misses: 0, sweep_at }
+    }
+}
+
+impl<S, R> Entries<S, R> {
+    /// Lets go of what led to executables that the process has dropped to stay within its limit.
+    /// The work is shared by the calls that have added entries since.
+    fn sweep(&mut self) {
+        if self.by_hash.len() < self.sweep_at {
+            return;
+        }
+        self.by_hash.retain(|_, keyed| {
+            keyed.retain(|keyed| keyed.1.is_loaded());
+            !keyed.is_empty()
+        });
+        self.sweep_at = (2 * self.by_hash.len()).max(FIRST_SWEEP);
+    }
+
+    /// Counts a call that led to an entry.
+    fn count(&mut self, entry: &Entry<R>) {
+        match entry.is_loaded() {
+            true => self.hits += 1,
+            // It is compiled again.
+            false => self.misses += 1,
+        }
+    }
+}
+
+impl<S: Static, R> Function<S, R> {
+    /// A function of this name in texts, under these options.
+    pub fn new(name: impl Into<String>, options: Options, conflict: Conflict) -> Self {
+        let own_fingerprint = options.fingerprint();
+        let entries = Mutex::default();
+        Self { name: name.into(), options, conflict, entries, own_fingerprint }
+    }
+
+    /// The name in texts.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The function's own options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The function's options on top of the defaults, which most programs do not set.
+    pub fn options_in_force(&self) -> Cow<'_, Options> {
+        if has_default_options() {
+            Cow::Owned(self.options.over(&default_options()))
+        } else {
+            Cow::Borrowed(&self.options)
+        }
+    }
+
+    /// How to go on with a call on this thread.
+    ///
+    /// # Errors
+    /// A trace is under way, and the function refuses to be called then.
+    pub fn way(&self) -> Result<Way> {
+        if !Trace::is_entered() {
+            return Ok(Way::Run);
+        }
+        match self.conflict {
+            Conflict::Force => Ok(Way::Run),
+            Conflict::Reuse => Ok(Way::Join),
+            Conflict::Raise => Err(Error::Usage(format!(
+                "{}: a jitted function cannot be called while another function is traced; pass \
+                 on_conflict=\"reuse\" to nx.jit to inline it, or \"force\" to run it by itself",
+                self.name
+            ))),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries<S, R>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A number for everything about options that programs depend on.
+    fn fingerprint(&self, options: &Options) -> u64 {
+        let own = std::ptr::eq(options, &raw const self.options);
+        let options = if own { self.own_fingerprint } else { options.fingerprint() };
+        // A name means another compiler once one is registered under it.
+        let registered = registry_generation() << 1;
+        options ^ (registered | u64::from(graph_options().reassociate_floats))
+    }
+
+    /// What the call before led to, if this one, of nothing but tensors, is like it. Nearly all
+    /// calls of a loop are, and need no signature.
+    pub fn recent(&self, tensors: &[&Tensor], options: &Options) -> Option<Arc<Entry<R>>> {
+        let fingerprint = self.fingerprint(options);
+        let mut entries = self.lock();
+        let (known, entry) = entries.recent.as_ref()?;
+        if *known != fingerprint || !entry.takes(tensors) {
+            return None;
+        }
+        let entry = entry.clone();
+        entries.count(&entry);
+        Some(entry)
+    }
+
+    /// What a call leads to, if it has been made before.
+    ///
+    /// # Errors
+    /// What comparing static values runs into; arguments on two devices.
+    pub fn find(&self, call: &mut Call<S>, options: &Options) -> Result<Option<Arc<Entry<R>>>> {
+        let fingerprint = self.fingerprint(options);
+        call.signature.word(fingerprint);
+        let (_, entry) = self.known(call)?;
+        if let Some(entry) = &entry {
+            let mut entries = self.lock();
+            entries.count(entry);
+            if call.is_plain() {
+                entries.recent = Some((fingerprint, entry.clone()));
+            }
+        }
+        Ok(entry)
+    }
+
+    /// How many entries a call has been compared with, and the one that is for it.
+    fn known(&self, call: &Call<S>) -> Result<(usize, Option<Arc<Entry<R>>>)> {
+        // Comparing static values may run the user's code, which must not happen under the lock.
+        let candidates = self.lock().by_hash.get(&call.signature.hash()).cloned();
+        let candidates = candidates.unwrap_or_default();
+        let inputs: SmallVec<[&Tensor; 8]> = call.inputs().iter().collect();
+        for candidate in &candidates {
+            let (signature, entry) = &**candidate;
+            if entry.is_placed_for(&inputs) && signature.matches(&call.signature)? {
+                return Ok((candidates.len(), Some(entry.clone())));
+            }
+        }
+        Ok((candidates.len(), None))
+    }
+
+    /// Compiles what has been traced for a call that [`Function::find`] did not find, and keeps it.
+    ///
+    /// # Errors
+    /// Tensors on two devices; what the compiler says; `interrupt` answers `true`.
+    pub fn compile(
+        &self,
+        call: Call<S>,
+        traced: Traced<R>,
+        donated: &[bool],
+        options: &Options,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<(Arc<Entry<R>>, Inputs)> {
+        let place = match options.names_engine() {
+            true => Place::Named,
+            false => Place::OfArguments(place_of(&self.name, call.inputs())?),
+        };
+        let everything = call.inputs().iter().chain(&traced.captured);
+        let home = match place {
+            Place::Named => None,
+            Place::OfArguments(_) => place_of(&self.name, everything)?,
+        };
+        let engine = options.engine(home.as_ref())?;
+        let executable = compile_for(&traced.program, options, &engine, donated, interrupt)?;
+        let entry = Arc::new(Entry { traced, executable, place });
+        self.keep(call, entry)
+    }
+
+    /// Keeps an entry, unless another thread has made the same call for the first time as well and
+    /// was faster.
+    fn keep(&self, call: Call<S>, entry: Arc<Entry<R>>) -> Result<(Arc<Entry<R>>, Inputs)> {
+        self.lock().misses += 1;
+        loop {
+            let (compared, known) = self.known(&call)?;
+            if let Some(known) = known {
+                return Ok((known, call.inputs));
+            }
+            let mut entries = self.lock();
+            let keyed = entries.by_hash.entry(call.signature.hash()).or_default();
+            if keyed.len() > compared {
+                // Something came in between that has to be compared with as well.
+                continue;
+            }
+            keyed.push(Arc::new((call.signature, entry.clone())));
+            entries.sweep();
+            return Ok((entry, call.inputs));
+        }
+    }
+
+    /// How often the function has been compiled.
+    pub fn misses(&self) -> u64 {
+        self.lock().misses
+    }
+
+    /// What the function has compiled and found again.
+    pub fn report(&self) -> FunctionReport {
+        let entries = self.lock();
+        let loaded = entries.by_hash.values().flatten().map(|keyed| &keyed.1);
+        let loaded: Vec<&Arc<Entry<R>>> = loaded.filter(|entry| entry.is_loaded()).collect();
+        let digest = |entry: &&Arc<Entry<R>>| entry.program().digest().to_string();
+        let mut digests: Vec<String> = loaded.iter().map(digest).collect();
+        digests.sort();
+        FunctionReport {
+            entries: loaded.len(),
+            hits: entries.hits,
+            misses: entries.misses,
+            bytes: loaded.iter().map(|entry| entry.byte_size()).sum(),
+            digests,
+        }
+    }
+
+    /// Shows each static value that is kept; none where another thread is at work on the entries.
+    pub fn visit_statics(&self, mut visit: impl FnMut(&S)) {
+        let Ok(entries) = self.entries.try_lock() else { return };
+        let keyed = entries.by_hash.values().flatten();
+        keyed.flat_map(|keyed| keyed.0.statics()).for_each(&mut visit);
+    }
+
+    /// Forgets what the function has compiled.
+    pub fn clear(&self) {
+        *self.lock() = Entries::default();
+    }
+}
