@@ -189,7 +189,6 @@ def partitions_options(**options: Any) -> list[dict[str, Any]]:
     return _core.partitions_options(options)
 
 
-
 # A process that is told to use XLA everywhere need not say so again.
 if os.environ.get("NXLA_COMPILER") == "xla":
     plugins.announce()

@@ -415,7 +415,8 @@ def stream(
     """
     from nxla.compiler import overrides
 
-    custom = overrides(options.get("compiler"), "stream")
+    compiler = options.get("compiler") or _core.get_default_options().get("compiler")
+    custom = overrides(compiler, "stream")
     if custom is not None:
         if constants or bound is not None:
             raise ArgumentError(

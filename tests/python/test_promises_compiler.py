@@ -312,7 +312,8 @@ def test_a_module_can_be_the_compiler():
     module.compile = lambda expression, options: lambda inputs: expression.run(*inputs)
     module.to_backend = lambda options: ("host", 0)
     assert nx.jit(lambda x: x + 1, compiler=module)(1).item() == 2
-    assert "turbo" in nx.compilers()
+    assert "turbo" not in nx.compilers()
+    assert nx.register_compiler(module) == "turbo"
     assert nx.jit(lambda x: x + 2, compiler="turbo")(1).item() == 3
 
 
@@ -329,9 +330,9 @@ def test_a_registered_compiler_is_chosen_by_name():
 
 
 def test_what_is_no_compiler_is_refused():
-    with pytest.raises(nx.OptionError, match=r"must be a name or an nxla\.Compiler"):
+    with pytest.raises(nx.OptionError, match="must be a name, or an object"):
         nx.jit(lambda x: x, compiler=object())
-    with pytest.raises(nx.OptionError, match=r"must be a name or an nxla\.Compiler"):
+    with pytest.raises(nx.OptionError, match="must be a name, or an object"):
         nx.jit(lambda x: x, compiler=nx.Compiler())
 
 

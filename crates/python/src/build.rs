@@ -42,7 +42,8 @@ impl Drop for Building {
 /// gives.
 #[pyfunction]
 fn build_expression(py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<PyExpression> {
-    let (mut tracing, _) = Tracing::begin(&Call::<StaticValue>::default(), &default_options()).or_raise()?;
+    let (mut tracing, _) =
+        Tracing::begin(&Call::<StaticValue>::default(), &default_options()).or_raise()?;
     let result = {
         BY_HAND.with_borrow_mut(|traces| traces.push(tracing.trace().number()));
         let _building = Building(());

@@ -79,14 +79,17 @@ pub(crate) fn with_own_jit<'py>(
     let Some(choice) = &options.compiler else { return Ok(None) };
     let py = function.py();
     let found = match choice {
-        CompilerChoice::Named(_) => object_of(py, &CompilerChoice::Instance(choice.resolve().or_raise()?)),
+        CompilerChoice::Named(_) => {
+            object_of(py, &CompilerChoice::Instance(choice.resolve().or_raise()?))
+        }
         CompilerChoice::Instance(_) => object_of(py, choice),
     };
     let Some(compiler) = found else { return Ok(None) };
-    let answer = py
-        .import("nxla.transform")?
-        .getattr("jitted_by_compiler")?
-        .call1((function, compiler, settings_dict(py, &options.settings)?))?;
+    let answer = py.import("nxla.transform")?.getattr("jitted_by_compiler")?.call1((
+        function,
+        compiler,
+        settings_dict(py, &options.settings)?,
+    ))?;
     Ok((!answer.is_none()).then_some(answer))
 }
 
@@ -242,7 +245,10 @@ fn partitions_options<'py>(
     let partitions = compiler.partitions(&options.settings).or_raise()?;
     let dicts = partitions.iter().map(|settings| {
         let dict = settings_dict(py, settings)?;
-        dict.set_item("compiler", compiler.name())?;
+        match options.compiler.as_ref().and_then(|choice| object_of(py, choice)) {
+            Some(object) => dict.set_item("compiler", object)?,
+            None => dict.set_item("compiler", compiler.name())?,
+        }
         Ok(dict)
     });
     dicts.collect()

@@ -4,9 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use nxla_runtime::graph::Line;
-use nxla_runtime::{
-    Expr, FunctionReport, Inputs, Options, Tensor, Trace, Tracing, Way,
-};
+use nxla_runtime::{Expr, FunctionReport, Inputs, Options, Tensor, Trace, Tracing, Way};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -89,8 +87,7 @@ pub(crate) fn run_entry(
     options: &Options,
     check: bool,
 ) -> PyResult<Py<PyAny>> {
-    let results =
-        interruptible(py, |interrupt| entry.run(arguments, options, Some(interrupt)))?;
+    let results = interruptible(py, |interrupt| entry.run(arguments, options, Some(interrupt)))?;
     if check || debug::is_on() {
         let data: Vec<Tensor> = results.iter().map(|result| result.data().clone()).collect();
         debug::check_results(py, name, entry.program(), &entry.inputs(arguments), &data)?;
@@ -378,12 +375,7 @@ impl PyFunction {
     }
 
     /// Runs the function on traced values in place of the tensors.
-    fn trace(
-        &self,
-        py: Python<'_>,
-        call: Call<'_, '_>,
-        arguments: &Arguments,
-    ) -> PyResult<Traced> {
+    fn trace(&self, py: Python<'_>, call: Call<'_, '_>, arguments: &Arguments) -> PyResult<Traced> {
         let options = self.core.options_in_force();
         let (mut tracing, parameters) = Tracing::begin(&arguments.0, &options).or_raise()?;
         let mut parameters = parameters.into_iter().map(|expr| PyExpr::wrap(py, expr));
