@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
-    from nxla.compiler import Compiler
     from nxla._core import Compiled, Expression, Function, Template, Tensor
     from nxla._types import DTypeLike, Names, Shape, TensorLike
+    from nxla.compiler import Compiler
 
     P = ParamSpec("P")
     R = TypeVar("R")

@@ -3,8 +3,9 @@
 import gc
 import weakref
 
-import nxla as nx
 import pytest
+
+import nxla as nx
 
 
 class Adding(nx.Compiler):

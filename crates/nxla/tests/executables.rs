@@ -12,8 +12,8 @@ use common::{compilers, numbers};
 use nxla::graph::{Graph, HostError};
 use nxla::{
     Backend, CompileRequest, Compiler, Error, Evaluator, Executable, Expr, HostTensor, Options,
-    Program, Result, RunContext, Settings, Tensor, TensorType, compile_program,
-    compile_program_watched, fori, jit, register_compiler,
+    Program, Result, RunContext, Settings, Tensor, TensorType, compile_for, compile_program, fori,
+    jit, register_compiler,
 };
 use nxla::{DType, eval::EvalError};
 
@@ -52,7 +52,7 @@ impl Compiler for Counting {
 fn counting(name: &'static str, resolves: bool, time: Duration) -> Arc<AtomicUsize> {
     let compiled = Arc::new(AtomicUsize::new(0));
     let compiler = Counting { name, resolves, time, compiled: compiled.clone() };
-    register_compiler(Arc::new(compiler));
+    register_compiler(Arc::new(compiler)).unwrap();
     compiled
 }
 
@@ -126,7 +126,10 @@ fn a_caller_leaves_and_the_compiler_goes_on() {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let left = compile_program_watched(&program, &options, &[], Some(&interrupt));
+                let left = {
+                    let engine = options.engine(None).unwrap();
+                    compile_for(&program, &options, &engine, &[], Some(&interrupt))
+                };
                 let error = left.err().unwrap();
                 assert!(matches!(error, Error::Eval(EvalError::Interrupted)), "{error}");
             });

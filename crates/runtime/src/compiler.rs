@@ -202,6 +202,13 @@ impl From<&str> for CompilerChoice {
     }
 }
 
+/// Lists of names are gone through by reference.
+impl From<&&str> for CompilerChoice {
+    fn from(name: &&str) -> Self {
+        CompilerChoice::from(*name)
+    }
+}
+
 impl From<String> for CompilerChoice {
     fn from(name: String) -> Self {
         CompilerChoice::Named(name.into())
