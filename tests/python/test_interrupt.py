@@ -79,6 +79,32 @@ except KeyboardInterrupt:
     print("interrupted 1.0", flush=True)
 """
 
+# Its products are spread over every thread that the device has, and it does not end by itself.
+LEFT_BEHIND = """
+import os
+
+def step(state):
+    return state[0] + 1, nx.tanh(state[1] @ state[1])
+
+x = nx.ones((300, 300))
+f = nx.jit(lambda x: nx.while_loop(lambda s: s[0] < 10**9, step, (0, x))[1], compiler="xla")
+product = nx.jit(lambda x: nx.sum(x @ x), compiler="xla")
+device = nx.jit(lambda x: x + 1, compiler="xla")(1.0)
+product(x)
+f.warm_up(x)
+try:
+    ready()
+    f(x).block_until_ready()
+except KeyboardInterrupt:
+    # New programs and old ones run, on what is on the host and on what is on the device.
+    assert product(x).item() == 300.0**3
+    later = nx.jit(lambda x, y: x * y, compiler="xla")(device, device)
+    assert (later + device).item() == 6.0
+    print("interrupted", (device + 0).item() - 1, flush=True)
+# Nobody waits for the program that goes on.
+os._exit(0)
+"""
+
 STREAM = """
 stream = nx.stream(lambda x, s: (s, s + x), nx.template((), nx.int32), 0, compiler="COMPILER")
 try:
@@ -104,6 +130,7 @@ except KeyboardInterrupt:
         pytest.param(LONG_HOOKS.replace("COMPILER", "evaluator"), id="hooks-evaluator"),
         pytest.param(LONG_HOOKS.replace("COMPILER", "xla"), id="hooks-xla"),
         pytest.param(LONG_RESULT, id="result"),
+        pytest.param(LEFT_BEHIND, id="left-behind"),
         pytest.param(STREAM.replace("COMPILER", "evaluator"), id="stream"),
     ],
 )

@@ -57,6 +57,11 @@ fn unsafe_code_is_where_it_belongs() {
 }
 
 #[test]
+fn bindings_leave_caches_schedules_streams_and_signatures_to_the_runtime() {
+    expect_none(&rules::deciding_bindings(&Tree::load()));
+}
+
+#[test]
 fn rules_name_every_op() {
     expect_none(&rules::swallowed_ops(&Tree::load()));
 }

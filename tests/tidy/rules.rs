@@ -1,6 +1,8 @@
 //! What Rust files contain: a description of each module, `unsafe` only where it is fenced in,
 //! and rules that name every op.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Arm, ExprMatch, Pat, Path};
@@ -42,6 +44,51 @@ pub(crate) fn misplaced_unsafe(tree: &Tree) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// What the bindings do not have, and where it is instead.
+const RUNTIME_ONLY: [(&str, &str); 7] = [
+    ("Condvar", "waiting for each other"),
+    ("VecDeque", "queues"),
+    ("spawn", "threads"),
+    ("mpsc", "queues between threads"),
+    ("Plan", "compiling"),
+    ("StageRun", "schedules"),
+    ("CacheKey", "caches"),
+];
+
+/// Machinery in the bindings that belongs to the runtime: caches, schedules, streams, signatures.
+pub(crate) fn deciding_bindings(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in tree.rust().filter(|file| file.path.starts_with("crates/python/src/")) {
+        let tokens: TokenStream =
+            file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
+        let words = words_of(tokens);
+        for (word, what) in RUNTIME_ONLY.iter().filter(|(word, _)| words.contains(*word)) {
+            complaints.push(format!(
+                "{}: `{word}` does not belong into the bindings; {what} are the runtime's",
+                file.path
+            ));
+        }
+    }
+    complaints
+}
+
+/// All identifiers of a file, those in macros too.
+fn words_of(tokens: TokenStream) -> BTreeSet<String> {
+    let (mut streams, mut words) = (vec![tokens], BTreeSet::new());
+    while let Some(tokens) = streams.pop() {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => streams.push(group.stream()),
+                TokenTree::Ident(word) => {
+                    words.insert(word.to_string());
+                }
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+    words
 }
 
 /// The first line with the keyword; looks into macros, but not into comments and strings.

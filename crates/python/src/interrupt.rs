@@ -4,7 +4,6 @@
 //! happens without the interpreter lock, and is broken off every so often to ask.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,23 +29,7 @@ pub(crate) fn interruptible<T: Send>(
 
 /// Waits until the data of a tensor is there.
 pub(crate) fn wait_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<()> {
-    if !tensor.is_ready().or_raise()? {
-        interruptible(py, |interrupt| {
-            let (done, is_done) = sync_channel(1);
-            tensor.on_ready(move || {
-                // The waiting side may have been interrupted.
-                let _ = done.try_send(());
-            })?;
-            while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(SIGNAL_INTERVAL) {
-                if interrupt() {
-                    return Err(Error::Eval(nxla_runtime::eval::EvalError::Interrupted));
-                }
-            }
-            Ok(())
-        })?;
-    }
-    // What the computation ran into.
-    py.detach(|| tensor.wait()).or_raise()
+    interruptible(py, |interrupt| tensor.wait_watched(interrupt))
 }
 
 /// The data of a tensor on the host.

@@ -30,7 +30,7 @@ impl Device {
     /// The memory of the host.
     pub const HOST: Device = Device(Place::Host);
 
-    /// A device of a client.
+    /// A device of a client. One that stands in for another client has the devices of that.
     ///
     /// # Errors
     /// A number that the client has no device of.
@@ -42,12 +42,13 @@ impl Device {
                 client.platform_name()
             )));
         }
-        Ok(Device(Place::Client { client: client.clone(), index }))
+        Ok(Device(Place::Client { client: original(client), index }))
     }
 
     /// That of a buffer.
     pub(crate) fn of_buffer(buffer: &pjrt::Buffer) -> Self {
-        Device(Place::Client { client: buffer.client().clone(), index: buffer.device().index() })
+        let (client, index) = (original(buffer.client()), buffer.device().index());
+        Device(Place::Client { client, index })
     }
 
     /// Whether it is the host.
@@ -104,7 +105,8 @@ impl Device {
         match &self.0 {
             Place::Host => false,
             Place::Client { client, index } => {
-                buffer.client() == client && buffer.device().index() == *index
+                buffer.device().index() == *index
+                    && (buffer.client() == client || original(buffer.client()) == *client)
             }
         }
     }
@@ -158,6 +160,25 @@ impl fmt::Debug for Device {
 
 /// The clients that have been met, in that order; they live as long as the process.
 static MET: Mutex<Vec<pjrt::Client>> = Mutex::new(Vec::new());
+
+/// Clients that stand in for others, and these: a program may need the devices of a client whose
+/// threads are all taken.
+static STAND_INS: Mutex<Vec<(pjrt::Client, pjrt::Client)>> = Mutex::new(Vec::new());
+
+/// Makes a client stand in for another: its devices are those of the other.
+pub(crate) fn stand_in(client: &pjrt::Client, original: &pjrt::Client) {
+    let mut all = STAND_INS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !all.iter().any(|(known, _)| known == client) {
+        all.push((client.clone(), original.clone()));
+    }
+}
+
+/// The client that one stands in for; most often itself.
+pub(crate) fn original(client: &pjrt::Client) -> pjrt::Client {
+    let all = STAND_INS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = all.iter().find(|(known, _)| known == client);
+    found.map_or(client, |(_, original)| original).clone()
+}
 
 /// The position of a client among those of its platform.
 fn ordinal(client: &pjrt::Client) -> usize {
@@ -215,7 +236,8 @@ pub fn place_of<'a>(
 
 #[inline]
 fn is_beside(left: &pjrt::Buffer, right: &pjrt::Buffer) -> bool {
-    left.client() == right.client() && left.device().index() == right.device().index()
+    left.device().index() == right.device().index()
+        && (left.client() == right.client() || original(left.client()) == original(right.client()))
 }
 
 /// Whether operands live where [`place_of`] has found others to live.

@@ -2,14 +2,18 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
+use nxla_eval::Interrupt;
 use nxla_expr::TensorType;
 use nxla_pjrt as pjrt;
 use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, TensorError};
 
+use crate::background;
 use crate::device::Device;
 use crate::error::Result;
 use crate::vectors::VectorTensor;
+use crate::xla;
 
 /// A tensor of numbers, on the host or in the memory of a device.
 ///
@@ -235,6 +239,31 @@ impl Tensor {
         }
     }
 
+    /// Waits as [`Tensor::wait`] does, and asks now and then whether to go on.
+    ///
+    /// If the wait is broken off, what computes the tensor goes on, for as long as it likes and maybe
+    /// with every thread of its client: later programs start elsewhere until it is over.
+    ///
+    /// # Errors
+    /// As for [`Tensor::wait`]; `interrupt` answers `true`.
+    pub fn wait_watched(&self, interrupt: &Interrupt<'_>) -> Result<()> {
+        let Some(buffer) = self.buffer() else { return Ok(()) };
+        if !buffer.is_ready()? {
+            let (done, is_done) = sync_channel(1);
+            buffer.on_ready(move |_| {
+                // The waiting side may have been interrupted.
+                let _ = done.try_send(());
+            })?;
+            if let Err(interrupted) = background::wait(&is_done, interrupt) {
+                let client = buffer.client().clone();
+                xla::leave_behind(&client);
+                buffer.on_ready(move |_| xla::come_back(&client))?;
+                return Err(interrupted);
+            }
+        }
+        Ok(buffer.wait()?)
+    }
+
     /// A copy on a device; the transfer may still be under way when this returns. On the host,
     /// clones share memory that never changes, so a copy of a host tensor there is a clone.
     ///
@@ -244,15 +273,21 @@ impl Tensor {
         if let Tensor::Vectorized(tensor) = self {
             return Ok(tensor.with_data(tensor.data().copy_to(device)?));
         }
-        let (Some(client), Some(to)) = (device.client(), device.description()) else {
+        let Some(client) = device.client() else {
             return Ok(Tensor::Host(self.to_host()?));
         };
-        let buffer = match self.buffer() {
-            None => client.buffer_from_host(&self.to_host()?, to)?,
+        let buffer = self.copy_in(client, device.index())?;
+        Ok(Tensor::Device(DeviceTensor { buffer, names: self.names().cloned() }))
+    }
+
+    /// The data as it is in memory, copied to a device of this very client.
+    pub(crate) fn copy_in(&self, client: &pjrt::Client, device: usize) -> Result<pjrt::Buffer> {
+        let to = &client.devices()[device];
+        Ok(match self.buffer() {
             Some(buffer) if buffer.client() == client => buffer.copy_to(to)?,
             Some(buffer) => client.buffer_from_host(&buffer.to_host()?, to)?,
-        };
-        Ok(Tensor::Device(DeviceTensor { buffer, names: self.names().cloned() }))
+            None => client.buffer_from_host(&self.data().to_host()?, to)?,
+        })
     }
 
     /// The tensor itself if it lives on the device, else a copy there.

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use nxla_pjrt::{self as pjrt, Client, Plugin, Value, discover};
 
@@ -43,17 +44,38 @@ impl Target {
         Device::of(&self.client, self.device)
     }
 
+    /// How many clients further the one stands that a program is to start on: of those that are not
+    /// left behind, the one after so many whose threads wait for the program.
+    pub(super) fn distance(&self, waiting: usize) -> usize {
+        if ANY_LEFT_BEHIND.load(Ordering::Acquire) == 0 {
+            return waiting;
+        }
+        let is_usable = |distance: &usize| {
+            let made = match distance {
+                0 => Some(self.client.clone()),
+                _ => clients().get(&self.key(*distance)).cloned(),
+            };
+            !made.is_some_and(|client| left_behind().contains_key(&client))
+        };
+        (0..).filter(is_usable).nth(waiting).expect("there is always another number")
+    }
+
+    fn key(&self, distance: usize) -> Key {
+        Key {
+            plugin: self.client.plugin().path().to_owned(),
+            devices: Some(self.client.devices().len()),
+            number: self.number + distance,
+        }
+    }
+
     /// The same device of another client, which shares no threads with this one; 0 is this one.
     ///
     /// # Errors
     /// A plugin that makes no further client.
     pub(super) fn beside(&self, number: usize) -> Result<Target> {
-        let key = Key {
-            plugin: self.client.plugin().path().to_owned(),
-            devices: Some(self.client.devices().len()),
-            number: self.number + number,
-        };
-        Ok(Target { client: client(key)?, number: self.number + number, ..self.clone() })
+        let client = client(self.key(number))?;
+        device::stand_in(&client, &device::original(&self.client));
+        Ok(Target { client, number: self.number + number, ..self.clone() })
     }
 
     /// Whether the device is the host's own processor.
@@ -61,6 +83,37 @@ impl Target {
         let platform = self.client.platform_name();
         platform.eq_ignore_ascii_case("cpu") || platform.eq_ignore_ascii_case("host")
     }
+}
+
+/// Clients that are left behind, and for how many programs: whoever was to get the results of these
+/// has been interrupted, nobody can tell them to stop, and they may take every thread. Programs that
+/// come later start on another client.
+static LEFT_BEHIND: LazyLock<Mutex<HashMap<Client, usize>>> = LazyLock::new(Mutex::default);
+
+/// How many clients that are: most often none, which every run asks.
+static ANY_LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
+
+fn left_behind() -> MutexGuard<'static, HashMap<Client, usize>> {
+    LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leaves a client behind until [`come_back`].
+pub(crate) fn leave_behind(client: &Client) {
+    let mut all = left_behind();
+    *all.entry(client.clone()).or_default() += 1;
+    ANY_LEFT_BEHIND.store(all.len(), Ordering::Release);
+}
+
+/// The program is over for which a client was left behind.
+pub(crate) fn come_back(client: &Client) {
+    let mut all = left_behind();
+    if let Some(programs) = all.get_mut(client) {
+        *programs -= 1;
+        if *programs == 0 {
+            all.remove(client);
+        }
+    }
+    ANY_LEFT_BEHIND.store(all.len(), Ordering::Release);
 }
 
 /// What tells clients apart.
@@ -111,11 +164,15 @@ fn plugin_path(settings: &Settings) -> Result<PathBuf> {
     }
 }
 
+/// The clients that have been made.
+fn clients() -> MutexGuard<'static, HashMap<Key, Client>> {
+    static CLIENTS: LazyLock<Mutex<HashMap<Key, Client>>> = LazyLock::new(Mutex::default);
+    CLIENTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn client(key: Key) -> Result<Client> {
-    static CLIENTS: OnceLock<Mutex<HashMap<Key, Client>>> = OnceLock::new();
-    let clients = CLIENTS.get_or_init(Mutex::default);
     // Held while the client is made, so that two threads do not make two.
-    let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut clients = clients();
     if let Some(client) = clients.get(&key) {
         return Ok(client.clone());
     }

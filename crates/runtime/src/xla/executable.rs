@@ -1,7 +1,9 @@
 //! A compiled program: inputs go to the device as needed, results stay there.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use nxla_eval::EvalError;
 use nxla_expr::{Op, Program};
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
 use nxla_stablehlo::{HostCall, Module};
@@ -17,8 +19,9 @@ use crate::tensor::{DeviceTensor, Tensor};
 
 pub(super) struct Compiled {
     home: Arc<Placed>,
-    /// The same on other clients, for runs that a thread of the one before waits for.
-    beside: Mutex<Vec<Arc<Placed>>>,
+    /// The same on other clients, by how far they stand from the first, for runs that cannot be on
+    /// that: a thread of it waits for them, or an interrupted program runs on there.
+    beside: Mutex<BTreeMap<usize, Arc<Placed>>>,
     program: Arc<Program>,
     used_inputs: Vec<usize>,
     host_calls: Vec<HostCall>,
@@ -52,8 +55,7 @@ impl Placed {
     }
 
     fn upload(&self, tensor: &Tensor) -> Result<Buffer> {
-        let copy = tensor.data().copy_to(&self.target.device()?)?;
-        Ok(copy.buffer().expect("a copy on a device is in its memory").clone())
+        tensor.copy_in(&self.target.client, self.target.device)
     }
 }
 
@@ -98,27 +100,28 @@ impl Compiled {
         Err(Error::Arguments { function: "compiled program".into(), why })
     }
 
-    /// Where a run on this thread happens. If a thread of a client waits for it, that is another
-    /// client: the one before may have no other thread.
+    /// Where a run on this thread happens. If a thread of a client waits for it, or a program that
+    /// was interrupted runs there, that is another client: the one before may have no other thread.
     ///
     /// # Errors
     /// A plugin that makes no second client, or does not load executables there.
     fn place(&self) -> Result<Arc<Placed>> {
-        let depth = depth();
-        if depth == 0 {
+        let distance = self.home.target.distance(depth());
+        if distance == 0 {
             return Ok(self.home.clone());
         }
         let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        while beside.len() < depth {
-            let next = self.home.beside(beside.len() + 1).map_err(|error| {
-                Error::Usage(format!(
-                    "the function of a runtime call runs a program on the device that waits for \
-                     it, which the device cannot do: {error}"
-                ))
-            })?;
-            beside.push(Arc::new(next));
+        if let Some(placed) = beside.get(&distance) {
+            return Ok(placed.clone());
         }
-        Ok(beside[depth - 1].clone())
+        let placed = Arc::new(self.home.beside(distance).map_err(|error| {
+            Error::Usage(format!(
+                "the device is taken, by a runtime call whose function runs this program or by a \
+                 program that was interrupted, and has no room beside: {error}"
+            ))
+        })?);
+        beside.insert(distance, placed.clone());
+        Ok(placed)
     }
 
     fn execute(
@@ -131,7 +134,7 @@ impl Compiled {
         if plain {
             return Ok(place.executable.execute(buffers, &ExecuteOptions::default())?);
         }
-        self.execute_elsewhere(&place.executable, buffers, context)
+        self.execute_elsewhere(place, buffers, context)
     }
 
     /// Executes on another thread: XLA may run the whole program on the thread that starts it, and
@@ -140,7 +143,7 @@ impl Compiled {
     /// The end of a program with hooks is awaited, so that its caller knows if one has failed.
     fn execute_elsewhere(
         &self,
-        executable: &pjrt::Executable,
+        place: &Placed,
         buffers: &[&Buffer],
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
@@ -148,7 +151,7 @@ impl Compiled {
         let run = Arc::new(Run::default());
         let table =
             (!self.host_calls.is_empty()).then(|| Arc::new(host_table(&self.host_calls, &run)));
-        let executable = executable.clone();
+        let executable = place.executable.clone();
         let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
         let report = run.clone();
         background::start("nxla run", move || {
@@ -166,7 +169,11 @@ impl Compiled {
                 Ok(results)
             }));
         })?;
-        run.serve(&self.host_calls, context)
+        let outcome = run.serve(&self.host_calls, context);
+        if matches!(outcome, Err(Error::Eval(EvalError::Interrupted))) {
+            run.leave_behind(&place.target.client);
+        }
+        outcome
     }
 }
 

@@ -19,10 +19,11 @@ use std::time::Duration;
 
 use nxla_eval::Interrupt;
 use nxla_expr::{HostFn, compute};
-use nxla_pjrt::{self as pjrt, Buffer, HostCall as Running, HostCallTable, HostView};
+use nxla_pjrt::{self as pjrt, Buffer, Client, HostCall as Running, HostCallTable, HostView};
 use nxla_stablehlo::HostCall;
 use nxla_tensor::HostTensor;
 
+use super::client;
 use crate::background::{ASK_EVERY, interrupted};
 use crate::compiler::RunContext;
 use crate::error::{Error, Result};
@@ -59,6 +60,8 @@ struct State {
     results: Option<Result<Vec<Buffer>, pjrt::Error>>,
     /// Whether no call can come any more, and how the program ended.
     over: Option<Result<(), pjrt::Error>>,
+    /// The client that was left behind with the program.
+    left_behind: Option<Client>,
 }
 
 /// One call of the host.
@@ -132,9 +135,23 @@ impl Run {
         self.arrived.notify_all();
     }
 
+    /// Leaves the client behind unless the program is over.
+    pub(super) fn leave_behind(&self, client: &Client) {
+        let mut state = self.lock();
+        if state.over.is_none() && state.left_behind.is_none() {
+            client::leave_behind(client);
+            state.left_behind = Some(client.clone());
+        }
+    }
+
     /// The program has ended.
     pub(super) fn ended(&self, outcome: Result<(), pjrt::Error>) {
-        self.lock().over = Some(outcome);
+        let mut state = self.lock();
+        state.over = Some(outcome);
+        if let Some(client) = state.left_behind.take() {
+            client::come_back(&client);
+        }
+        drop(state);
         self.arrived.notify_all();
     }
 

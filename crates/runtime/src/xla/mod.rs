@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 
 pub use client::{Target, target};
+pub(crate) use client::{come_back, leave_behind};
 
 /// Compiles with XLA; named `"xla"`.
 ///
