@@ -47,12 +47,11 @@ pub(crate) fn misplaced_unsafe(tree: &Tree) -> Vec<String> {
 }
 
 /// What the bindings do not have, and where it is instead.
-const RUNTIME_ONLY: [(&str, &str); 7] = [
+const RUNTIME_ONLY: [(&str, &str); 6] = [
     ("Condvar", "waiting for each other"),
     ("VecDeque", "queues"),
     ("spawn", "threads"),
     ("mpsc", "queues between threads"),
-    ("Plan", "compiling"),
     ("StageRun", "schedules"),
     ("CacheKey", "caches"),
 ];
