@@ -1,7 +1,7 @@
 //! Functions that users call and that are made of several ops.
 
-use nxla::graph::build::Cumulative;
-use nxla::graph::{ExprId, Graph, Result};
+use nxla::graph::build::{ConvOptions, Cumulative, WindowPadding};
+use nxla::graph::{BinaryOp, ExprId, Graph, Op, Result};
 use nxla::{DType, HostTensor, Shape};
 
 use crate::case::{Case, differences};
@@ -76,6 +76,47 @@ fn products_and_transforms() {
         check(vec![numbers(dtype, [3, 4])], |graph, x| {
             let x = x[0];
             Ok(vec![graph.outer(x, x)?, graph.rfft(x, None, -1)?, graph.irfft(x, None, 0)?])
+        });
+    }
+}
+
+/// A plugin that folds constants divides by them, which has ended the process.
+#[test]
+fn integers_divided_by_zeros_that_a_compiler_knows() {
+    for dtype in [DType::S32, DType::U8, DType::S64, DType::U2] {
+        check(vec![numbers(dtype, [4])], move |graph, x| {
+            let zeros = graph.make(Op::Binary(BinaryOp::Subtract), &[x[0], x[0]])?;
+            let mut tensor = |elements: [f64; 4]| {
+                graph.tensor(HostTensor::from_slice(&elements, [4]).unwrap().cast(dtype))
+            };
+            let fives = tensor([5.0, 6.0, 7.0, 8.0])?;
+            let mixed = tensor([0.0, 1.0, 0.0, 1.0])?;
+            let pairs = [(x[0], zeros), (zeros, zeros), (fives, mixed), (fives, zeros)];
+            let ops = [BinaryOp::Remainder, BinaryOp::Quotient];
+            let all = ops.into_iter().flat_map(|op| pairs.map(|(x, y)| (op, x, y)));
+            all.map(|(op, x, y)| graph.make(Op::Binary(op), &[x, y])).collect()
+        });
+    }
+}
+
+/// XLA takes an axis whose input is dilated by the size of the kernel for a batch of products, and
+/// has ended the process where input and kernel differ in size.
+#[test]
+fn convolutions_that_resemble_a_batch_of_products() {
+    for (rows, columns, window, stride) in [(1, 3, 2, 1), (1, 2, 2, 1), (2, 3, 3, 2), (1, 5, 3, 2)]
+    {
+        let inputs = vec![
+            numbers(DType::F32, [2, 1, rows, columns]),
+            numbers(DType::F32, [1, 1, 2, window]),
+        ];
+        check(inputs, move |graph, x| {
+            let options = ConvOptions {
+                strides: Some(vec![1, stride]),
+                padding: WindowPadding::Explicit(vec![(1, 2), (0, 0)]),
+                input_dilation: Some(vec![1, window]),
+                ..ConvOptions::default()
+            };
+            Ok(vec![graph.conv(x[0], x[1], &options)?])
         });
     }
 }

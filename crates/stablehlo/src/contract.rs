@@ -1,7 +1,9 @@
 //! Dot products and convolutions.
 
 use nxla_expr::{Conv, Dot, Op, TensorType};
+use nxla_tensor::Shape;
 
+use crate::builder::Range;
 use crate::context::Cx;
 use crate::literal::{I64s, List, Pairs};
 use crate::region::Source;
@@ -38,7 +40,8 @@ fn dot(cx: &mut Cx<'_>, attributes: &Dot, left: Value, right: Value, ty: &Tensor
 }
 
 fn conv(cx: &mut Cx<'_>, conv: &Conv, input: Value, kernel: Value, ty: &TensorType) -> Value {
-    let sum = cx.ty(widen::accumulator(ty.dtype), &ty.shape);
+    let (padding, shape) = padding(cx, conv, input, kernel, &ty.shape);
+    let sum = cx.ty(widen::accumulator(ty.dtype), &shape);
     let precision = cx.options.precision.name();
     let attributes = format_args!(
         "window_strides = {}, padding = {}, lhs_dilation = {}, rhs_dilation = {}, \
@@ -46,7 +49,7 @@ fn conv(cx: &mut Cx<'_>, conv: &Conv, input: Value, kernel: Value, ty: &TensorTy
          batch_group_count = {} : i64, precision_config = [#stablehlo<precision {precision}>, \
          #stablehlo<precision {precision}>]",
         I64s(&conv.strides),
-        Pairs(&conv.padding),
+        Pairs(&padding),
         I64s(&conv.input_dilation),
         I64s(&conv.kernel_dilation),
         layout(&conv.input_permutation, ["b", "f"]),
@@ -55,8 +58,45 @@ fn conv(cx: &mut Cx<'_>, conv: &Conv, input: Value, kernel: Value, ty: &TensorTy
         conv.feature_groups,
         conv.batch_groups
     );
-    let sum = cx.writer.operation("stablehlo.convolution", &[input, kernel], attributes, sum);
+    let mut sum = cx.writer.operation("stablehlo.convolution", &[input, kernel], attributes, sum);
+    if shape != ty.shape {
+        let (zeros, ones) = (vec![0; shape.rank()], vec![1; shape.rank()]);
+        let kept = Range { starts: &zeros, lengths: &ty.shape, strides: &ones };
+        sum = cx.slice(sum, &kept);
+    }
     cx.convert(sum, ty.dtype)
+}
+
+/// The padding to write, and the shape that comes of it, of which the result is the beginning.
+///
+/// XLA's compiler looks for convolutions that stand for a batch of products: along an axis, neither
+/// padding nor dilation of the kernel, an input dilated by the kernel's size, and a stride of one
+/// less. It takes for granted that input and kernel have the same size there, and ends the process
+/// if they do not. One more element of padding keeps it from looking.
+fn padding(
+    cx: &Cx<'_>,
+    conv: &Conv,
+    input: Value,
+    kernel: Value,
+    shape: &Shape,
+) -> (Vec<(i64, i64)>, Shape) {
+    let mut padding = conv.padding.to_vec();
+    let mut sizes: Vec<usize> = shape.to_vec();
+    for (axis, padding) in padding.iter_mut().enumerate() {
+        let size = cx.shape(input.ty)[conv.input_permutation[axis + 2]];
+        let window = cx.shape(kernel.ty)[conv.kernel_permutation[axis + 2]];
+        let (stride, dilation) = (conv.strides[axis], conv.input_dilation[axis]);
+        let resembles_products = *padding == (0, 0)
+            && conv.kernel_dilation[axis] == 1
+            && dilation == window
+            && stride + 1 == window;
+        if resembles_products && size != window && shape.size() > 0 {
+            *padding = (0, 1);
+            let padded = (size - 1) * dilation + 2;
+            sizes[conv.output_permutation[axis + 2]] = (padded - window) / stride + 1;
+        }
+    }
+    (padding, Shape::from(sizes))
 }
 
 /// What each axis is, such as `b, f, 0, 1`: the first two canonical axes have letters, the spatial

@@ -93,6 +93,7 @@ fn binary(cx: &mut Cx<'_>, op: BinaryOp, x: Source, y: Source, ty: &TensorType) 
     if op == BinaryOp::Pow && ty.dtype.is_integer() {
         return power::integer(cx, x, y, ty);
     }
+    let may_be_zero = !matches!(y, Source::Splat(number, _) if !number.cast(compute).is_zero());
     // Operands are rounded to the dtype they promote to, and only then computed with.
     let x = cx.coerce(x, compute, &ty.shape);
     let y = cx.coerce(y, compute, &ty.shape);
@@ -107,6 +108,12 @@ fn binary(cx: &mut Cx<'_>, op: BinaryOp, x: Source, y: Source, ty: &TensorType) 
         Lowering::Composed(Composed::Complex) => {
             let ty = cx.retyped(x, ty.dtype);
             cx.operation("stablehlo.complex", &[x, y], ty)
+        }
+        Lowering::Composed(composed @ (Composed::Quotient | Composed::Remainder))
+            if compute.is_integer() && may_be_zero =>
+        {
+            let result = divide(cx, composed, x, y);
+            cx.convert(result, ty.dtype)
         }
         Lowering::Composed(composed) => {
             let operands = [x.into(), y.into()];
@@ -167,6 +174,24 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
             cx.operation("stablehlo.complex", &[real, imag], x.ty)
         }
     }
+}
+
+/// The quotient or remainder of integers where a divisor may be zero: then the quotient has all bits
+/// set, and the remainder is the dividend. A running program would give that by itself, but where the
+/// operands are constants, or become such, XLA's compiler divides by them, which ends the process.
+fn divide(cx: &mut Cx<'_>, op: Composed, x: Value, y: Value) -> Value {
+    let (dtype, shape) = (cx.dtype(y.ty), cx.shape(y.ty).clone());
+    let zero = cx.splat(Scalar::UInt(0), dtype, &shape);
+    let one = cx.splat(Scalar::UInt(1), dtype, &shape);
+    let by_zero = cx.compare("EQ", y, zero);
+    let divisor = cx.select(by_zero, one, y);
+    if op == Composed::Remainder {
+        let rest = cx.uniform("stablehlo.remainder", &[x, divisor]);
+        return cx.select(by_zero, x, rest);
+    }
+    let quotient = cx.uniform("stablehlo.divide", &[x, divisor]);
+    let ones = cx.uniform("stablehlo.not", &[zero]);
+    cx.select(by_zero, ones, quotient)
 }
 
 /// Integers are round already.
