@@ -1,9 +1,13 @@
 """Finding the plugin through which XLA is reached.
 
-The first of these wins: the option ``plugin=``, the environment variable ``NXLA_PJRT_PLUGIN``, and
-the packages that announce themselves under the entry-point groups ``xla_plugins`` and
-``jax_plugins``. Nothing is looked for, let alone loaded, before XLA is asked for. If nothing is
-found here, the engine looks at the usual places itself, and its error lists them all.
+The first of these wins: the option ``plugin=``, the environment variable ``NXLA_PJRT_PLUGIN``, the
+packages in `CPU_PACKAGES`, and the packages that announce themselves under the entry-point groups
+``xla_plugins`` and ``jax_plugins``. Nothing is looked for, let alone loaded, before XLA is asked
+for. If nothing is found here, the engine looks at the usual places itself, and its error lists them
+all.
+
+Nothing is imported from this package, so that ``tools/find_plugin.py`` can use this file before the
+compiled module is built.
 """
 
 from __future__ import annotations
@@ -19,12 +23,35 @@ __all__ = ["announce", "find"]
 VARIABLE = "NXLA_PJRT_PLUGIN"
 GROUPS = ("xla_plugins", "jax_plugins")
 
+#: The modules that bring a plugin for the CPU, and its file beside them. The first is what
+#: ``nxla[xla]`` installs; the last has a known fault, and is found so that its refusal can say what
+#: to do. The engine has the same table (``crates/pjrt/src/discover.rs``), and compares the two.
+CPU_PACKAGES = (
+    ("fastatomstruct_xla_cpu", "libpjrt_cpu.so"),
+    ("lammps_jax_pjrt_cpu", "pjrt_c_api_cpu_plugin.so"),
+    ("xla_plugins.xla_cpu_pjrt", "xla_cpu_pjrt.so"),
+)
+
 
 def find() -> str | None:
     """Return the path of the first plugin that an installed package brings, if there is one.
 
-    The CPU plugin is preferred to others: it is the one that runs on any machine.
+    Plugins for the CPU are preferred to others: they run on any machine.
     """
+    return find_cpu() or _announced()
+
+
+def find_cpu() -> str | None:
+    """Return the path of the first plugin of `CPU_PACKAGES` that is installed."""
+    for module, name in CPU_PACKAGES:
+        folder = _folder(module)
+        if folder is not None and os.path.isfile(path := os.path.join(folder, name)):
+            return path
+    return None
+
+
+def _announced() -> str | None:
+    """Return the path of the first plugin that is announced by an entry point."""
     from importlib.metadata import entry_points
 
     found = [entry for group in GROUPS for entry in entry_points(group=group)]
@@ -37,19 +64,26 @@ def find() -> str | None:
 
 
 def _library(entry: EntryPoint) -> str | None:
-    """Return the shared library in the package of an entry point, without importing it."""
+    """Return the shared library in the package of an entry point."""
+    folder = _folder(entry.module)
+    if folder is None:
+        return None
+    names = sorted(name for name in os.listdir(folder) if name.endswith((".so", ".dylib", ".dll")))
+    names.sort(key=lambda name: "pjrt" not in name)
+    return os.path.join(folder, names[0]) if names else None
+
+
+def _folder(module: str) -> str | None:
+    """Return the folder of a module, without importing it."""
     from importlib.util import find_spec
 
     try:
-        spec = find_spec(entry.module)
+        spec = find_spec(module)
     except ImportError:
         return None
     if spec is None or spec.origin is None:
         return None
-    folder = os.path.dirname(spec.origin)
-    names = sorted(name for name in os.listdir(folder) if name.endswith((".so", ".dylib", ".dll")))
-    names.sort(key=lambda name: "pjrt" not in name)
-    return os.path.join(folder, names[0]) if names else None
+    return os.path.dirname(spec.origin)
 
 
 def announce() -> None:

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The default compiler is the evaluator, which needs nothing installed. `jit(f).compiler("xla")`
-//! runs the same function through XLA, once a PJRT plugin is found (`pip install xla-cpu-pjrt`
+//! runs the same function through XLA, once a PJRT plugin is found (`pip install fastatomstruct-xla-cpu`
 //! brings one for the CPU; see [`xla`]).
 //!
 //! # Where things are

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::event::Event;
+use crate::faults;
 use crate::plugin::Plugin;
 use crate::running::{self, ForeignThread, Running};
 use crate::sys::*;
@@ -54,8 +55,8 @@ impl Client {
     /// says `cpu`, one device is asked for unless `options` says otherwise.
     ///
     /// # Errors
-    /// [`Error::Option`], [`Error::NoDevices`], or what the plugin reports, such as missing
-    /// drivers. Whether an option it does not know is an error is up to the plugin.
+    /// [`Error::Option`], [`Error::KnownFault`], [`Error::NoDevices`], or what the plugin reports,
+    /// such as missing drivers. Whether an option it does not know is an error is up to the plugin.
     ///
     /// ```
     /// # fn main() -> Result<(), nxla_pjrt::Error> {
@@ -92,6 +93,7 @@ impl Client {
             running: Arc::default(),
         };
         inner.read_platform()?;
+        faults::check(plugin, &inner.platform_name)?;
         inner.read_devices()?;
         if inner.devices.is_empty() {
             return Err(Error::NoDevices { path: plugin.path().to_owned() });

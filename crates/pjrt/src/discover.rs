@@ -1,8 +1,8 @@
 //! Where a plugin is looked for when nobody says where it is.
 //!
-//! A Rust program has no Python to ask for entry points, so the places where `pip` puts the CPU
-//! plugin are looked at directly. Python users have theirs found by the Python package, which
-//! passes an explicit path.
+//! A Rust program has no Python to ask for packages, so the places where `pip` puts the CPU plugins
+//! are looked at directly. Python users have theirs found by the Python package, which looks for the
+//! same packages where Python does, and passes an explicit path.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,17 @@ use crate::error::Error;
 
 /// The environment variable that names a plugin's file.
 pub const PLUGIN_VARIABLE: &str = "NXLA_PJRT_PLUGIN";
+
+/// The Python packages that bring a plugin for the CPU: the folder below `site-packages`, and the file
+/// in it. The first is what `nxla[xla]` installs; the last has a [known
+/// fault](crate::FAULTS_VARIABLE), and is found so that its refusal can say what to do.
+///
+/// `python/nxla/plugins.py` has the same table, which a test below compares.
+const CPU_PACKAGES: &[(&str, &str)] = &[
+    ("fastatomstruct_xla_cpu", "libpjrt_cpu.so"),
+    ("lammps_jax_pjrt_cpu", "pjrt_c_api_cpu_plugin.so"),
+    ("xla_plugins/xla_cpu_pjrt", "xla_cpu_pjrt.so"),
+];
 
 /// Finds a plugin: `explicit`, else the file that `NXLA_PJRT_PLUGIN` names, else the CPU plugin
 /// of a Python environment (`$VIRTUAL_ENV`, `$CONDA_PREFIX`, a `.venv` in the current directory
@@ -59,22 +70,27 @@ fn discover_in(
         if let Some(path) = plugin_below(&prefix) {
             return Ok(path);
         }
-        let pattern = prefix.join("lib/python*/site-packages/xla_plugins/xla_cpu_pjrt/*.so");
-        searched.push(pattern.display().to_string());
+        let names: Vec<String> =
+            CPU_PACKAGES.iter().map(|(folder, file)| format!("{folder}/{file}")).collect();
+        let pattern = prefix.join("lib/python*/site-packages");
+        searched.push(format!("{}/{{{}}}", pattern.display(), names.join(",")));
     }
     searched.push(format!(".venv in {} and above", current.display()));
     Err(Error::NoPlugin { searched })
 }
 
-/// The CPU plugin of the Python environment at `prefix`, of the newest Python if it has several.
+/// The CPU plugin of the Python environment at `prefix`: of the newest Python that has one if there
+/// are several.
 fn plugin_below(prefix: &Path) -> Option<PathBuf> {
     let pythons = sorted_entries(&prefix.join("lib"));
-    let pythons = pythons.into_iter().rev().filter(|path| {
+    let mut pythons = pythons.into_iter().rev().filter(|path| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("python"))
     });
-    pythons
-        .flat_map(|python| sorted_entries(&python.join("site-packages/xla_plugins/xla_cpu_pjrt")))
-        .find(|path| path.extension().is_some_and(|extension| extension == "so") && path.is_file())
+    pythons.find_map(|python| {
+        let packages = python.join("site-packages");
+        let mut files = CPU_PACKAGES.iter().map(|(folder, file)| packages.join(folder).join(file));
+        files.find(|file| file.is_file())
+    })
 }
 
 /// The entries of a directory, in order of name; none if it cannot be read.
@@ -99,10 +115,14 @@ mod tests {
             Scratch(dir)
         }
 
-        /// Creates a file that looks like an installed plugin below `prefix`.
+        /// Creates a file that looks like an installed plugin of the default package below `prefix`.
         fn install(&self, prefix: &str) -> PathBuf {
-            let dir = self.0.join(prefix).join("lib/python3.12/site-packages/xla_plugins");
-            let path = dir.join("xla_cpu_pjrt/xla_cpu_pjrt.so");
+            self.install_package(prefix, CPU_PACKAGES[0])
+        }
+
+        fn install_package(&self, prefix: &str, (folder, file): (&str, &str)) -> PathBuf {
+            let dir = self.0.join(prefix).join("lib/python3.12/site-packages");
+            let path = dir.join(folder).join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, "").unwrap();
             path
@@ -151,12 +171,32 @@ mod tests {
         for part in [
             "$NXLA_PJRT_PLUGIN (not set)",
             "$CONDA_PREFIX (not set)",
-            "env/lib/python*/site-packages/xla_plugins/xla_cpu_pjrt/*.so",
+            "env/lib/python*/site-packages/{fastatomstruct_xla_cpu/libpjrt_cpu.so,",
             "project/.venv/lib/python*",
             "pip install \"nxla[xla]\"",
-            "pip install xla-cpu-pjrt",
+            "pip install fastatomstruct-xla-cpu",
         ] {
             assert!(text.contains(part), "{part} is not in: {text}");
         }
+    }
+
+    #[test]
+    fn of_several_packages_the_first_of_the_table_is_taken() {
+        let scratch = Scratch::new("packages");
+        for &package in CPU_PACKAGES.iter().rev() {
+            let path = scratch.install_package("env", package);
+            assert_eq!(find(&scratch, &[("VIRTUAL_ENV", "env")]), Ok(path));
+        }
+    }
+
+    #[test]
+    fn python_knows_the_same_packages() {
+        let python = include_str!("../../../python/nxla/plugins.py");
+        let table = CPU_PACKAGES.iter().map(|(folder, file)| {
+            let module = folder.replace('/', ".");
+            format!("    (\"{module}\", \"{file}\"),\n")
+        });
+        let table = format!("CPU_PACKAGES = (\n{})\n", table.collect::<String>());
+        assert!(python.contains(&table), "python/nxla/plugins.py does not have\n{table}");
     }
 }

@@ -14,7 +14,7 @@ pub enum Error {
     /// [`discover`](crate::discover()) found nothing.
     #[error(
         "no PJRT plugin found; looked for {}; install one with `pip install \"nxla[xla]\"` or \
-         `pip install xla-cpu-pjrt`, or set NXLA_PJRT_PLUGIN to the path of one",
+         `pip install fastatomstruct-xla-cpu`, or set NXLA_PJRT_PLUGIN to the path of one",
         searched.join(", ")
     )]
     NoPlugin {
@@ -24,7 +24,7 @@ pub enum Error {
     /// The file to load does not exist.
     #[error(
         "PJRT plugin {} does not exist; give the path of a plugin's shared library, or install \
-         one with `pip install xla-cpu-pjrt`",
+         one with `pip install fastatomstruct-xla-cpu`",
         path.display()
     )]
     PluginMissing {
@@ -46,7 +46,7 @@ pub enum Error {
     /// The file is a shared library, but not a plugin.
     #[error(
         "{} is not a PJRT plugin: it has no usable GetPjrtApi function; for CPU, \
-         `pip install xla-cpu-pjrt` brings one",
+         `pip install fastatomstruct-xla-cpu` brings one",
         path.display()
     )]
     NotAPlugin {
@@ -66,6 +66,23 @@ pub enum Error {
         major: i32,
         /// The plugin's minor version.
         minor: i32,
+    },
+    /// The plugin is known to compute wrong results or to damage memory.
+    #[error(
+        "the PJRT plugin {} (API {version}) is refused: {fault}; {remedy}, or set {}=1 to use it \
+         all the same",
+        path.display(),
+        crate::faults::FAULTS_VARIABLE
+    )]
+    KnownFault {
+        /// The plugin's path.
+        path: PathBuf,
+        /// The plugin's API version.
+        version: String,
+        /// What it does wrong.
+        fault: &'static str,
+        /// What to install instead.
+        remedy: &'static str,
     },
     /// An option that the plugin would crash on.
     #[error("option {name}: {reason}, got {given}")]
@@ -110,6 +127,18 @@ pub enum Error {
         code: ErrorCode,
         /// The compiler's message.
         message: String,
+    },
+    /// The process could not hold the code of another program.
+    #[error(
+        "no room for another compiled program: the process has {maps} memory maps of the {limit} \
+         that the system allows, and every compiled program holds some; let go of compiled \
+         functions that are not needed any more, or raise the system's vm.max_map_count"
+    )]
+    MapsExhausted {
+        /// The maps of the process.
+        maps: usize,
+        /// The most it may have.
+        limit: usize,
     },
     /// A program was given the wrong number of arguments.
     #[error("{executable}: takes {expected} arguments, got {actual}")]
@@ -191,9 +220,11 @@ impl Error {
             | Error::NotALibrary { .. }
             | Error::NotAPlugin { .. }
             | Error::IncompatibleVersion { .. }
+            | Error::KnownFault { .. }
             | Error::Option { .. }
             | Error::NoDevices { .. }
             | Error::Unsupported { .. }
+            | Error::MapsExhausted { .. }
             | Error::ArgumentCount { .. }
             | Error::DeviceCount { .. }
             | Error::ForeignObject { .. }

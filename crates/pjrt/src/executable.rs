@@ -12,6 +12,7 @@ use crate::client::{Client, non_null};
 use crate::dtype;
 use crate::error::Error;
 use crate::host::HOST_CALL_TARGET;
+use crate::maps::{self, Counted};
 use crate::options::CompileOptions;
 use crate::serialized::{self, Facts};
 use crate::sys::*;
@@ -61,7 +62,8 @@ impl Client {
     /// Compiles a StableHLO module, given as text, whose entry is `@main`.
     ///
     /// # Errors
-    /// [`Error::Compile`] with the compiler's message, or [`Error::Option`].
+    /// [`Error::Compile`] with the compiler's message, [`Error::Option`], or
+    /// [`Error::MapsExhausted`].
     ///
     /// ```
     /// # fn main() -> Result<(), nxla_pjrt::Error> {
@@ -78,6 +80,7 @@ impl Client {
     /// ```
     pub fn compile(&self, stablehlo: &str, options: &CompileOptions) -> Result<Executable, Error> {
         const FORMAT: &str = "mlir";
+        maps::check()?;
         let mut program = PJRT_Program::new();
         // The field is `char*` because other functions write to it; compiling only reads.
         program.code = stablehlo.as_ptr().cast_mut();
@@ -102,9 +105,10 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::SerializedElsewhere`] for bytes of another compiler, [`Error::SerializedDamaged`],
-    /// or what the plugin reports.
+    /// [`Error::MapsExhausted`], or what the plugin reports.
     pub fn deserialize(&self, bytes: &[u8]) -> Result<Executable, Error> {
         let (facts, payload) = serialized::unwrap(self.fingerprint(), bytes)?;
+        maps::check()?;
         let mut args = PJRT_Executable_DeserializeAndLoad_Args::new();
         args.client = self.as_ptr();
         args.serialized_executable = payload.as_ptr();
@@ -128,7 +132,7 @@ impl Executable {
         client: &Client,
         facts: Facts,
     ) -> Result<Executable, Error> {
-        let loaded = Loaded { raw: loaded, client: client.clone() };
+        let loaded = Loaded { raw: loaded, client: client.clone(), _counted: Counted::new() };
         let mut args = PJRT_LoadedExecutable_GetExecutable_Args::new();
         args.loaded_executable = loaded.raw.as_ptr();
         // SAFETY: the loaded executable is alive. The executable is ours.
@@ -328,6 +332,7 @@ impl std::fmt::Debug for Executable {
 struct Loaded {
     raw: NonNull<PJRT_LoadedExecutable>,
     client: Client,
+    _counted: Counted,
 }
 
 impl Drop for Loaded {

@@ -44,9 +44,11 @@ mod error;
 mod event;
 mod executable;
 mod execute;
+mod faults;
 mod ffi;
 mod float_mode;
 mod host;
+mod maps;
 mod options;
 mod plugin;
 mod running;
@@ -62,6 +64,7 @@ pub use discover::{PLUGIN_VARIABLE, discover};
 pub use error::{Error, ErrorCode};
 pub use event::Event;
 pub use executable::{Executable, MemoryStats};
+pub use faults::FAULTS_VARIABLE;
 pub use host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     register_host_fn, unregister_host_fn,

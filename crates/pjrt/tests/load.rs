@@ -23,7 +23,7 @@ fn a_missing_file_is_named() {
     assert_eq!(error, Error::PluginMissing { path: path.to_owned() });
     let text = error.to_string();
     assert!(text.contains("/nowhere/plugin.so does not exist"), "{text}");
-    assert!(text.contains("pip install xla-cpu-pjrt"), "{text}");
+    assert!(text.contains("pip install fastatomstruct-xla-cpu"), "{text}");
 }
 
 #[test]
@@ -92,5 +92,28 @@ fn options_that_would_crash_the_plugin_are_refused() {
         let error = Client::new(&plugin(), &[("cpu_device_count", value)]).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("cpu_device_count: takes an integer of at least 1"), "{text}");
+    }
+}
+
+/// The package with the fault is installed for the tests, beside the default one. Whether it may be
+/// used all the same is up to the environment of a process, which the tests in Python set.
+#[test]
+fn a_plugin_with_a_known_fault_is_refused() {
+    let packages = plugin().path().ancestors().find(|path| path.ends_with("site-packages"));
+    let path = packages.map(|path| path.join("xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"));
+    let Some(path) = path.filter(|path| path.is_file()) else {
+        eprintln!("not tested: the package xla-cpu-pjrt 0.0.1 is not installed");
+        return;
+    };
+    let error = Client::new(&Plugin::load(&path).unwrap(), &[]).unwrap_err();
+    assert!(matches!(error, Error::KnownFault { .. }), "{error}");
+    let text = error.to_string();
+    for part in [
+        "xla_cpu_pjrt.so (API 0.81) is refused",
+        "writes outside of its buffers",
+        "pip install fastatomstruct-xla-cpu",
+        "NXLA_PJRT_ALLOW_FAULTS=1",
+    ] {
+        assert!(text.contains(part), "{part} is not in: {text}");
     }
 }

@@ -1,0 +1,67 @@
+//! The kernel's limit on memory maps, which compiled programs use up.
+//!
+//! A CPU plugin maps the machine code of each program in many small parts: about three for each
+//! kernel of it, so some tens for a program of forty operations and thousands for a large one. When
+//! Linux grants no more maps to a process (65,530 by default), the plugin ends the process in the
+//! middle of a compilation. So compilations are refused while a few are left.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::error::Error;
+
+/// Below so many programs the maps are not counted, which takes a millisecond for some thousands.
+const FEW: usize = 16;
+
+/// What is kept free for a program that is compiled, as a part of the limit.
+const RESERVE: usize = 16;
+
+static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
+
+/// One loaded program, counted for as long as it is there.
+#[derive(Debug)]
+pub(crate) struct Counted(());
+
+impl Counted {
+    pub(crate) fn new() -> Counted {
+        PROGRAMS.fetch_add(1, Ordering::Relaxed);
+        Counted(())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        PROGRAMS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Refuses to load another program if the process has hardly any maps left. Where the system does
+/// not tell, nothing is refused.
+pub(crate) fn check() -> Result<(), Error> {
+    if PROGRAMS.load(Ordering::Relaxed) < FEW {
+        return Ok(());
+    }
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+    let Some(limit) = limit.and_then(|text| text.trim().parse().ok()) else { return Ok(()) };
+    let Ok(maps) = std::fs::read("/proc/self/maps") else { return Ok(()) };
+    enough(maps.iter().filter(|&&byte| byte == b'\n').count(), limit)
+}
+
+fn enough(maps: usize, limit: usize) -> Result<(), Error> {
+    if maps + limit / RESERVE < limit {
+        return Ok(());
+    }
+    Err(Error::MapsExhausted { maps, limit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sixteenth_of_the_maps_is_kept_free() {
+        assert_eq!(enough(60_000, 65_530), Ok(()));
+        let error = enough(61_500, 65_530).unwrap_err();
+        assert_eq!(error, Error::MapsExhausted { maps: 61_500, limit: 65_530 });
+        assert!(error.to_string().contains("vm.max_map_count"), "{error}");
+    }
+}

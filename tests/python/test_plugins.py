@@ -1,0 +1,100 @@
+"""Which plugin is found, and which is refused."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+import nxla as nx
+from nxla import plugins
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """A folder in which alone packages are looked for."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    parents = [module.partition(".")[0] for module, _ in plugins.CPU_PACKAGES]
+    for parent in parents:
+        # What was looked up before stays known to Python; so would what the test looks up.
+        monkeypatch.setitem(sys.modules, parent, None)
+        monkeypatch.delitem(sys.modules, parent)
+    return tmp_path
+
+
+def install(folder, module, name):
+    """Put a file where a package would have its plugin."""
+    package = folder.joinpath(*module.split("."))
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / name).touch()
+    return str(package / name)
+
+
+def test_the_first_installed_package_of_the_table_is_taken(empty):
+    assert plugins.find() is None
+    for module, name in reversed(plugins.CPU_PACKAGES):
+        path = install(empty, module, name)
+        assert plugins.find() == path
+
+
+def test_a_package_without_its_file_is_passed_over(empty):
+    (first, name), (second, other) = plugins.CPU_PACKAGES[:2]
+    os.remove(install(empty, first, name))
+    path = install(empty, second, other)
+    assert plugins.find() == path
+
+
+@pytest.fixture
+def faulty():
+    """The path of a plugin with a known fault."""
+    module, name = plugins.CPU_PACKAGES[-1]
+    if find_spec(module.partition(".")[0]) is None:
+        pytest.skip("the package xla-cpu-pjrt 0.0.1 is not installed")
+    return os.path.join(os.path.dirname(find_spec(module).origin), name)
+
+
+def test_a_plugin_with_a_known_fault_is_refused(faulty):
+    f = nx.jit(lambda x: x + 1, compiler="xla", plugin=faulty)
+    with pytest.raises(nx.DeviceError, match="writes outside of its buffers") as refused:
+        f(1.0)
+    assert "pip install fastatomstruct-xla-cpu" in str(refused.value)
+    assert "NXLA_PJRT_ALLOW_FAULTS=1" in str(refused.value)
+    assert nx.jit(lambda x: x + 1, compiler="xla")(1.0).item() == 2.0
+
+
+def test_a_plugin_with_a_known_fault_can_be_forced(faulty):
+    program = "import nxla as nx; print(nx.jit(lambda x: x + 1, compiler='xla')(1.0).item())"
+    environment = {**os.environ, "NXLA_PJRT_PLUGIN": faulty, "NXLA_PJRT_ALLOW_FAULTS": "1"}
+    run = [sys.executable, "-c", program]
+    result = subprocess.run(run, env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "2.0"
+
+
+#: Prints the bits of sums and products that are large enough to be divided among threads.
+PRODUCTS = """
+import hashlib, os, sys
+if len(sys.argv) > 1:
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import nxla as nx
+
+x = nx.sin(nx.iota((513, 700), dtype="f32"))
+batch = nx.reshape(nx.sin(nx.iota((8 * 64 * 384,), dtype="f32")), (8, 64, 384))
+weights = nx.cos(nx.iota((384, 384), dtype="f32"))
+parts = nx.jit(
+    lambda x, y, z: (x @ x.T, y @ z, nx.sum(x), nx.sum(x, axis=0), nx.sum(nx.exp(x), axis=1)),
+    compiler="xla",
+)(x, batch, weights)
+print([hashlib.sha256(nx.to_binary(part)).hexdigest() for part in parts])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be limited here")
+def test_one_thread_computes_the_same_numbers_as_many():
+    run = [sys.executable, "-c", PRODUCTS]
+    many, one = (
+        subprocess.run([*run, *limit], capture_output=True, text=True, check=True).stdout
+        for limit in ([], ["one"])
+    )
+    assert many == one
