@@ -21,10 +21,12 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 section = @printf '\n== %s ==\n' '$(1)'
+# Runs the programs of `cargo test`, and nothing else, with every allocation checked.
+with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/python', '$(CURDIR)/tools/check_heap.py']"
 # Tests find the CPU plugin of the virtual environment, unless another one is named.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo test check bench golden stress clean
+.PHONY: help demo test test-heap check bench golden stress clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -46,6 +48,12 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python/kernels.py
 	$(call section,memory)
 	cargo run --release -q -p nxla-benches --bin memory
+
+test-heap: $(STAMPS)/tools ## look for writes outside of buffers: XLA with the heap checked (ROUNDS=1000)
+	$(call section,heap)
+	@$(BIN)/python tools/check_heap.py true
+	$(with_plugin) NXLA_HEAP_ROUNDS=$(or $(ROUNDS),1000) cargo test --workspace --no-fail-fast \
+		--test heap --test parity $(with_heap_checks) -- --include-ignored
 
 stress: $(STAMPS)/dev ## call functions from many threads for a minute (DURATION=60 THREADS=8)
 	$(BIN)/python tests/stress.py --seconds $(or $(DURATION),60) --threads $(or $(THREADS),8)

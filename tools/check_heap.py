@@ -1,0 +1,69 @@
+"""Run a command with every allocation checked by the C library: `python check_heap.py COMMAND…`.
+
+glibc checks the bytes around a block when it is given back, and ends the process if they were
+written to (``MALLOC_CHECK_``); new and returned blocks are filled with rubbish, so that what was
+never written is not taken for a zero (``MALLOC_PERTURB_``). Since glibc 2.34 the checks are in a
+library of their own, which has to be preloaded.
+
+Before the command is run, a process that writes past its block must have been caught: a check that
+cannot fail says nothing.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+LIBRARY = "libc_malloc_debug.so.0"
+
+#: Writes one byte past a block, and gives it back. The block comes by way of the interpreter, whose
+#: own calls are redirected: what `ctypes` finds under the name of `malloc` is not.
+OFFENCE = """
+import ctypes, os
+with open("/proc/self/maps") as maps:
+    if "libc_malloc_debug" not in maps.read():
+        os._exit(3)
+allocate, free = ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawFree
+allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+free.restype, free.argtypes = None, [ctypes.c_void_p]
+block = allocate(24)
+ctypes.memset(block + 24, 1, 1)
+free(block)
+"""
+
+
+def checked() -> dict[str, str]:
+    """Return the environment in which allocations are checked."""
+    preload = " ".join(filter(None, [LIBRARY, os.environ.get("LD_PRELOAD")]))
+    return {**os.environ, "LD_PRELOAD": preload, "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
+
+
+def complaint() -> str | None:
+    """Return why allocations cannot be checked here, if they cannot."""
+    run = [sys.executable, "-S", "-c", OFFENCE]
+    offence = subprocess.run(run, env=checked(), capture_output=True, text=True, check=False)
+    if offence.returncode == -signal.SIGABRT:
+        return None
+    if offence.returncode == 3 or "cannot be preloaded" in offence.stderr:
+        return (
+            f"the heap cannot be checked: {LIBRARY} is missing. It is a part of glibc 2.34 and "
+            "later (Debian and Ubuntu: the package libc6); other C libraries have none"
+        )
+    return (
+        "the heap cannot be checked: a process that wrote past its block was not caught, and "
+        f"ended with {offence.returncode}: {offence.stderr.strip()}"
+    )
+
+
+def main() -> None:
+    """Become the command, with its allocations checked."""
+    if len(sys.argv) < 2:
+        sys.exit("usage: python check_heap.py COMMAND…")
+    why = complaint()
+    if why is not None:
+        sys.exit(why)
+    os.execvpe(sys.argv[1], sys.argv[1:], checked())
+
+
+if __name__ == "__main__":
+    main()
