@@ -98,6 +98,7 @@ fn options_that_would_crash_the_plugin_are_refused() {
 /// The package with the fault is installed for the tests, beside the default one. Whether it may be
 /// used all the same is up to the environment of a process, which the tests in Python set.
 #[test]
+#[allow(clippy::print_stderr, reason = "tells that there was nothing to test")]
 fn a_plugin_with_a_known_fault_is_refused() {
     let packages = plugin().path().ancestors().find(|path| path.ends_with("site-packages"));
     let path = packages.map(|path| path.join("xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"));
