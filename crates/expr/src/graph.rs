@@ -440,9 +440,14 @@ impl Graph {
         self.source(id).line()
     }
 
+    /// The user's line that new nodes get, if known.
+    pub fn current_line(&self) -> Option<Line> {
+        self.sources.get(self.sources.current).line()
+    }
+
     /// An error at the current source line.
     pub fn error(&self, op: impl Into<String>, kind: ErrorKind) -> Error {
-        Error { op: op.into(), kind, line: self.sources.get(self.sources.current).line() }
+        Error { op: op.into(), kind, line: self.current_line() }
     }
 
     // --- effects and scopes ---

@@ -75,6 +75,23 @@ impl Graph {
         Traced { outputs, effects }
     }
 
+    /// Closes a function that was traced on the parameters of a scope: a program of its own, which
+    /// takes these parameters and then the outer values that the function mentions, and these
+    /// values. What depends on no parameter is such a value.
+    ///
+    /// # Errors
+    /// A result that belongs to the inside of another region.
+    pub fn close_function(
+        &mut self,
+        mark: Mark,
+        scope: &Scope,
+        outputs: Vec<ExprId>,
+    ) -> Result<(Arc<Program>, Vec<ExprId>)> {
+        let traced = self.traced(mark, outputs);
+        let Closed { mut programs, captures } = self.close(mark, Some(scope), &[traced], true)?;
+        Ok((programs.remove(0), captures))
+    }
+
     /// Closes regions that share their parameters and captures.
     ///
     /// With `hoist`, what depends on no parameter is captured rather than copied: it is computed

@@ -44,6 +44,36 @@ pub enum GradError {
         /// The user's line, where known.
         line: Option<Line>,
     },
+    /// Not one value and one tangent for each input of a program.
+    #[error("jvp: {found} values or tangents for {expected} inputs")]
+    Inputs {
+        /// How many inputs there are.
+        expected: usize,
+        /// How many came.
+        found: usize,
+    },
+    /// A tangent that does not fit what it belongs to.
+    #[error("{op}: a tangent is {found}, expected the type of {expected}{}", at(line.as_ref()))]
+    Tangent {
+        /// Who made the tangent: `jvp` for a given one, `custom_jvp` for a user's rule.
+        op: &'static str,
+        /// The type of the tangent.
+        found: Box<TensorType>,
+        /// The type of the value it belongs to.
+        expected: Box<TensorType>,
+        /// The user's line, where known.
+        line: Option<Line>,
+    },
+    /// A user's rule that is not linear, in the direction that it was not written for.
+    #[error(
+        "custom_grad: the rule is not linear in what it is given, so it says nothing about \
+         derivatives in the other direction{}",
+        at(line.as_ref())
+    )]
+    NotLinear {
+        /// The user's line, where known.
+        line: Option<Line>,
+    },
     /// A node of the derivative that cannot be built, which a user's own rule can cause.
     #[error(transparent)]
     Build(#[from] nxla_expr::Error),

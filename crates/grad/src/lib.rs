@@ -1,4 +1,4 @@
-//! Reverse-mode differentiation of expression graphs.
+//! Differentiation of expression graphs, in reverse and in forward mode.
 //!
 //! [`gradients`] appends the derivative to the graph it differentiates, so that a gradient is an
 //! expression like any other: it can be printed, compiled, split, or differentiated again.
@@ -23,22 +23,33 @@
 //! cotangent is complete, and hands the contributions to the operands (`sweep`). The rule of each
 //! op is an arm of an exhaustive match in `rules`, one file per family.
 //!
+//! Forward mode, [`jvp`], walks upwards once, over a program that it puts into a graph: each value
+//! brings its tangent along (`push`). Its rules sit beside those of reverse mode. A loop becomes one
+//! that carries values and tangents, which is why programs are pushed, and not nodes where they are.
+//!
 //! # Conventions
 //!
 //! * A cotangent has the shape of its node and no axis names. Its dtype follows promotion; only
 //!   results are cast back to the dtype of a float or complex input. Integers are differentiated
 //!   as if they were real numbers, and get float cotangents. A cotangent of a real node is real.
 //! * For complex numbers the cotangent `c` of `z` says `df = Re(c dz)`: a holomorphic `f` gets its
-//!   complex derivative, without conjugation, and `f(a + ib)` real gets `df/da - i df/db`.
+//!   complex derivative, without conjugation, and `f(a + ib)` real gets `df/da - i df/db`. A tangent
+//!   is `dz` itself, so a cotangent `c` and a tangent `t` meet as `Re(c t)` in both directions.
 //! * Where a function has a kink, ties share: both operands of `max(x, x)` get one half.
 #![forbid(unsafe_code)]
 
 mod active;
+mod demand;
 mod emit;
 mod error;
+mod maps;
+mod push;
 mod region;
 mod rules;
 mod sweep;
+mod transpose;
 
 pub use error::GradError;
+pub use maps::{Halves, halve, pullback, pushforward, without_hooks};
+pub use push::jvp;
 pub use sweep::{gradients, vjp};

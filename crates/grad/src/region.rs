@@ -40,7 +40,7 @@ pub(crate) fn splice(
     let reachable = from.reachable(&roots);
     let mut copies: Vec<Copied> = vec![Copied::No; last.index() + 1];
     let source = into.current_source();
-    let mut lines = Lines { last: None };
+    let mut lines = Lines::new();
     for id in from.ids().take(last.index() + 1).filter(|&id| reachable.contains(id)) {
         lines.follow(from, id, into);
         let copied = match (from.op(id), from.operands(id)) {
@@ -113,12 +113,17 @@ fn copy_hook(into: &mut Graph, hook: &HookOp, operands: &[ExprId]) -> Result<Cop
 
 /// Makes the source of each node of one graph the current one of another, each run of nodes of
 /// one line once.
-struct Lines {
+pub(crate) struct Lines {
     last: Option<(nxla_expr::SourceId, nxla_expr::SourceId)>,
 }
 
 impl Lines {
-    fn follow(&mut self, from: &Graph, id: ExprId, into: &mut Graph) {
+    pub(crate) fn new() -> Self {
+        Lines { last: None }
+    }
+
+    /// Nodes made from now on come from where a node of the other graph comes from.
+    pub(crate) fn follow(&mut self, from: &Graph, id: ExprId, into: &mut Graph) {
         let source = from.source_id(id);
         let known = self.last.filter(|(last, _)| *last == source).map(|(_, known)| known);
         let known = known.unwrap_or_else(|| into.add_source(from.source(id).clone()));
@@ -142,7 +147,8 @@ fn quiet(op: &Op) -> Result<Op> {
     error.map_or(Ok(quiet), Err)
 }
 
-fn quiet_program(program: &Arc<Program>) -> Result<Arc<Program>> {
+/// A program without its hooks, and without those of its regions.
+pub(crate) fn quiet_program(program: &Arc<Program>) -> Result<Arc<Program>> {
     let all: Vec<bool> = vec![true; program.inputs().len()];
     narrow(program, program.inputs(), &all, Hooks::Drop)
 }

@@ -1,12 +1,16 @@
 //! Derivatives of contractions. Both ops are linear in each operand, so the cotangent of one
 //! operand is another contraction, of the result's cotangent with the other operand.
 
+mod forward;
+
 use nxla_expr::{Axes, Conv, Dot, ExprId, Graph, Op, Padding};
 use nxla_tensor::Shape;
 
 use crate::emit::{inverse, pad_zeros, reshape, signed, spread, transpose};
 use crate::error::Result;
 use crate::sweep::{Sweep, Visit};
+
+pub(super) use forward::bilinear_tangent;
 
 /// One operand of a dot product: its contracted axes and its rank.
 struct Side<'a> {

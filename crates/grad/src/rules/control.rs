@@ -1,6 +1,7 @@
 //! Derivatives of what holds the graph together: annotations, composites, hooks and regions.
 
 pub(super) mod cond;
+mod forward;
 pub(super) mod repeat;
 
 use nxla_expr::{Block, ExprId, Metadata, Op};
@@ -11,6 +12,8 @@ use crate::emit::{broadcast, cast, filled};
 use crate::error::{GradError, Result};
 use crate::region::{Backward, Hooks, splice};
 use crate::sweep::{Sweep, Visit};
+
+pub(crate) use forward::{asked_operands, push};
 
 /// Which results of an op depend on the marked operands through differentiable paths.
 pub(crate) fn active_parts(op: &Op, operands: &[bool]) -> Vec<bool> {

@@ -4,6 +4,8 @@
 //! axes along which it was broadcast. Where `y` itself appears in the derivative it is used in
 //! place of recomputing it.
 
+mod forward;
+
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
@@ -12,6 +14,10 @@ use nxla_tensor::{DType, Scalar};
 use crate::emit::{floating, keep_where, number, one_minus, one_plus, scale};
 use crate::error::{GradError, Result};
 use crate::sweep::{Sweep, Visit};
+
+pub(super) use forward::{
+    binary_tangent, clip_tangent, convert_tangent, select_tangent, unary_tangent,
+};
 
 /// Whether a unary op of an operand of this dtype has a derivative other than zero.
 pub(super) fn unary_carries(op: UnaryOp, dtype: DType) -> bool {
@@ -61,41 +67,63 @@ pub(super) fn unary_carries(op: UnaryOp, dtype: DType) -> bool {
 pub(super) fn unary(sweep: &mut Sweep<'_>, visit: &Visit, op: UnaryOp) -> Result<()> {
     let (dy, y) = (sweep.dy(visit)?, sweep.answer(visit)?);
     let x = sweep.operand(visit, 0)?;
-    let graph = &mut *sweep.graph;
+    let dx = unary_part(sweep.graph, op, Mode::Reverse, dy, (x, y))?;
+    dx.map_or(Ok(()), |dx| sweep.give(visit, 0, dx))
+}
+
+/// Which way a derivative goes.
+#[derive(Clone, Copy)]
+enum Mode {
+    /// From the change of the operand to that of the result.
+    Forward,
+    /// From the cotangent of the result to that of the operand.
+    Reverse,
+}
+
+/// What comes out at the other end of a unary op when `d` goes in. A function of real numbers
+/// multiplies by its slope either way, and so does a holomorphic function of complex ones; what
+/// takes complex numbers apart does not.
+fn unary_part(
+    graph: &mut Graph,
+    op: UnaryOp,
+    mode: Mode,
+    d: ExprId,
+    (x, y): (ExprId, ExprId),
+) -> Result<Option<ExprId>> {
     let is_complex = graph.dtype(x).is_complex();
-    let dx = match op {
-        UnaryOp::Exp => graph.multiply(dy, y),
-        UnaryOp::Expm1 => times(graph, dy, y, one_plus),
-        UnaryOp::Log => graph.divide(dy, x),
-        UnaryOp::Log1p => over(graph, dy, x, one_plus),
-        UnaryOp::Sigmoid => times(graph, dy, y, sigmoid_slope),
-        UnaryOp::Sin => times(graph, dy, x, Graph::cos),
-        UnaryOp::Cos => minus(graph, dy, x, Graph::sin),
-        UnaryOp::Tan => times(graph, dy, y, one_plus_square),
-        UnaryOp::Asin => times(graph, dy, x, asin_slope),
-        UnaryOp::Acos => minus(graph, dy, x, asin_slope),
-        UnaryOp::Atan => over(graph, dy, x, one_plus_square),
-        UnaryOp::Sinh => times(graph, dy, x, Graph::cosh),
-        UnaryOp::Cosh => times(graph, dy, x, Graph::sinh),
-        UnaryOp::Tanh => times(graph, dy, y, one_minus_square),
-        UnaryOp::Asinh => times(graph, dy, x, asinh_slope),
-        UnaryOp::Acosh => times(graph, dy, x, acosh_slope),
-        UnaryOp::Atanh => over(graph, dy, x, one_minus_square),
-        UnaryOp::Sqrt => over(graph, dy, y, |graph, y| scale(graph, y, 2.0)),
-        UnaryOp::Rsqrt => times(graph, dy, y, |graph, y| rsqrt_slope(graph, x, y)),
-        UnaryOp::Cbrt => over(graph, dy, y, |graph, y| times(graph, y, y, |g, y| scale(g, y, 3.0))),
-        UnaryOp::Erf => times(graph, dy, x, |graph, x| bell(graph, x, FRAC_2_SQRT_PI, -1.0)),
-        UnaryOp::Erfc => times(graph, dy, x, |graph, x| bell(graph, x, -FRAC_2_SQRT_PI, -1.0)),
-        UnaryOp::ErfInv => times(graph, dy, y, |graph, y| bell(graph, y, PI.sqrt() / 2.0, 1.0)),
-        UnaryOp::Negate => graph.negate(dy),
-        UnaryOp::Abs if is_complex => complex_abs(graph, dy, x, y),
-        UnaryOp::Abs => real_abs(graph, dy, x),
-        UnaryOp::Sign if is_complex => complex_sign(graph, dy, x, y),
-        UnaryOp::Real => Ok(dy),
-        UnaryOp::Imag if is_complex => times_minus_i(graph, dy),
+    let part = match op {
+        UnaryOp::Exp => graph.multiply(d, y),
+        UnaryOp::Expm1 => times(graph, d, y, one_plus),
+        UnaryOp::Log => graph.divide(d, x),
+        UnaryOp::Log1p => over(graph, d, x, one_plus),
+        UnaryOp::Sigmoid => times(graph, d, y, sigmoid_slope),
+        UnaryOp::Sin => times(graph, d, x, Graph::cos),
+        UnaryOp::Cos => minus(graph, d, x, Graph::sin),
+        UnaryOp::Tan => times(graph, d, y, one_plus_square),
+        UnaryOp::Asin => times(graph, d, x, asin_slope),
+        UnaryOp::Acos => minus(graph, d, x, asin_slope),
+        UnaryOp::Atan => over(graph, d, x, one_plus_square),
+        UnaryOp::Sinh => times(graph, d, x, Graph::cosh),
+        UnaryOp::Cosh => times(graph, d, x, Graph::sinh),
+        UnaryOp::Tanh => times(graph, d, y, one_minus_square),
+        UnaryOp::Asinh => times(graph, d, x, asinh_slope),
+        UnaryOp::Acosh => times(graph, d, x, acosh_slope),
+        UnaryOp::Atanh => over(graph, d, x, one_minus_square),
+        UnaryOp::Sqrt => over(graph, d, y, |graph, y| scale(graph, y, 2.0)),
+        UnaryOp::Rsqrt => times(graph, d, y, |graph, y| rsqrt_slope(graph, x, y)),
+        UnaryOp::Cbrt => over(graph, d, y, |graph, y| times(graph, y, y, |g, y| scale(g, y, 3.0))),
+        UnaryOp::Erf => times(graph, d, x, |graph, x| bell(graph, x, FRAC_2_SQRT_PI, -1.0)),
+        UnaryOp::Erfc => times(graph, d, x, |graph, x| bell(graph, x, -FRAC_2_SQRT_PI, -1.0)),
+        UnaryOp::ErfInv => times(graph, d, y, |graph, y| bell(graph, y, PI.sqrt() / 2.0, 1.0)),
+        UnaryOp::Negate => graph.negate(d),
+        UnaryOp::Abs if is_complex => complex_abs(graph, mode, d, x, y),
+        UnaryOp::Abs => real_abs(graph, d, x),
+        UnaryOp::Sign if is_complex => complex_sign(graph, mode, d, x, y),
+        UnaryOp::Real if is_complex => real_part(graph, mode, d),
+        UnaryOp::Imag if is_complex => imaginary_part(graph, mode, d),
         // Re(dy conj(dz)) = Re(conj(dy) dz).
-        UnaryOp::Conjugate if graph.dtype(dy).is_complex() => graph.conjugate(dy),
-        UnaryOp::Conjugate => Ok(dy),
+        UnaryOp::Conjugate if graph.dtype(d).is_complex() => graph.conjugate(d),
+        UnaryOp::Real | UnaryOp::Conjugate => Ok(d),
         UnaryOp::Sign
         | UnaryOp::Imag
         | UnaryOp::Floor
@@ -106,9 +134,9 @@ pub(super) fn unary(sweep: &mut Sweep<'_>, visit: &Visit, op: UnaryOp) -> Result
         | UnaryOp::LogicalNot
         | UnaryOp::BitwiseNot
         | UnaryOp::PopulationCount
-        | UnaryOp::CountLeadingZeros => return Ok(()),
+        | UnaryOp::CountLeadingZeros => return Ok(None),
     };
-    sweep.give(visit, 0, dx?)
+    Ok(Some(part?))
 }
 
 type Build = nxla_expr::Result<ExprId>;
@@ -210,12 +238,25 @@ fn real_abs(graph: &mut Graph, dy: ExprId, x: ExprId) -> Build {
     graph.select(positive, dy, negated)
 }
 
+/// `da`, and of a cotangent all: that of a real number is real already.
+fn real_part(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
+    match mode {
+        Mode::Forward => graph.real(d),
+        Mode::Reverse => Ok(d),
+    }
+}
+
 /// With `z = a + ib` and `f(b)`: `df = dy db = Re(-i dy dz)`. Nx has `imag(dy)` here, which is
 /// zero for every real `dy` and loses the derivative.
-fn times_minus_i(graph: &mut Graph, dy: ExprId) -> Build {
-    let dtype = graph.dtype(dy).to_complex();
-    let minus_i = graph.scalar_constant(Scalar::Complex(0.0, -1.0), dtype)?;
-    graph.multiply(minus_i, dy)
+fn imaginary_part(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
+    match mode {
+        Mode::Forward => graph.imag(d),
+        Mode::Reverse => {
+            let dtype = graph.dtype(d).to_complex();
+            let minus_i = graph.scalar_constant(Scalar::Complex(0.0, -1.0), dtype)?;
+            graph.multiply(minus_i, d)
+        }
+    }
 }
 
 /// `|z|`, with 1 in place of 0, so that the derivative at the origin is 0 and not NaN.
@@ -226,21 +267,34 @@ fn safe_magnitude(graph: &mut Graph, magnitude: ExprId) -> Build {
 }
 
 /// `d|z| = Re(conj(z) dz) / |z|`.
-fn complex_abs(graph: &mut Graph, dy: ExprId, z: ExprId, y: ExprId) -> Build {
+fn complex_abs(graph: &mut Graph, mode: Mode, d: ExprId, z: ExprId, y: ExprId) -> Build {
     let magnitude = safe_magnitude(graph, y)?;
-    let slope = graph.divide(dy, magnitude)?;
     let conjugate = graph.conjugate(z)?;
-    graph.multiply(slope, conjugate)
+    match mode {
+        Mode::Forward => {
+            let product = graph.multiply(conjugate, d)?;
+            let along = graph.real(product)?;
+            graph.divide(along, magnitude)
+        }
+        Mode::Reverse => {
+            let slope = graph.divide(d, magnitude)?;
+            graph.multiply(slope, conjugate)
+        }
+    }
 }
 
-/// `y = z / |z|` turns but does not grow: `Re(dy dz)/|z|` less its radial part,
+/// `y = z / |z|` turns but does not grow: `dy = (dz - Re(conj(y) dz) y) / |z|`, and the other way
 /// `dz = (dy - Re(dy y) conj(y)) / |z|`.
-fn complex_sign(graph: &mut Graph, dy: ExprId, z: ExprId, y: ExprId) -> Build {
-    let radial = graph.multiply(dy, y)?;
+fn complex_sign(graph: &mut Graph, mode: Mode, d: ExprId, z: ExprId, y: ExprId) -> Build {
+    let conjugate = graph.conjugate(y)?;
+    let (outward, back) = match mode {
+        Mode::Forward => (conjugate, y),
+        Mode::Reverse => (y, conjugate),
+    };
+    let radial = graph.multiply(d, outward)?;
     let radial = graph.real(radial)?;
-    let inward = graph.conjugate(y)?;
-    let radial = graph.multiply(radial, inward)?;
-    let across = graph.subtract(dy, radial)?;
+    let radial = graph.multiply(radial, back)?;
+    let across = graph.subtract(d, radial)?;
     let magnitude = graph.abs(z)?;
     let magnitude = safe_magnitude(graph, magnitude)?;
     graph.divide(across, magnitude)
@@ -366,16 +420,19 @@ fn pow(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
         None => give(sweep, visit, 0, |graph| pow_base(graph, dy, a, b))?,
     }
     let y = sweep.answer(visit)?;
-    give(sweep, visit, 1, |graph| {
-        // The limit of log(a) a^b at a = 0 is 0 for b > 0; with log(1) it is that, not NaN.
-        let a = floating(graph, a)?;
-        let (zero, one) = (graph.zero_like(a)?, graph.one_like(a)?);
-        let is_zero = graph.equal(a, zero)?;
-        let safe = graph.select(is_zero, one, a)?;
-        let log = graph.log(safe)?;
-        let slope = graph.multiply(log, y)?;
-        graph.multiply(dy, slope)
-    })
+    give(sweep, visit, 1, |graph| pow_exponent(graph, dy, a, y))
+}
+
+/// `log(a) y`. The limit of `log(a) a^b` at `a = 0` is 0 for `b > 0`; with `log(1)` it is that, not
+/// NaN.
+fn pow_exponent(graph: &mut Graph, d: ExprId, a: ExprId, y: ExprId) -> Build {
+    let a = floating(graph, a)?;
+    let (zero, one) = (graph.zero_like(a)?, graph.one_like(a)?);
+    let is_zero = graph.equal(a, zero)?;
+    let safe = graph.select(is_zero, one, a)?;
+    let log = graph.log(safe)?;
+    let slope = graph.multiply(log, y)?;
+    graph.multiply(d, slope)
 }
 
 /// The number behind a constant that is not complex.
@@ -431,14 +488,16 @@ fn remainder(sweep: &mut Sweep<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
     let (a, b) = (sweep.operand(visit, 0)?, sweep.operand(visit, 1)?);
     let y = sweep.answer(visit)?;
     sweep.give_summed(visit, 0, dy)?;
-    give(sweep, visit, 1, |graph| {
-        let (a, y) = (floating(graph, a)?, floating(graph, y)?);
-        let multiple = graph.subtract(y, a)?;
-        let count = graph.divide(multiple, b)?;
-        // Rounding removes the error of the division: the count is a whole number.
-        let count = graph.round(count)?;
-        graph.multiply(dy, count)
-    })
+    give(sweep, visit, 1, |graph| remainder_divisor(graph, dy, (a, b), y))
+}
+
+/// `(y - a)/b`. Rounding removes the error of the division: the count is a whole number.
+fn remainder_divisor(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), y: ExprId) -> Build {
+    let (a, y) = (floating(graph, a)?, floating(graph, y)?);
+    let multiple = graph.subtract(y, a)?;
+    let count = graph.divide(multiple, b)?;
+    let count = graph.round(count)?;
+    graph.multiply(d, count)
 }
 
 /// The winner gets all; in a tie each gets one half.

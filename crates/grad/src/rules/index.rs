@@ -4,6 +4,8 @@
 //! Places are integers and have no derivative. Out of range, a read is clamped and a write is
 //! dropped, and the derivatives do the same.
 
+mod forward;
+
 use nxla_expr::{
     Axes, ExprId, Graph, Iota, Op, Padding, Reduce, ReduceOp, Slice, Sort, Start, TensorType,
 };
@@ -13,6 +15,11 @@ use super::movement::put_back;
 use crate::emit::{self, filled, keep_where, pad_zeros, signed, spread};
 use crate::error::Result;
 use crate::sweep::{Sweep, Visit};
+
+pub(super) use forward::{
+    gather_tangent, indexed_add_tangent, indexed_put_tangent, put_slice_tangent, slice_tangent,
+    sort_tangent,
+};
 
 /// The elements between the strides and outside of the range get zero. A slice at known places
 /// is undone by padding, which compiles to less than an update.
@@ -186,6 +193,16 @@ pub(super) fn sort(sweep: &mut Sweep<'_>, visit: &Visit, attributes: Sort) -> Re
     if shape.size() == 0 {
         return Ok(());
     }
+    let indices = sorted_places(graph, x, attributes)?;
+    let zeros = filled(graph, 0.0, graph.dtype(dy), &shape)?;
+    let axes: Axes = (0..shape.rank()).collect();
+    let dx = graph.make(Op::IndexedPut(axes), &[zeros, indices, dy])?;
+    sweep.give(visit, 0, dx)
+}
+
+/// Where in `x` each element of the sorted tensor comes from, one coordinate for each axis.
+fn sorted_places(graph: &mut Graph, x: ExprId, attributes: Sort) -> Result<ExprId> {
+    let shape = graph.shape(x).clone();
     let order = graph.make(Op::Argsort(attributes, DType::S64), &[x])?;
     let mut pair = shape.clone();
     pair.push(1);
@@ -200,11 +217,7 @@ pub(super) fn sort(sweep: &mut Sweep<'_>, visit: &Visit, attributes: Sort) -> Re
             emit::reshape(graph, places, pair.clone())
         })
         .collect::<nxla_expr::Result<Vec<_>>>()?;
-    let indices = graph.make(Op::Concatenate(shape.rank()), &coordinates)?;
-    let zeros = filled(graph, 0.0, graph.dtype(dy), &shape)?;
-    let axes: Axes = (0..shape.rank()).collect();
-    let dx = graph.make(Op::IndexedPut(axes), &[zeros, indices, dy])?;
-    sweep.give(visit, 0, dx)
+    Ok(graph.make(Op::Concatenate(shape.rank()), &coordinates)?)
 }
 
 /// `argsort`: none, a position is constant by parts.

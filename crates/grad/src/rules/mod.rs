@@ -1,7 +1,8 @@
 //! The derivative rule of every op, one file per family.
 //!
-//! Both matches below are exhaustive: a new op does not compile until it is said here whether it
-//! carries derivatives, to which operands, and how.
+//! The matches below are exhaustive: a new op does not compile until it is said here whether it
+//! carries derivatives, to which operands, and how: from the result back to the operands, and from
+//! the operands on to the result.
 
 mod contract;
 pub(crate) mod control;
@@ -14,8 +15,10 @@ mod reduce;
 mod window;
 
 use nxla_expr::{ExprId, Graph, Op};
+use smallvec::smallvec;
 
 use crate::error::Result;
+use crate::push::{Step, Tangents};
 use crate::sweep::{Sweep, Visit};
 
 /// Whether the result of an op changes smoothly with the operand at a position. Ops without a
@@ -103,4 +106,51 @@ pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, op: &Op) -> Result<()> 
         Op::Hook(_) => control::hook(sweep, visit),
         Op::Block(block) => control::block(sweep, visit, block),
     }
+}
+
+/// How the results of a node change when its operands change. Control flow, whose regions change
+/// too, is made together with its tangents, by [`control::push`].
+pub(crate) fn tangents(step: &mut Step<'_>, op: &Op) -> Result<Tangents> {
+    let tangent = match op {
+        Op::Iota(_) | Op::Eye(_) => None,
+        Op::Unary(op) => elementwise::unary_tangent(step, *op)?,
+        Op::Binary(op) => elementwise::binary_tangent(step, *op)?,
+        Op::Select => elementwise::select_tangent(step)?,
+        Op::Clip => elementwise::clip_tangent(step)?,
+        Op::AsType(_) | Op::Bitcast(_) => elementwise::convert_tangent(step),
+        Op::Reshape(_) | Op::Squeeze(_) => movement::reshape_tangent(step)?,
+        Op::Transpose(_) | Op::Reverse(_) => movement::same_tangent(step, op)?,
+        Op::Broadcast(attributes) => movement::broadcast_tangent(step, attributes)?,
+        Op::Pad(padding) => movement::pad_tangent(step, padding)?,
+        Op::Concatenate(axis) => movement::concatenate_tangent(step, *axis)?,
+        Op::Stack(attributes) => movement::stack_tangent(step, attributes.axis)?,
+        Op::Reduce(op, attributes) => reduce::reduce_tangent(step, *op, attributes)?,
+        Op::ArgReduce(..) => None,
+        Op::ReduceFun(_) => reduce::reduce_fun_tangent(step)?,
+        Op::Window(op, window) => window::window_tangent(step, *op, window)?,
+        Op::WindowFun(_) => window::window_fun_tangent(step)?,
+        Op::WindowScatter(op, window) => window::scatter_tangent(step, *op, window)?,
+        Op::Dot(_) | Op::Conv(_) => contract::bilinear_tangent(step, op)?,
+        Op::Slice(attributes) => index::slice_tangent(step, attributes)?,
+        Op::PutSlice(starts) => index::put_slice_tangent(step, starts)?,
+        Op::Gather(axes) => index::gather_tangent(step, axes)?,
+        Op::IndexedAdd(axes) => index::indexed_add_tangent(step, axes)?,
+        Op::IndexedPut(axes) => index::indexed_put_tangent(step, axes)?,
+        Op::Sort(attributes) => index::sort_tangent(step, *attributes)?,
+        Op::Argsort(..) => None,
+        Op::Fft(attributes) => linalg::fft_tangent(step, *attributes)?,
+        Op::TriangularSolve(attributes) => linalg::triangular_solve_tangent(step, *attributes)?,
+        Op::Cholesky => linalg::cholesky_tangent(step)?,
+        Op::Factorize(factorization) => return linalg::factorize_tangents(step, *factorization),
+        Op::Parameter(_)
+        | Op::Constant(_)
+        | Op::Tensor(_)
+        | Op::Metadata(_)
+        | Op::Elem(_)
+        | Op::Cond(_)
+        | Op::While(_)
+        | Op::Hook(_)
+        | Op::Block(_) => unreachable!("{} is pushed as a whole", op.name()),
+    };
+    Ok(smallvec![tangent])
 }

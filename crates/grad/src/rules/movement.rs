@@ -1,12 +1,19 @@
 //! Derivatives of ops that move elements: the cotangent is moved back. Where elements were
 //! repeated their cotangents add up, and where they were dropped there is zero.
 
+mod forward;
+
 use nxla_expr::{Axes, Broadcast, Padding};
 use nxla_tensor::{DType, Scalar};
 
 use crate::emit::{self, inverse, keep_where, pad_zeros, signed, spread, sum, total};
 use crate::error::Result;
 use crate::sweep::{Sweep, Visit};
+
+pub(super) use forward::{
+    broadcast_tangent, concatenate_tangent, pad_tangent, reshape_tangent, same_tangent,
+    stack_tangent,
+};
 
 /// `reshape` and `squeeze`.
 pub(super) fn reshape(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {

@@ -5,6 +5,8 @@
 //! strided range of the padded axis; rules that need single elements of a window go through its
 //! offsets, one range each.
 
+mod forward;
+
 use nxla_expr::{Axes, BinaryOp, ExprId, Graph, Op, Padding, ScatterOp, Window, WindowOp};
 use nxla_tensor::{Scalar, Shape};
 
@@ -12,6 +14,8 @@ use super::movement::put_back;
 use crate::emit::{self, keep_where, number, pad_zeros, signed, spread, total};
 use crate::error::{GradError, Result};
 use crate::sweep::{Sweep, Visit};
+
+pub(super) use forward::{scatter_tangent, window_fun_tangent, window_tangent};
 
 /// The rule of each uniform window reduction.
 pub(super) fn window(
@@ -144,16 +148,8 @@ pub(super) fn scatter(
         };
         let y = graph.make(Op::Window(extremum, Box::new(window.clone())), &[x])?;
         let offsets = Offsets::new(window, graph.shape(x), &source);
-        let padded = offsets.padded(graph, dy, Scalar::UInt(0))?;
-        let mut part: Option<ExprId> = None;
-        for (offset, wins) in offsets.winners(graph, op, x, y)? {
-            let cotangents = offsets.take(graph, padded, &offset)?;
-            part = Some(match part {
-                Some(part) => graph.select(wins, cotangents, part)?,
-                None => keep_where(graph, wins, cotangents)?,
-            });
-        }
-        sweep.give(visit, 1, part.expect("a window has at least one offset"))?;
+        let part = offsets.of_winners(graph, op, (x, y), dy)?;
+        sweep.give(visit, 1, part)?;
     }
     if sweep.wants(visit, 2) {
         let initial = total(sweep.graph, dy)?;
@@ -164,11 +160,12 @@ pub(super) fn scatter(
 
 /// A fold with the user's function, as for full reductions.
 pub(super) fn window_fun(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-    let why = "a window reduction with a function has no derivative rule; use window_sum, \
-               window_product, window_max or window_min, mark it with stop_grad, or give its \
-               derivative with custom_grad";
-    Err(GradError::no_rule(sweep.graph, visit.id, why))
+    Err(GradError::no_rule(sweep.graph, visit.id, FOLD_HAS_NO_RULE))
 }
+
+const FOLD_HAS_NO_RULE: &str = "a window reduction with a function has no derivative rule; use \
+    window_sum, window_product, window_max or window_min, mark it with stop_grad, or give its \
+    derivative with custom_grad";
 
 /// The offsets inside the windows over a tensor.
 struct Offsets<'a> {

@@ -1,4 +1,5 @@
-//! Checks gradients against central finite differences in `f64`.
+//! Checks gradients against central finite differences in `f64`, and forward mode against reverse
+//! mode: the change of a sum in some direction is the product of its gradient with that direction.
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use nxla_eval::{Hooks, Plan, evaluate};
 use nxla_expr::verify::verify;
 use nxla_expr::{ExprId, Graph, Program, TensorType};
-use nxla_grad::gradients;
+use nxla_grad::{gradients, jvp};
 use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 
 /// The step of the finite differences; their error is about its square.
@@ -124,6 +125,7 @@ fn compare(
     }
     assert_eq!(verify(graph), Ok(()));
     let found = run(graph, inputs, &found);
+    compare_forward(graph, inputs, loss, &found);
     let plan = Plan::new(Arc::new(Program::new(graph, types(inputs), &[loss]).unwrap()));
     let evaluate = |inputs: &[HostTensor]| -> f64 {
         f64s(&plan.run(inputs.to_vec(), &Hooks::new()).unwrap()[0])[0]
@@ -147,4 +149,45 @@ fn compare(
             );
         }
     }
+}
+
+/// How a scalar changes in a direction, in forward mode, against its gradient with respect to the
+/// `f64` inputs.
+fn compare_forward(graph: &Graph, inputs: &[HostTensor], loss: ExprId, gradient: &[HostTensor]) {
+    let program = Program::new(graph, types(inputs), &[loss]).unwrap();
+    let is_moved = |input: &&HostTensor| input.dtype() == DType::F64;
+    let directions: Vec<HostTensor> = inputs
+        .iter()
+        .filter(is_moved)
+        .zip(77..)
+        .map(|(input, seed)| samples(input.shape(), (-1.0, 1.0), seed))
+        .collect();
+    let all: Vec<HostTensor> = inputs.iter().chain(&directions).cloned().collect();
+    let mut forward = Graph::new();
+    let ids = parameters(&mut forward, &all);
+    let (values, moved) = ids.split_at(inputs.len());
+    let mut moved = moved.iter().copied();
+    let tangents: Vec<Option<ExprId>> =
+        inputs.iter().map(|input| is_moved(&input).then(|| moved.next().unwrap())).collect();
+    let (outputs, changes) = jvp(&mut forward, &program, values, &tangents).unwrap();
+    assert_eq!(verify(&forward), Ok(()));
+    let expected_value = f64s(&run(graph, inputs, &[loss])[0])[0];
+    let found = run(&forward, &all, &[outputs[0], changes[0]]);
+    let (value, found) = (f64s(&found[0])[0], f64s(&found[1])[0]);
+    assert!(
+        (value - expected_value).abs() <= 1e-9 * 1.0f64.max(value.abs()),
+        "forward mode gives {value}, the function {expected_value}"
+    );
+    let mut expected = 0.0;
+    let mut scale = 1.0f64;
+    for (gradient, direction) in gradient.iter().zip(&directions) {
+        for (slope, step) in f64s(gradient).iter().zip(f64s(direction)) {
+            expected += slope * step;
+            scale = scale.max((slope * step).abs());
+        }
+    }
+    assert!(
+        (found - expected).abs() <= 1e-8 * scale,
+        "forward mode gives {found}, the gradient {expected}"
+    );
 }

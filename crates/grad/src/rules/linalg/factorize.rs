@@ -14,6 +14,8 @@
 //! functions that do not depend on the choice: of the phases of eigenvectors, and of the vectors
 //! within the space of a repeated eigenvalue or singular value, whose mutual terms are left out.
 
+mod forward;
+
 use nxla_expr::build::SliceStart;
 use nxla_expr::{ExprId, Factorization, Graph, Result, Transform, TriangularSolve};
 use nxla_tensor::{DType, Scalar};
@@ -22,6 +24,8 @@ use super::swap_last;
 use crate::emit::{keep_where, number, scale};
 use crate::error::Result as GradResult;
 use crate::sweep::{Sweep, Visit};
+
+pub(crate) use forward::factorize_tangents;
 
 /// The rule of every factorisation.
 pub(crate) fn factorize(
@@ -268,20 +272,8 @@ impl Rule<'_> {
         let (u, s, vh) = (self.part(0)?, self.part(1)?, self.part(2)?);
         let v = self.adjoint(vh)?;
         let bar_v = bars[2].map(|bar| self.adjoint(bar)).transpose()?;
-        let count = self.graph.shape(s)[self.batch];
-        let thin = Thin {
-            u: self.column_range(u, 0, count)?,
-            v: self.column_range(v, 0, count)?,
-            s: self.spread(s, true)?,
-            inverse: {
-                let inverse = self.inverse_or_zero(s)?;
-                self.spread(inverse, true)?
-            },
-            f: {
-                let squares = self.graph.multiply(s, s)?;
-                self.inverse_differences(squares)?
-            },
-        };
+        let thin = self.thin(u, s, v)?;
+        let count = self.columns(thin.u);
         let mut sum = None;
         if let Some(bar) = bars[1] {
             let diagonal = self.diagonal(bar)?;
@@ -319,6 +311,24 @@ impl Rule<'_> {
             self.accumulate(&mut total, outside)?;
         }
         Ok(total)
+    }
+
+    /// What belongs to the singular values.
+    fn thin(&mut self, u: ExprId, s: ExprId, v: ExprId) -> Result<Thin> {
+        let count = self.graph.shape(s)[self.batch];
+        Ok(Thin {
+            u: self.column_range(u, 0, count)?,
+            v: self.column_range(v, 0, count)?,
+            s: self.spread(s, true)?,
+            inverse: {
+                let inverse = self.inverse_or_zero(s)?;
+                self.spread(inverse, true)?
+            },
+            f: {
+                let squares = self.graph.multiply(s, s)?;
+                self.inverse_differences(squares)?
+            },
+        })
     }
 
     fn accumulate(&mut self, sum: &mut Option<ExprId>, part: ExprId) -> Result<()> {

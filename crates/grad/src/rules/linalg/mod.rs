@@ -6,6 +6,7 @@
 //! transposes instead of conjugate transposes, which is what `df = Re(c dz)` asks for.
 
 mod factorize;
+mod forward;
 
 use nxla_expr::{Axes, Dot, ExprId, Fft, Graph, Iota, Op, Padding, TensorType};
 use nxla_expr::{Transform, TriangularSolve};
@@ -15,7 +16,8 @@ use crate::emit::{keep_where, pad_zeros, reshape, scale, signed, transpose};
 use crate::error::Result;
 use crate::sweep::{Sweep, Visit};
 
-pub(super) use factorize::factorize;
+pub(super) use factorize::{factorize, factorize_tangents};
+pub(super) use forward::{cholesky_tangent, fft_tangent, triangular_solve_tangent};
 
 /// The matrix of the transform is symmetric, so it is its own adjoint. The input was cut or
 /// padded along the transformed axis, and the cotangent is padded or cut back.

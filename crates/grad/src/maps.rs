@@ -1,0 +1,160 @@
+//! The derivative of a program as a program: which way it goes, and what of it can be computed
+//! before anything goes through it.
+
+use std::sync::Arc;
+
+use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
+
+use crate::error::Result;
+use crate::push::jvp;
+use crate::region::{Hooks, quiet_program, splice};
+use crate::sweep::vjp;
+
+/// The type of how a value changes, and of its cotangent, as callers pass them: a float in place
+/// of an integer.
+fn change_type(ty: &TensorType) -> TensorType {
+    TensorType { dtype: ty.dtype.to_floating(), ..ty.clone() }
+}
+
+/// The program `(inputs…, tangents of the first inputs…) -> (outputs…, their tangents…)`, for the
+/// first `changing` inputs of a program. Hooks of the program are hooks of this one.
+///
+/// # Errors
+/// As for [`jvp`].
+pub fn pushforward(program: &Program, changing: usize) -> Result<Program> {
+    let mut graph = Graph::with_options(program.graph().options());
+    let mut types = program.inputs().to_vec();
+    types.extend(program.inputs()[..changing].iter().map(change_type));
+    let parameters = parameters(&mut graph, &types);
+    let (inputs, tangents) = parameters.split_at(program.inputs().len());
+    let mut directions: Vec<Option<ExprId>> = tangents.iter().copied().map(Some).collect();
+    directions.resize(inputs.len(), None);
+    let (mut outputs, changes) = jvp(&mut graph, program, inputs, &directions)?;
+    outputs.extend(changes);
+    Ok(Program::new(&graph, types, &outputs)?)
+}
+
+/// The program `(inputs…, cotangents of the outputs…) -> cotangents of the first inputs…`, for the
+/// first `changing` inputs of a program. It computes again what it needs of the program, whose
+/// hooks are not called by it.
+///
+/// # Errors
+/// As for [`vjp`].
+pub fn pullback(program: &Program, changing: usize) -> Result<Program> {
+    let mut graph = Graph::with_options(program.graph().options());
+    let mut types = program.inputs().to_vec();
+    types.extend(program.output_types().map(change_type));
+    let parameters = parameters(&mut graph, &types);
+    let (inputs, cotangents) = parameters.split_at(program.inputs().len());
+    let arguments: Vec<Option<ExprId>> = inputs.iter().copied().map(Some).collect();
+    let all: Vec<usize> = (0..program.outputs().len()).collect();
+    let outputs = splice(program, &mut graph, &arguments, &all, Hooks::Drop)?;
+    let found = vjp(&mut graph, &outputs, cotangents, &inputs[..changing])?;
+    Ok(Program::new(&graph, types, &found)?)
+}
+
+fn parameters(graph: &mut Graph, types: &[TensorType]) -> Vec<ExprId> {
+    types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect()
+}
+
+/// A program without its hooks: it computes again what ran before. Runtime calls stay, since they
+/// give values.
+///
+/// # Errors
+/// None; the result is fallible like that of every builder.
+pub fn without_hooks(program: &Arc<Program>) -> Result<Arc<Program>> {
+    quiet_program(program)
+}
+
+/// A program cut in two: what does not depend on its last inputs, and what does.
+#[derive(Clone, Debug)]
+pub struct Halves {
+    /// `first inputs… -> residuals…`: all that the other half needs to know.
+    pub known: Arc<Program>,
+    /// `(residuals…, last inputs…) -> outputs…`.
+    pub rest: Arc<Program>,
+}
+
+/// Cuts some outputs of a program in two at what its last inputs, those from `first` on, reach.
+/// The derivative of a function at one point can be applied many times then, without computing the
+/// function again.
+///
+/// # Errors
+/// None; the result is fallible like that of every builder.
+pub fn halve(program: &Program, first: usize, outputs: &[usize]) -> Result<Halves> {
+    let graph = program.graph();
+    let wanted: Vec<ExprId> = outputs.iter().map(|&output| program.outputs()[output]).collect();
+    let reachable = graph.reachable(&wanted);
+    let mut varies = vec![false; graph.len()];
+    for &parameter in &program.parameters()[first..] {
+        varies[parameter.index()] = true;
+    }
+    let mut residuals: Vec<ExprId> = Vec::new();
+    let mut is_residual = vec![false; graph.len()];
+    let mut keep = |id: ExprId, residuals: &mut Vec<ExprId>| {
+        let is_free = graph.operands(id).is_empty() && !matches!(graph.op(id), Op::Parameter(_));
+        if !is_free && !std::mem::replace(&mut is_residual[id.index()], true) {
+            residuals.push(id);
+        }
+    };
+    for id in graph.ids().filter(|&id| reachable.contains(id)) {
+        let operands = graph.operands(id);
+        if !operands.iter().any(|operand| varies[operand.index()]) {
+            continue;
+        }
+        varies[id.index()] = true;
+        for &operand in operands.iter().filter(|operand| !varies[operand.index()]) {
+            keep(operand, &mut residuals);
+        }
+    }
+    for &output in wanted.iter().filter(|output| !varies[output.index()]) {
+        keep(output, &mut residuals);
+    }
+    let (known, rest) = program.inputs().split_at(first);
+    let (own, last) = program.parameters().split_at(first);
+    let mut types: Vec<TensorType> =
+        residuals.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+    types.extend_from_slice(rest);
+    let given: Vec<ExprId> = residuals.iter().chain(last).copied().collect();
+    Ok(Halves {
+        known: Arc::new(part(graph, own, known.to_vec(), &residuals)?),
+        rest: Arc::new(part(graph, &given, types, &wanted)?),
+    })
+}
+
+/// The program of some nodes in terms of others, which become its inputs.
+fn part(
+    from: &Graph,
+    given: &[ExprId],
+    types: Vec<TensorType>,
+    outputs: &[ExprId],
+) -> Result<Program> {
+    let mut graph = Graph::with_options(from.options());
+    let parameters = parameters(&mut graph, &types);
+    let mut made: Vec<Option<ExprId>> = vec![None; from.len()];
+    for (id, parameter) in given.iter().zip(parameters) {
+        made[id.index()] = Some(parameter);
+    }
+    let mut needed = vec![false; from.len()];
+    for &output in outputs {
+        needed[output.index()] = true;
+    }
+    for id in from.ids().rev() {
+        if needed[id.index()] && made[id.index()].is_none() {
+            for operand in from.operands(id) {
+                needed[operand.index()] = true;
+            }
+        }
+    }
+    for id in from.ids() {
+        if !needed[id.index()] || made[id.index()].is_some() {
+            continue;
+        }
+        let new = |operand: &ExprId| made[operand.index()].expect("operands come first");
+        let operands: Vec<ExprId> = from.operands(id).iter().map(new).collect();
+        made[id.index()] = Some(graph.make_again(from.op(id), &operands)?);
+    }
+    let new = |output: &ExprId| made[output.index()].expect("outputs are needed");
+    let outputs: Vec<ExprId> = outputs.iter().map(new).collect();
+    Ok(Program::new(&graph, types, &outputs)?)
+}

@@ -1,0 +1,76 @@
+//! How slices, gathers, scatters and sorts change: changes are read and written at the same places.
+
+use nxla_expr::{Axes, ExprId, Op, Slice, Sort, Start};
+
+use super::sorted_places;
+use crate::error::Result;
+use crate::push::Step;
+
+pub(in crate::rules) fn slice_tangent(
+    step: &mut Step<'_>,
+    attributes: &Slice,
+) -> Result<Option<ExprId>> {
+    let Some(dx) = step.dx(0) else { return Ok(None) };
+    let operands: Vec<ExprId> = std::iter::once(dx).chain(step.rest(1)).collect();
+    Ok(Some(step.graph.make(Op::Slice(Box::new(attributes.clone())), &operands)?))
+}
+
+/// The change of the tensor, overwritten by that of the update.
+pub(in crate::rules) fn put_slice_tangent(
+    step: &mut Step<'_>,
+    starts: &[Start],
+) -> Result<Option<ExprId>> {
+    if step.dx(0).is_none() && step.dx(1).is_none() {
+        return Ok(None);
+    }
+    let dtype = step.tangent_dtype();
+    let (dx, update) = (step.dx_or_zeros(0, dtype)?, step.dx_or_zeros(1, dtype)?);
+    let operands: Vec<ExprId> = [dx, update].into_iter().chain(step.rest(2)).collect();
+    Ok(Some(step.graph.make(Op::PutSlice(starts.into()), &operands)?))
+}
+
+pub(in crate::rules) fn gather_tangent(step: &mut Step<'_>, axes: &Axes) -> Result<Option<ExprId>> {
+    let Some(dx) = step.dx(0) else { return Ok(None) };
+    let indices = step.x(1)?;
+    Ok(Some(step.graph.make(Op::Gather(axes.clone()), &[dx, indices])?))
+}
+
+pub(in crate::rules) fn indexed_add_tangent(
+    step: &mut Step<'_>,
+    axes: &Axes,
+) -> Result<Option<ExprId>> {
+    let Some(updates) = step.dx(2) else { return Ok(step.dx(0)) };
+    let dtype = step.tangent_dtype();
+    let (dx, indices) = (step.dx_or_zeros(0, dtype)?, step.x(1)?);
+    Ok(Some(step.graph.make(Op::IndexedAdd(axes.clone()), &[dx, indices, updates])?))
+}
+
+/// Of several updates of one place the engine keeps the same one in values and changes.
+pub(in crate::rules) fn indexed_put_tangent(
+    step: &mut Step<'_>,
+    axes: &Axes,
+) -> Result<Option<ExprId>> {
+    if step.dx(0).is_none() && step.dx(2).is_none() {
+        return Ok(None);
+    }
+    let dtype = step.tangent_dtype();
+    let (dx, updates) = (step.dx_or_zeros(0, dtype)?, step.dx_or_zeros(2, dtype)?);
+    let indices = step.x(1)?;
+    Ok(Some(step.graph.make(Op::IndexedPut(axes.clone()), &[dx, indices, updates])?))
+}
+
+/// Element `j` of the sorted axis came from `argsort[j]`, and so does its change.
+pub(in crate::rules) fn sort_tangent(
+    step: &mut Step<'_>,
+    attributes: Sort,
+) -> Result<Option<ExprId>> {
+    let Some(dx) = step.dx(0) else { return Ok(None) };
+    let x = step.x(0)?;
+    let shape = step.graph.shape(x).clone();
+    if shape.size() == 0 {
+        return Ok(None);
+    }
+    let indices = sorted_places(step.graph, x, attributes)?;
+    let axes: Axes = (0..shape.rank()).collect();
+    Ok(Some(step.graph.make(Op::Gather(axes), &[dx, indices])?))
+}

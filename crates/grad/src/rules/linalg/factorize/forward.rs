@@ -1,0 +1,208 @@
+//! How the parts of factorisations change with the matrix. What is not determined by the matrix
+//! changes in the same way as the reverse rules take it to.
+
+use nxla_expr::{ExprId, Factorization, Padding, Result, Transform, TriangularSolve};
+use nxla_tensor::{DType, Scalar};
+use smallvec::smallvec;
+
+use super::{Rule, Thin};
+use crate::emit::{keep_where, pad_zeros, scale, signed};
+use crate::error::Result as GradResult;
+use crate::push::{Step, Tangents};
+
+/// The rule of every factorisation.
+pub(crate) fn factorize_tangents(
+    step: &mut Step<'_>,
+    factorization: Factorization,
+) -> GradResult<Tangents> {
+    let Some(da) = step.dx(0) else { return Ok(Tangents::new()) };
+    let batch = step.graph.shape(da).rank() - 2;
+    let node = step.node;
+    let mut rule = Rule { graph: &mut *step.graph, batch, node };
+    Ok(match factorization {
+        Factorization::Lu => smallvec![Some(rule.lu_tangent(da)?), None],
+        Factorization::Qr { .. } => {
+            let (dq, dr) = rule.qr_tangents(da)?;
+            smallvec![Some(dq), Some(dr)]
+        }
+        Factorization::Eigh => {
+            let (dw, dv) = rule.eigh_tangents(da)?;
+            smallvec![Some(dw), Some(dv)]
+        }
+        Factorization::Svd { .. } => rule.svd_tangents(da)?,
+    })
+}
+
+impl Rule<'_> {
+    /// `y^-1 x`, or `x y^-1`, for triangular `y`.
+    fn divide(&mut self, y: ExprId, x: ExprId, lower: bool, left_side: bool) -> Result<ExprId> {
+        let options = TriangularSolve { lower, left_side, transform: Transform::None };
+        self.graph.triangular_solve(y, x, options)
+    }
+
+    /// From `da[order] = dl u + l du`: `l^-1 da[order] u^-1` has `l^-1 dl` strictly below the
+    /// diagonal and `du u^-1` above.
+    fn lu_tangent(&mut self, da: ExprId) -> Result<ExprId> {
+        let (packed, order) = (self.part(0)?, self.part(1)?);
+        let (strict, upper) = (self.graph.tril(packed, -1)?, self.graph.triu(packed, 0)?);
+        let side = self.rows(packed);
+        let eye = self.graph.eye([side, side], self.graph.dtype(packed))?;
+        let lower = self.graph.add(strict, eye)?;
+        let places = self.spread(order, false)?;
+        let shape = self.graph.shape(da).clone();
+        let places = self.graph.broadcast(places, shape, None)?;
+        let axis = i64::try_from(self.batch).expect("an axis is small");
+        let da = self.graph.take_along_axis(da, places, axis)?;
+        let inner = self.divide(lower, da, true, true)?;
+        let inner = self.divide(upper, inner, false, false)?;
+        let (below, above) = (self.graph.tril(inner, -1)?, self.graph.triu(inner, 0)?);
+        let below = self.product(lower, below)?;
+        let above = self.product(above, upper)?;
+        self.graph.add(below, above)
+    }
+
+    /// With more columns than rows, `a = [x y]`, `r = [u v]`, `x = q u` and `y = q v`: the first
+    /// relation is a square one, and the second gives `dv = q^H (dy - dq v)`.
+    fn qr_tangents(&mut self, da: ExprId) -> Result<(ExprId, ExprId)> {
+        let (q, r) = (self.part(0)?, self.part(1)?);
+        let (rows, columns) = (self.rows(q), self.columns(r));
+        if rows >= columns {
+            return self.tall_qr_tangents(q, r, da);
+        }
+        let (u, v) = (self.column_range(r, 0, rows)?, self.column_range(r, rows, columns - rows)?);
+        let dx = self.column_range(da, 0, rows)?;
+        let dy = self.column_range(da, rows, columns - rows)?;
+        let (dq, du) = self.tall_qr_tangents(q, u, dx)?;
+        let turned = self.product(dq, v)?;
+        let rest = self.graph.subtract(dy, turned)?;
+        let dv = self.adjoint_product(q, rest)?;
+        Ok((dq, self.graph.concatenate(&[du, dv], -1)?))
+    }
+
+    /// `c = q^H da r^-1` is `q^H dq + dr r^-1`, of which the first is skew-Hermitian and the second
+    /// upper triangular with a real diagonal: so what is below the diagonal of `c` belongs to the
+    /// first, and with it all of the first.
+    fn tall_qr_tangents(&mut self, q: ExprId, r: ExprId, da: ExprId) -> Result<(ExprId, ExprId)> {
+        let (side, columns) = (self.columns(q), self.columns(r));
+        let leading = self.graph.slice_along_axis(r, 0, columns, -2, 1)?;
+        let scaled = self.divide(leading, da, false, false)?;
+        let c = self.adjoint_product(q, scaled)?;
+        let square = self.widened(c, side)?;
+        let strict = self.graph.tril(square, -1)?;
+        let mirrored = self.adjoint(strict)?;
+        let mut turn = self.graph.subtract(strict, mirrored)?;
+        if let Some(phases) = self.imaginary_diagonal(square, None)? {
+            turn = self.graph.add(turn, phases)?;
+        }
+        let own = self.column_range(turn, 0, columns)?;
+        let grown = self.graph.subtract(c, own)?;
+        let dr = self.product(grown, leading)?;
+        let dq = if side == self.rows(q) {
+            self.product(q, turn)?
+        } else {
+            // The columns also leave the space that they span.
+            let inside = self.product(q, grown)?;
+            self.graph.subtract(scaled, inside)?
+        };
+        Ok((dq, dr))
+    }
+
+    /// Columns of zeros up to a number of them.
+    fn widened(&mut self, x: ExprId, columns: usize) -> Result<ExprId> {
+        let mut padding =
+            vec![Padding { low: 0, high: 0, interior: 0 }; self.graph.shape(x).rank()];
+        padding[self.batch + 1].high = signed(columns - self.columns(x));
+        pad_zeros(self.graph, x, &padding)
+    }
+
+    /// The imaginary part of the diagonal, times `factors` for each column. Real matrices have
+    /// none.
+    fn imaginary_diagonal(&mut self, x: ExprId, factors: Option<ExprId>) -> Result<Option<ExprId>> {
+        if !self.graph.dtype(x).is_complex() {
+            return Ok(None);
+        }
+        let mut imaginary = self.graph.imag(x)?;
+        if let Some(factors) = factors {
+            imaginary = self.graph.multiply(imaginary, factors)?;
+        }
+        let side = self.rows(x);
+        let eye = self.graph.eye([side, side], DType::Pred)?;
+        let diagonal = keep_where(self.graph, eye, imaginary)?;
+        let i = self.graph.scalar_constant(Scalar::Complex(0.0, 1.0), self.graph.dtype(x))?;
+        self.graph.multiply(i, diagonal).map(Some)
+    }
+
+    /// `dw = diag(v^H da v)` and `dv = v (f * (v^H da v))` with `f_ij = 1 / (w_j - w_i)`, for the
+    /// Hermitian part of `da`.
+    fn eigh_tangents(&mut self, da: ExprId) -> Result<(ExprId, ExprId)> {
+        let (w, v) = (self.part(0)?, self.part(1)?);
+        let mirrored = self.adjoint(da)?;
+        let sum = self.graph.add(da, mirrored)?;
+        let da = scale(self.graph, sum, 0.5)?;
+        let turned = self.adjoint_product(v, da)?;
+        let inner = self.product(turned, v)?;
+        let dw = self.graph.take_diagonal(inner, 0)?;
+        let f = self.inverse_differences(w)?;
+        let turn = self.graph.multiply(f, inner)?;
+        Ok((dw, self.product(v, turn)?))
+    }
+
+    /// With `p = u^H da v` and `f_ij = 1 / (s_j^2 - s_i^2)`, for as many columns as there are
+    /// singular values: `ds = diag(p)`, `du = u (f * (p s + s p^H)) + (1 - u u^H) da v s^-1` and
+    /// `dv = v (f * (s p + p^H s)) + (1 - v v^H) da^H u s^-1`.
+    fn svd_tangents(&mut self, da: ExprId) -> Result<Tangents> {
+        let (u, s, vh) = (self.part(0)?, self.part(1)?, self.part(2)?);
+        let v = self.adjoint(vh)?;
+        let thin = self.thin(u, s, v)?;
+        let rows = super::swap_last(self.graph, thin.s, self.batch)?;
+        let sent = self.product(da, thin.v)?;
+        let p = self.adjoint_product(thin.u, sent)?;
+        let mirrored = self.adjoint(p)?;
+        let ds = self.graph.take_diagonal(p, 0)?;
+
+        let (by_column, by_row) =
+            (self.graph.multiply(p, thin.s)?, self.graph.multiply(rows, mirrored)?);
+        let turn = self.graph.add(by_column, by_row)?;
+        let mut turn = self.graph.multiply(thin.f, turn)?;
+        if let Some(phases) = self.imaginary_diagonal(p, Some(thin.inverse))? {
+            turn = self.graph.add(turn, phases)?;
+        }
+        let du = self.turned_columns(thin.u, u, turn, sent, &thin)?;
+
+        let (by_row, by_column) =
+            (self.graph.multiply(rows, p)?, self.graph.multiply(mirrored, thin.s)?);
+        let turn = self.graph.add(by_row, by_column)?;
+        let turn = self.graph.multiply(thin.f, turn)?;
+        let sent = self.adjoint_product(da, thin.u)?;
+        let dv = self.turned_columns(thin.v, v, turn, sent, &thin)?;
+        let dvh = self.adjoint(dv)?;
+        Ok(smallvec![Some(du), Some(ds), Some(dvh)])
+    }
+
+    /// `x turn + (1 - x x^H) sent s^-1`. The columns of `full` beyond those of `x` turn the
+    /// opposite way: `-x dx^H x2`.
+    fn turned_columns(
+        &mut self,
+        x: ExprId,
+        full: ExprId,
+        turn: ExprId,
+        sent: ExprId,
+        thin: &Thin,
+    ) -> Result<ExprId> {
+        let inside = self.product(x, turn)?;
+        let within = self.adjoint_product(x, sent)?;
+        let within = self.product(x, within)?;
+        let outside = self.graph.subtract(sent, within)?;
+        let outside = self.graph.multiply(outside, thin.inverse)?;
+        let dx = self.graph.add(inside, outside)?;
+        let (count, all) = (self.columns(x), self.columns(full));
+        if all == count {
+            return Ok(dx);
+        }
+        let rest = self.column_range(full, count, all - count)?;
+        let turned = self.adjoint_product(dx, rest)?;
+        let turned = self.product(x, turned)?;
+        let turned = self.graph.negate(turned)?;
+        self.graph.concatenate(&[dx, turned], -1)
+    }
+}

@@ -1,0 +1,83 @@
+//! How Fourier transforms and matrix factorisations change. Sources are those of the reverse rules.
+
+use nxla_expr::{ExprId, Fft, Graph, Op, Transform, TriangularSolve};
+
+use super::{matmul, strict_triangle, swap_last, triangle};
+use crate::emit::{keep_where, reshape, scale};
+use crate::error::Result;
+use crate::push::Step;
+
+/// The transform is linear.
+pub(in crate::rules) fn fft_tangent(
+    step: &mut Step<'_>,
+    attributes: Fft,
+) -> Result<Option<ExprId>> {
+    let dx = step.dx(0);
+    Ok(dx.map(|dx| step.graph.make(Op::Fft(attributes), &[dx])).transpose()?)
+}
+
+/// With `t` for the transformed `a`: `t x = b` changes by `t dx = db - dt x`, and `x t = b` by
+/// `dx t = db - x dt`. Only the triangle of `da` that is read counts.
+pub(in crate::rules) fn triangular_solve_tangent(
+    step: &mut Step<'_>,
+    attributes: TriangularSolve,
+) -> Result<Option<ExprId>> {
+    let (da, db) = (step.dx(0), step.dx(1));
+    let (a, x) = (step.x(0)?, step.y()?);
+    let graph = &mut *step.graph;
+    let mut right_side = db;
+    if let Some(da) = da {
+        let drawn = drawn(graph, attributes, da, x)?;
+        right_side = Some(match db {
+            Some(db) => graph.subtract(db, drawn)?,
+            None => graph.negate(drawn)?,
+        });
+    }
+    let solve = Op::TriangularSolve(attributes);
+    Ok(right_side.map(|side| graph.make(solve, &[a, side])).transpose()?)
+}
+
+/// `dt x`, or `x dt`, in the shape of `x`.
+fn drawn(graph: &mut Graph, attributes: TriangularSolve, da: ExprId, x: ExprId) -> Result<ExprId> {
+    let batch = graph.shape(da).rank() - 2;
+    let mask = triangle(graph, graph.shape(da)[batch], attributes.lower)?;
+    let da = keep_where(graph, mask, da)?;
+    let dt = match attributes.transform {
+        Transform::None => da,
+        Transform::Transpose => swap_last(graph, da, batch)?,
+        Transform::Conjugate if graph.dtype(da).is_complex() => graph.conjugate(da)?,
+        Transform::Conjugate => da,
+    };
+    let shape = graph.shape(x).clone();
+    let mut as_matrix = shape.clone();
+    if shape.rank() == batch + 1 {
+        // A column where `a` is on the left, a row where it is on the right.
+        as_matrix.insert(if attributes.left_side { batch + 1 } else { batch }, 1);
+    }
+    let x = reshape(graph, x, as_matrix)?;
+    let product = match attributes.left_side {
+        true => matmul(graph, (dt, batch + 1), (x, batch), batch)?,
+        false => matmul(graph, (x, batch + 1), (dt, batch), batch)?,
+    };
+    Ok(reshape(graph, product, shape)?)
+}
+
+/// With `P(m)` the lower triangle of `m` with half of its diagonal, `dl = l P(l^-1 da l^-H)`.
+pub(in crate::rules) fn cholesky_tangent(step: &mut Step<'_>) -> Result<Option<ExprId>> {
+    let Some(da) = step.dx(0) else { return Ok(None) };
+    let l = step.y()?;
+    let graph = &mut *step.graph;
+    let batch = graph.shape(l).rank() - 2;
+    let left = TriangularSolve { lower: true, left_side: true, transform: Transform::None };
+    let inner = graph.make(Op::TriangularSolve(left), &[l, da])?;
+    let conjugate = if graph.dtype(l).is_complex() { graph.conjugate(l)? } else { l };
+    let right = TriangularSolve { lower: true, left_side: false, transform: Transform::Transpose };
+    let inner = graph.make(Op::TriangularSolve(right), &[conjugate, inner])?;
+    let side = graph.shape(l)[batch];
+    let halved = scale(graph, inner, 0.5)?;
+    let strict = strict_triangle(graph, side)?;
+    let inner = graph.select(strict, inner, halved)?;
+    let lower = triangle(graph, side, true)?;
+    let inner = keep_where(graph, lower, inner)?;
+    Ok(Some(matmul(graph, (l, batch + 1), (inner, batch), batch)?))
+}

@@ -1,0 +1,60 @@
+//! How reductions change.
+
+use nxla_expr::{BinaryOp, ExprId, Op, Reduce, ReduceOp};
+
+use super::{Group, product};
+use crate::emit::{filled, keep_where, reduced_axes, reshape, sum};
+use crate::error::{GradError, Result};
+use crate::push::Step;
+
+/// The rule of each uniform reduction.
+pub(in crate::rules) fn reduce_tangent(
+    step: &mut Step<'_>,
+    op: ReduceOp,
+    attributes: &Reduce,
+) -> Result<Option<ExprId>> {
+    let Some(dx) = step.dx(0) else { return Ok(None) };
+    let x = step.x(0)?;
+    let shape = step.graph.shape(x).clone();
+    let axes = reduced_axes(attributes, shape.rank());
+    let group = Group { shape: &shape, axes: &axes };
+    let reduced = match op {
+        ReduceOp::Sum => sum(step.graph, dx, axes.clone())?,
+        ReduceOp::Product => {
+            let ty = step.graph.tensor_type(step.node).shape.clone();
+            let one = filled(step.graph, 1.0, step.graph.dtype(dx), &ty)?;
+            let others = product(step.graph, &group, one, x)?;
+            let changes = step.graph.multiply(dx, others)?;
+            sum(step.graph, changes, axes.clone())?
+        }
+        ReduceOp::Max | ReduceOp::Min => {
+            let y = step.y()?;
+            extremum(step, &group, dx, (x, y))?
+        }
+        ReduceOp::All | ReduceOp::Any => return Ok(None),
+    };
+    let shape = step.graph.shape(step.node).clone();
+    Ok(Some(reshape(step.graph, reduced, shape)?))
+}
+
+/// The mean change of the elements equal to the extremum.
+fn extremum(
+    step: &mut Step<'_>,
+    group: &Group<'_>,
+    dx: ExprId,
+    (x, y): (ExprId, ExprId),
+) -> Result<ExprId> {
+    let graph = &mut *step.graph;
+    let best = group.spread(graph, y)?;
+    let wins = graph.binary(BinaryOp::Equal, x, best)?;
+    let count = group.count(graph, wins, graph.dtype(dx))?;
+    let changes = keep_where(graph, wins, dx)?;
+    let total = sum(graph, changes, group.axes.into())?;
+    Ok(graph.divide(total, count)?)
+}
+
+/// A fold with the user's function: as in reverse.
+pub(in crate::rules) fn reduce_fun_tangent(step: &Step<'_>) -> Result<Option<ExprId>> {
+    debug_assert!(matches!(step.graph.op(step.node), Op::ReduceFun(_)));
+    Err(GradError::no_rule(step.graph, step.node, super::FOLD_HAS_NO_RULE))
+}

@@ -1,0 +1,103 @@
+//! How window reductions change.
+
+use nxla_expr::{ExprId, Op, ScatterOp, Window, WindowOp};
+use nxla_tensor::Scalar;
+
+use super::{Offsets, scatter_of};
+use crate::emit::keep_where;
+use crate::error::{GradError, Result};
+use crate::push::Step;
+
+/// The rule of each uniform window reduction.
+pub(in crate::rules) fn window_tangent(
+    step: &mut Step<'_>,
+    op: WindowOp,
+    window: &Window,
+) -> Result<Option<ExprId>> {
+    let Some(dx) = step.dx(0) else { return Ok(None) };
+    if step.graph.shape(step.node).size() == 0 {
+        return Ok(None);
+    }
+    match op {
+        WindowOp::Sum => {
+            let sum = Op::Window(WindowOp::Sum, Box::new(window.clone()));
+            Ok(Some(step.graph.make(sum, &[dx])?))
+        }
+        WindowOp::Product => product(step, window, dx).map(Some),
+        WindowOp::Max | WindowOp::Min => extremum(step, scatter_of(op), window, dx).map(Some),
+    }
+}
+
+/// The product of a window, element by element with its change: `d(p e) = dp e + p de`. Exact with
+/// zeros too.
+fn product(step: &mut Step<'_>, window: &Window, dx: ExprId) -> Result<ExprId> {
+    let (x, y) = (step.x(0)?, step.y()?);
+    let graph = &mut *step.graph;
+    let offsets = Offsets::new(window, graph.shape(x), graph.shape(y));
+    let padded = offsets.padded(graph, x, Scalar::UInt(1))?;
+    let changes = offsets.padded(graph, dx, Scalar::UInt(0))?;
+    let mut folded: Option<(ExprId, ExprId)> = None;
+    for offset in offsets.iter() {
+        let element = offsets.take(graph, padded, &offset)?;
+        let change = offsets.take(graph, changes, &offset)?;
+        folded = Some(match folded {
+            None => (element, change),
+            Some((product, changed)) => {
+                let changed = graph.multiply(changed, element)?;
+                let change = graph.multiply(product, change)?;
+                (graph.multiply(product, element)?, graph.add(changed, change)?)
+            }
+        });
+    }
+    Ok(folded.expect("a window has at least one offset").1)
+}
+
+/// The change of the extremum of each window, of the last one in a tie.
+fn extremum(step: &mut Step<'_>, op: ScatterOp, window: &Window, dx: ExprId) -> Result<ExprId> {
+    let (x, y) = (step.x(0)?, step.y()?);
+    let offsets = Offsets::new(window, step.graph.shape(x), step.graph.shape(y));
+    offsets.of_winners(step.graph, op, (x, y), dx)
+}
+
+/// The positions stay; what lands there changes with the source and the initial value.
+pub(in crate::rules) fn scatter_tangent(
+    step: &mut Step<'_>,
+    op: ScatterOp,
+    window: &Window,
+) -> Result<Option<ExprId>> {
+    if step.dx(1).is_none() && step.dx(2).is_none() {
+        return Ok(None);
+    }
+    let dtype = step.tangent_dtype();
+    let (x, source) = (step.x(0)?, step.dx_or_zeros(1, dtype)?);
+    let initial = step.dx_or_zeros(2, dtype)?;
+    let scatter = Op::WindowScatter(op, Box::new(window.clone()));
+    Ok(Some(step.graph.make(scatter, &[x, source, initial])?))
+}
+
+/// A fold with the user's function: as in reverse.
+pub(in crate::rules) fn window_fun_tangent(step: &Step<'_>) -> Result<Option<ExprId>> {
+    Err(GradError::no_rule(step.graph, step.node, super::FOLD_HAS_NO_RULE))
+}
+
+impl Offsets<'_> {
+    /// For each window, the element of `values` at the position of its extremum.
+    pub(super) fn of_winners(
+        &self,
+        graph: &mut nxla_expr::Graph,
+        op: ScatterOp,
+        (x, y): (ExprId, ExprId),
+        values: ExprId,
+    ) -> Result<ExprId> {
+        let padded = self.padded(graph, values, Scalar::UInt(0))?;
+        let mut found: Option<ExprId> = None;
+        for (offset, wins) in self.winners(graph, op, x, y)? {
+            let value = self.take(graph, padded, &offset)?;
+            found = Some(match found {
+                Some(found) => graph.select(wins, value, found)?,
+                None => keep_where(graph, wins, value)?,
+            });
+        }
+        Ok(found.expect("a window has at least one offset"))
+    }
+}
