@@ -28,7 +28,11 @@ from nxla._core import (
     Compiled, DType, Expr, Expression, Function, Node, Stage, StageGraph, Template, Tensor,
 )
 from nxla.compiler import Compiler, current_compiler, register_compiler
+from nxla.custom import custom_jvp, custom_vjp
 from nxla.debug import Comparison, cache_report, compare, debug_nans, set_cache_limit
+from nxla.derivatives import (
+    hessian, hessian_diagonal, jacfwd, jacobian, jacrev, jvp, linearize, vjp,
+)
 from nxla.dtypes import (
     bool, int2, int4, int8, int16, int32, int64, uint2, uint4, uint8, uint16, uint32, uint64,
     float8_e5m2, float8_e4m3fn, bfloat16, float16, float32, float64, complex64, complex128,
@@ -131,15 +135,16 @@ __all__ = [
     "compatible", "compile", "compilers", "complex", "complex64", "complex128", "composite",
     "concat", "cond", "conj", "constants", "conv", "copysign", "cos", "cosh", "count_leading_zeros",
     "count_nonzero", "covariance", "cumulative_max", "cumulative_min", "cumulative_prod",
-    "cumulative_sum", "current_compiler", "custom_grad", "debug_expr", "debug_expr_apply",
-    "debug_nans", "default_options", "defn", "deserialize", "devectorize", "diff", "divide", "dot",
-    "e", "equal", "erf", "erf_inv", "erfc", "errors", "exp", "expand_dims", "expm1", "expr", "eye",
-    "fft", "finfo", "flatten", "flip", "float8_e4m3fn", "float8_e5m2", "float16", "float32",
-    "float64", "floor", "floor_divide", "fmod", "for_each", "fori", "from_binary", "from_dlpack",
-    "full", "full_like", "gather", "global_default_options", "grad", "graph", "greater",
-    "greater_equal", "hook", "hypot", "if_", "iinfo", "imag", "indexed_add", "indexed_put", "inf",
-    "int2", "int4", "int8", "int16", "int32", "int64", "iota", "isdtype", "isfinite", "isinf",
-    "isnan", "jit", "jit_apply", "less", "less_equal", "linalg", "linspace", "load_numpy",
+    "cumulative_sum", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp", "debug_expr",
+    "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize", "devectorize",
+    "diff", "divide", "dot", "e", "equal", "erf", "erf_inv", "erfc", "errors", "exp", "expand_dims",
+    "expm1", "expr", "eye", "fft", "finfo", "flatten", "flip", "float8_e4m3fn", "float8_e5m2",
+    "float16", "float32", "float64", "floor", "floor_divide", "fmod", "for_each", "fori",
+    "from_binary", "from_dlpack", "full", "full_like", "gather", "global_default_options", "grad",
+    "graph", "greater", "greater_equal", "hessian", "hessian_diagonal", "hook", "hypot", "if_",
+    "iinfo", "imag", "indexed_add", "indexed_put", "inf", "int2", "int4", "int8", "int16", "int32",
+    "int64", "iota", "isdtype", "isfinite", "isinf", "isnan", "jacfwd", "jacobian", "jacrev", "jit",
+    "jit_apply", "jvp", "less", "less_equal", "linalg", "linearize", "linspace", "load_numpy",
     "load_numpy_archive", "log", "log1p", "log2", "log10", "logaddexp", "logical_and",
     "logical_not", "logical_or", "logical_xor", "logsumexp", "make_diagonal", "map", "matmul",
     "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mode",
@@ -154,8 +159,9 @@ __all__ = [
     "sum", "take", "take_along_axis", "take_diagonal", "tan", "tanh", "template", "tensor",
     "tensordot", "testing", "tile", "to_backend", "to_batched", "to_binary", "to_heatmap", "top_k",
     "tree", "tri", "tril", "triu", "trunc", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
-    "unstack", "value_and_grad", "var", "vecdot", "vectorize", "vmap", "weighted_mean", "where",
-    "while_loop", "window_max", "window_mean", "window_min", "window_product", "window_reduce",
-    "window_scatter_max", "window_scatter_min", "window_sum", "zeros", "zeros_like",
+    "unstack", "value_and_grad", "var", "vecdot", "vectorize", "vjp", "vmap", "weighted_mean",
+    "where", "while_loop", "window_max", "window_mean", "window_min", "window_product",
+    "window_reduce", "window_scatter_max", "window_scatter_min", "window_sum", "zeros",
+    "zeros_like",
 ]
 # fmt: on

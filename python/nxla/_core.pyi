@@ -495,6 +495,46 @@ class GradientTape:
     ) -> tuple[list[Expr], list[Expr]]:
         """The results in terms of the values, and the gradients of the sum of `value`."""
 
+@final
+class DerivativeTape:
+    """A function that is being traced: `stand_ins` are what it is called with."""
+
+    def __new__(cls, values: Sequence[TensorLike]) -> Self: ...
+    @property
+    def stand_ins(self) -> list[Expr]:
+        """What the function is to be called with, one for each value."""
+
+    def per_entry(self, results: Sequence[TensorLike]) -> DerivativeTape | None:
+        """The tape to take instead if results have vectorized axes that the stand-ins have not."""
+
+    def close(
+        self, results: Sequence[TensorLike], passed_on: Sequence[TensorLike] = ...
+    ) -> Differentiable:
+        """The function, which gave these results, and more that is passed on."""
+
+@final
+class Differentiable:
+    """A function that has been traced, with the values that it was called with."""
+
+    def jvp(self, tangents: Sequence[TensorLike]) -> tuple[list[Expr], list[Expr]]:
+        """The results with what is passed on, and how the results change."""
+
+    def linear(self, forward: bool) -> tuple[list[Expr], list[Expr], LinearMap]:
+        """The results with what is passed on, what a map has to know, and the map."""
+
+    def jacobian(self, forward: bool | None = None) -> tuple[list[Expr], list[list[Expr]]]:
+        """The results with what is passed on, and for each result a derivative by each value."""
+
+    def diagonal(self) -> list[Expr]:
+        """The derivative of each element of a result by the same element of its value."""
+
+@final
+class LinearMap:
+    """A derivative at one point, to be applied in any trace."""
+
+    def apply(self, known: Sequence[TensorLike], arguments: Sequence[TensorLike]) -> list[Expr]:
+        """What the map gives, from what it has to know and its arguments."""
+
 # Stages
 
 @final
@@ -697,6 +737,11 @@ def runtime_call(
 ) -> list[Tensor]: ...
 def annotate(value: _T, note: str) -> _T: ...
 def custom_grad(
+    value: Sequence[TensorLike],
+    inputs: Sequence[TensorLike],
+    rule: Callable[[list[Tensor]], Sequence[TensorLike]],
+) -> list[Tensor]: ...
+def custom_jvp(
     value: Sequence[TensorLike],
     inputs: Sequence[TensorLike],
     rule: Callable[[list[Tensor]], Sequence[TensorLike]],

@@ -471,12 +471,39 @@ pub struct Metadata {
 /// program. The node's results are the outputs alone.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct CustomGrad {
+    /// Which way the program goes; the other way is its transpose.
+    pub rule: RuleFor,
     /// How many operands are values of the expression.
     pub outputs: usize,
     /// How many operands after the outputs are declared inputs.
     pub inputs: usize,
-    /// `(cotangents of the outputs…, captures…) -> cotangents of the declared inputs`.
+    /// `(cotangents of the outputs…, captures…) -> cotangents of the declared inputs`, or
+    /// `(tangents of the declared inputs…, captures…) -> tangents of the outputs`.
     pub program: Arc<Program>,
+}
+
+/// What a user's derivative is given.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum RuleFor {
+    /// Cotangents, which it hands back from the outputs to the inputs.
+    Cotangents,
+    /// Tangents, which it takes on from the inputs to the outputs.
+    Tangents,
+}
+
+impl CustomGrad {
+    /// The positions of the declared inputs among the operands.
+    pub fn declared(&self) -> std::ops::Range<usize> {
+        self.outputs..self.outputs + self.inputs
+    }
+
+    /// How many inputs of the program are cotangents or tangents; the others are captures.
+    pub fn changes(&self) -> usize {
+        match self.rule {
+            RuleFor::Cotangents => self.outputs,
+            RuleFor::Tangents => self.inputs,
+        }
+    }
 }
 
 /// Attributes of [`Op::Cond`]; every program takes the node's operands.

@@ -32,7 +32,7 @@ use crate::source::{Line, SourceId};
 pub use read::from_bytes;
 
 /// The version of the encoding; bytes of another version are refused.
-pub const FORMAT: u16 = 2;
+pub const FORMAT: u16 = 3;
 
 /// The first bytes of every serialized program.
 const MAGIC: [u8; 4] = *b"nxla";

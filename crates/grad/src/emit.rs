@@ -3,8 +3,8 @@
 //! They take resolved axes and sizes, so they end in [`Graph::make`] directly.
 
 use nxla_expr::{
-    Axes, Broadcast, ExprId, Graph, Op, Padding, Reduce, ReduceOp, Reshape, Result, Slice, Start,
-    TensorType, UnaryOp,
+    Axes, Broadcast, ExprId, Graph, Op, Operands, Padding, Reduce, ReduceOp, Reshape, Result,
+    Slice, Start, TensorType, UnaryOp,
 };
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
@@ -183,4 +183,33 @@ pub(crate) fn signed(size: usize) -> i64 {
 /// The size of an axis with `step - 1` elements between neighbours.
 pub(crate) fn spread(size: usize, step: usize) -> usize {
     size.checked_sub(1).map_or(0, |gaps| gaps * step + 1)
+}
+
+/// `sum + part`. A part that is zero but for a place that was written costs only that place: where
+/// the sum is overwritten in memory, a loop over the rows of a sequence takes time for each row and
+/// not for the sequence each time.
+pub(crate) fn accumulate(graph: &mut Graph, sum: ExprId, part: ExprId) -> Result<ExprId> {
+    let fits = graph.ty(sum) == graph.ty(part);
+    let operands: Operands = graph.operands(part).into();
+    let is_zero = |id: ExprId| match graph.op(id) {
+        Op::Constant(constant) => constant.value.is_zero(),
+        _ => false,
+    };
+    match graph.op(part).clone() {
+        Op::PutSlice(starts) if fits && is_zero(operands[0]) => {
+            let lengths: Axes = graph.shape(operands[1]).as_slice().into();
+            let strides = vec![1; lengths.len()].into();
+            let slice = Slice { starts: starts.clone(), lengths, strides };
+            let dynamic = operands[2..].iter().copied();
+            let read: Operands = std::iter::once(sum).chain(dynamic.clone()).collect();
+            let present = graph.make(Op::Slice(Box::new(slice)), &read)?;
+            let grown = graph.add(present, operands[1])?;
+            let written: Operands = [sum, grown].into_iter().chain(dynamic).collect();
+            graph.make(Op::PutSlice(starts), &written)
+        }
+        Op::IndexedAdd(axes) if fits && is_zero(operands[0]) => {
+            graph.make(Op::IndexedAdd(axes), &[sum, operands[1], operands[2]])
+        }
+        _ => graph.add(sum, part),
+    }
 }

@@ -33,16 +33,12 @@ pub enum GradError {
         cotangents: usize,
     },
     /// A cotangent whose shape is not that of what it belongs to.
-    #[error("{op}: a cotangent is {found}, expected the shape of {expected}{}", at(line.as_ref()))]
+    #[error("grad: a cotangent is {found}, expected the shape of {expected}")]
     Cotangent {
-        /// Who made the cotangent: `grad` for a seed, `custom_grad` for a user's rule.
-        op: &'static str,
         /// The type of the cotangent.
         found: Box<TensorType>,
         /// The type of the value it belongs to.
         expected: Box<TensorType>,
-        /// The user's line, where known.
-        line: Option<Line>,
     },
     /// Not one value and one tangent for each input of a program.
     #[error("jvp: {found} values or tangents for {expected} inputs")]
@@ -53,24 +49,22 @@ pub enum GradError {
         found: usize,
     },
     /// A tangent that does not fit what it belongs to.
-    #[error("{op}: a tangent is {found}, expected the type of {expected}{}", at(line.as_ref()))]
+    #[error("jvp: a tangent is {found}, expected the type of {expected}")]
     Tangent {
-        /// Who made the tangent: `jvp` for a given one, `custom_jvp` for a user's rule.
-        op: &'static str,
         /// The type of the tangent.
         found: Box<TensorType>,
         /// The type of the value it belongs to.
         expected: Box<TensorType>,
-        /// The user's line, where known.
-        line: Option<Line>,
     },
     /// A user's rule that is not linear, in the direction that it was not written for.
     #[error(
-        "custom_grad: the rule is not linear in what it is given, so it says nothing about \
+        "{op}: the rule is not linear in what it is given, so it says nothing about \
          derivatives in the other direction{}",
         at(line.as_ref())
     )]
     NotLinear {
+        /// Whose rule it is: `custom_grad` or `custom_jvp`.
+        op: &'static str,
         /// The user's line, where known.
         line: Option<Line>,
     },

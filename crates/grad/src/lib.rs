@@ -50,6 +50,8 @@ mod sweep;
 mod transpose;
 
 pub use error::GradError;
-pub use maps::{Halves, halve, pullback, pushforward, without_hooks};
+pub use maps::{
+    Halves, Sides, halve, is_elementwise, pullback, pushforward, restrict, without_hooks,
+};
 pub use push::jvp;
-pub use sweep::{gradients, vjp};
+pub use sweep::{gradients, values_and_gradients, vjp};

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
+use nxla_expr::{ExprId, Family, Graph, Op, Program, TensorType};
 
+use crate::demand::Demand;
 use crate::error::Result;
 use crate::push::jvp;
 use crate::region::{Hooks, quiet_program, splice};
-use crate::sweep::vjp;
+use crate::sweep::values_and_vjp;
 
 /// The type of how a value changes, and of its cotangent, as callers pass them: a float in place
 /// of an integer.
@@ -16,41 +17,52 @@ fn change_type(ty: &TensorType) -> TensorType {
     TensorType { dtype: ty.dtype.to_floating(), ..ty.clone() }
 }
 
-/// The program `(inputs…, tangents of the first inputs…) -> (outputs…, their tangents…)`, for the
-/// first `changing` inputs of a program. Hooks of the program are hooks of this one.
+/// What of a program is differentiated; the rest is captured, or passed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sides {
+    /// The first of its inputs, this many.
+    pub inputs: usize,
+    /// The first of its outputs, this many.
+    pub outputs: usize,
+}
+
+/// The program `(inputs…, tangents of the first inputs…) -> (outputs…, tangents of the first
+/// outputs…)`. Hooks of the program are hooks of this one.
 ///
 /// # Errors
 /// As for [`jvp`].
-pub fn pushforward(program: &Program, changing: usize) -> Result<Program> {
+pub fn pushforward(program: &Program, sides: Sides) -> Result<Program> {
     let mut graph = Graph::with_options(program.graph().options());
     let mut types = program.inputs().to_vec();
-    types.extend(program.inputs()[..changing].iter().map(change_type));
+    types.extend(program.inputs()[..sides.inputs].iter().map(change_type));
     let parameters = parameters(&mut graph, &types);
     let (inputs, tangents) = parameters.split_at(program.inputs().len());
     let mut directions: Vec<Option<ExprId>> = tangents.iter().copied().map(Some).collect();
     directions.resize(inputs.len(), None);
-    let (mut outputs, changes) = jvp(&mut graph, program, inputs, &directions)?;
+    let (mut outputs, changes) = jvp(&mut graph, program, inputs, &directions, sides.outputs)?;
     outputs.extend(changes);
     Ok(Program::new(&graph, types, &outputs)?)
 }
 
-/// The program `(inputs…, cotangents of the outputs…) -> cotangents of the first inputs…`, for the
-/// first `changing` inputs of a program. It computes again what it needs of the program, whose
-/// hooks are not called by it.
+/// The program `(inputs…, cotangents of the first outputs…) -> (outputs…, cotangents of the first
+/// inputs…)`. Hooks of the program are not called by it.
 ///
 /// # Errors
-/// As for [`vjp`].
-pub fn pullback(program: &Program, changing: usize) -> Result<Program> {
+/// As for [`vjp`](crate::vjp).
+pub fn pullback(program: &Program, sides: Sides) -> Result<Program> {
     let mut graph = Graph::with_options(program.graph().options());
     let mut types = program.inputs().to_vec();
-    types.extend(program.output_types().map(change_type));
+    types.extend(program.output_types().take(sides.outputs).map(change_type));
     let parameters = parameters(&mut graph, &types);
     let (inputs, cotangents) = parameters.split_at(program.inputs().len());
     let arguments: Vec<Option<ExprId>> = inputs.iter().copied().map(Some).collect();
     let all: Vec<usize> = (0..program.outputs().len()).collect();
     let outputs = splice(program, &mut graph, &arguments, &all, Hooks::Drop)?;
-    let found = vjp(&mut graph, &outputs, cotangents, &inputs[..changing])?;
-    Ok(Program::new(&graph, types, &found)?)
+    let differentiated = (&outputs[..sides.outputs], cotangents);
+    let wrt = &inputs[..sides.inputs];
+    let (mut results, found) = values_and_vjp(&mut graph, &outputs, differentiated, wrt)?;
+    results.extend(found);
+    Ok(Program::new(&graph, types, &results)?)
 }
 
 fn parameters(graph: &mut Graph, types: &[TensorType]) -> Vec<ExprId> {
@@ -122,6 +134,16 @@ pub fn halve(program: &Program, first: usize, outputs: &[usize]) -> Result<Halve
     })
 }
 
+/// The first outputs of a program, which depend on its first inputs alone.
+///
+/// # Errors
+/// If an output depends on another input.
+pub fn restrict(program: &Program, inputs: usize, outputs: usize) -> Result<Program> {
+    let types = program.inputs()[..inputs].to_vec();
+    let (given, outputs) = (&program.parameters()[..inputs], &program.outputs()[..outputs]);
+    part(program.graph(), given, types, outputs)
+}
+
 /// The program of some nodes in terms of others, which become its inputs.
 fn part(
     from: &Graph,
@@ -157,4 +179,46 @@ fn part(
     let new = |output: &ExprId| made[output.index()].expect("outputs are needed");
     let outputs: Vec<ExprId> = outputs.iter().map(new).collect();
     Ok(Program::new(&graph, types, &outputs)?)
+}
+
+/// Whether each of the first outputs of a program, as far as it changes with the first inputs, changes
+/// element by element with the one of its own position: then its Jacobian is diagonal.
+pub fn is_elementwise(program: &Program, sides: Sides) -> bool {
+    let graph = program.graph();
+    let wanted: Vec<bool> = (0..program.outputs().len()).map(|at| at < sides.outputs).collect();
+    let demand = Demand::new(program, &wanted);
+    // For each node, the only input that it changes with, element by element.
+    let mut follows: Vec<Option<usize>> = vec![None; graph.len()];
+    let mut mixed = vec![false; graph.len()];
+    for (input, &parameter) in program.parameters()[..sides.inputs].iter().enumerate() {
+        follows[parameter.index()] = Some(input);
+    }
+    for id in graph.ids().filter(|&id| demand.contains(id)) {
+        let operands = graph.operands(id);
+        if operands.iter().any(|operand| mixed[operand.index()]) {
+            mixed[id.index()] = true;
+            continue;
+        }
+        let mut inputs = operands.iter().filter_map(|operand| follows[operand.index()]);
+        let Some(first) = inputs.next() else { continue };
+        let keeps_shape = |operand: &&ExprId| {
+            follows[operand.index()].is_none()
+                || graph.ty(**operand).parts()[0].shape == *graph.shape(id)
+        };
+        let op = graph.op(id);
+        let is_note =
+            matches!(op, Op::Metadata(it) if operands.len() == 1 && it.custom_grad.is_none());
+        let is_plain =
+            op.family() == Family::Elementwise || matches!(op, Op::Reshape(_)) || is_note;
+        let alone = is_plain
+            && inputs.all(|input| input == first)
+            && operands.iter().all(|operand| keeps_shape(&operand));
+        match alone {
+            true => follows[id.index()] = Some(first),
+            false => mixed[id.index()] = true,
+        }
+    }
+    program.outputs()[..sides.outputs].iter().enumerate().all(|(at, output)| {
+        !mixed[output.index()] && follows[output.index()].is_none_or(|input| input == at)
+    })
 }

@@ -38,8 +38,8 @@ pub(crate) type Duals = SmallVec<[Dual; 1]>;
 pub(crate) type Tangents = SmallVec<[Option<ExprId>; 1]>;
 
 /// Appends a program to a graph together with its derivative in one direction (the Jacobian-vector
-/// product): gives the outputs for these inputs, and how they change when each input changes as its
-/// tangent says. An input without a tangent is constant.
+/// product): gives the outputs for these inputs, and how the first `outputs` of them change when each
+/// input changes as its tangent says. An input without a tangent is constant.
 ///
 /// A tangent of the result has the shape and the names of its output, and its dtype where that is a
 /// float or complex one; the tangent of an integer is a float. An output that does not change gets
@@ -57,7 +57,7 @@ pub(crate) type Tangents = SmallVec<[Option<ExprId>; 1]>;
 ///
 /// let mut graph = Graph::new();
 /// let (x, dx) = (graph.parameter(0, ty.clone()), graph.parameter(1, ty));
-/// let (values, tangents) = nxla_grad::jvp(&mut graph, &sine, &[x], &[Some(dx)])?;
+/// let (values, tangents) = nxla_grad::jvp(&mut graph, &sine, &[x], &[Some(dx)], 1)?;
 /// assert_eq!(values, [graph.sin(x)?]);
 /// let slope = graph.cos(x)?;
 /// assert_eq!(tangents, [graph.multiply(dx, slope)?]);
@@ -72,6 +72,7 @@ pub fn jvp(
     program: &Program,
     inputs: &[ExprId],
     tangents: &[Option<ExprId>],
+    outputs: usize,
 ) -> Result<(Vec<ExprId>, Vec<ExprId>)> {
     let expected = program.inputs().len();
     if inputs.len() != expected || tangents.len() != expected {
@@ -83,10 +84,10 @@ pub fn jvp(
         let tangent = tangent.map(|tangent| seed(graph, value, tangent)).transpose()?;
         duals.push(Dual { value, tangent });
     }
-    let wanted = vec![true; program.outputs().len()];
+    let wanted: Vec<bool> = (0..program.outputs().len()).map(|at| at < outputs).collect();
     let found = push(graph, program, &duals, &wanted)?;
-    let mut changes = Vec::with_capacity(found.len());
-    for dual in &found {
+    let mut changes = Vec::with_capacity(outputs);
+    for dual in &found[..outputs] {
         let ty = graph.tensor_type(dual.value).clone();
         let tangent = match dual.tangent {
             Some(tangent) => tangent,
@@ -102,7 +103,7 @@ fn seed(graph: &mut Graph, value: ExprId, tangent: ExprId) -> Result<ExprId> {
     let (expected, found) = (graph.tensor_type(value).clone(), graph.tensor_type(tangent));
     if found.shape != expected.shape || (found.dtype.is_complex() && !expected.dtype.is_complex()) {
         let found = Box::new(found.clone());
-        return Err(GradError::Tangent { op: "jvp", found, expected: expected.into(), line: None });
+        return Err(GradError::Tangent { found, expected: expected.into() });
     }
     let tangent = emit::plain(graph, tangent)?;
     let tangent = emit::floating(graph, tangent)?;

@@ -3,6 +3,7 @@
 //! Side tables are flat and cover only the ids between the first input and the last output, so
 //! that the derivative of a small region at the end of a large graph costs what the region costs.
 
+use nxla_expr::rewrite::Substitution;
 use nxla_expr::{ExprId, Graph, Op, Operands, TensorType};
 use nxla_tensor::DType;
 
@@ -21,10 +22,25 @@ use crate::rules;
 /// An `output` or an input that is a tuple; a path between them through an op that has no
 /// derivative rule; what a user's own derivative raises.
 pub fn gradients(graph: &mut Graph, output: ExprId, wrt: &[ExprId]) -> Result<Vec<ExprId>> {
+    Ok(values_and_gradients(graph, &[], output, wrt)?.1)
+}
+
+/// [`gradients`], and nodes that give the same as `values`. The derivative may compute some of what
+/// they need along with what it needs itself: with these in place of `values` it is not computed
+/// twice.
+///
+/// # Errors
+/// As for [`gradients`].
+pub fn values_and_gradients(
+    graph: &mut Graph,
+    values: &[ExprId],
+    output: ExprId,
+    wrt: &[ExprId],
+) -> Result<(Vec<ExprId>, Vec<ExprId>)> {
     let ty = tensor_type(graph, output, "output")?;
     let (dtype, shape) = (ty.dtype.to_floating(), ty.shape.clone());
     let seed = emit::filled(graph, 1.0, dtype, &shape)?;
-    vjp(graph, &[output], &[seed], wrt)
+    values_and_vjp(graph, values, (&[output], &[seed]), wrt)
 }
 
 /// The sum over outputs of `cotangents[i]` times the derivative of `outputs[i]`, with respect to
@@ -40,6 +56,16 @@ pub fn vjp(
     cotangents: &[ExprId],
     wrt: &[ExprId],
 ) -> Result<Vec<ExprId>> {
+    Ok(values_and_vjp(graph, &[], (outputs, cotangents), wrt)?.1)
+}
+
+/// [`values_and_gradients`] for several outputs with cotangents of their own.
+pub(crate) fn values_and_vjp(
+    graph: &mut Graph,
+    values: &[ExprId],
+    (outputs, cotangents): (&[ExprId], &[ExprId]),
+    wrt: &[ExprId],
+) -> Result<(Vec<ExprId>, Vec<ExprId>)> {
     if outputs.len() != cotangents.len() {
         let (outputs, cotangents) = (outputs.len(), cotangents.len());
         return Err(GradError::Count { outputs, cotangents });
@@ -49,14 +75,22 @@ pub fn vjp(
         let found = tensor_type(graph, cotangent, "cotangent")?;
         if found.shape != expected.shape {
             let (found, expected) = (Box::new(found.clone()), Box::new(expected.clone()));
-            return Err(GradError::Cotangent { op: "grad", found, expected, line: None });
+            return Err(GradError::Cotangent { found, expected });
         }
     }
     for &input in wrt {
         tensor_type(graph, input, "input")?;
     }
-    let found = pull(graph, outputs, cotangents, wrt)?;
-    wrt.iter().zip(found).map(|(&input, cotangent)| result(graph, input, cotangent)).collect()
+    let mut found = sweep(graph, outputs, cotangents, wrt)?;
+    let mut roots: Vec<ExprId> = wrt
+        .iter()
+        .zip(&found.cotangents)
+        .map(|(&input, &cotangent)| result(graph, input, cotangent))
+        .collect::<Result<_>>()?;
+    roots.extend(values);
+    found.put_in_place(graph, &mut roots)?;
+    let values = roots.split_off(wrt.len());
+    Ok((values, roots))
 }
 
 fn tensor_type<'g>(graph: &'g Graph, id: ExprId, argument: &'static str) -> Result<&'g TensorType> {
@@ -85,11 +119,49 @@ pub(crate) fn pull(
     cotangents: &[ExprId],
     wrt: &[ExprId],
 ) -> Result<Vec<Option<ExprId>>> {
-    let Some(&last) = outputs.iter().max() else { return Ok(vec![None; wrt.len()]) };
+    let mut found = sweep(graph, outputs, cotangents, wrt)?;
+    let mut roots: Vec<ExprId> = found.cotangents.iter().copied().flatten().collect();
+    found.put_in_place(graph, &mut roots)?;
+    let mut roots = roots.into_iter();
+    Ok(found.cotangents.iter().map(|found| found.and_then(|_| roots.next())).collect())
+}
+
+/// What a sweep gives.
+struct Swept {
+    cotangents: Vec<Option<ExprId>>,
+    /// Nodes that the derivative computes along with what it needs, and what computes them now; the
+    /// last ones in the graph first.
+    replaced: Vec<Vec<(ExprId, ExprId)>>,
+}
+
+impl Swept {
+    /// Puts what the derivative computes along in place of the nodes that computed it before, in
+    /// all that these roots need: otherwise both would run.
+    fn put_in_place(&mut self, graph: &mut Graph, roots: &mut Vec<ExprId>) -> Result<()> {
+        // One after the other, since what takes the place of a node can depend on those before it.
+        for replaced in self.replaced.drain(..) {
+            let mut substitution = Substitution::new();
+            for (old, new) in replaced {
+                substitution.insert(old, new);
+            }
+            *roots = graph.substitute(roots, &mut substitution)?;
+        }
+        Ok(())
+    }
+}
+
+fn sweep(
+    graph: &mut Graph,
+    outputs: &[ExprId],
+    cotangents: &[ExprId],
+    wrt: &[ExprId],
+) -> Result<Swept> {
+    let none = Swept { cotangents: vec![None; wrt.len()], replaced: Vec::new() };
+    let Some(&last) = outputs.iter().max() else { return Ok(none) };
     let active = Active::new(graph, wrt, last);
     let base = active.base();
     let flowing = vec![Flow::default(); (last.index() + 1).saturating_sub(base)];
-    let mut sweep = Sweep { graph, active, flowing, tuples: Vec::new() };
+    let mut sweep = Sweep { graph, active, flowing, tuples: Vec::new(), replaced: Vec::new() };
     for (&output, &cotangent) in outputs.iter().zip(cotangents) {
         if sweep.active.contains(output) {
             let cotangent = emit::plain(sweep.graph, cotangent)?;
@@ -104,7 +176,8 @@ pub(crate) fn pull(
         }
     }
     sweep.graph.set_source(source);
-    wrt.iter().map(|&input| sweep.cotangent(input)).collect()
+    let cotangents = wrt.iter().map(|&input| sweep.cotangent(input)).collect::<Result<Vec<_>>>()?;
+    Ok(Swept { cotangents, replaced: sweep.replaced })
 }
 
 /// What has flowed into a node so far.
@@ -127,6 +200,8 @@ pub(crate) struct Sweep<'g> {
     flowing: Vec<Flow>,
     /// The cotangents of the parts of tuples.
     tuples: Vec<Box<[Option<ExprId>]>>,
+    /// See [`Swept::replaced`].
+    replaced: Vec<Vec<(ExprId, ExprId)>>,
 }
 
 /// A node whose cotangent is complete, and whose rule runs.
@@ -200,6 +275,11 @@ impl Sweep<'_> {
     /// Whether a cotangent of this operand is of use.
     pub(crate) fn wants(&self, visit: &Visit, position: usize) -> bool {
         self.active.contains(visit.operands[position])
+    }
+
+    /// Nodes from which on others compute the same, along with what the derivative needs.
+    pub(crate) fn replace(&mut self, nodes: Vec<(ExprId, ExprId)>) {
+        self.replaced.push(nodes);
     }
 
     /// Adds to the cotangent of an operand; the contribution has its shape.

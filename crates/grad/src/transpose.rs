@@ -5,7 +5,7 @@
 //! rule that is linear; one that clips what it gets has no other direction, and this is noticed: the
 //! transpose of a linear function does not depend on where it is taken.
 
-use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_expr::{CustomGrad, ExprId, Graph, Program, RuleFor, TensorType};
 
 use crate::emit;
 use crate::error::{GradError, Result};
@@ -14,9 +14,17 @@ use crate::sweep::pull;
 
 /// A program that is linear in its first arguments; the others are captures.
 pub(crate) struct Linear<'a> {
-    pub(crate) program: &'a Program,
+    program: &'a Program,
     /// How many arguments it is linear in.
-    pub(crate) arguments: usize,
+    arguments: usize,
+    rule: RuleFor,
+}
+
+impl<'a> Linear<'a> {
+    /// A user's rule.
+    pub(crate) fn of(custom: &'a CustomGrad) -> Self {
+        Linear { program: &custom.program, arguments: custom.changes(), rule: custom.rule }
+    }
 }
 
 /// What the transpose of a linear program gives for each argument, from one value for each output.
@@ -27,7 +35,7 @@ pub(crate) fn transpose(
     captures: &[ExprId],
     seeds: &[Option<ExprId>],
 ) -> Result<Vec<Option<ExprId>>> {
-    let Linear { program, arguments } = *linear;
+    let Linear { program, arguments, rule } = *linear;
     let given: Vec<usize> = (0..seeds.len()).filter(|&at| seeds[at].is_some()).collect();
     let seeds: Vec<ExprId> = seeds.iter().copied().flatten().collect();
     let mut inside = Graph::with_options(graph.options());
@@ -48,7 +56,11 @@ pub(crate) fn transpose(
     let reached = inside.reachable(&results);
     if inputs[..arguments].iter().any(|&argument| reached.contains(argument)) {
         let line = graph.current_line();
-        return Err(GradError::NotLinear { line });
+        let op = match rule {
+            RuleFor::Cotangents => "custom_grad",
+            RuleFor::Tangents => "custom_jvp",
+        };
+        return Err(GradError::NotLinear { op, line });
     }
     let transposed = Program::new(&inside, types, &results)?;
     let mut passed: Vec<Option<ExprId>> = vec![None; arguments];

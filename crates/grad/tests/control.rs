@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{check, check_twice, check_with, f64s, integers, number, run, samples, tensor};
-use nxla_expr::{ExprId, Graph, Metadata, Op, Result};
+use nxla_expr::{Error, ExprId, Graph, Metadata, Op, Result};
 use nxla_grad::{GradError, gradients};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
@@ -438,15 +438,79 @@ fn a_cotangent_of_another_shape_is_an_error() {
     let mut graph = Graph::new();
     let x = common::parameters(&mut graph, &[tensor(&[2], &[0.5, 0.6])])[0];
     let cos = graph.cos(x).unwrap();
-    let y = custom(&mut graph, &[cos], &[x], |graph, _| {
-        vec![graph.iota([3], None, DType::F64).unwrap()]
-    })[0];
-    let error = gradients(&mut graph, y, &[x]).unwrap_err();
-    assert!(matches!(error, GradError::Cotangent { op: "custom_grad", .. }));
-    assert_eq!(
-        error.to_string(),
-        "custom_grad: a cotangent is f64[3], expected the shape of f64[2]"
+    let error = graph
+        .custom_grad(&[cos], &[x], |graph, _| {
+            Ok::<_, Error>(vec![graph.iota([3], None, DType::F64)?])
+        })
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with(
+            "custom_grad: rule gave the cotangent f64[3] for input 0, which is f64[2]"
+        )
     );
+}
+
+/// `sin x`, with `rule` for its tangents.
+fn custom_sine(
+    graph: &mut Graph,
+    x: ExprId,
+    rule: impl FnOnce(&mut Graph, ExprId) -> ExprId,
+) -> ExprId {
+    let y = graph.sin(x).unwrap();
+    let open = graph.open_custom_jvp(&[x]);
+    let change = rule(graph, open.changes()[0]);
+    graph.close_custom_jvp(open, &[y], &[x], vec![change]).unwrap()[0]
+}
+
+#[test]
+fn custom_jvp_says_gradients_too() {
+    // Written right, it is compared with differences, forwards and in reverse, twice.
+    let inputs = [samples(&[3], (0.5, 1.5), 1), integers(&[], &[3])];
+    check_twice(&inputs, |graph, x| {
+        times(graph, x[0], x[1], |graph, _, x| {
+            let y = custom_sine(graph, x, |graph, dx| {
+                let slope = graph.cos(x).unwrap();
+                graph.multiply(dx, slope).unwrap()
+            });
+            graph.multiply(y, x).unwrap()
+        })
+    });
+    // Written otherwise, it replaces the derivative.
+    let inputs = [tensor(&[2], &[0.5, 0.6])];
+    let mut graph = Graph::new();
+    let x = common::parameters(&mut graph, &inputs)[0];
+    let y = custom_sine(&mut graph, x, |graph, dx| {
+        let seven = number(graph, 7.0);
+        graph.multiply(dx, seven).unwrap()
+    });
+    let gradient = gradients(&mut graph, y, &[x]).unwrap();
+    assert_eq!(f64s(&run(&graph, &inputs, &gradient)[0]), [7.0, 7.0]);
+}
+
+#[test]
+fn custom_jvp_that_is_not_linear_has_no_gradient() {
+    let mut graph = Graph::new();
+    let x = common::parameters(&mut graph, &[tensor(&[2], &[0.5, 0.6])])[0];
+    let y = custom_sine(&mut graph, x, |graph, dx| graph.multiply(dx, dx).unwrap());
+    let error = gradients(&mut graph, y, &[x]).unwrap_err();
+    assert!(error.to_string().starts_with("custom_jvp: the rule is not linear"), "{error}");
+}
+
+#[test]
+fn a_tangent_of_another_shape_is_an_error() {
+    let mut graph = Graph::new();
+    let x = common::parameters(&mut graph, &[tensor(&[2], &[0.5, 0.6])])[0];
+    let y = graph.cos(x).unwrap();
+    let open = graph.open_custom_jvp(&[x]);
+    let wide = graph.iota([3], None, DType::F64).unwrap();
+    let error = graph.close_custom_jvp(open.clone(), &[y], &[x], vec![wide]).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("custom_jvp: rule gave the tangent f64[3] for result 0, which is f64[2]")
+    );
+    let error = graph.close_custom_jvp(open, &[y], &[x], Vec::new()).unwrap_err();
+    assert!(error.to_string().starts_with("custom_jvp: rule gave 0 tangents for 1 results"));
 }
 
 #[test]
@@ -566,4 +630,129 @@ fn parts_that_nothing_depends_on_do_not_reach_ops_without_a_rule() {
     let y = graph.multiply(half, results[1]).unwrap();
     let found = gradients(&mut graph, y, &[x]).unwrap();
     assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [4.0 * 1.5f64.powi(3)]);
+}
+
+/// The loops of a program, each with what it carries; those of regions are not looked at.
+fn loops(graph: &Graph, inputs: &[HostTensor], outputs: &[ExprId]) -> Vec<usize> {
+    let program = nxla_expr::Program::new(graph, common::types(inputs), outputs).unwrap();
+    let graph = program.graph();
+    let carried = |id| match graph.op(id) {
+        Op::While(op) => Some(op.state),
+        _ => None,
+    };
+    graph.ids().filter_map(carried).collect()
+}
+
+#[test]
+fn a_loop_that_counts_is_neither_counted_nor_run_twice() {
+    let inputs = [samples(&[3], (0.5, 1.5), 1), samples(&[3], (0.5, 1.5), 2)];
+    let mut graph = Graph::new();
+    let x = common::parameters(&mut graph, &inputs);
+    let count = integer(&mut graph, 7);
+    let y = times(&mut graph, x[0], count, |graph, _, state| {
+        let product = graph.multiply(state, x[1]).unwrap();
+        graph.sin(product).unwrap()
+    });
+    let y = graph.exp(y).unwrap();
+    let (values, gradients) = nxla_grad::values_and_gradients(&mut graph, &[y], y, &x).unwrap();
+    let all: Vec<ExprId> = values.iter().chain(&gradients).copied().collect();
+    // Forward: the counter, the state, the trip, and two things to know of each trip. Back: the
+    // trip, and a cotangent for each of the state and the capture.
+    assert_eq!(loops(&graph, &inputs, &all), [5, 3]);
+}
+
+#[test]
+fn what_no_trip_changes_is_computed_outside_of_the_derivative() {
+    let inputs = [samples(&[3], (0.5, 1.5), 1), samples(&[3], (0.5, 1.5), 2)];
+    let mut graph = Graph::new();
+    let x = common::parameters(&mut graph, &inputs);
+    let count = integer(&mut graph, 7);
+    // Linear in the state: nothing of a trip has to be known.
+    let y = times(&mut graph, x[0], count, |graph, _, state| {
+        let slope = graph.sin(x[1]).unwrap();
+        graph.multiply(state, slope).unwrap()
+    });
+    let gradient = gradients(&mut graph, y, &[x[0]]).unwrap();
+    assert_eq!(loops(&graph, &inputs, &gradient), [2]);
+}
+
+#[test]
+fn counters_of_all_kinds_are_understood() {
+    type Compare = fn(&mut Graph, ExprId, ExprId) -> Result<ExprId>;
+    let cases: [(Compare, i64, i64, i64); 6] = [
+        (Graph::less, 0, 1, 5),
+        (Graph::less_equal, -2, 2, 5),
+        (Graph::greater, 9, -2, 1),
+        (Graph::greater_equal, 9, -4, 1),
+        // The bound comes first.
+        (|graph, i, end| graph.greater(end, i), 1, 3, 8),
+        (|graph, i, end| graph.less_equal(end, i), 3, -1, 1),
+    ];
+    for (compare, first, step, bound) in cases {
+        check(&[samples(&[2], (0.5, 0.9), 1)], |graph, x| {
+            let start = integer(graph, first);
+            let states = repeat(
+                graph,
+                &[start, x[0]],
+                |graph, state| {
+                    let end = integer(graph, bound);
+                    compare(graph, state[0], end).unwrap()
+                },
+                |graph, state| {
+                    let step = integer(graph, step);
+                    let place = graph.as_type(state[0], DType::F64).unwrap();
+                    let next = graph.sin(state[1]).unwrap();
+                    let next = graph.multiply(next, place).unwrap();
+                    vec![graph.add(state[0], step).unwrap(), next]
+                },
+            );
+            states[1]
+        });
+    }
+}
+
+#[test]
+fn loops_inside_of_loops_that_count() {
+    check_twice(&[samples(&[2], (0.5, 0.9), 1), samples(&[2], (0.5, 0.9), 2)], |graph, x| {
+        let outer = integer(graph, 3);
+        times(graph, x[0], outer, |graph, _, state| {
+            let inner = integer(graph, 4);
+            let product = times(graph, state, inner, |graph, _, state| {
+                let sine = graph.sin(state).unwrap();
+                graph.multiply(sine, x[1]).unwrap()
+            });
+            graph.add(product, state).unwrap()
+        })
+    });
+}
+
+#[test]
+fn rows_of_a_sequence_get_their_cotangents_in_place() {
+    let inputs = [samples(&[], (0.5, 0.9), 1), samples(&[5], (0.5, 0.9), 2)];
+    check_twice(&inputs, |graph, x| {
+        let count = integer(graph, 5);
+        times(graph, x[0], count, |graph, i, state| {
+            let start = nxla_expr::build::SliceStart::from(i);
+            let row = graph.slice(x[1], &[start], &[1], &[1]).unwrap();
+            let row = graph.reshape(row, nxla_tensor::Shape::scalar()).unwrap();
+            let sine = graph.sin(state).unwrap();
+            graph.multiply(sine, row).unwrap()
+        })
+    });
+}
+
+#[test]
+fn two_loops_after_each_other_run_once_each() {
+    let inputs = [samples(&[3], (0.5, 1.5), 1)];
+    let mut graph = Graph::new();
+    let x = common::parameters(&mut graph, &inputs);
+    let count = integer(&mut graph, 4);
+    let sine = |graph: &mut Graph, _, state| graph.sin(state).unwrap();
+    let first = times(&mut graph, x[0], count, sine);
+    let middle = graph.exp(first).unwrap();
+    let second = times(&mut graph, middle, count, sine);
+    let (values, gradients) =
+        nxla_grad::values_and_gradients(&mut graph, &[second, middle], second, &x).unwrap();
+    let all: Vec<ExprId> = values.iter().chain(&gradients).copied().collect();
+    assert_eq!(loops(&graph, &inputs, &all).len(), 4);
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{f64s, integers, number, parameters, run, samples, tensor, types};
 use nxla_eval::evaluate;
 use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
-use nxla_grad::{GradError, gradients, halve, jvp, pullback, pushforward};
+use nxla_grad::{GradError, Sides, gradients, halve, jvp, pullback, pushforward};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 /// The program that a closure builds from parameters for tensors like these.
@@ -23,9 +23,14 @@ fn program(
     Program::new(&graph, types(inputs), &outputs).unwrap()
 }
 
+/// The pushforward of all outputs for the first inputs.
+fn forward(program: &Program, inputs: usize) -> Result<Program, GradError> {
+    pushforward(program, Sides { inputs, outputs: program.outputs().len() })
+}
+
 /// Values and tangents of a program whose inputs all change.
 fn push(program: &Program, inputs: &[HostTensor], tangents: &[HostTensor]) -> Vec<HostTensor> {
-    let pushed = pushforward(program, inputs.len()).unwrap();
+    let pushed = forward(program, inputs.len()).unwrap();
     evaluate(&pushed, inputs.iter().chain(tangents).cloned().collect()).unwrap()
 }
 
@@ -73,7 +78,7 @@ fn what_does_not_change_costs_no_nodes() {
     let ids = parameters(&mut graph, &inputs);
     let direction = graph.parameter(2, TensorType::new(DType::F64, [3]));
     let before = program.graph().len() + 1;
-    let (_, tangents) = jvp(&mut graph, &program, &ids, &[Some(direction), None]).unwrap();
+    let (_, tangents) = jvp(&mut graph, &program, &ids, &[Some(direction), None], 1).unwrap();
     assert_eq!(tangents, [direction]);
     assert_eq!(graph.len(), before);
 }
@@ -99,7 +104,7 @@ fn a_loop_computes_values_and_tangents_in_one_go() {
     let program = program(std::slice::from_ref(&x), |graph, x| {
         times(graph, 5, &[x[0]], |graph, x| vec![graph.sin(x[0]).unwrap()])
     });
-    let pushed = pushforward(&program, 1).unwrap();
+    let pushed = forward(&program, 1).unwrap();
     assert_eq!(loops_of(&pushed), [3]);
 }
 
@@ -115,7 +120,7 @@ fn a_loop_carries_no_tangents_that_nobody_asks_for() {
         });
         vec![states[0]]
     });
-    assert_eq!(loops_of(&pushforward(&program, 2).unwrap()), [4]);
+    assert_eq!(loops_of(&forward(&program, 2).unwrap()), [4]);
 }
 
 #[test]
@@ -135,7 +140,7 @@ fn an_op_without_a_rule_is_an_error_only_where_it_counts() {
     let found = push(&fine, &inputs, &direction);
     assert_eq!(f64s(&found[1]), [f64s(&inputs[0])[2]]);
     let wrong = program(&inputs, |graph, x| vec![index(graph, x)]);
-    let error = pushforward(&wrong, 2).unwrap_err();
+    let error = forward(&wrong, 2).unwrap_err();
     assert!(error.to_string().starts_with("quotient: integer division has no derivative"));
 }
 
@@ -192,9 +197,9 @@ fn tangents_must_fit() {
     let mut graph = Graph::new();
     let ids = parameters(&mut graph, std::slice::from_ref(&x));
     let short = number(&mut graph, 1.0);
-    let error = jvp(&mut graph, &program, &ids, &[Some(short)]).unwrap_err();
+    let error = jvp(&mut graph, &program, &ids, &[Some(short)], 1).unwrap_err();
     assert_eq!(error.to_string(), "jvp: a tangent is f64, expected the type of f64[3]");
-    let error = jvp(&mut graph, &program, &ids, &[]).unwrap_err();
+    let error = jvp(&mut graph, &program, &ids, &[], 1).unwrap_err();
     assert_eq!(error.to_string(), "jvp: 0 values or tangents for 1 inputs");
 }
 
@@ -210,7 +215,7 @@ fn a_million_nodes_are_pushed() {
         }
         vec![y]
     });
-    let pushed = pushforward(&program, 1).unwrap();
+    let pushed = forward(&program, 1).unwrap();
     assert!(pushed.graph().len() > 1_000_000);
 }
 
@@ -223,8 +228,8 @@ fn forward_over_forward_over_reverse_is_the_third_derivative() {
     let y = graph.sin(id).unwrap();
     let slope = gradients(&mut graph, y, &[id]).unwrap();
     let first = Program::new(&graph, types(std::slice::from_ref(&x)), &slope).unwrap();
-    let second = pushforward(&first, 1).unwrap();
-    let third = pushforward(&second, 1).unwrap();
+    let second = forward(&first, 1).unwrap();
+    let third = forward(&second, 1).unwrap();
     let found = evaluate(&third, vec![x.clone(), one.clone(), one]).unwrap();
     for (found, x) in f64s(&found[3]).iter().zip(f64s(&x)) {
         assert!((found + x.cos()).abs() < 1e-12);
@@ -240,9 +245,9 @@ fn halves_of_a_derivative_meet_again() {
         vec![graph.tanh(looped).unwrap(), graph.exp(product).unwrap()]
     });
     let directions = [samples(&[3], (-1.0, 1.0), 3), samples(&[3], (-1.0, 1.0), 4)];
-    for (whole, outputs) in
-        [(pushforward(&function, 2).unwrap(), [2, 3]), (pullback(&function, 2).unwrap(), [0, 1])]
-    {
+    let sides = Sides { inputs: 2, outputs: 2 };
+    let outputs = [2, 3];
+    for whole in [pushforward(&function, sides).unwrap(), pullback(&function, sides).unwrap()] {
         let expected =
             evaluate(&whole, inputs.iter().chain(&directions).cloned().collect()).unwrap();
         let halves = halve(&whole, 2, &outputs).unwrap();
@@ -273,10 +278,68 @@ fn forward_mode_adds_no_more_than_the_slopes() {
         }
         vec![y]
     });
-    let pushed = pushforward(&function, 2).unwrap();
+    let pushed = forward(&function, 2).unwrap();
     assert!(pushed.graph().len() < 6 * function.graph().len());
     let seeds = [inputs[0].clone(), inputs[1].clone()];
     let found = push(&function, &inputs, &seeds);
     let value = run(function.graph(), &inputs, function.outputs());
     assert_eq!(f64s(&found[0]), f64s(&value[0]));
+}
+
+/// Nodes of a program and of its regions.
+fn nodes(program: &Program) -> usize {
+    let mut pending = vec![program];
+    let mut total = 0;
+    while let Some(program) = pending.pop() {
+        let graph = program.graph();
+        total += graph.len();
+        for id in graph.ids() {
+            pending.extend(graph.op(id).regions().into_iter().map(AsRef::as_ref));
+        }
+    }
+    total
+}
+
+/// Forward mode by transposing reverse mode: the change of the first output.
+fn two_sweeps(program: &Program) -> Program {
+    let inputs = program.inputs().len();
+    let back = pullback(program, Sides { inputs, outputs: 1 }).unwrap();
+    let sides = Sides { inputs: inputs + 1, outputs: inputs + 1 };
+    let twice = pullback(&back, sides).unwrap();
+    let change = *twice.outputs().last().unwrap();
+    Program::new(twice.graph(), twice.inputs().to_vec(), &[change]).unwrap()
+}
+
+#[test]
+fn forward_mode_takes_fewer_nodes_than_reverse_mode_twice() {
+    let inputs = [samples(&[4, 4], (-0.5, 0.5), 1), samples(&[4, 4], (-0.5, 0.5), 2)];
+    let layers = program(&inputs, |graph, x| {
+        let mut y = x[1];
+        for _ in 0..12 {
+            let product = graph.dot(y, x[0]).unwrap();
+            y = graph.tanh(product).unwrap();
+        }
+        vec![graph.sum(y, None, false).unwrap()]
+    });
+    let recurrent = program(&inputs, |graph, x| {
+        let hidden = times(graph, 20, &[x[1]], |graph, y| {
+            let product = graph.dot(y[0], x[0]).unwrap();
+            vec![graph.tanh(product).unwrap()]
+        });
+        vec![graph.sum(hidden[0], None, false).unwrap()]
+    });
+    for program in [layers, recurrent] {
+        let (once, twice) = (forward(&program, 2).unwrap(), two_sweeps(&program));
+        let count = (nodes(&program), nodes(&once), nodes(&twice));
+        assert!(count.1 < count.2, "{count:?}");
+        let directions = [inputs[0].clone(), inputs[1].clone()];
+        let found = push(&program, &inputs, &directions);
+        // What is swept twice takes the cotangents of the value and of the gradients.
+        let zero = tensor(&[], &[0.0]);
+        let one = tensor(&[], &[1.0]);
+        let passed = inputs.iter().cloned().chain([one, zero]).chain(directions).collect();
+        let other = evaluate(&twice, passed).unwrap();
+        let (found, other) = (f64s(&found[1])[0], f64s(&other[0])[0]);
+        assert!((found - other).abs() < 1e-12 * found.abs().max(1.0), "{found}, {other}");
+    }
 }

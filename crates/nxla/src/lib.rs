@@ -44,7 +44,9 @@ pub use jit::{Jit, jit};
 pub use ops::*;
 pub use stream::{Receiver, Sender, Stream, stream, stream_with};
 pub use tensor::Tensor;
-pub use transform::{Loss, grad, value_and_grad};
+pub use transform::{
+    Loss, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp,
+};
 pub use vectors::{VectorAxis, Vectors, vmap};
 
 pub use nxla_runtime as runtime;

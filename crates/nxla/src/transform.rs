@@ -1,4 +1,8 @@
-//! Gradients of functions.
+//! Gradients of functions, and their other derivatives.
+
+mod derivatives;
+
+pub use derivatives::{hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, vjp};
 
 use crate::Result;
 use crate::containers::{Container, Leaves, Tree, leaves_of, trace_of};

@@ -12,6 +12,7 @@ mod compilers;
 mod containers;
 mod current;
 mod debug;
+mod derivative;
 mod difference;
 mod dlpack;
 mod dtype;
@@ -48,6 +49,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     function::register(module)?;
     compiled::register(module)?;
     gradient::register(module)?;
+    derivative::register(module)?;
     node::register(module)?;
     graph::register(module)?;
     build::register(module)?;

@@ -11,6 +11,7 @@ mod background;
 mod cache;
 mod compiler;
 pub mod debug;
+mod derivative;
 mod device;
 mod error;
 mod evaluator;
@@ -31,6 +32,7 @@ pub use compiler::{
     Backend, CompileRequest, Compiler, CompilerChoice, Executable, RunContext, compiler_named,
     compiler_names, register_compiler,
 };
+pub use derivative::{Differentiable, LinearMap, Linearized, Mode, Tape};
 pub use device::{Device, known_devices, place_of};
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;

@@ -427,7 +427,10 @@ impl Gradient {
         let all = results.iter().map(|result| result.as_ref().vectors());
         let all = all.chain(std::iter::repeat_n(&vectors, wrt.len()));
         let roots = trace.build(|graph| {
-            roots.extend(nxla_grad::gradients(graph, output, &scope.parameters)?);
+            let (values, gradients) =
+                nxla_grad::values_and_gradients(graph, &roots, output, &scope.parameters)?;
+            roots = values;
+            roots.extend(gradients);
             let mut substitution = Substitution::new();
             for (&stand_in, &value) in scope.parameters.iter().zip(&wrt) {
                 substitution.insert(stand_in, value);

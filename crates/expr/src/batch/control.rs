@@ -10,7 +10,7 @@ use nxla_tensor::{DType, Scalar};
 use super::{Batched, Batcher, Parts};
 use crate::error::{ErrorKind, Result};
 use crate::graph::{ExprId, Operands};
-use crate::op::{Block, Cond, CustomGrad, Metadata, Op, While};
+use crate::op::{Block, Cond, CustomGrad, Metadata, Op, RuleFor, While};
 use crate::program::Program;
 use crate::region::Traced;
 use crate::types::{TensorType, Type};
@@ -98,11 +98,37 @@ fn annotation(b: &mut Batcher<'_>, metadata: &Metadata, operands: &[Batched]) ->
         let node = b.make(Op::Metadata(Box::new(metadata.clone())), &ids(operands))?;
         return b.parts(node, marks(operands));
     };
+    if custom.rule == RuleFor::Tangents {
+        return tangents(b, metadata, custom, operands);
+    }
     let program = cotangents(b, custom, operands)?;
     let custom_grad = Some(CustomGrad { program: Arc::new(program), ..custom.clone() });
     let metadata = Metadata { custom_grad, ..metadata.clone() };
     let node = b.make(Op::Metadata(Box::new(metadata)), &ids(operands))?;
     b.parts(node, marks(operands).into_iter().take(custom.outputs))
+}
+
+/// A rule for tangents for all entries. A result that entries share changes differently for each of
+/// them if an input, or something that the rule captures, differs: it is no longer shared then.
+fn tangents(
+    b: &mut Batcher<'_>,
+    metadata: &Metadata,
+    custom: &CustomGrad,
+    operands: &[Batched],
+) -> Result<Parts> {
+    let (outputs, rest) = operands.split_at(custom.outputs);
+    let differs = rest.iter().any(|operand| operand.batched);
+    let marks: Vec<bool> = outputs.iter().map(|output| output.batched || differs).collect();
+    let (program, _) = custom.program.batched_as(&self::marks(rest), b.sizes, Some(&marks))?;
+    let mut all = Operands::new();
+    for (&output, &batched) in outputs.iter().zip(&marks) {
+        all.push(if batched { b.lift(output)? } else { output.id });
+    }
+    all.extend(rest.iter().map(|operand| operand.id));
+    let custom_grad = Some(CustomGrad { program: Arc::new(program), ..custom.clone() });
+    let metadata = Metadata { custom_grad, ..metadata.clone() };
+    let node = b.make(Op::Metadata(Box::new(metadata)), &all)?;
+    b.parts(node, marks)
 }
 
 /// The user's derivative for all entries: what several entries say of an input that they share

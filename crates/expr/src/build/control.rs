@@ -12,11 +12,11 @@ use nxla_tensor::{broadcast_shapes, promote_keep_pred};
 use crate::error::{Difference, ErrorKind, Misfit, Region, Result};
 use crate::graph::{ExprId, Graph, Operands};
 use crate::hook::{HookOp, HostFn};
-use crate::op::{Block, Cond, CustomGrad, Metadata, Op, While};
+use crate::op::{Block, Cond, CustomGrad, Metadata, Op, RuleFor, While};
 use crate::region::{Mark, Scope, Traced};
 use crate::types::TensorType;
 
-/// The rule of a custom gradient that is being traced, see [`Graph::open_custom_grad`].
+/// A user's derivative that is being traced, see [`Graph::open_custom_grad`].
 #[derive(Clone, Debug)]
 pub struct OpenRule {
     mark: Mark,
@@ -24,8 +24,8 @@ pub struct OpenRule {
 }
 
 impl OpenRule {
-    /// The parameters that stand for the cotangents of the outputs.
-    pub fn cotangents(&self) -> &[ExprId] {
+    /// The parameters that stand for the cotangents of the outputs, or the tangents of the inputs.
+    pub fn changes(&self) -> &[ExprId] {
         &self.scope.parameters
     }
 }
@@ -93,15 +93,26 @@ impl Graph {
         rule: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
     ) -> Result<Vec<ExprId>, E> {
         let open = self.open_custom_grad(outputs);
-        let cotangents = rule(self, open.cotangents())?;
+        let cotangents = rule(self, open.changes())?;
         Ok(self.close_custom_grad(open, outputs, inputs, cotangents)?)
     }
 
     /// Begins the tracing of the rule of [`Graph::custom_grad`] for callers that cannot pass it as
     /// a closure. [`Graph::close_custom_grad`] ends it.
     pub fn open_custom_grad(&mut self, outputs: &[ExprId]) -> OpenRule {
+        self.open_rule(outputs)
+    }
+
+    /// Begins the tracing of a rule that takes tangents of these inputs on to the outputs.
+    /// [`Graph::close_custom_jvp`] ends it.
+    pub fn open_custom_jvp(&mut self, inputs: &[ExprId]) -> OpenRule {
+        self.open_rule(inputs)
+    }
+
+    /// Opens a scope with a parameter for the change of each value.
+    fn open_rule(&mut self, values: &[ExprId]) -> OpenRule {
         let mark = self.mark();
-        let types: Vec<TensorType> = outputs
+        let types: Vec<TensorType> = values
             .iter()
             .map(|&id| {
                 let ty = self.tensor_type(id);
@@ -126,13 +137,69 @@ impl Graph {
             let why = format!("gave {} cotangents for {} inputs", cotangents.len(), inputs.len());
             return Err(self.invalid("custom_grad", "rule", why));
         }
-        let traced = self.traced(open.mark, cotangents);
+        for (position, (&cotangent, &input)) in cotangents.iter().zip(inputs).enumerate() {
+            self.check_change("custom_grad", ("cotangent", cotangent), ("input", input), position)?;
+        }
+        self.close_rule(open, RuleFor::Cotangents, (outputs, inputs), cotangents)
+    }
+
+    /// Ends the tracing of a rule that gave these tangents of the outputs.
+    ///
+    /// # Errors
+    /// Another number of tangents than of outputs, or one that does not broadcast to its output.
+    pub fn close_custom_jvp(
+        &mut self,
+        open: OpenRule,
+        outputs: &[ExprId],
+        inputs: &[ExprId],
+        tangents: Vec<ExprId>,
+    ) -> Result<Vec<ExprId>> {
+        if tangents.len() != outputs.len() {
+            let why = format!("gave {} tangents for {} results", tangents.len(), outputs.len());
+            return Err(self.invalid("custom_jvp", "rule", why));
+        }
+        for (position, (&tangent, &output)) in tangents.iter().zip(outputs).enumerate() {
+            self.check_change("custom_jvp", ("tangent", tangent), ("result", output), position)?;
+        }
+        self.close_rule(open, RuleFor::Tangents, (outputs, inputs), tangents)
+    }
+
+    /// Checks that what a rule gave broadcasts to the value that it belongs to.
+    fn check_change(
+        &self,
+        function: &'static str,
+        (kind, change): (&'static str, ExprId),
+        (place, value): (&'static str, ExprId),
+        position: usize,
+    ) -> Result<()> {
+        let (found, expected) = (self.tensor_type(change), self.tensor_type(value));
+        let common = broadcast_shapes(&found.shape, &expected.shape);
+        if common.is_ok_and(|common| common == expected.shape) {
+            return Ok(());
+        }
+        let why = format!("gave the {kind} {found} for {place} {position}, which is {expected}");
+        Err(self.invalid(function, "rule", why))
+    }
+
+    /// The outputs with a user's derivative, of which the results are these.
+    fn close_rule(
+        &mut self,
+        open: OpenRule,
+        rule: RuleFor,
+        (outputs, inputs): (&[ExprId], &[ExprId]),
+        results: Vec<ExprId>,
+    ) -> Result<Vec<ExprId>> {
+        let traced = self.traced(open.mark, results);
         let closed = self.close(open.mark, Some(&open.scope), &[traced], true)?;
         let program = closed.programs[0].clone();
-        let custom = CustomGrad { outputs: outputs.len(), inputs: inputs.len(), program };
+        let custom = CustomGrad { rule, outputs: outputs.len(), inputs: inputs.len(), program };
         let operands: Operands =
             outputs.iter().chain(inputs).chain(&closed.captures).copied().collect();
-        let inspect = Some("custom_grad".into());
+        let name = match rule {
+            RuleFor::Cotangents => "custom_grad",
+            RuleFor::Tangents => "custom_jvp",
+        };
+        let inspect = Some(name.into());
         let metadata = Metadata { inspect, stop_grad: false, custom_grad: Some(custom) };
         let node = self.metadata(&operands, metadata)?;
         self.parts(node)

@@ -4,14 +4,14 @@ pub(super) mod cond;
 mod forward;
 pub(super) mod repeat;
 
-use nxla_expr::{Block, ExprId, Metadata, Op};
-use nxla_tensor::broadcast_shapes;
+use nxla_expr::{Block, ExprId, Metadata, Op, RuleFor};
 
 use crate::active::{active_outputs, close_over_trips};
 use crate::emit::{broadcast, cast, filled};
-use crate::error::{GradError, Result};
+use crate::error::Result;
 use crate::region::{Backward, Hooks, splice};
 use crate::sweep::{Sweep, Visit};
+use crate::transpose::{Linear, transpose};
 
 pub(crate) use forward::{asked_operands, push};
 
@@ -24,8 +24,7 @@ pub(crate) fn active_parts(op: &Op, operands: &[bool]) -> Vec<bool> {
             match &metadata.custom_grad {
                 _ if metadata.stop_grad => vec![false; results],
                 Some(custom) => {
-                    let inputs = &operands[custom.outputs..custom.outputs + custom.inputs];
-                    vec![inputs.contains(&true); results]
+                    vec![operands[custom.declared()].contains(&true); results]
                 }
                 None => operands.to_vec(),
             }
@@ -93,6 +92,17 @@ fn pass(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
 fn custom_grad(sweep: &mut Sweep<'_>, visit: &Visit, metadata: &Metadata) -> Result<()> {
     let custom = metadata.custom_grad.as_ref().expect("the caller has looked");
     let parts = sweep.parts(visit)?;
+    if custom.rule == RuleFor::Tangents {
+        // The user says how tangents go on: cotangents go back through the transpose.
+        let captures = &visit.operands[custom.declared().end..];
+        let found = transpose(sweep.graph, &Linear::of(custom), captures, &parts)?;
+        for (position, cotangent) in custom.declared().zip(found) {
+            if let Some(cotangent) = cotangent {
+                sweep.give(visit, position, cotangent)?;
+            }
+        }
+        return Ok(());
+    }
     let mut arguments = Vec::new();
     for (part, ty) in parts.into_iter().zip(custom.program.inputs()) {
         arguments.push(match part {
@@ -100,22 +110,11 @@ fn custom_grad(sweep: &mut Sweep<'_>, visit: &Visit, metadata: &Metadata) -> Res
             None => filled(sweep.graph, 0.0, ty.dtype, &ty.shape)?,
         });
     }
-    let captures = &visit.operands[custom.outputs + custom.inputs..];
+    let captures = &visit.operands[custom.declared().end..];
     arguments.extend(captures);
     let cotangents = custom.program.inline(sweep.graph, &arguments)?;
-    for (position, cotangent) in (custom.outputs..).zip(cotangents) {
-        let operand = visit.operands[position];
-        let (found, expected) =
-            (sweep.graph.tensor_type(cotangent), sweep.graph.tensor_type(operand));
-        let shape = expected.shape.clone();
-        if broadcast_shapes(&found.shape, &shape).ok().as_ref() != Some(&shape) {
-            return Err(GradError::Cotangent {
-                op: "custom_grad",
-                found: Box::new(found.clone()),
-                expected: Box::new(expected.clone()),
-                line: sweep.graph.line(visit.id),
-            });
-        }
+    for (position, cotangent) in custom.declared().zip(cotangents) {
+        let shape = sweep.graph.shape(visit.operands[position]).clone();
         let cotangent = crate::emit::plain(sweep.graph, cotangent)?;
         let added = shape.rank() - sweep.graph.shape(cotangent).rank();
         let axes = (added..shape.rank()).collect();

@@ -169,7 +169,7 @@ fn compare_forward(graph: &Graph, inputs: &[HostTensor], loss: ExprId, gradient:
     let mut moved = moved.iter().copied();
     let tangents: Vec<Option<ExprId>> =
         inputs.iter().map(|input| is_moved(&input).then(|| moved.next().unwrap())).collect();
-    let (outputs, changes) = jvp(&mut forward, &program, values, &tangents).unwrap();
+    let (outputs, changes) = jvp(&mut forward, &program, values, &tangents, 1).unwrap();
     assert_eq!(verify(&forward), Ok(()));
     let expected_value = f64s(&run(graph, inputs, &[loss])[0])[0];
     let found = run(&forward, &all, &[outputs[0], changes[0]]);

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 use crate::{Operand, Value};
 use nxla_runtime::resolve;
 use nxla_runtime::vectors::control::{Branch, Vectorized, conditional};
-use nxla_runtime::vectors::gathered;
+use nxla_runtime::vectors::{gathered, spread};
 
 /// What `on_true` gives if the predicate, a scalar, is not zero; else what `on_false` gives. Only
 /// the branch that is taken is computed.
@@ -286,7 +286,7 @@ pub fn custom_grad<C: Container, I: Container>(
     let ids = trace.attempt(|| {
         let (outputs_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
         let open = trace.build(|graph| Ok::<_, Error>(graph.open_custom_grad(&outputs_ids)))?;
-        let cotangents = open.cotangents().to_vec();
+        let cotangents = open.changes().to_vec();
         let answer = rule(C::rebuild(&mut in_place_of(&trace, cotangents, outputs.clone())));
         let answer = vectorized(&trace, &leaves_of(&answer))?;
         trace.build(|graph| {
@@ -296,6 +296,46 @@ pub fn custom_grad<C: Container, I: Container>(
                 cotangents.push(gathered(graph, id, &own, input.vectors())?);
             }
             Ok::<_, Error>(graph.close_custom_grad(open, &outputs_ids, &input_ids, cotangents)?)
+        })
+    });
+    let Some(ids) = ids else { return value };
+    C::rebuild(&mut in_place_of(&trace, ids, outputs))
+}
+
+/// `value` with a derivative of one's own in the other direction than [`custom_grad`]: `rule` gets
+/// how `inputs` change, in the same container, and gives how the value does. It is linear in what it
+/// gets, so that gradients can be had from it too.
+///
+/// ```
+/// use nxla::{Expr, custom_jvp, grad, jit};
+///
+/// // The slope of a rounded value as if it were not rounded.
+/// let straight = |x: Expr| custom_jvp(x.round(), &x, |change| change);
+/// assert_eq!(jit(grad(move |x: Expr| straight(x) * 3)).call(7.2f32)?.item()?.as_f64(), 3.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn custom_jvp<C: Container, I: Container>(
+    value: C,
+    inputs: &I,
+    rule: impl FnOnce(I) -> C,
+) -> C {
+    let location = Location::caller();
+    let (outputs, inputs) = (leaves_of(&value), leaves_of(inputs));
+    let trace = trace_of(&outputs.items);
+    let ids = trace.attempt(|| {
+        let (output_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
+        let open = trace.build(|graph| Ok::<_, Error>(graph.open_custom_jvp(&input_ids)))?;
+        let tangents = open.changes().to_vec();
+        let answer = rule(I::rebuild(&mut in_place_of(&trace, tangents, inputs.clone())));
+        let answer = vectorized(&trace, &leaves_of(&answer))?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            let mut tangents = Vec::with_capacity(answer.len());
+            for ((id, own), output) in answer.into_iter().zip(&outputs.items) {
+                tangents.push(spread(graph, id, &own, output.vectors())?);
+            }
+            Ok::<_, Error>(graph.close_custom_jvp(open, &output_ids, &input_ids, tangents)?)
         })
     });
     let Some(ids) = ids else { return value };

@@ -27,7 +27,7 @@ mod window;
 
 pub use axes::{Axis, Over};
 pub use batches::Leftover;
-pub use control::{When, annotate, block, cond, custom_grad, if_, when};
+pub use control::{When, annotate, block, cond, custom_grad, custom_jvp, if_, when};
 pub use hooks::{HookResult, hook, named_hook, print_value, runtime_call};
 pub use index::{Slice, Sort};
 pub use linalg::Triangular;

@@ -4,7 +4,7 @@
 
 use nxla_runtime::graph::{ExprId, Graph, Metadata, Region};
 use nxla_runtime::vectors::control::{Branch, Repetition, Vectorized, conditional, conform};
-use nxla_runtime::vectors::gathered;
+use nxla_runtime::vectors::{gathered, spread};
 use nxla_runtime::{Error, Expr, Trace, Vectors};
 use pyo3::prelude::*;
 
@@ -401,7 +401,7 @@ fn custom_grad(
     let nodes = ids(&outputs);
     let gradient =
         trace.build(|graph| Ok::<_, Error>(graph.open_custom_grad(&nodes))).or_raise()?;
-    let cotangents = in_place_of(gradient.cotangents().to_vec(), outputs.clone());
+    let cotangents = in_place_of(gradient.changes().to_vec(), outputs.clone());
     let cotangents = wrap_all(py, &trace, cotangents);
     let cotangents = cotangents.into_iter().collect::<PyResult<Vec<_>>>()?;
     let (answer, _) = leaves_of(&trace, "custom_grad", &rule.call1((cotangents,))?)?;
@@ -421,7 +421,42 @@ fn custom_grad(
     tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
+/// `value` with a derivative of the user's: `rule` gets how the leaves of the inputs change as a list
+/// and gives how those of the value do.
+#[pyfunction]
+fn custom_jvp(
+    py: Python<'_>,
+    value: &Bound<'_, PyAny>,
+    inputs: &Bound<'_, PyAny>,
+    rule: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let (trace, _) = in_trace(py, "custom_jvp", &[])?;
+    let (outputs, tree) = leaves_of(&trace, "custom_jvp", value)?;
+    let (inputs, _) = leaves_of(&trace, "custom_jvp", inputs)?;
+    let nodes = ids(&inputs);
+    let open = trace.build(|graph| Ok::<_, Error>(graph.open_custom_jvp(&nodes))).or_raise()?;
+    let tangents = in_place_of(open.changes().to_vec(), inputs.clone());
+    let tangents = wrap_all(py, &trace, tangents);
+    let tangents = tangents.into_iter().collect::<PyResult<Vec<_>>>()?;
+    let (answer, _) = leaves_of(&trace, "custom_jvp", &rule.call1((tangents,))?)?;
+    let parts = trace
+        .build(|graph| {
+            let mut tangents = Vec::with_capacity(answer.len());
+            for (position, (id, own)) in answer.iter().enumerate() {
+                tangents.push(match outputs.get(position) {
+                    Some((_, vectors)) => spread(graph, *id, own, vectors)?,
+                    None => *id,
+                });
+            }
+            Ok::<_, Error>(graph.close_custom_jvp(open, &ids(&outputs), &nodes, tangents)?)
+        })
+        .or_raise()?;
+    let values = in_place_of(parts, outputs);
+    tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate, custom_grad);
+    functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate, custom_grad,
+        custom_jvp);
     Ok(())
 }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use nxla_expr::{
-    Block, Cond, CustomGrad, ExprId, Graph, HookOp, Metadata, Op, Program, TensorType, While,
+    Block, Cond, CustomGrad, ExprId, Graph, HookOp, Metadata, Op, Program, RuleFor, TensorType,
+    While,
 };
 use nxla_tensor::DType;
 
@@ -23,10 +24,9 @@ pub(crate) fn asked_operands(op: &Op, results: &[bool]) -> Vec<bool> {
         Op::Metadata(metadata) if metadata.stop_grad => vec![false; results.len()],
         Op::Metadata(metadata) => match &metadata.custom_grad {
             Some(custom) => {
-                // The program takes the cotangents of the outputs, then the captures.
-                let operands = custom.inputs + custom.program.inputs().len();
-                let declared = custom.outputs..custom.outputs + custom.inputs;
-                (0..operands).map(|at| declared.contains(&at)).collect()
+                let captures = custom.program.inputs().len() - custom.changes();
+                let operands = custom.declared().end + captures;
+                (0..operands).map(|at| custom.declared().contains(&at)).collect()
             }
             None => results.to_vec(),
         },
@@ -89,8 +89,8 @@ fn push_metadata(
     }
 }
 
-/// A user's rule says how cotangents go back, and is linear in them: tangents go through its
-/// transpose.
+/// Tangents go through the user's rule. One that says how cotangents go back is linear in them:
+/// tangents go through its transpose.
 fn push_custom(
     graph: &mut Graph,
     op: &Op,
@@ -98,12 +98,26 @@ fn push_custom(
     operands: &[Dual],
 ) -> Result<Duals> {
     let node = graph.make_again(op, &values(operands))?;
-    let declared = &operands[custom.outputs..custom.outputs + custom.inputs];
-    let seeds: Vec<Option<ExprId>> = declared.iter().map(|operand| operand.tangent).collect();
-    let captures = values(&operands[custom.outputs + custom.inputs..]);
-    let linear = Linear { program: &custom.program, arguments: custom.outputs };
-    let found = transpose(graph, &linear, &captures, &seeds)?;
-    with_tangents(graph, node, found.into_iter().collect())
+    let declared = &operands[custom.declared()];
+    let captures = values(&operands[custom.declared().end..]);
+    let found: Tangents = match custom.rule {
+        RuleFor::Cotangents => {
+            let seeds: Vec<Option<ExprId>> = declared.iter().map(|dual| dual.tangent).collect();
+            let linear = Linear::of(custom);
+            transpose(graph, &linear, &captures, &seeds)?.into_iter().collect()
+        }
+        RuleFor::Tangents => {
+            let mut arguments = Vec::with_capacity(custom.program.inputs().len());
+            for (dual, ty) in declared.iter().zip(custom.program.inputs()) {
+                arguments.push(typed(graph, dual.tangent, ty)?);
+            }
+            arguments.extend(captures);
+            let found = custom.program.inline(graph, &arguments)?;
+            let plain = found.into_iter().map(|id| emit::plain(graph, id).map(Some));
+            plain.collect::<nxla_expr::Result<_>>()?
+        }
+    };
+    with_tangents(graph, node, found)
 }
 
 /// A hook is shown values, and passes their tangents on. Nothing is known of what a host function

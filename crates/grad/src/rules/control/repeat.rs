@@ -1,11 +1,14 @@
 //! The derivative of a loop: a loop that goes through the trips backwards.
 //!
-//! The trips are not known before the program runs, and neither engine has tensors of a size that
-//! is found out on the way, so the states cannot all be kept. The derivative is therefore two
-//! loops:
+//! A loop that counts has a number of trips that is known beforehand (`trips`), and what the
+//! derivative of each trip needs is stored as the loop runs (`stored`).
 //!
-//! 1. One counts the trips `n`. It carries only what the condition depends on, so counting a
-//!    `for` loop costs next to nothing.
+//! Of other loops, the trips are not known before the program runs, and neither engine has tensors
+//! of a size that is found out on the way, so the states cannot all be kept; nor can they where they
+//! would take too much room. The derivative is therefore two loops:
+//!
+//! 1. One counts the trips `n`, unless they are known. It carries only what the condition depends
+//!    on.
 //! 2. One applies the derivative of the body for trip `n - 1` down to 0. It gets the state before
 //!    each trip from a stack of [`CHECKPOINTS`] states: it runs the body forward from the
 //!    last one, and keeps the state half of the way to its goal, and half of the rest, and so on,
@@ -20,6 +23,9 @@
 //! Only states that the derivative of the body, or the body on the way to them, needs are kept; a
 //! body that is linear in its state needs no stack at all.
 
+mod stored;
+mod trips;
+
 use std::sync::Arc;
 
 use nxla_expr::{ExprId, Graph, Op, Padding, Program, Slice, Start, TensorType, While};
@@ -32,6 +38,9 @@ use crate::error::{GradError, Result};
 use crate::region::{Backward, Hooks, cotangent_dtype, splice};
 use crate::sweep::{Sweep, Visit};
 
+use stored::Stored;
+use trips::{Counter, counter};
+
 /// How many states the derivative of a loop holds.
 const CHECKPOINTS: usize = 16;
 
@@ -42,8 +51,21 @@ pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, op: &While) -> Result<(
     let parts = sweep.parts(visit)?;
     let wanted = wanted(sweep, visit);
     let Some(plan) = Plan::new(sweep.graph, op, visit, &parts, &wanted)? else { return Ok(()) };
-    let found = plan.emit(sweep.graph, &parts)?;
-    for (position, part) in found {
+    let counter = counter(sweep.graph, op, &visit.operands);
+    let stored = match counter {
+        Some(counter) => Stored::new(&plan, counter)?,
+        None => None,
+    };
+    let cotangents = match stored {
+        Some(stored) => {
+            let found = stored.emit(sweep.graph, &parts)?;
+            let own = sweep.graph.parts(visit.id)?;
+            sweep.replace(own.into_iter().zip(found.results).collect());
+            found.cotangents
+        }
+        None => plan.emit(sweep.graph, &parts, counter)?,
+    };
+    for (position, part) in cotangents {
         sweep.give(visit, position, part)?;
     }
     Ok(())
@@ -138,9 +160,22 @@ impl<'a> Plan<'a> {
         Ok(Self { op, operands, backward, carried, captures, kept })
     }
 
+    /// The operands that get cotangents.
+    fn positions(&self) -> impl Iterator<Item = usize> {
+        self.carried.iter().chain(&self.captures).map(|(position, _)| *position)
+    }
+
     /// Builds both loops, and gives the cotangents of the operands that have one.
-    fn emit(&self, graph: &mut Graph, parts: &[Option<ExprId>]) -> Result<Vec<(usize, ExprId)>> {
-        let trips = self.count(graph)?;
+    fn emit(
+        &self,
+        graph: &mut Graph,
+        parts: &[Option<ExprId>],
+        counter: Option<Counter>,
+    ) -> Result<Vec<(usize, ExprId)>> {
+        let trips = match counter {
+            Some(counter) => integer(graph, emit::signed(counter.trips))?,
+            None => self.count(graph)?,
+        };
         let one = integer(graph, 1)?;
         let last = graph.subtract(trips, one)?;
         let mut initial = vec![last];
@@ -166,8 +201,7 @@ impl<'a> Plan<'a> {
             },
             |graph, state| self.reverse_trip(graph, state, stack.clone()),
         )?;
-        let positions = self.carried.iter().chain(&self.captures).map(|(position, _)| *position);
-        Ok(positions.zip(results[stack.end..].iter().copied()).collect())
+        Ok(self.positions().zip(results[stack.end..].iter().copied()).collect())
     }
 
     /// The number of trips, from a loop that carries only what the condition depends on.
@@ -252,7 +286,7 @@ impl<'a> Plan<'a> {
         next.extend(next_stack);
         next.extend(cotangents);
         for (&sum, &part) in sums.iter().zip(parts) {
-            next.push(graph.add(sum, part)?);
+            next.push(emit::accumulate(graph, sum, part)?);
         }
         Ok(next)
     }

@@ -1,0 +1,250 @@
+//! The derivative of a loop that stores what it needs of every trip.
+//!
+//! Where the number of trips is known, one loop goes forward and keeps what the derivative of each
+//! trip has to know, in tensors with a row for each trip; another goes back and reads the rows. The
+//! first also computes what the loop itself computes, and takes its place.
+//!
+//! What the derivative of a trip has to know is found by cutting it in two at the cotangents
+//! (`maps::halve`). What of this no state changes is computed once, outside. What only depends on
+//! the counter is computed again: the element of a sequence that a trip reads need not be copied.
+
+use std::sync::Arc;
+
+use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
+use nxla_tensor::Scalar;
+
+use super::trips::Counter;
+use super::{COUNT, Plan, add, build_loop, integer, read_row, write_row};
+use crate::emit::{self, filled};
+use crate::error::Result;
+use crate::maps::{Halves, halve};
+use crate::region::{Hooks, splice};
+
+/// How many bytes the rows of one loop may take. Beyond it the derivative keeps checkpoints.
+const BUDGET: usize = 1 << 30;
+
+/// How the derivative of a trip comes to something that it has to know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// Computed once, before both loops.
+    Outside,
+    /// Computed again from the counter.
+    Again,
+    /// Kept by the first loop.
+    Stored,
+}
+
+/// What is kept of each trip.
+pub(super) struct Stored<'a> {
+    plan: &'a Plan<'a>,
+    counter: Counter,
+    halves: Halves,
+    sources: Vec<Source>,
+    types: Vec<TensorType>,
+}
+
+/// What the two loops give.
+pub(super) struct Found {
+    /// The results of the loop itself, from the first one.
+    pub(super) results: Vec<ExprId>,
+    /// The cotangents of operands, by position.
+    pub(super) cotangents: Vec<(usize, ExprId)>,
+}
+
+impl<'a> Stored<'a> {
+    /// `None` where the rows would take too much room, or hooks must not be moved to other loops.
+    pub(super) fn new(plan: &'a Plan<'a>, counter: Counter) -> Result<Option<Self>> {
+        if plan.op.sequence.is_some() || !plan.backward.effects().is_empty() {
+            return Ok(None);
+        }
+        let first = plan.op.body.inputs().len();
+        let outputs: Vec<usize> = (0..plan.backward.outputs().len()).collect();
+        let halves = halve(&plan.backward, first, &outputs)?;
+        let sources = sources(&halves.known, plan.op.state, counter.state);
+        let types: Vec<TensorType> = halves.known.output_types().cloned().collect();
+        let stored = types.iter().zip(&sources).filter(|(_, it)| **it == Source::Stored);
+        let bytes: usize = stored.map(|(ty, _)| ty.shape.size() * ty.dtype.size()).sum();
+        let fits = bytes.checked_mul(counter.trips).is_some_and(|bytes| bytes <= BUDGET);
+        Ok(fits.then_some(Self { plan, counter, halves, sources, types }))
+    }
+
+    /// Builds both loops.
+    pub(super) fn emit(&self, graph: &mut Graph, parts: &[Option<ExprId>]) -> Result<Found> {
+        let (results, rows) = self.forward(graph)?;
+        let cotangents = self.backward(graph, parts, &rows)?;
+        Ok(Found { results, cotangents })
+    }
+
+    /// Which of the things to know come from somewhere.
+    fn positions(&self, source: Source) -> Vec<usize> {
+        (0..self.sources.len()).filter(|&at| self.sources[at] == source).collect()
+    }
+
+    /// The loop itself, which also fills the rows.
+    fn forward(&self, graph: &mut Graph) -> Result<(Vec<ExprId>, Vec<ExprId>)> {
+        let Plan { op, operands, .. } = self.plan;
+        let stored = self.positions(Source::Stored);
+        let mut initial: Vec<ExprId> = operands[..op.state].to_vec();
+        initial.push(integer(graph, 0)?);
+        for &at in &stored {
+            let ty = &self.types[at];
+            let rows = std::iter::once(self.counter.trips).chain(ty.shape.iter().copied());
+            let ty = TensorType::new(ty.dtype, rows.collect::<nxla_tensor::Shape>());
+            initial.push(graph.constant(Scalar::zero(ty.dtype), ty)?);
+        }
+        let all: Vec<usize> = (0..op.state).collect();
+        let mut results = build_loop(
+            graph,
+            &initial,
+            |graph, values| {
+                let arguments = self.plan.arguments(&all, &values[..op.state], &[]);
+                Ok(splice(&op.condition, graph, &arguments, &[0], Hooks::Drop)?[0])
+            },
+            |graph, values| {
+                let (states, rest) = values.split_at(op.state);
+                let (trip, rows) = (rest[0], &rest[1..]);
+                let arguments = self.plan.arguments(&all, states, &[]);
+                let mut next = splice(&op.body, graph, &arguments, &all, Hooks::Drop)?;
+                let kept = splice(&self.halves.known, graph, &arguments, &stored, Hooks::Drop)?;
+                next.push(add(graph, trip, 1)?);
+                for (&rows, value) in rows.iter().zip(kept) {
+                    next.push(write_row(graph, rows, trip, value)?);
+                }
+                Ok(next)
+            },
+        )?;
+        let rows = results.split_off(op.state + 1);
+        results.truncate(op.state);
+        Ok((results, rows))
+    }
+
+    /// The loop that goes back.
+    fn backward(
+        &self,
+        graph: &mut Graph,
+        parts: &[Option<ExprId>],
+        rows: &[ExprId],
+    ) -> Result<Vec<(usize, ExprId)>> {
+        let plan = self.plan;
+        let outside = self.outside(graph)?;
+        let last = i64::try_from(self.counter.trips - 1).expect("trips are counted in 63 bits");
+        let mut initial = vec![integer(graph, last)?];
+        for (state, ty) in &plan.carried {
+            initial.push(match parts[*state] {
+                Some(part) => emit::cast(graph, part, ty.dtype)?,
+                None => filled(graph, 0.0, ty.dtype, &ty.shape)?,
+            });
+        }
+        for (_, ty) in &plan.captures {
+            initial.push(filled(graph, 0.0, ty.dtype, &ty.shape)?);
+        }
+        let results = build_loop(
+            graph,
+            &initial,
+            |graph, state| {
+                let zero = integer(graph, 0)?;
+                Ok(graph.greater_equal(state[0], zero)?)
+            },
+            |graph, state| self.trip_back(graph, state, &outside, rows),
+        )?;
+        Ok(plan.positions().zip(results[1..].iter().copied()).collect())
+    }
+
+    /// What no state changes.
+    fn outside(&self, graph: &mut Graph) -> Result<Vec<ExprId>> {
+        let arguments = self.plan.arguments(&[], &[], &[]);
+        let wanted = self.positions(Source::Outside);
+        splice(&self.halves.known, graph, &arguments, &wanted, Hooks::Drop)
+    }
+
+    /// Undoes one trip.
+    fn trip_back(
+        &self,
+        graph: &mut Graph,
+        state: &[ExprId],
+        outside: &[ExprId],
+        rows: &[ExprId],
+    ) -> Result<Vec<ExprId>> {
+        let (trip, values) = (state[0], &state[1..]);
+        let (cotangents, sums) = values.split_at(self.plan.carried.len());
+        let again = self.again(graph, trip)?;
+        let (mut outside, mut again) = (outside.iter(), again.into_iter());
+        let mut rows = rows.iter();
+        let mut arguments: Vec<Option<ExprId>> = Vec::new();
+        for (source, ty) in self.sources.iter().zip(&self.types) {
+            arguments.push(match source {
+                Source::Outside => outside.next().copied(),
+                Source::Again => again.next(),
+                Source::Stored => match rows.next() {
+                    Some(&rows) => Some(read_row(graph, rows, trip, ty)?),
+                    None => None,
+                },
+            });
+        }
+        arguments.extend(cotangents.iter().copied().map(Some));
+        let rest = &self.halves.rest;
+        let outputs: Vec<usize> = (0..rest.outputs().len()).collect();
+        let found = splice(rest, graph, &arguments, &outputs, Hooks::Keep)?;
+        let (cotangents, parts) = found.split_at(self.plan.carried.len());
+        let mut next = vec![add(graph, trip, -1)?];
+        next.extend(cotangents);
+        for (&sum, &part) in sums.iter().zip(parts) {
+            next.push(emit::accumulate(graph, sum, part)?);
+        }
+        Ok(next)
+    }
+
+    /// What follows from the counter alone, for a trip.
+    fn again(&self, graph: &mut Graph, trip: ExprId) -> Result<Vec<ExprId>> {
+        let wanted = self.positions(Source::Again);
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Counter { state, first, step, .. } = self.counter;
+        let step = graph.scalar_constant(Scalar::Int(step), COUNT)?;
+        let way = graph.multiply(trip, step)?;
+        let place = add(graph, way, first)?;
+        let dtype = self.plan.op.body.inputs()[state].dtype;
+        let place = graph.as_type(place, dtype)?;
+        let arguments = self.plan.arguments(&[state], &[place], &[]);
+        splice(&self.halves.known, graph, &arguments, &wanted, Hooks::Drop)
+    }
+}
+
+/// Where each output of a program of states and captures comes from.
+fn sources(known: &Arc<Program>, states: usize, counter: usize) -> Vec<Source> {
+    let graph = known.graph();
+    let mut sources = vec![Source::Outside; graph.len()];
+    for id in graph.ids() {
+        let own = match graph.op(id) {
+            Op::Parameter(parameter) => match parameter.index as usize {
+                index if index == counter => Source::Again,
+                index if index < states => Source::Stored,
+                _ => Source::Outside,
+            },
+            op => {
+                let operands = graph.operands(id);
+                let has =
+                    |source| operands.iter().any(|operand| sources[operand.index()] == source);
+                let is_light = is_light(op) || is_scalar(graph, id);
+                match (has(Source::Stored), has(Source::Again)) {
+                    (true, _) => Source::Stored,
+                    (false, true) if is_light => Source::Again,
+                    (false, true) => Source::Stored,
+                    (false, false) => Source::Outside,
+                }
+            }
+        };
+        sources[id.index()] = own;
+    }
+    known.outputs().iter().map(|output| sources[output.index()]).collect()
+}
+
+/// Whether an op only reads elements from another place, which costs no more than reading a row.
+fn is_light(op: &Op) -> bool {
+    matches!(op, Op::Slice(_) | Op::Reshape(_) | Op::Squeeze(_) | Op::Gather(_) | Op::AsType(_))
+}
+
+fn is_scalar(graph: &Graph, id: ExprId) -> bool {
+    graph.ty(id).as_tensor().is_some_and(|ty| ty.shape.rank() == 0)
+}

@@ -1,0 +1,126 @@
+//! Loops whose number of trips is known before they run: those that count.
+
+use nxla_expr::{BinaryOp, ExprId, Graph, Op, Program, While};
+use nxla_tensor::{DType, Scalar};
+
+/// A state that counts, and how far it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counter {
+    /// Which state it is.
+    pub(super) state: usize,
+    /// Its value before the first trip.
+    pub(super) first: i64,
+    /// What each trip adds.
+    pub(super) step: i64,
+    /// How many trips there are, at least one.
+    pub(super) trips: usize,
+}
+
+/// The counter of a loop that goes on while one of its states is below, or above, a known number,
+/// and adds a known number to it in each trip.
+pub(super) fn counter(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<Counter> {
+    let around = Around { graph, operands };
+    let condition = &op.condition;
+    let (compared, left, right) = binary(condition, condition.outputs()[0])?;
+    let (state, compared, bound) = match (input(condition, left), input(condition, right)) {
+        (Some(state), _) if state < op.state => (state, compared, around.number(condition, right)?),
+        (_, Some(state)) if state < op.state => {
+            (state, mirrored(compared)?, around.number(condition, left)?)
+        }
+        _ => return None,
+    };
+    let step = around.step(&op.body, state)?;
+    let first = constant(graph, operands[state])?;
+    let trips = trips(compared, first, step, bound)?;
+    let last = first.checked_add(step.checked_mul(trips)?)?;
+    let dtype = op.body.inputs()[state].dtype;
+    let counter = Counter { state, first, step, trips: usize::try_from(trips).ok()? };
+    (counter.trips > 0 && holds(dtype, last)).then_some(counter)
+}
+
+/// How often a number can be increased before a comparison with a bound fails.
+fn trips(compared: BinaryOp, first: i64, step: i64, bound: i64) -> Option<i64> {
+    let (way, stride) = match compared {
+        BinaryOp::Less => (bound.checked_sub(first)?, step),
+        BinaryOp::LessEqual => (bound.checked_sub(first)?.checked_add(1)?, step),
+        BinaryOp::Greater => (first.checked_sub(bound)?, step.checked_neg()?),
+        BinaryOp::GreaterEqual => (first.checked_sub(bound)?.checked_add(1)?, step.checked_neg()?),
+        _ => return None,
+    };
+    match (way, stride) {
+        (..=0, _) => Some(0),
+        (_, ..=0) => None,
+        (way, stride) => Some((way - 1) / stride + 1),
+    }
+}
+
+/// The comparison with its operands exchanged.
+fn mirrored(compared: BinaryOp) -> Option<BinaryOp> {
+    match compared {
+        BinaryOp::Less => Some(BinaryOp::Greater),
+        BinaryOp::LessEqual => Some(BinaryOp::GreaterEqual),
+        BinaryOp::Greater => Some(BinaryOp::Less),
+        BinaryOp::GreaterEqual => Some(BinaryOp::LessEqual),
+        _ => None,
+    }
+}
+
+/// Whether an integer dtype holds a number.
+fn holds(dtype: DType, number: i64) -> bool {
+    let as_i64 = |scalar: Scalar| scalar.as_i64();
+    let (low, high) = (as_i64(dtype.min_value()), as_i64(dtype.max_value()));
+    low.is_none_or(|low| low <= number) && high.is_none_or(|high| number <= high)
+}
+
+/// The loop and what surrounds it.
+struct Around<'a> {
+    graph: &'a Graph,
+    operands: &'a [ExprId],
+}
+
+impl Around<'_> {
+    /// What a trip adds to a state.
+    fn step(&self, body: &Program, state: usize) -> Option<i64> {
+        let (op, left, right) = binary(body, body.outputs()[state])?;
+        let own = Some(state);
+        match op {
+            BinaryOp::Add if input(body, left) == own => self.number(body, right),
+            BinaryOp::Add if input(body, right) == own => self.number(body, left),
+            BinaryOp::Subtract if input(body, left) == own => {
+                self.number(body, right)?.checked_neg()
+            }
+            _ => None,
+        }
+    }
+
+    /// The number behind a node of a region: a constant, inside or captured.
+    fn number(&self, program: &Program, id: ExprId) -> Option<i64> {
+        match input(program, id) {
+            Some(at) => constant(self.graph, self.operands[at]),
+            None => constant(program.graph(), id),
+        }
+    }
+}
+
+/// The operands of a binary node.
+fn binary(program: &Program, id: ExprId) -> Option<(BinaryOp, ExprId, ExprId)> {
+    let Op::Binary(op) = program.graph().op(id) else { return None };
+    let operands = program.graph().operands(id);
+    Some((*op, operands[0], operands[1]))
+}
+
+/// Which input of a program a node is.
+fn input(program: &Program, id: ExprId) -> Option<usize> {
+    match program.graph().op(id) {
+        Op::Parameter(parameter) => Some(parameter.index as usize),
+        _ => None,
+    }
+}
+
+/// The integer behind a constant.
+fn constant(graph: &Graph, id: ExprId) -> Option<i64> {
+    match graph.op(id) {
+        Op::Constant(constant) if !constant.ty.dtype.is_float() => constant.value.as_i64(),
+        _ => None,
+    }
+}

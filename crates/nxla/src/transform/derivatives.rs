@@ -1,0 +1,269 @@
+//! Derivatives beyond the gradient: along a direction, as linear maps, as matrices, and of second
+//! order.
+
+use nxla_runtime::{self as runtime, Differentiable, Linearized, Mode, Tape};
+
+use crate::containers::{Container, Leaves, Lengths, leaves_of, trace_of};
+use crate::expr::Expr;
+use crate::{Result, Trace};
+
+/// A function that has been called on stand-ins.
+struct Called {
+    trace: Trace,
+    function: Differentiable,
+    /// The lengths of the lists in the argument and in the result.
+    lengths: (Lengths, Lengths),
+}
+
+/// Calls a function on stand-ins for its argument; in reverse mode once more if its result has
+/// vectorized axes of its own. `Err` has what it gave on the argument itself, where that fails: the
+/// trace keeps the error.
+fn call<A: Container, R: Container>(
+    function: &impl Fn(A) -> R,
+    argument: A,
+    mode: Mode,
+) -> Result<Called, (A, R)> {
+    let values = leaves_of(&argument);
+    let trace = trace_of(&values.items);
+    let called = trace.attempt(|| {
+        let mut tape = Tape::begin(&trace, &values.items)?;
+        loop {
+            let stand_ins = tape.stand_ins().into_iter().map(Expr::from);
+            let mut stand_ins = Leaves::new(stand_ins, values.lengths.clone());
+            let results = leaves_of(&function(A::rebuild(&mut stand_ins)));
+            let again = match mode {
+                Mode::Forward => None,
+                Mode::Reverse => tape.per_entry(&results.items)?,
+            };
+            match again {
+                Some(again) => tape = again,
+                None => return Ok((tape.close(&results.items, &[] as &[Expr])?, results.lengths)),
+            }
+        }
+    });
+    match called {
+        Some((function, results)) => {
+            Ok(Called { trace, function, lengths: (values.lengths, results) })
+        }
+        None => {
+            let again = A::rebuild(&mut values.clone());
+            Err((argument, function(again)))
+        }
+    }
+}
+
+fn rebuilt<C: Container>(items: Vec<runtime::Expr>, lengths: &Lengths) -> C {
+    C::rebuild(&mut Leaves::new(items.into_iter().map(Expr::from), lengths.clone()))
+}
+
+fn copied<C: Container>(container: &C) -> C {
+    C::rebuild(&mut leaves_of(container))
+}
+
+/// The Jacobian-vector product of `function`: its result, and how that changes when the argument
+/// changes as a second one says.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit, jvp};
+///
+/// let sine = jit(|x: Expr, dx: Expr| jvp(|x: Expr| x.sin())(x, dx));
+/// let (y, dy) = sine.call((0.0f32, 3.0f32))?;
+/// assert_eq!((y.item()?.as_f64(), dy.item()?.as_f64()), (0.0, 3.0));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn jvp<F, A, R>(function: F) -> impl Fn(A, A) -> (R, R)
+where
+    F: Fn(A) -> R,
+    A: Container,
+    R: Container,
+{
+    move |argument, tangent| {
+        let called = match call(&function, argument, Mode::Forward) {
+            Ok(called) => called,
+            Err((_, result)) => return (copied(&result), result),
+        };
+        let tangents = leaves_of(&tangent);
+        let found = called.trace.attempt(|| called.function.jvp(&tangents.items));
+        let (results, changes) = or_results(&called, found);
+        (rebuilt(results, &called.lengths.1), rebuilt(changes, &called.lengths.1))
+    }
+}
+
+/// The results of a function, and how they change.
+type Changes = (Vec<runtime::Expr>, Vec<runtime::Expr>);
+
+/// What was found, or something of the right form where the trace has an error.
+fn or_results(called: &Called, found: Option<Changes>) -> Changes {
+    found.unwrap_or_else(|| {
+        let stand_in = || called.function.placeholders();
+        (stand_in(), stand_in())
+    })
+}
+
+/// The derivative of a function at one point, to be applied any number of times. What does not
+/// depend on its argument is computed once.
+struct Map {
+    trace: Trace,
+    derivative: Linearized,
+}
+
+impl Map {
+    fn apply(&self, arguments: &[Expr]) -> Option<Vec<runtime::Expr>> {
+        let Linearized { known, map } = &self.derivative;
+        self.trace.attempt(|| map.apply(&self.trace, known, arguments))
+    }
+}
+
+/// The result of a function, and its derivative as a map.
+fn mapped<A: Container, R: Container>(
+    function: &impl Fn(A) -> R,
+    argument: A,
+    mode: Mode,
+) -> (R, Option<(Map, Lengths)>) {
+    let called = match call(function, argument, mode) {
+        Ok(called) => called,
+        Err((_, result)) => return (result, None),
+    };
+    let found = called.trace.attempt(|| called.function.linear(mode));
+    let (arguments, results) = called.lengths;
+    match found {
+        None => (rebuilt(called.function.placeholders(), &results), None),
+        Some((values, derivative)) => {
+            let result = rebuilt(values, &results);
+            let given = if mode == Mode::Forward { results } else { arguments };
+            (result, Some((Map { trace: called.trace, derivative }, given)))
+        }
+    }
+}
+
+/// The result of `function`, and the map from cotangents of the result to cotangents of the
+/// argument (the vector-Jacobian product).
+///
+/// ```
+/// use nxla::{Expr, jit, vjp};
+///
+/// let both = jit(|x: Expr| {
+///     let (y, pull) = vjp(|x: Expr| x.pow(2), x);
+///     (y.clone(), pull(y.ones_like() * 3))
+/// });
+/// let (y, dx) = both.call(5.0f32)?;
+/// assert_eq!((y.item()?.as_f64(), dx.item()?.as_f64()), (25.0, 30.0));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn vjp<A: Container, R: Container>(
+    function: impl Fn(A) -> R,
+    argument: A,
+) -> (R, impl Fn(R) -> A) {
+    let fallback = copied(&argument);
+    let (result, map) = mapped(&function, argument, Mode::Reverse);
+    let pull = move |cotangents: R| {
+        let found = map.as_ref().and_then(|(map, lengths)| {
+            Some(rebuilt(map.apply(&leaves_of(&cotangents).items)?, lengths))
+        });
+        found.unwrap_or_else(|| copied(&fallback))
+    };
+    (result, pull)
+}
+
+/// The result of `function`, and the map from changes of the argument to changes of the result: a
+/// [`jvp`] of which all that does not depend on the change is computed once.
+///
+/// ```
+/// use nxla::{Expr, jit, linearize};
+///
+/// let steps = jit(|x: Expr, dx: Expr| {
+///     let (y, push) = linearize(|x: Expr| x.exp(), x);
+///     (y, push(dx.clone()), push(dx * 2))
+/// });
+/// let (y, once, twice) = steps.call((0.0f32, 1.5f32))?;
+/// assert_eq!((once.item()?.as_f64(), twice.item()?.as_f64()), (1.5, 3.0));
+/// # assert_eq!(y.item()?.as_f64(), 1.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn linearize<A: Container, R: Container>(
+    function: impl Fn(A) -> R,
+    argument: A,
+) -> (R, impl Fn(A) -> R) {
+    let (result, map) = mapped(&function, argument, Mode::Forward);
+    let fallback = copied(&result);
+    let push = move |tangents: A| {
+        let found = map.as_ref().and_then(|(map, lengths)| {
+            Some(rebuilt(map.apply(&leaves_of(&tangents).items)?, lengths))
+        });
+        found.unwrap_or_else(|| copied(&fallback))
+    };
+    (result, push)
+}
+
+/// Every element of a result by every element of an argument, in a mode or the cheaper one.
+fn matrix(function: &impl Fn(Expr) -> Expr, argument: Expr, mode: Option<Mode>) -> Expr {
+    let fallback = argument.clone();
+    let called = match call(function, argument, mode.unwrap_or(Mode::Reverse)) {
+        Ok(called) => called,
+        Err((_, result)) => return result,
+    };
+    let mode = mode.unwrap_or_else(|| called.function.cheaper_mode());
+    let found = called.trace.attempt(|| called.function.jacobian(mode));
+    found.and_then(|(_, rows)| rows.into_iter().flatten().next()).map_or(fallback, Expr::from)
+}
+
+/// The Jacobian of `function`, by forward mode: the axes of the result, then those of the argument.
+/// One pass over the function for all elements of the argument, which pays for tall Jacobians.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jacfwd, jit};
+///
+/// let squares = jit(jacfwd(|x: Expr| x.pow(2)));
+/// let found = squares.call(&Tensor::from(vec![1.0f32, 2.0]))?;
+/// assert_eq!(found.to_vec::<f32>()?, [2.0, 0.0, 0.0, 4.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn jacfwd(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
+    move |argument| matrix(&function, argument, Some(Mode::Forward))
+}
+
+/// The Jacobian of `function`, by reverse mode: as [`jacfwd`], but one pass for all elements of the
+/// result, which pays for wide Jacobians.
+pub fn jacrev(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
+    move |argument| matrix(&function, argument, Some(Mode::Reverse))
+}
+
+/// The Jacobian of `function`, by [`jacfwd`] or [`jacrev`], whichever takes fewer directions.
+pub fn jacobian(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
+    move |argument| matrix(&function, argument, None)
+}
+
+/// The Hessian of a function with a scalar result, forward over reverse: the axes of the argument
+/// twice.
+///
+/// ```
+/// use nxla::{Expr, Tensor, hessian, jit};
+///
+/// let cubes = jit(hessian(|x: Expr| x.pow(3).sum()));
+/// let found = cubes.call(&Tensor::from(vec![1.0f32, 2.0]))?;
+/// assert_eq!(found.to_vec::<f32>()?, [6.0, 0.0, 0.0, 12.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn hessian(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
+    jacfwd(super::grad(function))
+}
+
+/// The product of the Hessian of a function with a direction, without the Hessian: forward over
+/// reverse, at a few times the cost of the function.
+///
+/// ```
+/// use nxla::{Expr, Tensor, hvp, jit};
+///
+/// let product = jit(|x: Expr, v: Expr| hvp(|x: Expr| x.pow(3).sum())(x, v));
+/// let (x, v) = (Tensor::from(vec![1.0f32, 2.0]), Tensor::from(vec![1.0f32, 10.0]));
+/// assert_eq!(product.call((&x, &v))?.to_vec::<f32>()?, [6.0, 120.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn hvp<F, A>(function: F) -> impl Fn(A, A) -> A
+where
+    F: Fn(A) -> Expr,
+    A: Container,
+{
+    let product = jvp(super::grad(function));
+    move |argument, direction| product(argument, direction).1
+}

@@ -1,0 +1,551 @@
+//! Functions that are traced to be differentiated in any way: forwards, backwards, as a linear map
+//! that is applied later, or as a matrix.
+
+use std::sync::Arc;
+
+use nxla_expr::batch::Batched;
+use nxla_expr::{Axes, ExprId, Graph, Mark, Op, Padding, Program, Scope, Slice, Start, TensorType};
+use nxla_grad::Sides;
+use nxla_tensor::{DType, Names, Scalar, Shape};
+
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::trace::Trace;
+use crate::vectors::{self, Vectors};
+
+/// Which way a derivative goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// From changes of the arguments to changes of the results.
+    Forward,
+    /// From cotangents of the results to cotangents of the arguments.
+    Reverse,
+}
+
+/// A function that is being traced on stand-ins for the values that it is differentiated for.
+///
+/// What it captures from outside is constant, even if it was computed from the same values.
+pub struct Tape {
+    trace: Trace,
+    values: Vec<ExprId>,
+    vectors: Vectors,
+    mark: Mark,
+    scope: Scope,
+}
+
+impl Tape {
+    /// Starts a derivative with respect to values of a trace.
+    ///
+    /// # Errors
+    /// Values of another trace; vectorized axes that do not meet.
+    pub fn begin(trace: &Trace, values: &[impl AsRef<Expr>]) -> Result<Self> {
+        let values: Vec<Expr> = values.iter().map(|value| value.as_ref().clone()).collect();
+        let vectors = Vectors::union("derivative", values.iter().map(Expr::vectors))?;
+        Self::over(trace, &values, vectors)
+    }
+
+    /// A derivative with respect to values that all get these vectorized axes.
+    fn over(trace: &Trace, values: &[Expr], vectors: Vectors) -> Result<Self> {
+        let ids = trace.ids(values)?;
+        trace.build(|graph| {
+            let mut spread = Vec::with_capacity(ids.len());
+            for (&id, value) in ids.iter().zip(values) {
+                spread.push(vectors::spread(graph, id, value.vectors(), &vectors)?);
+            }
+            let types: Vec<TensorType> =
+                spread.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+            let (mark, scope) = (graph.mark(), graph.open_scope(&types));
+            Ok::<_, Error>(Self { trace: trace.clone(), values: spread, vectors, mark, scope })
+        })
+    }
+
+    /// What the function is to be called with.
+    pub fn stand_ins(&self) -> Vec<Expr> {
+        let vectorized =
+            |&id: &ExprId| Expr::with_vectors(self.trace.clone(), id, self.vectors.clone());
+        self.scope.parameters.iter().map(vectorized).collect()
+    }
+
+    /// The tape to take instead, with the function traced again, if results have vectorized axes
+    /// that the values have not: each entry has cotangents of its own then.
+    ///
+    /// # Errors
+    /// Axes of one name and different sizes.
+    pub fn per_entry(&self, results: &[impl AsRef<Expr>]) -> Result<Option<Tape>> {
+        let own = results.iter().map(|result| result.as_ref().vectors());
+        let all = std::iter::once(&self.vectors).chain(own);
+        let vectors = Vectors::union("derivative", all)?;
+        if vectors == self.vectors {
+            return Ok(None);
+        }
+        let trace = &self.trace;
+        trace.build(|graph| Ok::<_, Error>(graph.traced(self.mark, Vec::new())))?;
+        let values = self
+            .values
+            .iter()
+            .map(|&id| Expr::with_vectors(trace.clone(), id, self.vectors.clone()));
+        Tape::over(trace, &values.collect::<Vec<_>>(), vectors).map(Some)
+    }
+
+    /// Ends the tracing: the function gave these results, and more that is passed on and not
+    /// differentiated.
+    ///
+    /// # Errors
+    /// Results of another trace.
+    pub fn close(
+        self,
+        results: &[impl AsRef<Expr>],
+        passed_on: &[impl AsRef<Expr>],
+    ) -> Result<Differentiable> {
+        let Tape { trace, values, vectors, mark, scope } = self;
+        let mut outputs = trace.ids(results)?;
+        outputs.extend(trace.ids(passed_on)?);
+        let (program, captures) =
+            trace.build(|graph| graph.close_function(mark, &scope, outputs))?;
+        let sides = Sides { inputs: values.len(), outputs: results.len() };
+        let mut operands = values;
+        operands.extend(captures);
+        let results = results.iter().map(AsRef::as_ref);
+        let outputs = results.chain(passed_on.iter().map(AsRef::as_ref));
+        let outputs = outputs.map(|output: &Expr| output.vectors().clone()).collect();
+        Ok(Differentiable { trace, program, operands, sides, vectors, outputs })
+    }
+}
+
+/// A function that has been traced, with the values that it was called with.
+pub struct Differentiable {
+    trace: Trace,
+    /// Takes the values, then what the function captures.
+    program: Arc<Program>,
+    operands: Vec<ExprId>,
+    /// How many of the operands are values, and how many of the outputs are results.
+    sides: Sides,
+    /// The vectorized axes of the values.
+    vectors: Vectors,
+    /// Those of each output: the results, and what is passed on.
+    outputs: Vec<Vectors>,
+}
+
+impl Differentiable {
+    /// The results, with what is passed on behind them, and how the results change when each value
+    /// changes as its tangent says.
+    ///
+    /// # Errors
+    /// A tangent that does not fit; an op without a derivative.
+    pub fn jvp(&self, tangents: &[impl AsRef<Expr>]) -> Result<(Vec<Expr>, Vec<Expr>)> {
+        let expected: Vec<Slot> = self.value_slots();
+        let given = fit(&self.trace, "jvp", "tangent", &expected, tangents)?;
+        let (outputs, changes) = self.trace.build(|graph| {
+            let mut directions: Vec<Option<ExprId>> = given.into_iter().map(Some).collect();
+            directions.resize(self.operands.len(), None);
+            let outputs = self.sides.outputs;
+            nxla_grad::jvp(graph, &self.program, &self.operands, &directions, outputs)
+        })?;
+        Ok((self.exprs(outputs), self.exprs(changes)))
+    }
+
+    /// What stands for the results where the trace has an error, for callers that have no way to
+    /// return one.
+    pub fn placeholders(&self) -> Vec<Expr> {
+        let first = ExprId::from_index(0);
+        vec![Expr::new(self.trace.clone(), first); self.outputs.len()]
+    }
+
+    /// The mode in which a Jacobian takes fewer directions.
+    pub fn cheaper_mode(&self) -> Mode {
+        let total =
+            |slots: Vec<Slot>| -> usize { slots.iter().map(|slot| slot.entry.shape.size()).sum() };
+        let is_tall = total(self.value_slots()) <= total(self.result_slots());
+        if is_tall { Mode::Forward } else { Mode::Reverse }
+    }
+
+    /// The results of the function itself, with what is passed on behind them; and its derivative
+    /// at the values as a map that is applied later, any number of times.
+    ///
+    /// # Errors
+    /// An op without a derivative.
+    pub fn linear(&self, mode: Mode) -> Result<(Vec<Expr>, Linearized)> {
+        let quiet = nxla_grad::without_hooks(&self.program)?;
+        let whole = match mode {
+            Mode::Forward => nxla_grad::pushforward(&quiet, self.sides)?,
+            Mode::Reverse => nxla_grad::pullback(&quiet, self.sides)?,
+        };
+        // The values come first in either. Forwards they may come out of a loop that carries
+        // tangents too; with hooks, they come from the program that has them.
+        let count = self.outputs.len();
+        let outputs: Vec<usize> = (count..whole.outputs().len()).collect();
+        let halves = nxla_grad::halve(&whole, self.operands.len(), &outputs)?;
+        let values = match mode == Mode::Reverse && self.program.effects().is_empty() {
+            true => Arc::new(nxla_grad::restrict(&whole, self.operands.len(), count)?),
+            false => self.program.clone(),
+        };
+        let (values, known) = self.trace.build(|graph| {
+            let known = halves.known.inline(graph, &self.operands)?;
+            Ok::<_, Error>((values.inline(graph, &self.operands)?, known))
+        })?;
+        let known = known.into_iter().map(|id| Expr::new(self.trace.clone(), id)).collect();
+        let (arguments, results) = match mode {
+            Mode::Forward => (self.value_slots(), self.result_slots()),
+            Mode::Reverse => (self.result_slots(), self.value_slots()),
+        };
+        let map = LinearMap { mode, program: halves.rest, arguments, results };
+        Ok((self.exprs(values), Linearized { known, map }))
+    }
+
+    /// The results with what is passed on, and for each result and each value the derivative of every element of the one
+    /// by every element of the other: axes of the result first, then those of the value. One pass
+    /// over the function, for all elements of the values or of the results at once.
+    ///
+    /// # Errors
+    /// An op without a derivative; complex values in forward mode, complex results in reverse
+    /// mode; vectorized axes of values that a result has not.
+    pub fn jacobian(&self, mode: Mode) -> Result<(Vec<Expr>, Vec<Vec<Expr>>)> {
+        let (values, results) = (self.value_slots(), self.result_slots());
+        let (function, sources, argument) = match mode {
+            Mode::Forward => ("jacfwd", &values, "an argument"),
+            Mode::Reverse => ("jacrev", &results, "a result"),
+        };
+        if let Some(slot) = sources.iter().find(|slot| slot.entry.dtype.is_complex()) {
+            let why = format!(
+                "{argument} is {}, and not every function of complex numbers has a derivative; \
+                 differentiate for real and imaginary part, or use jvp",
+                slot.entry
+            );
+            return Err(Error::Arguments { function: function.into(), why });
+        }
+        if let Some(lost) = results.iter().find(|slot| {
+            self.vectors.iter().any(|axis| slot.vectors.position(&axis.name).is_none())
+        }) {
+            let why = format!(
+                "a result has the vectorized axes {:?}, and the arguments {:?}: each entry must \
+                 have a result of its own",
+                lost.vectors.to_string(),
+                self.vectors.to_string()
+            );
+            return Err(Error::Vectors { function: function.into(), why });
+        }
+        self.trace.build(|graph| match mode {
+            Mode::Forward => self.jacobian_forward(graph, &values, &results),
+            Mode::Reverse => self.jacobian_reverse(graph, &values, &results),
+        })
+    }
+
+    /// The derivative of each element of a result by the same element of the value of the same
+    /// position, and of no other: the diagonal of a Jacobian. A function that goes element by element
+    /// takes one pass, any other as many directions as there are elements.
+    ///
+    /// # Errors
+    /// As for [`Differentiable::jacobian`]; results that are not of the shapes of the values.
+    pub fn diagonal(&self) -> Result<Vec<Expr>> {
+        let (values, results) = (self.value_slots(), self.result_slots());
+        let shapes = |slots: &[Slot]| -> Vec<Shape> {
+            slots.iter().map(|slot| slot.entry.shape.clone()).collect()
+        };
+        if shapes(&values) != shapes(&results) {
+            let why = "results and values must have the same shapes".into();
+            return Err(Error::Arguments { function: "diagonal".into(), why });
+        }
+        if nxla_grad::is_elementwise(&self.program, self.sides) {
+            let ones = self.trace.build(|graph| {
+                let ones = values.iter().map(|slot| {
+                    let dtype = slot.entry.dtype.to_floating();
+                    let ty = TensorType::new(dtype, slot.entry.shape.clone());
+                    graph.constant(Scalar::one(dtype), ty)
+                });
+                ones.collect::<nxla_expr::Result<Vec<_>>>()
+            })?;
+            let ones = ones.into_iter().map(|id| Expr::new(self.trace.clone(), id));
+            return Ok(self.jvp(&ones.collect::<Vec<_>>())?.1);
+        }
+        let (_, rows) = self.jacobian(Mode::Forward)?;
+        let mut diagonals = Vec::with_capacity(rows.len());
+        for (at, (row, slot)) in rows.into_iter().zip(&results).enumerate() {
+            let id = row[at].id();
+            diagonals.push(self.trace.build(|graph| {
+                let size = slot.entry.shape.size();
+                let vectors = slot.vectors.iter().map(|axis| axis.size);
+                let square: Shape = vectors.chain([size, size]).collect();
+                let matrix = graph.reshape(id, square)?;
+                let diagonal = graph.take_diagonal(matrix, 0)?;
+                let shape: Shape = slot.sizes().collect();
+                let diagonal = graph.reshape(diagonal, shape)?;
+                Ok::<_, Error>(self.expr(diagonal, &slot.vectors))
+            })?);
+        }
+        Ok(diagonals)
+    }
+
+    fn jacobian_forward(
+        &self,
+        graph: &mut Graph,
+        values: &[Slot],
+        results: &[Slot],
+    ) -> Result<(Vec<Expr>, Vec<Vec<Expr>>)> {
+        let whole = nxla_grad::pushforward(&self.program, self.sides)?;
+        let (total, columns) = self.in_all_directions(graph, &whole, values)?;
+        let (outputs, changes) = columns.split_at(self.outputs.len());
+        let mut rows = Vec::with_capacity(results.len());
+        for (&change, slot) in changes.iter().zip(results) {
+            let change = graph.lift(change, &[total])?;
+            // The directions come behind the axes of the result.
+            let rank = graph.shape(change).rank();
+            let order: Axes = (1..rank).chain([0]).collect();
+            let change = unnamed(graph, change)?;
+            let change = graph.make(Op::Transpose(order), &[change])?;
+            let mut row = Vec::with_capacity(values.len());
+            let mut start = 0;
+            for value in values {
+                let size = value.entry.shape.size();
+                let part = range(graph, change, rank - 1, start, size)?;
+                start += size;
+                let entry = value.entry.shape.iter().copied();
+                let shape: Shape = slot.sizes().chain(entry).collect();
+                let part = graph.reshape(part, shape)?;
+                row.push(self.expr(part, &slot.vectors));
+            }
+            rows.push(row);
+        }
+        let mut shared = Vec::with_capacity(outputs.len());
+        for output in outputs {
+            shared.push(match output.batched {
+                false => output.id,
+                // A loop may have computed it once for each direction; all are the same.
+                true => {
+                    let first = range(graph, output.id, 0, 0, 1)?;
+                    let shape: Shape = graph.shape(first)[1..].into();
+                    let first = unnamed(graph, first)?;
+                    graph.reshape(first, shape)?
+                }
+            });
+        }
+        Ok((self.exprs(shared), rows))
+    }
+
+    fn jacobian_reverse(
+        &self,
+        graph: &mut Graph,
+        values: &[Slot],
+        results: &[Slot],
+    ) -> Result<(Vec<Expr>, Vec<Vec<Expr>>)> {
+        let whole = nxla_grad::pullback(&self.program, self.sides)?;
+        let (total, found) = self.in_all_directions(graph, &whole, results)?;
+        let (shared, found) = found.split_at(self.outputs.len());
+        // Hooks have run in the function itself.
+        let outputs = match self.program.effects().is_empty() {
+            true => shared.iter().map(|output| output.id).collect(),
+            false => self.program.inline(graph, &self.operands)?,
+        };
+        let mut rows = vec![Vec::with_capacity(values.len()); results.len()];
+        for (&cotangent, value) in found.iter().zip(values) {
+            let cotangent = graph.lift(cotangent, &[total])?;
+            let cotangent = unnamed(graph, cotangent)?;
+            // The directions come behind the vectorized axes.
+            let (depth, rank) = (self.vectors.len(), graph.shape(cotangent).rank());
+            let order: Axes = (1..=depth).chain([0]).chain(depth + 1..rank).collect();
+            let cotangent = graph.make(Op::Transpose(order), &[cotangent])?;
+            let mut start = 0;
+            for (result, row) in results.iter().zip(&mut rows) {
+                let size = result.entry.shape.size();
+                let part = range(graph, cotangent, depth, start, size)?;
+                start += size;
+                let entry = result.entry.shape.iter().chain(&value.entry.shape);
+                let sizes = self.vectors.iter().map(|axis| axis.size);
+                let shape: Shape = sizes.chain(entry.copied()).collect();
+                let part = graph.reshape(part, shape)?;
+                row.push(self.expr(part, &self.vectors));
+            }
+        }
+        Ok((self.exprs(outputs), rows))
+    }
+
+    /// What a derivative gives for each direction in which one element of `slots` changes, and how
+    /// many of these there are. The directions are a batch.
+    fn in_all_directions(
+        &self,
+        graph: &mut Graph,
+        derivative: &Program,
+        slots: &[Slot],
+    ) -> Result<(usize, Vec<Batched>)> {
+        let total = slots.iter().map(|slot| slot.entry.shape.size()).sum();
+        let mut arguments: Vec<Batched> =
+            self.operands.iter().copied().map(Batched::shared).collect();
+        let mut start = 0;
+        for slot in slots {
+            arguments.push(Batched::each(directions(graph, slot, start, total)?));
+            start += slot.entry.shape.size();
+        }
+        if total != 1 {
+            let (from, outputs) = (derivative.graph(), derivative.outputs());
+            return Ok((total, graph.batch(from, outputs, &arguments, &[total])?));
+        }
+        // A single direction needs no batch.
+        let mut operands = self.operands.clone();
+        for argument in &arguments[self.operands.len()..] {
+            let ty = graph.tensor_type(argument.id).clone();
+            let alone = unnamed(graph, argument.id)?;
+            let shape: Shape = ty.shape[1..].into();
+            let alone = graph.reshape(alone, shape)?;
+            let names = ty.names.map(|names| Names::new(names[1..].iter().cloned()));
+            operands.push(graph.rename(alone, names)?);
+        }
+        let found = derivative.inline(graph, &operands)?;
+        Ok((total, found.into_iter().map(Batched::shared).collect()))
+    }
+
+    /// The values as callers see them.
+    fn value_slots(&self) -> Vec<Slot> {
+        let types = &self.program.inputs()[..self.sides.inputs];
+        types.iter().map(|ty| Slot::new(ty, &self.vectors)).collect()
+    }
+
+    /// The results as callers see them.
+    fn result_slots(&self) -> Vec<Slot> {
+        let types = self.program.output_types().take(self.sides.outputs);
+        types.zip(&self.outputs).map(|(ty, vectors)| Slot::new(ty, vectors)).collect()
+    }
+
+    fn expr(&self, id: ExprId, vectors: &Vectors) -> Expr {
+        Expr::with_vectors(self.trace.clone(), id, vectors.clone())
+    }
+
+    /// Nodes of the types of the first outputs.
+    fn exprs(&self, ids: Vec<ExprId>) -> Vec<Expr> {
+        ids.into_iter().zip(&self.outputs).map(|(id, vectors)| self.expr(id, vectors)).collect()
+    }
+}
+
+/// A linear map, and what it has to know of the point where it is the derivative.
+pub struct Linearized {
+    /// Values of the trace; [`LinearMap::apply`] wants them.
+    pub known: Vec<Expr>,
+    /// The map.
+    pub map: LinearMap,
+}
+
+/// A linear map: the derivative of a function at one point.
+#[derive(Clone, Debug)]
+pub struct LinearMap {
+    mode: Mode,
+    /// Takes what is known, then the arguments.
+    program: Arc<Program>,
+    arguments: Vec<Slot>,
+    results: Vec<Slot>,
+}
+
+impl LinearMap {
+    /// What the map gives.
+    ///
+    /// # Errors
+    /// Arguments of other types than those that the map is for.
+    pub fn apply(
+        &self,
+        trace: &Trace,
+        known: &[Expr],
+        arguments: &[impl AsRef<Expr>],
+    ) -> Result<Vec<Expr>> {
+        let (function, argument) = match self.mode {
+            Mode::Forward => ("linearize", "tangent"),
+            Mode::Reverse => ("vjp", "cotangent"),
+        };
+        let mut operands = trace.ids(known)?;
+        operands.extend(fit(trace, function, argument, &self.arguments, arguments)?);
+        let found = trace.build(|graph| self.program.inline(graph, &operands))?;
+        let vectors = self.results.iter().map(|slot| slot.vectors.clone());
+        let exprs = found.into_iter().zip(vectors);
+        Ok(exprs.map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors)).collect())
+    }
+}
+
+/// A place for a value: the type of an entry, and vectorized axes.
+#[derive(Clone, Debug)]
+struct Slot {
+    entry: TensorType,
+    vectors: Vectors,
+}
+
+impl Slot {
+    /// What a node of a type, with these vectorized axes, is for callers.
+    fn new(ty: &TensorType, vectors: &Vectors) -> Self {
+        Slot { entry: vectors.entry_type(ty), vectors: vectors.clone() }
+    }
+
+    /// The sizes of the vectorized axes, and then those of an entry.
+    fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.vectors.iter().map(|axis| axis.size).chain(self.entry.shape.iter().copied())
+    }
+}
+
+/// Nodes for what a caller gave as tangents or cotangents: in the dtype of what they belong to,
+/// with its vectorized axes.
+fn fit(
+    trace: &Trace,
+    function: &str,
+    argument: &str,
+    slots: &[Slot],
+    given: &[impl AsRef<Expr>],
+) -> Result<Vec<ExprId>> {
+    let mistake = |why: String| Error::Arguments { function: function.into(), why };
+    if given.len() != slots.len() {
+        let (found, expected) = (given.len(), slots.len());
+        return Err(mistake(format!("{found} {argument}s were given, expected {expected}")));
+    }
+    let ids = trace.ids(given)?;
+    trace.build(|graph| {
+        let mut fitted = Vec::with_capacity(ids.len());
+        for (at, ((id, expr), slot)) in ids.into_iter().zip(given).zip(slots).enumerate() {
+            let own = expr.as_ref().vectors();
+            let found = own.entry_type(graph.tensor_type(id));
+            let dtype = slot.entry.dtype.to_floating();
+            let loses = found.dtype.is_complex() && !dtype.is_complex();
+            if found.shape != slot.entry.shape || loses {
+                let expected = TensorType::new(dtype, slot.entry.shape.clone());
+                return Err(mistake(format!("{argument} {at} is {found}, expected {expected}")));
+            }
+            let id = unnamed(graph, id)?;
+            let id = graph.as_type(id, dtype)?;
+            let id = vectors::spread(graph, id, own, &slot.vectors)?;
+            // A program takes exactly the types that it was made for.
+            let names = slot.vectors.full_type(&slot.entry).names;
+            fitted.push(graph.rename(id, names)?);
+        }
+        Ok(fitted)
+    })
+}
+
+fn unnamed(graph: &mut Graph, id: ExprId) -> Result<ExprId> {
+    Ok(graph.rename(id, None)?)
+}
+
+/// For each of `total` directions, how a value changes in it: one of its elements does in those
+/// from `start` on, one after the other, and none in the rest.
+fn directions(graph: &mut Graph, slot: &Slot, start: usize, total: usize) -> Result<ExprId> {
+    let size = slot.entry.shape.size();
+    let dtype = slot.entry.dtype.to_floating();
+    let eye = graph.eye([size, size], dtype)?;
+    let signed = |size: usize| i64::try_from(size).expect("sizes of tensors fit in 63 bits");
+    let none = Padding { low: 0, high: 0, interior: 0 };
+    let rows = Padding { low: signed(start), high: signed(total - start - size), interior: 0 };
+    let zero = graph.zero_like(eye)?;
+    let eye = graph.pad(eye, zero, &[rows, none])?;
+    let ones = std::iter::repeat_n(1, slot.vectors.len());
+    let narrow: Shape =
+        [total].into_iter().chain(ones).chain(slot.entry.shape.iter().copied()).collect();
+    let wide: Shape = [total].into_iter().chain(slot.sizes()).collect();
+    let changes = graph.reshape(eye, narrow)?;
+    let changes = graph.broadcast(changes, wide, None)?;
+    let names = slot.vectors.full_type(&slot.entry);
+    let ty = TensorType { dtype: DType::F32, ..names };
+    let names = nxla_expr::batch::batched_type(&ty, &[total]).names;
+    Ok(graph.rename(changes, names)?)
+}
+
+/// A range of an axis.
+fn range(graph: &mut Graph, x: ExprId, axis: usize, start: usize, size: usize) -> Result<ExprId> {
+    let mut lengths = graph.shape(x).as_slice().to_vec();
+    lengths[axis] = size;
+    let rank = lengths.len();
+    let start = i64::try_from(start).expect("sizes of tensors fit in 63 bits");
+    let starts = (0..rank).map(|at| Start::Static(if at == axis { start } else { 0 })).collect();
+    let slice = Slice { starts, lengths: lengths.into(), strides: vec![1; rank].into() };
+    Ok(graph.make(Op::Slice(Box::new(slice)), &[x])?)
+}

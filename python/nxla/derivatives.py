@@ -1,0 +1,580 @@
+"""Derivatives beyond the gradient: along a direction, as linear maps, as matrices."""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla.errors import ArgumentError
+from nxla.ops.create import ones_like
+from nxla.transform import _derived, _recipe, make_function, name_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+    from nxla._core import Differentiable, Function, TreeDef
+    from nxla.transform import _Recipe
+
+    #: An argument by position or by name, or a part of one by its path.
+    Argument: TypeAlias = int | str
+
+__all__ = [
+    "hessian",
+    "hessian_diagonal",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "vjp",
+]
+
+
+def jvp(
+    function: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    /,
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
+    """Return the result of a function, and how it changes when its arguments do.
+
+    Forward mode: values and changes are computed together, at about twice the cost of the function.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them.
+    primals : sequence
+        The positional arguments.
+    tangents : sequence
+        How each of them changes, in the same structure. An integer changes by a float.
+    has_aux : bool
+        Whether `function` gives ``(result, more)``, where only the result is differentiated.
+
+    Returns
+    -------
+    tuple
+        ``(result, change)``, the change in the structure of the result; with `has_aux`
+        ``(result, change, more)``.
+
+    Raises
+    ------
+    ArgumentError
+        If a tangent does not have the shape of its argument.
+    GradientError
+        If an operation on the way has no derivative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> y, dy = nx.jvp(lambda x: x**3, (2.0,), (1.0,))
+    >>> y.item(), dy.item()
+    (8.0, 12.0)
+    """
+    recipe = _recipe(function)
+    name = name_of(recipe.function)
+    for argument, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise ArgumentError(
+                f"jvp: {argument} must be a tuple or a list of the arguments of {name}, "
+                f"got {type(given).__name__}"
+            )
+    if len(primals) != len(tangents):
+        raise ArgumentError(f"jvp: {len(tangents)} tangents for {len(primals)} arguments of {name}")
+    positional = _Positional(recipe, primals)
+
+    def both(values: list[Any], changes: list[Any]) -> tuple[Any, ...]:
+        leaves, structure = tree.flatten(values)
+        directions, found = tree.flatten(changes)
+        if found != structure:
+            raise ArgumentError(f"jvp: the tangents are {found}, the arguments {structure}")
+        traced = _trace(
+            "jvp",
+            name,
+            leaves,
+            lambda stand_ins: positional.call(structure.unflatten(stand_ins)),
+            has_aux,
+        )
+        outputs, tangents = traced.function.jvp(directions)
+        return traced.answer(outputs, traced.structure.unflatten(tangents))
+
+    given = positional.moving(primals), positional.moving(tangents)
+    return _jitted(both, recipe)(*given)  # type: ignore[no-any-return]
+
+
+def vjp(
+    function: Callable[..., Any], /, *primals: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """Return the result of a function, and the map from its cotangents to those of the arguments.
+
+    What the map needs of the function is computed once, however often it is called.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them.
+    *primals
+        The arguments.
+    has_aux : bool
+        Whether `function` gives ``(result, more)``, where only the result is differentiated.
+
+    Returns
+    -------
+    tuple
+        ``(result, pull)``, or with `has_aux` ``(result, pull, more)``. ``pull`` takes cotangents in
+        the structure of the result, and gives a tuple of those of the arguments.
+
+    Raises
+    ------
+    GradientError
+        If an operation on the way has no derivative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> y, pull = nx.vjp(lambda x, y: x * y, 2.0, 5.0)
+    >>> [g.item() for g in pull(1.0)]
+    [5.0, 2.0]
+    >>> [g.item() for g in pull(10.0)]
+    [50.0, 20.0]
+    """
+    return _linear("vjp", function, primals, has_aux)
+
+
+def linearize(
+    function: Callable[..., Any], /, *primals: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """Return the result of a function, and the map from changes of its arguments to its own.
+
+    It is `jvp` for many directions: what does not depend on the direction is computed once. (A loop
+    goes through all of its trips again, unless nothing in it changes.)
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them.
+    *primals
+        The arguments.
+    has_aux : bool
+        Whether `function` gives ``(result, more)``, where only the result is differentiated.
+
+    Returns
+    -------
+    tuple
+        ``(result, push)``, or with `has_aux` ``(result, push, more)``. ``push`` takes one change
+        for each argument, and gives that of the result.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> y, push = nx.linearize(nx.sin, 0.0)
+    >>> y.item(), push(1.0).item(), push(3.0).item()
+    (0.0, 1.0, 3.0)
+    """
+    return _linear("linearize", function, primals, has_aux)
+
+
+def jacfwd(
+    function: Callable[..., Any],
+    /,
+    argnums: Argument | Sequence[Argument] = 0,
+    has_aux: bool = False,
+) -> Function[..., Any]:
+    """Make a function that gives the Jacobian of another one, by forward mode.
+
+    One pass over the function for all elements of the arguments at once: the choice where there are
+    fewer of them than elements of the result.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them. Arguments must be real.
+    argnums : int or str, or a sequence of them
+        What to differentiate for: a positional argument by its position, any argument by its name,
+        or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``.
+    has_aux : bool
+        Whether `function` gives ``(result, more)``, where only the result is differentiated.
+
+    Returns
+    -------
+    Function
+        Gives, in the structure of the result, the structure of the argument (a tuple of them if
+        `argnums` is a sequence), filled with tensors that have the axes of the result and then
+        those of the argument. With `has_aux` it gives ``(jacobian, more)``.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is complex, or `argnums` names none.
+    GradientError
+        If an operation on the way has no derivative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.jacfwd(lambda x: nx.stack([x[0] * x[1], x[0] ** 2]))(nx.tensor([2.0, 3.0])).tolist()
+    [[3.0, 2.0], [4.0, 0.0]]
+    >>> loss = lambda params, x: params["w"] * x
+    >>> nx.jacfwd(loss, argnums="params['w']")({"w": 2.0, "b": 1.0}, 3.0).item()
+    3.0
+    """
+    return _matrix("jacfwd", function, argnums, has_aux, True)
+
+
+def jacrev(
+    function: Callable[..., Any],
+    /,
+    argnums: Argument | Sequence[Argument] = 0,
+    has_aux: bool = False,
+) -> Function[..., Any]:
+    """Make a function that gives the Jacobian of another one, by reverse mode.
+
+    One pass back for all elements of the result at once: the choice where there are fewer of them
+    than elements of the arguments. Parameters and results are those of `jacfwd`, but that the
+    results must be real.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.jacrev(lambda x: nx.stack([x[0] * x[1], x[0] ** 2]))(nx.tensor([2.0, 3.0])).tolist()
+    [[3.0, 2.0], [4.0, 0.0]]
+    """
+    return _matrix("jacrev", function, argnums, has_aux, False)
+
+
+def jacobian(
+    function: Callable[..., Any],
+    /,
+    argnums: Argument | Sequence[Argument] = 0,
+    has_aux: bool = False,
+) -> Function[..., Any]:
+    """Make a function that gives the Jacobian of another one.
+
+    It is `jacfwd` where the arguments have no more elements than the results, else `jacrev`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.jacobian(nx.sin)(nx.zeros(2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return _matrix("jacobian", function, argnums, has_aux, None)
+
+
+def hessian(
+    function: Callable[..., Any],
+    /,
+    argnums: Argument | Sequence[Argument] = 0,
+    has_aux: bool = False,
+) -> Function[..., Any]:
+    """Make a function that gives the second derivatives of another one, forward over reverse.
+
+    Parameters are those of `jacfwd`. For the product of a Hessian with a direction no Hessian is
+    needed: it is ``nx.jvp(nx.grad(f), (x,), (direction,))[1]``.
+
+    Returns
+    -------
+    Function
+        Gives, in the structure of the result, the structure of the argument twice, filled with
+        tensors that have the axes of the result and then those of both arguments.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.hessian(lambda x: x[0] ** 2 * x[1])(nx.tensor([3.0, 5.0])).tolist()
+    [[10.0, 6.0], [6.0, 0.0]]
+    """
+    return jacfwd(jacrev(function, argnums, has_aux), argnums, has_aux)
+
+
+def hessian_diagonal(
+    function: Callable[..., Any], /, argnums: Argument | Sequence[Argument] = 0
+) -> Function[..., Any]:
+    """Make a function that gives the second derivative by each element of an argument.
+
+    One pass forward over the gradient where that goes element by element, as for the sum of a
+    function of each element; for any other function as many directions as there are elements.
+
+    Parameters
+    ----------
+    function : callable
+        Gives one tensor. If it is no scalar, its sum is differentiated.
+    argnums : int or str, or a sequence of them
+        As for `jacfwd`.
+
+    Returns
+    -------
+    Function
+        Gives the structure of the argument.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.hessian_diagonal(lambda x: nx.sum(x**3))(nx.tensor([1.0, 2.0])).tolist()
+    [6.0, 12.0]
+    """
+    recipe = _recipe(function)
+    name = name_of(recipe.function)
+
+    def diagonal(*args: Any, **kwargs: Any) -> Any:
+        chosen = _Chosen("hessian_diagonal", recipe.function, argnums, args, kwargs)
+        called = chosen.call(recipe.function)
+
+        def slopes(leaves: list[Any]) -> list[Any]:
+            inner = _trace("hessian_diagonal", name, leaves, called, reverse=True)
+            if len(inner.shown) != 1:
+                raise ArgumentError(f"hessian_diagonal: {name} must give one tensor")
+            _, known, pull = inner.function.linear(False)
+            return pull.apply(known, [ones_like(inner.shown[0])])
+
+        outer = _trace("hessian_diagonal", name, chosen.leaves, slopes, reverse=True)
+        return chosen.structure.unflatten(outer.function.diagonal())
+
+    return _derived(diagonal, recipe)
+
+
+class _Traced:
+    """A function that was called on stand-ins."""
+
+    def __init__(
+        self, function: Differentiable, results: tuple[list[Any], TreeDef], aux: TreeDef | None
+    ) -> None:
+        self.function = function
+        #: The results on stand-ins, and what is around them.
+        self.shown, self.structure = results
+        #: What is around the rest that is passed on.
+        self._aux = aux
+
+    def answer(self, outputs: list[Any], *more: Any) -> tuple[Any, ...]:
+        """Return the result, other things, and what is passed on, from all outputs."""
+        count = len(self.shown)
+        result = self.structure.unflatten(outputs[:count])
+        if self._aux is None:
+            return (result, *more)
+        return (result, *more, self._aux.unflatten(outputs[count:]))
+
+
+def _trace(
+    derivative: str,
+    name: str,
+    leaves: list[Any],
+    function: Callable[[list[Any]], Any],
+    has_aux: bool = False,
+    reverse: bool = False,
+) -> _Traced:
+    """Call a function on stand-ins for leaves."""
+    if not leaves:
+        raise ArgumentError(f"{derivative}: there is no tensor in what {name} is differentiated for")
+    tape = _core.DerivativeTape(leaves)
+    while True:
+        result, aux = function(tape.stand_ins), None
+        if has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise ArgumentError(f"{derivative}: with has_aux, {name} must give (result, more)")
+            result, aux = result
+        outputs, structure = tree.flatten(result)
+        if not outputs:
+            raise ArgumentError(f"{derivative}: {name} gave no tensor to differentiate")
+        # A result with vectorized axes of its own has cotangents for each entry.
+        again = tape.per_entry(outputs) if reverse else None
+        if again is None:
+            break
+        tape = again
+    passed_on, aux_structure = tree.flatten(aux)
+    traced = tape.close(outputs, passed_on)
+    return _Traced(traced, (outputs, structure), aux_structure if has_aux else None)
+
+
+class _Positional:
+    """The arguments of a call by position, of which the static ones stay as they are."""
+
+    def __init__(self, recipe: _Recipe, arguments: Sequence[Any]) -> None:
+        self._function = recipe.function
+        self._arguments = list(arguments)
+        self._moves = [at not in recipe.positions for at in range(len(self._arguments))]
+
+    def moving(self, arguments: Sequence[Any]) -> list[Any]:
+        """Return the arguments that are not static."""
+        return [x for x, moves in zip(arguments, self._moves, strict=True) if moves]
+
+    def call(self, values: Sequence[Any]) -> Any:
+        """Call the function with these in place of the arguments that are not static."""
+        given = iter(values)
+        pairs = zip(self._arguments, self._moves, strict=True)
+        return self._function(*(next(given) if moves else x for x, moves in pairs))
+
+
+def _jitted(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]:
+    """Compile a function of containers, with the options of another one."""
+    return make_function(function, options={**recipe.options, "on_conflict": "reuse"})
+
+
+def _linear(
+    derivative: str, function: Callable[..., Any], primals: Sequence[Any], has_aux: bool
+) -> tuple[Any, ...]:
+    """Return the result of a function and its derivative as a map."""
+    recipe = _recipe(function)
+    name = name_of(recipe.function)
+    reverse = derivative == "vjp"
+    positional = _Positional(recipe, primals)
+    found: list[Any] = []
+
+    def forward(values: list[Any]) -> Any:
+        leaves, structure = tree.flatten(values)
+        traced = _trace(
+            derivative,
+            name,
+            leaves,
+            lambda stand_ins: positional.call(structure.unflatten(stand_ins)),
+            has_aux,
+            reverse,
+        )
+        outputs, known, linear = traced.function.linear(not reverse)
+        found[:] = [linear, traced.structure, structure]
+        return traced.answer(outputs, known)
+
+    result, known, *aux = _jitted(forward, recipe)(positional.moving(primals))
+    linear, result_structure, structure = found
+
+    def apply(known: list[Any], leaves: list[Any]) -> list[Any]:
+        return linear.apply(known, leaves)  # type: ignore[no-any-return]
+
+    applied = _jitted(apply, recipe)
+
+    def mapped(kind: str, given: Any, expected: TreeDef) -> list[Any]:
+        leaves, own = tree.flatten(given)
+        if own != expected:
+            raise ArgumentError(f"{derivative}: the {kind} are {own}, expected {expected}")
+        return applied(known, leaves)  # type: ignore[no-any-return]
+
+    def pull(cotangents: Any, /) -> tuple[Any, ...]:
+        return tuple(structure.unflatten(mapped("cotangents", cotangents, result_structure)))
+
+    def push(*tangents: Any) -> Any:
+        if len(tangents) != len(primals):
+            raise ArgumentError(
+                f"linearize: {len(tangents)} tangents for {len(primals)} arguments of {name}"
+            )
+        return result_structure.unflatten(
+            mapped("tangents", positional.moving(tangents), structure)
+        )
+
+    return (result, pull if reverse else push, *aux)
+
+
+class _Chosen:
+    """The parts of the arguments of a call that `argnums` names."""
+
+    def __init__(
+        self,
+        derivative: str,
+        function: Callable[..., Any],
+        argnums: Argument | Sequence[Argument],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self._all, self._around = tree.flatten((args, kwargs))
+        places = self._around.unflatten(list(range(len(self._all))))
+        single = isinstance(argnums, (int, str))
+        names = [argnums] if isinstance(argnums, (int, str)) else list(argnums)
+        parts = [_part(derivative, function, name, places) for name in names]
+        self._places, structure = tree.flatten(parts[0] if single else tuple(parts))
+        self.structure = structure
+        self.leaves = [self._all[place] for place in self._places]
+
+    def call(self, function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+        """Return the call with other leaves in place of the chosen ones."""
+
+        def called(leaves: list[Any]) -> Any:
+            changed = list(self._all)
+            for place, leaf in zip(self._places, leaves, strict=True):
+                changed[place] = leaf
+            args, kwargs = self._around.unflatten(changed)
+            return function(*args, **kwargs)
+
+        return called
+
+
+def _part(derivative: str, function: Callable[..., Any], which: Argument, places: Any) -> Any:
+    """Return an argument of a call, or a part of it, of which this is ``(args, kwargs)``."""
+    from inspect import signature
+
+    args, kwargs = places
+    name = name_of(function)
+    if isinstance(which, int):
+        if not -len(args) <= which < len(args):
+            raise ArgumentError(
+                f"{derivative}: {name} was called with {len(args)} positional arguments, "
+                f"argnums names number {which}"
+            )
+        return args[which]
+    steps = _steps(derivative, which)
+    root = steps[0]
+    if root in kwargs:
+        part = kwargs[root]
+    else:
+        parameters = list(signature(function).parameters)
+        if root not in parameters or parameters.index(root) >= len(args):
+            raise ArgumentError(f"{derivative}: {name} was called without an argument {root!r}")
+        part = args[parameters.index(root)]
+    for step in steps[1:]:
+        try:
+            part = getattr(part, step.name) if isinstance(step, _Attribute) else part[step]
+        except (AttributeError, KeyError, IndexError, TypeError):
+            raise ArgumentError(
+                f"{derivative}: there is no {which} among the arguments of {name}"
+            ) from None
+    return part
+
+
+class _Attribute:
+    """A step of a path that is an attribute."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _steps(derivative: str, path: str) -> list[Any]:
+    """Return the name of an argument, and the steps from it to a part."""
+    import ast
+
+    steps: list[Any] = []
+    try:
+        node = ast.parse(path, mode="eval").body
+        while not isinstance(node, ast.Name):
+            if isinstance(node, ast.Attribute):
+                steps.append(_Attribute(node.attr))
+            elif isinstance(node, ast.Subscript):
+                steps.append(ast.literal_eval(node.slice))
+            else:
+                raise ValueError(path)
+            node = node.value
+    except (SyntaxError, ValueError):
+        raise ArgumentError(
+            f"{derivative}: argnums must name arguments, as in 0, 'x' or \"params['w']\", "
+            f"got {path!r}"
+        ) from None
+    return [node.id, *reversed(steps)]
+
+
+def _matrix(
+    derivative: str,
+    function: Callable[..., Any],
+    argnums: Argument | Sequence[Argument],
+    has_aux: bool,
+    forward: bool | None,
+) -> Function[..., Any]:
+    """Make a function that gives a Jacobian."""
+    recipe = _recipe(function)
+    name = name_of(recipe.function)
+
+    def matrix(*args: Any, **kwargs: Any) -> Any:
+        chosen = _Chosen(derivative, recipe.function, argnums, args, kwargs)
+        called = chosen.call(recipe.function)
+        traced = _trace(derivative, name, chosen.leaves, called, has_aux, forward is not True)
+        outputs, rows = traced.function.jacobian(forward)
+        found = traced.structure.unflatten([chosen.structure.unflatten(row) for row in rows])
+        return (found, traced.answer(outputs)[1]) if has_aux else found
+
+    return _derived(matrix, recipe)

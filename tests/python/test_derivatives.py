@@ -1,0 +1,362 @@
+"""Derivatives beyond the gradient: directions, linear maps, matrices, and what they compose with."""
+
+import math
+
+import nxla as nx
+import pytest
+
+
+def close(found, expected, tolerance=1e-9):
+    """Compare containers of numbers."""
+    found, expected = nx.tree.flatten(found), nx.tree.flatten(expected)
+    assert len(found[0]) == len(expected[0])
+    for one, other in zip(found[0], expected[0], strict=True):
+        assert nx.all_close(one, other, rtol=tolerance, atol=tolerance).item(), (one, other)
+
+
+def f64(values):
+    return nx.tensor(values, dtype=nx.float64)
+
+
+def loop(x):
+    """A function with every kind of control flow in it."""
+
+    def step(carry, row):
+        carry = nx.cond(nx.sum(carry) > 1.0, lambda: nx.sin(carry) * row, lambda: carry + row**2)
+        return carry, nx.sum(carry * row)
+
+    carry, rows = nx.scan(step, x, nx.reshape(nx.linspace(0.1, 0.9, 8, dtype=nx.float64), (4, 2)))
+    (last, _) = nx.while_loop(
+        (carry, 0), lambda state: state[1] < 3, lambda state: (nx.tanh(state[0]), state[1] + 1)
+    )
+    return nx.concat([last, rows])
+
+
+def differences(function, x, step=1e-6):
+    """The Jacobian by central differences."""
+    columns = []
+    for at in range(x.shape[0]):
+        moved = nx.tensor([step if i == at else 0.0 for i in range(x.shape[0])], dtype=nx.float64)
+        columns.append((function(x + moved) - function(x - moved)) / (2 * step))
+    return nx.stack(columns, axis=-1)
+
+
+def test_jvp_gives_value_and_change_of_containers():
+    def function(params, x):
+        return {"y": params["w"] * x + params["b"], "z": [x**2]}
+
+    primals = ({"w": f64(2.0), "b": f64(1.0)}, f64(3.0))
+    tangents = ({"w": f64(1.0), "b": f64(0.5)}, f64(10.0))
+    value, change = nx.jvp(function, primals, tangents)
+    close(value, {"y": 7.0, "z": [9.0]})
+    close(change, {"y": 3.0 + 20.0 + 0.5, "z": [60.0]})
+
+
+def test_aux_is_passed_on():
+    def function(x):
+        return x**2, {"twice": 2 * x, "whole": nx.astype(x, nx.int32)}
+
+    value, change, aux = nx.jvp(function, (3.0,), (1.0,), has_aux=True)
+    assert (value.item(), change.item(), aux["twice"].item(), aux["whole"].item()) == (9, 6, 6, 3)
+    value, pull, aux = nx.vjp(function, 3.0, has_aux=True)
+    assert (value.item(), pull(1.0)[0].item(), aux["twice"].item()) == (9, 6, 6)
+    value, push, aux = nx.linearize(function, 3.0, has_aux=True)
+    assert (value.item(), push(1.0).item(), aux["twice"].item()) == (9, 6, 6)
+    for make in (nx.jacfwd, nx.jacrev, nx.jacobian):
+        found, aux = make(function, has_aux=True)(3.0)
+        assert (found.item(), aux["twice"].item()) == (6, 6)
+    found, aux = nx.hessian(function, has_aux=True)(3.0)
+    assert (found.item(), aux["twice"].item()) == (2, 6)
+
+
+def test_every_way_gives_the_same_jacobian(compiler):
+    x = f64([0.3, 0.4])
+    expected = differences(loop, x)
+    with nx.default_options(compiler=compiler):
+        for make in (nx.jacfwd, nx.jacrev, nx.jacobian):
+            close(make(loop)(x), expected, 1e-7)
+        value, push = nx.linearize(loop, x)
+        close(value, loop(x))
+        _, pull = nx.vjp(loop, x)
+        for at in range(2):
+            direction = f64([float(at == 0), float(at == 1)])
+            close(push(direction), expected[:, at], 1e-7)
+            close(nx.jvp(loop, (x,), (direction,))[1], expected[:, at], 1e-7)
+        for at in range(6):
+            cotangent = f64([float(at == i) for i in range(6)])
+            close(pull(cotangent)[0], expected[at], 1e-7)
+
+
+def test_second_derivatives_of_control_flow():
+    def function(x):
+        return nx.sum(loop(x) ** 2)
+
+    x = f64([0.3, 0.4])
+    expected = differences(nx.grad(function), x)
+    close(nx.hessian(function)(x), expected, 1e-6)
+    close(nx.jacrev(nx.jacrev(function))(x), expected, 1e-6)
+    close(nx.jacfwd(nx.jacfwd(function))(x), expected, 1e-6)
+    close(nx.hessian_diagonal(function)(x), nx.take_diagonal(expected), 1e-6)
+
+
+def test_third_derivatives():
+    third = nx.jacfwd(nx.hessian(lambda x: x[0] ** 3 * x[1] ** 2))(f64([2.0, 3.0]))
+    assert third[0, 0, 0].item() == 6 * 9
+    assert third[0, 0, 1].item() == 6 * 2 * 2 * 3
+    assert third[0, 1, 1].item() == 3 * 4 * 2
+    fourth = nx.jacfwd(nx.jacfwd(nx.jacfwd(nx.jacfwd(nx.sin))))(f64(0.5))
+    assert math.isclose(fourth.item(), math.sin(0.5))
+
+
+def test_jacobians_of_containers_nest():
+    def function(params, x):
+        return {"y": params["w"] @ x, "n": nx.sum(x)}
+
+    params = {"w": f64([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])}
+    x = f64([1.0, 10.0, 100.0])
+    for make in (nx.jacfwd, nx.jacrev):
+        by_both = make(function, argnums=(0, 1))(params, x)
+        assert by_both["y"][0]["w"].shape == (2, 2, 3)
+        close(by_both["y"][1], params["w"])
+        close(by_both["n"][1], nx.ones(3, dtype=nx.float64))
+        close(by_both["n"][0]["w"], nx.zeros((2, 3), dtype=nx.float64))
+    hessian = nx.hessian(lambda p: nx.sum(p["a"] ** 2 * p["b"]))({"a": f64([3.0]), "b": f64([5.0])})
+    assert hessian["a"]["a"].item() == 10.0
+    assert hessian["a"]["b"].item() == 6.0
+
+
+def test_arguments_are_chosen_by_position_name_and_path():
+    def function(params, x, *, scale):
+        return params["w"][1] * x * scale
+
+    params = {"w": [1.0, 2.0], "b": 0.0}
+    for argnums, expected in [
+        (1, 10.0),
+        (-1, 10.0),
+        ("x", 10.0),
+        ("scale", 6.0),
+        ("params['w'][1]", 15.0),
+    ]:
+        found = nx.jacfwd(function, argnums)(params, 3.0, scale=5.0)
+        assert found.item() == expected, argnums
+    found = nx.jacrev(function, argnums=["params['w']", "scale"])(params, 3.0, scale=5.0)
+    assert [x.item() for x in nx.tree.leaves(found)] == [0.0, 15.0, 6.0]
+
+
+def test_what_is_wrong_with_a_choice_is_said():
+    def function(params, x):
+        return params["w"] * x
+
+    params = {"w": 1.0}
+    for argnums, why in [
+        (2, r"jacfwd: function was called with 2 positional arguments, argnums names number 2"),
+        ("z", r"jacfwd: function was called without an argument 'z'"),
+        ("params['v']", r"jacfwd: there is no params\['v'\] among the arguments of function"),
+        ("1 +", r"jacfwd: argnums must name arguments"),
+    ]:
+        with pytest.raises(nx.ArgumentError, match=why):
+            nx.jacfwd(function, argnums)(params, 1.0)
+
+
+def test_what_is_wrong_with_tangents_is_said():
+    x = nx.zeros(3)
+    with pytest.raises(nx.ArgumentError, match=r"jvp: tangent 0 is f32\[2\], expected f32\[3\]"):
+        nx.jvp(nx.sin, (x,), (nx.zeros(2),))
+    with pytest.raises(nx.ArgumentError, match="jvp: 2 tangents for 1 arguments of sin"):
+        nx.jvp(nx.sin, (x,), (x, x))
+    with pytest.raises(nx.ArgumentError, match="jvp: the tangents are"):
+        nx.jvp(lambda pair: pair["a"], ({"a": x},), ((x,),))
+    _, pull = nx.vjp(nx.sin, x)
+    with pytest.raises(nx.ArgumentError, match=r"vjp: cotangent 0 is f32, expected f32\[3\]"):
+        pull(1.0)
+    with pytest.raises(nx.ArgumentError, match="vjp: the cotangents are"):
+        pull((x, x))
+    with pytest.raises(nx.GradientError, match="quotient: integer division has no derivative"):
+        nx.jvp(lambda x: nx.quotient(x, 2), (3,), (1.0,))
+
+
+def test_complex_arguments_need_a_direction():
+    z = nx.tensor(1.0 + 2.0j)
+    value, change = nx.jvp(lambda z: z**2, (z,), (1.0j,))
+    close(value, nx.tensor(-3.0 + 4.0j), 1e-6)
+    close(change, nx.tensor(2.0j * (1.0 + 2.0j)), 1e-6)
+    with pytest.raises(nx.ArgumentError, match="differentiate for real and imaginary part"):
+        nx.jacfwd(lambda z: nx.real(z * nx.conj(z)))(z)
+    with pytest.raises(nx.ArgumentError, match="differentiate for real and imaginary part"):
+        nx.jacrev(lambda x: x * 1.0j)(1.0)
+
+
+def test_derivatives_are_parts_of_other_functions():
+    @nx.jit
+    def newton(x):
+        def step(x, _):
+            value, slope = nx.jvp(lambda x: x**2 - 2.0, (x,), (nx.ones_like(x),))
+            return x - value / slope, value
+
+        return nx.scan(step, x, nx.zeros(6))[0]
+
+    assert math.isclose(newton(1.0).item(), math.sqrt(2.0), rel_tol=1e-6)
+
+    @nx.jit
+    def both(x, v):
+        y, pull = nx.vjp(nx.sin, x)
+        _, push = nx.linearize(nx.sin, x)
+        return y, pull(v)[0], push(v)
+
+    x, v = f64([0.1, 0.2]), f64([1.0, 10.0])
+    close(both(x, v), (nx.sin(x), nx.cos(x) * v, nx.cos(x) * v))
+
+
+def test_vmap_of_derivatives_and_derivatives_of_vmap():
+    rows = f64([[0.3, 0.4], [0.5, 0.1], [0.2, 0.9]])
+    for make in (nx.jacfwd, nx.jacrev, nx.hessian):
+        function = nx.jit(lambda x: nx.sum(loop(x))) if make is nx.hessian else loop
+        found = nx.vmap(make(function))(rows)
+        close(found, nx.stack([make(function)(row) for row in rows]), 1e-9)
+    square = nx.vmap(lambda x: nx.sum(x) ** 2)
+    close(
+        nx.jacfwd(square)(rows),
+        nx.jacrev(square)(rows),
+    )
+    # A result with an entry for each entry of what the function captures.
+    scales = nx.vectorize(f64([1.0, 2.0, 3.0]), "entry")
+    for make in (nx.jacfwd, nx.jacrev):
+        found = nx.devectorize(make(lambda x: x**2 * scales)(f64(5.0)))
+        close(found, f64([10.0, 20.0, 30.0]))
+
+
+def test_hooks_run_once_for_values_and_not_for_maps():
+    seen = []
+
+    def function(x):
+        return nx.sin(nx.hook(x, lambda x: seen.append(x.item())))
+
+    nx.jvp(function, (0.5,), (1.0,))
+    assert seen == [0.5]
+    seen.clear()
+    _, pull = nx.vjp(function, 0.5)
+    pull(1.0), pull(2.0)
+    assert seen == [0.5]
+
+
+def test_static_arguments_stay_as_they_are():
+    @nx.jit(static_argnums=1)
+    def power(x, n):
+        assert isinstance(n, int)
+        return x**n
+
+    value, change = nx.jvp(power, (2.0, 3), (1.0, None))
+    assert (value.item(), change.item()) == (8.0, 12.0)
+    _, pull = nx.vjp(power, 2.0, 3)
+    assert pull(1.0)[0].item() == 12.0
+    assert nx.jacfwd(power)(2.0, 3).item() == 12.0
+
+
+def test_hessian_diagonal_of_elements_takes_one_pass():
+    def function(x):
+        return nx.sum(nx.exp(x) * x)
+
+    diagonal = nx.hessian_diagonal(function)
+    x = nx.zeros(100)
+    close(diagonal(x), 2.0 * nx.ones(100), 1e-5)
+    # One pass has no node of 100 times 100 elements.
+    assert "[100][100]" not in str(diagonal.debug_expr(x))
+
+
+def test_a_custom_rule_serves_forward_mode_if_it_is_linear():
+    def scaled(x):
+        return nx.custom_grad(nx.sin(x), x, lambda g: 7.0 * g)
+
+    assert nx.jvp(scaled, (0.5,), (2.0,))[1].item() == 14.0
+
+    def clipped(x):
+        return nx.custom_grad(nx.sin(x), x, lambda g: nx.clip(g, -1.0, 1.0))
+
+    with pytest.raises(nx.GradientError, match="not linear"):
+        nx.jvp(clipped, (0.5,), (2.0,))
+
+
+def test_custom_vjp_replaces_the_gradient_and_skips_arguments():
+    @nx.custom_vjp(nondiff_argnums=(0,))
+    def apply(function, x, y):
+        return {"out": function(x) * y}
+
+    def forward(function, x, y):
+        return {"out": function(x) * y}, (x, y)
+
+    def backward(function, residuals, cotangents):
+        x, y = residuals
+        return cotangents["out"] * y * 100.0, cotangents["out"] * function(x)
+
+    apply.define(forward, backward)
+    assert apply(nx.sin, 0.5, 2.0)["out"].item() == pytest.approx(2.0 * math.sin(0.5))
+    gradients = nx.grad(lambda x, y: apply(nx.sin, x, y)["out"], argnums=(0, 1))(0.5, 2.0)
+    assert [g.item() for g in gradients] == pytest.approx([200.0, math.sin(0.5)])
+    # The rule is linear in its cotangents, so it says how changes go on, too.
+    change = nx.jvp(lambda x: apply(nx.sin, x, 2.0)["out"], (0.5,), (1.0,))[1]
+    assert change.item() == 200.0
+
+
+def test_custom_jvp_replaces_both_directions():
+    @nx.custom_jvp(nondiff_argnums=(1,))
+    def power(x, n):
+        return x**n
+
+    @power.define
+    def rule(n, primals, tangents):
+        return tangents[0] * 1000.0 * n
+
+    assert power(2.0, 3) == 8.0
+    assert nx.jvp(lambda x: power(x, 3), (2.0,), (1.0,))[1].item() == 3000.0
+    assert nx.grad(lambda x: power(x, 3))(2.0).item() == 3000.0
+    rows = nx.vmap(nx.grad(lambda x: power(x, 3)))(nx.tensor([1.0, 2.0]))
+    assert rows.tolist() == [3000.0, 3000.0]
+
+
+def test_wrong_answers_of_rules_are_named():
+    x, y = nx.tensor([1.0, 2.0]), nx.tensor(3.0)
+
+    def rules(answer):
+        @nx.custom_vjp
+        def scaled(x, y):
+            return x * y
+
+        scaled.define(lambda x, y: (x * y, None), lambda residuals, cotangents: answer)
+        return nx.grad(lambda x, y: nx.sum(scaled(x, y)))
+
+    with pytest.raises(nx.ArgumentError, match="scaled gave 1 cotangents for 2 arguments"):
+        rules((x,))(x, y)
+    with pytest.raises(nx.NxlaError, match=r"gave the cotangent f32\[2\] for input 1, which is f32"):
+        rules((x, x))(x, y)
+
+    @nx.custom_jvp
+    def wrong(x):
+        return nx.sum(x)
+
+    with pytest.raises(nx.ArgumentError, match="wrong has no rule yet"):
+        wrong(x)
+    wrong.define(lambda primals, tangents: tangents[0])
+    with pytest.raises(nx.NxlaError, match=r"gave the tangent f32\[2\] for result 0, which is f32"):
+        nx.grad(wrong)(x)
+    wrong.define(lambda primals, tangents: (tangents[0], tangents[0]))
+    with pytest.raises(nx.ArgumentError, match="the rule of wrong gave"):
+        nx.grad(wrong)(x)
+
+
+def test_gradients_of_scans_match_differences(compiler):
+    rows = nx.reshape(nx.linspace(-0.5, 0.9, 10, dtype=nx.float64), (5, 2))
+    weights = f64([[0.3, -0.2], [0.5, 0.7]])
+
+    def function(flat):
+        weights = nx.reshape(flat, (2, 2))
+
+        def step(hidden, row):
+            hidden = nx.tanh(row @ weights + hidden)
+            return hidden, nx.sum(hidden**2)
+
+        hidden, norms = nx.scan(step, nx.zeros(2, dtype=nx.float64), rows)
+        return nx.sum(hidden) + nx.sum(norms)
+
+    flat = nx.flatten(weights)
+    gradient = nx.jit(nx.grad(function), compiler=compiler)
+    close(gradient(flat), differences(function, flat), 1e-7)
