@@ -26,6 +26,9 @@ use crate::types::{TensorType, Type, TypeId, TypeMap, TypeTable};
 pub struct ExprId(u32);
 
 impl ExprId {
+    /// No node of any graph.
+    pub const NONE: ExprId = ExprId(u32::MAX);
+
     /// The position in the graph, for side tables.
     pub fn index(self) -> usize {
         self.0 as usize

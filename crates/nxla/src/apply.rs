@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph};
 use nxla_runtime::{
-    AtOnce, Captured, Error, Ids, Operand, Result, Trace, Vectors, View, build_entries,
+    AtOnce, Captured, Error, FAILED, Ids, Operand, Result, Trace, Vectors, View, build_entries,
 };
 
 use crate::expr::Expr;
@@ -40,7 +40,7 @@ impl Results for ExprId {
     }
 
     fn placeholder() -> Self {
-        ExprId::from_index(0)
+        FAILED
     }
 }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use nxla_eval::Interrupt;
 use nxla_expr::{HostFn, Program, TensorType};
 use nxla_runtime::{
-    self as runtime, CompilerChoice, Conflict, Device, Inputs, Options, Result, Setting, Tracing,
-    Vectors,
+    self as runtime, CompilerChoice, Conflict, Device, Error, Inputs, Options, Result, Setting,
+    Tracing, Vectors, Way,
 };
 use smallvec::SmallVec;
 
@@ -41,7 +41,13 @@ pub fn jit<F, Inputs>(function: F) -> Jit<F, Inputs>
 where
     F: Function<Inputs>,
 {
-    Jit { function, core: new_core(Options::default()), interrupt: None, inputs: PhantomData }
+    Jit {
+        function,
+        core: new_core(Options::default(), Conflict::Force),
+        donated: Vec::new(),
+        interrupt: None,
+        inputs: PhantomData,
+    }
 }
 
 /// A question whether to stop.
@@ -54,14 +60,16 @@ type Core = runtime::Function<Infallible, Lengths>;
 /// A compiled signature.
 pub(crate) type Entry = runtime::Entry<Lengths>;
 
-fn new_core(options: Options) -> Core {
-    Core::new("call", options, Conflict::Force)
+fn new_core(options: Options, conflict: Conflict) -> Core {
+    Core::new("call", options, conflict)
 }
 
 /// A function made by [`jit`].
 pub struct Jit<F, Inputs> {
     function: F,
     core: Core,
+    /// The leaves of the arguments whose memory results may take over.
+    donated: Vec<usize>,
     interrupt: Option<Arc<Asked>>,
     inputs: PhantomData<fn(Inputs)>,
 }
@@ -112,7 +120,32 @@ impl<F, Inputs> Jit<F, Inputs> {
 
     fn with(self, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(self.core.options().clone());
-        Self { core: new_core(options), ..self }
+        Self { core: new_core(options, self.core.conflict()), ..self }
+    }
+
+    /// What a call does while another function is traced on the thread: [`Conflict::Force`], which
+    /// is the default, runs it by itself; [`Conflict::Raise`] refuses. A call gives tensors, so it
+    /// cannot join the trace ([`Conflict::Reuse`] refuses as well): call the function itself.
+    #[must_use]
+    pub fn on_conflict(self, conflict: Conflict) -> Self {
+        Self { core: new_core(self.core.options().clone(), conflict), ..self }
+    }
+
+    /// Results may take over the memory of these leaves of the arguments, counted over all of them.
+    /// Where a device does so, the tensors that were passed are gone after the call.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// let step = jit(|state: Expr, x: Expr| state + x).donate([0]);
+    /// let state = step.call((Tensor::from(vec![1.0f32, 2.0]), 1.0f32))?;
+    /// assert_eq!(state.to_vec::<f32>()?, [2.0, 3.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    #[must_use]
+    pub fn donate(self, leaves: impl IntoIterator<Item = usize>) -> Self {
+        let core = new_core(self.core.options().clone(), self.core.conflict());
+        Self { core, donated: leaves.into_iter().collect(), ..self }
     }
 
     /// With a question that is asked now and then while a call compiles or runs: at each step of the
@@ -242,6 +275,11 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
+        if self.core.way()? == Way::Join {
+            let why = "call: a typed call gives tensors and cannot join the trace under way; call \
+                       the function itself there";
+            return Err(Error::Usage(why.into()));
+        }
         let options = self.core.options_in_force();
         let interrupt = asked(self.interrupt.as_deref());
         let (entry, inputs) = match self.recent(&leaves, &options) {
@@ -281,7 +319,24 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             return Ok((entry, call.into_inputs()));
         }
         let traced = self.traced(&call, lengths.clone(), options)?;
-        self.core.compile(call, traced, &[], options, asked(self.interrupt.as_deref()))
+        let donated = self.donated_inputs(call.inputs().len(), traced.program.inputs().len())?;
+        self.core.compile(call, traced, &donated, options, asked(self.interrupt.as_deref()))
+    }
+
+    /// For each input, whether its memory may be taken over.
+    fn donated_inputs(&self, leaves: usize, inputs: usize) -> Result<Vec<bool>> {
+        if self.donated.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut donated = vec![false; inputs];
+        for &leaf in &self.donated {
+            if leaf >= leaves {
+                let why = format!("leaf {leaf} is to be donated, the arguments have {leaves}");
+                return Err(Error::Arguments { function: "donate".into(), why });
+            }
+            donated[leaf] = true;
+        }
+        Ok(donated)
     }
 }
 

@@ -51,11 +51,11 @@ pub use vectors::{VectorAxis, Vectors, vmap};
 
 pub use nxla_runtime as runtime;
 pub use nxla_runtime::{
-    Backend, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Device, DeviceTensor,
-    Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache, Operand, Options,
-    OptionsGuard, Result, RunContext, Setting, Settings, Stages, Trace, Value, View, compile_for,
-    compile_program, compiler_named, compiler_names, current_compiler, debug, default_options,
-    executables, global_default_options, has_default_options, register_compiler,
+    Backend, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict, Device,
+    DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache, Operand,
+    Options, OptionsGuard, Result, RunContext, Setting, Settings, Stages, Trace, Value, View,
+    compile_for, compile_program, compiler_named, compiler_names, current_compiler, debug,
+    default_options, executables, global_default_options, has_default_options, register_compiler,
     set_default_options, set_global_default_options, with_default_options, xla,
 };
 

@@ -17,6 +17,10 @@ pub struct Expr {
     vectors: Vectors,
 }
 
+/// Stands for a node that could not be built, in no graph. Whoever looks at a value of it is told
+/// nothing of any other node, and the error that the trace keeps comes first wherever it is used.
+pub const FAILED: ExprId = ExprId::NONE;
+
 impl AsRef<Expr> for Expr {
     fn as_ref(&self) -> &Expr {
         self
@@ -51,15 +55,23 @@ impl Expr {
 
     /// Dtype, shape and axis names, of one entry if axes are vectorized.
     ///
-    /// A value of a finished trace has no type any more; it counts as an `f32` scalar here, and
-    /// is refused wherever it is used.
+    /// A value of a finished trace has no type any more, and one that could not be built never had
+    /// any; they count as `f32` scalars here, and are refused wherever they are used.
     pub fn ty(&self) -> TensorType {
+        if self.has_failed() {
+            return TensorType::scalar(DType::F32);
+        }
         let ty = self.trace.read(|graph| graph.ty(self.id).as_tensor().cloned());
         match ty.flatten() {
             Some(ty) if self.vectors.is_empty() => ty,
             Some(ty) => self.vectors.entry_type(&ty),
             None => TensorType::scalar(DType::F32),
         }
+    }
+
+    /// Whether it could not be built.
+    pub fn has_failed(&self) -> bool {
+        self.id == FAILED
     }
 
     /// The size of each axis.
@@ -76,6 +88,9 @@ impl Expr {
 impl fmt::Display for Expr {
     /// The expression line by line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.has_failed() {
+            return f.write_str("#nxla.Expr<that could not be built>");
+        }
         let text = self.trace.read(|graph| ExprText::new(graph, self.id).to_string());
         f.write_str(text.as_deref().unwrap_or("#nxla.Expr<of a finished trace>"))
     }

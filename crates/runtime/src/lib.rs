@@ -36,7 +36,7 @@ pub use derivative::{Differentiable, LinearMap, Linearized, Mode, Tape};
 pub use device::{Device, known_devices, place_of};
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
-pub use expr::Expr;
+pub use expr::{Expr, FAILED};
 pub use function::{
     Call, Conflict, Entry, Function, FunctionReport, Inputs, ResultVectors, Signature, Static,
     Traced, Tracing, Way,

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::rewrite::Substitution;
 use nxla_expr::{ErrorKind, ExprId, Graph, Line, Mark, Program, Scope, Source, TensorType};
-use nxla_tensor::DType;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
@@ -60,10 +59,6 @@ impl Building {
     }
 
     fn fail(&mut self, error: Error) {
-        // Node 0 stands for what could not be built, so there has to be one.
-        if self.graph.is_empty() {
-            self.graph.parameter(0, TensorType::scalar(DType::F32));
-        }
         self.failure.get_or_insert(error);
     }
 }
@@ -317,7 +312,11 @@ impl Trace {
     /// # Errors
     /// An expression of another trace.
     pub fn id(&self, expr: &Expr) -> Result<ExprId> {
-        if self.is(expr.trace()) { Ok(expr.id()) } else { Err(foreign(expr)) }
+        match self.is(expr.trace()) {
+            true if expr.has_failed() => Err(failed()),
+            true => Ok(expr.id()),
+            false => Err(foreign(expr)),
+        }
     }
 
     /// Remembers the first error of operators.
@@ -452,9 +451,17 @@ fn finished() -> Error {
     Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
 }
 
+/// The trace has told its error already, to whoever asked for it.
+fn failed() -> Error {
+    let why = "a value is used that could not be built";
+    Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
+}
+
 fn foreign(expr: &Expr) -> Error {
     let why = "a value of another trace is used here; pass it as an argument instead";
     let mut error = ErrorKind::Trace(why.into()).of("trace");
-    error.line = expr.trace().read(|graph| graph.line(expr.id())).flatten();
+    if !expr.has_failed() {
+        error.line = expr.trace().read(|graph| graph.line(expr.id())).flatten();
+    }
     Error::Expr(error)
 }

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::panic::Location;
 use std::sync::Arc;
 
-use nxla_expr::{Compute, ExprId, HostError, HostFn, TensorType};
+use nxla_expr::{Compute, HostError, HostFn, TensorType};
+use nxla_runtime::FAILED;
 use nxla_tensor::HostTensor;
 
 use super::control::{exprs, replaced};
@@ -141,7 +142,7 @@ where
         })
     });
     // After an error the results are never looked at.
-    let ids = ids.unwrap_or_else(|| vec![ExprId::from_index(0); count]);
+    let ids = ids.unwrap_or_else(|| vec![FAILED; count]);
     let results = exprs(&trace, ids.into_iter().map(|id| (id, Vectors::NONE)));
     R::rebuild(&mut Leaves::new(results, lengths))
 }

@@ -131,6 +131,11 @@ impl<S: Static, R> Function<S, R> {
         &self.name
     }
 
+    /// What it does when it is called during a trace.
+    pub fn conflict(&self) -> Conflict {
+        self.conflict
+    }
+
     /// The function's own options.
     pub fn options(&self) -> &Options {
         &self.options

@@ -1,0 +1,70 @@
+//! What calls promise beyond their results: mistakes that are told, functions inside of functions,
+//! and memory that is handed over.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use common::{compilers, numbers};
+use nxla::{Conflict, Expr, Tensor, jit};
+
+#[test]
+fn a_panic_after_a_mistake_does_not_hide_the_mistake() {
+    let f = jit(|x: Expr| {
+        let product = x.dot(Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0, 5.0]));
+        // There is no such axis: what could not be built has none.
+        let rows = product.shape()[0];
+        x * rows as i32
+    });
+    let x = Tensor::new(vec![1.0f32; 6], [2, 3]).unwrap();
+    let error = f.call(&x).unwrap_err().to_string();
+    assert!(error.starts_with("dot: axis 1 of left has size 3"), "{error}");
+    assert!(error.contains("calls.rs:"), "{error}");
+}
+
+#[test]
+#[should_panic(expected = "a function's own panic")]
+fn a_panic_without_a_mistake_stays_a_panic() {
+    let _ = jit(|_: Expr| -> Expr { panic!("a function's own panic") }).call(1.0f32);
+}
+
+#[test]
+fn what_could_not_be_built_shows_nothing_of_other_nodes() {
+    let f = jit(|x: Expr| {
+        let wrong = x.dot(Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0, 5.0]));
+        assert!(wrong.has_failed() && !x.has_failed());
+        assert_eq!(wrong.shape().rank(), 0);
+        assert_eq!(wrong.to_string(), "#nxla.Expr<that could not be built>");
+        wrong.sin() + x
+    });
+    assert!(f.call(&Tensor::new(vec![1.0f32; 6], [2, 3]).unwrap()).is_err());
+}
+
+#[test]
+fn a_call_during_a_trace_runs_by_itself_or_is_refused() {
+    let inner = jit(|x: Expr| x * 2);
+    let outer = jit(move |x: Expr| Ok::<_, nxla::Error>(x + Expr::of(&inner.call(3)?)));
+    assert_eq!(numbers(&outer.call(1).unwrap()), [7.0]);
+    for conflict in [Conflict::Raise, Conflict::Reuse] {
+        let inner = jit(|x: Expr| x * 2).on_conflict(conflict);
+        assert_eq!(numbers(&inner.call(3).unwrap()), [6.0]);
+        let outer = jit(move |x: Expr| Ok::<_, nxla::Error>(x + Expr::of(&inner.call(3)?)));
+        let error = outer.call(1).unwrap_err().to_string();
+        assert!(error.starts_with("call: "), "{error}");
+    }
+}
+
+#[test]
+fn donated_memory_is_gone_after_the_call() {
+    for compiler in compilers() {
+        let step = jit(|state: Expr, x: Expr| state + x).compiler(compiler).donate([0]);
+        let state = Tensor::from(vec![1.0f32; 2000]);
+        let first = step.call((&state, 1.0f32)).unwrap();
+        let second = step.call((&first, 1.0f32)).unwrap();
+        assert_eq!(numbers(&second)[..2], [3.0, 3.0]);
+        // Host memory stays with those who hold it.
+        assert_eq!(numbers(&state)[0], 1.0);
+        assert_eq!(first.to_host().is_err(), *compiler == "xla", "{compiler}");
+    }
+    let error = jit(|x: Expr| x + 1).donate([1]).call(1.0f32).unwrap_err().to_string();
+    assert_eq!(error, "donate: leaf 1 is to be donated, the arguments have 1");
+}
