@@ -83,6 +83,58 @@ fn dot_axes_are_checked() {
     );
 }
 
+fn matmul(x: &str, y: &str) -> String {
+    outcome(&[x, y], |g, x| g.matmul(x[0], x[1]))
+}
+
+#[test]
+fn matmul_broadcasts_batches() {
+    assert_eq!(matmul("f32[3]", "f32[3]"), "f32");
+    assert_eq!(matmul("f32[3]", "f32[5][3][4]"), "f32[5][4]");
+    assert_eq!(matmul("f32[5][2][3]", "f32[3]"), "f32[5][2]");
+    assert_eq!(matmul("f32[5][2][3]", "f32[3][4]"), "f32[5][2][4]");
+    assert_eq!(matmul("f32[2][3]", "f32[5][3][4]"), "f32[5][2][4]");
+    assert_eq!(matmul("f32[6][5][2][3]", "f32[5][3][4]"), "f32[6][5][2][4]");
+    assert_eq!(matmul("f32[6][5][2][3]", "f32[6][1][3][4]"), "f32[6][5][2][4]");
+    assert_eq!(matmul("f32[6][1][2][3]", "f32[1][3][4]"), "f32[6][1][2][4]");
+    assert_eq!(matmul("f32[6][1][2][3]", "f32[5][3][4]"), "f32[6][5][2][4]");
+    assert_eq!(matmul("f32[0][2][3]", "f32[1][3][4]"), "f32[0][2][4]");
+    assert_eq!(
+        matmul("f32", "f32[3]"),
+        "matmul: left has shape a scalar, expected at least one axis"
+    );
+    let clash = matmul("f32[5][2][3]", "f32[6][3][4]");
+    assert!(clash.starts_with("matmul: "), "{clash}");
+}
+
+#[test]
+fn matmul_keeps_names() {
+    assert_eq!(matmul("f32[b: 5][t: 2][c: 3]", "f32[c: 3][d: 4]"), "f32[b: 5][t: 2][d: 4]");
+    assert_eq!(matmul("f32[b: 5][t: 2][c: 3]", "f32[5][c: 3][d: 4]"), "f32[b: 5][t: 2][d: 4]");
+}
+
+/// The ops of a product of two parameters, without these.
+fn matmul_ops(x: &[usize], y: &[usize]) -> Vec<&'static str> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, TensorType::new(DType::F32, x));
+    let y = graph.parameter(1, TensorType::new(DType::F32, y));
+    graph.matmul(x, y).unwrap();
+    graph.ids().skip(2).map(|id| graph.op(id).name()).collect()
+}
+
+#[test]
+fn matmul_does_not_repeat_an_operand_that_all_rows_share() {
+    assert_eq!(matmul_ops(&[8, 64, 384], &[384, 384]), ["dot"]);
+    assert_eq!(matmul_ops(&[2, 3, 4, 5], &[5]), ["dot"]);
+    assert_eq!(matmul_ops(&[5], &[2, 3, 5, 4]), ["dot"]);
+    assert_eq!(matmul_ops(&[8, 64, 384], &[1, 384, 384]), ["squeeze", "dot"]);
+    assert_eq!(matmul_ops(&[8, 2, 4, 5], &[8, 1, 5, 6]), ["squeeze", "dot"]);
+    assert_eq!(matmul_ops(&[8, 2, 4, 5], &[8, 2, 5, 6]), ["dot"]);
+    // Here the axes of the batch that only one side has are not next to its rows.
+    assert_eq!(matmul_ops(&[8, 2, 4, 5], &[2, 5, 6]), ["broadcast", "dot"]);
+    assert_eq!(matmul_ops(&[4, 5], &[2, 5, 6]), ["broadcast", "dot"]);
+}
+
 #[test]
 fn outer_flattens_and_conjugates() {
     let outer = |x: &str, y: &str| outcome(&[x, y], |g, x| g.outer(x[0], x[1]));

@@ -1,6 +1,6 @@
 //! Dot products and convolutions.
 
-use nxla_tensor::{AxisName, Names, broadcast_shapes};
+use nxla_tensor::{AxisName, Names, Shape, broadcast_shapes};
 
 use super::WindowPadding;
 use crate::error::{ErrorKind, Result};
@@ -107,8 +107,11 @@ impl Graph {
     /// counts as one row on the left and as one column on the right, which the result loses. The
     /// dtypes promote.
     ///
+    /// A batch that only the left operand has is contracted as it is, with one right operand for
+    /// all: `[8][64][384]` by `[384][384]` is a product of 512 rows.
+    ///
     /// # Errors
-    /// A scalar; shapes that do not fit.
+    /// A scalar; shapes that do not fit; a name that two axes of the result would share.
     pub fn matmul(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let (x_rank, y_rank) = (self.shape(x).rank(), self.shape(y).rank());
         if x_rank == 0 || y_rank == 0 {
@@ -116,30 +119,42 @@ impl Graph {
             let argument = if x_rank == 0 { "left" } else { "right" };
             return Err(self.error("matmul", ErrorKind::Shape { argument, found, expected }));
         }
-        if x_rank <= 2 && y_rank <= 2 {
+        // Vectors, and one right operand for all rows, leave no batch to pair.
+        if x_rank == 1 || y_rank <= 2 {
             return self.dot(x, y);
         }
-        let batch = |graph: &Graph, id: ExprId| -> Vec<usize> {
+        let batch = |graph: &Graph, id: ExprId| -> Shape {
             let shape = graph.shape(id);
-            shape[..shape.rank().saturating_sub(2)].to_vec()
+            shape[..shape.rank() - 2].iter().copied().collect()
         };
-        let common = broadcast_shapes(&batch(self, x), &batch(self, y))
+        let (own, other) = (batch(self, x), batch(self, y));
+        let common = broadcast_shapes(&own, &other)
             .map_err(|error| self.error("matmul", ErrorKind::from(error)))?;
-        let left = if x_rank == 1 { self.new_axis(x, 0, None)? } else { x };
-        let right = if y_rank == 1 { self.new_axis(y, 1, None)? } else { y };
-        let spread = |graph: &mut Graph, id: ExprId| {
-            let mut shape = common.clone();
-            let own = graph.shape(id);
-            let matrix = [own[own.rank() - 2], own[own.rank() - 1]];
-            matrix.iter().for_each(|&size| shape.push(size));
-            graph.broadcast(id, shape, None)
+        let shared = if own == common { shared_prefix(&common, &other) } else { None };
+        let (left, right, shared) = match shared {
+            Some(shared) => {
+                (x, self.without_ones(y, common.rank() - other.rank(), shared)?, shared)
+            }
+            None => (self.spread(x, &common)?, self.spread(y, &common)?, common.rank()),
         };
-        let (left, right) = (spread(self, left)?, spread(self, right)?);
-        let batch: Vec<i64> = (0..).take(common.rank()).collect();
-        let result = self.dot_general(left, &[-1], &batch, right, &[-2], &batch)?;
-        let vectors = [(x_rank == 1).then_some(-2), (y_rank == 1).then_some(-1)];
-        let vectors: Vec<i64> = vectors.into_iter().flatten().collect();
-        if vectors.is_empty() { Ok(result) } else { self.squeeze(result, Some(&vectors)) }
+        let batch: Vec<i64> = (0..).take(shared).collect();
+        self.dot_general(left, &[-1], &batch, right, &[-2], &batch)
+    }
+
+    /// The matrices of `x` for each index of a batch that its own broadcasts to.
+    fn spread(&mut self, x: ExprId, batch: &Shape) -> Result<ExprId> {
+        let own = self.shape(x);
+        let matrix = &own[own.rank() - 2..];
+        let shape: Shape = batch.iter().chain(matrix).copied().collect();
+        self.broadcast(x, shape, None)
+    }
+
+    /// `y` without the batch axes, all of size 1, that follow the first `shared` ones of a batch
+    /// which has `added` more axes in front.
+    fn without_ones(&mut self, y: ExprId, added: usize, shared: usize) -> Result<ExprId> {
+        let batch = self.shape(y).rank() - 2;
+        let ones: Axes = (shared.saturating_sub(added)..batch).collect();
+        if ones.is_empty() { Ok(y) } else { self.make(Op::Squeeze(ones), &[y]) }
     }
 
     /// Every element of `x` times every element of `y` (conjugated if complex), both flattened:
@@ -207,4 +222,13 @@ impl Graph {
             None => Ok((0..self.shape(x).rank()).collect()),
         }
     }
+}
+
+/// How many leading axes of `common` an operand has in full whose batch is `own`, if it repeats
+/// along all the others.
+fn shared_prefix(common: &Shape, own: &Shape) -> Option<usize> {
+    let added = common.rank() - own.rank();
+    let has = |axis: usize| axis >= added && own[axis - added] == common[axis];
+    let shared = (0..common.rank()).take_while(|&axis| has(axis)).count();
+    (shared..common.rank()).all(|axis| axis < added || own[axis - added] == 1).then_some(shared)
 }

@@ -52,6 +52,11 @@ pub(super) fn dot(sweep: &mut Sweep<'_>, visit: &Visit, attributes: &Dot) -> Res
 }
 
 /// The cotangent of `own`; the free axes of `other` begin at axis `first` of `dy`.
+///
+/// The product has the batch axes, then the free axes of `own` and the axes that `other`
+/// contracted in increasing order, each of which stands for the axis of `own` that it met. Which
+/// of the two come first depends on the order of the factors: that which gives the axes of `own`
+/// as they are needs no transposition.
 fn dot_operand(
     graph: &mut Graph,
     dy: ExprId,
@@ -61,20 +66,27 @@ fn dot_operand(
 ) -> Result<ExprId> {
     let batch: Axes = (0..own.batch).collect();
     let other_free = other.free();
-    let product = Dot {
-        left_contract: (first..first + other_free.len()).collect(),
-        left_batch: batch.clone(),
-        right_contract: other_free.into(),
-        right_batch: batch,
-    };
-    let product = graph.make(Op::Dot(Box::new(product)), &[dy, other.value])?;
-    // Its axes are the batch axes, the free axes of `own`, and the axes that `other` contracted
-    // in increasing order, each of which stands for the axis of `own` that it met.
+    let dy_contract: Axes = (first..first + other_free.len()).collect();
     let mut met: Vec<(usize, usize)> =
         other.contract.iter().copied().zip(own.contract.iter().copied()).collect();
     met.sort_unstable();
-    let axes: Vec<usize> =
-        (0..own.batch).chain(own.free()).chain(met.into_iter().map(|(_, own)| own)).collect();
+    let met: Vec<usize> = met.into_iter().map(|(_, own)| own).collect();
+    let leads = |first: &[usize], last: &[usize]| -> Axes {
+        batch.iter().chain(first).chain(last).copied().collect()
+    };
+    let swapped = leads(&met, &own.free());
+    let swaps = swapped.is_sorted();
+    let axes = if swaps { swapped } else { leads(&own.free(), &met) };
+    let (left, right) = (dy_contract, other_free.into());
+    let (left, right) = if swaps { (right, left) } else { (left, right) };
+    let product = Dot {
+        left_contract: left,
+        left_batch: batch.clone(),
+        right_contract: right,
+        right_batch: batch,
+    };
+    let factors = if swaps { [other.value, dy] } else { [dy, other.value] };
+    let product = graph.make(Op::Dot(Box::new(product)), &factors)?;
     Ok(transpose(graph, product, inverse(&axes))?)
 }
 
