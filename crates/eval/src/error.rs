@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nxla_expr::{ErrorKind, ExprId, Graph, HostError, Line, TensorType};
+use nxla_expr::{ExprId, Graph, HostError, Line, TensorType};
 use nxla_tensor::{DType, Shape, TensorError};
 
 /// A run that did not finish.
@@ -71,9 +71,6 @@ pub enum Fault {
         /// The shape of the result.
         shape: Shape,
     },
-    /// An operand that an operation does not take, where no program has checked it.
-    #[error("{0}")]
-    Operand(Box<ErrorKind>),
     /// Something that a host tensor refused.
     #[error(transparent)]
     Tensor(Box<TensorError>),

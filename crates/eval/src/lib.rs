@@ -47,6 +47,5 @@ mod window;
 pub use check::first_not_finite;
 pub use error::{EvalError, Fault, HookFailure, NotFinite};
 pub use hooks::Hooks;
-pub use linalg::factorize;
 pub use plan::Plan;
 pub use run::{Interrupt, evaluate};

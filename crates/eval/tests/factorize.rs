@@ -213,7 +213,13 @@ fn not_a_number_stays_in_its_matrix() {
     numbers[1] = f64::NAN;
     let a = HostTensor::from_slice(&numbers, [2, 2, 2]).unwrap();
     for &kind in Factorization::ALL {
-        let part = nxla_eval::factorize(kind, &a).unwrap().remove(0);
+        let mut graph = Graph::new();
+        let ty = TensorType::new(DType::F64, a.shape().clone());
+        let x = graph.parameter(0, ty.clone());
+        let parts = graph.make(Op::Factorize(kind), &[x]).unwrap();
+        let part = graph.elem(parts, 0).unwrap();
+        let program = Program::new(&graph, vec![ty], &[part]).unwrap();
+        let part = evaluate(&program, vec![a.clone()]).unwrap().remove(0);
         let values = part.to_vec::<f64>().unwrap();
         let (first, second) = values.split_at(values.len() / 2);
         assert!(first.iter().all(|x| x.is_nan()), "{kind:?}");
@@ -223,11 +229,11 @@ fn not_a_number_stays_in_its_matrix() {
 
 #[test]
 fn refuses_what_is_no_matrix() {
-    let error =
-        nxla_eval::factorize(Factorization::Lu, &HostTensor::zeros(DType::F32, [3]).unwrap());
-    let expected = "operand has shape f32[3], expected matrices in the last two axes";
-    assert_eq!(error.unwrap_err().to_string(), expected);
     let mut graph = Graph::new();
+    let a = graph.parameter(0, TensorType::new(DType::F32, [3]));
+    let error = graph.make(Op::Factorize(Factorization::Lu), &[a]).unwrap_err();
+    let expected = "lu: operand has shape f32[3], expected matrices in the last two axes";
+    assert_eq!(error.to_string(), expected);
     let a = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
     let error = graph.make(Op::Factorize(Factorization::Eigh), &[a]).unwrap_err();
     let expected =

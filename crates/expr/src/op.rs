@@ -654,23 +654,6 @@ impl Factorization {
         Factorization::Svd { full: false },
         Factorization::Svd { full: true },
     ];
-
-    /// A name of its own for each of [`Factorization::ALL`], by which engines call kernels.
-    pub const fn kernel_name(self) -> &'static str {
-        match self {
-            Factorization::Lu => "lu",
-            Factorization::Qr { complete: false } => "qr_reduced",
-            Factorization::Qr { complete: true } => "qr_complete",
-            Factorization::Eigh => "eigh",
-            Factorization::Svd { full: false } => "svd_reduced",
-            Factorization::Svd { full: true } => "svd_full",
-        }
-    }
-
-    /// The factorisation with this [name](Factorization::kernel_name).
-    pub fn from_kernel_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|factorization| factorization.kernel_name() == name)
-    }
 }
 
 impl WindowOp {

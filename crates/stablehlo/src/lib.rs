@@ -54,6 +54,7 @@ mod elementwise;
 mod error;
 mod fold;
 mod index;
+mod kernel;
 mod linalg;
 mod literal;
 mod module;
@@ -68,5 +69,6 @@ mod window;
 mod writer;
 
 pub use error::LowerError;
+pub use kernel::kernel_program;
 pub use module::{Donation, HostCall, Module, lower};
 pub use options::{KERNEL_ID, LowerOptions, Precision, STRICT_OPTIONS};

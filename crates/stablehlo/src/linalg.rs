@@ -1,15 +1,13 @@
 //! Fourier transforms and matrix factorisations.
 
-use nxla_expr::{Factorization, Fft, Op, TensorType, Transform, TriangularSolve, Type};
+use nxla_expr::{Fft, Op, TensorType, Transform, TriangularSolve};
 use nxla_tensor::{DType, Scalar, Shape};
 use smallvec::SmallVec;
 
 use crate::builder::{Pad, Range};
 use crate::context::Cx;
 use crate::error::Result;
-use crate::options::KERNEL_ID;
-use crate::region::{Source, Sources};
-use crate::types::Ty;
+use crate::region::Source;
 use crate::widen;
 use crate::writer::{Value, Values};
 
@@ -23,7 +21,7 @@ pub(crate) fn lower(
         Op::Fft(attributes) => Ok(fft(cx, *attributes, operands[0], ty)),
         Op::TriangularSolve(attributes) => Ok(triangular_solve(cx, *attributes, operands, ty)),
         Op::Cholesky => cholesky(cx, operands[0], ty),
-        Op::Factorize(_) => unreachable!("it has several results and is lowered by itself"),
+        Op::Factorize(_) => unreachable!("it is a kernel, or composed of other ops"),
         op @ nxla_expr::outside!(linalg) => unreachable!("{} is of another family", op.name()),
     }
 }
@@ -143,46 +141,4 @@ fn real_part(cx: &mut Cx<'_>, x: Value) -> Value {
     }
     let part = cx.retyped(x, dtype.to_real());
     cx.operation("stablehlo.real", &[x], part)
-}
-
-/// A call of the kernel for a factorisation. Layouts are spelled out: XLA would choose others for
-/// an operand that it transposes.
-pub(crate) fn factorize(
-    cx: &mut Cx<'_>,
-    factorization: Factorization,
-    a: Source,
-    ty: &Type,
-) -> Sources {
-    let types = ty.parts();
-    if types.iter().all(|ty| ty.shape.size() == 0) {
-        let nothing = |ty| Source::Splat(Scalar::UInt(0), cx.tensor_ty(ty));
-        return types.iter().map(nothing).collect();
-    }
-    let compute = widen::linalg(cx.dtype(a.ty()).to_floating());
-    let a = cx.cast(a, compute);
-    let results: SmallVec<[Ty; 4]> = types
-        .iter()
-        .map(|ty| {
-            let compute = if ty.dtype.is_integer() { ty.dtype } else { widen::linalg(ty.dtype) };
-            cx.ty(compute, &ty.shape)
-        })
-        .collect();
-    let layouts = results.iter().map(|&ty| row_major(cx.shape(ty).rank())).collect::<Vec<_>>();
-    let attributes = format_args!(
-        "call_target_name = \"nxla_host_call\", api_version = 4 : i32, \
-         operand_layouts = [{}], result_layouts = [{}], \
-         backend_config = {{id = {KERNEL_ID} : i64, kernel = \"{}\"}}",
-        row_major(cx.shape(a.ty).rank()),
-        layouts.join(", "),
-        factorization.kernel_name(),
-    );
-    let parts = cx.writer.operations("stablehlo.custom_call", &[a], attributes, &results);
-    let convert = |(&part, ty): (&Value, &TensorType)| cx.convert(part, ty.dtype).into();
-    parts.iter().zip(types).map(convert).collect()
-}
-
-/// The last axis is the one whose neighbours lie next to each other.
-fn row_major(rank: usize) -> String {
-    let axes: Vec<String> = (0..rank).rev().map(|axis| axis.to_string()).collect();
-    format!("dense<[{}]> : tensor<{rank}xindex>", axes.join(", "))
 }

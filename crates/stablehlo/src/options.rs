@@ -12,10 +12,9 @@ use nxla_expr::HookOp;
 pub const STRICT_OPTIONS: &[(&str, bool)] =
     &[("xla_cpu_enable_fast_min_max", false), ("xla_allow_excess_precision", false)];
 
-/// The `id` of the host function that factorises matrices, where [`LowerOptions::kernels`] asks
-/// for it. Its attribute `kernel` is the [name](nxla_expr::Factorization::kernel_name) of the
-/// factorisation, its argument the matrices, in `f32`, `f64`, `c64` or `c128`, and its results are
-/// the parts.
+/// The `id` of the host function that runs what XLA does slowly or not at all, where
+/// [`LowerOptions::kernels`] asks for it. Its attribute `program` says what to run, see
+/// [`kernel_program`](crate::kernel_program).
 pub const KERNEL_ID: i64 = -1;
 
 /// How a program is written.
@@ -29,8 +28,9 @@ pub struct LowerOptions<'a> {
     pub donated: &'a [bool],
     /// Whether the plugin can call host functions.
     pub host_calls: bool,
-    /// Whether factorisations of matrices, for which StableHLO has no words, are calls of the host
-    /// function [`KERNEL_ID`]; otherwise they are composed of other operations.
+    /// Whether the host function [`KERNEL_ID`] is called for factorisations of matrices, for which
+    /// StableHLO has no words and which are composed of other operations otherwise, and for
+    /// triangular matrices, large sorts and scans, which XLA's code for the processor does slowly.
     pub kernels: bool,
     /// Whether operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::types::Ty;
 use crate::writer::Value;
 use crate::{
-    contract, control, create, elementwise, index, linalg, movement, reduce, widen, window,
+    contract, control, create, elementwise, index, kernel, linalg, movement, reduce, widen, window,
 };
 
 /// What stands for one tensor of the graph: a value, or a number that is written when it is used.
@@ -138,12 +138,12 @@ pub(crate) fn lower<'a>(
 }
 
 fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> Result<Sources> {
+    if let Some(parts) = kernel::lower(cx, frame, node) {
+        return Ok(parts);
+    }
     let family = node.op.family();
     if family == Family::Control {
         return control::lower(cx, frame, node);
-    }
-    if let Op::Factorize(factorization) = node.op {
-        return Ok(linalg::factorize(cx, *factorization, frame.tensor(node.operands[0]), node.ty));
     }
     let ty = node.ty.as_tensor().expect("ops of this family give one tensor");
     if ty.shape.size() == 0 {

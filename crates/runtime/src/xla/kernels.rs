@@ -1,30 +1,49 @@
-//! Factorisations of matrices inside compiled programs: the evaluator's, called by XLA.
+//! What the evaluator computes inside compiled programs, called by XLA.
 
-use std::sync::{Arc, Once};
+use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
-use nxla_expr::Factorization;
-use nxla_pjrt::{HostAttribute, HostCall, register_host_fn};
-use nxla_stablehlo::KERNEL_ID;
+use nxla_eval::{Hooks, Plan};
+use nxla_pjrt::{HostAttribute, HostCall, HostView, register_host_fn};
+use nxla_stablehlo::{KERNEL_ID, kernel_program};
+use rustc_hash::FxHashMap;
+
+/// How many plans are kept; a process that calls more kinds of kernels plans some of them anew.
+const PLANS: usize = 1024;
+
+/// The plans of the kernels that have been called, by the text of their programs.
+static KNOWN: LazyLock<Mutex<FxHashMap<String, Arc<Plan>>>> = LazyLock::new(Mutex::default);
 
 /// Makes the kernels callable for all programs of the process.
 pub(super) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        register_host_fn(KERNEL_ID, Arc::new(factorize));
+        register_host_fn(KERNEL_ID, Arc::new(run));
     });
 }
 
-fn factorize(call: &mut HostCall<'_>) -> Result<(), String> {
-    let kernel = match call.attribute("kernel") {
-        Some(HostAttribute::Str(name)) => Factorization::from_kernel_name(name),
-        _ => None,
+fn run(call: &mut HostCall<'_>) -> Result<(), String> {
+    let Some(HostAttribute::Str(text)) = call.attribute("program") else {
+        return Err(format!("a call of the host function {KERNEL_ID} carries no program"));
     };
-    let (Some(kernel), [a]) = (kernel, &call.args[..]) else {
-        return Err(format!("a call of the host function {KERNEL_ID} names no factorization"));
-    };
-    let parts = nxla_eval::factorize(kernel, &a.to_tensor()).map_err(|fault| fault.to_string())?;
-    for (result, part) in call.results.iter_mut().zip(&parts) {
-        result.write(part)?;
+    let plan = plan(text)?;
+    let inputs = call.args.iter().map(HostView::to_tensor).collect();
+    let results = plan.run(inputs, &Hooks::new()).map_err(|error| error.to_string())?;
+    for (result, tensor) in call.results.iter_mut().zip(&results) {
+        result.write(tensor)?;
     }
     Ok(())
+}
+
+fn plan(text: &str) -> Result<Arc<Plan>, String> {
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(plan) = known().get(text) {
+        return Ok(plan.clone());
+    }
+    let program = kernel_program(text).map_err(|error| error.to_string())?;
+    let plan = Arc::new(Plan::new(Arc::new(program)));
+    let mut known = known();
+    if known.len() >= PLANS {
+        known.clear();
+    }
+    Ok(known.entry(text.to_owned()).or_insert(plan).clone())
 }

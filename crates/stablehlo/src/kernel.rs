@@ -1,0 +1,165 @@
+//! Parts of a program that XLA leaves to the host's own kernels.
+//!
+//! Factorisations have no words in StableHLO, and XLA's code for the processor is slow for sorts,
+//! triangular matrices and scans. Where [`LowerOptions::kernels`](crate::LowerOptions) allows it,
+//! such a node is a call of the host function [`KERNEL_ID`]. The call carries the program to run, of
+//! one op or of the body of a block, so that whoever computes it needs no list of kernels.
+
+use std::fmt::Write;
+
+use nxla_expr::serialize::{SerializeError, from_bytes, to_bytes};
+use nxla_expr::{ExprId, Graph, Node, Op, Program, TensorType};
+use nxla_tensor::Scalar;
+
+use crate::context::Cx;
+use crate::options::KERNEL_ID;
+use crate::region::{Frame, Source, Sources};
+use crate::types::Ty;
+use crate::widen;
+use crate::writer::{Value, Values};
+
+/// Elements below which XLA's own code has sorted before a host function has been called.
+const LEAST_ELEMENTS: usize = 1 << 10;
+
+/// The blocks that are kernels: what their bodies say is fine to interpret, but becomes a chain of
+/// loops over the whole tensor, or a sort, in XLA.
+const BLOCKS: &[&str] =
+    &["cumulative_sum", "cumulative_product", "cumulative_max", "cumulative_min", "top_k"];
+
+/// A node as a call of a kernel, if it is to be one.
+pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Option<Sources> {
+    if !cx.options.kernels || !is_kernel(cx, frame, node) {
+        return None;
+    }
+    let types = node.ty.parts();
+    if types.iter().all(|ty| ty.shape.size() == 0) {
+        let nothing = |ty| Source::Splat(Scalar::UInt(0), cx.tensor_ty(ty));
+        return Some(types.iter().map(nothing).collect());
+    }
+    let operands: Values = frame
+        .operands(node)
+        .iter()
+        .map(|&operand| match node.op {
+            // Narrow floats and integers are widened here, so that kernels are of few dtypes.
+            Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => {
+                cx.cast(operand, widen::linalg(cx.dtype(operand.ty()).to_floating()))
+            }
+            _ => cx.value(operand),
+        })
+        .collect();
+    let results = match node.op {
+        Op::Block(block) => call(cx, &block.body, &operands),
+        op => {
+            let program = of_op(cx, op, &operands);
+            call(cx, &program, &operands)
+        }
+    };
+    let convert = |(&part, ty): (&Value, &TensorType)| cx.convert(part, ty.dtype).into();
+    Some(results.iter().zip(types).map(convert).collect())
+}
+
+fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
+    let operand = |index: usize| frame.tensor(node.operands[index]).ty();
+    // Elements that share a byte are not worth spreading and gathering.
+    let is_large = || {
+        let ty = operand(0);
+        cx.dtype(ty).bits() >= 8 && cx.shape(ty).size() >= LEAST_ELEMENTS
+    };
+    match node.op {
+        Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
+        Op::Sort(_) | Op::Argsort(..) => is_large(),
+        Op::Block(block) => {
+            BLOCKS.contains(&&*block.name)
+                && block.sequence.is_none()
+                && node.operands.len() == 1
+                && is_large()
+        }
+        _ => false,
+    }
+}
+
+/// A program of one op on operands of these types.
+fn of_op(cx: &Cx<'_>, op: &Op, operands: &[Value]) -> Program {
+    let mut graph = Graph::new();
+    let types: Vec<TensorType> =
+        operands.iter().map(|x| TensorType::new(cx.dtype(x.ty), cx.shape(x.ty).clone())).collect();
+    let inputs: Vec<ExprId> =
+        types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
+    let refused = "operands of the shapes and kinds of numbers that inference has accepted";
+    let node = graph.make(op.clone(), &inputs).expect(refused);
+    let outputs: Vec<ExprId> = match graph.ty(node).as_tensor() {
+        Some(_) => vec![node],
+        None => (0..graph.ty(node).parts().len())
+            .map(|index| graph.elem(node, index).expect("a node has its parts"))
+            .collect(),
+    };
+    Program::new(&graph, types, &outputs).expect("inputs are the types of the parameters")
+}
+
+/// Calls the kernel of a program. Layouts are spelled out: XLA would choose others for an operand
+/// that it transposes.
+fn call(cx: &mut Cx<'_>, program: &Program, operands: &[Value]) -> Values {
+    let results: Vec<Ty> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
+    let layouts = |cx: &Cx<'_>, types: &mut dyn Iterator<Item = Ty>| -> String {
+        let layouts: Vec<String> = types.map(|ty| row_major(cx.shape(ty).rank())).collect();
+        layouts.join(", ")
+    };
+    let attributes = format!(
+        "call_target_name = \"nxla_host_call\", api_version = 4 : i32, operand_layouts = [{}], \
+         result_layouts = [{}], backend_config = {{id = {KERNEL_ID} : i64, program = \"{}\"}}",
+        layouts(cx, &mut operands.iter().map(|x| x.ty)),
+        layouts(cx, &mut results.iter().copied()),
+        to_text(program),
+    );
+    let attributes = format_args!("{attributes}");
+    cx.writer.operations("stablehlo.custom_call", operands, attributes, &results)
+}
+
+/// The last axis is the one whose neighbours lie next to each other.
+fn row_major(rank: usize) -> String {
+    let axes: Vec<String> = (0..rank).rev().map(|axis| axis.to_string()).collect();
+    format!("dense<[{}]> : tensor<{rank}xindex>", axes.join(", "))
+}
+
+/// The bytes of a program in hexadecimal digits.
+fn to_text(program: &Program) -> String {
+    let bytes = to_bytes(program);
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    text
+}
+
+/// The program that a call of the host function [`KERNEL_ID`] carries in its attribute `program`.
+/// It takes the arguments of the call and gives its results.
+///
+/// # Errors
+/// Where the text is not what [`lower`](crate::lower) writes.
+pub fn kernel_program(text: &str) -> Result<Program, SerializeError> {
+    let digit = |at: usize| text.as_bytes().get(at).and_then(|&byte| char::from(byte).to_digit(16));
+    let bytes: Option<Vec<u8>> = (0..text.len().div_ceil(2))
+        .map(|at| Some((digit(2 * at)? << 4 | digit(2 * at + 1)?) as u8))
+        .collect();
+    from_bytes(&bytes.ok_or(SerializeError::NotAProgram)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use nxla_tensor::DType;
+
+    use super::*;
+
+    #[test]
+    fn programs_survive_as_text() {
+        let mut graph = Graph::new();
+        let ty = TensorType::new(DType::F32, [3, 3]);
+        let x = graph.parameter(0, ty.clone());
+        let l = graph.make(Op::Cholesky, &[x]).unwrap();
+        let program = Program::new(&graph, vec![ty], &[l]).unwrap();
+        let text = to_text(&program);
+        assert_eq!(kernel_program(&text).unwrap().digest(), program.digest());
+        assert!(kernel_program(&text[1..]).is_err() && kernel_program("").is_err());
+        assert!(matches!(kernel_program("xy"), Err(SerializeError::NotAProgram)));
+    }
+}
