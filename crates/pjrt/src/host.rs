@@ -96,7 +96,7 @@ impl HostView<'_> {
     /// Copies the argument to a tensor, which holds one byte for each sub-byte integer.
     #[must_use]
     pub fn to_tensor(&self) -> HostTensor {
-        let mut tensor = HostTensor::zeros(self.dtype, &self.shape)
+        let mut tensor = HostTensor::scratch(self.dtype, &self.shape)
             .expect("the argument is in memory, so its size fits");
         unpack(self.dtype, self.bytes, tensor.try_unique_mut().expect(NEW_IS_UNIQUE));
         tensor

@@ -4,15 +4,15 @@
 //! * Sub-byte integers travel as one byte each, although devices pack them. Plugins leave the
 //!   upper bits of signed ones zero on the way back; here they are filled with the sign.
 //! * Large host tensors are lent, not copied: a CPU device computes with the host's memory in
-//!   place if it is aligned to 64 bytes, as that of a [`HostTensor`] is.
+//!   place if it is aligned to 64 bytes, as that of a [`HostTensor`] is. Programs run on after the
+//!   call that started them, so only [`Frozen`] memory is lent.
 //! * The other way round, memory of a CPU device is read in place, since the plugin's own copy
 //!   goes through another thread.
 
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
-use nxla_tensor::{DType, ForeignBytes, HostTensor, Shape};
+use nxla_tensor::{DType, Frozen, HostTensor, Shape};
 
 use crate::buffer::Buffer;
 use crate::client::{Client, Device, non_null};
@@ -41,9 +41,7 @@ impl Client {
         if tensor.bytes().len() < COPY_BELOW {
             return self.buffer_from_bytes(tensor.dtype(), tensor.shape(), tensor.bytes(), device);
         }
-        let (dtype, shape) = (tensor.dtype(), tensor.shape().clone());
-        let owner = Arc::new(TensorBytes(tensor.clone()));
-        self.buffer_from_owner(dtype, &shape, owner, device)
+        self.buffer_from_frozen(tensor.dtype(), tensor.shape(), tensor.share(), device)
     }
 
     /// Copies elements in row-major order to a device. `bytes` is free again on return.
@@ -66,29 +64,29 @@ impl Client {
         Ok(buffer)
     }
 
-    /// Gives host memory to a device, which reads it in place or copies it when it likes. The
-    /// device's share of `owner` is dropped when it needs the memory no more, possibly on a thread
-    /// of the plugin; until then, the bytes must not change.
+    /// Lends host memory to a device, which reads it in place or copies it when it likes. The
+    /// device's handle is dropped when it needs the memory no more, possibly on a thread of the
+    /// plugin.
     ///
     /// # Errors
     /// As for [`buffer_from_bytes`](Client::buffer_from_bytes).
-    pub fn buffer_from_owner(
+    pub fn buffer_from_frozen(
         &self,
         dtype: DType,
         shape: &Shape,
-        owner: ForeignBytes,
+        memory: Frozen,
         device: &Device,
     ) -> Result<Buffer, Error> {
-        let bytes = (*owner).as_ref();
         let zero_copy = host_buffer_semantics::IMMUTABLE_ZERO_COPY;
-        // SAFETY: the bytes live as long as `owner`, which the callback below keeps until the
-        // plugin has no more use for them.
-        let (buffer, done) = unsafe { self.upload(dtype, shape, bytes, zero_copy, device)? };
+        // SAFETY: frozen memory neither moves nor changes while a handle to it lives, and the
+        // callback below keeps one until the plugin has no more use for the bytes.
+        let (buffer, done) =
+            unsafe { self.upload(dtype, shape, memory.bytes(), zero_copy, device)? };
         if let Some(done) = done {
-            let kept = owner.clone();
+            let kept = memory.clone();
             done.on_ready(move |_| drop(kept)).inspect_err(|_| {
                 // Nobody will tell when the memory is free, so it has to stay.
-                std::mem::forget(owner);
+                std::mem::forget(memory);
             })?;
         }
         Ok(buffer)
@@ -137,15 +135,6 @@ impl Client {
     }
 }
 
-/// Keeps a tensor's storage alive. [`HostTensor`] shares it between clones and copies on write.
-struct TensorBytes(HostTensor);
-
-impl AsRef<[u8]> for TensorBytes {
-    fn as_ref(&self) -> &[u8] {
-        self.0.bytes()
-    }
-}
-
 impl Buffer {
     /// Waits for the data and copies it to the host.
     ///
@@ -156,7 +145,7 @@ impl Buffer {
             // One pass over the memory; the way below takes two.
             return Ok(HostTensor::from_bytes(self.dtype(), self.shape(), &memory)?);
         }
-        let mut tensor = HostTensor::zeros(self.dtype(), self.shape())?;
+        let mut tensor = HostTensor::scratch(self.dtype(), self.shape())?;
         self.read_into(tensor.try_unique_mut().expect(NEW_IS_UNIQUE))?;
         Ok(tensor)
     }
@@ -223,7 +212,7 @@ impl Buffer {
             let whole = self.to_host()?;
             return Ok(HostTensor::from_bytes(self.dtype(), [len], &whole.bytes()[..len_bytes])?);
         }
-        let mut tensor = HostTensor::zeros(self.dtype(), [len])?;
+        let mut tensor = HostTensor::scratch(self.dtype(), [len])?;
         self.read_raw(tensor.try_unique_mut().expect(NEW_IS_UNIQUE))?;
         Ok(tensor)
     }

@@ -4,14 +4,13 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use common::{buffer, client, compile, plugin, run, tensor, values};
 use nxla_pjrt::{Client, CompileOptions, Error, ExecuteOptions, Value};
-use nxla_tensor::{DType, HostTensor, Scalar, Shape};
+use nxla_tensor::{DType, Frozen, HostTensor, Scalar, Shape};
 
 /// A tensor whose elements differ and include the extremes of its type.
 fn sample(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
@@ -155,10 +154,10 @@ impl Drop for Watched {
 fn the_owner_is_dropped_when_the_device_is_done() {
     let client = client();
     let (sender, receiver) = mpsc::channel();
-    let owner = Arc::new(Watched(vec![7; 1_000_001], sender));
+    let owner = Frozen::promised_by(Watched(vec![7; 1_000_001], sender));
     let shape = Shape::from([1_000_000]);
     let device = &client.devices()[0];
-    let buffer = client.buffer_from_owner(DType::U8, &shape, owner, device).unwrap();
+    let buffer = client.buffer_from_frozen(DType::U8, &shape, owner, device).unwrap();
     assert_eq!(values::<u8>(&buffer), vec![7; 1_000_000]);
     drop(buffer);
     receiver.recv_timeout(Duration::from_secs(10)).unwrap();

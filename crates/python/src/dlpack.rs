@@ -5,9 +5,8 @@
 #![allow(unsafe_code, reason = "the two protocols are C interfaces")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::Arc;
 
-use nxla_runtime::host::{DType, HostTensor, Shape};
+use nxla_runtime::host::{DType, Frozen, HostTensor, Shape};
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::intern;
@@ -172,7 +171,7 @@ fn import_buffer(value: &Bound<'_, PyAny>, copy: bool) -> PyResult<Option<HostTe
     };
     let shape = buffer.shape();
     if !copy && buffer.is_contiguous() {
-        let shared = HostTensor::from_foreign(dtype, shape.clone(), Arc::new(buffer));
+        let shared = HostTensor::from_frozen(dtype, shape.clone(), Frozen::promised_by(buffer));
         if let Ok(tensor) = shared {
             return Ok(Some(tensor));
         }
@@ -553,7 +552,7 @@ fn import_dlpack(value: &Bound<'_, PyAny>, copy: bool) -> PyResult<HostTensor> {
     if !address.is_multiple_of(item.max(1)) {
         return HostTensor::from_bytes(dtype, shape, borrowed.as_ref()).or_raise();
     }
-    HostTensor::from_foreign(dtype, shape, Arc::new(borrowed)).or_raise()
+    HostTensor::from_frozen(dtype, shape, Frozen::promised_by(borrowed)).or_raise()
 }
 
 /// Shape and strides (in elements) of a DLPack tensor.

@@ -9,6 +9,7 @@
 //!   type's range, so readers may rely on it; writers through [`HostTensor::try_unique_mut`] and
 //!   the like have to keep it so.
 //! * Bytes are in the byte order of the machine.
+//! * Memory is reused: that of a freed tensor is the next one's, unless it is small.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,7 +23,7 @@ use crate::match_dtype;
 use crate::names::{Names, NamesError};
 use crate::scalar::Scalar;
 use crate::shape::Shape;
-use crate::storage::{ForeignBytes, Storage};
+use crate::storage::{Frozen, Storage};
 
 /// An immutable, cheaply cloned tensor in host memory.
 ///
@@ -96,7 +97,8 @@ impl HostTensor {
     /// A copy of native-endian row-major bytes.
     ///
     /// # Errors
-    /// [`TensorError::ByteCount`], [`TensorError::TooLarge`], or [`TensorError::InvalidElement`].
+    /// [`TensorError::ByteCount`], [`TensorError::TooLarge`], [`TensorError::OutOfMemory`], or
+    /// [`TensorError::InvalidElement`].
     pub fn from_bytes(
         dtype: DType,
         shape: impl Into<Shape>,
@@ -104,27 +106,43 @@ impl HostTensor {
     ) -> Result<HostTensor, TensorError> {
         let shape = shape.into();
         check_bytes(dtype, &shape, bytes)?;
-        Ok(HostTensor { dtype, shape, names: None, storage: Storage::copy_of(bytes) })
+        HostTensor::over(dtype, shape, bytes.len(), Storage::copy_of(bytes))
     }
 
-    /// A tensor over memory owned elsewhere, without a copy.
+    /// A tensor over memory that nobody writes to, without a copy.
     ///
     /// # Errors
     /// As [`HostTensor::from_bytes`], and [`TensorError::Misaligned`].
-    pub fn from_foreign(
+    pub fn from_frozen(
         dtype: DType,
         shape: impl Into<Shape>,
-        memory: ForeignBytes,
+        memory: Frozen,
     ) -> Result<HostTensor, TensorError> {
         let shape = shape.into();
-        let bytes = (*memory).as_ref();
+        let bytes = memory.bytes();
         check_bytes(dtype, &shape, bytes)?;
         match_dtype!(dtype, T => {
             if bytemuck::try_cast_slice::<u8, T>(bytes).is_err() {
                 return Err(TensorError::Misaligned { dtype, align: align_of::<T>() });
             }
         });
-        Ok(HostTensor { dtype, shape, names: None, storage: Storage::Foreign(memory) })
+        Ok(HostTensor { dtype, shape, names: None, storage: Storage::Frozen(memory) })
+    }
+
+    /// A tensor whose native-endian row-major bytes `write` puts into memory that holds arbitrary
+    /// ones.
+    ///
+    /// # Errors
+    /// As [`HostTensor::scratch`], what `write` returns, and [`TensorError::InvalidElement`].
+    pub fn from_writer<E: From<TensorError>>(
+        dtype: DType,
+        shape: impl Into<Shape>,
+        write: impl FnOnce(&mut [u8]) -> Result<(), E>,
+    ) -> Result<HostTensor, E> {
+        let mut tensor = HostTensor::scratch(dtype, shape)?;
+        write(tensor.new_bytes())?;
+        check_range(dtype, tensor.bytes())?;
+        Ok(tensor)
     }
 
     /// A copy of an `ndarray` of any layout and dimensionality.
@@ -144,11 +162,11 @@ impl HostTensor {
         S: Data<Elem = T>,
         D: Dimension,
     {
-        let shape = Shape::from(array.shape());
-        let result = HostTensor::build(T::DTYPE, shape, |elements: &mut [T]| {
-            elements.iter_mut().zip(array.iter()).for_each(|(to, from)| *to = *from);
-        });
-        result.expect("an array in memory has a valid size and the element type of the tensor")
+        let mut tensor = HostTensor::scratch(T::DTYPE, Shape::from(array.shape()))
+            .expect("an array in memory has a valid size");
+        let elements: &mut [T] = bytemuck::cast_slice_mut(tensor.new_bytes());
+        elements.iter_mut().zip(array.iter()).for_each(|(to, from)| *to = *from);
+        tensor
     }
 
     /// A tensor of rank 0 holding `value` converted by [`Scalar::cast`].
@@ -168,9 +186,11 @@ impl HostTensor {
         shape: impl Into<Shape>,
     ) -> Result<HostTensor, TensorError> {
         let value = value.cast(dtype);
+        let mut tensor = HostTensor::scratch(dtype, shape)?;
         match_dtype!(dtype, T => {
-            HostTensor::build(dtype, shape, |elements: &mut [T]| elements.fill(T::from_scalar(value)))
-        })
+            bytemuck::cast_slice_mut::<u8, T>(tensor.new_bytes()).fill(T::from_scalar(value));
+        });
+        Ok(tensor)
     }
 
     /// A tensor of zeros, whose buffer [`HostTensor::try_unique_mut`] then gives for writing.
@@ -180,10 +200,41 @@ impl HostTensor {
     pub fn zeros(dtype: DType, shape: impl Into<Shape>) -> Result<HostTensor, TensorError> {
         let shape = shape.into();
         let bytes = byte_size(dtype, &shape)?;
-        let Some(storage) = Storage::zeroed(bytes) else {
-            return Err(TensorError::OutOfMemory { dtype, shape, bytes });
-        };
-        Ok(HostTensor { dtype, shape, names: None, storage })
+        HostTensor::over(dtype, shape, bytes, Storage::zeroed(bytes))
+    }
+
+    /// A tensor of arbitrary bytes, for who overwrites all of them through
+    /// [`HostTensor::try_unique_mut`].
+    ///
+    /// The bytes are initialized, so that nothing unsafe can come of them; they may be those of a
+    /// freed tensor, and out of range where `dtype` is `pred` or a sub-byte integer. In debug builds
+    /// they are of one odd value, so that tests see what was forgotten. This spares the writing of
+    /// zeros, which takes as long as a copy.
+    ///
+    /// # Errors
+    /// As [`HostTensor::zeros`].
+    pub fn scratch(dtype: DType, shape: impl Into<Shape>) -> Result<HostTensor, TensorError> {
+        let shape = shape.into();
+        let bytes = byte_size(dtype, &shape)?;
+        HostTensor::over(dtype, shape, bytes, Storage::scratch(bytes))
+    }
+
+    /// A tensor over storage, for which there may have been no memory.
+    fn over(
+        dtype: DType,
+        shape: Shape,
+        bytes: usize,
+        storage: Option<Storage>,
+    ) -> Result<HostTensor, TensorError> {
+        match storage {
+            Some(storage) => Ok(HostTensor { dtype, shape, names: None, storage }),
+            None => Err(TensorError::OutOfMemory { dtype, shape, bytes }),
+        }
+    }
+
+    /// The bytes of a tensor that was just made.
+    fn new_bytes(&mut self) -> &mut [u8] {
+        self.storage.unique_mut().expect("a new tensor has its memory for itself")
     }
 
     /// A tensor written in place: `fill` gets the zeroed, row-major elements.
@@ -199,7 +250,7 @@ impl HostTensor {
     ) -> Result<HostTensor, TensorError> {
         check_element_type::<T>(dtype)?;
         let mut tensor = HostTensor::zeros(dtype, shape)?;
-        fill(bytemuck::cast_slice_mut(tensor.storage.make_mut()));
+        fill(bytemuck::cast_slice_mut(tensor.new_bytes()));
         Ok(tensor)
     }
 }
@@ -246,6 +297,13 @@ impl HostTensor {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.storage.bytes()
+    }
+
+    /// The memory, to be held by others: a device that reads it later, another library. While they
+    /// do, writing through this handle is refused or works on a copy.
+    #[must_use]
+    pub fn share(&self) -> Frozen {
+        self.storage.share()
     }
 
     /// The elements in row-major order.
@@ -350,9 +408,9 @@ impl HostTensor {
         if dtype == self.dtype {
             return self.clone();
         }
-        let mut result = HostTensor::zeros(dtype, self.shape.clone())
+        let mut result = HostTensor::scratch(dtype, self.shape.clone())
             .expect("a size check here can only repeat the one of an existing tensor");
-        crate::cast::cast_bytes(self.dtype, self.bytes(), dtype, result.storage.make_mut());
+        crate::cast::cast_bytes(self.dtype, self.bytes(), dtype, result.new_bytes());
         HostTensor { names: self.names.clone(), ..result }
     }
 
@@ -368,10 +426,16 @@ impl HostTensor {
     /// What is written has to be in range where the dtype is `pred` or a sub-byte integer.
     ///
     /// # Errors
-    /// [`TensorError::ElementType`] where `T` does not store the dtype.
+    /// [`TensorError::ElementType`] where `T` does not store the dtype, and
+    /// [`TensorError::OutOfMemory`] where there is no memory for a copy.
     pub fn make_mut<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
         check_element_type::<T>(self.dtype)?;
-        Ok(bytemuck::cast_slice_mut(self.storage.make_mut()))
+        if self.try_unique_mut().is_none() {
+            let (bytes, shape) = (self.bytes().len(), self.shape.clone());
+            let copy = Storage::copy_of(self.bytes());
+            self.storage = HostTensor::over(self.dtype, shape, bytes, copy)?.storage;
+        }
+        Ok(bytemuck::cast_slice_mut(self.new_bytes()))
     }
 }
 
@@ -402,7 +466,7 @@ fn byte_size(dtype: DType, shape: &Shape) -> Result<usize, TensorError> {
         .checked_size()
         .and_then(|size| size.checked_mul(dtype.size()))
         // Allocations are limited to `isize::MAX` bytes, rounding up to the alignment included.
-        .filter(|bytes| isize::try_from(bytes.saturating_add(crate::storage::ALIGNMENT)).is_ok())
+        .filter(|bytes| isize::try_from(bytes.saturating_add(crate::block::ALIGNMENT)).is_ok())
         .ok_or_else(|| TensorError::TooLarge { dtype, shape: shape.clone() })
 }
 
@@ -413,6 +477,11 @@ fn check_bytes(dtype: DType, shape: &Shape, bytes: &[u8]) -> Result<(), TensorEr
         let (shape, actual) = (shape.clone(), bytes.len());
         return Err(TensorError::ByteCount { dtype, shape, expected, actual });
     }
+    check_range(dtype, bytes)
+}
+
+/// Checks the range of bytes of types that do not use all of a byte.
+fn check_range(dtype: DType, bytes: &[u8]) -> Result<(), TensorError> {
     let invalid = match dtype.kind() {
         Kind::Pred => bytes.iter().position(|&byte| byte > 1),
         Kind::Unsigned if dtype.bits() < 8 => {

@@ -11,6 +11,7 @@
 //! | host | [`HostTensor`] |
 //! | heatmap | [`Heatmap`], tensors as pictures made of text |
 //! | limits | [`FloatLimits`] |
+//! | storage, pool, block | the memory of tensors: [`Frozen`], [`held_memory`] |
 //! | print | tensors as text, in the layout of Nx |
 //! | wire | `serde` for tensors and names |
 //!
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
+mod block;
 mod cast;
 mod dtype;
 mod element;
@@ -27,6 +29,7 @@ mod heatmap;
 mod host;
 mod limits;
 mod names;
+mod pool;
 mod print;
 mod promote;
 mod scalar;
@@ -42,11 +45,12 @@ pub use heatmap::Heatmap;
 pub use host::HostTensor;
 pub use limits::FloatLimits;
 pub use names::{AxisName, Names, NamesError, merge_names, type_text};
+pub use pool::{held_memory, release_held_memory};
 pub use print::{PrintOptions, element_text};
 pub use promote::{Number, NumberError, promote, promote_keep_pred, weak_dtype};
 pub use scalar::Scalar;
 pub use shape::{Shape, ShapeError, broadcast_shapes, normalize_axes, normalize_axis};
-pub use storage::ForeignBytes;
+pub use storage::Frozen;
 
 /// The Rust types of the narrow floats and complex numbers, so that users need no further crate.
 pub use float8::{F8E4M3, F8E5M2};

@@ -1,177 +1,183 @@
-//! The memory behind a host tensor: owned and aligned, or borrowed from elsewhere.
+//! The memory behind a host tensor. Whichever kind it is, nobody writes to it while two can see it.
+//!
+//! There are two kinds: memory of our own, which is written through its only handle, and memory of
+//! others that is [`Frozen`]. There is none for memory of others that they may write to: that can
+//! only be copied.
 
+use std::fmt;
 use std::sync::Arc;
 
-/// Alignment of owned buffers in bytes: a cache line, and what accelerators accept without a copy.
-pub(crate) const ALIGNMENT: usize = 64;
+use crate::block::Block;
+use crate::pool;
 
-/// From this many bytes on, an allocation may well fail.
-const LARGE: usize = 64 << 20;
+/// What [`Storage::scratch`] holds in debug builds, so that tests see what was not overwritten.
+const UNWRITTEN: u8 = 0xa5;
 
-/// Memory owned by someone else that stays valid as long as the handle lives.
-pub type ForeignBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+/// Memory that nobody writes to while a handle to it lives, and that stays where it is.
+///
+/// Only such memory is shared with tensors, and lent to devices that compute with it after the call
+/// that lent it. Memory that someone else can still write to is no `Frozen`: a tensor gets a copy
+/// of it.
+#[derive(Clone)]
+pub struct Frozen {
+    owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
+}
 
-/// Owned bytes that begin at a multiple of [`ALIGNMENT`].
-pub(crate) struct AlignedBytes {
-    memory: Memory,
+impl Frozen {
+    /// The memory of an owner, by whose promise nobody writes to it while the owner lives, and
+    /// `as_ref` always gives the same bytes.
+    ///
+    /// Owners written in safe Rust cannot break it: the bytes are borrowed from an owner that is
+    /// shared. Whoever implements `AsRef` over memory that other languages can reach has to see to
+    /// it.
+    #[must_use]
+    pub fn promised_by<T: AsRef<[u8]> + Send + Sync + 'static>(owner: T) -> Frozen {
+        Frozen { owner: Arc::new(owner) }
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        (*self.owner).as_ref()
+    }
+}
+
+impl fmt::Debug for Frozen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Frozen({} bytes)", self.bytes().len())
+    }
+}
+
+/// The beginning of a block, which goes back to the pool in the end.
+pub(crate) struct OwnedBytes {
+    block: Block,
     len: usize,
 }
 
-enum Memory {
-    /// A vector that is a little longer than needed, so that an aligned place can be found in it.
-    /// This way larger buffers of zeros come straight from the operating system, which hands out
-    /// pages of zeros anyway, rather than being written once more.
-    Heap { bytes: Vec<u8>, start: usize },
-    /// Whole huge pages.
-    #[cfg(target_os = "linux")]
-    Pages(memmap2::MmapMut),
-}
-
-impl AlignedBytes {
-    fn zeroed(len: usize) -> Option<AlignedBytes> {
-        #[cfg(target_os = "linux")]
-        if let Some(pages) = huge::pages(len) {
-            return Some(AlignedBytes { memory: Memory::Pages(pages), len });
-        }
-        let capacity = len + (ALIGNMENT - 1);
-        // A vector of zeros ends the process where there is no memory for it, so a large one is
-        // asked for in a way that can be refused first. The box keeps that from being taken for
-        // an allocation that nobody uses.
-        let mut asked = std::hint::black_box(Vec::<u8>::new());
-        if len >= LARGE && std::hint::black_box(asked.try_reserve_exact(capacity)).is_err() {
-            return None;
-        }
-        drop(std::hint::black_box(asked));
-        let bytes = vec![0; capacity];
-        let start = bytes.as_ptr().align_offset(ALIGNMENT);
-        Some(AlignedBytes { memory: Memory::Heap { bytes, start }, len })
-    }
-
-    fn copy_of(bytes: &[u8]) -> AlignedBytes {
-        let len = bytes.len();
-        #[cfg(target_os = "linux")]
-        if let Some(mut pages) = huge::pages(len) {
-            pages[..len].copy_from_slice(bytes);
-            return AlignedBytes { memory: Memory::Pages(pages), len };
-        }
-        let mut copy: Vec<u8> = Vec::with_capacity(len + (ALIGNMENT - 1));
-        let start = copy.as_ptr().align_offset(ALIGNMENT);
-        copy.resize(start, 0);
-        copy.extend_from_slice(bytes);
-        AlignedBytes { memory: Memory::Heap { bytes: copy, start }, len }
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        match &self.memory {
-            Memory::Heap { bytes, start } => &bytes[*start..][..self.len],
-            #[cfg(target_os = "linux")]
-            Memory::Pages(pages) => &pages[..self.len],
-        }
-    }
-
-    fn as_mut_slice(&mut self) -> &mut [u8] {
-        match &mut self.memory {
-            Memory::Heap { bytes, start } => &mut bytes[*start..][..self.len],
-            #[cfg(target_os = "linux")]
-            Memory::Pages(pages) => &mut pages[..self.len],
-        }
+impl AsRef<[u8]> for OwnedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.block.bytes()[..self.len]
     }
 }
 
-/// Memory in pages of 2 MB, where the system has them for whoever asks.
-///
-/// With pages of 4 KB, a result of 40 MB costs ten thousand page faults, and every walk down its
-/// columns misses the table of pages: together up to half of the time of a kernel that is bound by
-/// memory.
-#[cfg(target_os = "linux")]
-mod huge {
-    use memmap2::{Advice, MmapMut};
+impl OwnedBytes {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.block.bytes_mut()[..self.len]
+    }
+}
 
-    /// The size of a huge page on x86-64 and, with base pages of 4 KB, on aarch64.
-    const PAGE: usize = 2 << 20;
-
-    /// What is shorter is likely to find memory that the allocator has at hand, which is faster to
-    /// fill with zeros than new pages are to get.
-    pub(super) const LEAST: usize = 8 * PAGE;
-
-    /// New zeros of at least `len` bytes; `None` if they are few, or where the system refuses.
-    pub(super) fn pages(len: usize) -> Option<MmapMut> {
-        if len < LEAST {
-            return None;
-        }
-        // The system aligns a mapping to huge pages if it consists of them.
-        let pages = MmapMut::map_anon(len.checked_next_multiple_of(PAGE)?).ok()?;
-        // Refused where the system was built without huge pages: then these are small ones.
-        let _ = pages.advise(Advice::HugePage);
-        Some(pages)
+impl Drop for OwnedBytes {
+    fn drop(&mut self) {
+        pool::give(std::mem::take(&mut self.block));
     }
 }
 
 /// Shared bytes. Cloning copies the handle only.
 #[derive(Clone)]
 pub(crate) enum Storage {
-    Owned(Arc<AlignedBytes>),
-    Foreign(ForeignBytes),
+    /// Memory of our own.
+    Owned(Arc<OwnedBytes>),
+    /// Memory of someone else.
+    Frozen(Frozen),
 }
 
 impl Storage {
-    /// Zeros, or `None` where there is no memory for them.
-    pub(crate) fn zeroed(bytes: usize) -> Option<Storage> {
-        AlignedBytes::zeroed(bytes).map(|bytes| Storage::Owned(Arc::new(bytes)))
+    fn owned(block: Block, len: usize) -> Storage {
+        Storage::Owned(Arc::new(OwnedBytes { block, len }))
     }
 
-    pub(crate) fn copy_of(bytes: &[u8]) -> Storage {
-        Storage::Owned(Arc::new(AlignedBytes::copy_of(bytes)))
+    /// Zeros, or `None` where there is no memory for them.
+    pub(crate) fn zeroed(len: usize) -> Option<Storage> {
+        pool::take_zeroed(len).map(|block| Storage::owned(block, len))
+    }
+
+    /// Bytes of any value, for who overwrites all of them; `None` where there is no memory.
+    ///
+    /// They may be those of a tensor that was freed.
+    pub(crate) fn scratch(len: usize) -> Option<Storage> {
+        let mut block = pool::take(len)?;
+        if cfg!(debug_assertions) {
+            block.bytes_mut()[..len].fill(UNWRITTEN);
+        }
+        Some(Storage::owned(block, len))
+    }
+
+    /// A copy, or `None` where there is no memory for it.
+    pub(crate) fn copy_of(bytes: &[u8]) -> Option<Storage> {
+        let len = bytes.len();
+        if len < pool::LEAST {
+            return Some(Storage::owned(Block::copy_of(bytes), len));
+        }
+        let mut block = pool::take(len)?;
+        block.bytes_mut()[..len].copy_from_slice(bytes);
+        Some(Storage::owned(block, len))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Storage::Owned(bytes) => bytes.as_slice(),
-            Storage::Foreign(bytes) => (**bytes).as_ref(),
+            Storage::Owned(bytes) => (**bytes).as_ref(),
+            Storage::Frozen(memory) => memory.bytes(),
+        }
+    }
+
+    /// The memory, to be held by others. While they do, nobody can write to it here either.
+    pub(crate) fn share(&self) -> Frozen {
+        match self {
+            Storage::Owned(bytes) => Frozen { owner: bytes.clone() },
+            Storage::Frozen(memory) => memory.clone(),
         }
     }
 
     /// The bytes for writing, or `None` where someone else can see them.
     pub(crate) fn unique_mut(&mut self) -> Option<&mut [u8]> {
         match self {
-            Storage::Owned(bytes) => Arc::get_mut(bytes).map(|bytes| bytes.as_mut_slice()),
-            Storage::Foreign(_) => None,
+            Storage::Owned(bytes) => Arc::get_mut(bytes).map(OwnedBytes::as_mut),
+            Storage::Frozen(_) => None,
         }
-    }
-
-    /// The bytes for writing, copied first where someone else can see them.
-    pub(crate) fn make_mut(&mut self) -> &mut [u8] {
-        if self.unique_mut().is_none() {
-            *self = Storage::copy_of(self.bytes());
-        }
-        self.unique_mut().expect("the buffer was unique or has just been replaced by a copy")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::ALIGNMENT;
 
     #[test]
-    fn buffers_of_all_sizes_are_aligned_zeroed_and_copied() {
-        for len in [0, 1, 4 << 10, (16 << 20) - 1, 16 << 20, (16 << 20) + 1] {
+    fn memory_of_all_sizes_is_aligned_zeroed_and_copied() {
+        for len in [0, 1, 4 << 10, 5_000, (16 << 20) - 1, 16 << 20, (16 << 20) + 1] {
             let mut zeros = Storage::zeroed(len).unwrap();
             assert_eq!(zeros.bytes().len(), len);
             assert!(zeros.bytes().iter().all(|&byte| byte == 0));
-            zeros.make_mut().fill(7);
-            let copy = Storage::copy_of(zeros.bytes());
+            zeros.unique_mut().unwrap().fill(7);
+            let copy = Storage::copy_of(zeros.bytes()).unwrap();
             assert!(copy.bytes() == zeros.bytes());
-            for storage in [zeros, copy] {
+            let scratch = Storage::scratch(len).unwrap();
+            assert_eq!(scratch.bytes().len(), len);
+            for storage in [zeros, copy, scratch] {
                 assert_eq!(storage.bytes().as_ptr().align_offset(ALIGNMENT), 0);
             }
         }
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
-    fn large_buffers_are_in_pages_of_their_own() {
-        let memory = |len| AlignedBytes::zeroed(len).unwrap().memory;
-        assert!(matches!(memory(huge::LEAST), Memory::Pages(_)));
-        assert!(matches!(memory(huge::LEAST - 1), Memory::Heap { .. }));
+    fn zeros_in_used_memory_are_zeros() {
+        for _ in 0..10 {
+            let mut storage = Storage::zeroed(100_000).unwrap();
+            assert!(storage.bytes().iter().all(|&byte| byte == 0));
+            storage.unique_mut().unwrap().fill(9);
+        }
+    }
+
+    #[test]
+    fn shared_memory_is_not_written() {
+        let mut storage = Storage::copy_of(&[1, 2, 3]).unwrap();
+        let shared = storage.share();
+        assert!(storage.unique_mut().is_none());
+        assert_eq!(shared.bytes().as_ptr(), storage.bytes().as_ptr());
+        drop(shared.clone());
+        assert!(storage.unique_mut().is_none());
+        drop(shared);
+        storage.unique_mut().unwrap()[0] = 4;
+        assert_eq!(storage.bytes(), [4, 2, 3]);
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ndarray::{Array, Array2, IxDyn, s};
 use nxla_tensor::{
-    Complex, DType, Element, HostTensor, Names, Scalar, Shape, TensorError, bf16, match_dtype,
+    Complex, DType, Element, Frozen, HostTensor, Names, Scalar, Shape, TensorError, bf16,
+    match_dtype,
 };
 
 const fn assert_send_and_sync<T: Send + Sync>() {}
@@ -86,11 +87,12 @@ fn typed_access_checks_the_dtype() {
 }
 
 #[test]
-fn foreign_memory_is_not_copied() {
+fn frozen_memory_is_not_copied() {
     let memory: Arc<Vec<u8>> = Arc::new(vec![1, 2, 3, 4]);
     let address = memory.as_ptr();
     let mut tensor =
-        HostTensor::from_foreign(DType::U8, [4], Arc::new(SharedVec(memory.clone()))).unwrap();
+        HostTensor::from_frozen(DType::U8, [4], Frozen::promised_by(SharedVec(memory.clone())))
+            .unwrap();
     assert_eq!(tensor.bytes().as_ptr(), address);
     assert_eq!(Arc::strong_count(&memory), 2);
     assert!(tensor.try_unique_mut().is_none());
@@ -101,10 +103,10 @@ fn foreign_memory_is_not_copied() {
 }
 
 #[test]
-fn foreign_memory_is_checked() {
+fn frozen_memory_is_checked() {
     let bytes = HostTensor::zeros(DType::U8, [9]).unwrap();
     let from = |dtype, shape: Shape, range| {
-        HostTensor::from_foreign(dtype, shape, Arc::new(Window(bytes.clone(), range)))
+        HostTensor::from_frozen(dtype, shape, Frozen::promised_by(Window(bytes.clone(), range)))
     };
     assert!(from(DType::F32, [2].into(), 0..8).is_ok());
     let error = from(DType::F32, [2].into(), 1..9).unwrap_err();
@@ -113,7 +115,7 @@ fn foreign_memory_is_checked() {
     assert!(matches!(error, TensorError::ByteCount { expected: 8, actual: 9, .. }));
 }
 
-/// Foreign memory at any address inside an aligned buffer.
+/// Frozen memory at any address inside an aligned buffer.
 struct Window(HostTensor, std::ops::Range<usize>);
 
 impl AsRef<[u8]> for Window {
@@ -128,6 +130,34 @@ impl AsRef<[u8]> for SharedVec {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
+}
+
+#[test]
+fn scratch_is_checked_once_it_is_written() {
+    let written = |byte: u8| {
+        HostTensor::from_writer(DType::Pred, [3], |bytes| {
+            bytes.fill(byte);
+            Ok::<(), TensorError>(())
+        })
+    };
+    assert_eq!(written(1).unwrap().to_vec::<u8>().unwrap(), [1, 1, 1]);
+    let expected = TensorError::InvalidElement { dtype: DType::Pred, index: 0, byte: 2 };
+    assert_eq!(written(2).unwrap_err(), expected);
+    let failed = HostTensor::from_writer(DType::U8, [3], |_| Err(expected.clone()));
+    assert_eq!(failed.unwrap_err(), expected);
+    assert_eq!(HostTensor::scratch(DType::F64, [2, 3]).unwrap().bytes().len(), 48);
+    let endless = HostTensor::scratch(DType::F64, [usize::MAX, 2]).unwrap_err();
+    assert!(matches!(endless, TensorError::TooLarge { .. }));
+}
+
+#[test]
+fn shared_memory_is_copied_before_it_is_written() {
+    let mut tensor = HostTensor::from_slice(&[1_i32, 2], [2]).unwrap();
+    let shared = tensor.share();
+    tensor.make_mut::<i32>().unwrap().fill(0);
+    assert_eq!(shared.bytes(), bytemuck::bytes_of(&[1_i32, 2]));
+    let again = HostTensor::from_frozen(DType::S32, [2], shared.clone()).unwrap();
+    assert_eq!(again.bytes().as_ptr(), shared.bytes().as_ptr());
 }
 
 #[test]

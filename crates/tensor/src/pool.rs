@@ -1,0 +1,251 @@
+//! The pool: blocks that a tensor has given back, for the next one of about the same size.
+//!
+//! Memory that is new costs a page fault for every 4 KB, which takes several times as long as
+//! filling it. A program that runs again and again needs the same sizes each time, so what it frees
+//! is kept.
+//!
+//! Surprising points:
+//! * Blocks come in size classes, four to each doubling, so up to a quarter of one lies idle.
+//!   Shorter memory than [`LEAST`] is left to the allocator, which is good at it.
+//! * Nobody waits. Each class has a lock of its own, which is held for the length of a push or a
+//!   pop; who finds it taken does without the pool. That also makes a fork safe at any time.
+//! * What is in the pool is never more than [`LIMIT`] bytes. Beyond that, the classes take turns in
+//!   freeing the block that they have not used for longest: those that are in use fill up again.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+
+use crate::block::Block;
+
+/// The shortest block that is pooled.
+pub(crate) const LEAST: usize = 1 << LEAST_BITS;
+const LEAST_BITS: usize = 12;
+
+/// The longest block that is pooled, so that one cannot drive out all others.
+const MOST: usize = LIMIT / 2;
+
+/// The most bytes that lie idle.
+const LIMIT: usize = 256 << 20;
+
+/// Classes for each doubling of the size.
+const STEPS: usize = 4;
+
+const CLASSES: usize = (MOST.ilog2() as usize - LEAST_BITS) * STEPS + 1;
+
+static POOL: Pool = Pool::new();
+
+/// Bytes of freed tensors that are kept for new ones.
+#[must_use]
+pub fn held_memory() -> usize {
+    POOL.held.load(Ordering::Relaxed)
+}
+
+/// Returns the memory that is kept for new tensors to the system, and tells how many bytes there
+/// were.
+pub fn release_held_memory() -> usize {
+    POOL.release()
+}
+
+/// A block of at least `len` bytes that hold whatever was written to them last, or zeros; `None`
+/// where there is no memory.
+pub(crate) fn take(len: usize) -> Option<Block> {
+    POOL.take(len).or_else(|| fresh(len))
+}
+
+/// A block of at least `len` bytes that begins with `len` zeros; `None` where there is no memory.
+pub(crate) fn take_zeroed(len: usize) -> Option<Block> {
+    let Some(mut block) = POOL.take(len) else { return fresh(len) };
+    block.bytes_mut()[..len].fill(0);
+    Some(block)
+}
+
+/// Takes back a block that nobody uses any more.
+pub(crate) fn give(block: Block) {
+    POOL.give(block);
+}
+
+/// New zeros; what the pool holds is freed where memory is short.
+fn fresh(len: usize) -> Option<Block> {
+    let capacity = class_of(len).map_or(len, size_of_class);
+    Block::zeroed(capacity).or_else(|| {
+        release_held_memory();
+        Block::zeroed(capacity)
+    })
+}
+
+/// The first class whose blocks have room for `len` bytes.
+fn class_of(len: usize) -> Option<usize> {
+    if !(LEAST..=MOST).contains(&len) {
+        return None;
+    }
+    let octave = len.ilog2() as usize;
+    // Steps of this octave are a quarter of its smallest size.
+    let steps = (len - (1 << octave)).div_ceil((1 << octave) / STEPS);
+    Some((octave - LEAST_BITS) * STEPS + steps)
+}
+
+/// The length of the blocks of a class.
+fn size_of_class(class: usize) -> usize {
+    let least = LEAST << (class / STEPS);
+    least + least / STEPS * (class % STEPS)
+}
+
+struct Pool {
+    classes: [Mutex<VecDeque<Block>>; CLASSES],
+    /// The bytes in all classes, and those of blocks that are just being put in or taken out.
+    held: AtomicUsize,
+    /// Which class frees a block next.
+    turn: AtomicUsize,
+}
+
+impl Pool {
+    const fn new() -> Pool {
+        Pool {
+            classes: [const { Mutex::new(VecDeque::new()) }; CLASSES],
+            held: AtomicUsize::new(0),
+            turn: AtomicUsize::new(0),
+        }
+    }
+
+    /// The class, unless someone else is at it.
+    fn try_class(&self, class: usize) -> Option<MutexGuard<'_, VecDeque<Block>>> {
+        match self.classes[class].try_lock() {
+            Ok(blocks) => Some(blocks),
+            // A push or pop that panicked has left a valid list.
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The block of the right class that was given back last, whose beginning may be in a cache.
+    fn take(&self, len: usize) -> Option<Block> {
+        let block = self.try_class(class_of(len)?)?.pop_back()?;
+        self.held.fetch_sub(block.len(), Ordering::Relaxed);
+        Some(block)
+    }
+
+    fn give(&self, block: Block) {
+        let len = block.len();
+        // Blocks that were not made for a class are not of its size.
+        let Some(class) = class_of(len).filter(|&class| size_of_class(class) == len) else {
+            return;
+        };
+        let held = self.held.fetch_add(len, Ordering::Relaxed) + len;
+        if held > LIMIT {
+            self.make_room(held - LIMIT);
+        }
+        if self.held.load(Ordering::Relaxed) <= LIMIT
+            && let Some(mut blocks) = self.try_class(class)
+        {
+            blocks.push_back(block);
+            return;
+        }
+        self.held.fetch_sub(len, Ordering::Relaxed);
+    }
+
+    /// Frees blocks of some classes until there is room, or each has had its turn.
+    fn make_room(&self, needed: usize) {
+        let mut freed = 0;
+        for _ in 0..CLASSES {
+            let class = self.turn.fetch_add(1, Ordering::Relaxed) % CLASSES;
+            let oldest = self.try_class(class).and_then(|mut blocks| blocks.pop_front());
+            // Freed here, where no lock is held.
+            if let Some(block) = oldest {
+                self.held.fetch_sub(block.len(), Ordering::Relaxed);
+                freed += block.len();
+            }
+            if freed >= needed {
+                return;
+            }
+        }
+    }
+
+    fn release(&self) -> usize {
+        let mut freed = 0;
+        for class in &self.classes {
+            let blocks = std::mem::take(&mut *class.lock().unwrap_or_else(PoisonError::into_inner));
+            freed += blocks.iter().map(Block::len).sum::<usize>();
+        }
+        self.held.fetch_sub(freed, Ordering::Relaxed);
+        freed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block with a mark, to be known again by.
+    fn marked(len: usize, mark: u8) -> Block {
+        let mut block = fresh(len).unwrap();
+        block.bytes_mut()[0] = mark;
+        block
+    }
+
+    #[test]
+    fn every_length_fits_its_class_and_wastes_a_quarter_at_most() {
+        for class in 0..CLASSES {
+            let size = size_of_class(class);
+            assert_eq!(class_of(size), Some(class));
+            if size < MOST {
+                assert_eq!(class_of(size + 1), Some(class + 1));
+                assert!(size_of_class(class + 1) <= size + size / STEPS);
+            }
+        }
+        assert_eq!((class_of(LEAST - 1), class_of(MOST + 1)), (None, None));
+        assert_eq!((size_of_class(0), size_of_class(CLASSES - 1)), (LEAST, MOST));
+    }
+
+    #[test]
+    fn a_block_is_used_again_by_its_class_only() {
+        let pool = Pool::new();
+        pool.give(marked(10_000, 7));
+        assert_eq!(pool.held.load(Ordering::Relaxed), 10 << 10);
+        assert!(pool.take(8 << 10).is_none());
+        assert!(pool.take((10 << 10) + 1).is_none());
+        let block = pool.take(9_000).unwrap();
+        assert_eq!((block.len(), block.bytes()[0]), (10 << 10, 7));
+        assert_eq!(pool.held.load(Ordering::Relaxed), 0);
+        assert!(pool.take(10_000).is_none());
+    }
+
+    #[test]
+    fn short_odd_and_huge_blocks_are_freed() {
+        let pool = Pool::new();
+        pool.give(Block::default());
+        pool.give(Block::copy_of(&[1; LEAST - 1]));
+        pool.give(Block::zeroed(LEAST + 1).unwrap());
+        pool.give(fresh(MOST + 1).unwrap());
+        assert_eq!(pool.held.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_full_pool_frees_what_was_not_used_for_longest() {
+        let pool = Pool::new();
+        for mark in 0..2 {
+            pool.give(marked(MOST, mark));
+        }
+        for mark in 2..6 {
+            pool.give(marked(1 << 20, mark));
+        }
+        // The first of the largest made room for the small ones.
+        assert!(pool.held.load(Ordering::Relaxed) <= LIMIT);
+        assert_eq!(pool.take(MOST).unwrap().bytes()[0], 1);
+        assert_eq!(pool.take(1 << 20).unwrap().bytes()[0], 5);
+        assert_eq!(pool.release(), 3 << 20);
+        assert_eq!(pool.held.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn who_finds_a_class_in_use_does_without() {
+        let pool = Pool::new();
+        pool.give(marked(LEAST, 1));
+        let busy = pool.classes[0].lock().unwrap();
+        assert!(pool.take(LEAST).is_none());
+        pool.give(marked(LEAST, 2));
+        drop(busy);
+        assert_eq!(pool.held.load(Ordering::Relaxed), LEAST);
+        assert_eq!(pool.take(LEAST).unwrap().bytes()[0], 1);
+    }
+}
