@@ -23,13 +23,14 @@ fn iota_tensor(axis: Option<usize>, ty: &TensorType) -> Result<HostTensor, Fault
         Some(axis) => (ty.shape[axis], ty.shape[axis + 1..].iter().product()),
         None => (ty.shape.size(), 1),
     };
-    let numbers = HostTensor::build(nxla_tensor::DType::S64, [count], |numbers: &mut [i64]| {
-        parallel::chunks(numbers, |start, numbers| {
-            for (index, number) in numbers.iter_mut().enumerate() {
-                *number = (start + index) as i64;
-            }
-        });
-    })?;
+    let numbers =
+        value::build(nxla_tensor::DType::S64, &[count].into(), |numbers: &mut [i64]| {
+            parallel::chunks(numbers, |start, numbers| {
+                for (index, number) in numbers.iter_mut().enumerate() {
+                    *number = (start + index) as i64;
+                }
+            });
+        })?;
     let numbers = convert(&numbers, ty.dtype)?;
     if inner == 1 && count == ty.shape.size() {
         return Ok(value::reshaped(numbers, &ty.shape));
@@ -53,6 +54,7 @@ fn eye(ty: &TensorType) -> Result<HostTensor, Fault> {
     match_dtype!(ty.dtype, T => {
         let one = T::from_scalar(Scalar::one(ty.dtype));
         value::build(ty.dtype, &ty.shape, |out: &mut [T]| {
+            out.fill(T::from_scalar(Scalar::zero(ty.dtype)));
             for matrix in out.chunks_exact_mut((rows * columns).max(1)) {
                 matrix.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|x| *x = one);
             }

@@ -5,11 +5,12 @@
 
 use nxla_tensor::{DType, Element, HostTensor, Shape};
 
+use crate::elementwise::convert;
 use crate::error::Fault;
 
-/// A new tensor of zeros.
+/// A new tensor of arbitrary bytes, for who writes all of them.
 pub(crate) fn fresh(dtype: DType, shape: &Shape) -> Result<HostTensor, Fault> {
-    HostTensor::zeros(dtype, shape.clone()).map_err(Fault::from)
+    HostTensor::scratch(dtype, shape.clone()).map_err(Fault::from)
 }
 
 /// The bytes of a tensor that nobody else holds.
@@ -27,7 +28,7 @@ pub(crate) fn slice<T: Element>(tensor: &HostTensor) -> &[T] {
     bytemuck::cast_slice(tensor.bytes())
 }
 
-/// A new tensor, filled by elements.
+/// A new tensor, of which `fill` writes every element: what it gets is arbitrary.
 pub(crate) fn build<T: Element>(
     dtype: DType,
     shape: &Shape,
@@ -38,7 +39,7 @@ pub(crate) fn build<T: Element>(
     Ok(result)
 }
 
-/// A new tensor, filled by bytes.
+/// A new tensor, of which `fill` writes every byte: what it gets is arbitrary.
 pub(crate) fn build_bytes(
     dtype: DType,
     shape: &Shape,
@@ -58,8 +59,12 @@ pub(crate) fn reshaped(tensor: HostTensor, shape: &Shape) -> HostTensor {
     tensor.reshape(shape.clone()).expect("inference has compared the sizes")
 }
 
-/// The tensor itself if this is the only handle to it, else a copy.
-pub(crate) fn owned(mut tensor: HostTensor) -> Result<HostTensor, Fault> {
+/// A tensor of a dtype that nobody else holds: this one if it has the dtype and there is no other
+/// handle to it.
+pub(crate) fn owned(mut tensor: HostTensor, dtype: DType) -> Result<HostTensor, Fault> {
+    if tensor.dtype() != dtype {
+        return convert(&tensor, dtype);
+    }
     if tensor.try_unique_mut().is_some() {
         return Ok(tensor);
     }

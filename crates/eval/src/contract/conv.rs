@@ -123,7 +123,8 @@ impl Geometry {
         let block = self.group_outputs * self.out_size;
         let inner = self.group_channels * self.kernel_size;
         if block == 0 || inner == 0 {
-            return;
+            // Sums of nothing.
+            return out.fill(T::default());
         }
         // One block per image and group.
         parallel::rows(out, block, block * inner, |first, out| {

@@ -117,7 +117,7 @@ float_number!(
 );
 float_number!(Complex<f64>, Complex<f64>, Complex::new(0.0, 0.0), |z| z, |z| z);
 
-/// Multiplies each pair of matrices; `out` is a batch of `[rows][columns]`, zeroed.
+/// Multiplies each pair of matrices; `out` is a batch of `[rows][columns]`.
 pub(super) fn matmul<T: Number>(
     sizes: Sizes,
     left: Factor<'_, T>,
@@ -126,6 +126,8 @@ pub(super) fn matmul<T: Number>(
 ) {
     let Sizes { rows, inner, columns, .. } = sizes;
     if inner == 0 || out.is_empty() {
+        // Sums of nothing.
+        out.fill(T::default());
         return;
     }
     let one = |index: usize, out: &mut [T]| {

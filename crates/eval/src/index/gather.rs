@@ -137,8 +137,8 @@ impl Scatter {
         let updates = convert(&convert(args.get(2), ty.dtype)?, compute)?;
         let places = Places::new(axes, &ty.shape, &updates.shape()[leading..]);
         let indices = coordinates(indices)?;
-        let result = convert(&convert(&args.take(0), ty.dtype)?, compute)?;
-        Ok(Self { places, indices, width: axes.len(), updates, result: value::owned(result)? })
+        let result = value::owned(value::owned(args.take(0), ty.dtype)?, compute)?;
+        Ok(Self { places, indices, width: axes.len(), updates, result })
     }
 
     /// Calls `put` with each window of the result that is inside, and its update, in order.
@@ -150,6 +150,14 @@ impl Scatter {
         let updates: &[T] = bytemuck::cast_slice(self.updates.bytes());
         let indices = value::slice::<i64>(&self.indices);
         let out: &mut [T] = bytemuck::cast_slice_mut(value::bytes_mut(&mut self.result));
+        if let ([(size, step)], 1) = (&*self.places.indexed, window) {
+            for (&x, &at) in updates.iter().zip(indices) {
+                if let Some(at) = usize::try_from(at).ok().filter(|at| at < size) {
+                    put(&mut out[at * step], x);
+                }
+            }
+            return self.result;
+        }
         let lists = lists(indices, self.width, 0, updates.len() / window);
         for (update, list) in updates.chunks_exact(window).zip(lists) {
             let Some(at) = self.places.inside(list) else { continue };

@@ -57,7 +57,7 @@ pub(super) fn put_slice(
     let update = convert(args.get(1), ty.dtype)?;
     let room = |axis: usize| ty.shape[axis] - update.shape()[axis];
     let starts = starts(put, args, 2, room);
-    let mut result = value::owned(convert(&args.take(0), ty.dtype)?)?;
+    let mut result = value::owned(args.take(0), ty.dtype)?;
     let steps = Strided::row_major(&ty.shape);
     let offset = starts.iter().zip(&steps).map(|(&start, &step)| start * step as usize).sum();
     let rule = Strided::new(offset, update.shape().iter().copied().zip(steps));

@@ -61,6 +61,7 @@ fn factor<T: Field>(a: &[T], l: &mut [T], side: usize) -> bool {
             return false;
         }
         current[row] = T::from_real(square.sqrt());
+        current[row + 1..].fill(T::from_real(0.0));
     }
     true
 }
@@ -108,7 +109,7 @@ fn solutions<T: Field>(
         (false, false) => (1, side),
     };
     let elements = value::slice::<T>(a);
-    let mut x = value::owned(b)?;
+    let mut x = value::owned(b, T::DTYPE)?;
     parallel::rows(value::slice_mut::<T>(&mut x), size, size * side, |first, x| {
         let matrices = elements[first * side * side..].chunks_exact((side * side).max(1));
         for (x, a) in x.chunks_exact_mut(size).zip(matrices) {
