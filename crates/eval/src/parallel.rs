@@ -11,6 +11,28 @@ pub(crate) const MIN_ELEMENTS: usize = 1 << 16;
 /// Elements of one task: small enough to balance, large enough to drown the cost of a task.
 const TASK_ELEMENTS: usize = 1 << 15;
 
+/// Steps of element-wise code, see [`Code::cost`](crate::elementwise::Code), below which it stays on
+/// the calling thread: some 40 microseconds. Handing a part to a thread that sleeps takes ten.
+const MIN_STEPS: usize = 600_000;
+
+/// Steps of one task of element-wise code.
+const TASK_STEPS: usize = 1 << 16;
+
+/// Fills `out` in pieces of whole blocks if all takes so many steps that it is worth spreading:
+/// `fill` gets the position of a piece and the piece.
+pub(crate) fn blocks<T: Send>(
+    out: &mut [T],
+    block: usize,
+    steps: usize,
+    fill: impl Fn(usize, &mut [T]) + Sync,
+) {
+    if steps < MIN_STEPS || rayon::current_num_threads() == 1 {
+        return fill(0, out);
+    }
+    let piece = (out.len() / (steps / TASK_STEPS)).next_multiple_of(block);
+    spread(out, piece, &|index, out| fill(index * piece, out));
+}
+
 /// Whether work on so many elements is spread.
 pub(crate) fn pays(elements: usize) -> bool {
     elements >= MIN_ELEMENTS && rayon::current_num_threads() > 1

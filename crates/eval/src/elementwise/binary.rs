@@ -210,6 +210,44 @@ macro_rules! complex_kernels {
 complex_kernels!(complex_c64, f32, narrow);
 complex_kernels!(complex_c128, f64, |z| z);
 
+/// The kernel for `x` to the power of a small integer, which is a product; `f32` is rounded once.
+pub(crate) fn known_power_kernel(exponent: f64, dtype: Compute) -> Option<Kernel> {
+    macro_rules! powers {
+        ($t:ty, $($power:literal: |$x:ident| $product:expr;)*) => {
+            [$(($power, kernel!(|x: $t| -> $t {
+                let $x = f64::from(x);
+                $product as $t
+            }) as Kernel)),*]
+        };
+    }
+    macro_rules! of {
+        ($t:ty) => {
+            powers! {
+                $t,
+                -1.0: |x| 1.0 / x;
+                2.0: |x| x * x;
+                3.0: |x| x * x * x;
+                4.0: |x| (x * x) * (x * x);
+            }
+        };
+    }
+    let known: [(f64, Kernel); 4] = match dtype {
+        Compute::F32 => of!(f32),
+        Compute::F64 => of!(f64),
+        Compute::U8
+        | Compute::U16
+        | Compute::U32
+        | Compute::U64
+        | Compute::S8
+        | Compute::S16
+        | Compute::S32
+        | Compute::S64
+        | Compute::C64
+        | Compute::C128 => return None,
+    };
+    known.into_iter().find(|(power, _)| *power == exponent).map(|(_, kernel)| kernel)
+}
+
 /// `predicate ? x : y` on elements of this many bytes; the predicate is a `pred`.
 pub(crate) fn select_kernel(size: usize) -> Kernel {
     match size {

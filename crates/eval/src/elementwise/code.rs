@@ -72,6 +72,8 @@ pub(crate) struct Code {
     pub(crate) registers: u16,
     /// Bytes of the largest element in a register.
     pub(crate) widest: u8,
+    /// What an element takes, in steps of vector code on four bytes: a sixteenth of a nanosecond.
+    pub(crate) cost: usize,
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
 }

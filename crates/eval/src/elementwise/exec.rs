@@ -81,14 +81,10 @@ impl Code {
         };
         let size = self.dtype.size();
         let out = value::bytes_mut(&mut result);
-        if parallel::pays(len) {
-            let block = self.block(usize::MAX);
-            parallel::rows(out, block * size, block * self.cost(), |first, out| {
-                self.run_range(&feeds, first * block, out);
-            });
-        } else {
-            self.run_range(&feeds, 0, out);
-        }
+        let steps = len.saturating_mul(self.cost);
+        parallel::blocks(out, self.block(usize::MAX) * size, steps, |first, out| {
+            self.run_range(&feeds, first / size, out);
+        });
         Ok(result)
     }
 
@@ -107,11 +103,6 @@ impl Code {
     /// Elements of a block of at most `len`.
     fn block(&self, len: usize) -> usize {
         (REGISTER_BYTES / usize::from(self.widest)).min(len)
-    }
-
-    /// What an element costs, in elements moved.
-    fn cost(&self) -> usize {
-        self.instructions.len().div_ceil(4)
     }
 
     /// Computes the elements of the result that begin at `first`.

@@ -8,7 +8,7 @@ use nxla_expr::{BinaryClass, BinaryOp, ExprId, Graph, Op, UnaryClass, UnaryOp};
 use nxla_tensor::{DType, Scalar, promote};
 use rustc_hash::FxHashMap;
 
-use super::binary::{binary_kernel, clip_kernel, copy_kernel, select_kernel};
+use super::binary::{binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel};
 use super::code::{Code, Constant, Input, Instruction, Loc, OUTPUT};
 use super::convert::convert_kernel;
 use super::dtype::Compute;
@@ -31,6 +31,8 @@ pub(crate) struct Writer {
     /// Conversions that have been made already.
     converted: FxHashMap<(Value, DType), Value>,
     widest: usize,
+    /// See [`Code::cost`].
+    cost: usize,
 }
 
 impl Writer {
@@ -132,6 +134,7 @@ impl Writer {
             | UnaryClass::Bits
             | UnaryClass::Int => compute.dtype(),
         };
+        self.cost += unary_cost(op) * compute.dtype().size() / 4;
         let y = self.emit(unary_kernel(op, compute), &[x], given);
         self.convert(y, result)
     }
@@ -165,6 +168,13 @@ impl Writer {
             let value = self.convert(value, operand);
             self.convert(value, compute.dtype())
         });
+        if op == BinaryOp::Pow
+            && let Some(kernel) = self.known_power(y, compute)
+        {
+            let z = self.emit(kernel, &[x], compute.dtype());
+            return self.convert(z, result);
+        }
+        self.cost += binary_cost(op) * compute.dtype().size() / 4;
         let given = match op.class() {
             BinaryClass::Parts => result,
             _ if result.is_pred() => DType::Pred,
@@ -172,6 +182,13 @@ impl Writer {
         };
         let z = self.emit(binary_kernel(op, compute), &[x, y], given);
         self.convert(z, result)
+    }
+
+    /// The kernel for an exponent that is known and has one.
+    fn known_power(&self, exponent: Value, compute: Compute) -> Option<Kernel> {
+        let Loc::Constant(constant) = exponent.loc else { return None };
+        let (value, _) = self.constants[usize::from(constant)];
+        known_power_kernel(value.as_f64(), compute)
     }
 
     fn bitcast(&mut self, x: Value, to: DType) -> Value {
@@ -212,6 +229,7 @@ impl Writer {
         let target = index(self.instructions.len());
         let size = dtype.size();
         self.widest = self.widest.max(size);
+        self.cost += size.div_ceil(4);
         let size = u8::try_from(size).expect("an element has at most 16 bytes");
         self.instructions.push(Instruction { kernel, operands: locs, target, size });
         Value { loc: Loc::Register(target), dtype }
@@ -235,11 +253,89 @@ impl Writer {
             instructions: self.instructions.into(),
             registers,
             widest: u8::try_from(self.widest.max(dtype.size())).expect("at most 16"),
+            cost: self.cost,
             dtype,
             shape: shape.clone(),
         }
     }
 }
+
+/// What a function of four bytes takes beyond a step, see [`Code::cost`].
+fn unary_cost(op: UnaryOp) -> usize {
+    match op {
+        UnaryOp::Exp
+        | UnaryOp::Expm1
+        | UnaryOp::Log
+        | UnaryOp::Log1p
+        | UnaryOp::Sigmoid
+        | UnaryOp::Sin
+        | UnaryOp::Cos
+        | UnaryOp::Tanh
+        | UnaryOp::Erf
+        | UnaryOp::ErfInv => VECTORIZED,
+        UnaryOp::Tan
+        | UnaryOp::Asin
+        | UnaryOp::Acos
+        | UnaryOp::Atan
+        | UnaryOp::Sinh
+        | UnaryOp::Cosh
+        | UnaryOp::Asinh
+        | UnaryOp::Acosh
+        | UnaryOp::Atanh
+        | UnaryOp::Cbrt
+        | UnaryOp::Erfc => LIBRARY,
+        UnaryOp::Sqrt | UnaryOp::Rsqrt => DIVISION,
+        UnaryOp::Negate
+        | UnaryOp::Sign
+        | UnaryOp::Abs
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Round
+        | UnaryOp::BitwiseNot
+        | UnaryOp::PopulationCount
+        | UnaryOp::CountLeadingZeros
+        | UnaryOp::LogicalNot
+        | UnaryOp::IsNan
+        | UnaryOp::IsInfinity
+        | UnaryOp::Real
+        | UnaryOp::Imag
+        | UnaryOp::Conjugate => 0,
+    }
+}
+
+/// The same for ops of two operands.
+fn binary_cost(op: BinaryOp) -> usize {
+    match op {
+        BinaryOp::Pow => VECTORIZED,
+        BinaryOp::Atan2 | BinaryOp::Remainder => LIBRARY,
+        BinaryOp::Divide | BinaryOp::Quotient => DIVISION,
+        BinaryOp::Add
+        | BinaryOp::Subtract
+        | BinaryOp::Multiply
+        | BinaryOp::Max
+        | BinaryOp::Min
+        | BinaryOp::BitwiseAnd
+        | BinaryOp::BitwiseOr
+        | BinaryOp::BitwiseXor
+        | BinaryOp::LeftShift
+        | BinaryOp::RightShift
+        | BinaryOp::Equal
+        | BinaryOp::NotEqual
+        | BinaryOp::Greater
+        | BinaryOp::Less
+        | BinaryOp::GreaterEqual
+        | BinaryOp::LessEqual
+        | BinaryOp::LogicalAnd
+        | BinaryOp::LogicalOr
+        | BinaryOp::LogicalXor
+        | BinaryOp::Complex => 0,
+    }
+}
+
+/// Steps of a division or a root, of a function without branches, and of a call of the library.
+const DIVISION: usize = 4;
+const VECTORIZED: usize = 16;
+const LIBRARY: usize = 256;
 
 /// Whether every element of `from` is stored by the bytes of the equal element of `to`.
 fn same_bytes(from: DType, to: DType) -> bool {

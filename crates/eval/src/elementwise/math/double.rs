@@ -68,6 +68,21 @@ pub(super) fn log(x: f64) -> f64 {
 }
 
 #[inline(always)]
+pub(super) fn pow(x: f64, exponent: f64) -> f64 {
+    x.powf(exponent)
+}
+
+#[inline(always)]
+pub(super) fn erf(x: f64) -> f64 {
+    libm::erf(x)
+}
+
+#[inline(always)]
+pub(super) fn erf_inv(x: f64) -> f64 {
+    super::erf::erf_inv(x)
+}
+
+#[inline(always)]
 pub(super) fn log1p(x: f64) -> f64 {
     x.ln_1p()
 }

@@ -8,8 +8,6 @@ mod double;
 mod erf;
 mod single;
 
-pub(crate) use erf::erf_inv;
-
 /// The real functions that the op table names.
 pub(crate) trait Real: Copy {
     fn exp(self) -> Self;
@@ -45,7 +43,7 @@ pub(crate) trait Real: Copy {
 }
 
 macro_rules! real {
-    ($t:ident, $width:ident, $erf:path, $erfc:path, $steps:literal) => {
+    ($t:ident, $width:ident, $erfc:path) => {
         impl Real for $t {
             #[inline(always)]
             fn exp(self) -> Self {
@@ -123,7 +121,7 @@ macro_rules! real {
             }
             #[inline(always)]
             fn erf(self) -> Self {
-                $erf(self)
+                $width::erf(self)
             }
             #[inline(always)]
             fn erfc(self) -> Self {
@@ -131,7 +129,7 @@ macro_rules! real {
             }
             #[inline(always)]
             fn erf_inv(self) -> Self {
-                erf_inv(f64::from(self), $steps) as $t
+                $width::erf_inv(self)
             }
             #[inline(always)]
             fn round(self) -> Self {
@@ -139,7 +137,7 @@ macro_rules! real {
             }
             #[inline(always)]
             fn pow(self, exponent: Self) -> Self {
-                self.powf(exponent)
+                $width::pow(self, exponent)
             }
             #[inline(always)]
             fn atan2(self, x: Self) -> Self {
@@ -160,5 +158,5 @@ macro_rules! real {
         }
     };
 }
-real!(f32, single, libm::erff, libm::erfcf, 1);
-real!(f64, double, libm::erf, libm::erfc, 2);
+real!(f32, single, libm::erfcf);
+real!(f64, double, libm::erfc);
