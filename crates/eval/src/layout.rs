@@ -36,6 +36,9 @@ pub(crate) struct Run {
 /// Side of the squares in which two axes are swapped, so that both sides stay in the cache.
 const TILE: usize = 16;
 
+/// Elements of a piece that is worth a task of its own.
+const MIN_PIECE: usize = 1 << 15;
+
 impl Strided {
     /// The rule that starts at `offset` and moves by `steps` along axes of these sizes.
     pub(crate) fn new(offset: usize, axes: impl IntoIterator<Item = (usize, isize)>) -> Self {
@@ -152,7 +155,17 @@ impl Strided {
     /// Reads every element, in parallel where there are many.
     pub(crate) fn read_all<T: Pod + Send + Sync>(&self, source: &[T], out: &mut [T]) {
         match self.swapped_axes() {
-            Some((unit, steps)) => self.read_tiled(source, out, unit, &steps),
+            Some((unit, steps)) => {
+                // Threads take ranges of the outermost loop, which lie side by side in the result.
+                let (row, first) = (steps[0] as usize, self.loops[0].step);
+                let rows = (MIN_PIECE / row.max(1)).max(1).next_multiple_of(TILE);
+                parallel::pieces(out, rows * row, 1, |start, out| {
+                    let mut part = self.clone();
+                    part.offset = (part.offset as isize + (start / row) as isize * first) as usize;
+                    part.loops[0].count = out.len() / row;
+                    part.read_tiled(source, out, unit, &steps);
+                });
+            }
             None => parallel::chunks(out, |start, out| self.read(source, start, out)),
         }
     }
