@@ -152,22 +152,58 @@ impl Geometry {
     fn block<T: Number>(&self, channels: &[T], kernel: &[T], inner: usize, out: &mut [T]) {
         let mut patches = Vec::new();
         let mut product = Vec::new();
+        let last = self.axes.last().expect("there is a spatial axis");
+        // Patches lie along the longer side, so that few long runs are read: the kernel is large
+        // in the derivative of another one.
+        let by_position = last.kernel > last.out;
         for start in (0..self.out_size).step_by(TILE) {
             let count = TILE.min(self.out_size - start);
             patches.clear();
             patches.resize(inner * count, T::default());
-            for (row, patches) in patches.chunks_exact_mut(count).enumerate() {
-                let (channel, tap) = (row / self.kernel_size, row % self.kernel_size);
-                let channel = &channels[channel * self.in_size..][..self.in_size];
-                self.read_patch_row(channel, tap, start, patches);
+            if by_position {
+                for (position, patch) in patches.chunks_exact_mut(inner).enumerate() {
+                    self.read_patch(channels, start + position, patch);
+                }
+            } else {
+                for (row, patches) in patches.chunks_exact_mut(count).enumerate() {
+                    let (channel, tap) = (row / self.kernel_size, row % self.kernel_size);
+                    let channel = &channels[channel * self.in_size..][..self.in_size];
+                    self.read_patch_row(channel, tap, start, patches);
+                }
             }
             product.clear();
             product.resize(self.group_outputs * count, T::default());
             let sizes = Sizes { batches: 1, rows: self.group_outputs, inner, columns: count };
             let left = Factor { elements: kernel, inner_first: false };
-            matmul(sizes, left, Factor { elements: &patches, inner_first: true }, &mut product);
+            matmul(
+                sizes,
+                left,
+                Factor { elements: &patches, inner_first: !by_position },
+                &mut product,
+            );
             for (out, row) in out.chunks_exact_mut(self.out_size).zip(product.chunks_exact(count)) {
                 out[start..start + count].copy_from_slice(row);
+            }
+        }
+    }
+
+    /// What all taps of the kernel see of all channels from one position of the result. `out` is
+    /// zeroed, which is what padding holds.
+    fn read_patch<T: Number>(&self, channels: &[T], position: usize, out: &mut [T]) {
+        let inner = self.axes.last().expect("there is a spatial axis");
+        let (row, column) = (position / inner.out, position % inner.out);
+        for tap in 0..self.kernel_size / inner.kernel {
+            let Some(row) = self.row_of(tap, row) else { continue };
+            let patches = out.chunks_exact_mut(self.kernel_size);
+            for (channel, patch) in channels.chunks_exact(self.in_size).zip(patches) {
+                let row = &channel[row * inner.in_size..][..inner.in_size];
+                let places = inner.places[column..].iter().step_by(inner.out);
+                let patch = &mut patch[tap * inner.kernel..][..inner.kernel];
+                for (out, &place) in patch.iter_mut().zip(places) {
+                    if place != NOWHERE {
+                        *out = row[place];
+                    }
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use nxla_expr::{TensorType, Transform, TriangularSolve};
 use nxla_tensor::{Complex, HostTensor};
 
 use super::field::{Field, wide};
-use crate::elementwise::convert;
+use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
 use crate::{parallel, value};
 
@@ -113,16 +113,38 @@ fn solutions<T: Field>(
     parallel::rows(value::slice_mut::<T>(&mut x), size, size * side, |first, x| {
         let matrices = elements[first * side * side..].chunks_exact((side * side).max(1));
         for (x, a) in x.chunks_exact_mut(size).zip(matrices) {
+            let places = Places { systems, unknown_step, system_step };
+            if systems >= FEW {
+                system.solve_all(a, x, places);
+                continue;
+            }
             let mut line = vec![T::default(); side];
             for index in 0..systems {
-                let place = |unknown: usize| index * system_step + unknown * unknown_step;
-                (0..side).for_each(|unknown| line[unknown] = x[place(unknown)]);
+                (0..side).for_each(|unknown| line[unknown] = x[places.at(unknown, index)]);
                 system.solve(a, &mut line);
-                (0..side).for_each(|unknown| x[place(unknown)] = line[unknown]);
+                (0..side).for_each(|unknown| x[places.at(unknown, index)] = line[unknown]);
             }
         }
     });
     Ok(x)
+}
+
+/// Systems of one matrix from which they are solved side by side, and how many of them.
+const FEW: usize = 8;
+const WIDTH: usize = 32;
+
+/// Where the unknowns of the systems of one matrix are.
+#[derive(Clone, Copy)]
+struct Places {
+    systems: usize,
+    unknown_step: usize,
+    system_step: usize,
+}
+
+impl Places {
+    fn at(self, unknown: usize, system: usize) -> usize {
+        unknown * self.unknown_step + system * self.system_step
+    }
 }
 
 /// How a triangular matrix is read.
@@ -151,4 +173,66 @@ impl System {
             x[row] = (x[row] - rest) / self.at(a, row, row);
         }
     }
+    /// Solves many systems of one matrix, in groups that fill the registers.
+    fn solve_all<T: Field>(self, a: &[T], x: &mut [T], places: Places) {
+        let side = self.side;
+        let row_of = |step: usize| if self.from_first { step } else { side - 1 - step };
+        // The factors in the order in which they are needed.
+        let mut factors = vec![T::default(); side * side];
+        for (step, factors) in factors.chunks_exact_mut(side).enumerate() {
+            for (known, factor) in factors[..=step].iter_mut().enumerate() {
+                *factor = self.at(a, row_of(step), row_of(known));
+            }
+        }
+        let solve = |group: usize| {
+            let first = group * WIDTH;
+            let count = WIDTH.min(places.systems - first);
+            let mut rows = vec![[T::default(); WIDTH]; side];
+            for (step, row) in rows.iter_mut().enumerate() {
+                for (lane, value) in row[..count].iter_mut().enumerate() {
+                    *value = x[places.at(row_of(step), first + lane)];
+                }
+            }
+            substitute(&factors, &mut rows);
+            rows
+        };
+        let groups = places.systems.div_ceil(WIDTH);
+        let solved: Vec<_> = if parallel::pays(side * side * places.systems / 32) {
+            parallel::collect(groups, &solve)
+        } else {
+            (0..groups).map(solve).collect()
+        };
+        for (group, rows) in solved.iter().enumerate() {
+            let first = group * WIDTH;
+            for (step, row) in rows.iter().enumerate() {
+                for (lane, &value) in row.iter().enumerate().take(places.systems - first) {
+                    x[places.at(row_of(step), first + lane)] = value;
+                }
+            }
+        }
+    }
+}
+
+/// Substitutes the unknowns of several systems, each row of which is an equation of all of them.
+fn substitute<T: Field>(factors: &[T], rows: &mut [[T; WIDTH]]) {
+    let side = rows.len();
+    vectorize(
+        #[inline(always)]
+        || {
+            for step in 0..side {
+                let (known, rest) = rows.split_at_mut(step);
+                let factors = &factors[step * side..][..=step];
+                let mut row = rest[0];
+                for (&factor, known) in factors.iter().zip(&*known) {
+                    for lane in 0..WIDTH {
+                        row[lane] = row[lane] - factor * known[lane];
+                    }
+                }
+                for value in &mut row {
+                    *value = *value / factors[step];
+                }
+                rest[0] = row;
+            }
+        },
+    );
 }

@@ -1,5 +1,7 @@
 //! Sending each window's source to the window's extremum.
 
+use std::convert::Infallible;
+
 use nxla_expr::{ScatterOp, TensorType, Window};
 use nxla_tensor::{Complex, DType, Element, HostTensor};
 
@@ -9,7 +11,7 @@ use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::layout::Strided;
 use crate::reduce::{match_ordered, widened_float};
-use crate::value;
+use crate::{parallel, value};
 
 /// Of several equal extrema the last one receives the source. A comparison with NaN fails, and
 /// then the later element is taken; both are what XLA does. Padding never receives anything.
@@ -69,35 +71,56 @@ fn extrema<T: Element>(
     x: &[T],
     windows: &HostTensor,
     shape: &[usize],
-    stays: impl Fn(T, T) -> bool,
+    stays: impl Fn(T, T) -> bool + Sync,
 ) -> Vec<usize> {
-    let steps = Strided::row_major(shape);
     let mut places = vec![NOWHERE; windows.size()];
-    if places.is_empty() {
+    let Some((inner, outer)) = axes.split_last() else {
+        // The one window of a scalar holds the scalar.
+        places.fill(0);
         return places;
-    }
-    let visited: Result<(), std::convert::Infallible> = for_each_tap(axes, |taps| {
-        let mut window = vec![0; axes.len()];
-        for best in &mut places {
-            let place = (0..axes.len()).try_fold(0, |place, axis| {
-                let at = axes[axis].place(window[axis], taps[axis])?;
-                Some(place + at * steps[axis] as usize)
-            });
-            if let Some(place) = place
-                && (*best == NOWHERE || !stays(x[*best], x[place]))
-            {
-                *best = place;
+    };
+    let steps = Strided::row_major(shape);
+    let taps: usize = axes.iter().map(|axis| axis.taps).product();
+    parallel::rows(&mut places, inner.count, inner.count * taps, |first, places| {
+        let mut window = vec![0; outer.len()];
+        for (number, places) in places.chunks_exact_mut(inner.count).enumerate() {
+            let mut rest = first + number;
+            for (index, axis) in window.iter_mut().zip(outer).rev() {
+                *index = rest % axis.count;
+                rest /= axis.count;
             }
-            for axis in (0..axes.len()).rev() {
-                window[axis] += 1;
-                if window[axis] < axes[axis].count {
-                    break;
+            // Each window meets its elements in row-major order.
+            let visited: Result<(), Infallible> = for_each_tap(outer, |taps| {
+                let row = (0..outer.len()).try_fold(0, |row, axis| {
+                    Some(row + outer[axis].place(window[axis], taps[axis])? * steps[axis] as usize)
+                });
+                if let Some(row) = row {
+                    search(inner, &x[row..][..inner.size], row, x, places, &stays);
                 }
-                window[axis] = 0;
+                Ok(())
+            });
+            let Ok(()) = visited;
+        }
+    });
+    places
+}
+
+/// Goes on with the search for the extrema of a row of windows, in the row of `x` at this place.
+fn search<T: Element>(
+    axis: &WindowAxis,
+    row: &[T],
+    first: usize,
+    x: &[T],
+    places: &mut [usize],
+    stays: &impl Fn(T, T) -> bool,
+) {
+    for tap in 0..axis.taps {
+        for window in axis.seen(tap) {
+            let Some(at) = axis.place(window, tap) else { continue };
+            let best = &mut places[window];
+            if *best == NOWHERE || !stays(x[*best], row[at]) {
+                *best = first + at;
             }
         }
-        Ok(())
-    });
-    let Ok(()) = visited;
-    places
+    }
 }

@@ -1,0 +1,186 @@
+//! Ways of computing that are chosen by size give what the definition gives.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::sync::Arc;
+
+use nxla_eval::{Hooks, Plan, evaluate};
+use nxla_expr::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};
+use nxla_expr::{ExprId, Graph, Program, Result, TensorType, Transform, TriangularSolve};
+use nxla_tensor::{DType, HostTensor};
+
+/// Numbers between -1 and 1 without order.
+fn samples(shape: &[usize]) -> HostTensor {
+    let size: usize = shape.iter().product();
+    let numbers: Vec<f64> =
+        (0..size).map(|at| ((at as f64 + 1.0).sin() * 43_758.545_3).fract()).collect();
+    HostTensor::from_slice(&numbers, shape).unwrap()
+}
+
+fn program(
+    inputs: &[HostTensor],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
+) -> Program {
+    let mut graph = Graph::new();
+    let types: Vec<TensorType> =
+        inputs.iter().map(|x| TensorType::new(x.dtype(), x.shape().clone())).collect();
+    let ids: Vec<ExprId> =
+        types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
+    let output = build(&mut graph, &ids).unwrap();
+    Program::new(&graph, types, &[output]).unwrap()
+}
+
+fn run(
+    inputs: &[HostTensor],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
+) -> Vec<f64> {
+    let result = evaluate(&program(inputs, build), inputs.to_vec()).unwrap().remove(0);
+    result.cast(DType::F64).to_vec::<f64>().unwrap()
+}
+
+#[track_caller]
+fn assert_near(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    for (at, (x, y)) in found.iter().zip(expected).enumerate() {
+        assert!((x - y).abs() <= 1e-9 * y.abs().max(1.0), "{at}: {x}, expected {y}");
+    }
+}
+
+#[test]
+fn many_systems_of_one_matrix_are_solved_like_each_by_itself() {
+    let (side, systems) = (37, 70);
+    let mut a = samples(&[side, side]);
+    let diagonal = a.make_mut::<f64>().unwrap().iter_mut().step_by(side + 1);
+    diagonal.for_each(|x| *x = 20.0 + *x);
+    for transform in [Transform::None, Transform::Transpose, Transform::Conjugate] {
+        for (lower, left_side) in [(true, true), (true, false), (false, true), (false, false)] {
+            let options = TriangularSolve { lower, left_side, transform };
+            let solve = |b: HostTensor| {
+                run(&[a.clone(), b], |g, x| g.triangular_solve(x[0], x[1], options))
+            };
+            let shape = if left_side { [side, systems] } else { [systems, side] };
+            let b = samples(&shape);
+            let together = solve(b.clone());
+            let elements = b.as_slice::<f64>().unwrap();
+            for system in 0..systems {
+                let place = |unknown: usize| {
+                    if left_side { unknown * systems + system } else { system * side + unknown }
+                };
+                let alone: Vec<f64> = (0..side).map(|unknown| elements[place(unknown)]).collect();
+                let shape = if left_side { [side, 1] } else { [1, side] };
+                let alone = solve(HostTensor::from_slice(&alone, shape).unwrap());
+                let found: Vec<f64> = (0..side).map(|unknown| together[place(unknown)]).collect();
+                assert_near(&found, &alone);
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_that_are_larger_than_the_result_see_the_same_patches() {
+    let (input, kernel) = (samples(&[2, 3, 6, 9]), samples(&[4, 3, 5, 7]));
+    for (padding, dilation) in [((0, 0), 1), ((1, 0), 1), ((4, 3), 2)] {
+        let options = ConvOptions {
+            padding: WindowPadding::Explicit(vec![(0, 0), padding]),
+            kernel_dilation: Some(vec![1, dilation]),
+            ..ConvOptions::default()
+        };
+        let found = run(&[input.clone(), kernel.clone()], |g, x| g.conv(x[0], x[1], &options));
+        let (x, k) = (input.as_slice::<f64>().unwrap(), kernel.as_slice::<f64>().unwrap());
+        let columns = 9 + padding.0 + padding.1 - 6 * dilation as i64;
+        let mut expected = Vec::new();
+        for (image, output) in (0..2).flat_map(|n| (0..4).map(move |o| (n, o))) {
+            for (row, column) in (0..2).flat_map(|i| (0..columns).map(move |j| (i, j))) {
+                let mut sum = 0.0;
+                for (channel, i, j) in (0..3 * 5 * 7).map(|at| (at / 35, at / 7 % 5, at % 7)) {
+                    let at = column - padding.0 + (j * dilation) as i64;
+                    if (0..9).contains(&at) {
+                        let place = ((image * 3 + channel) * 6 + row + i) * 9 + at as usize;
+                        sum += x[place] * k[((output * 3 + channel) * 5 + i) * 7 + j];
+                    }
+                }
+                expected.push(sum);
+            }
+        }
+        assert_near(&found, &expected);
+    }
+}
+
+#[test]
+fn sums_of_nothing_are_zero() {
+    let empty = |shape: &[usize]| HostTensor::zeros(DType::F32, shape).unwrap();
+    let product = run(&[empty(&[3, 0]), empty(&[0, 5])], |g, x| g.dot(x[0], x[1]));
+    assert_eq!(product, [0.0; 15]);
+    let options = ConvOptions::default();
+    let conv = run(&[empty(&[1, 0, 4]), empty(&[2, 0, 3])], |g, x| g.conv(x[0], x[1], &options));
+    assert_eq!(conv, [0.0; 4]);
+}
+
+#[test]
+fn windows_send_their_source_to_the_last_of_equal_extrema() {
+    // Windows of three by two that overlap, and padding that never receives anything.
+    let mut numbers = samples(&[2, 40, 30]);
+    for x in numbers.make_mut::<f64>().unwrap() {
+        // No zero with a sign, which `total_cmp` would tell from another.
+        *x = (*x * 3.0).round() + 0.0;
+    }
+    let options = WindowOptions {
+        padding: WindowPadding::Explicit(vec![(0, 0), (1, 1), (0, 1)]),
+        strides: Some(vec![1, 2, 1]),
+        ..WindowOptions::default()
+    };
+    let source = samples(&[2, 20, 30]);
+    let zero = HostTensor::zeros(DType::F64, []).unwrap();
+    let found = run(&[numbers.clone(), source.clone(), zero], |g, x| {
+        g.window_scatter_max(x[0], x[1], x[2], &[1, 3, 2], &options)
+    });
+    let x = numbers.as_slice::<f64>().unwrap();
+    let mut expected = vec![0.0; x.len()];
+    for (window, &value) in source.as_slice::<f64>().unwrap().iter().enumerate() {
+        let (image, row, column) = (window / 600, window / 30 % 20, window % 30);
+        let taps = (0..6).map(|tap| (row * 2 + tap / 2, column + tap % 2));
+        let inside = taps.filter(|&(i, j)| (1..=40).contains(&i) && j < 30);
+        let places = inside.map(|(i, j)| (image * 40 + i - 1) * 30 + j);
+        // Of equal numbers `max_by` takes the last one as well.
+        let best = places.max_by(|&a, &b| x[a].total_cmp(&x[b])).unwrap();
+        expected[best] += value;
+    }
+    assert_near(&found, &expected);
+}
+
+#[test]
+fn axes_are_swapped_alike_by_all_threads() {
+    for shape in [[700, 300, 1], [3, 257, 130], [129, 5, 200]] {
+        let x = samples(&shape);
+        for order in [[1, 0, 2], [2, 1, 0], [0, 2, 1], [1, 2, 0], [2, 0, 1]] {
+            let axes: Vec<i64> = order.iter().map(|&axis| axis as i64).collect();
+            let found = run(&[x.clone()], |g, x| g.transpose(x[0], Some(&axes)));
+            let elements = x.as_slice::<f64>().unwrap();
+            let steps = [shape[1] * shape[2], shape[2], 1];
+            let [a, b, c] = order;
+            let mut at = 0;
+            for i in 0..shape[a] {
+                for j in 0..shape[b] {
+                    for k in 0..shape[c] {
+                        let place = i * steps[a] + j * steps[b] + k * steps[c];
+                        assert_eq!(found[at], elements[place], "{shape:?} {order:?}");
+                        at += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slice_is_put_into_the_memory_of_its_operand() {
+    let x = HostTensor::zeros(DType::F32, [5000]).unwrap();
+    let update = HostTensor::from_slice(&[1.0_f32, 2.0], [2]).unwrap();
+    let program = program(&[x.clone(), update.clone()], |g, x| {
+        g.put_slice(x[0], &[SliceStart::Static(3)], x[1])
+    });
+    let plan = Plan::new(Arc::new(program));
+    let place = x.bytes().as_ptr();
+    let result = plan.run(vec![x, update], &Hooks::new()).unwrap().remove(0);
+    assert_eq!(result.bytes().as_ptr(), place);
+    assert_eq!(result.as_slice::<f32>().unwrap()[2..6], [0.0, 1.0, 2.0, 0.0]);
+}
