@@ -1,4 +1,4 @@
-//! Linear algebra on XLA: by kernels of the evaluator, and composed of XLA's own operations.
+//! Linear algebra, sorts and scans on XLA: by kernels of the evaluator, and by XLA's own operations.
 //!
 //! What a factorisation leaves open (signs, phases, vectors of a repeated value) may differ between
 //! engines, so results are made of what does not.
@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use nxla::graph::build::{Draw, Norm};
+use nxla::graph::build::{Cumulative, Draw, Norm};
 use nxla::graph::{ExprId, Graph, Result};
 use nxla::runtime::Tensor;
 use nxla::{
@@ -192,6 +192,25 @@ fn kernels_in_loops_and_functions() {
         })?;
         Ok(vec![q, r, block[0], block[1]])
     });
+}
+
+#[test]
+fn sorts_and_scans() {
+    // Enough elements for kernels.
+    for dtype in [DType::F32, DType::F64] {
+        compare(dtype, &[3, 700], |graph, x| {
+            let (largest, places) = graph.top_k(x, 5)?;
+            Ok(vec![
+                graph.sort(x, 1, true, false)?,
+                graph.sort(x, 0, false, true)?,
+                graph.argsort(x, 1, false, true, DType::S32)?,
+                graph.cumulative(Cumulative::Sum, x, 1, false)?,
+                graph.cumulative(Cumulative::Max, x, 0, true)?,
+                largest,
+                places,
+            ])
+        });
+    }
 }
 
 #[test]

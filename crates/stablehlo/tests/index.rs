@@ -3,8 +3,9 @@
 
 mod common;
 
-use common::{assert_lines, body, scalar, ty};
-use nxla_expr::build::SliceStart;
+use common::{assert_lines, body, program, scalar, ty};
+use nxla_expr::build::{Cumulative, SliceStart};
+use nxla_stablehlo::{LowerOptions, lower};
 use nxla_tensor::DType;
 
 fn at(start: i64) -> SliceStart {
@@ -126,4 +127,16 @@ fn nan_sorts_last() {
         %12 = "stablehlo.convert"(%2#1) : (tensor<4xi32>) -> tensor<4xui8>
         "#,
     );
+}
+
+#[test]
+fn large_sorts_and_scans_are_kernels_where_there_are_any() {
+    let calls = |size: usize, kernels: bool| {
+        let sorted = program(&[ty(DType::F32, [size])], |g, p| {
+            Ok(vec![g.sort(p[0], 0, false, true)?, g.cumulative(Cumulative::Sum, p[0], 0, false)?])
+        });
+        let options = LowerOptions { kernels, ..LowerOptions::default() };
+        lower(&sorted, &options).unwrap().text.matches("\"nxla_host_call\"").count()
+    };
+    assert_eq!((calls(1024, true), calls(1023, true), calls(1024, false)), (2, 0, 0));
 }

@@ -36,10 +36,11 @@ pub(crate) use client::{come_back, leave_behind};
 ///
 /// Settings: `plugin` (path of a PJRT plugin), `device` (its number, 0 by default),
 /// `cpu_device_count` (how many devices a CPU plugin makes), `precision` of products on hardware
-/// that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether factorisations of
-/// matrices call the evaluator's kernels; by default where the device is the host's processor and
-/// the plugin can call the host). Without kernels `lu`, `qr`, `eigh` and `svd`, and what is made of
-/// them, are loops of simpler operations, which are slower on a processor.
+/// that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether the evaluator computes
+/// what XLA's code for processors does slowly: factorisations, triangular matrices, large sorts and
+/// scans; by default where the device is the host's processor and the plugin can call the host).
+/// Without kernels `lu`, `qr`, `eigh` and `svd`, and what is made of them, are loops of simpler
+/// operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Xla;
 
