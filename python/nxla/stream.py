@@ -14,6 +14,7 @@ import weakref
 from typing import Generic, TypeVar
 
 from nxla import _core
+from nxla._values import by_value
 from nxla.errors import ArgumentError, ExecutionError
 
 TYPE_CHECKING = False
@@ -151,6 +152,8 @@ class Stream(Generic[R]):
 
         if bound is not None and bound < 1:
             raise ArgumentError(f"stream: bound must be at least 1, got {bound}")
+        # Steps are done later, whatever has become of the arrays by then.
+        initial, constants = by_value(initial), by_value(constants)
         self._step = compile(
             _checked(function, initial), [template, initial, *constants], **options
         )
@@ -185,7 +188,7 @@ class Stream(Generic[R]):
         """
         from concurrent.futures import Future
 
-        work = self._work
+        work, chunk = self._work, by_value(chunk)
         self._step.check(chunk, work.state, *work.constants)
         with work.changed:
             if not work.changed.wait_for(lambda: not work.is_full(), timeout):

@@ -1,63 +1,173 @@
 //! Memory shared with other Python libraries: the buffer protocol and DLPack.
 //!
-//! The only file of this crate with `unsafe` code. What comes in is copied, or kept alive by the
-//! object that owns it; what goes out keeps the tensor alive.
+//! The only file of this crate with `unsafe` code. What comes in is copied, unless nobody can write
+//! to it (`arrays` decides) or the user has said so; what goes out keeps the tensor alive.
+//!
+//! Memory that others can write to is [`Lent`]: its bytes are reached by a raw pointer and copied,
+//! and never seen as a Rust slice, which the compiler would take to be constant. Only [`Kept`]
+//! memory is seen as one, and making it is where the promise is given.
 #![allow(unsafe_code, reason = "the two protocols are C interfaces")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use nxla_runtime::host::{DType, Frozen, HostTensor, Shape};
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList, PyTuple};
+use pyo3::types::{PyCapsule, PyDict};
 
-use crate::errors::{OrRaise, argument_error};
+use crate::errors::{OrRaise, argument_error, user_error};
 
 /// DLPack's number for host memory.
 pub(crate) const CPU: i32 = 1;
 
-/// Whether an object is an array: it exports DLPack or a buffer of numbers.
-pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = value.py();
-    if value.hasattr(intern!(py, "__dlpack__"))?
-        || value.hasattr(intern!(py, "__array_interface__"))?
-    {
-        return Ok(true);
-    }
-    // SAFETY: the object is alive; the call only looks at its type.
-    let exports = unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) } == 1;
-    Ok(exports && !value.is_instance_of::<pyo3::types::PyBytes>())
+/// From this many bytes on, other Python threads run while memory is copied. Getting the
+/// interpreter back can take longer than a short copy.
+const DETACH_FROM: usize = 1 << 20;
+
+// --- memory of others ---
+
+/// Memory of another library, which stays in place while this lives. Anybody may write to it.
+pub(crate) struct Lent {
+    /// What keeps the memory in place.
+    _owner: Owner,
+    data: *const u8,
+    length: usize,
+    dtype: DType,
+    shape: Shape,
 }
 
-/// The array behind an object, copied unless told otherwise; `None` for what is no array.
-pub(crate) fn import(value: &Bound<'_, PyAny>, copy: bool) -> PyResult<Option<HostTensor>> {
-    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
-        return Ok(None);
+enum Owner {
+    Buffer(#[allow(dead_code, reason = "held for its drop")] HeldBuffer),
+    Capsule(#[allow(dead_code, reason = "held for its drop")] Managed),
+}
+
+// SAFETY: the memory stays in place wherever the handle is; what holds it is released with the
+// interpreter attached, on whichever thread.
+unsafe impl Send for Lent {}
+// SAFETY: as above; shared access only reads.
+unsafe impl Sync for Lent {}
+
+impl Lent {
+    pub(crate) fn length(&self) -> usize {
+        self.length
     }
-    if let Some(tensor) = import_buffer(value, copy)? {
-        return Ok(Some(tensor));
+
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
     }
-    if value.hasattr(intern!(value.py(), "__dlpack__"))? {
-        return import_dlpack(value, copy).map(Some);
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
     }
-    let kind = value.get_type().name()?;
-    Err(argument_error("tensor", format!("cannot read the memory of a {kind}")))
+
+    /// The same bytes as elements of another dtype of the same size.
+    pub(crate) fn with_dtype(self, dtype: DType) -> Self {
+        Self { dtype, ..self }
+    }
+
+    /// A tensor of a copy of the memory as it is now.
+    pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<HostTensor> {
+        HostTensor::from_writer(self.dtype, self.shape.clone(), |out| -> Result<(), nxla::Error> {
+            if out.len() != self.length {
+                let why = format!("{} bytes cannot be {}{}", self.length, self.dtype, self.shape);
+                return Err(user_error(argument_error("tensor", why)));
+            }
+            if self.length >= DETACH_FROM {
+                py.detach(|| self.copy_to(out));
+            } else {
+                self.copy_to(out);
+            }
+            Ok(())
+        })
+        .or_raise()
+    }
+
+    fn copy_to(&self, out: &mut [u8]) {
+        assert_eq!(out.len(), self.length, "the caller has compared the lengths");
+        if out.is_empty() {
+            return;
+        }
+        // SAFETY: the owner keeps `length` bytes from `data` in place while this lives, and `out`
+        // is memory of our own, so the two do not overlap. Another thread that writes to the array
+        // meanwhile races with this copy, as with that of any library; every byte that comes of it
+        // is a valid one, and nothing here reads the array a second time.
+        unsafe { std::ptr::copy_nonoverlapping(self.data, out.as_mut_ptr(), out.len()) }
+    }
+
+    /// Whether elements of the dtype can be where these are.
+    pub(crate) fn is_aligned(&self) -> bool {
+        let align = nxla_runtime::host::match_dtype!(self.dtype, T => align_of::<T>());
+        self.length == 0 || (self.data as usize).is_multiple_of(align)
+    }
+
+    /// A tensor over the memory itself, for whoever knows that nobody writes to it any more:
+    /// because nobody can, or because the user has promised it.
+    pub(crate) fn shared(self) -> PyResult<HostTensor> {
+        let (dtype, shape) = (self.dtype, self.shape.clone());
+        HostTensor::from_frozen(dtype, shape, Frozen::promised_by(Kept(self))).or_raise()
+    }
+}
+
+/// Memory of another library to which nobody writes any more.
+struct Kept(Lent);
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        if self.0.length == 0 {
+            return &[];
+        }
+        // SAFETY: the owner keeps `length` bytes from `data` in place while this lives, and
+        // whoever called `shared` has seen to it that they do not change.
+        unsafe { std::slice::from_raw_parts(self.0.data, self.0.length) }
+    }
 }
 
 // --- the buffer protocol ---
+
+/// Whether an object exports a buffer.
+pub(crate) fn has_buffer(value: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: the object is alive; the call only looks at its type.
+    unsafe { ffi::PyObject_CheckBuffer(value.as_ptr()) == 1 }
+}
 
 /// A buffer of another object, held until dropped.
 struct HeldBuffer {
     view: Box<ffi::Py_buffer>,
 }
 
-// SAFETY: the view is only read, and released with the interpreter attached; the memory it
-// describes stays in place until then, whichever thread looks at it.
-unsafe impl Send for HeldBuffer {}
-// SAFETY: as above; shared access only reads.
-unsafe impl Sync for HeldBuffer {}
+/// What an object exports by the buffer protocol.
+pub(crate) enum Buffer {
+    /// Elements in row-major order, and whether this handle to them is read-only.
+    Lent(Lent, bool),
+    /// Elements in another order, copied to row-major order.
+    Gathered(HostTensor),
+}
+
+/// The buffer of an object; `None` if it has none, or one of elements that the protocol has no
+/// letter for.
+pub(crate) fn buffer_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Buffer>> {
+    let Some(buffer) = HeldBuffer::of(value) else { return Ok(None) };
+    let Some(dtype) = buffer.dtype() else { return Ok(None) };
+    let shape = buffer.shape()?;
+    if !buffer.is_contiguous() {
+        let gather = |out: &mut [u8]| buffer.gather(value.py(), out).map_err(user_error);
+        let tensor = HostTensor::from_writer(dtype, shape, gather).or_raise()?;
+        return Ok(Some(Buffer::Gathered(tensor)));
+    }
+    let read_only = buffer.view.readonly != 0;
+    let (data, length) = (buffer.view.buf.cast_const().cast(), buffer.length());
+    let lent = Lent { _owner: Owner::Buffer(buffer), data, length, dtype, shape };
+    Ok(Some(Buffer::Lent(lent, read_only)))
+}
+
+/// Dtype and shape of an object's buffer, without looking at its elements.
+pub(crate) fn buffer_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Shape)>> {
+    let Some(buffer) = HeldBuffer::of(value) else { return Ok(None) };
+    let Some(dtype) = buffer.dtype() else { return Ok(None) };
+    Ok(Some((dtype, buffer.shape()?)))
+}
 
 impl HeldBuffer {
     /// Asks for a buffer with format, shape and strides; `None` if the object refuses.
@@ -74,14 +184,15 @@ impl HeldBuffer {
         Some(Self { view })
     }
 
-    fn shape(&self) -> Shape {
-        let rank = usize::try_from(self.view.ndim).unwrap_or(0);
-        if rank == 0 {
-            return Shape::scalar();
-        }
+    fn length(&self) -> usize {
+        usize::try_from(self.view.len).unwrap_or(0)
+    }
+
+    fn shape(&self) -> PyResult<Shape> {
+        let shape = self.view.shape.cast_const().cast();
         // SAFETY: a view with `ndim` axes has that many entries in `shape`.
-        let dims = unsafe { std::slice::from_raw_parts(self.view.shape, rank) };
-        dims.iter().map(|&dim| usize::try_from(dim).unwrap_or(0)).collect()
+        let dims: &[isize] = unsafe { entries(shape, self.view.ndim, "buffer")? };
+        sizes(dims.iter().map(|&dim| dim as i64), "buffer")
     }
 
     fn dtype(&self) -> Option<DType> {
@@ -98,36 +209,48 @@ impl HeldBuffer {
         unsafe { ffi::PyBuffer_IsContiguous(&*self.view, b'C' as c_char) == 1 }
     }
 
-    /// The elements in row-major order.
-    fn to_bytes(&self) -> PyResult<Vec<u8>> {
-        let length = usize::try_from(self.view.len).unwrap_or(0);
-        let mut bytes = vec![0u8; length];
-        // SAFETY: `bytes` has room for `len` bytes, which is what the call writes.
+    /// Copies the elements in row-major order.
+    fn gather(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<()> {
+        if out.len() != self.length() {
+            return Err(argument_error("buffer", "its length is not that of its shape"));
+        }
+        // SAFETY: `out` has room for `len` bytes, which is what the call writes.
         let code = unsafe {
             ffi::PyBuffer_ToContiguous(
-                bytes.as_mut_ptr().cast(),
+                out.as_mut_ptr().cast(),
                 (&raw const *self.view).cast_mut(),
                 self.view.len,
                 b'C' as c_char,
             )
         };
         match code {
-            0 => Ok(bytes),
-            _ => Err(Python::attach(PyErr::fetch)),
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(py)),
         }
     }
 }
 
-impl AsRef<[u8]> for HeldBuffer {
-    fn as_ref(&self) -> &[u8] {
-        let length = usize::try_from(self.view.len).unwrap_or(0);
-        if length == 0 {
-            return &[];
-        }
-        // SAFETY: only contiguous views are shared (see `import_buffer`), so `len` bytes follow
-        // `buf`; the exporter keeps them in place until the view is released.
-        unsafe { std::slice::from_raw_parts(self.view.buf.cast(), length) }
+/// The entries of a C array of one for each axis; null is accepted for none.
+///
+/// # Safety
+/// If it is not null, `data` points to `count` values that outlive `'a`.
+unsafe fn entries<'a, T>(data: *const T, count: i32, what: &str) -> PyResult<&'a [T]> {
+    match usize::try_from(count) {
+        Ok(0) => Ok(&[]),
+        // SAFETY: not null, and the caller vouches for the rest.
+        Ok(count) if !data.is_null() => Ok(unsafe { std::slice::from_raw_parts(data, count) }),
+        Ok(count) => Err(argument_error(what, format!("there are {count} axes and no sizes"))),
+        Err(_) => Err(argument_error(what, format!("{count} cannot be the number of axes"))),
     }
+}
+
+/// A shape of the sizes that another library gives.
+fn sizes(dims: impl Iterator<Item = i64>, what: &str) -> PyResult<Shape> {
+    dims.map(|dim| {
+        usize::try_from(dim)
+            .map_err(|_| argument_error(what, format!("{dim} cannot be the size of an axis")))
+    })
+    .collect()
 }
 
 impl Drop for HeldBuffer {
@@ -163,102 +286,10 @@ fn dtype_of_format(format: &str, size: usize) -> Option<DType> {
     })
 }
 
-fn import_buffer(value: &Bound<'_, PyAny>, copy: bool) -> PyResult<Option<HostTensor>> {
-    let Some(buffer) = HeldBuffer::of(value) else { return extension_dtype(value) };
-    let Some(dtype) = buffer.dtype() else {
-        drop(buffer);
-        return extension_dtype(value);
-    };
-    let shape = buffer.shape();
-    if !copy && buffer.is_contiguous() {
-        let shared = HostTensor::from_frozen(dtype, shape.clone(), Frozen::promised_by(buffer));
-        if let Ok(tensor) = shared {
-            return Ok(Some(tensor));
-        }
-        // Misaligned memory cannot be shared, only copied.
-        let Some(buffer) = HeldBuffer::of(value) else { return Ok(None) };
-        return HostTensor::from_bytes(dtype, shape, &buffer.to_bytes()?).or_raise().map(Some);
-    }
-    HostTensor::from_bytes(dtype, shape, &buffer.to_bytes()?).or_raise().map(Some)
-}
-
-/// numpy arrays of dtypes that the buffer protocol has no letter for (those of `ml_dtypes`): read
-/// as bytes of the same width.
-fn extension_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<HostTensor>> {
-    let py = value.py();
-    let Some(dtype) = value.getattr_opt(intern!(py, "dtype"))? else { return Ok(None) };
-    if !value.hasattr(intern!(py, "__array_interface__"))? {
-        return Ok(None);
-    }
-    let dtype = match crate::dtype::dtype_of(&dtype) {
-        Ok(dtype) => dtype,
-        Err(_) => return unsupported(&dtype),
-    };
-    let order: String = value.getattr("dtype")?.getattr("byteorder")?.extract()?;
-    if order == ">" {
-        let native = value.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;
-        return import(&value.call_method1("astype", (native,))?, true);
-    }
-    let contiguous = py.import("numpy")?.call_method1("ascontiguousarray", (value,))?;
-    let shape: Vec<usize> = value.getattr("shape")?.extract()?;
-    let bytes: Vec<u8> = contiguous.call_method0("tobytes")?.extract()?;
-    HostTensor::from_bytes(dtype, shape, &bytes).or_raise().map(Some)
-}
-
-fn unsupported(dtype: &Bound<'_, PyAny>) -> PyResult<Option<HostTensor>> {
-    Err(crate::errors::dtype_error(format!("arrays of dtype {dtype} are not supported")))
-}
-
-// --- numpy ---
-
-/// The data as a numpy array that shares the tensor's memory, read-only.
-pub(crate) fn to_numpy(py: Python<'_>, host: HostTensor) -> PyResult<Py<PyAny>> {
-    let dtype = host.dtype();
-    let shape = PyTuple::new(py, host.shape().iter())?;
-    let numpy_dtype = numpy_dtype(py, dtype)?;
-    let numpy = py.import(intern!(py, "numpy"))?;
-    if host.size() == 0 {
-        return Ok(numpy.call_method1("empty", (shape, numpy_dtype))?.unbind());
-    }
-    let exported = Bound::new(py, Exported { host })?;
-    let flat = numpy.call_method1(intern!(py, "frombuffer"), (exported, numpy_dtype))?;
-    Ok(flat.call_method1(intern!(py, "reshape"), (shape,))?.unbind())
-}
-
-fn numpy_dtype<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
-    let (module, name) = match dtype {
-        DType::Pred => ("numpy", "bool_"),
-        DType::U2 | DType::U4 | DType::U8 => ("numpy", "uint8"),
-        DType::U16 => ("numpy", "uint16"),
-        DType::U32 => ("numpy", "uint32"),
-        DType::U64 => ("numpy", "uint64"),
-        DType::S2 | DType::S4 | DType::S8 => ("numpy", "int8"),
-        DType::S16 => ("numpy", "int16"),
-        DType::S32 => ("numpy", "int32"),
-        DType::S64 => ("numpy", "int64"),
-        DType::F8E5M2 => ("ml_dtypes", "float8_e5m2"),
-        DType::F8E4M3FN => ("ml_dtypes", "float8_e4m3fn"),
-        DType::BF16 => ("ml_dtypes", "bfloat16"),
-        DType::F16 => ("numpy", "float16"),
-        DType::F32 => ("numpy", "float32"),
-        DType::F64 => ("numpy", "float64"),
-        DType::C64 => ("numpy", "complex64"),
-        DType::C128 => ("numpy", "complex128"),
-    };
-    let module = py.import(module).map_err(|error| match module {
-        "ml_dtypes" => crate::errors::dtype_error(format!(
-            "numpy has no dtype {dtype}: install the package ml_dtypes, or convert the tensor to \
-             float32 first"
-        )),
-        _ => error,
-    })?;
-    module.getattr(name)
-}
-
 /// The memory of a tensor as a Python buffer of bytes.
 #[pyclass(frozen)]
-struct Exported {
-    host: HostTensor,
+pub(crate) struct Exported {
+    pub(crate) host: HostTensor,
 }
 
 #[pymethods]
@@ -335,7 +366,7 @@ const READ_ONLY: u64 = 1;
 const IS_COPIED: u64 = 2;
 
 /// What an exported tensor keeps alive, at the address in `context`.
-struct Lent {
+struct Backing {
     _host: HostTensor,
     shape: Vec<i64>,
 }
@@ -383,7 +414,7 @@ pub(crate) fn export(
     let shape: Vec<i64> = host.shape().iter().map(|&dim| dim as i64).collect();
     let data = host.bytes().as_ptr().cast_mut().cast();
     let ndim = i32::try_from(shape.len()).expect("few axes");
-    let lent = Box::into_raw(Box::new(Lent { _host: host, shape }));
+    let lent = Box::into_raw(Box::new(Backing { _host: host, shape }));
     // SAFETY: `lent` was just made from a box and is not shared yet.
     let shape = unsafe { (*lent).shape.as_mut_ptr() };
     let tensor = DlTensor {
@@ -429,7 +460,7 @@ unsafe extern "C" fn delete_managed(managed: *mut DlManaged) {
     // SAFETY: DLPack calls the deleter once, with the structure that `export` boxed.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<Lent>()));
+        drop(Box::from_raw(managed.context.cast::<Backing>()));
     }
 }
 
@@ -437,7 +468,7 @@ unsafe extern "C" fn delete_versioned(managed: *mut DlVersioned) {
     // SAFETY: as for `delete_managed`.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<Lent>()));
+        drop(Box::from_raw(managed.context.cast::<Backing>()));
     }
 }
 
@@ -461,42 +492,82 @@ unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// Memory lent by another library.
-struct Borrowed {
-    managed: *mut DlManaged,
-    data: *const u8,
-    length: usize,
+/// A structure that came out of a capsule, whose deleter is called in the end.
+enum Managed {
+    Old(*mut DlManaged),
+    Versioned(*mut DlVersioned),
 }
 
-// SAFETY: DLPack memory may be read and its deleter called from any thread.
-unsafe impl Send for Borrowed {}
-// SAFETY: as above; shared access only reads.
-unsafe impl Sync for Borrowed {}
-
-impl AsRef<[u8]> for Borrowed {
-    fn as_ref(&self) -> &[u8] {
-        if self.length == 0 {
-            return &[];
+impl Managed {
+    /// Takes the structure out of an unused capsule.
+    fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Self> {
+        let capsule = capsule.as_ptr();
+        // SAFETY: the name is checked before the pointer is taken, so that it is a structure of
+        // that kind, and the capsule is renamed so that nobody else takes it.
+        unsafe {
+            if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) == 1 {
+                let pointer = ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr());
+                ffi::PyCapsule_SetName(capsule, c"used_dltensor_versioned".as_ptr());
+                return Ok(Managed::Versioned(pointer.cast()));
+            }
+            if ffi::PyCapsule_IsValid(capsule, MANAGED.as_ptr()) == 1 {
+                let pointer = ffi::PyCapsule_GetPointer(capsule, MANAGED.as_ptr());
+                ffi::PyCapsule_SetName(capsule, c"used_dltensor".as_ptr());
+                return Ok(Managed::Old(pointer.cast()));
+            }
         }
-        // SAFETY: the exporter promises `length` bytes from `data` until the deleter is called.
-        unsafe { std::slice::from_raw_parts(self.data, self.length) }
+        Err(argument_error("from_dlpack", "the capsule is no unused DLPack tensor"))
+    }
+
+    /// The tensor, if it is of a version that is known.
+    fn tensor(&self) -> PyResult<&DlTensor> {
+        // SAFETY: a valid capsule holds a filled structure, which is there until the deleter is
+        // called. Of other major versions only what is before the tensor is in its place.
+        unsafe {
+            match self {
+                Managed::Old(managed) => Ok(&(**managed).tensor),
+                Managed::Versioned(managed) if (**managed).major == 1 => Ok(&(**managed).tensor),
+                Managed::Versioned(managed) => {
+                    let why = format!("DLPack of version {} is not known", (**managed).major);
+                    Err(argument_error("from_dlpack", why))
+                }
+            }
+        }
+    }
+
+    fn flags(&self) -> u64 {
+        match self {
+            Managed::Old(_) => 0,
+            // SAFETY: as for `tensor`.
+            Managed::Versioned(managed) => unsafe { (**managed).flags },
+        }
     }
 }
 
-impl Drop for Borrowed {
+impl Drop for Managed {
     fn drop(&mut self) {
         // As for buffers, there is nothing to do when the interpreter has ended.
         // SAFETY: the structure came out of a capsule that we marked as used; its deleter, which
         // may need the interpreter, is called once.
         Python::try_attach(|_| unsafe {
-            if let Some(deleter) = (*self.managed).deleter {
-                deleter(self.managed);
+            match *self {
+                Managed::Old(managed) => {
+                    if let Some(deleter) = (*managed).deleter {
+                        deleter(managed);
+                    }
+                }
+                Managed::Versioned(managed) => {
+                    if let Some(deleter) = (*managed).deleter {
+                        deleter(managed);
+                    }
+                }
             }
         });
     }
 }
 
-fn import_dlpack(value: &Bound<'_, PyAny>, copy: bool) -> PyResult<HostTensor> {
+/// The memory that an object exports by DLPack, and what the exporter says of it.
+pub(crate) fn capsule_of(value: &Bound<'_, PyAny>) -> PyResult<(Lent, Exporter)> {
     let py = value.py();
     let (device, _): (i32, i32) =
         value.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
@@ -506,67 +577,70 @@ fn import_dlpack(value: &Bound<'_, PyAny>, copy: bool) -> PyResult<HostTensor> {
             "the data is not in host memory; copy it there first",
         ));
     }
-    let capsule = value.call_method0(intern!(py, "__dlpack__"))?.cast_into::<PyCapsule>()?;
-    // SAFETY: the name is checked before the pointer is taken, and the capsule is renamed so that
-    // nobody else takes it.
-    let managed: *mut DlManaged = unsafe {
-        if ffi::PyCapsule_IsValid(capsule.as_ptr(), MANAGED.as_ptr()) != 1 {
-            return Err(argument_error("from_dlpack", "the capsule is no unused DLPack tensor"));
+    let kwargs = PyDict::new(py);
+    kwargs.set_item(intern!(py, "max_version"), (1, 0))?;
+    let capsule = match value.call_method(intern!(py, "__dlpack__"), (), Some(&kwargs)) {
+        // Exporters older than version 1.0 do not know the argument.
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            value.call_method0(intern!(py, "__dlpack__"))?
         }
-        let pointer = ffi::PyCapsule_GetPointer(capsule.as_ptr(), MANAGED.as_ptr());
-        ffi::PyCapsule_SetName(capsule.as_ptr(), c"used_dltensor".as_ptr());
-        pointer.cast()
+        given => given?,
     };
-    // SAFETY: a valid capsule holds a filled structure.
-    let tensor = unsafe { &(*managed).tensor };
-    let dtype = dtype_of_dlpack(tensor.code, tensor.bits).filter(|_| tensor.lanes == 1);
-    let (shape, strides) = layout(tensor);
-    let (size, item) = (shape.size(), dtype.map_or(1, DType::size));
-    let offset = usize::try_from(tensor.byte_offset).unwrap_or(0);
-    // SAFETY: `byte_offset` is within the memory that the exporter describes.
-    let data = unsafe { tensor.data.cast::<u8>().cast_const().add(offset) };
-    let code = (tensor.code, tensor.bits);
-    let borrowed = Borrowed { managed, data, length: size * item };
-    let Some(dtype) = dtype else {
-        let why = format!("DLPack type code {} of {} bits is not supported", code.0, code.1);
-        return Err(crate::errors::dtype_error(why));
+    let managed = Managed::take(&capsule.cast_into::<PyCapsule>()?)?;
+    let exporter = Exporter {
+        read_only: managed.flags() & READ_ONLY != 0,
+        copied: managed.flags() & IS_COPIED != 0,
     };
-    let contiguous = strides.is_none_or(|strides| {
-        shape.size() == 0
-            || strides
-                .iter()
-                .zip(shape.strides())
-                .zip(shape.iter())
-                .all(|((&stride, expected), &dim)| dim == 1 || stride == expected as i64)
-    });
-    if !contiguous {
-        return Err(argument_error(
-            "from_dlpack",
-            "the exporter's memory is not in row-major order; make a contiguous copy first",
-        ));
-    }
-    if copy {
-        return HostTensor::from_bytes(dtype, shape, borrowed.as_ref()).or_raise();
-    }
-    let address = borrowed.data as usize;
-    if !address.is_multiple_of(item.max(1)) {
-        return HostTensor::from_bytes(dtype, shape, borrowed.as_ref()).or_raise();
-    }
-    HostTensor::from_frozen(dtype, shape, Frozen::promised_by(borrowed)).or_raise()
+    Ok((lent_by(managed)?, exporter))
 }
 
-/// Shape and strides (in elements) of a DLPack tensor.
-fn layout(tensor: &DlTensor) -> (Shape, Option<Vec<i64>>) {
-    let rank = usize::try_from(tensor.ndim).unwrap_or(0);
-    if rank == 0 {
-        return (Shape::scalar(), None);
-    }
+/// What the exporter of a capsule says of the memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Exporter {
+    /// Whoever gets it must not write to it. Others may.
+    pub(crate) read_only: bool,
+    /// It was copied for whoever gets it, and nobody else has it.
+    pub(crate) copied: bool,
+}
+
+/// Checks what a structure says of its memory.
+fn lent_by(managed: Managed) -> PyResult<Lent> {
+    let wrong = |why: String| argument_error("from_dlpack", why);
+    let tensor = managed.tensor()?;
+    let Some(dtype) = dtype_of_dlpack(tensor.code, tensor.bits).filter(|_| tensor.lanes == 1)
+    else {
+        let (code, bits) = (tensor.code, tensor.bits);
+        let why = format!("DLPack type code {code} of {bits} bits is not supported");
+        return Err(crate::errors::dtype_error(why));
+    };
     // SAFETY: a tensor of `ndim` axes has that many sizes, and strides unless they are null.
-    unsafe {
-        let shape = std::slice::from_raw_parts(tensor.shape, rank);
-        let shape = shape.iter().map(|&dim| usize::try_from(dim).unwrap_or(0)).collect();
-        let strides = (!tensor.strides.is_null())
-            .then(|| std::slice::from_raw_parts(tensor.strides, rank).to_vec());
-        (shape, strides)
+    let (dims, strides) = unsafe {
+        let dims = entries(tensor.shape.cast_const(), tensor.ndim, "from_dlpack")?;
+        let strides = match tensor.strides.is_null() {
+            true => None,
+            false => Some(entries(tensor.strides.cast_const(), tensor.ndim, "from_dlpack")?),
+        };
+        (dims, strides)
+    };
+    let shape = sizes(dims.iter().copied(), "from_dlpack")?;
+    let length = shape.checked_size().and_then(|size| size.checked_mul(dtype.size()));
+    let Some(length) = length.filter(|&length| isize::try_from(length).is_ok()) else {
+        return Err(wrong(format!("{dtype}{shape} is larger than memory can be")));
+    };
+    let in_order = |strides: &[i64]| {
+        let mut axes = strides.iter().zip(shape.strides()).zip(shape.iter());
+        axes.all(|((&stride, expected), &dim)| dim == 1 || stride == expected as i64)
+    };
+    if length > 0 && !strides.is_none_or(in_order) {
+        let why = "the exporter's memory is not in row-major order; make a contiguous copy first";
+        return Err(wrong(why.into()));
     }
+    if length > 0 && tensor.data.is_null() {
+        return Err(wrong(format!("the capsule has no data for {dtype}{shape}")));
+    }
+    let Ok(offset) = usize::try_from(tensor.byte_offset) else {
+        return Err(wrong(format!("{} cannot be an offset", tensor.byte_offset)));
+    };
+    let data = tensor.data.cast::<u8>().cast_const().wrapping_add(offset);
+    Ok(Lent { _owner: Owner::Capsule(managed), data, length, dtype, shape })
 }

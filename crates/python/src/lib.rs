@@ -5,6 +5,7 @@
 //! `python/nxla`.
 
 mod apply;
+mod arrays;
 mod attributes;
 mod build;
 mod compiled;
@@ -25,6 +26,7 @@ mod hooks;
 mod interrupt;
 mod names;
 mod node;
+mod numpy;
 mod ops;
 mod options;
 mod program;

@@ -4,14 +4,14 @@
 //! to it. On a call whose signature is known, that is all the work there is in Python's terms, so it
 //! allocates little.
 
-use nxla_runtime::{Call, Result, Static, Tensor, Vectors};
+use nxla_runtime::{Call, Result, Static, Tensor, TensorType, Vectors};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
 
 use crate::apply::number_tensor;
+use crate::arrays::{self, Sharing};
 use crate::containers::{Kind, kind_of};
 use crate::difference::LeafType;
-use crate::dlpack;
 use crate::errors::{OrRaise, argument_error, trace_error, user_error};
 use crate::expr::PyExpr;
 use crate::template::PyTemplate;
@@ -173,7 +173,7 @@ fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     if let Some(number) = number_of(value)? {
         return number_tensor(number, None).or_raise().map(Some);
     }
-    Ok(dlpack::import(value, false)?.map(Tensor::from))
+    Ok(arrays::import(value, Sharing::ByValue)?.map(Tensor::from))
 }
 
 /// The type of a leaf, or of an entry of it, and its vectorized axes; `None` for what is none.
@@ -186,13 +186,14 @@ pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> 
         let PyTemplate { ty, vectors } = template.get();
         return Ok(Some(LeafType { ty: ty.clone(), vectors: vectors.clone() }));
     }
-    match is_leaf(value)? {
-        true => {
-            Ok(leaf_tensor(value)?
-                .map(|tensor| LeafType { ty: tensor.ty(), vectors: Vectors::NONE }))
-        }
-        false => Ok(None),
+    if !is_leaf(value)? {
+        return Ok(None);
     }
+    let ty = match arrays::array_type(value)? {
+        Some((dtype, shape)) => Some(TensorType { dtype, shape, names: None }),
+        None => leaf_tensor(value)?.map(|tensor| tensor.ty()),
+    };
+    Ok(ty.map(|ty| LeafType { ty, vectors: Vectors::NONE }))
 }
 
 /// Whether a value is a leaf: a tensor, a template, a traced value, a number or an array.
@@ -210,5 +211,5 @@ pub(crate) fn is_leaf(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     if value.is_none() || value.is_instance_of::<PyString>() {
         return Ok(false);
     }
-    dlpack::is_array(value)
+    arrays::is_array(value)
 }

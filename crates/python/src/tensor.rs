@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyList, PyString, PyTuple};
 
 use crate::apply::number_tensor;
+use crate::arrays::{self, Sharing};
 use crate::dlpack;
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::{OrRaise, argument_error};
@@ -173,7 +174,7 @@ operator_methods!(PyTensor {
     /// The data as a numpy array that shares memory with a host tensor (read-only), or a copy of
     /// a device tensor.
     fn numpy(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        dlpack::to_numpy(py, self.host(py)?)
+        crate::numpy::to_numpy(py, self.host(py)?)
     }
 
     #[pyo3(signature = (dtype=None, copy=None))]
@@ -183,7 +184,7 @@ operator_methods!(PyTensor {
         dtype: Option<&Bound<'_, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
-        let array = dlpack::to_numpy(py, self.host(py)?)?;
+        let array = crate::numpy::to_numpy(py, self.host(py)?)?;
         let array = array.bind(py);
         let wanted = match dtype {
             Some(dtype) if !dtype.is_none() => Some(dtype),
@@ -434,43 +435,54 @@ fn from_numbers(
 
 /// A tensor from a number, nested lists, a buffer, a DLPack exporter or another tensor.
 ///
-/// ``copy=False`` shares memory where the layout and the alignment allow it; the source must not
-/// change then.
+/// By default memory to which nobody can write is shared, and other memory copied. ``copy=True``
+/// always copies; ``copy=False`` never does, and promises that nobody writes to the memory.
 #[pyfunction]
-#[pyo3(signature = (value, dtype=None, copy=true))]
-fn tensor(value: &Bound<'_, PyAny>, dtype: Option<DTypeArg>, copy: bool) -> PyResult<Py<PyAny>> {
+#[pyo3(signature = (value, dtype=None, copy=None))]
+fn tensor(
+    value: &Bound<'_, PyAny>,
+    dtype: Option<DTypeArg>,
+    copy: Option<bool>,
+) -> PyResult<Py<PyAny>> {
     let py = value.py();
-    let dtype = dtype.map(|dtype| dtype.0);
-    let mut vectors = Vectors::NONE;
-    let host = if let Some(number) = number_of(value)? {
-        let tensor = match dtype {
-            Some(dtype) => Tensor::scalar(
-                number
-                    .to_scalar()
-                    .map_err(|e| argument_error("tensor", e.to_string()))?
-                    .cast(dtype),
-                dtype,
-            ),
-            None => number_tensor(number, None).or_raise()?,
-        };
-        return PyTensor::wrap(py, tensor);
-    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+    let (dtype, sharing) = (dtype.map(|dtype| dtype.0), Sharing::of(copy));
+    if let Some(number) = number_of(value)? {
+        arrays::refuse(sharing)?;
+        return PyTensor::wrap(py, number_of_dtype(number, dtype)?);
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        arrays::refuse(sharing)?;
         let Value::Tensor(tensor) = nested(value, dtype)? else { unreachable!("lists are data") };
         return PyTensor::wrap(py, tensor);
-    } else if let Ok(tensor) = value.cast::<PyTensor>() {
-        vectors = tensor.get().get().vectors().clone();
-        tensor.get().host(py)?
-    } else if let Some(host) = dlpack::import(value, copy)? {
+    }
+    let mut vectors = Vectors::NONE;
+    let host = if let Ok(tensor) = value.cast::<PyTensor>() {
+        let tensor = tensor.get();
+        if tensor.get().device().is_some() {
+            arrays::refuse(sharing)?;
+        }
+        vectors = tensor.get().vectors().clone();
+        tensor.host(py)?
+    } else if let Some(host) = arrays::import(value, sharing)? {
         host
     } else {
         let kind = value.get_type().name()?;
         return Err(argument_error("tensor", format!("cannot make a tensor of a {kind}")));
     };
     let host = match dtype {
-        Some(dtype) if dtype != host.dtype() => py.detach(|| host.cast(dtype)),
+        Some(dtype) if dtype != host.dtype() => {
+            arrays::refuse(sharing)?;
+            py.detach(|| host.cast(dtype))
+        }
         _ => host,
     };
     PyTensor::wrap(py, Tensor::from(host).with_vectors(vectors))
+}
+
+fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
+    let Some(dtype) = dtype else { return number_tensor(number, None).or_raise() };
+    let scalar = number.to_scalar().map_err(|e| argument_error("tensor", e.to_string()))?;
+    Ok(Tensor::scalar(scalar.cast(dtype), dtype))
 }
 
 /// A tensor from its bytes in row-major order, native byte order; its first axes are vectorized

@@ -1,11 +1,10 @@
 //! What may stand as an operand: an expression, a tensor, a number, or anything array-like.
 
-use nxla_runtime::Trace;
 use nxla_runtime::host::Number;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 
-use crate::dlpack;
+use crate::arrays::{self, Sharing};
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
 use crate::names::public_name;
@@ -44,8 +43,7 @@ impl FromPython for Value {
         if let Some(number) = number_of(value)? {
             return Ok(Some(Value::Number(number)));
         }
-        // A traced program outlives the call, and its literals must not change with the array.
-        if let Some(tensor) = dlpack::import(value, Trace::current().is_some())? {
+        if let Some(tensor) = arrays::import(value, Sharing::ByValue)? {
             return Ok(Some(Value::Tensor(tensor.into())));
         }
         if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {

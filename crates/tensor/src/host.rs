@@ -121,6 +121,10 @@ impl HostTensor {
         let shape = shape.into();
         let bytes = memory.bytes();
         check_bytes(dtype, &shape, bytes)?;
+        if bytes.is_empty() {
+            // There may be no memory at all, and so none that is aligned.
+            return HostTensor::zeros(dtype, shape);
+        }
         match_dtype!(dtype, T => {
             if bytemuck::try_cast_slice::<u8, T>(bytes).is_err() {
                 return Err(TensorError::Misaligned { dtype, align: align_of::<T>() });

@@ -129,8 +129,7 @@ def _load(file: str | os.PathLike[str] | bytes, function: str) -> Any:
 
 def _own(array: Any) -> Tensor:
     # Files may be of either byte order; DLPack and buffers are of the machine's.
-    native = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return _core.tensor(native.copy(order="C"))
+    return _core.tensor(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
 def serialize(container: Any, /) -> bytes:

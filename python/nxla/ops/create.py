@@ -16,8 +16,15 @@ if TYPE_CHECKING:
     from nxla._types import Axis, DTypeLike, Names, Shape, TensorLike
 
 
-def tensor(value: Any, /, dtype: DTypeLike | None = None, *, names: Names | None = None) -> Tensor:
-    """Make a tensor of a copy of some data.
+def tensor(
+    value: Any,
+    /,
+    dtype: DTypeLike | None = None,
+    *,
+    names: Names | None = None,
+    copy: bool | None = None,
+) -> Tensor:
+    """Make a tensor of some data, which it keeps whatever happens to the data.
 
     Parameters
     ----------
@@ -29,6 +36,8 @@ def tensor(value: Any, /, dtype: DTypeLike | None = None, *, names: Names | None
         ``float32``, complex numbers ``complex64``; arrays keep theirs.
     names : sequence of (str or None), optional
         The names of the axes.
+    copy : bool, optional
+        As for `asarray`.
 
     Returns
     -------
@@ -38,7 +47,8 @@ def tensor(value: Any, /, dtype: DTypeLike | None = None, *, names: Names | None
     Raises
     ------
     ArgumentError
-        If nested lists are ragged, or hold something else than numbers.
+        If nested lists are ragged, nested too deep, or hold something else than numbers. If
+        `copy` is False and the memory cannot be shared.
     DTypeError
         If there is no such dtype.
 
@@ -56,12 +66,12 @@ def tensor(value: Any, /, dtype: DTypeLike | None = None, *, names: Names | None
     >>> nx.tensor([1, 2], "bf16").dtype
     bf16
     """
-    made = _core.tensor(value, dtype)
+    made = _core.tensor(value, dtype, copy)
     return made if names is None else _core.rename(made, names)
 
 
 def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = None) -> Tensor:
-    """Make a tensor of some data, sharing its memory where that is possible.
+    """Make a tensor of some data, sharing its memory where nobody can write to it.
 
     Parameters
     ----------
@@ -70,8 +80,11 @@ def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = 
     dtype : dtype_like, optional
         As for `tensor`.
     copy : bool, optional
-        True always copies. By default memory is shared if layout, alignment and dtype allow it;
-        the array must not be written to from then on. False refuses to copy an array.
+        By default memory is copied unless nobody can write to it: that of tensors, of ``bytes``
+        and of JAX's arrays is shared. (A read-only array of numpy is copied, since others may have
+        the same memory for writing.) True always copies. False shares the memory of any array:
+        the caller promises that nobody writes to it as long as the tensor, or anything computed
+        from it, is in use.
 
     Returns
     -------
@@ -92,23 +105,7 @@ def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = 
     """
     if isinstance(obj, _core.Expr):
         return as_tensor(obj) if dtype is None else _core.as_type(obj, dtype)
-    made = _core.tensor(obj, dtype, copy is True)
-    if copy is False and not (obj is made or _shares_memory(obj, made)):
-        raise ArgumentError(
-            "asarray: the memory cannot be shared (its layout, alignment or dtype differs); "
-            "pass copy=None to allow a copy"
-        )
-    return made
-
-
-def _shares_memory(array: Any, tensor: Tensor) -> bool:
-    if isinstance(array, bool | int | float | complex | list | tuple):
-        return False
-    import numpy as np
-
-    if isinstance(array, _core.Tensor):
-        array = array.numpy()
-    return np.shares_memory(np.from_dlpack(array), tensor.numpy()) or tensor.size == 0
+    return _core.tensor(obj, dtype, copy)
 
 
 def from_dlpack(x: Any, /, *, copy: bool | None = None) -> Tensor:

@@ -1,0 +1,214 @@
+//! Arrays of other libraries as tensors, by value: what a tensor holds never changes.
+//!
+//! Memory is shared where nobody can write to it, and copied otherwise: an array can be refilled as
+//! soon as the call that took it returns, although programs run on after that. Whoever wants to
+//! spare the copy promises not to write, with `copy=False`.
+//!
+//! Surprising point: that an array is read-only says little. It is a flag of one handle. The owner
+//! of the memory, and views made earlier, can write on, and numpy lets an owner take the flag back.
+
+use nxla_runtime::host::{DType, HostTensor, Shape};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple, PyType};
+
+use crate::dlpack::{self, Buffer, Exported, Lent};
+use crate::errors::{argument_error, dtype_error};
+
+/// What may become of the memory of an array.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// It is shared if nobody can write to it, and copied otherwise.
+    ByValue,
+    /// It is copied.
+    Never,
+    /// It is shared, since the user promises that nobody writes to it. What cannot be shared is
+    /// refused.
+    Promised,
+}
+
+impl Sharing {
+    /// What the argument `copy` of the Array API asks for.
+    pub(crate) fn of(copy: Option<bool>) -> Self {
+        match copy {
+            None => Sharing::ByValue,
+            Some(true) => Sharing::Never,
+            Some(false) => Sharing::Promised,
+        }
+    }
+}
+
+/// Below this many bytes a copy costs less than to find out whether it is needed.
+const COPY_BELOW: usize = 4096;
+
+/// Whether an object is an array: it exports DLPack or a buffer of numbers.
+pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    if value.hasattr(intern!(py, "__dlpack__"))?
+        || value.hasattr(intern!(py, "__array_interface__"))?
+    {
+        return Ok(true);
+    }
+    Ok(dlpack::has_buffer(value) && !value.is_instance_of::<PyBytes>())
+}
+
+/// The tensor of an array; `None` for what is no array.
+pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Option<HostTensor>> {
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
+        return Ok(None);
+    }
+    let py = value.py();
+    match dlpack::buffer_of(value)? {
+        Some(Buffer::Lent(lent, read_only)) => {
+            let frozen = sharing == Sharing::ByValue
+                && read_only
+                && lent.length() >= COPY_BELOW
+                && is_immutable(value)?;
+            return received(py, lent, frozen, sharing).map(Some);
+        }
+        Some(Buffer::Gathered(_)) if sharing == Sharing::Promised => return Err(must_copy()),
+        Some(Buffer::Gathered(tensor)) => return Ok(Some(tensor)),
+        None => {}
+    }
+    if let Some(dtype) = extension_dtype(value)? {
+        return extension(value, dtype, sharing).map(Some);
+    }
+    if value.hasattr(intern!(py, "__dlpack__"))? {
+        let (lent, exporter) = dlpack::capsule_of(value)?;
+        let frozen = sharing == Sharing::ByValue
+            && (exporter.copied || exporter.read_only && is_immutable(value)?);
+        return received(py, lent, frozen, sharing).map(Some);
+    }
+    Err(unreadable(value))
+}
+
+/// Dtype and shape of an array, whose elements are left alone; `None` for what is no array.
+pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Shape)>> {
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
+        return Ok(None);
+    }
+    if let Some(ty) = dlpack::buffer_type(value)? {
+        return Ok(Some(ty));
+    }
+    let py = value.py();
+    if let Some(dtype) = extension_dtype(value)? {
+        let dims: Vec<usize> = value.getattr(intern!(py, "shape"))?.extract()?;
+        return Ok(Some((dtype, Shape::from(dims))));
+    }
+    if value.hasattr(intern!(py, "__dlpack__"))? {
+        let (lent, _) = dlpack::capsule_of(value)?;
+        return Ok(Some((lent.dtype(), lent.shape().clone())));
+    }
+    Err(unreadable(value))
+}
+
+fn unreadable(value: &Bound<'_, PyAny>) -> PyErr {
+    match value.get_type().name() {
+        Ok(kind) => argument_error("tensor", format!("cannot read the memory of a {kind}")),
+        Err(error) => error,
+    }
+}
+
+/// Refuses what cannot share memory, if the user wants it shared.
+pub(crate) fn refuse(sharing: Sharing) -> PyResult<()> {
+    match sharing {
+        Sharing::Promised => Err(must_copy()),
+        Sharing::ByValue | Sharing::Never => Ok(()),
+    }
+}
+
+fn must_copy() -> PyErr {
+    let why = "the memory cannot be shared (its layout, alignment, dtype or place differs); pass \
+               copy=None to allow a copy";
+    argument_error("asarray", why)
+}
+
+/// A tensor of memory that another library lends. `frozen` says that nobody can write to it.
+fn received(py: Python<'_>, lent: Lent, frozen: bool, sharing: Sharing) -> PyResult<HostTensor> {
+    match sharing {
+        Sharing::Promised if !lent.is_aligned() => Err(must_copy()),
+        Sharing::Promised => lent.shared(),
+        Sharing::ByValue if frozen && lent.is_aligned() => lent.shared(),
+        Sharing::ByValue | Sharing::Never => lent.copied(py),
+    }
+}
+
+/// Whether nobody can write to the memory of an array, through whatever handle: its owner is known,
+/// and of a kind that never changes.
+fn is_immutable(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    /// Views of views; numpy itself keeps the chain short.
+    const LONGEST_CHAIN: usize = 16;
+    let py = value.py();
+    let mut owner = value.clone();
+    for _ in 0..LONGEST_CHAIN {
+        if owner.is_instance_of::<PyBytes>()
+            || owner.is_instance_of::<Exported>()
+            || is_jax(&owner)?
+        {
+            return Ok(true);
+        }
+        let next = if owner.is_instance_of::<PyMemoryView>() {
+            intern!(py, "obj")
+        } else if owner.is_instance(numpy_array(py)?)? {
+            intern!(py, "base")
+        } else {
+            return Ok(false);
+        };
+        owner = owner.getattr(next)?;
+    }
+    Ok(false)
+}
+
+fn numpy_array(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "numpy", "ndarray")
+}
+
+/// Whether an object is an array of JAX, which has no way to write to one.
+fn is_jax(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let module = value.get_type().module()?;
+    let package = module.to_cow()?;
+    Ok(package.split('.').next() == Some("jaxlib"))
+}
+
+// --- dtypes that the buffer protocol has no letter for ---
+
+/// The dtype of a numpy array that exports no buffer of a known format: one of `ml_dtypes`, or one
+/// in the other byte order.
+fn extension_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let py = value.py();
+    let Some(dtype) = value.getattr_opt(intern!(py, "dtype"))? else { return Ok(None) };
+    if !value.hasattr(intern!(py, "__array_interface__"))? {
+        return Ok(None);
+    }
+    match crate::dtype::dtype_of(&dtype) {
+        Ok(dtype) => Ok(Some(dtype)),
+        Err(_) => Err(dtype_error(format!("arrays of dtype {dtype} are not supported"))),
+    }
+}
+
+/// A numpy array whose elements are read as integers of the same width.
+fn extension(value: &Bound<'_, PyAny>, dtype: DType, sharing: Sharing) -> PyResult<HostTensor> {
+    let py = value.py();
+    let order: String = value.getattr("dtype")?.getattr("byteorder")?.extract()?;
+    if order == ">" {
+        if sharing == Sharing::Promised {
+            return Err(must_copy());
+        }
+        let native = value.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;
+        let swapped = import(&value.call_method1("astype", (native,))?, Sharing::Never)?;
+        return swapped.ok_or_else(|| unreadable(value));
+    }
+    let contiguous = py.import("numpy")?.call_method1("ascontiguousarray", (value,))?;
+    if sharing == Sharing::Promised && !contiguous.is(value) {
+        return Err(must_copy());
+    }
+    // numpy makes an axis for a number without any.
+    let dims: Vec<usize> = value.getattr("shape")?.extract()?;
+    let plain = contiguous.call_method1("view", (format!("u{}", dtype.size()),))?;
+    match dlpack::buffer_of(&plain.call_method1("reshape", (dims,))?)? {
+        Some(Buffer::Lent(lent, _)) => received(py, lent.with_dtype(dtype), false, sharing),
+        Some(Buffer::Gathered(_)) | None => Err(unreadable(value)),
+    }
+}

@@ -1,0 +1,293 @@
+"""Values never change: a call computes with what it was given, whatever happens to the array.
+
+Each way into the engine gets a writable array that is overwritten as soon as the call returns.
+"""
+
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+SMALL = (8,)
+# Beyond all limits below which memory is copied anyway, and enough work to be still under way.
+LARGE = (512, 512)
+ROUNDS = 1000
+
+
+def array(shape, value):
+    return np.full(shape, value, np.float32)
+
+
+def overwrite(x):
+    x[...] = -1.0
+
+
+def check(found, shape, value):
+    """A result is twice the argument, in every element."""
+    np.testing.assert_array_equal(np.asarray(found), array(shape, 2 * value))
+
+
+@pytest.mark.parametrize("shape", [SMALL, (64, 64)], ids=["small", "lent"])
+def test_a_jitted_call_keeps_what_it_was_given(compiler, shape):
+    double = nx.jit(lambda x: x + x, compiler=compiler)
+    buffer, results = array(shape, 0), []
+    for i in range(ROUNDS):
+        buffer[...] = i
+        results.append(double(buffer))
+        overwrite(buffer)
+    for i, result in enumerate(results):
+        check(result, shape, i)
+
+
+def test_large_arrays_in_flight_keep_their_values(compiler):
+    weights = nx.tensor(np.eye(LARGE[0], dtype=np.float32) * 2)
+    slow = nx.jit(lambda x, w: x @ w, compiler=compiler)
+    buffer = np.empty(LARGE, np.float32)
+    results = []
+    for i in range(20):
+        buffer[...] = i
+        results.append(slow(buffer, weights))
+        overwrite(buffer)
+    for i, result in enumerate(results):
+        check(result, LARGE, i)
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
+def test_results_that_are_arguments_keep_their_values(compiler, shape):
+    x = array(shape, 3)
+    results = [
+        nx.jit(lambda x: x, compiler=compiler)(x),
+        nx.jit(lambda x: nx.reshape(x, (-1,)), compiler=compiler)(x),
+        nx.jit(lambda x: {"x": x, "y": (x,)}, compiler=compiler)({"a": x}["a"])["y"][0],
+    ]
+    overwrite(x)
+    for result in results:
+        assert set(np.asarray(result).ravel().tolist()) == {3.0}
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
+def test_a_compiled_call_keeps_what_it_was_given(compiler, shape):
+    x = array(shape, 0)
+    compiled = nx.compile(lambda x: x * 2, [x], compiler=compiler)
+    results = []
+    for i in range(10):
+        x[...] = i
+        results.append(compiled(x))
+        overwrite(x)
+    for i, result in enumerate(results):
+        check(result, shape, i)
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        nx.tensor,
+        nx.asarray,
+        nx.from_dlpack,
+        lambda x: nx.reshape(x, x.shape),
+        lambda x: nx.astype(x, nx.float32),
+        lambda x: nx.stack([x])[0],
+        lambda x: nx.broadcast_to(x, x.shape),
+        lambda x: nx.squeeze(nx.expand_dims(x, axis=0), axis=0),
+    ],
+)
+def test_an_eager_call_keeps_what_it_was_given(function, shape):
+    x = array(shape, 1)
+    results = []
+    for i in range(10):
+        x[...] = i
+        results.append(function(x))
+        overwrite(x)
+    for i, result in enumerate(results):
+        check(result + result, shape, i)
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
+def test_a_stream_keeps_what_it_was_sent(compiler, shape):
+    state = array((), 0)
+    scale = array((), 2)
+    template = nx.template(shape, nx.float32)
+    stream = nx.stream(lambda x, s, k: (x * k + s, s), template, state, scale, compiler=compiler)
+    overwrite(state)
+    overwrite(scale)
+    buffer = array(shape, 0)
+    for i in range(10):
+        buffer[...] = i
+        stream.send(buffer)
+        overwrite(buffer)
+    for i in range(10):
+        check(stream.recv(), shape, i)
+    stream.done()
+
+
+def test_stages_keep_what_they_were_given(compiler):
+    def function(x):
+        for _ in range(4):
+            x = x * 2 / 2
+        return x * 2
+
+    x = array(LARGE, 0)
+    expression = nx.debug_expr(function)(x)
+    count = iter(range(1000))
+    stages = nx.graph.split(expression, lambda _: "after" if next(count) % 3 == 2 else "none")
+    with ThreadPoolExecutor(2) as executor:
+        results = []
+        for i in range(5):
+            x[...] = i
+            results.append(nx.graph.run(stages, x, compiler=compiler))
+            results.append(nx.graph.run(stages, x, compiler=compiler, executor=executor))
+            overwrite(x)
+    for i, result in enumerate(results):
+        check(result, LARGE, i // 2)
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.filterwarnings("ignore::nxla.errors.CaptureWarning")
+def test_captured_arrays_keep_their_values(compiler, shape):
+    w = array(shape, 2)
+    function = nx.jit(lambda x: x * w, compiler=compiler)
+    first = function(array(shape, 3))
+    overwrite(w)
+    check(first, shape, 3)
+    check(function(array(shape, 4)), shape, 4)
+
+
+@pytest.mark.parametrize("shape", [SMALL, LARGE], ids=["small", "large"])
+def test_hooks_see_and_keep_the_values_of_their_run(compiler, shape):
+    seen = []
+    function = nx.jit(lambda x: nx.hook(x, seen.append, "seen") * 2, compiler=compiler)
+    buffer = array(shape, 0)
+    results = []
+    for i in range(10):
+        buffer[...] = i
+        results.append(function(buffer))
+        overwrite(buffer)
+    for i, result in enumerate(results):
+        check(result, shape, i)
+    for i, value in enumerate(seen):
+        check(value + value, shape, i)
+    assert len(seen) == 10
+
+
+def test_a_donated_array_is_not_written(compiler):
+    """Memory that is lent is not the device's to write to."""
+    x = nx.tensor(array(LARGE, 3))
+    view = x.numpy()
+    function = nx.jit(lambda x: x * 2, compiler=compiler, donate_argnums=0)
+    check(function(x), LARGE, 3)
+    assert set(view.ravel().tolist()) == {3.0}
+    device = nx.jit(lambda x: x + 0, compiler=compiler)(array(LARGE, 3))
+    kept = device.numpy()
+    check(function(device), LARGE, 3)
+    assert set(kept.ravel().tolist()) == {3.0}
+
+
+def test_an_array_refilled_by_another_thread_is_read_once():
+    """A call computes with one copy, in which each element is old or new."""
+    buffer = array((1 << 20,), 0)
+    stop = threading.Event()
+
+    def refill():
+        value = 0
+        while not stop.is_set():
+            value += 1
+            buffer[...] = value
+
+    writer = threading.Thread(target=refill)
+    writer.start()
+    try:
+        difference = nx.jit(lambda x: nx.max(nx.abs(x - (x + 0))))
+        for _ in range(20):
+            assert difference(buffer).item() == 0
+    finally:
+        stop.set()
+        writer.join()
+
+
+# What is shared, and what is not.
+
+
+def shares(tensor, x):
+    return np.shares_memory(tensor.numpy(), x)
+
+
+def test_memory_that_nobody_can_write_is_shared():
+    tensor = nx.tensor(array(LARGE, 1))
+    ours = tensor.numpy()
+    assert shares(nx.asarray(ours), ours)
+    assert shares(nx.asarray(ours[3:9]), ours)
+    assert shares(nx.reshape(ours, (-1,)), ours)
+    data = array(LARGE, 1).tobytes()
+    over_bytes = np.frombuffer(data, np.float32)
+    assert shares(nx.asarray(over_bytes), over_bytes)
+    assert shares(nx.tensor(memoryview(data)), over_bytes.view(np.uint8))
+
+
+def test_read_only_views_of_writable_memory_are_copied():
+    owner = array(LARGE, 1)
+    view = owner[:]
+    view.flags.writeable = False
+    frozen = array(LARGE, 1)
+    writable_view = frozen[:]
+    frozen.flags.writeable = False
+    over_bytearray = np.frombuffer(bytearray(owner.tobytes()), np.float32)
+    over_bytearray.flags.writeable = False
+    for x in (view, frozen, over_bytearray, memoryview(owner).toreadonly()):
+        assert not shares(nx.asarray(x), np.asarray(x))
+    kept = nx.asarray(frozen)
+    writable_view[...] = 5
+    assert set(kept.numpy().ravel().tolist()) == {1.0}
+
+
+def test_copy_false_shares_what_the_user_promises_not_to_write():
+    x = array(LARGE, 1)
+    for function in (nx.tensor, nx.asarray, nx.from_dlpack):
+        assert shares(function(x, copy=False), x)
+        assert not shares(function(x, copy=True), x)
+        assert not shares(function(x), x)
+    tiny = np.arange(3.0)
+    assert shares(nx.asarray(tiny, copy=False), tiny)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        array(LARGE, 1).T[:, ::2],
+        np.frombuffer(b"\0" * 9, np.uint8)[1:].view("<f4"),
+        np.arange(3, dtype=">i4"),
+        [1.0, 2.0],
+        1.0,
+    ],
+    ids=["strided", "misaligned", "byte order", "list", "number"],
+)
+def test_copy_false_refuses_what_needs_a_copy(x):
+    with pytest.raises(nx.ArgumentError, match="cannot be shared"):
+        nx.asarray(x, copy=False)
+    assert nx.asarray(x).tolist() == np.asarray(x).tolist()
+
+
+def test_copy_false_refuses_another_dtype():
+    with pytest.raises(nx.ArgumentError, match="cannot be shared"):
+        nx.asarray(array(SMALL, 1), dtype=nx.int32, copy=False)
+
+
+def test_describing_an_array_reads_none_of_it():
+    """As a template, an array of 256 MB costs no memory: its pages have not even been touched."""
+    code = """
+import resource
+import numpy as np
+import nxla as nx
+compiled = nx.compile(lambda x: x[0], [np.zeros(8, np.float32)])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+compiled = nx.compile(lambda x: x[0], [np.zeros(1 << 26, np.float32)])
+assert "f32[67108864]" in repr(compiled), compiled
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+assert grown < 64 << 10, grown
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
