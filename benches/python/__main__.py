@@ -31,6 +31,7 @@ AIMS = (
     ("trace from Rust, per operation", "itself", 150e-9),
     ("jitted x + 1", "of JAX", 0.6),
     ("jitted, 50 arguments to 50 results", "of JAX", 0.6),
+    ("an array of 4 MB as an argument, copies of it", "itself", 1.15),
     ("chain, time per node at 1,000,000 against 10,000", "itself", 1.5),
     ("chain, bytes per node", "itself", 150.0),
 )
@@ -88,7 +89,7 @@ def text(name: str, figure: float | None) -> str:
     """Return a figure with its unit: times are in seconds unless the name says otherwise."""
     if figure is None:
         return "—"
-    if "bytes" in name or "against" in name:
+    if "bytes" in name or "against" in name or "copies" in name:
         return f"{figure:.3g}"
     size, unit = next(((size, unit) for size, unit in UNITS if figure >= size), UNITS[-1])
     return f"{figure / size:.3g} {unit}"

@@ -107,8 +107,28 @@ def measure_nxla():
     figures["1024 x 1024 product"] = per_call(lambda: product(resident).block_until_ready(), 5)
     interpreted = nx.jit(lambda a: a @ a, compiler="evaluator")
     figures["1024 x 1024 product on the host"] = per_call(lambda: interpreted(matrix), 5)
+    figures["an array of 4 MB as an argument, copies of it"] = copies_of_an_argument(nx, np)
     figures.update(long_chain(nx))
     return figures
+
+
+def copies_of_an_argument(nx, np):
+    """What an array costs as an argument beyond a device tensor, as a multiple of copying it.
+
+    The three take turns, since the speed of memory differs from one moment to the next, and the
+    middle of the ratios counts.
+    """
+    batch = np.ones((1024, 1024), np.float32)
+    target = np.empty_like(batch)
+    first = nx.jit(lambda x: x[0, 0] + 1, compiler="xla")
+    resident = nx.jit(lambda x: x + 0, compiler="xla")(batch).block_until_ready()
+    ratios = []
+    for _ in range(20):
+        copied = per_call(lambda: np.copyto(target, batch), 10)
+        with_tensor = per_call(lambda: first(resident).block_until_ready(), 10)
+        with_array = per_call(lambda: first(batch).block_until_ready(), 10)
+        ratios.append((with_array - with_tensor) / copied)
+    return sorted(ratios)[len(ratios) // 2]
 
 
 def resident_bytes():

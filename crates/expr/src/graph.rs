@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::infer::infer;
+use crate::nested::MAX_NESTING;
 use crate::op::Op;
 use crate::simplify::{Simplified, simplify};
 use crate::source::{Line, Source, SourceId, SourceMap, Sources};
@@ -100,6 +101,8 @@ pub struct Graph {
     effects: Vec<ExprId>,
     next_sequence: u32,
     next_scope: u32,
+    /// The most that regions nest in any node.
+    nesting: usize,
     options: Options,
 }
 
@@ -125,6 +128,11 @@ impl Graph {
     /// How this graph simplifies.
     pub fn options(&self) -> Options {
         self.options
+    }
+
+    /// How deep regions nest in the nodes: 0 if no node has any.
+    pub fn nesting(&self) -> usize {
+        self.nesting
     }
 
     /// The number of nodes.
@@ -227,6 +235,10 @@ impl Graph {
 
     /// What a node becomes, and its type.
     fn simplified(&mut self, op: &Op, operands: &[ExprId]) -> Result<(Simplified, TypeId)> {
+        if op.nesting() > MAX_NESTING {
+            let why = format!("branches and loops are nested more than {MAX_NESTING} deep");
+            return Err(self.error(op.name(), ErrorKind::invalid("body", why)));
+        }
         let ty = match self.type_of(op, operands) {
             Ok(ty) => ty,
             Err(kind) => return Err(self.error(op.name(), kind)),
@@ -338,6 +350,7 @@ impl Graph {
             self.effects.push(id);
             self.next_sequence = self.next_sequence.max(number + 1);
         }
+        self.nesting = self.nesting.max(op.nesting());
         let source = self.sources.current;
         self.nodes.push(Stored { op, first_operand, operand_count, ty, source });
         id

@@ -49,7 +49,7 @@ pub use decompose::decompose;
 pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};
 pub use graph::{ExprId, Graph, Node, Operands, Options};
 pub use hook::{Compute, Detached, HookOp, HostError, HostFn, compute};
-pub use nested::Regions;
+pub use nested::{MAX_NESTING, Regions};
 pub use op::*;
 pub use program::{Digest, Program};
 pub use region::{Mark, Scope, Traced};

@@ -8,6 +8,9 @@
 //! by which two of them are never the same node, and is listed among the roots of its program, so
 //! that it runs whether or not its results are used. A region lists its own, so one look at each
 //! region of an op says whether it has effects, however deep the hook is.
+//!
+//! Regions *nest*: a branch of a conditional can hold another. What goes through programs goes into
+//! their regions by recursion, and so does dropping them, which is safe because there is a limit.
 
 use std::sync::Arc;
 
@@ -15,6 +18,10 @@ use smallvec::SmallVec;
 
 use crate::op::{Block, Cond, CustomGrad, Metadata, Op, ReduceFun, While, WindowFun};
 use crate::program::Program;
+
+/// How deep regions may nest, so that no walk of them exhausts a stack of 1 MB. Deeper nests are
+/// refused where they are built or read.
+pub const MAX_NESTING: usize = 128;
 
 /// The programs of one op, in a fixed order.
 pub type Regions<'a> = SmallVec<[&'a Arc<Program>; 3]>;
@@ -72,6 +79,13 @@ impl Op {
             | Op::Elem(_)
             | Op::Hook(_) => Regions::new(),
         }
+    }
+
+    /// How deep regions nest in this op: 0 without any, 1 for regions that hold none themselves.
+    #[inline]
+    pub fn nesting(&self) -> usize {
+        let regions = self.regions();
+        regions.iter().map(|region| region.graph().nesting() + 1).max().unwrap_or(0)
     }
 
     /// The same op with each program replaced, called in the order of [`Op::regions`].

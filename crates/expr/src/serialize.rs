@@ -40,10 +40,6 @@ const MAGIC: [u8; 4] = *b"nxla";
 /// Magic, version and checksum.
 const HEADER: usize = MAGIC.len() + size_of::<u16>() + blake3::OUT_LEN;
 
-/// How deep regions may nest in bytes that are read. Programs are dropped recursively by region,
-/// so that a deeper nest could exhaust the stack.
-const MAX_NESTING: usize = 512;
-
 /// How much is written before it is handed to the hash.
 const CHUNK: usize = 1 << 14;
 

@@ -1,9 +1,11 @@
 //! Nodes with effects: hooks, and the loops, branches and composites that hold hooks. They are
 //! never merged, dropped or reordered; and closing many loops takes linear time.
 
+use std::sync::Arc;
+
 use nxla_expr::rewrite::Substitution;
 use nxla_expr::verify::{verify, verify_program};
-use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, serialize};
+use nxla_expr::{ExprId, Graph, MAX_NESTING, Op, Program, Result, TensorType, serialize};
 use nxla_tensor::{DType, Scalar};
 
 fn ty() -> TensorType {
@@ -170,4 +172,44 @@ fn ten_thousand_loops_close() -> Result<()> {
     let program = Program::new(&graph, vec![ty()], &[x])?;
     assert_eq!(loops(&program), 10_000);
     Ok(())
+}
+
+/// Loops in one another.
+fn nest(graph: &mut Graph, start: ExprId, depth: usize) -> Result<ExprId> {
+    match depth {
+        0 => Ok(graph.hook(&[start], Some("deep"), None)?[0]),
+        _ => count_to_ten(graph, start, |graph, x| nest(graph, x, depth - 1)),
+    }
+}
+
+#[test]
+fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
+    let refused = || {
+        let mut graph = Graph::new();
+        let x = graph.parameter(0, ty());
+        nest(&mut graph, x, MAX_NESTING + 1).unwrap_err().to_string()
+    };
+    // Nodes are hoisted while the inner loops close, so building wants more stack than walking.
+    let large = std::thread::Builder::new().stack_size(64 << 20);
+    let (program, error) = large
+        .spawn(move || {
+            let mut graph = Graph::new();
+            let x = graph.parameter(0, ty());
+            let result = nest(&mut graph, x, MAX_NESTING).unwrap();
+            assert_eq!(graph.nesting(), MAX_NESTING);
+            (Program::new(&graph, vec![ty()], &[result]).unwrap(), refused())
+        })
+        .unwrap()
+        .join()
+        .unwrap();
+    assert!(error.contains("nested more than 128 deep"), "{error}");
+    let walk = move || {
+        assert!(verify_program(&program).is_ok());
+        let bytes = serialize::to_bytes(&program);
+        assert_eq!(serialize::from_bytes(&bytes).unwrap().digest(), program.digest());
+        assert!(program.to_string().len() > MAX_NESTING);
+        let detached = Arc::new(program).detach_hooks(&|_| true);
+        assert_eq!(detached.functions.len(), 0);
+    };
+    std::thread::Builder::new().stack_size(1 << 20).spawn(walk).unwrap().join().unwrap();
 }

@@ -100,11 +100,11 @@ impl PyCompiled {
             let path = || format!("{}: argument {position}", self.name);
             arguments.argument(&arg, &path)?;
         }
-        arguments.0.refuse_templates(&self.name).or_raise()?;
-        if !self.signature.matches(arguments.0.signature()).or_raise()? {
+        arguments.call.refuse_templates(&self.name).or_raise()?;
+        if !self.signature.matches(arguments.call.signature()).or_raise()? {
             self.compare(py, args)?;
         }
-        Ok(arguments.0.into_inputs())
+        Ok(arguments.call.into_inputs())
     }
 
     /// Says how arguments differ from the templates. Names of axes that one side leaves open are

@@ -50,6 +50,22 @@ pub(crate) enum Kind<'py> {
     Registered(Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>, Bound<'py, PyAny>),
 }
 
+/// How deep containers may nest. They are walked by recursion, which has to end before the stack
+/// does, on any thread; and a list can hold itself.
+pub(crate) const DEEPEST: usize = 256;
+
+/// Refuses containers that nest deeper than [`DEEPEST`].
+pub(crate) fn check_depth(depth: usize, path: impl FnOnce() -> String) -> PyResult<()> {
+    if depth <= DEEPEST {
+        return Ok(());
+    }
+    let path = path();
+    // Below the first few there is nothing but brackets.
+    let path = path.split('[').next().filter(|path| !path.is_empty()).unwrap_or("container");
+    let why = format!("containers are nested more than {DEEPEST} deep, or one holds itself");
+    Err(argument_error(path, why))
+}
+
 /// Registered classes: class → (flatten, unflatten).
 static REGISTRY: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 
@@ -128,27 +144,40 @@ pub(crate) fn flatten<'py>(
     path: &str,
     leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
 ) -> PyResult<Tree> {
+    flatten_at(value, path, 0, leaf)
+}
+
+/// [`flatten`] for what is inside of so many containers.
+fn flatten_at<'py>(
+    value: &Bound<'py, PyAny>,
+    path: &str,
+    depth: usize,
+    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
+) -> PyResult<Tree> {
     let py = value.py();
-    Ok(match kind_of(value)? {
+    let kind = kind_of(value)?;
+    let depth = depth + usize::from(!matches!(kind, Kind::Other));
+    check_depth(depth, || path.to_owned())?;
+    Ok(match kind {
         Kind::Other => match leaf(value, path)? {
             true => Tree::Leaf,
             false => Tree::Static(value.clone().unbind()),
         },
-        Kind::Tuple(items) => Tree::Tuple(sequence(items.iter(), path, leaf)?),
-        Kind::List(items) => Tree::List(sequence(items.iter(), path, leaf)?),
+        Kind::Tuple(items) => Tree::Tuple(sequence(items.iter(), path, depth, leaf)?),
+        Kind::List(items) => Tree::List(sequence(items.iter(), path, depth, leaf)?),
         Kind::Named(items) => {
             let class = value.get_type();
             let names: Vec<String> = class.getattr(intern!(py, "_fields"))?.extract()?;
             let mut children = Vec::with_capacity(names.len());
             for (name, item) in names.iter().zip(items.iter()) {
-                children.push(flatten(&item, &format!("{path}.{name}"), leaf)?);
+                children.push(flatten_at(&item, &format!("{path}.{name}"), depth, leaf)?);
             }
             Tree::Named(class.unbind(), children)
         }
         Kind::Dict(items) => {
             let (mut keys, mut children) = (Vec::new(), Vec::new());
             for (key, item) in items {
-                children.push(flatten(&item, &format!("{path}[{}]", key.repr()?), leaf)?);
+                children.push(flatten_at(&item, &format!("{path}[{}]", key.repr()?), depth, leaf)?);
                 keys.push(key.unbind());
             }
             Tree::Dict(keys, children)
@@ -156,13 +185,13 @@ pub(crate) fn flatten<'py>(
         Kind::Dataclass(fields) => {
             let (mut names, mut children) = (Vec::new(), Vec::new());
             for (name, item) in fields {
-                children.push(flatten(&item, &format!("{path}.{name}"), leaf)?);
+                children.push(flatten_at(&item, &format!("{path}.{name}"), depth, leaf)?);
                 names.push(name.unbind());
             }
             Tree::Dataclass(value.get_type().unbind(), names, children)
         }
         Kind::Registered(items, aux, unflatten) => {
-            let children = sequence(items.into_iter(), path, leaf)?;
+            let children = sequence(items.into_iter(), path, depth, leaf)?;
             Tree::Registered(unflatten.unbind(), aux.unbind(), children)
         }
     })
@@ -171,11 +200,12 @@ pub(crate) fn flatten<'py>(
 fn sequence<'py>(
     items: impl Iterator<Item = Bound<'py, PyAny>>,
     path: &str,
+    depth: usize,
     leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
 ) -> PyResult<Vec<Tree>> {
     items
         .enumerate()
-        .map(|(index, item)| flatten(&item, &format!("{path}[{index}]"), leaf))
+        .map(|(index, item)| flatten_at(&item, &format!("{path}[{index}]"), depth, leaf))
         .collect()
 }
 

@@ -233,7 +233,7 @@ impl PyFunction {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<PyExpression> {
-        let arguments = self.sign(Call { args, kwargs })?;
+        let arguments = self.sign(Call { args, kwargs }, Data::Absent)?;
         Ok(PyExpression::new(self.trace(py, Call { args, kwargs }, &arguments)?))
     }
 
@@ -243,7 +243,7 @@ impl PyFunction {
         let options = self.core.options_in_force();
         let call = Call { args, kwargs: None };
         let (entry, _) = self.entry(py, call, &options, Data::Absent)?;
-        let signature = self.sign(call)?.0.into_signature();
+        let signature = self.sign(call, Data::Absent)?.call.into_signature();
         let arguments = args.iter().enumerate();
         let arguments = arguments
             .map(|(position, arg)| Argument::of(&arg, position))
@@ -293,8 +293,11 @@ impl PyFunction {
     }
 
     /// What the runtime is told of a call.
-    fn sign(&self, call: Call<'_, '_>) -> PyResult<Arguments> {
-        let mut arguments = Arguments::default();
+    fn sign(&self, call: Call<'_, '_>, data: Data) -> PyResult<Arguments> {
+        let mut arguments = match data {
+            Data::Needed => Arguments::default(),
+            Data::Absent => Arguments::of_types(),
+        };
         let path = |position: usize| move || format!("{}: argument {position}", self.core.name());
         for (position, arg) in call.args.iter().enumerate() {
             if self.is_static(position) {
@@ -323,18 +326,18 @@ impl PyFunction {
         options: &Options,
         data: Data,
     ) -> PyResult<(Arc<Entry>, Inputs)> {
-        let mut arguments = self.sign(call)?;
+        let mut arguments = self.sign(call, data)?;
         if data == Data::Needed {
-            arguments.0.refuse_templates(self.core.name()).or_raise()?;
+            arguments.call.refuse_templates(self.core.name()).or_raise()?;
         }
-        if let Some(entry) = self.core.find(&mut arguments.0, options).or_raise()? {
-            return Ok((entry, arguments.0.into_inputs()));
+        if let Some(entry) = self.core.find(&mut arguments.call, options).or_raise()? {
+            return Ok((entry, arguments.call.into_inputs()));
         }
         let traced = self.trace(py, call, &arguments)?;
         let donated = self.donated_leaves(call, traced.program.inputs().len())?;
         self.observe(py, call, &traced)?;
         interruptible(py, |interrupt| {
-            self.core.compile(arguments.0, traced, &donated, options, Some(interrupt))
+            self.core.compile(arguments.call, traced, &donated, options, Some(interrupt))
         })
     }
 
@@ -377,7 +380,7 @@ impl PyFunction {
     /// Runs the function on traced values in place of the tensors.
     fn trace(&self, py: Python<'_>, call: Call<'_, '_>, arguments: &Arguments) -> PyResult<Traced> {
         let options = self.core.options_in_force();
-        let (mut tracing, parameters) = Tracing::begin(&arguments.0, &options).or_raise()?;
+        let (mut tracing, parameters) = Tracing::begin(&arguments.call, &options).or_raise()?;
         let mut parameters = parameters.into_iter().map(|expr| PyExpr::wrap(py, expr));
         let (args, kwargs) = self.replaced(py, call, &mut parameters)?;
         let result = self.callable.bind(py).call(args, Some(&kwargs))?;

@@ -209,7 +209,7 @@ pub(crate) fn leaves(
     for (position, arg) in args.iter().enumerate() {
         arguments.argument(&arg, &|| format!("{function}: argument {position}"))?;
     }
-    let leaves = arguments.0.into_inputs();
+    let leaves = arguments.call.into_inputs();
     if leaves.len() != expected {
         let why = format!("expected {expected} tensors, got {}", leaves.len());
         return Err(argument_error(function, why));

@@ -10,7 +10,7 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
 
 use crate::apply::number_tensor;
 use crate::arrays::{self, Sharing};
-use crate::containers::{Kind, kind_of};
+use crate::containers::{Kind, check_depth, kind_of};
 use crate::difference::LeafType;
 use crate::errors::{OrRaise, argument_error, trace_error, user_error};
 use crate::expr::PyExpr;
@@ -52,9 +52,20 @@ mod kind {
 
 /// A call from Python, in the making.
 #[derive(Default)]
-pub(crate) struct Arguments(pub(crate) Call<StaticValue>);
+pub(crate) struct Arguments {
+    pub(crate) call: Call<StaticValue>,
+    /// Whether the types of arrays are all that is asked for.
+    types_only: bool,
+    /// How many containers the next argument is in.
+    depth: usize,
+}
 
 impl Arguments {
+    /// A call for which arrays serve as templates: their elements are left alone.
+    pub(crate) fn of_types() -> Self {
+        Self { types_only: true, ..Self::default() }
+    }
+
     /// Adds a value that is part of the structure.
     pub(crate) fn constant(&mut self, value: &Bound<'_, PyAny>, path: &str) -> PyResult<()> {
         if value.is_instance_of::<PyTensor>() || value.is_instance_of::<PyExpr>() {
@@ -66,7 +77,7 @@ impl Arguments {
             let kind = value.get_type().to_string();
             argument_error(path, format!("a static value must be hashable, got {kind}"))
         })?;
-        self.0.fixed(StaticValue(value.clone().unbind()), hash as u64);
+        self.call.fixed(StaticValue(value.clone().unbind()), hash as u64);
         Ok(())
     }
 
@@ -74,12 +85,12 @@ impl Arguments {
     fn class(&mut self, value: &Bound<'_, PyAny>) {
         let class = value.get_type();
         let address = class.as_ptr() as u64;
-        self.0.fixed(StaticValue(class.into_any().unbind()), address);
+        self.call.fixed(StaticValue(class.into_any().unbind()), address);
     }
 
     /// Adds the name of a keyword argument.
     pub(crate) fn keyword(&mut self, name: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.0.container(kind::KEYWORD, 0);
+        self.call.container(kind::KEYWORD, 0);
         self.constant(name, "keyword")
     }
 
@@ -90,26 +101,45 @@ impl Arguments {
         path: &dyn Fn() -> String,
     ) -> PyResult<()> {
         if let Ok(tensor) = value.cast::<PyTensor>() {
-            self.0.tensor(tensor.get().get().clone());
+            self.call.tensor(tensor.get().get().clone());
             return Ok(());
         }
         match kind_of(value)? {
             Kind::Other => self.leaf(value, path),
+            container => {
+                self.depth += 1;
+                check_depth(self.depth, path)?;
+                self.container(value, container, path)?;
+                self.depth -= 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds what a container holds.
+    fn container<'py>(
+        &mut self,
+        value: &Bound<'py, PyAny>,
+        container: Kind<'py>,
+        path: &dyn Fn() -> String,
+    ) -> PyResult<()> {
+        match container {
+            Kind::Other => unreachable!("it is no container"),
             Kind::Tuple(items) => {
-                self.0.container(kind::TUPLE, items.len());
+                self.call.container(kind::TUPLE, items.len());
                 self.items(items.iter(), path)
             }
             Kind::List(items) => {
-                self.0.container(kind::LIST, items.len());
+                self.call.container(kind::LIST, items.len());
                 self.items(items.iter(), path)
             }
             Kind::Named(items) => {
-                self.0.container(kind::NAMED, items.len());
+                self.call.container(kind::NAMED, items.len());
                 self.class(value);
                 self.items(items.iter(), path)
             }
             Kind::Dict(items) => {
-                self.0.container(kind::DICT, items.len());
+                self.call.container(kind::DICT, items.len());
                 for (key, item) in items {
                     self.constant(&key, &path())?;
                     self.argument(&item, &|| format!("{}[{key:?}]", path()))?;
@@ -117,7 +147,7 @@ impl Arguments {
                 Ok(())
             }
             Kind::Dataclass(fields) => {
-                self.0.container(kind::DATACLASS, fields.len());
+                self.call.container(kind::DATACLASS, fields.len());
                 self.class(value);
                 for (name, item) in fields {
                     self.argument(&item, &|| format!("{}.{name}", path()))?;
@@ -125,7 +155,7 @@ impl Arguments {
                 Ok(())
             }
             Kind::Registered(items, aux, _) => {
-                self.0.container(kind::REGISTERED, items.len());
+                self.call.container(kind::REGISTERED, items.len());
                 self.class(value);
                 self.constant(aux.as_any(), &path())?;
                 self.items(items.into_iter(), path)
@@ -144,12 +174,18 @@ impl Arguments {
         }
         if let Ok(template) = value.cast::<PyTemplate>() {
             let PyTemplate { ty, vectors } = template.get();
-            self.0.template(ty, vectors);
+            self.call.template(ty, vectors);
+            return Ok(());
+        }
+        if self.types_only
+            && let Some((dtype, shape)) = arrays::array_type(value)?
+        {
+            self.call.template(&TensorType { dtype, shape, names: None }, &Vectors::NONE);
             return Ok(());
         }
         match leaf_tensor(value)? {
             Some(tensor) => {
-                self.0.tensor(tensor);
+                self.call.tensor(tensor);
                 Ok(())
             }
             None => self.constant(value, &path()),

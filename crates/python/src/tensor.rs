@@ -10,6 +10,7 @@ use pyo3::types::{PyComplex, PyList, PyString, PyTuple};
 
 use crate::apply::number_tensor;
 use crate::arrays::{self, Sharing};
+use crate::containers::check_depth;
 use crate::dlpack;
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::{OrRaise, argument_error};
@@ -168,6 +169,7 @@ operator_methods!(PyTensor {
     /// The elements as nested lists; a number for a scalar.
     fn tolist(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let host = self.host(py)?;
+        check_depth(host.rank(), || "tolist".into())?;
         lists(py, &host, host.shape(), &mut 0)
     }
 
@@ -337,6 +339,7 @@ struct Nested {
 impl Nested {
     fn read(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
         if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+            check_depth(depth + 1, || "tensor".into())?;
             let length = value.len()?;
             match self.dims.get(depth) {
                 None if self.numbers.is_empty() => self.dims.push(length),

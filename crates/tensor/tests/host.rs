@@ -161,6 +161,28 @@ fn shared_memory_is_copied_before_it_is_written() {
 }
 
 #[test]
+fn a_tensor_keeps_its_values_when_what_it_was_made_of_changes() {
+    for len in [4, 4 << 10, 4 << 20] {
+        let mut elements = vec![1_u8; len];
+        let mut array = Array::from_elem(IxDyn(&[len]), 1_u8);
+        let tensors = [
+            HostTensor::from_slice(&elements, [len]).unwrap(),
+            HostTensor::from_slice_as(DType::U8, &elements, [len]).unwrap(),
+            HostTensor::from_bytes(DType::U8, [len], &elements).unwrap(),
+            HostTensor::from_ndarray(&array),
+        ];
+        let views: Vec<HostTensor> =
+            tensors.iter().map(|tensor| tensor.reshape([len, 1]).unwrap()).collect();
+        elements.fill(2);
+        array.fill(2);
+        drop((elements, array));
+        for tensor in tensors.iter().chain(&views) {
+            assert!(tensor.as_slice::<u8>().unwrap().iter().all(|&element| element == 1));
+        }
+    }
+}
+
+#[test]
 fn writing_needs_a_unique_handle() {
     let mut tensor = HostTensor::zeros(DType::S32, [2]).unwrap();
     let address = tensor.bytes().as_ptr();

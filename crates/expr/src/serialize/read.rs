@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::{FORMAT, FileLine, HEADER, MAGIC, MAX_NESTING, SerializeError, checksum};
+use super::{FORMAT, FileLine, HEADER, MAGIC, SerializeError, checksum};
 use crate::graph::{ExprId, Graph, Operands, Options};
+use crate::nested::MAX_NESTING;
 use crate::op::Op;
 use crate::program::Program;
 use crate::source::{Line, Source, SourceId};
@@ -27,7 +28,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
     let mut reader = Reader { rest: open(bytes)? };
     let files: Vec<Arc<str>> = reader.take("the list of files")?;
     let count: usize = reader.take("the number of programs")?;
-    let mut programs: Vec<Nested> = Vec::new();
+    let mut programs: Vec<Arc<Program>> = Vec::new();
     for _ in 0..count {
         let program = Rebuild::new(&programs, &files).program(&mut reader)?;
         programs.push(program);
@@ -41,7 +42,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
         why: "there is none".into(),
     })?;
     drop(programs);
-    Ok(Arc::unwrap_or_clone(last.program))
+    Ok(Arc::unwrap_or_clone(last))
 }
 
 /// Checks the header; gives what follows it.
@@ -62,13 +63,6 @@ fn open(bytes: &[u8]) -> Result<&[u8]> {
     Ok(rest)
 }
 
-/// A program of the table.
-struct Nested {
-    program: Arc<Program>,
-    /// How deep regions nest in it.
-    depth: usize,
-}
-
 /// Bytes that are being read.
 struct Reader<'a> {
     rest: &'a [u8],
@@ -85,27 +79,25 @@ impl Reader<'_> {
 
 /// One program of the table while it is rebuilt.
 struct Rebuild<'a> {
-    programs: &'a [Nested],
+    programs: &'a [Arc<Program>],
     files: &'a [Arc<str>],
     graph: Graph,
     inputs: Vec<TensorType>,
     sources: FxHashMap<FileLine, SourceId>,
-    depth: usize,
 }
 
 impl<'a> Rebuild<'a> {
-    fn new(programs: &'a [Nested], files: &'a [Arc<str>]) -> Self {
+    fn new(programs: &'a [Arc<Program>], files: &'a [Arc<str>]) -> Self {
         Self {
             programs,
             files,
             graph: Graph::new(),
             inputs: Vec::new(),
             sources: FxHashMap::default(),
-            depth: 0,
         }
     }
 
-    fn program(mut self, reader: &mut Reader<'_>) -> Result<Nested> {
+    fn program(mut self, reader: &mut Reader<'_>) -> Result<Arc<Program>> {
         let reassociate_floats = reader.take("an option")?;
         self.graph = Graph::with_options(Options { reassociate_floats });
         self.inputs = reader.take("the inputs")?;
@@ -125,7 +117,7 @@ impl<'a> Rebuild<'a> {
         }
         let parameters = (0..self.inputs.len()).map(ExprId::from_index).collect();
         let program = Program::from_parts(self.graph, self.inputs, parameters, outputs, effects);
-        Ok(Nested { program: Arc::new(program), depth: self.depth })
+        Ok(Arc::new(program))
     }
 
     fn node(&mut self, reader: &mut Reader<'_>) -> Result<()> {
@@ -183,15 +175,14 @@ impl<'a> Rebuild<'a> {
         for _ in 0..op.regions().len() {
             let region: u32 = reader.take("a region")?;
             let wrong = |why| SerializeError::Region { node, region, why };
-            let nested = self
+            let program = self
                 .programs
                 .get(region as usize)
                 .ok_or_else(|| wrong("which is no program before it"))?;
-            self.depth = self.depth.max(nested.depth + 1);
-            if self.depth > MAX_NESTING {
+            if program.graph().nesting() >= MAX_NESTING {
                 return Err(wrong("which nests too deep"));
             }
-            programs.push(nested.program.clone());
+            programs.push(program.clone());
         }
         if programs.is_empty() {
             return Ok(op);

@@ -2,10 +2,13 @@
 //!
 //! Outside a trace the Python package runs them as plain Python: it knows the values.
 
-use nxla_runtime::graph::{ExprId, Graph, Metadata, Region};
+use std::cell::Cell;
+
+use nxla_runtime::graph::{ExprId, Graph, MAX_NESTING, Metadata, Region};
 use nxla_runtime::vectors::control::{Branch, Repetition, Vectorized, conditional, conform};
 use nxla_runtime::vectors::{gathered, spread};
 use nxla_runtime::{Error, Expr, Trace, Vectors};
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
 use super::functions;
@@ -125,6 +128,28 @@ fn cond(
     finish_cond(py, &trace, mark, traced, otherwise, &branches)
 }
 
+/// Calls the function of a branch or of a loop, which can hold further ones.
+///
+/// The graph refuses regions that nest too deep when they are closed, the innermost first. By then
+/// the functions around it are all on the stack, so they are counted on the way in.
+fn call_region<'py>(
+    function: &str,
+    body: &Bound<'py, PyAny>,
+    args: impl PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    thread_local! {
+        static DEPTH: Cell<usize> = const { Cell::new(0) };
+    }
+    if DEPTH.get() >= MAX_NESTING {
+        let why = format!("branches and loops are nested more than {MAX_NESTING} deep");
+        return Err(argument_error(function, why));
+    }
+    DEPTH.set(DEPTH.get() + 1);
+    let result = body.call1(args);
+    DEPTH.set(DEPTH.get() - 1);
+    result
+}
+
 /// The structure that all branches, each with its number, give.
 fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResult<&'a Tree> {
     let (first, expected) = &branches[0];
@@ -143,7 +168,7 @@ fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResul
 
 fn trace_branch(trace: &Trace, body: &Bound<'_, PyAny>) -> PyResult<(Branch, Tree)> {
     let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-    let result = body.call0()?;
+    let result = call_region("cond", body, ())?;
     let (values, tree) = leaves_of(trace, "cond", &result)?;
     let (ids, vectors) = values.into_iter().unzip();
     let traced = trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids))).or_raise()?;
@@ -245,12 +270,14 @@ impl Loop<'_, '_> {
     }
 
     fn condition(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
-        let holds = self.condition.call1((self.state(py, state)?,))?;
+        let state = self.state(py, state)?;
+        let holds = call_region(self.function, self.condition, (state,))?;
         Ok(leaves_of(self.trace, self.function, &holds)?.0)
     }
 
     fn body(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
-        let next = self.body.call1((self.state(py, state)?,))?;
+        let state = self.state(py, state)?;
+        let next = call_region(self.function, self.body, (state,))?;
         let (next, tree) = leaves_of(self.trace, self.function, &next)?;
         if !tree.same_structure(py, self.tree)? {
             let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
