@@ -21,7 +21,7 @@ use crate::program::Program;
 
 /// How deep regions may nest, so that no walk of them exhausts a stack of 1 MB. Deeper nests are
 /// refused where they are built or read.
-pub const MAX_NESTING: usize = 128;
+pub const MAX_NESTING: usize = 64;
 
 /// The programs of one op, in a fixed order.
 pub type Regions<'a> = SmallVec<[&'a Arc<Program>; 3]>;
