@@ -186,7 +186,7 @@ fn a_rule_for_cotangents_serves_tangents_if_it_is_linear() {
     };
     let found = push(&build(false), std::slice::from_ref(&x), &[tensor(&[2], &[1.0, 10.0])]);
     assert_eq!(f64s(&found[1]), [21.0, -280.0]);
-    let error = pushforward(&build(true), 1).unwrap_err();
+    let error = forward(&build(true), 1).unwrap_err();
     assert!(matches!(error, GradError::NotLinear { .. }), "{error}");
 }
 
