@@ -83,9 +83,7 @@ class _CustomVjp(_Custom):
 
     _rules: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
-    def define(
-        self, forward: Callable[..., Any], backward: Callable[..., Any], /
-    ) -> None:
+    def define(self, forward: Callable[..., Any], backward: Callable[..., Any], /) -> None:
         """Set both rules."""
         self._rules = (forward, backward)
 

@@ -103,9 +103,7 @@ def jvp(
     return _jitted(both, recipe)(*given)  # type: ignore[no-any-return]
 
 
-def vjp(
-    function: Callable[..., Any], /, *primals: Any, has_aux: bool = False
-) -> tuple[Any, ...]:
+def vjp(function: Callable[..., Any], /, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return the result of a function, and the map from its cotangents to those of the arguments.
 
     What the map needs of the function is computed once, however often it is called.
@@ -365,7 +363,9 @@ def _trace(
 ) -> _Traced:
     """Call a function on stand-ins for leaves."""
     if not leaves:
-        raise ArgumentError(f"{derivative}: there is no tensor in what {name} is differentiated for")
+        raise ArgumentError(
+            f"{derivative}: there is no tensor in what {name} is differentiated for"
+        )
     tape = _core.DerivativeTape(leaves)
     while True:
         result, aux = function(tape.stand_ins), None

@@ -1,9 +1,10 @@
-"""Derivatives beyond the gradient: directions, linear maps, matrices, and what they compose with."""
+"""Derivatives beyond the gradient, and what they compose with."""
 
 import math
 
-import nxla as nx
 import pytest
+
+import nxla as nx
 
 
 def close(found, expected, tolerance=1e-9):
@@ -326,7 +327,9 @@ def test_wrong_answers_of_rules_are_named():
 
     with pytest.raises(nx.ArgumentError, match="scaled gave 1 cotangents for 2 arguments"):
         rules((x,))(x, y)
-    with pytest.raises(nx.NxlaError, match=r"gave the cotangent f32\[2\] for input 1, which is f32"):
+    with pytest.raises(
+        nx.NxlaError, match=r"gave the cotangent f32\[2\] for input 1, which is f32"
+    ):
         rules((x, x))(x, y)
 
     @nx.custom_jvp
