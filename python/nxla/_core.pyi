@@ -479,6 +479,44 @@ class Compiled(Generic[_R_co]):
         """Raises what a call with these arguments would raise about their types."""
 
 @final
+class Stream:
+    """A running stream. It ends when it is forgotten."""
+
+    def __new__(
+        cls,
+        step: Compiled[Any],
+        template: Any,
+        initial: Any,
+        constants: tuple[Any, ...],
+        bound: int | None = None,
+    ) -> Self: ...
+    def send(self, chunk: Any, timeout: float | None = None) -> None:
+        """Hands over a chunk; waits for room, so many seconds at most."""
+
+    def recv(self, timeout: float | None = None) -> Any:
+        """The next result; waits for it, so many seconds at most."""
+
+    def poll(self, wake: Callable[[], object]) -> tuple[Any, ...] | None:
+        """The next result in a tuple, if it is there.
+
+        `None` if it is to come, and then `wake` is called once when it is worth asking again; an
+        empty tuple if everything has been received.
+        """
+
+    def recv_deferred(self, future: Any) -> None:
+        """Receives the next result without waiting: a future is told of it."""
+
+    @property
+    def in_flight(self) -> int:
+        """The number of chunks sent whose results have not been received."""
+
+    def done(self) -> Any:
+        """Ends the stream, and gives its state."""
+
+    def cancel(self) -> None:
+        """Ends the stream without its state; chunks that wait for their step are dropped."""
+
+@final
 class GradientTape:
     """A gradient in the making: `stand_ins` are what the function is called with."""
 
@@ -644,14 +682,17 @@ class StageGraph:
         """Where each result comes from, as in `Stage.arguments`."""
 
     def __len__(self) -> int: ...
-    def run(self, args: tuple[Any, ...], options: Mapping[str, Any] | None = None) -> Any:
-        """Runs all stages; arguments as for the traced function."""
+    def run(
+        self,
+        args: tuple[Any, ...],
+        options: Mapping[str, Any] | None = None,
+        submit: Callable[[Stage, list[Tensor], dict[str, Any]], Any] | None = None,
+    ) -> Any:
+        """Runs all stages; arguments as for the traced function.
 
-    def leaves(self, args: tuple[Any, ...]) -> list[Tensor]:
-        """The tensors of the arguments of a run, and those that the function mentions."""
-
-    def arrange(self, results: Sequence[Any]) -> Any:
-        """The results of a run, in the order of `outputs`, as the function gives them."""
+        `submit(stage, inputs, options)` gives a future of what the stage gives, wherever it runs;
+        without it, threads run them.
+        """
 
     def explain(self) -> str:
         """A table of the stages with their operations, arguments and bytes."""

@@ -117,7 +117,8 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
     """Run all stages; the result is that of the function that was split.
 
     Stages that do not depend on each other run at the same time. A value is released when the last
-    stage that needs it has taken it.
+    stage that needs it has taken it. A stage with hooks that somebody listens to, or with runtime
+    calls, runs in this process whatever the executor is, since functions do not travel.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
         Runs the stages: a pool of threads, of spawned processes, or of machines, with the
         ``submit`` of `concurrent.futures`. Without one, threads of this process do.
     **options
-        As for `jit`; in each process that runs a stage.
+        As for `jit`, on top of the defaults of the caller; in each process that runs a stage.
 
     Raises
     ------
@@ -148,80 +149,14 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
     """
     if executor is None:
         return stages.run(args, options)
-    return _Schedule(stages, stages.leaves(args), options).run(executor)
+
+    def submit(stage: Stage, inputs: list[Tensor], options: dict[str, Any]) -> Future:
+        future: Future = executor.submit(_run_stage, stage, inputs, options)
+        return future
+
+    return stages.run(args, options, submit)
 
 
 def _run_stage(stage: Stage, inputs: list[Tensor], options: dict[str, Any]) -> list[Tensor]:
     """Run one stage, in whichever process this is."""
     return stage.run(*inputs, **options)
-
-
-class _Schedule:
-    """The progress of one run on an executor."""
-
-    def __init__(self, graph: StageGraph, inputs: list[Tensor], options: dict[str, Any]) -> None:
-        self.graph = graph
-        self.options = options
-        self.stages = {stage.id: stage for stage in graph.stages}
-        #: Values at hand, by where they come from.
-        self.values: dict[tuple[int | None, int], Tensor] = {
-            (None, index): tensor for index, tensor in enumerate(inputs)
-        }
-        #: How many stages and results still need each value.
-        self.uses: dict[tuple[int | None, int], int] = {}
-        for source in [*graph.outputs, *(s for stage in graph.stages for s in stage.arguments)]:
-            self.uses[source] = self.uses.get(source, 0) + 1
-        self.waiting = {stage.id: set(stage.dependencies) for stage in graph.stages}
-
-    def run(self, executor: Executor) -> Any:
-        """Submit each stage when its inputs are there, and collect the results."""
-        import queue
-
-        finished: queue.SimpleQueue[tuple[int, Future]] = queue.SimpleQueue()
-        running = self._submit_ready(executor, finished)
-        failure: BaseException | None = None
-        while running:
-            number, future = finished.get()
-            running -= 1
-            try:
-                results = future.result()
-            except BaseException as error:
-                failure = failure or error
-                continue
-            for index, tensor in enumerate(results):
-                if (number, index) in self.uses:
-                    self.values[number, index] = tensor
-            for needed in self.waiting.values():
-                needed.discard(number)
-            if failure is None:
-                running += self._submit_ready(executor, finished)
-        if failure is not None:
-            raise failure
-        return self.graph.arrange([self._take(source) for source in self.graph.outputs])
-
-    def _submit_ready(self, executor: Executor, finished: Any) -> int:
-        """Submit the stages that wait for nothing; return their number."""
-        ready = [number for number, needed in self.waiting.items() if not needed]
-        for number in ready:
-            del self.waiting[number]
-            stage = self.stages[number]
-            inputs = [self._take(source) for source in stage.arguments]
-            future = executor.submit(_run_stage, stage, inputs, self.options)
-            future.add_done_callback(_Reporter(number, finished))
-        return len(ready)
-
-    def _take(self, source: tuple[int | None, int]) -> Tensor:
-        """Return a value, and release it if nobody else needs it."""
-        self.uses[source] -= 1
-        return self.values[source] if self.uses[source] else self.values.pop(source)
-
-
-class _Reporter:
-    """Tells the schedule that a stage has finished."""
-
-    def __init__(self, number: int, finished: Any) -> None:
-        self.number = number
-        self.finished = finished
-
-    def __call__(self, future: Future) -> None:
-        self.finished.put((self.number, future))

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import threading
-import weakref
 from typing import Generic, TypeVar
 
 from nxla import _core
-from nxla._values import by_value
-from nxla.errors import ArgumentError, ExecutionError
+from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
     from concurrent.futures import Future
     from types import TracebackType
     from typing import Any, Self
@@ -30,104 +27,6 @@ R = TypeVar("R")
 
 # `asyncio` and `concurrent.futures` take longer to import than all of this package, so that only
 # streams do it.
-
-#: Chunks that may wait for their step where no bound is given.
-DEFAULT_BOUND = 64
-
-
-class _Work:
-    """What the thread of a stream and its users share.
-
-    The thread knows only this, so that a stream that nobody holds any more ends.
-    """
-
-    def __init__(
-        self,
-        step: Callable[..., tuple[Any, Any]],
-        state: Any,
-        constants: tuple[Any, ...],
-        bound: int | None,
-    ) -> None:
-        self.step = step
-        self.state = state
-        self.constants = constants
-        self.bound = bound
-        self.changed = threading.Condition()
-        self.waiting: collections.deque[tuple[Any, Future[Any]]] = collections.deque()
-        self.results: collections.deque[Future[Any]] = collections.deque()
-        self.closed = False
-        self.failure: BaseException | None = None
-
-    def is_full(self) -> bool:
-        if self.closed or self.failure is not None:
-            return False
-        if self.bound is None:
-            return len(self.waiting) >= DEFAULT_BOUND
-        return len(self.results) >= self.bound
-
-    def run(self) -> None:
-        """Do the steps; the thread of the stream."""
-        from concurrent.futures import Future
-
-        before: Any = None
-        while (job := self._next()) is not None:
-            chunk, future = job
-            if not future.set_running_or_notify_cancel():
-                # A result that nobody wants is computed all the same: the state depends on it.
-                future = Future()
-            try:
-                result, state = self.step(chunk, self.state, *self.constants)
-                # A device computes one step ahead, and no more.
-                _wait_for(before)
-                before = result
-            except BaseException as error:
-                self._fail(error, future)
-                return
-            with self.changed:
-                self.state = state
-            future.set_result(result)
-
-    def _next(self) -> tuple[Any, Future[Any]] | None:
-        with self.changed:
-            while not self.waiting:
-                if self.closed:
-                    return None
-                self.changed.wait()
-            job = self.waiting.popleft()
-            self.changed.notify_all()
-            return job
-
-    def _fail(self, error: BaseException, future: Future[Any]) -> None:
-        with self.changed:
-            self.failure = error
-            self.closed = True
-            dropped = list(self.waiting)
-            self.waiting.clear()
-            self.changed.notify_all()
-        future.set_exception(error)
-        for _, later in dropped:
-            if later.set_running_or_notify_cancel():
-                later.set_exception(error)
-
-    def cancel(self) -> None:
-        """Drop the chunks that wait, and end after the step that is being done."""
-        from concurrent.futures import CancelledError
-
-        with self.changed:
-            self.closed = True
-            if self.failure is None:
-                self.failure = CancelledError("the stream was cancelled")
-            dropped = list(self.waiting)
-            self.waiting.clear()
-            self.changed.notify_all()
-        for _, later in dropped:
-            later.cancel()
-
-
-def _wait_for(result: Any) -> None:
-    for leaf in _core.tree_flatten(result)[0]:
-        if isinstance(leaf, _core.Tensor):
-            leaf.block_until_ready()
 
 
 class Stream(Generic[R]):
@@ -152,17 +51,9 @@ class Stream(Generic[R]):
 
         if bound is not None and bound < 1:
             raise ArgumentError(f"stream: bound must be at least 1, got {bound}")
-        # Steps are done later, whatever has become of the arrays by then.
-        initial, constants = by_value(initial), by_value(constants)
-        self._step = compile(
-            _checked(function, initial), [template, initial, *constants], **options
-        )
-        self._work = _Work(self._step, initial, constants, bound)
-        self._thread = threading.Thread(target=self._work.run, name="nxla stream", daemon=True)
-        self._thread.start()
-        # A stream that is forgotten must not leave a thread behind.
-        self._forgotten = weakref.finalize(self, self._work.cancel)
-        self._forgotten.atexit = False
+        step = compile(function, [template, initial, *constants], **options)
+        self._core = _core.Stream(step, template, initial, constants, bound)
+        self._bound = bound
 
     def send(self, chunk: Any, /, *, timeout: float | None = None) -> None:
         """Hand over the next chunk.
@@ -186,21 +77,7 @@ class Stream(Generic[R]):
         TimeoutError
             If there was no room in time.
         """
-        from concurrent.futures import Future
-
-        work, chunk = self._work, by_value(chunk)
-        self._step.check(chunk, work.state, *work.constants)
-        with work.changed:
-            if not work.changed.wait_for(lambda: not work.is_full(), timeout):
-                raise TimeoutError("stream: it is full; receive results, or send less at a time")
-            if work.failure is not None:
-                raise _again(work.failure)
-            if work.closed:
-                raise ExecutionError("stream: it is done, nothing can be sent any more")
-            future: Future[Any] = Future()
-            work.waiting.append((chunk, future))
-            work.results.append(future)
-            work.changed.notify_all()
+        self._core.send(chunk, timeout)
 
     def recv(self, *, timeout: float | None = None) -> R:
         """Return the next result, in the order of the chunks; waits for it.
@@ -217,21 +94,7 @@ class Stream(Generic[R]):
         TimeoutError
             If the result was not there in time.
         """
-        future = self._first()
-        try:
-            result: R = future.result(timeout)
-        except TimeoutError:
-            if not future.done():
-                raise
-            self._received(future)
-            raise
-        except BaseException as error:
-            # Ctrl-C leaves the result where it is.
-            if future.done():
-                self._received(future)
-                raise _again(error) from None
-            raise
-        self._received(future)
+        result: R = self._core.recv(timeout)
         return result
 
     def recv_deferred(self) -> Future[R]:
@@ -247,8 +110,10 @@ class Stream(Generic[R]):
         ExecutionError
             If every chunk sent has been received.
         """
-        future = self._first()
-        self._received(future)
+        from concurrent.futures import Future
+
+        future: Future[R] = Future()
+        self._core.recv_deferred(future)
         return future
 
     def done(self) -> Any:
@@ -259,18 +124,7 @@ class Stream(Generic[R]):
         ExecutionError
             If results have not been received yet.
         """
-        work = self._work
-        with work.changed:
-            if work.failure is not None:
-                raise _again(work.failure)
-            if work.results:
-                raise ExecutionError(f"stream: {len(work.results)} results have not been received")
-            work.closed = True
-            work.changed.notify_all()
-        self._thread.join()
-        if work.failure is not None:
-            raise _again(work.failure)
-        return work.state
+        return self._core.done()
 
     def cancel(self) -> None:
         """End the stream without its state: chunks that wait for their step are dropped.
@@ -278,7 +132,7 @@ class Stream(Generic[R]):
         A step that is being done goes on to its end. Nothing can be sent any more; receiving what
         was dropped raises `concurrent.futures.CancelledError`.
         """
-        self._work.cancel()
+        self._core.cancel()
 
     def over(self, chunks: Iterable[Any], /) -> Iterator[R]:
         """Send chunks one after another, and go over their results.
@@ -292,7 +146,7 @@ class Stream(Generic[R]):
         >>> [result.item() for result in total.over(range(1, 6))], total.done().item()
         ([0, 1, 3, 6, 10], 15)
         """
-        ahead = 2 if self._work.bound is None else min(2, self._work.bound - 1)
+        ahead = 2 if self._bound is None else min(2, self._bound - 1)
         results: collections.deque[Future[R]] = collections.deque()
         for chunk in chunks:
             self.send(chunk)
@@ -304,21 +158,23 @@ class Stream(Generic[R]):
 
     def __iter__(self) -> Iterator[R]:
         """Go over the results of the chunks sent so far, and of those sent meanwhile."""
-        while self._work.results:
+        while self._core.in_flight:
             yield self.recv()
 
-    async def __aiter__(self) -> Any:
+    async def __aiter__(self) -> AsyncIterator[R]:
         """Go over the results as `__iter__` does, while other tasks run."""
         import asyncio
 
-        while self._work.results:
-            future = self._first()
-            try:
-                result = await asyncio.shield(asyncio.wrap_future(future))
-            finally:
-                if future.done():
-                    self._received(future)
-            yield result
+        loop = asyncio.get_running_loop()
+        while True:
+            woken = loop.create_future()
+            result = self._core.poll(_Waker(loop, woken))
+            if result is None:
+                await woken
+            elif result:
+                yield result[0]
+            else:
+                return
 
     def __enter__(self) -> Self:
         return self
@@ -329,49 +185,24 @@ class Stream(Generic[R]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if not self._work.closed:
-            self.cancel()
-
-    def _first(self) -> Future[Any]:
-        with self._work.changed:
-            if not self._work.results:
-                raise ExecutionError("stream: there is no chunk to receive a result for")
-            return self._work.results[0]
-
-    def _received(self, future: Future[Any]) -> None:
-        work = self._work
-        with work.changed, contextlib.suppress(ValueError):
-            # Another thread may have received it at the same time.
-            work.results.remove(future)
-            work.changed.notify_all()
+        self.cancel()
 
 
-def _again(error: BaseException) -> BaseException:
-    """Return an error to be raised once more, without the trace of the time before."""
-    return error.with_traceback(None)
+class _Waker:
+    """Tells a task on another thread that it may go on."""
 
+    def __init__(self, loop: Any, woken: Any) -> None:
+        self.loop = loop
+        self.woken = woken
 
-def _checked(function: Callable[..., tuple[R, Any]], initial: Any) -> Callable[..., tuple[R, Any]]:
-    """Check while tracing that a step gives a result and a state like the initial one."""
-    structure = _core.tree_flatten(initial)[1]
+    def __call__(self) -> None:
+        # The loop may have been closed while the task waited.
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self._go_on)
 
-    def step(chunk: Any, state: Any, *constants: Any) -> tuple[R, Any]:
-        answer = function(chunk, state, *constants)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise ArgumentError("stream: the function must give (result, state)")
-        before, after = _core.tree_flatten(state)[0], _core.tree_flatten(answer[1])
-        if after[1] != structure:
-            raise ArgumentError(f"stream: the new state is {after[1]}, the old one {structure}")
-        for old, new in zip(before, after[0], strict=True):
-            new_dtype, new_shape = _core.result_type(new), getattr(new, "shape", ())
-            if (new_dtype, new_shape) != (old.dtype, old.shape):
-                raise ArgumentError(
-                    f"stream: the new state is {new_dtype}{list(new_shape)}, "
-                    f"the old one {old.dtype}{list(old.shape)}"
-                )
-        return answer
-
-    return step
+    def _go_on(self) -> None:
+        if not self.woken.done():
+            self.woken.set_result(None)
 
 
 def stream(

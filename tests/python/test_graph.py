@@ -1,7 +1,10 @@
 """Expressions and their stages."""
 
 import concurrent.futures
+import multiprocessing
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -97,3 +100,128 @@ def test_long_chains():
     )
     assert len(stages) == 101
     assert nx.graph.run(stages, 0.5).item() == nx.jit(chain)(0.5).item()
+
+
+@pytest.fixture(scope="module")
+def processes():
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        yield pool
+
+
+def after_every(*ops):
+    return lambda node: "after" if node.op in ops else "none"
+
+
+def test_stages_run_in_spawned_processes(processes):
+    stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
+    found = nx.graph.run(stages, 1, 2, executor=processes).item()
+    assert found == nx.jit(example)(1, 2).item()
+
+
+def test_hooks_are_called_in_the_process_of_the_caller_whatever_runs_the_stages(processes):
+    own, named, computed = [], [], []
+
+    def double(value):
+        computed.append(value.item())
+        return value * 2
+
+    def function(x):
+        x = nx.hook(nx.sin(x), lambda value: own.append(value.item()))
+        x = nx.hook(nx.cos(x), "named")
+        x = nx.runtime_call(double, nx.template((), nx.float32), x)
+        return nx.exp(x)
+
+    expression = nx.debug_expr(function)(nx.template((), nx.float32))
+    stages = nx.graph.split(expression, after_every("sin", "cos", "io_call", "runtime_call"))
+    hooks = {"named": lambda value: named.append(value.item())}
+    found = nx.graph.run(stages, 0.0, executor=processes, hooks=hooks)
+    assert found.item() == pytest.approx(np.exp(2.0))
+    assert (own, named, computed) == ([0.0], [1.0], [1.0])
+    with nx.default_options(hooks=hooks):
+        nx.graph.run(stages, 0.0, executor=processes)
+    assert named == [1.0, 1.0]
+    # A hook that nobody listens to is no reason to stay.
+    nx.graph.run(stages, 0.0, executor=processes)
+    assert (len(own), len(named), len(computed)) == (3, 2, 3)
+
+
+def test_a_stage_does_not_travel_without_the_functions_of_its_hooks():
+    expression = nx.debug_expr(lambda x: nx.hook(nx.sin(x), print))(1.0)
+    (stage,) = nx.graph.split(expression, lambda node: "none").stages
+    with pytest.raises(nx.ArgumentError, match="stay in this process"):
+        pickle.dumps(stage)
+
+
+class Counting(nx.Compiler):
+    """Counts what it compiles."""
+
+    name = "counting"
+
+    def __init__(self):
+        self.compiled = 0
+
+    def compile(self, expression, options):
+        self.compiled += 1
+        return lambda inputs: expression.run(*inputs)
+
+
+def test_stages_on_an_executor_follow_the_default_options_of_the_caller():
+    stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
+    counting = Counting()
+    with (
+        concurrent.futures.ThreadPoolExecutor(2) as executor,
+        nx.default_options(compiler=counting),
+    ):
+        nx.graph.run(stages, 1, 2, executor=executor)
+    assert counting.compiled == 2
+
+
+def test_an_error_on_an_executor_is_that_of_the_run():
+    class Failing:
+        def submit(self, function, *args):
+            future = concurrent.futures.Future()
+            future.set_exception(ZeroDivisionError("there"))
+            return future
+
+    class Wrong:
+        def submit(self, function, *args):
+            future = concurrent.futures.Future()
+            future.set_result([nx.zeros((3,))])
+            return future
+
+    stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
+    with pytest.raises(ZeroDivisionError, match="there"):
+        nx.graph.run(stages, 1, 2, executor=Failing())
+    with pytest.raises(nx.ArgumentError, match=r"result 0 of stage 0 is f32\[3\], expected f32"):
+        nx.graph.run(stages, 1, 2, executor=Wrong())
+
+
+def test_stages_run_where_their_operands_live():
+    stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
+    one = nx.jit(lambda x: x, compiler="xla")(1)
+    assert nx.graph.run(stages, 1, 2).device == "host"
+    assert nx.graph.run(stages, one, 2).device != "host"
+    assert stages.stages[0].run(one)[0].device != "host"
+    assert nx.debug_expr(example)(1, 2).run(one, 2).device != "host"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "expression.run(1.0, compiler='xla')",
+        "nx.graph.run(stages, 1.0, compiler='xla')",
+        "stages.stages[0].run(1.0, compiler='xla')[0]",
+    ],
+)
+def test_a_fresh_process_finds_the_plugin(call):
+    program = f"""
+import nxla as nx
+expression = nx.debug_expr(lambda x: nx.sin(x))(1.0)
+stages = nx.graph.split(expression, lambda node: "none")
+print({call}.device)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert found.stdout.strip() not in ("", "host")

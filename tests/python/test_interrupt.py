@@ -106,18 +106,19 @@ os._exit(0)
 """
 
 STREAM = """
-stream = nx.stream(lambda x, s: (s, s + x), nx.template((), nx.int32), 0, compiler="COMPILER")
+import threading
+go = threading.Event()
+step = lambda x, s: (nx.hook(x, lambda value: go.wait(60)), s + x)
+stream = nx.stream(step, nx.template((), nx.int32), 0, compiler="COMPILER")
 try:
     stream.send(1)
-    stream.recv()
     ready()
-    future = stream.recv_deferred
-    stream.send(1)
-    stream.recv()
-    stream._first = lambda: __import__("concurrent.futures").futures.Future()
     stream.recv()
 except KeyboardInterrupt:
     print("interrupted 1.0", flush=True)
+    go.set()
+    # The result stays where it was.
+    assert stream.recv().item() == 1
 """
 
 
@@ -131,7 +132,8 @@ except KeyboardInterrupt:
         pytest.param(LONG_HOOKS.replace("COMPILER", "xla"), id="hooks-xla"),
         pytest.param(LONG_RESULT, id="result"),
         pytest.param(LEFT_BEHIND, id="left-behind"),
-        pytest.param(STREAM.replace("COMPILER", "evaluator"), id="stream"),
+        pytest.param(STREAM.replace("COMPILER", "evaluator"), id="stream-evaluator"),
+        pytest.param(STREAM.replace("COMPILER", "xla"), id="stream-xla"),
     ],
 )
 def test_an_interrupt_is_answered(script):

@@ -7,16 +7,18 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use nxla_eval::Interrupt;
-use nxla_expr::{HostFn, Program, TensorType};
+use nxla_expr::{HostFn, Node, Program, TensorType};
 use nxla_runtime::{
     self as runtime, CompilerChoice, Conflict, Device, Error, Inputs, Options, Result, Setting,
     Tracing, Vectors, Way,
 };
+use nxla_split::{Decision, split};
 use smallvec::SmallVec;
 
 use crate::compiled::Compiled;
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree, leaves_of};
 use crate::expr::Expr;
+use crate::stages::Stages;
 use crate::tensor::Tensor;
 
 /// Wraps a function of expressions so that it runs on tensors, compiled.
@@ -85,12 +87,22 @@ pub(crate) fn call_of(arguments: Leaves<Tensor>) -> runtime::Call<Infallible> {
     call
 }
 
+/// Describes the types of the first arguments to the runtime, and the others as they are.
+pub(crate) fn call_of_types(
+    types: &[TensorType],
+    tensors: impl IntoIterator<Item = runtime::Tensor>,
+    lengths: &Lengths,
+) -> runtime::Call<Infallible> {
+    let mut call = runtime::Call::default();
+    types.iter().for_each(|ty| call.template(ty, &Vectors::NONE));
+    tensors.into_iter().for_each(|tensor| call.tensor(tensor));
+    lengths.iter().for_each(|&length| call.container(LIST, length));
+    call
+}
+
 /// Describes the types of arguments to the runtime.
 pub(crate) fn template_of(types: &Leaves<TensorType>) -> runtime::Call<Infallible> {
-    let mut call = runtime::Call::default();
-    types.items.iter().for_each(|ty| call.template(ty, &Vectors::NONE));
-    types.lengths.iter().for_each(|&length| call.container(LIST, length));
-    call
+    call_of_types(&types.items, [], &types.lengths)
 }
 
 impl<F, Inputs> Jit<F, Inputs> {
@@ -237,6 +249,24 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         Ok(Compiled::new(entry, leaves, options, self.interrupt.clone()))
     }
 
+    /// Traces the function for arguments of these types, and cuts it into stages where `decide` says
+    /// so; see [`Stages`].
+    ///
+    /// # Errors
+    /// Whatever is wrong with the function.
+    pub fn split(
+        &self,
+        types: impl Arguments<F::Arguments, TensorType>,
+        decide: impl FnMut(Node<'_>) -> Decision,
+    ) -> Result<Stages<F::Arguments, F::Results>> {
+        let mut leaves = Leaves::default();
+        types.append(&mut leaves);
+        let options = self.core.options_in_force();
+        let traced = self.traced(&template_of(&leaves), leaves.lengths.clone(), &options)?;
+        let core = runtime::Stages::new(split(&traced.program, decide)?, &options);
+        Ok(Stages::new(core, leaves, traced, self.interrupt.clone()))
+    }
+
     /// Traces the function for a call.
     pub(crate) fn traced(
         &self,
@@ -309,7 +339,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     }
 
     /// What a call leads to, and its tensors.
-    fn entry(
+    pub(crate) fn entry(
         &self,
         mut call: runtime::Call<Infallible>,
         lengths: &Lengths,

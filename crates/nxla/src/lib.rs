@@ -22,7 +22,7 @@
 //!
 //! [`Tensor`] is data, on the host or on a device. [`Expr`] is a value inside a [`Trace`].
 //! [`Jit`] traces a function for each new signature, hands the [`Program`] to a [`Compiler`], and
-//! keeps what it gets. [`Stages`] runs a split program. The layers below are re-exported as
+//! keeps what it gets. [`Stages`] runs a split function. The layers below are re-exported as
 //! modules for those who write passes or compilers of their own.
 #![forbid(unsafe_code)]
 
@@ -32,6 +32,7 @@ mod containers;
 mod expr;
 mod jit;
 mod ops;
+mod stages;
 pub mod stream;
 mod tensor;
 mod transform;
@@ -42,6 +43,7 @@ pub use containers::{Arguments, Container, Function, Leaves, Outputs, Tree};
 pub use expr::Expr;
 pub use jit::{Jit, jit};
 pub use ops::*;
+pub use stages::Stages;
 pub use stream::{Receiver, Sender, Stream, stream, stream_with};
 pub use tensor::Tensor;
 pub use transform::{
@@ -53,10 +55,11 @@ pub use nxla_runtime as runtime;
 pub use nxla_runtime::{
     Backend, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict, Device,
     DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache, Operand,
-    Options, OptionsGuard, Result, RunContext, Setting, Settings, Stages, Trace, Value, View,
-    compile_for, compile_program, compiler_named, compiler_names, current_compiler, debug,
-    default_options, executables, global_default_options, has_default_options, register_compiler,
-    set_default_options, set_global_default_options, with_default_options, xla,
+    Options, OptionsGuard, Result, RunContext, Setting, Settings, StageExecutor, StreamError,
+    Trace, Value, View, compile_for, compile_program, compiler_named, compiler_names,
+    current_compiler, debug, default_options, executables, global_default_options,
+    has_default_options, register_compiler, set_default_options, set_global_default_options,
+    with_default_options, xla,
 };
 
 pub use nxla_eval as eval;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::{compilers, numbers};
 use nxla::stream::stream_with;
-use nxla::{DType, Error, Expr, Options, Stream, Tensor, TensorType, hook, stream};
+use nxla::{DType, Error, Expr, Options, Stream, Tensor, TensorType, hook, jit, stream};
 
 fn scalar() -> TensorType {
     TensorType::scalar(DType::S32)
@@ -206,4 +206,28 @@ fn an_awaited_stream_tells_of_a_step_that_fails() {
     let error = next(&mut receiver).0.unwrap().unwrap_err().to_string();
     assert!(error.contains("two is too much"), "{error}");
     assert!(next(&mut receiver).0.is_none());
+}
+
+#[test]
+fn a_stream_runs_where_its_operands_live() {
+    if !compilers().contains(&"xla") {
+        return;
+    }
+    let one = jit(|x: Expr| x).compiler("xla").call(1).unwrap();
+    let step = |x: Expr, total: Expr| (total.clone(), total + x);
+
+    let mut by_state = stream(step, scalar(), &one).unwrap();
+    by_state.send(1).unwrap();
+    assert!(by_state.recv().unwrap().buffer().is_some());
+
+    let mut by_chunk = stream(step, scalar(), 0).unwrap();
+    let results: Vec<Tensor> = [Tensor::from(1), one, Tensor::from(3)]
+        .map(|x| {
+            by_chunk.send(x).unwrap();
+            by_chunk.recv().unwrap()
+        })
+        .into();
+    let placed: Vec<bool> = results.iter().map(|result| result.buffer().is_some()).collect();
+    assert_eq!(placed, [false, true, true]);
+    assert_eq!(numbers(&by_chunk.done().unwrap()), [5.0]);
 }

@@ -18,10 +18,15 @@ pub(crate) struct PyCompiled {
     pub(crate) name: String,
     pub(crate) entry: Arc<Entry>,
     pub(crate) options: Options,
-    pub(crate) signature: Signature<StaticValue>,
-    pub(crate) arguments: Vec<Argument>,
+    pub(crate) expected: Expected,
     /// Whether results must be finite.
     pub(crate) check: bool,
+}
+
+/// The types that arguments must be of.
+pub(crate) struct Expected {
+    signature: Signature<StaticValue>,
+    arguments: Vec<Argument>,
 }
 
 /// What an argument must be.
@@ -68,7 +73,7 @@ impl PyCompiled {
                 self.name
             ))));
         }
-        let inputs = self.inputs(py, args)?;
+        let inputs = self.expected.inputs(py, &self.name, args)?;
         let inputs: Borrowings<'_> = inputs.iter().collect();
         run_entry(py, &self.name, &self.entry, &inputs, &self.options, self.check)
     }
@@ -76,7 +81,7 @@ impl PyCompiled {
     /// Raises what a call with these arguments would raise about their types.
     #[pyo3(signature = (*args))]
     fn check(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.inputs(py, args).map(drop)
+        self.expected.inputs(py, &self.name, args).map(drop)
     }
 
     /// The digest of the program.
@@ -86,34 +91,61 @@ impl PyCompiled {
     }
 
     fn __repr__(&self) -> String {
-        let types = self.arguments.iter().flat_map(|argument| &argument.leaves);
+        let types = self.expected.arguments.iter().flat_map(|argument| &argument.leaves);
         let types: Vec<String> = types.map(ToString::to_string).collect();
         format!("<nxla function {} compiled for ({})>", self.name, types.join(", "))
     }
 }
 
-impl PyCompiled {
-    /// The tensors of a call, if it is of the types that this was compiled for.
-    fn inputs(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
-        let mut arguments = Arguments::default();
-        for (position, arg) in args.iter().enumerate() {
-            let path = || format!("{}: argument {position}", self.name);
-            arguments.argument(&arg, &path)?;
-        }
-        arguments.call.refuse_templates(&self.name).or_raise()?;
+/// Adds positional arguments to what the runtime is told.
+fn signed(mut arguments: Arguments, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
+    for (position, arg) in args.iter().enumerate() {
+        arguments.argument(&arg, &|| format!("{name}: argument {position}"))?;
+    }
+    Ok(arguments)
+}
+
+impl Expected {
+    /// The types of arguments like these, or of templates.
+    pub(crate) fn like(name: &str, args: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        Self::signed(signed(Arguments::of_types(), name, args)?, args)
+    }
+
+    /// The types of arguments that have been told to the runtime.
+    pub(crate) fn signed(signed: Arguments, args: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        let arguments = args.iter().enumerate();
+        let arguments = arguments.map(|(position, arg)| Argument::of(&arg, position));
+        let arguments = arguments.collect::<PyResult<_>>()?;
+        Ok(Self { signature: signed.call.into_signature(), arguments })
+    }
+
+    /// The static values in it.
+    pub(crate) fn statics(&self) -> &[StaticValue] {
+        self.signature.statics()
+    }
+
+    /// The tensors of arguments, if they are of these types.
+    pub(crate) fn inputs(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<Inputs> {
+        let arguments = signed(Arguments::default(), name, args)?;
+        arguments.call.refuse_templates(name).or_raise()?;
         if !self.signature.matches(arguments.call.signature()).or_raise()? {
-            self.compare(py, args)?;
+            self.compare(py, name, args)?;
         }
         Ok(arguments.call.into_inputs())
     }
 
     /// Says how arguments differ from the templates. Names of axes that one side leaves open are
     /// no difference.
-    fn compare(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
+    fn compare(&self, py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<()> {
         let (expected, found) = (self.arguments.len(), args.len());
         if found != expected {
             let why = format!("takes {expected} arguments, got {found}");
-            return Err(argument_error(&self.name, why));
+            return Err(argument_error(name, why));
         }
         let mut differences = Differences::new(&fits);
         for (position, arg) in args.iter().enumerate() {
@@ -123,7 +155,7 @@ impl PyCompiled {
         }
         match differences.text() {
             None => Ok(()),
-            Some(text) => Err(argument_error(&self.name, text)),
+            Some(text) => Err(argument_error(name, text)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Exceptions: one class for each kind of mistake.
 
-use nxla_runtime::{Error, ErrorClass};
-use pyo3::exceptions::{PyException, PyRuntimeError, PyTypeError, PyValueError};
+use nxla_runtime::{Error, ErrorClass, StreamError};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -105,6 +105,7 @@ fn _panic_for_tests(message: String) {
 pub(crate) fn exception(error: Error) -> PyErr {
     Python::attach(|py| {
         let error = match error {
+            Error::Stream(error) => return stream_exception(py, error),
             Error::User(inner) => match inner.downcast::<PyErr>() {
                 Ok(raised) => return *raised,
                 Err(inner) => Error::User(inner),
@@ -119,14 +120,52 @@ pub(crate) fn exception(error: Error) -> PyErr {
             }
             error => error,
         };
-        match classes(py) {
-            Ok(classes) => {
-                let class = classes.kinds[index(error.class())].bind(py).clone();
-                PyErr::from_type(class, error.to_string())
-            }
-            Err(failed) => failed,
-        }
+        class_exception(py, error.class(), error.to_string())
     })
+}
+
+/// The exception of a stream that does not do what it is asked to.
+fn stream_exception(py: Python<'_>, error: StreamError) -> PyErr {
+    match error {
+        StreamError::Full(_) => {
+            PyTimeoutError::new_err("stream: it is full; receive results, or send less at a time")
+        }
+        StreamError::NotYet => PyTimeoutError::new_err(error.to_string()),
+        StreamError::Cancelled => cancelled(py).unwrap_or_else(|failed| failed),
+        StreamError::Failed(error) => match raised_by(&error) {
+            Some(raised) => again(py, raised),
+            None => class_exception(py, error.class(), error.to_string()),
+        },
+        other => class_exception(py, ErrorClass::Runtime, other.to_string()),
+    }
+}
+
+/// What a Python callback raised, if that is what an error is.
+fn raised_by(error: &Error) -> Option<&PyErr> {
+    match error {
+        Error::User(inner) => inner.downcast_ref(),
+        Error::Hook { error, .. } => error.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// An exception to be raised once more, without the trace of the time before.
+fn again(py: Python<'_>, raised: &PyErr) -> PyErr {
+    let raised = raised.clone_ref(py);
+    raised.set_traceback(py, None);
+    raised
+}
+
+fn class_exception(py: Python<'_>, class: ErrorClass, text: String) -> PyErr {
+    match classes(py) {
+        Ok(classes) => PyErr::from_type(classes.kinds[index(class)].bind(py).clone(), text),
+        Err(failed) => failed,
+    }
+}
+
+fn cancelled(py: Python<'_>) -> PyResult<PyErr> {
+    let class = py.import("concurrent.futures")?.getattr("CancelledError")?;
+    Ok(PyErr::from_value(class.call1((StreamError::Cancelled.to_string(),))?))
 }
 
 /// Turns the errors of the engine into exceptions.

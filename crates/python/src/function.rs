@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::apply::capture;
-use crate::compiled::{Argument, PyCompiled};
+use crate::compiled::{Expected, PyCompiled};
 use crate::compilers::with_own_jit;
 use crate::containers::{Tree, flatten};
 use crate::debug;
@@ -89,10 +89,21 @@ pub(crate) fn run_entry(
 ) -> PyResult<Py<PyAny>> {
     let results = interruptible(py, |interrupt| entry.run(arguments, options, Some(interrupt)))?;
     if check || debug::is_on() {
-        let data: Vec<Tensor> = results.iter().map(|result| result.data().clone()).collect();
-        debug::check_results(py, name, entry.program(), &entry.inputs(arguments), &data)?;
+        check_results(py, name, entry, arguments, &results)?;
     }
     wrap_results(py, entry.results(), results)
+}
+
+/// Raises if a result is not finite.
+pub(crate) fn check_results(
+    py: Python<'_>,
+    name: &str,
+    entry: &Entry,
+    arguments: &[&Tensor],
+    results: &[Tensor],
+) -> PyResult<()> {
+    let data: Vec<Tensor> = results.iter().map(|result| result.data().clone()).collect();
+    debug::check_results(py, name, entry.program(), &entry.inputs(arguments), &data)
 }
 
 /// Tensors in their container.
@@ -243,13 +254,9 @@ impl PyFunction {
         let options = self.core.options_in_force();
         let call = Call { args, kwargs: None };
         let (entry, _) = self.entry(py, call, &options, Data::Absent)?;
-        let signature = self.sign(call, Data::Absent)?.call.into_signature();
-        let arguments = args.iter().enumerate();
-        let arguments = arguments
-            .map(|(position, arg)| Argument::of(&arg, position))
-            .collect::<PyResult<_>>()?;
+        let expected = Expected::signed(self.sign(call, Data::Absent)?, args)?;
         let (name, options) = (self.core.name().to_owned(), options.into_owned());
-        Ok(PyCompiled { name, entry, options, signature, arguments, check: self.debug_nans })
+        Ok(PyCompiled { name, entry, options, expected, check: self.debug_nans })
     }
 
     /// What the function has compiled: entries, hits, misses and the digests of its programs.

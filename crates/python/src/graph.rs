@@ -1,18 +1,21 @@
 //! Splitting expressions into stages, and running them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla_runtime::graph::ExprId;
 use nxla_runtime::split::{Decision, Stage, StageGraph, try_split_with};
-use nxla_runtime::{Error, Inputs, Stages, Tensor, default_options, run_program};
+use nxla_runtime::{
+    Done, Error, Inputs, Options, StageExecutor, Stages, Tensor, default_options, run_program,
+};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyCFunction, PyDict, PyTuple};
 
 use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::function::Borrowings;
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
-use crate::options::options_from;
+use crate::options::{options_from, to_dict};
 use crate::program::{PyExpression, Results};
 use crate::signature::Arguments;
 use crate::tensor::PyTensor;
@@ -89,6 +92,15 @@ impl PyStage {
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let stage = &slf.get().stage;
+        if !stage.program.detach_hooks(&|_| false).functions.is_empty() {
+            let why = format!(
+                "{} has hooks or runtime calls with functions of their own, which stay in this \
+                 process; graph.run runs it here, and to_bytes leaves them behind",
+                stage.id
+            );
+            return Err(argument_error("pickle", why));
+        }
         let bytes = slf.get().to_bytes(slf.py());
         Ok((slf.get_type().getattr("from_bytes")?, (bytes,)))
     }
@@ -139,36 +151,24 @@ impl PyStageGraph {
         self.graph.stages().len()
     }
 
-    /// Runs all stages; arguments as for the traced function.
-    #[pyo3(signature = (args, options=None))]
+    /// Runs all stages; arguments as for the traced function. ``submit(stage, inputs, options)``
+    /// gives a future of what the stage gives, wherever it runs; without it, threads run them.
+    #[pyo3(signature = (args, options=None, submit=None))]
     fn run(
         &self,
         py: Python<'_>,
         args: &Bound<'_, PyTuple>,
         options: Option<&Bound<'_, PyDict>>,
+        submit: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let inputs = self.inputs(args)?;
-        let options = options_from(options)?.0;
-        let results = interruptible(py, |interrupt| {
-            Stages::compile(self.graph.clone(), &options)?.run_watched(&inputs, Some(interrupt))
-        })?;
+        let inputs = self.inputs(args)?.into_vec();
+        let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
+        let executor =
+            submit.map(|submit| Submit::new(py, submit, stages.options())).transpose()?;
+        let executor = executor.as_ref().map(|executor| executor as &dyn StageExecutor);
+        let results =
+            interruptible(py, |interrupt| stages.run_leaves(inputs, executor, Some(interrupt)))?;
         self.results.wrap(py, results)
-    }
-
-    /// The tensors of the arguments of a run, and those that the function mentions.
-    fn leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Py<PyAny>>> {
-        let inputs = self.inputs(args)?;
-        inputs.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
-    }
-
-    /// The results of a run, in the order of ``outputs``, as the function gives them.
-    fn arrange(&self, py: Python<'_>, results: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let (expected, found) = (self.graph.outputs().len(), results.len());
-        if found != expected {
-            let why = format!("expected {expected} results, got {found}");
-            return Err(argument_error("arrange", why));
-        }
-        self.results.arrange(py, results)
     }
 
     /// A table of the stages with their operations, arguments and bytes.
@@ -197,6 +197,68 @@ impl PyStageGraph {
         inputs.extend(self.captured.iter().cloned());
         Ok(inputs)
     }
+}
+
+/// Runs stages where a function of Python's takes them.
+struct Submit {
+    function: Py<PyAny>,
+    /// The options in force for the caller, but for hooks: stages that call them run here.
+    options: Py<PyDict>,
+}
+
+impl Submit {
+    fn new(py: Python<'_>, function: Py<PyAny>, options: &Options) -> PyResult<Self> {
+        let options = Options { hooks: BTreeMap::new(), ..options.clone() };
+        Ok(Self { function, options: to_dict(py, &options)?.unbind() })
+    }
+
+    /// Begins a stage; `done` is told when its future is.
+    fn begin(
+        &self,
+        py: Python<'_>,
+        stage: &Stage,
+        inputs: Vec<Tensor>,
+        done: Done,
+    ) -> PyResult<()> {
+        let inputs = inputs.into_iter().map(|tensor| PyTensor::wrap(py, tensor));
+        let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
+        let stage = PyStage { stage: stage.clone() };
+        let future = self.function.call1(py, (stage, inputs, self.options.bind(py)))?;
+        let done = Mutex::new(Some(done));
+        let tell =
+            move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
+                let future = args.get_item(0)?.unbind();
+                let done = done.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(done) = done {
+                    done.end(move || results_of(&future));
+                }
+                Ok(())
+            };
+        let tell = PyCFunction::new_closure(py, None, None, tell)?;
+        future.call_method1(py, "add_done_callback", (tell,)).map(drop)
+    }
+}
+
+impl StageExecutor for Submit {
+    fn submit(&self, stage: &Stage, inputs: Vec<Tensor>, done: Done) -> Result<(), Error> {
+        Python::attach(|py| self.begin(py, stage, inputs, done)).map_err(user_error)
+    }
+}
+
+/// What the future of a stage gives.
+fn results_of(future: &Py<PyAny>) -> Result<Vec<Tensor>, Error> {
+    Python::attach(|py| {
+        let results = future.bind(py).call_method0("result")?;
+        let tensors = results.try_iter()?.map(|result| {
+            let result = result?;
+            let tensor = result.cast::<PyTensor>().map_err(|_| {
+                argument_error("stages", "an executor must give the tensors that a stage gave")
+            })?;
+            Ok(tensor.get().get().clone())
+        });
+        tensors.collect::<PyResult<Vec<_>>>()
+    })
+    .map_err(user_error)
 }
 
 /// The tensors of arguments in leaf order.

@@ -1,6 +1,6 @@
 //! The compiled module `nxla._core`: classes and functions that the Python package wraps.
 //!
-//! Nothing is decided here. Arguments are converted, the call is handed to the `nxla` crate, and
+//! Nothing is decided here. Arguments are converted, the call is handed to the runtime, and
 //! errors become exceptions. Docs, defaults and containers that only Python has live in
 //! `python/nxla`.
 
@@ -32,6 +32,7 @@ mod options;
 mod program;
 mod signature;
 mod source;
+mod stream;
 mod template;
 mod tensor;
 mod value;
@@ -54,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     derivative::register(module)?;
     node::register(module)?;
     graph::register(module)?;
+    stream::register(module)?;
     build::register(module)?;
     current::register(module)?;
     options::register(module)?;

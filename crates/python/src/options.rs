@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
-    CompilerChoice, Conflict, Options, Setting, compiler_names, default_options,
+    CompilerChoice, Conflict, Options, Setting, abandon_streams, compiler_names, default_options,
     global_default_options, set_default_options, set_global_default_options,
+    wait_until_streams_end,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
@@ -102,7 +104,7 @@ fn set_reassociate_floats(allow: bool) -> bool {
 }
 
 /// Options as a dict, ``compiler`` and settings.
-fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     if let Some(compiler) = &options.compiler {
         match object_of(py, compiler) {
@@ -185,13 +187,16 @@ fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> 
     Ok((backend.platform, backend.device))
 }
 
-/// Waits until no program runs on any device: XLA must not be left running when the process ends.
-/// Ctrl-C ends the wait, and so does half a minute.
+/// Ends all streams, and waits until no program runs on any device: neither the threads of streams,
+/// which may need the interpreter, nor XLA must be left running when the process ends. Ctrl-C ends
+/// the wait, and so does half a minute.
 #[pyfunction]
 fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
     const STEP: Duration = Duration::from_millis(50);
+    py.detach(abandon_streams);
     for _ in 0..600 {
-        if py.detach(|| nxla_runtime::pjrt::wait_until_all_idle_for(STEP)) {
+        let idle = || wait_until_streams_end(STEP) && wait_until_all_idle_for(STEP);
+        if py.detach(idle) {
             break;
         }
         py.check_signals()?;

@@ -221,17 +221,34 @@ pub fn place_of<'a>(
             Some(first) if is_beside(first, buffer) => {}
             Some(first) => {
                 let (first, second) = (Device::of_buffer(first), Device::of_buffer(buffer));
-                return Err(Error::Arguments {
-                    function: function.into(),
-                    why: format!(
-                        "operands live on two devices, {first} and {second}; move one of them, or \
-                         name the compiler"
-                    ),
-                });
+                return Err(two_devices(function, &first, &second));
             }
         }
     }
     Ok(found.map(Device::of_buffer))
+}
+
+fn two_devices(function: &str, first: &Device, second: &Device) -> Error {
+    let why = format!(
+        "operands live on two devices, {first} and {second}; move one of them, or name the compiler"
+    );
+    Error::Arguments { function: function.into(), why }
+}
+
+/// Where operands live some of which [`place_of`] has found here, others there.
+///
+/// # Errors
+/// Two devices.
+pub(crate) fn join_devices(
+    function: &str,
+    left: Option<&Device>,
+    right: Option<Device>,
+) -> Result<Option<Device>> {
+    match (left, right) {
+        (Some(left), Some(right)) if *left != right => Err(two_devices(function, left, &right)),
+        (Some(left), _) => Ok(Some(left.clone())),
+        (None, right) => Ok(right),
+    }
 }
 
 #[inline]

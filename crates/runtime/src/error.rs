@@ -7,6 +7,8 @@ use nxla_split::SplitError;
 use nxla_stablehlo::LowerError;
 use nxla_tensor::TensorError;
 
+use crate::stream::StreamError;
+
 /// The error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -54,9 +56,9 @@ pub enum Error {
     /// A function called where it may not be, such as a jitted function during a trace.
     #[error("{0}")]
     Usage(String),
-    /// A step of a stream failed, which ended the stream; everybody who asks is told.
-    #[error("{0}")]
-    Stream(std::sync::Arc<Error>),
+    /// A stream does not do what it is asked to.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
     /// Something of this project itself is wrong.
     #[error("internal error: {0}; this is a bug of nxla, please report it")]
     Internal(String),
@@ -127,13 +129,15 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Error::Expr(error) => class_of(&error.kind),
-            Error::Stream(error) => error.class(),
+            Error::Stream(StreamError::Failed(error)) => error.class(),
             Error::Vectors { .. } => ErrorClass::Shape,
             Error::Grad(_) => ErrorClass::Gradient,
             Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
-            Error::Eval(_) | Error::Usage(_) | Error::User(_) | Error::Hook { .. } => {
-                ErrorClass::Runtime
-            }
+            Error::Eval(_)
+            | Error::Stream(_)
+            | Error::Usage(_)
+            | Error::User(_)
+            | Error::Hook { .. } => ErrorClass::Runtime,
             Error::Lower(_) | Error::Pjrt(_) => ErrorClass::Device,
             Error::Options(_) => ErrorClass::Options,
             Error::Internal(_) => ErrorClass::Internal,

@@ -21,6 +21,7 @@ mod operand;
 mod options;
 mod program;
 mod stages;
+mod stream;
 mod tensor;
 mod trace;
 pub mod vectors;
@@ -48,7 +49,11 @@ pub use options::{
     set_global_default_options, set_reassociate_floats, with_default_options,
 };
 pub use program::{compile_for, compile_program, run_program};
-pub use stages::Stages;
+pub use stages::{Done, StageExecutor, Stages};
+pub use stream::{
+    Capacity, Deferred, Inspect, Outcome, Parts, Step, Stream, StreamError, Wait, abandon_streams,
+    wait_until_streams_end,
+};
 pub use tensor::{DeviceTensor, Tensor};
 pub use trace::{Entered, Gradient, Trace, current_compiler};
 pub use vectors::{VectorAxis, Vectors};

@@ -65,7 +65,21 @@ pub fn run_program(
         true => None,
         false => place_of(function, inputs.iter().copied())?,
     };
-    let job = Job::new(program, options, &options.engine(place.as_ref())?, &[]);
+    run_on(program, options, &options.engine(place.as_ref())?, inputs, interrupt)
+}
+
+/// Runs a program once on an engine.
+///
+/// # Errors
+/// As for [`compile_for`]; what goes wrong in the run.
+pub(crate) fn run_on(
+    program: &Arc<Program>,
+    options: &Options,
+    engine: &Engine,
+    inputs: &[&Tensor],
+    interrupt: Option<&Interrupt<'_>>,
+) -> Result<Vec<Tensor>> {
+    let job = Job::new(program, options, engine, &[]);
     let executable = job.clone().find(interrupt)?.executable;
     let context = RunContext { hooks: Some(&options.hooks), interrupt, own_hooks: &job.functions };
     executable.run(inputs, &context)

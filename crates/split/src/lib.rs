@@ -6,7 +6,8 @@
 //! output of the earlier one.
 //!
 //! The modules follow the steps: `cut` decides which stage owns which node, `wire` finds the
-//! values that cross, `assemble` builds the programs; `plan`, [`Schedule`] and `run` run them.
+//! values that cross, `assemble` builds the programs; `plan` and [`Schedule`] say in which order
+//! they run, and where their values go.
 //!
 //! # Where the cuts are
 //!
@@ -37,7 +38,6 @@ mod cut;
 mod error;
 mod explain;
 mod plan;
-mod run;
 mod schedule;
 mod stage;
 mod wire;
@@ -45,7 +45,6 @@ mod wire;
 use nxla_expr::{Node, Program};
 
 pub use error::SplitError;
-pub use run::{RunError, RunOptions};
 pub use schedule::{Schedule, ScheduleError, Task};
 pub use stage::{Edge, Source, Stage, StageGraph, StageId};
 

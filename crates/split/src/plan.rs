@@ -65,8 +65,6 @@ pub(crate) struct Plan {
     pub(crate) dependents: Lists,
     /// The slots of the final outputs.
     pub(crate) outputs: Vec<usize>,
-    /// Whether no two stages can ever run at the same time.
-    pub(crate) is_chain: bool,
 }
 
 impl Plan {
@@ -94,10 +92,8 @@ impl Plan {
                 u32::try_from(dependencies.of(stage).len()).expect("fewer than 2^32 stages")
             })
             .collect();
-        let is_chain =
-            (1..stages.len()).all(|stage| dependencies.of(stage).last() == Some(&(stage - 1)));
         let dependents = dependencies.inverse(stages.len());
-        Self { inputs, first_slot, arguments, uses, waits, dependents, outputs, is_chain }
+        Self { inputs, first_slot, arguments, uses, waits, dependents, outputs }
     }
 
     /// The number of stages.

@@ -5,11 +5,11 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::check_equal;
 use common::generate::{build, decisions, input_types, steps};
+use common::{check_equal, run_in_order};
 use nxla_eval::{Hooks, Plan};
 use nxla_expr::Program;
-use nxla_split::{Decision, RunOptions, Stage, StageGraph, split_with};
+use nxla_split::{Decision, Stage, StageGraph, split_with};
 use nxla_tensor::HostTensor;
 use proptest::prelude::*;
 
@@ -82,7 +82,7 @@ proptest! {
                 let plan = Plan::new(stage.program.clone());
                 plan.run(arguments, hooks).map_err(|error| error.to_string())
             };
-            stages.run(inputs.clone(), run, RunOptions::default()).expect("the stages run")
+            run_in_order(&stages, inputs.clone(), run).expect("the stages run")
         });
         for (expected, found) in expected.iter().zip(&found) {
             prop_assert!(expected.same_bits(found), "{expected:?} and {found:?}");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Test, at, f32, program, s32};
+use common::{Test, at, f32, program, run_in_order, s32};
 use nxla_expr::{Program, print};
 use nxla_split::{
     Decision, Edge, Source, SplitError, Stage, StageGraph, StageId, split, split_with,
@@ -204,7 +204,7 @@ fn a_long_chain_is_cut_in_linear_time_and_without_recursion() -> Test {
         assert_eq!(graph.levels().len(), NODES / every + 1);
         let run =
             |_: &Stage, values: Vec<u32>| Ok::<_, std::convert::Infallible>(vec![values[0] + 1]);
-        let hops = graph.run(vec![0], run, nxla_split::RunOptions::default())?;
+        let hops = run_in_order(&graph, vec![0], run)?;
         assert_eq!(hops, [u32::try_from(NODES / every + 1)?]);
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What a signature leads to: a function traced, compiled and ready to run.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla_eval::Interrupt;
 use nxla_expr::{Line, Program, TensorType};
@@ -8,10 +8,11 @@ use smallvec::SmallVec;
 
 use super::call::Call;
 use crate::compiler::{Executable, RunContext};
-use crate::device::{Device, is_placed};
+use crate::device::{Device, is_placed, place_of};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::options::Options;
+use crate::program::compile_for;
 use crate::tensor::Tensor;
 use crate::trace::{Entered, Trace};
 use crate::vectors::Vectors;
@@ -121,7 +122,13 @@ pub struct Entry<R> {
     pub(super) executable: Arc<dyn Executable>,
     /// Where the arguments live that it was compiled for, unless the options say where to run.
     pub(super) place: Place,
+    pub(super) donated: Box<[bool]>,
+    /// What it was compiled for again because arguments of a run lived elsewhere.
+    pub(super) elsewhere: Mutex<Option<Elsewhere>>,
 }
+
+/// An executable for another place, the one that was asked for last.
+type Elsewhere = (Option<Device>, Arc<dyn Executable>);
 
 /// What the choice of an engine depended on.
 pub(super) enum Place {
@@ -146,6 +153,22 @@ impl<R> Entry<R> {
     pub fn argument_types(&self) -> &[TensorType] {
         let inputs = self.traced.program.inputs();
         &inputs[..inputs.len() - self.traced.captured.len()]
+    }
+
+    /// The tensors that the function mentions, the last inputs of the program.
+    pub fn captured(&self) -> &[Tensor] {
+        &self.traced.captured
+    }
+
+    /// The vectorized axes of each result, and the type of an entry.
+    pub fn result_types(&self) -> Vec<(Vectors, TensorType)> {
+        let types = self.traced.program.output_types().enumerate();
+        let described = types.map(|(result, ty)| {
+            let vectors = self.traced.vectors.get(result);
+            let entry = vectors.entry_type(ty);
+            (vectors, entry)
+        });
+        described.collect()
     }
 
     /// Bytes that the executable takes; 0 if it is not in memory.
@@ -179,10 +202,11 @@ impl<R> Entry<R> {
         arguments.iter().map(|tensor| tensor.data()).chain(&self.traced.captured).collect()
     }
 
-    /// Runs the program on the tensors of its arguments.
+    /// Runs the program on the tensors of its arguments. Unless the options say where, it runs where
+    /// they live, and is compiled for that if it has not been.
     ///
     /// # Errors
-    /// Whatever goes wrong in the run; `interrupt` answers `true`.
+    /// Arguments on two devices; whatever goes wrong in the run; `interrupt` answers `true`.
     pub fn run(
         &self,
         arguments: &[&Tensor],
@@ -191,7 +215,32 @@ impl<R> Entry<R> {
     ) -> Result<Vec<Tensor>> {
         let context =
             RunContext { hooks: Some(&options.hooks), interrupt, ..RunContext::default() };
-        let results = self.executable.run(&self.inputs(arguments), &context)?;
+        let inputs = self.inputs(arguments);
+        let results = match self.is_placed_for(arguments) {
+            true => self.executable.run(&inputs, &context)?,
+            false => self.for_place_of(&inputs, options, interrupt)?.run(&inputs, &context)?,
+        };
         Ok(self.traced.vectors.put(results))
+    }
+
+    /// The executable for where inputs live that it has not been compiled for.
+    fn for_place_of(
+        &self,
+        inputs: &[&Tensor],
+        options: &Options,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Arc<dyn Executable>> {
+        let place = place_of("call", inputs.iter().copied())?;
+        let lock = || self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, executable)) = &*lock()
+            && *known == place
+        {
+            return Ok(executable.clone());
+        }
+        let engine = options.engine(place.as_ref())?;
+        let program = &self.traced.program;
+        let executable = compile_for(program, options, &engine, &self.donated, interrupt)?;
+        *lock() = Some((place, executable.clone()));
+        Ok(executable)
     }
 }

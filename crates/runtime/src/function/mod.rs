@@ -252,7 +252,8 @@ impl<S: Static, R> Function<S, R> {
         };
         let engine = options.engine(home.as_ref())?;
         let executable = compile_for(&traced.program, options, &engine, donated, interrupt)?;
-        let entry = Arc::new(Entry { traced, executable, place });
+        let (donated, elsewhere) = (donated.into(), Mutex::default());
+        let entry = Arc::new(Entry { traced, executable, place, donated, elsewhere });
         self.keep(call, entry)
     }
 

@@ -1,35 +1,26 @@
 //! Streams: a function applied to one chunk after another, with a state between them.
 //!
-//! A thread of the stream's own does the steps in order. The state stays where it is computed: on
-//! XLA it never leaves the device. Sending does not wait for the computation, receiving does.
+//! The runtime does the steps, on a thread of the stream's own; here are the containers. The state
+//! stays where it is computed: on XLA it never leaves the device. Sending does not wait for the
+//! computation, receiving does.
 //!
 //! What is surprising: a stream holds a bounded number of chunks in flight (sent, and their results
 //! not received). Whoever has the whole [`Stream`] is told by an error that it is full, since
 //! nobody else could make room. Once it is [`split`](Stream::split) between threads, the sender
 //! waits for the receiver instead.
 
-mod queue;
-
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::thread;
 
-use nxla_eval::Interrupt;
 use nxla_expr::TensorType;
+use nxla_runtime::{self as runtime, Capacity, Outcome, Step, StreamError, Wait};
 
-use self::queue::{Cancel, Close, Parts, Queue};
-use crate::compile_program;
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree};
-use crate::jit::{jit, template_of};
+use crate::jit::{call_of_types, jit};
 use crate::tensor::Tensor;
-use crate::{Error, Result};
-use crate::{Executable, RunContext, runtime};
-use crate::{Options, default_options};
-
-/// How many chunks a stream holds unless it is told otherwise.
-const DEFAULT_CAPACITY: usize = 64;
+use crate::{Error, Options, Result, default_options};
 
 /// Starts a stream under the default options: `function(chunk, state)` gives `(result, state)` for
 /// each chunk.
@@ -88,33 +79,28 @@ where
     let (mut types, mut state) = (Leaves::default(), Leaves::default());
     chunk.append(&mut types);
     initial.append(&mut state);
-    let chunk_types = types.items.to_vec();
-    let chunk_lengths = types.lengths.clone();
-    types.items.extend(state.items.iter().map(|tensor| tensor.ty()));
-    types.lengths.extend(state.lengths.iter().copied());
-    let lengths = types.lengths.clone();
-    let traced = jit(function).traced(&template_of(&types), lengths, &options)?;
-    let mut vectors = state.items.iter().map(|tensor| tensor.vectors().clone());
-    let mut results = (0..traced.program.outputs().len()).map(|result| traced.vectors.get(result));
-    if let Some(vectors) = vectors.by_ref().chain(&mut results).find(|own| !own.is_empty()) {
-        let why = format!("a state or a result has the axes {vectors}; devectorize it");
-        return Err(Error::Vectors { function: "stream".into(), why });
+    let mut lengths = types.lengths.clone();
+    lengths.extend(state.lengths.iter().copied());
+    let initial: Vec<runtime::Tensor> =
+        state.items.iter().map(|tensor| runtime::Tensor::clone(tensor)).collect();
+    let call = call_of_types(&types.items, initial.clone(), &lengths);
+    let (entry, _) = jit(function).entry(call, &lengths, &options)?;
+    let lengths = entry.results().clone();
+    if !lengths.ends_with(&state.lengths) {
+        let (found, expected) = (&lengths[..], &state.lengths[..]);
+        let why =
+            format!("the results have lists of lengths {found:?}, the old state {expected:?}");
+        return Err(Error::Arguments { function: "stream".into(), why });
     }
-    let runtime::Traced { program, captured, results: lengths, .. } = traced;
-    let outputs: Vec<TensorType> = program.output_types().cloned().collect();
-    let results = check(&outputs, &lengths, &state)?;
-    let executable = compile_program(&program, &options, &[])?;
-    let queue = Arc::new(Queue::default());
-    let step = Step { executable, captured, options, results };
-    step.start(queue.clone(), state.items.to_vec())?;
     let lengths_of_results = lengths[..lengths.len() - state.lengths.len()].into();
+    let stream = Step { entry, options, constants: Vec::new(), inspect: None }.start(initial)?;
     Ok(Stream {
-        cancel: Cancel(queue.clone()),
+        abandon: Abandon(stream.clone()),
         shared: Shared {
-            queue,
+            stream,
             capacity: DEFAULT_CAPACITY,
-            chunk_types,
-            chunk_lengths,
+            chunk_types: types.items.to_vec(),
+            chunk_lengths: types.lengths,
             lengths_of_results,
             lengths_of_state: state.lengths,
         },
@@ -122,58 +108,10 @@ where
     })
 }
 
-/// How many of the outputs are results, after a check that the others are a state as before.
-fn check(outputs: &[TensorType], lengths: &Lengths, state: &Leaves<Tensor>) -> Result<usize> {
-    let wrong = |why: String| Error::Arguments { function: "stream".into(), why };
-    if !lengths.ends_with(&state.lengths) {
-        let (found, expected) = (&lengths[..], &state.lengths[..]);
-        let why =
-            format!("the results have lists of lengths {found:?}, the old state {expected:?}");
-        return Err(wrong(why));
-    }
-    let results = outputs.len() - state.items.len();
-    for (new, old) in outputs[results..].iter().zip(&state.items) {
-        if (new.dtype, &new.shape) != (old.dtype(), old.shape()) {
-            return Err(wrong(format!("the new state is {new}, the old one {}", old.ty())));
-        }
-    }
-    Ok(results)
-}
-
-/// What the thread of a stream computes.
-struct Step {
-    executable: Arc<dyn Executable>,
-    captured: Vec<runtime::Tensor>,
-    options: Options,
-    results: usize,
-}
-
-impl Step {
-    fn start(self, queue: Arc<Queue>, state: Parts) -> Result<()> {
-        let work = move || {
-            queue.work(state, |chunk, state| self.run(&queue, &chunk, &state));
-        };
-        let thread = thread::Builder::new().name("nxla stream".into()).spawn(work);
-        thread.map(drop).map_err(|error| Error::User(Box::new(error)))
-    }
-
-    fn run(&self, queue: &Queue, chunk: &Parts, state: &Parts) -> Result<(Parts, Parts)> {
-        let given = chunk.iter().chain(state).map(|tensor| &**tensor);
-        let inputs: Vec<&runtime::Tensor> = given.chain(&self.captured).collect();
-        let interrupt = || queue.is_cancelled();
-        let (hooks, interrupt) = (Some(&self.options.hooks), Some::<&Interrupt<'_>>(&interrupt));
-        let context = RunContext { hooks, interrupt, ..RunContext::default() };
-        let results = self.executable.run(&inputs, &context)?;
-        let mut results: Parts = results.into_iter().map(Tensor::from).collect();
-        let state = results.split_off(self.results);
-        Ok((results, state))
-    }
-}
-
 /// What both halves of a stream know.
 #[derive(Clone)]
 struct Shared {
-    queue: Arc<Queue>,
+    stream: Arc<runtime::Stream>,
     capacity: usize,
     chunk_types: Vec<TensorType>,
     chunk_lengths: Lengths,
@@ -195,32 +133,49 @@ impl Shared {
             let why = format!("a chunk is ({expected}), got ({found})");
             return Err(Error::Arguments { function: "stream".into(), why });
         }
-        Ok(self.queue.send(leaves.items.to_vec(), self.capacity, waits)?)
+        let chunk = leaves.items.into_iter().map(Tensor::into_inner).collect();
+        let wait = if waits { Wait::default() } else { Wait::never() };
+        self.stream.send(chunk, Capacity::InFlight(self.capacity), &wait)
     }
 
     fn receive<Y: Container>(&self, until_closed: bool) -> Option<Result<Y::Tensors>> {
-        self.queue.receive(until_closed).map(|result| self.rebuilt::<Y>(result))
+        let received = self.stream.receive(until_closed, &Wait::default());
+        let rebuilt = |outcome: Option<Outcome>| outcome.map(|outcome| self.rebuilt::<Y>(outcome));
+        received.map(rebuilt).unwrap_or_else(|error| Some(Err(error)))
     }
 
-    /// A result in its container.
-    fn rebuilt<Y: Container>(&self, result: Result<Parts, Arc<Error>>) -> Result<Y::Tensors> {
-        let parts = result.map_err(Error::Stream)?;
-        Ok(Y::Tensors::rebuild(&mut Leaves::new(parts, self.results())))
-    }
-
-    fn results(&self) -> Lengths {
-        self.lengths_of_results.clone()
-    }
-
-    fn done<S: Container>(&self) -> Result<S::Tensors> {
-        match self.queue.outcome() {
-            None => Err(Error::Usage("stream: it was cancelled".into())),
-            Some(Err(error)) => Err(Error::Stream(error)),
-            Some(Ok(state)) => {
-                let mut leaves = Leaves::new(state, self.lengths_of_state.clone());
-                Ok(S::Tensors::rebuild(&mut leaves))
+    /// A result in its container. The error of a step is told once, whatever else was sent.
+    fn rebuilt<Y: Container>(&self, outcome: Outcome) -> Result<Y::Tensors> {
+        match outcome {
+            Ok(parts) => Ok(container(parts, &self.lengths_of_results)),
+            Err(error) => {
+                self.stream.forget_results();
+                Err(error.into())
             }
         }
+    }
+}
+
+/// Leaves in their container.
+fn container<T: Tree<Tensor>>(parts: Vec<runtime::Tensor>, lengths: &Lengths) -> T {
+    T::rebuild(&mut Leaves::new(parts.into_iter().map(Tensor::from), lengths.clone()))
+}
+
+/// Abandons the stream when dropped.
+struct Abandon(Arc<runtime::Stream>);
+
+impl Drop for Abandon {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
+/// Says when dropped that nothing more is sent.
+struct Close(Arc<runtime::Stream>);
+
+impl Drop for Close {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -228,7 +183,7 @@ impl Shared {
 /// cancels what is under way.
 pub struct Stream<X, S, Y> {
     shared: Shared,
-    cancel: Cancel,
+    abandon: Abandon,
     types: Types<X, S, Y>,
 }
 
@@ -257,9 +212,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     /// # Errors
     /// No chunk is in flight; the error of a step, which ends the stream.
     pub fn recv(&mut self) -> Result<Y::Tensors> {
-        let nothing = "stream: there is no chunk to receive a result for";
-        let result = self.shared.receive::<Y>(false);
-        result.unwrap_or_else(|| Err(Error::Usage(nothing.into())))
+        self.shared.receive::<Y>(false).unwrap_or_else(|| Err(StreamError::Nothing.into()))
     }
 
     /// Ends the stream, and gives its state; again, if it is done already.
@@ -267,16 +220,8 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     /// # Errors
     /// Results that have not been received; the error of a step.
     pub fn done(&mut self) -> Result<S::Tensors> {
-        if let Some(error) = self.shared.queue.failure() {
-            return Err(Error::Stream(error));
-        }
-        let left = self.shared.queue.in_flight();
-        if left > 0 {
-            let why = format!("stream: {left} results have not been received");
-            return Err(Error::Usage(why));
-        }
-        self.shared.queue.close();
-        self.shared.done::<S>()
+        let state = self.shared.stream.finish(&Wait::default())?;
+        Ok(container(state, &self.shared.lengths_of_state))
     }
 
     /// The results for chunks, as an iterator that takes the chunks as it needs them, and sends
@@ -303,7 +248,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
         let mut chunks = chunks.into_iter().fuse();
         let mut refused = None;
         std::iter::from_fn(move || {
-            while refused.is_none() && self.shared.queue.in_flight() < self.shared.capacity {
+            while refused.is_none() && self.shared.stream.in_flight() < self.shared.capacity {
                 let Some(chunk) = chunks.next() else { break };
                 refused = self.send(chunk).err();
             }
@@ -314,7 +259,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
 
     /// Ends the stream after the step under way, as dropping it does; results are dropped.
     pub fn cancel(&mut self) {
-        self.shared.queue.cancel();
+        self.shared.stream.abandon();
     }
 
     /// Two halves for two threads. The sender waits while the stream is full.
@@ -333,10 +278,10 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     /// ```
     #[must_use]
     pub fn split(self) -> (Sender<X>, Receiver<S, Y>) {
-        let Stream { shared, cancel, types: _ } = self;
-        let close = Close(shared.queue.clone());
+        let Stream { shared, abandon, types: _ } = self;
+        let close = Close(shared.stream.clone());
         let sender = Sender { shared: shared.clone(), _close: close, types: PhantomData };
-        (sender, Receiver { shared, _cancel: cancel, types: PhantomData })
+        (sender, Receiver { shared, _abandon: abandon, types: PhantomData })
     }
 }
 
@@ -372,7 +317,7 @@ impl<X: Container> Sender<X> {
 /// waits for the next one. As for every tensor, reading a result waits for its computation.
 pub struct Receiver<S, Y> {
     shared: Shared,
-    _cancel: Cancel,
+    _abandon: Abandon,
     types: PhantomData<fn(S) -> Y>,
 }
 
@@ -386,7 +331,8 @@ impl<S: Container, Y: Container> Receiver<S, Y> {
         if let Some(Err(error)) = self.by_ref().find(Result::is_err) {
             return Err(error);
         }
-        self.shared.done::<S>()
+        let state = self.shared.stream.state(&Wait::default())?;
+        Ok(container(state, &self.shared.lengths_of_state))
     }
 }
 
@@ -403,6 +349,6 @@ impl<S: Container, Y: Container> futures_core::Stream for Receiver<S, Y> {
 
     fn poll_next(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let shared = &self.get_mut().shared;
-        shared.queue.poll(task).map(|result| Some(shared.rebuilt::<Y>(result?)))
+        shared.stream.poll(true, task).map(|outcome| Some(shared.rebuilt::<Y>(outcome?)))
     }
 }

@@ -1,0 +1,237 @@
+//! Streams: chunks and results of the runtime's streams in Python's containers.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use nxla_runtime::{Capacity, Error, Inspect, Outcome, Step, Stream, StreamError, Tensor, Wait};
+use pyo3::PyTraverseError;
+use pyo3::exceptions::PyValueError;
+use pyo3::gc::PyVisit;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::compiled::{Expected, PyCompiled};
+use crate::containers::{PyTree, Tree, flatten};
+use crate::debug;
+use crate::errors::{OrRaise, argument_error, user_error};
+use crate::function::{Entry, check_results, wrap_results};
+use crate::interrupt::interruptible;
+use crate::signature::{Arguments, is_leaf};
+
+/// A running stream. It ends when it is forgotten.
+#[pyclass(name = "Stream", module = "nxla._core", frozen)]
+pub(crate) struct PyStream {
+    stream: Arc<Stream>,
+    name: String,
+    chunk: Expected,
+    capacity: Capacity,
+    /// The containers of a result and of the state.
+    results: Arc<Trees>,
+}
+
+/// How the results of a step come in containers.
+struct Trees {
+    entry: Arc<Entry>,
+    state: Tree,
+}
+
+/// Chunks that may wait for their step where no bound is given.
+const DEFAULT_CAPACITY: Capacity = Capacity::Waiting(64);
+
+#[pymethods]
+impl PyStream {
+    /// Starts a stream of steps that take a chunk, the state and the constants, and give a result
+    /// and the next state. ``bound`` is how many chunks may have been sent and not been received.
+    #[new]
+    #[pyo3(signature = (step, template, initial, constants, bound=None))]
+    fn new(
+        py: Python<'_>,
+        step: &Bound<'_, PyCompiled>,
+        template: &Bound<'_, PyAny>,
+        initial: &Bound<'_, PyAny>,
+        constants: &Bound<'_, PyTuple>,
+        bound: Option<usize>,
+    ) -> PyResult<Self> {
+        let step = step.get();
+        let results = Arc::new(Trees::of(py, &step.entry, initial)?);
+        let chunk = Expected::like(&step.name, &PyTuple::new(py, [template])?)?;
+        let inspect = (step.check || debug::is_on()).then(|| inspector(step.name.clone()));
+        let work = Step {
+            entry: step.entry.clone(),
+            options: step.options.clone(),
+            constants: leaves_of(constants.as_any(), "constants")?,
+            inspect,
+        };
+        let stream = work.start(leaves_of(initial, "initial")?).or_raise()?;
+        let capacity = bound.map_or(DEFAULT_CAPACITY, Capacity::InFlight);
+        Ok(Self { stream, name: step.name.clone(), chunk, capacity, results })
+    }
+
+    /// What it holds, for the garbage collector. What its thread holds is in use.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.chunk.statics().iter().try_for_each(|value| visit.call(value.object()))
+    }
+
+    /// Hands over a chunk; waits for room, so many seconds at most.
+    #[pyo3(signature = (chunk, timeout=None))]
+    fn send(&self, py: Python<'_>, chunk: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
+        let inputs = self.chunk.inputs(py, &self.name, &PyTuple::new(py, [chunk])?)?;
+        let (inputs, time) = (inputs.into_vec(), seconds(timeout)?);
+        interruptible(py, |interrupt| {
+            self.stream.send(inputs, self.capacity, &Wait::at_most(time, Some(interrupt)))
+        })
+    }
+
+    /// The next result; waits for it, so many seconds at most.
+    #[pyo3(signature = (timeout=None))]
+    fn recv(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
+        let time = seconds(timeout)?;
+        let received = interruptible(py, |interrupt| {
+            self.stream.receive(false, &Wait::at_most(time, Some(interrupt)))
+        })?;
+        let nothing = || Err(StreamError::Nothing);
+        self.results.wrap_result(py, received.unwrap_or_else(nothing))
+    }
+
+    /// The next result in a tuple, if it is there; ``None`` if it is to come, and then ``wake`` is
+    /// called once when it is worth asking again; an empty tuple if everything has been received.
+    fn poll<'py>(&self, py: Python<'py>, wake: Py<PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let waker = Waker::from(Arc::new(Call(wake)));
+        match py.detach(|| self.stream.poll(false, &mut Context::from_waker(&waker))) {
+            Poll::Pending => Ok(None),
+            Poll::Ready(None) => Ok(Some(PyTuple::empty(py))),
+            Poll::Ready(Some(outcome)) => {
+                let result = self.results.wrap_result(py, outcome)?;
+                PyTuple::new(py, [result]).map(Some)
+            }
+        }
+    }
+
+    /// Receives the next result without waiting: a future of ``concurrent.futures`` is told of it.
+    fn recv_deferred(&self, py: Python<'_>, future: Py<PyAny>) -> PyResult<()> {
+        let results = self.results.clone();
+        let tell = move |outcome: Outcome| {
+            Python::attach(|py| {
+                if let Err(raised) = results.tell(py, future.bind(py), outcome) {
+                    raised.write_unraisable(py, Some(future.bind(py)));
+                }
+            });
+        };
+        py.detach(|| self.stream.receive_deferred(Box::new(tell))).or_raise()
+    }
+
+    /// The number of chunks sent whose results have not been received.
+    #[getter]
+    fn in_flight(&self) -> usize {
+        self.stream.in_flight()
+    }
+
+    /// Ends the stream, and gives its state.
+    fn done(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let state = interruptible(py, |interrupt| {
+            self.stream.finish(&Wait::at_most(None, Some(interrupt)))
+        })?;
+        wrap_results(py, &self.results.state, state)
+    }
+
+    /// Ends the stream without its state; chunks that wait for their step are dropped.
+    fn cancel(&self, py: Python<'_>) {
+        py.detach(|| self.stream.cancel());
+    }
+}
+
+impl Drop for PyStream {
+    fn drop(&mut self) {
+        // Futures that were given out are told of the step that is being done.
+        self.stream.cancel();
+    }
+}
+
+impl Trees {
+    /// The containers of what a step gives, whose state must be one like the first.
+    fn of(py: Python<'_>, entry: &Arc<Entry>, initial: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let wrong = |why: String| argument_error("stream", why);
+        let Some([_, state]) = pair(entry.results()) else {
+            return Err(wrong("the function must give (result, state)".into()));
+        };
+        let before = flatten(initial, "initial", &mut |item, _| is_leaf(item))?;
+        if !state.same_structure(py, &before)? {
+            let (new, old) = (PyTree::text(state, py)?, PyTree::text(&before, py)?);
+            return Err(wrong(format!("the new state is {new}, the old one {old}")));
+        }
+        Ok(Self { entry: entry.clone(), state: before })
+    }
+
+    fn wrap_result(&self, py: Python<'_>, outcome: Outcome) -> PyResult<Py<PyAny>> {
+        let results = outcome.map_err(Error::from).or_raise()?;
+        let [result, _] = pair(self.entry.results()).expect("it was checked when the stream began");
+        wrap_results(py, result, results)
+    }
+
+    /// Tells a future what has become of its chunk, unless nobody wants to know any more.
+    fn tell(&self, py: Python<'_>, future: &Bound<'_, PyAny>, outcome: Outcome) -> PyResult<()> {
+        if matches!(outcome, Err(StreamError::Cancelled)) {
+            return future.call_method0("cancel").map(drop);
+        }
+        if !future.call_method0("set_running_or_notify_cancel")?.is_truthy()? {
+            return Ok(());
+        }
+        match self.wrap_result(py, outcome) {
+            Ok(result) => future.call_method1("set_result", (result,)).map(drop),
+            Err(raised) => future.call_method1("set_exception", (raised,)).map(drop),
+        }
+    }
+}
+
+/// The two things that a step gives.
+fn pair(tree: &Tree) -> Option<&[Tree; 2]> {
+    match tree {
+        Tree::Tuple(children) | Tree::Named(_, children) => children.as_slice().try_into().ok(),
+        _ => None,
+    }
+}
+
+/// Calls a function of Python when it is woken.
+struct Call(Py<PyAny>);
+
+impl Wake for Call {
+    fn wake(self: Arc<Self>) {
+        Python::attach(|py| {
+            if let Err(raised) = self.0.call0(py) {
+                raised.write_unraisable(py, Some(self.0.bind(py)));
+            }
+        });
+    }
+}
+
+/// Looks for results that are not finite.
+fn inspector(name: String) -> Box<Inspect<Tree>> {
+    Box::new(move |entry, arguments, results| {
+        Python::attach(|py| check_results(py, &name, entry, arguments, results)).map_err(user_error)
+    })
+}
+
+/// The tensors in a container.
+fn leaves_of(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Vec<Tensor>> {
+    let mut arguments = Arguments::default();
+    arguments.argument(value, &|| format!("stream: {path}"))?;
+    arguments.call.refuse_templates("stream").or_raise()?;
+    Ok(arguments.call.into_inputs().into_vec())
+}
+
+/// A time in seconds. One that is past is no time at all.
+fn seconds(time: Option<f64>) -> PyResult<Option<Duration>> {
+    match time {
+        None => Ok(None),
+        Some(time) if time.is_nan() => {
+            Err(PyValueError::new_err("stream: the timeout is not a number"))
+        }
+        // More than there is time is for ever.
+        Some(time) => Ok(Duration::try_from_secs_f64(time.max(0.0)).ok()),
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyStream>()
+}

@@ -1,0 +1,137 @@
+//! The progress of one run: which stages are ready, where their results are, what has failed.
+//!
+//! One thread, the caller's, keeps the schedule. It hands out stages and takes what is reported of
+//! them, in whichever order that comes. Values may be anything that can be cloned.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use nxla_eval::Interrupt;
+use nxla_split::{Schedule, Stage, StageGraph, StageId};
+
+use super::misfit;
+use crate::background;
+use crate::error::{Error, Result};
+
+/// Reads what a stage has given, on the thread of the caller.
+type Read<V> = Box<dyn FnOnce() -> Result<Vec<V>> + Send>;
+
+/// What is reported of a stage: that it has ended, and how to read what it gave.
+struct Report<V> {
+    stage: StageId,
+    results: Read<V>,
+}
+
+/// The duty to say what a stage has given. Dropping it says that the stage has failed.
+pub struct Done<V: Send + 'static> {
+    stage: StageId,
+    reports: Option<Sender<Report<V>>>,
+}
+
+impl<V: Send + 'static> Done<V> {
+    /// The stage has ended. `results` gives its results, one for each output, on the thread that
+    /// waits for the run.
+    pub fn end(mut self, results: impl FnOnce() -> Result<Vec<V>> + Send + 'static) {
+        self.report(Box::new(results));
+    }
+
+    fn report(&mut self, results: Read<V>) {
+        if let Some(reports) = self.reports.take() {
+            // Whoever waited may have been interrupted.
+            let _ = reports.send(Report { stage: self.stage, results });
+        }
+    }
+}
+
+impl<V: Send + 'static> Drop for Done<V> {
+    fn drop(&mut self) {
+        let stage = self.stage;
+        let lost = move || Err(Error::Usage(format!("{stage} ended without giving its results")));
+        self.report(Box::new(lost));
+    }
+}
+
+/// Whether a run is to stop: because the caller is interrupted, which is to be asked on the caller's
+/// thread, or because a stage has failed.
+pub(super) struct Stop<'a> {
+    interrupt: Option<&'a Interrupt<'a>>,
+    stopped: AtomicBool,
+}
+
+impl<'a> Stop<'a> {
+    pub(super) fn new(interrupt: Option<&'a Interrupt<'a>>) -> Self {
+        Self { interrupt, stopped: AtomicBool::new(false) }
+    }
+
+    /// Asks, and remembers the answer.
+    pub(super) fn ask(&self) -> bool {
+        if self.interrupt.is_some_and(|interrupt| interrupt()) {
+            self.set();
+        }
+        self.is_set()
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    fn set(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs every stage of a graph and gives the outputs of the original program.
+///
+/// `start` begins a stage on one value for each of its arguments. Each value is dropped, or moved
+/// into the last stage that takes it, as soon as that stage starts. `check` refuses results that are
+/// none of the stage. After the first error no other stage starts, and those that have are waited
+/// for.
+pub(super) fn drive<V: Clone + Send + 'static>(
+    graph: &StageGraph,
+    inputs: Vec<V>,
+    mut start: impl FnMut(&Stage, Vec<V>, Done<V>) -> Result<()>,
+    check: impl Fn(&Stage, &[V]) -> Result<()>,
+    stop: &Stop<'_>,
+) -> Result<Vec<V>> {
+    let mut schedule = Schedule::new(graph, inputs).map_err(misfit)?;
+    let (give, given) = channel();
+    let mut failure = None;
+    // Each stage that was started makes one report.
+    let mut running = 0_usize;
+    loop {
+        let ready = if failure.is_none() { schedule.next_ready() } else { None };
+        let report = match ready {
+            Some(task) => {
+                let done = Done { stage: task.stage, reports: Some(give.clone()) };
+                running += 1;
+                failure = start(graph.stage(task.stage), task.arguments, done).err();
+                // A stage that ran at once may have failed, and then the next must not start.
+                given.try_recv().ok()
+            }
+            None if running == 0 => break,
+            None => Some(wait(&given, stop)?),
+        };
+        let Some(Report { stage, results }) = report else { continue };
+        running -= 1;
+        let taken = results().and_then(|results| {
+            check(graph.stage(stage), &results)?;
+            schedule.complete(stage, results).map_err(misfit)
+        });
+        if let Err(error) = taken {
+            stop.set();
+            failure.get_or_insert(error);
+        }
+    }
+    match failure {
+        Some(error) => Err(error),
+        None => schedule.finish().map_err(misfit),
+    }
+}
+
+fn wait<V>(given: &Receiver<Report<V>>, stop: &Stop<'_>) -> Result<Report<V>> {
+    let report = match stop.interrupt {
+        Some(_) => background::wait(given, &|| stop.ask())?,
+        None => given.recv().ok(),
+    };
+    report.ok_or_else(|| Error::Internal("a run of stages has nobody to report to it".into()))
+}

@@ -1,0 +1,166 @@
+//! Running a split program: independent stages run at the same time, on threads of this process or
+//! wherever an executor takes them.
+//!
+//! The whole program runs where its operands live, as if it had not been split. A stage whose hooks
+//! call somebody runs in this process, whatever the executor is: functions do not travel.
+
+mod drive;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use nxla_eval::Interrupt;
+use nxla_expr::Program;
+use nxla_split::{Stage, StageGraph, StageId};
+
+use self::drive::{Stop, drive};
+use self::threads::with_threads;
+use crate::background::interrupted;
+use crate::device::place_of;
+use crate::error::{Error, Result};
+use crate::options::{Options, default_options};
+use crate::program::{compile_for, run_on};
+use crate::tensor::Tensor;
+
+/// The duty to say what a stage has given; see [`StageExecutor`].
+pub type Done = drive::Done<Tensor>;
+
+/// Runs stages somewhere else: in other threads, processes or machines.
+pub trait StageExecutor: Sync {
+    /// Begins to run a stage on one tensor for each of its arguments. `done` is to be told what it
+    /// has given, from any thread. If it is dropped instead, the stage has failed.
+    ///
+    /// # Errors
+    /// The stage cannot be begun.
+    fn submit(&self, stage: &Stage, inputs: Vec<Tensor>, done: Done) -> Result<()>;
+}
+
+/// A split program, ready to run.
+///
+/// ```
+/// use nxla::runtime::Stages;
+/// use nxla::split::{Decision, split};
+/// use nxla::{DType, Expr, Options, Tensor, TensorType, jit};
+///
+/// let f = jit(|x: Expr| x.sin().cos());
+/// let (program, _) = f.trace(TensorType::scalar(DType::F32))?;
+/// let graph = split(&program, |node| match node.op.name() {
+///     "cos" => Decision::Before,
+///     _ => Decision::None,
+/// })?;
+/// let stages = Stages::compile(graph, &Options::new())?;
+/// assert_eq!(stages.graph().stages().len(), 2);
+/// let results = stages.run_leaves(vec![Tensor::from(0.0f32).into_inner()], None, None)?;
+/// assert_eq!(results[0].item()?.as_f64(), 1.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub struct Stages {
+    graph: StageGraph,
+    options: Options,
+}
+
+impl Stages {
+    /// Stages to be run under these options, on top of the defaults. Each is compiled when it runs
+    /// for the first time, in the process in which it does.
+    pub fn new(graph: StageGraph, options: &Options) -> Self {
+        Self { graph, options: options.over(&default_options()) }
+    }
+
+    /// As [`Stages::new`], and compiles every stage for operands on the host, unless the options say
+    /// where to run.
+    ///
+    /// # Errors
+    /// An unknown compiler or setting; what the compiler says of a stage.
+    pub fn compile(graph: StageGraph, options: &Options) -> Result<Self> {
+        let stages = Self::new(graph, options);
+        let engine = stages.options.engine(None)?;
+        for stage in stages.graph.stages() {
+            compile_for(&stage.program, &stages.options, &engine, &[], None)?;
+        }
+        Ok(stages)
+    }
+
+    /// The stages.
+    pub fn graph(&self) -> &StageGraph {
+        &self.graph
+    }
+
+    /// The options in force.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Runs all stages on the inputs of the original program, and gives its outputs: on `executor`,
+    /// or without one on threads of this process. A value is freed after the last stage that needs
+    /// it.
+    ///
+    /// # Errors
+    /// The first error of a stage, after which no other begins; another number of inputs than the
+    /// program has; inputs on two devices; `interrupt` answers `true`.
+    pub fn run_leaves(
+        &self,
+        inputs: Vec<Tensor>,
+        executor: Option<&dyn StageExecutor>,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Vec<Tensor>> {
+        let place = match self.options.names_engine() {
+            true => None,
+            false => place_of("stages", &inputs)?,
+        };
+        let engine = self.options.engine(place.as_ref())?;
+        let listening: Vec<bool> =
+            self.graph.stages().iter().map(|stage| self.listens(&stage.program)).collect();
+        let is_local = |stage: StageId| executor.is_none() || listening[stage.index()];
+        let threads = threads::useful(&self.graph, is_local, executor.is_some());
+        let stop = Stop::new(interrupt);
+        let stops = || if threads == 0 { stop.ask() } else { stop.is_set() };
+        let run = |stage: StageId, values: Vec<Tensor>| {
+            // It may have waited for a thread while another one failed.
+            if stops() {
+                return Err(interrupted());
+            }
+            let (program, options) = (&self.graph.stage(stage).program, &self.options);
+            run_on(program, options, &engine, &values.iter().collect::<Vec<_>>(), Some(&stops))
+        };
+        with_threads(threads, &run, |threads| {
+            let start = |stage: &Stage, values: Vec<Tensor>, done: Done| match executor {
+                Some(executor) if !is_local(stage.id) => executor.submit(stage, values, done),
+                Some(_) | None => threads.start(stage.id, values, done),
+            };
+            drive(&self.graph, inputs, start, check, &stop)
+        })
+    }
+
+    /// Whether a hook of a program calls a function: one of its own, or one that the options
+    /// install. So does every runtime call.
+    fn listens(&self, program: &Arc<Program>) -> bool {
+        let any = Cell::new(false);
+        let listens = |name: &str| {
+            let listens = self.options.hooks.contains_key(name);
+            any.set(any.get() || listens);
+            listens
+        };
+        let detached = program.detach_hooks(&listens);
+        any.get() || !detached.functions.is_empty()
+    }
+}
+
+/// Results must be what the program says, or everything after goes wrong without a trace. Those that
+/// come from elsewhere may be anything.
+fn check(stage: &Stage, results: &[Tensor]) -> Result<()> {
+    for (position, (result, ty)) in results.iter().zip(stage.program.output_types()).enumerate() {
+        if (result.dtype(), result.shape()) != (ty.dtype, &ty.shape) {
+            let (id, found) = (stage.id, result.ty());
+            return Err(misfit(format!("result {position} of {id} is {found}, expected {ty}")));
+        }
+    }
+    Ok(())
+}
+
+/// The error of values that do not fit the stages.
+fn misfit(error: impl std::fmt::Display) -> Error {
+    Error::Arguments { function: "stages".into(), why: error.to_string() }
+}

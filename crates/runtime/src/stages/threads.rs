@@ -1,0 +1,95 @@
+//! Stages on threads of this process.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use nxla_split::{StageGraph, StageId};
+
+use super::drive::Done;
+use crate::error::{Error, Result};
+
+/// Runs a stage on its values.
+type Run<'a, V> = dyn Fn(StageId, Vec<V>) -> Result<Vec<V>> + Sync + 'a;
+
+struct Job<V: Send + 'static> {
+    stage: StageId,
+    values: Vec<V>,
+    done: Done<V>,
+}
+
+/// How many threads are worth having for the stages that run here: none if they can as well run one
+/// after the other on the thread of the caller, which must be free if there is an executor.
+pub(super) fn useful(
+    graph: &StageGraph,
+    is_local: impl Fn(StageId) -> bool,
+    has_executor: bool,
+) -> usize {
+    let width = |level: Vec<StageId>| level.into_iter().filter(|&stage| is_local(stage)).count();
+    let widest = graph.levels().into_iter().map(width).max().unwrap_or(0);
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    match widest.min(processors) {
+        1 if !has_executor => 0,
+        threads => threads,
+    }
+}
+
+/// Where stages of this process run.
+pub(super) struct Threads<'a, V: Send + 'static> {
+    run: &'a Run<'a, V>,
+    /// To the threads; without them stages run at once.
+    jobs: Option<Sender<Job<V>>>,
+}
+
+impl<V: Send + 'static> Threads<'_, V> {
+    /// Begins a stage.
+    pub(super) fn start(&self, stage: StageId, values: Vec<V>, done: Done<V>) -> Result<()> {
+        match &self.jobs {
+            None => {
+                let results = (self.run)(stage, values);
+                done.end(move || results);
+                Ok(())
+            }
+            Some(jobs) => jobs
+                .send(Job { stage, values, done })
+                .map_err(|_| Error::Internal("the threads of a run of stages are gone".into())),
+        }
+    }
+}
+
+/// Does something while so many threads run what is started on them. With none, stages run where
+/// they are started.
+///
+/// # Panics
+/// If a stage panics, with the same payload, once all others have ended.
+pub(super) fn with_threads<V: Send + 'static, T>(
+    count: usize,
+    run: &Run<'_, V>,
+    work: impl FnOnce(&Threads<'_, V>) -> Result<T>,
+) -> Result<T> {
+    if count == 0 {
+        return work(&Threads { run, jobs: None });
+    }
+    let (give, jobs) = channel();
+    let jobs = Mutex::new(jobs);
+    let (outcome, ends) = thread::scope(|scope| {
+        let helpers: Vec<_> = (0..count).map(|_| scope.spawn(|| take_jobs(&jobs, run))).collect();
+        // The threads end when nothing can be started on them any more.
+        let outcome = work(&Threads { run, jobs: Some(give) });
+        (outcome, helpers.into_iter().map(|helper| helper.join()).collect::<Vec<_>>())
+    });
+    match ends.into_iter().find_map(Result::err) {
+        Some(payload) => resume_unwind(payload),
+        None => outcome,
+    }
+}
+
+fn take_jobs<V: Send + 'static>(jobs: &Mutex<Receiver<Job<V>>>, run: &Run<'_, V>) {
+    loop {
+        let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Job { stage, values, done }) = next else { return };
+        let results = run(stage, values);
+        done.end(move || results);
+    }
+}

@@ -1,0 +1,150 @@
+//! The steps of a stream, and the thread that does them.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nxla_eval::Interrupt;
+use smallvec::SmallVec;
+
+use super::{Parts, Stream, Wait};
+use crate::background;
+use crate::device::place_of;
+use crate::error::{Error, Result};
+use crate::function::Entry;
+use crate::options::Options;
+use crate::tensor::Tensor;
+
+/// Looks at what a step gives, before anybody else does: the entry, its arguments, its results.
+pub type Inspect<R> = dyn Fn(&Entry<R>, &[&Tensor], &[Tensor]) -> Result<()> + Send;
+
+/// What a stream does with each chunk: its arguments are the leaves of a chunk, of the state, and
+/// the constants; its results those of a result and of the next state.
+pub struct Step<R> {
+    /// What is run.
+    pub entry: Arc<Entry<R>>,
+    /// The options in force.
+    pub options: Options,
+    /// The last arguments, the same in every step.
+    pub constants: Parts,
+    /// Can fail a step for what it gives.
+    pub inspect: Option<Box<Inspect<R>>>,
+}
+
+/// The streams whose threads run, to end them with the process.
+static RUNNING: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
+
+fn running() -> Vec<Arc<Stream>> {
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.retain(|stream| stream.strong_count() > 0);
+    let streams = running.iter().filter_map(Weak::upgrade).collect();
+    drop(running);
+    streams
+}
+
+/// Abandons every stream of the process.
+pub fn abandon_streams() {
+    running().iter().for_each(|stream| stream.abandon());
+}
+
+/// Waits so long at most for the ends of streams that have been told to end; says whether all have.
+pub fn wait_until_streams_end(time: Duration) -> bool {
+    let wait = Wait { until: Instant::now().checked_add(time), interrupt: None };
+    let ended = |stream: &Arc<Stream>| {
+        let ended = stream.wait_until(&wait, |inner| inner.ended.is_some());
+        ended.is_ok_and(|inner| inner.is_some())
+    };
+    running().iter().all(ended)
+}
+
+impl<R: Send + Sync + 'static> Step<R> {
+    /// Starts a stream with this state.
+    ///
+    /// # Errors
+    /// Steps whose last results are not a state like this one; a state and constants on two
+    /// devices, unless the options say where to run; no more threads.
+    pub fn start(self, state: Parts) -> Result<Arc<Stream>> {
+        let results = self.check(&state)?;
+        let follows_operands = !self.options.names_engine();
+        let place = match follows_operands {
+            true => {
+                let constants = self.constants.iter().chain(self.entry.captured());
+                place_of("stream", state.iter().chain(constants))?
+            }
+            false => None,
+        };
+        let stream = Arc::new(Stream::new(place, follows_operands));
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|stream| stream.strong_count() > 0);
+        running.push(Arc::downgrade(&stream));
+        drop(running);
+        let own = stream.clone();
+        background::start("nxla stream", move || self.work(&own, results, state))?;
+        Ok(stream)
+    }
+
+    /// How many of the outputs are results, after a check that the others are a state as before.
+    fn check(&self, state: &[Tensor]) -> Result<usize> {
+        let wrong = |why: String| Err(Error::Arguments { function: "stream".into(), why });
+        let outputs = self.entry.result_types();
+        let Some(results) = outputs.len().checked_sub(state.len()) else {
+            let (found, expected) = (outputs.len(), state.len());
+            return wrong(format!("the new state is one of {expected} tensors, got {found}"));
+        };
+        for ((vectors, new), old) in outputs[results..].iter().zip(state) {
+            let same =
+                (new.dtype, &new.shape, vectors) == (old.dtype(), old.shape(), old.vectors());
+            if !same {
+                let (new, old) =
+                    (format!("{vectors}{new}"), format!("{}{}", old.vectors(), old.ty()));
+                return wrong(format!("the new state is {new}, the old one {old}"));
+            }
+        }
+        Ok(results)
+    }
+
+    /// Does step after step; the thread of the stream.
+    fn work(self, stream: &Stream, results: usize, mut state: Parts) {
+        let _ending = Ending(stream);
+        let mut before = Parts::new();
+        while let Some((number, chunk)) = stream.next_chunk() {
+            match self.run(stream, &chunk, &state) {
+                Ok(mut given) => {
+                    // A device computes one step ahead, and no more. What a step gives is there all
+                    // at once; nobody but the stream has its state, and could have freed it.
+                    if let Err(error) = before.iter().try_for_each(Tensor::wait) {
+                        return stream.end(Err(Arc::new(error)));
+                    }
+                    state = given.split_off(results);
+                    before.clone_from(if state.is_empty() { &given } else { &state });
+                    stream.give(number, given);
+                }
+                Err(error) => return stream.end(Err(Arc::new(error))),
+            }
+        }
+        stream.end(Ok(state));
+    }
+
+    fn run(&self, stream: &Stream, chunk: &[Tensor], state: &[Tensor]) -> Result<Parts> {
+        let arguments = chunk.iter().chain(state).chain(&self.constants);
+        let arguments: SmallVec<[&Tensor; 8]> = arguments.collect();
+        let interrupt: &Interrupt<'_> = &|| stream.is_abandoned();
+        let results = self.entry.run(&arguments, &self.options, Some(interrupt))?;
+        if let Some(inspect) = &self.inspect {
+            inspect(&self.entry, &arguments, &results)?;
+        }
+        Ok(results)
+    }
+}
+
+/// Makes sure that nobody waits for a thread that has panicked.
+struct Ending<'s>(&'s Stream);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let why = "a step of a stream panicked".to_owned();
+            self.0.end(Err(Arc::new(Error::Internal(why))));
+        }
+    }
+}
