@@ -97,8 +97,12 @@ impl Buffer {
     /// blocks.
     ///
     /// # Errors
-    /// What the plugin reports about the query.
+    /// [`Error::Released`] if there is no data any more, else what the plugin reports about the
+    /// query.
     pub fn is_ready(&self) -> Result<bool, Error> {
+        if self.is_deleted()? {
+            return Err(Error::Released);
+        }
         self.ready_event()?.map_or(Ok(true), |event| event.is_ready())
     }
 
@@ -161,6 +165,12 @@ impl Buffer {
             let raw = non_null(args.dst_buffer, function, &client.plugin())?;
             Ok(Buffer::new(raw, client.clone(), index, self.dtype(), self.shape().clone()))
         }
+    }
+
+    /// What tells it from all other buffers that live at the same time.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
     }
 
     /// Whether two handles are of the same buffer.

@@ -193,6 +193,9 @@ pub enum Error {
         /// The device.
         device: String,
     },
+    /// The memory of a buffer has been freed, or given away to a program.
+    #[error("the tensor has been released: it was deallocated, or donated to a program")]
+    Released,
     /// Serialized bytes that were not written by this crate, or are cut short.
     #[error("the serialized executable is damaged: {reason}")]
     SerializedDamaged {
@@ -232,6 +235,7 @@ impl Error {
             | Error::HostSize { .. }
             | Error::Tensor(_)
             | Error::NotOnHost { .. }
+            | Error::Released
             | Error::SerializedDamaged { .. }
             | Error::SerializedElsewhere { .. } => None,
         }

@@ -49,12 +49,14 @@ mod ffi;
 mod float_mode;
 mod host;
 mod maps;
+mod memory;
 mod options;
 mod plugin;
 mod running;
 mod scratch;
 mod serialized;
 mod sys;
+mod traffic;
 mod transfer;
 mod value;
 
@@ -69,8 +71,10 @@ pub use host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     register_host_fn, unregister_host_fn,
 };
+pub use memory::DeviceMemory;
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
 pub use running::{wait_until_all_idle, wait_until_all_idle_for};
+pub use traffic::Traffic;
 pub use transfer::MappedBuffer;
 pub use value::Value;

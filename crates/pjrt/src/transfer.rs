@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::scratch::with_scratch;
 use crate::sys::*;
+use crate::traffic::{count_read, count_sent};
 use crate::value;
 
 /// Why a tensor that was just made can be written to.
@@ -124,6 +125,7 @@ impl Client {
             unsafe {
                 self.plugin().call(&mut args)?;
                 let done = Event::from_raw(args.done_with_host_buffer, self);
+                count_sent(bytes.len());
                 let raw = non_null(
                     args.buffer,
                     PJRT_Client_BufferFromHostBuffer_Args::FUNCTION,
@@ -143,6 +145,7 @@ impl Buffer {
     pub fn to_host(&self) -> Result<HostTensor, Error> {
         if let Some(memory) = self.map_if_possible()? {
             // One pass over the memory; the way below takes two.
+            count_read(memory.len());
             return Ok(HostTensor::from_bytes(self.dtype(), self.shape(), &memory)?);
         }
         let mut tensor = HostTensor::scratch(self.dtype(), self.shape())?;
@@ -163,7 +166,10 @@ impl Buffer {
         }
         match self.map_if_possible()? {
             // Spares two changes of thread, which cost more than the copy of a small tensor.
-            Some(memory) => out.copy_from_slice(&memory),
+            Some(memory) => {
+                count_read(memory.len());
+                out.copy_from_slice(&memory);
+            }
             None => self.transfer_into(out)?,
         }
         Ok(())
@@ -193,6 +199,7 @@ impl Buffer {
                 Event::from_raw(args.event, self.client()).map_or(Ok(()), |event| event.wait())
             }
         })?;
+        count_read(out.len());
         extend_signs(self.dtype(), out);
         Ok(())
     }
@@ -206,6 +213,7 @@ impl Buffer {
         let len = limit.min(self.shape().size());
         let len_bytes = len * self.dtype().size();
         if let Some(memory) = self.map_if_possible()? {
+            count_read(len_bytes);
             return Ok(HostTensor::from_bytes(self.dtype(), [len], &memory[..len_bytes])?);
         }
         if !self.is_stored_as_on_host() || len == 0 {
@@ -232,6 +240,7 @@ impl Buffer {
         args.transfer_size = out.len() as i64;
         // The raw copy of some plugins does not look at the state of the buffer.
         self.wait()?;
+        count_read(out.len());
         // SAFETY: the buffer is alive and at least as long as `out`, which is borrowed until the
         // copy is over, because the event is waited for.
         unsafe {

@@ -22,6 +22,7 @@ use crate::float_text;
 use crate::host::HostTensor;
 use crate::names::type_text;
 use crate::scalar::Scalar;
+use crate::shape::Shape;
 
 /// How much of a tensor to print.
 ///
@@ -80,13 +81,29 @@ impl HostTensor {
     /// The elements alone, as nested lists. Lines after the first start with `indent` spaces.
     #[must_use]
     pub fn body_text(&self, options: &PrintOptions, indent: usize) -> String {
+        self.start_text(self.shape(), options, indent)
+    }
+
+    /// The elements of a tensor of a shape, of which these are the first ones in row-major order.
+    /// What is missing is printed as `...`, as what is beyond the limit is.
+    ///
+    /// ```
+    /// use nxla_tensor::{HostTensor, PrintOptions, Shape};
+    ///
+    /// let start = HostTensor::from_slice(&[1_i32, 2, 3], [3]).unwrap();
+    /// let text = start.start_text(&Shape::from([5]), &PrintOptions::default(), 0);
+    /// assert_eq!(text, "[1, 2, 3, ...]");
+    /// ```
+    #[must_use]
+    pub fn start_text(&self, shape: &Shape, options: &PrintOptions, indent: usize) -> String {
         let mut body = Body {
             tensor: self,
+            shape,
             next: 0,
-            left: options.limit.unwrap_or(usize::MAX),
+            left: options.limit.unwrap_or(usize::MAX).min(self.shape().size()),
             text: String::new(),
         };
-        if self.rank() == 0 {
+        if shape.rank() == 0 {
             body.element();
         } else {
             body.list(0, indent);
@@ -103,7 +120,10 @@ impl fmt::Display for HostTensor {
 
 /// Printing in progress.
 struct Body<'a> {
+    /// The first elements.
     tensor: &'a HostTensor,
+    /// That of all elements.
+    shape: &'a Shape,
     /// Row-major index of the next element.
     next: usize,
     /// Elements that may still be printed.
@@ -120,12 +140,12 @@ impl Body<'_> {
 
     /// Prints the list along `axis`. Recursion is as deep as the tensor's rank.
     fn list(&mut self, axis: usize, indent: usize) {
-        let dim = self.tensor.shape()[axis];
+        let dim = self.shape[axis];
         if dim == 0 {
             self.text.push_str("[]");
             return;
         }
-        let innermost = axis + 1 == self.tensor.rank();
+        let innermost = axis + 1 == self.shape.rank();
         self.text.push('[');
         for index in 0..dim {
             if index > 0 {

@@ -43,7 +43,7 @@ c_struct! { PJRT_Api {
     PJRT_Device_LocalHardwareId: Slot<PJRT_Device_LocalHardwareId_Args>,
     PJRT_Device_AddressableMemories: Unused,
     PJRT_Device_DefaultMemory: Unused,
-    PJRT_Device_MemoryStats: Unused,
+    PJRT_Device_MemoryStats: Slot<PJRT_Device_MemoryStats_Args>,
     PJRT_Memory_Id: Unused,
     PJRT_Memory_Kind: Unused,
     PJRT_Memory_DebugString: Unused,

@@ -1,0 +1,49 @@
+//! What is in the memory of a device, as far as its plugin counts.
+
+use crate::client::{Client, Device};
+use crate::error::{Error, ErrorCode};
+use crate::sys::*;
+
+/// Figures about the memory of a device, in bytes. Plugins leave out what they do not count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeviceMemory {
+    /// What is in use.
+    pub in_use: i64,
+    /// The most that was in use at a time.
+    pub peak: Option<i64>,
+    /// What can be in use at most.
+    pub limit: Option<i64>,
+    /// What the plugin holds to give out, in use or not.
+    pub pool: Option<i64>,
+    /// The largest block that was asked for.
+    pub largest_block: Option<i64>,
+}
+
+impl Client {
+    /// Figures about the memory of a device; `None` if the plugin does not count, as those for CPUs
+    /// do not.
+    ///
+    /// # Errors
+    /// [`Error::ForeignObject`] for a device of another client, else what the plugin reports.
+    pub fn memory_of(&self, device: &Device) -> Result<Option<DeviceMemory>, Error> {
+        self.index_of(device)?;
+        let mut args = PJRT_Device_MemoryStats_Args::new();
+        args.device = device.as_ptr();
+        // SAFETY: the device belongs to this client, which is alive.
+        match unsafe { self.plugin().call(&mut args) } {
+            Ok(()) => {}
+            Err(Error::Unsupported { .. } | Error::Plugin { code: ErrorCode::Unimplemented, .. }) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+        let given = |is_set: bool, value: i64| is_set.then_some(value);
+        Ok(Some(DeviceMemory {
+            in_use: args.bytes_in_use,
+            peak: given(args.peak_bytes_in_use_is_set, args.peak_bytes_in_use),
+            limit: given(args.bytes_limit_is_set, args.bytes_limit),
+            pool: given(args.pool_bytes_is_set, args.pool_bytes),
+            largest_block: given(args.largest_alloc_size_is_set, args.largest_alloc_size),
+        }))
+    }
+}
