@@ -46,7 +46,8 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
     /// arguments or the types leave open make no difference.
     ///
     /// # Errors
-    /// Arguments of other types, with what differs; whatever is wrong with the run.
+    /// Arguments of other types, with what differs, or on another device; whatever is wrong with the
+    /// run.
     pub fn call(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Results::Tensors> {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
@@ -54,6 +55,7 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
             return Err(Error::Arguments { function: "call".into(), why });
         }
         let inputs: Vec<&runtime::Tensor> = leaves.items.iter().map(|tensor| &**tensor).collect();
+        self.entry.check_place("call", &inputs)?;
         let results = self.entry.run(&inputs, &self.options, asked(self.interrupt.as_deref()))?;
         let results = results.into_iter().map(Tensor::from);
         Ok(Tree::rebuild(&mut Leaves::new(results, self.entry.results().clone())))

@@ -57,8 +57,9 @@ pub use nxla_runtime::{
     DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache, Operand,
     Options, OptionsGuard, Result, RunContext, Setting, Settings, StageExecutor, StreamError,
     Trace, Value, View, compile_for, compile_program, compiler_named, compiler_names,
-    current_compiler, debug, default_options, executables, global_default_options,
-    has_default_options, register_compiler, set_default_options, set_global_default_options,
+    current_compiler, debug, default_options, devices, executables, global_default_options,
+    has_default_options, known_devices, register_compiler, run_on, set_default_options,
+    set_global_default_options,
     with_default_options, xla,
 };
 

@@ -32,7 +32,9 @@ impl Client {
         // SAFETY: the device belongs to this client, which is alive.
         match unsafe { self.plugin().call(&mut args) } {
             Ok(()) => {}
-            Err(Error::Unsupported { .. } | Error::Plugin { code: ErrorCode::Unimplemented, .. }) => {
+            Err(
+                Error::Unsupported { .. } | Error::Plugin { code: ErrorCode::Unimplemented, .. },
+            ) => {
                 return Ok(None);
             }
             Err(error) => return Err(error),

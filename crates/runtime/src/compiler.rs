@@ -65,7 +65,17 @@ pub trait Compiler: Send + Sync {
         Err(Error::Options(format!("the compiler {name:?} does not run on the device {device}")))
     }
 
-    /// Where its results live.
+    /// The device that its results live on, and that data for it is put on. Results of most
+    /// compilers are on the host.
+    ///
+    /// # Errors
+    /// Settings that it does not have.
+    fn device(&self, settings: &Settings) -> Result<Device> {
+        let _ = settings;
+        Ok(Device::HOST)
+    }
+
+    /// What its results live on, in words.
     ///
     /// # Errors
     /// Settings that it does not have.

@@ -11,7 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use nxla_pjrt as pjrt;
 
 use crate::error::{Error, Result};
+use crate::options::Settings;
 use crate::tensor::Tensor;
+use crate::xla;
 
 /// The host, or one device of a client.
 ///
@@ -83,6 +85,46 @@ impl Device {
         }
     }
 
+    /// The name of the client, which no other one of the process has: `host`, `cpu`, `cpu.1`.
+    pub fn client_name(&self) -> String {
+        match &self.0 {
+            Place::Host => "host".into(),
+            Place::Client { client, .. } => match ordinal(client) {
+                0 => client.platform_name().into(),
+                number => format!("{}.{number}", client.platform_name()),
+            },
+        }
+    }
+
+    /// The device of a name. For one that is not known yet, the plugin of XLA is loaded and its
+    /// default client made.
+    ///
+    /// # Errors
+    /// A name that no device has, with those that there are; a plugin that does not load.
+    pub fn named(name: &str) -> Result<Self> {
+        let find = |devices: Vec<Device>| devices.into_iter().find(|it| it.to_string() == name);
+        if let Some(device) = find(known_devices()) {
+            return Ok(device);
+        }
+        let all = devices()?;
+        let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+        find(all).ok_or_else(|| {
+            let names = names.join(", ");
+            Error::Options(format!("there is no device {name:?}; there are {names}"))
+        })
+    }
+
+    /// Figures about its memory; `None` where nobody counts, as on the host.
+    ///
+    /// # Errors
+    /// What the plugin says.
+    pub fn memory(&self) -> Result<Option<pjrt::DeviceMemory>> {
+        match &self.0 {
+            Place::Host => Ok(None),
+            Place::Client { client, index } => Ok(client.memory_of(&client.devices()[*index])?),
+        }
+    }
+
     /// The client; `None` for the host.
     pub fn client(&self) -> Option<&pjrt::Client> {
         match &self.0 {
@@ -144,10 +186,7 @@ impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Place::Host => f.write_str("host"),
-            Place::Client { client, index } => match ordinal(client) {
-                0 => write!(f, "{}:{index}", client.platform_name()),
-                number => write!(f, "{}.{number}:{index}", client.platform_name()),
-            },
+            Place::Client { index, .. } => write!(f, "{}:{index}", self.client_name()),
         }
     }
 }
@@ -193,6 +232,18 @@ fn ordinal(client: &pjrt::Client) -> usize {
 /// Makes a client known, so that its devices have names in the order in which clients are made.
 pub(crate) fn meet(client: &pjrt::Client) {
     ordinal(client);
+}
+
+/// The host, the devices of the default client of XLA, and those of each client that has been made.
+/// Without a plugin there are no others than the host.
+///
+/// # Errors
+/// A plugin that is there and does not load, or finds no device.
+pub fn devices() -> Result<Vec<Device>> {
+    match xla::target(&Settings::new()) {
+        Ok(_) | Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(known_devices()),
+        Err(error) => Err(error),
+    }
 }
 
 /// All devices known so far: the host, and those of each client that has been made.

@@ -17,6 +17,7 @@ mod error;
 mod evaluator;
 mod expr;
 mod function;
+mod inspect;
 mod operand;
 mod options;
 mod program;
@@ -34,7 +35,7 @@ pub use compiler::{
     compiler_names, register_compiler,
 };
 pub use derivative::{Differentiable, LinearMap, Linearized, Mode, Tape};
-pub use device::{Device, known_devices, place_of};
+pub use device::{Device, devices, known_devices, place_of};
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::{Expr, FAILED};
@@ -45,7 +46,7 @@ pub use function::{
 pub use operand::{Operand, Value, View, position};
 pub use options::{
     Engine, Options, OptionsGuard, Setting, Settings, default_options, global_default_options,
-    graph_options, has_default_options, has_own_options, set_default_options,
+    graph_options, has_default_options, has_own_options, run_on, set_default_options,
     set_global_default_options, set_reassociate_floats, with_default_options,
 };
 pub use program::{compile_for, compile_program, run_program};

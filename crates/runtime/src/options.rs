@@ -15,6 +15,7 @@ use rustc_hash::FxHasher;
 use crate::compiler::{Compiler, CompilerChoice, compiler_named};
 use crate::device::Device;
 use crate::error::Result;
+use crate::xla::PLACING;
 
 /// A setting of a compiler.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -117,6 +118,12 @@ impl Options {
             }
             merged.compiler.clone_from(&self.compiler);
         }
+        // A device, and settings that say which one, take the place of each other.
+        if self.device.is_some() {
+            merged.settings.retain(|name, _| !PLACING.contains(&&**name));
+        } else if PLACING.iter().any(|name| self.settings.contains_key(*name)) {
+            merged.device = None;
+        }
         merged.settings.extend(self.settings.clone());
         if self.device.is_some() {
             merged.device.clone_from(&self.device);
@@ -143,6 +150,21 @@ impl Options {
             compiler.check_device(device)?;
         }
         Ok(Engine { compiler, device })
+    }
+
+    /// Where they say that programs run and data is put; `None` if they leave that open.
+    ///
+    /// # Errors
+    /// An unknown compiler, or settings that it does not have; a device that it does not run on.
+    pub fn home(&self) -> Result<Option<Device>> {
+        if !self.names_engine() {
+            return Ok(None);
+        }
+        let Engine { compiler, device } = self.engine(None)?;
+        match device {
+            Some(device) => Ok(Some(device)),
+            None => compiler.device(&self.settings).map(Some),
+        }
     }
 
     /// Whether they say where programs run, so that it does not depend on operands.
@@ -242,6 +264,14 @@ impl Drop for OptionsGuard {
 pub fn with_default_options(options: &Options) -> OptionsGuard {
     let merged = options.over(&default_options());
     OptionsGuard(THREAD.replace(Some(merged)))
+}
+
+/// Runs operations of this thread on a device, whatever the options in force say, until the result
+/// is dropped. Hooks stay.
+pub fn run_on(device: &Device) -> OptionsGuard {
+    let hooks = default_options().hooks;
+    let options = Options { hooks, device: Some(device.clone()), ..Options::default() };
+    OptionsGuard(THREAD.replace(Some(options)))
 }
 
 thread_local! {

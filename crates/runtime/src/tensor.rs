@@ -170,6 +170,23 @@ impl Tensor {
         }
     }
 
+    /// The first elements in row-major order, at most so many, as a vector. Nothing else is read
+    /// from a device. Vectorized axes are ordinary ones there, in front.
+    ///
+    /// # Errors
+    /// As for [`Tensor::to_host`].
+    pub fn first(&self, limit: usize) -> Result<HostTensor> {
+        match self.data() {
+            Tensor::Device(tensor) => Ok(tensor.buffer.read(limit)?),
+            other => {
+                let host = other.to_host()?;
+                let count = limit.min(host.shape().size());
+                let bytes = &host.bytes()[..count * host.dtype().size()];
+                Ok(HostTensor::from_bytes(host.dtype(), [count], bytes)?)
+            }
+        }
+    }
+
     /// The elements in row-major order, those of all entries.
     ///
     /// # Errors
@@ -203,10 +220,18 @@ impl Tensor {
         }
     }
 
+    /// Whether its memory on a device has been freed, or given away to a program.
+    ///
+    /// # Errors
+    /// What the plugin says.
+    pub fn is_released(&self) -> Result<bool> {
+        self.buffer().map_or(Ok(false), |buffer| Ok(buffer.is_deleted()?))
+    }
+
     /// Whether reading it would not wait.
     ///
     /// # Errors
-    /// What the computation ran into.
+    /// What the computation ran into; a tensor that was freed.
     pub fn is_ready(&self) -> Result<bool> {
         match self {
             Tensor::Host(_) => Ok(true),
@@ -378,12 +403,8 @@ impl fmt::Debug for Tensor {
 }
 
 impl fmt::Display for Tensor {
-    /// The values, waiting for them.
+    /// Type and first elements, waiting for them. That of a device tensor also says where it is.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.to_host(), self) {
-            (Ok(all), Tensor::Vectorized(tensor)) => f.write_str(&tensor.text(&all)),
-            (Ok(tensor), _) => write!(f, "{tensor}"),
-            (Err(error), _) => write!(f, "#nxla.Tensor<{}: {error}>", self.ty()),
-        }
+        f.write_str(&crate::inspect::text(self))
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use nxla_expr::TensorType;
-use nxla_tensor::{HostTensor, Names, NamesError, PrintOptions, TensorError, type_text};
+use nxla_tensor::{Names, NamesError, TensorError};
 
 use super::Vectors;
 use crate::error::Error;
@@ -57,14 +57,6 @@ impl VectorTensor {
     pub(crate) fn no_number(&self) -> Error {
         let why = format!("a tensor with the axes {} is no single number", self.vectors);
         Error::Vectors { function: "item".into(), why }
-    }
-
-    /// As Nx shows it: the vectorized axes in a line of their own, above the type of an entry.
-    pub(crate) fn text(&self, all: &HostTensor) -> String {
-        let TensorType { dtype, shape, names } = &self.entry;
-        let ty = type_text(*dtype, shape, names.as_ref());
-        let body = all.body_text(&PrintOptions::default(), 2);
-        format!("#nxla.Tensor<\n  {}\n  {ty}\n  {body}\n>", self.vectors)
     }
 }
 

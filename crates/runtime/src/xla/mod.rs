@@ -47,6 +47,9 @@ pub struct Xla;
 const NAME: &str = "xla";
 const SETTINGS: &[&str] = &["plugin", "device", "cpu_device_count", "precision", "kernels"];
 
+/// Those of the settings that say where programs run, in place of a [`Device`].
+pub(crate) const PLACING: [&str; 3] = ["plugin", "device", "cpu_device_count"];
+
 impl Compiler for Xla {
     fn name(&self) -> &str {
         NAME
@@ -104,18 +107,28 @@ impl Compiler for Xla {
         Ok((0..target.client.devices().len()).map(on).collect())
     }
 
-    fn backend(&self, settings: &Settings) -> Result<Backend> {
+    fn device(&self, settings: &Settings) -> Result<Device> {
         check_settings(NAME, settings, SETTINGS)?;
-        let target = target(settings)?;
-        Ok(Backend { platform: target.client.platform_name().to_owned(), device: target.device })
+        target(settings)?.device()
+    }
+
+    fn backend(&self, settings: &Settings) -> Result<Backend> {
+        let device = self.device(settings)?;
+        Ok(Backend { platform: device.platform().to_owned(), device: device.index() })
     }
 }
 
 /// Where a program is to run: on a device that was named as such, or that settings describe.
 fn target_of(settings: &Settings, device: Option<&Device>) -> Result<Target> {
-    match device.and_then(|device| Some((device.client()?, device.index()))) {
-        Some((client, index)) => Ok(Target::of(client, index)),
-        None => target(settings),
+    let Some((client, index)) = device.and_then(|it| Some((it.client()?, it.index()))) else {
+        return target(settings);
+    };
+    match PLACING.iter().find(|name| settings.contains_key(**name)) {
+        None => Ok(Target::of(client, index)),
+        Some(name) => Err(Error::Options(format!(
+            "the option {name:?} of the compiler \"xla\" says where to run, and so does the device \
+             that is given; leave one of them out"
+        ))),
     }
 }
 

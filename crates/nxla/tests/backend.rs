@@ -1,0 +1,218 @@
+//! What a backend promises, one test for each promise: where data is put, how it moves, and what is
+//! said of it. They need a plugin, and do nothing where none is named by `NXLA_PJRT_PLUGIN`.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nxla::pjrt::Traffic;
+use nxla::{
+    DType, Device, Expr, Leftover, Options, Tensor, TensorType, devices, jit, run_on,
+    with_default_options,
+};
+
+/// The first device of the default client and one of another client. What the process sends and
+/// reads is counted for all threads, so one test runs at a time.
+fn two_devices() -> Option<(Device, Device, MutexGuard<'static, ()>)> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    std::env::var_os("NXLA_PJRT_PLUGIN")?;
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let device = devices().unwrap().swap_remove(1);
+    let other = jit(|[x]: [Expr; 1]| x)
+        .compiler("xla")
+        .set("cpu_device_count", 2)
+        .set("device", 1)
+        .call([&Tensor::from(1.0f32)])
+        .unwrap()
+        .device();
+    assert_ne!(device.client(), other.client());
+    Some((device, other, guard))
+}
+
+fn vector(device: &Device) -> Tensor {
+    Tensor::from(vec![1.0f32, 2.0]).on(device).unwrap()
+}
+
+fn elements(tensor: &Tensor) -> Vec<f32> {
+    tensor.to_vec().unwrap()
+}
+
+#[test]
+fn a_client_and_a_device_are_chosen_and_other_options_are_refused() {
+    let Some((device, other, _guard)) = two_devices() else { return };
+    for place in [&device, &other] {
+        let identity = jit(|[x]: [Expr; 1]| x).device(place.clone());
+        assert_eq!(identity.call([&Tensor::from(1.0f32)]).unwrap().device(), *place);
+    }
+    let refused = jit(|[x]: [Expr; 1]| x).compiler("xla").set("fraction", 2);
+    let error = refused.call([&Tensor::from(1.0f32)]).unwrap_err().to_string();
+    assert!(error.contains("fraction"), "{error}");
+    let error = Device::named("abacus:0").unwrap_err().to_string();
+    assert!(error.contains(&format!("there are host, {device}")), "{error}");
+}
+
+#[test]
+fn two_places_at_once_are_refused() {
+    let Some((device, _, _guard)) = two_devices() else { return };
+    let both = jit(|[x]: [Expr; 1]| x).compiler("xla").set("device", 0).device(device);
+    let error = both.call([&Tensor::from(1.0f32)]).unwrap_err().to_string();
+    assert!(error.contains("leave one of them out"), "{error}");
+}
+
+#[test]
+fn a_constant_is_made_on_the_device() {
+    let Some((device, other, _guard)) = two_devices() else { return };
+    for place in [device, other] {
+        let before = Traffic::so_far().sent;
+        let _here = run_on(&place);
+        let made = Tensor::full([1000], 7, DType::S16).unwrap();
+        assert_eq!((made.device(), made.dtype()), (place, DType::S16));
+        assert!(Traffic::so_far().sent - before <= 8);
+        assert_eq!(made.to_vec::<i16>().unwrap(), [7; 1000]);
+    }
+}
+
+#[test]
+fn no_more_is_read_than_asked_for() {
+    let Some((device, _, _guard)) = two_devices() else { return };
+    let numbers: Vec<i32> = (0..10_000).collect();
+    let x = Tensor::from(numbers).on(&device).unwrap();
+    x.wait().unwrap();
+    let before = Traffic::so_far().read;
+    assert_eq!(x.first(3).unwrap().to_vec::<i32>().unwrap(), [0, 1, 2]);
+    assert_eq!(Traffic::so_far().read - before, 12);
+    assert_eq!(x.first(0).unwrap().size(), 0);
+    assert_eq!(x.first(usize::MAX).unwrap().size(), 10_000);
+    assert_eq!(Tensor::from(vec![5, 6, 7]).first(2).unwrap().to_vec::<i32>().unwrap(), [5, 6]);
+}
+
+#[test]
+fn a_copy_on_the_same_device_is_independent() {
+    let Some((device, _, _guard)) = two_devices() else { return };
+    let x = vector(&device);
+    let copy = x.copy_to(&device).unwrap();
+    assert!(x.deallocate().unwrap());
+    assert_eq!((copy.device(), elements(&copy)), (device, vec![1.0, 2.0]));
+}
+
+#[test]
+fn a_copy_goes_to_another_client_and_back_to_the_host() {
+    let Some((device, other, _guard)) = two_devices() else { return };
+    for (from, to) in [(&device, &other), (&other, &device), (&device, &Device::HOST)] {
+        let x = vector(from);
+        let copy = x.copy_to(to).unwrap();
+        assert_eq!((x.device(), copy.device()), (from.clone(), to.clone()));
+        assert_eq!(elements(&copy), elements(&x));
+    }
+}
+
+#[test]
+fn a_transfer_does_nothing_when_the_data_is_there_and_frees_the_source_else() {
+    let Some((device, other, _guard)) = two_devices() else { return };
+    let x = vector(&device);
+    let stayed = x.clone().transfer_to(&device).unwrap();
+    assert!(stayed.is(&x) && !x.is_released().unwrap());
+    let moved = x.clone().transfer_to(&other).unwrap();
+    assert_eq!((moved.device(), elements(&moved)), (other, vec![1.0, 2.0]));
+    assert!(x.is_released().unwrap());
+}
+
+#[test]
+fn a_transfer_that_fails_leaves_nothing_behind() {
+    let Some((device, other, _guard)) = two_devices() else { return };
+    let x = vector(&device);
+    x.deallocate().unwrap();
+    assert!(x.clone().transfer_to(&other).is_err());
+    assert!(x.is_released().unwrap());
+}
+
+#[test]
+fn deallocation_tells_whether_there_was_anything_to_free() {
+    let Some((device, _, _guard)) = two_devices() else { return };
+    let x = vector(&device);
+    assert_eq!((x.deallocate().unwrap(), x.deallocate().unwrap()), (true, false));
+    assert!(!Tensor::from(1.0f32).deallocate().unwrap());
+    let error = x.is_ready().unwrap_err().to_string();
+    assert!(error.contains("released"), "{error}");
+}
+
+#[test]
+fn batches_stay_on_the_device_and_full_ones_share_a_program() {
+    let Some((device, _, _guard)) = two_devices() else { return };
+    let x = Tensor::from((0..135).collect::<Vec<i32>>()).on(&device).unwrap();
+    let misses = || nxla::executables().report().misses;
+    let before = misses();
+    let mut batches = x.to_batched(4, Leftover::Repeat).unwrap();
+    for batch in batches.by_ref().take(33) {
+        assert_eq!(batch.unwrap().device(), device);
+    }
+    assert_eq!(misses() - before, 1);
+    let last = batches.next().unwrap().unwrap();
+    assert_eq!(last.to_vec::<i32>().unwrap(), [132, 133, 134, 0]);
+    assert!(batches.next().is_none());
+}
+
+#[test]
+fn inspection_names_the_place_and_reads_what_it_prints() {
+    let Some((device, _, _guard)) = two_devices() else { return };
+    let x = Tensor::from(vec![1.5f32; 10_000]).on(&device).unwrap();
+    x.wait().unwrap();
+    let before = Traffic::so_far().read;
+    let text = x.to_string();
+    assert!(Traffic::so_far().read - before <= 4 * 64);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1], "  f32[10000]");
+    assert!(lines[2].starts_with(&format!("  {device}, buffer 0x")), "{text}");
+    assert!(lines[3].starts_with("  [1.5, 1.5,") && lines[3].ends_with(", ...]"), "{text}");
+    x.deallocate().unwrap();
+    assert!(x.to_string().ends_with("  released\n>"), "{x}");
+}
+
+#[test]
+fn functions_run_where_operands_live_and_a_device_wins_over_the_host() {
+    let Some((device, other, _guard)) = two_devices() else { return };
+    let host = Tensor::from(vec![1.0f32, 1.0]);
+    let add = jit(|[x, y]: [Expr; 2]| x + y);
+    for place in [&device, &other] {
+        let x = vector(place);
+        let before = Traffic::so_far().read;
+        assert_eq!(add.call([&x, &host]).unwrap().device(), *place);
+        assert_eq!(add.call([&host, &x]).unwrap().device(), *place);
+        assert_eq!(x.sin().unwrap().device(), *place);
+        assert_eq!(Traffic::so_far().read, before);
+    }
+    assert!(add.call([&host, &host]).unwrap().device().is_host());
+    let error = add.call([&vector(&device), &vector(&other)]).unwrap_err().to_string();
+    assert!(error.contains(&format!("two devices, {device} and {other}")), "{error}");
+}
+
+#[test]
+fn an_option_wins_over_the_operands() {
+    let Some((device, other, _guard)) = two_devices() else { return };
+    let x = vector(&device);
+    let _options = with_default_options(&Options::new().device(other.clone()));
+    assert_eq!(x.sin().unwrap().device(), other);
+}
+
+#[test]
+fn what_is_compiled_for_one_place_is_not_run_at_another() {
+    let Some((device, _, _guard)) = two_devices() else { return };
+    let ty = TensorType::new(DType::F32, [2]);
+    let doubled = jit(|[x]: [Expr; 1]| x * 2).compile([ty]).unwrap();
+    let error = doubled.call([&vector(&device)]).unwrap_err().to_string();
+    assert!(error.contains("compiled for arguments on host"), "{error}");
+}
+
+#[test]
+fn weights_on_the_device_are_not_sent_again() {
+    let Some((device, _, _guard)) = two_devices() else { return };
+    let weights = Tensor::from(vec![1.0f32; 4096]).on(&device).unwrap();
+    let batch = Tensor::from(vec![2.0f32; 4096]);
+    let product = jit(|[w, x]: [Expr; 2]| w * x);
+    product.call([&weights, &batch]).unwrap();
+    let before = Traffic::so_far();
+    for _ in 0..5 {
+        product.call([&weights, &batch]).unwrap();
+    }
+    let after = Traffic::so_far();
+    assert_eq!((after.sent - before.sent, after.read - before.read), (5 * 4 * 4096, 0));
+}
