@@ -29,10 +29,13 @@ from nxla._core import (
 )
 from nxla.compiler import Compiler, current_compiler, register_compiler
 from nxla.custom import custom_jvp, custom_vjp
-from nxla.debug import Comparison, cache_report, compare, debug_nans, set_cache_limit
+from nxla.debug import (
+    Comparison, cache_report, compare, debug_nans, set_cache_limit, transfer_report,
+)
 from nxla.derivatives import (
     hessian, hessian_diagonal, jacfwd, jacobian, jacrev, jvp, linearize, vjp,
 )
+from nxla.devices import Device, device_put, devices
 from nxla.dtypes import (
     bool, int2, int4, int8, int16, int32, int64, uint2, uint4, uint8, uint16, uint32, uint64,
     float8_e5m2, float8_e4m3fn, bfloat16, float16, float32, float64, complex64, complex128,
@@ -124,7 +127,7 @@ pi = _math.pi
 
 __all__ = [
     "ArgumentError", "CaptureWarning", "Comparison", "Compiled", "Compiler", "DType", "DTypeError",
-    "DeviceError", "ExecutionError", "Expr", "Expression", "Function", "GradientError",
+    "Device", "DeviceError", "ExecutionError", "Expr", "Expression", "Function", "GradientError",
     "InternalError", "Node", "NxlaError", "OptionError", "RecompileWarning", "ShapeError", "Stage",
     "StageGraph", "Stream", "Template", "Tensor", "TraceError", "__version__", "abs", "acos",
     "acosh", "add", "all", "all_close", "annotate", "any", "arange", "argmax", "argmin", "argsort",
@@ -137,27 +140,28 @@ __all__ = [
     "count_nonzero", "covariance", "cumulative_max", "cumulative_min", "cumulative_prod",
     "cumulative_sum", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp", "debug_expr",
     "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize", "devectorize",
-    "diff", "divide", "dot", "e", "equal", "erf", "erf_inv", "erfc", "errors", "exp", "expand_dims",
-    "expm1", "expr", "eye", "fft", "finfo", "flatten", "flip", "float8_e4m3fn", "float8_e5m2",
-    "float16", "float32", "float64", "floor", "floor_divide", "fmod", "for_each", "fori",
-    "from_binary", "from_dlpack", "full", "full_like", "gather", "global_default_options", "grad",
-    "graph", "greater", "greater_equal", "hessian", "hessian_diagonal", "hook", "hypot", "if_",
-    "iinfo", "imag", "indexed_add", "indexed_put", "inf", "int2", "int4", "int8", "int16", "int32",
-    "int64", "iota", "isdtype", "isfinite", "isinf", "isnan", "jacfwd", "jacobian", "jacrev", "jit",
-    "jit_apply", "jvp", "less", "less_equal", "linalg", "linearize", "linspace", "load_numpy",
-    "load_numpy_archive", "log", "log1p", "log2", "log10", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsumexp", "make_diagonal", "map", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mode",
-    "moveaxis", "multiply", "nan", "negative", "newaxis", "not_equal", "ones", "ones_like", "outer",
-    "pad", "pad_outer", "partitions_options", "permute_dims", "phase", "pi", "population_count",
-    "positive", "pow", "print_expr", "print_value", "prod", "put_diagonal", "put_slice", "quotient",
-    "random", "real", "reciprocal", "reduce", "register_compiler", "register_container",
-    "remainder", "rename", "repeat", "reshape", "reshape_vectors", "result_type", "revectorize",
-    "roll", "round", "round_half_away", "rsqrt", "runtime_call", "scan", "serialize",
-    "set_cache_limit", "sigmoid", "sign", "signbit", "sin", "sinh", "slice", "slice_along_axis",
-    "sort", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_grad", "stream", "subtract",
-    "sum", "take", "take_along_axis", "take_diagonal", "tan", "tanh", "template", "tensor",
-    "tensordot", "testing", "tile", "to_backend", "to_batched", "to_binary", "to_heatmap", "top_k",
+    "device_put", "devices", "diff", "divide", "dot", "e", "equal", "erf", "erf_inv", "erfc",
+    "errors", "exp", "expand_dims", "expm1", "expr", "eye", "fft", "finfo", "flatten", "flip",
+    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "floor", "floor_divide",
+    "fmod", "for_each", "fori", "from_binary", "from_dlpack", "full", "full_like", "gather",
+    "global_default_options", "grad", "graph", "greater", "greater_equal", "hessian",
+    "hessian_diagonal", "hook", "hypot", "if_", "iinfo", "imag", "indexed_add", "indexed_put",
+    "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "isdtype", "isfinite",
+    "isinf", "isnan", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "less",
+    "less_equal", "linalg", "linearize", "linspace", "load_numpy", "load_numpy_archive", "log",
+    "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logsumexp", "make_diagonal", "map", "matmul", "matrix_transpose", "max",
+    "maximum", "mean", "median", "meshgrid", "min", "minimum", "mode", "moveaxis", "multiply",
+    "nan", "negative", "newaxis", "not_equal", "ones", "ones_like", "outer", "pad", "pad_outer",
+    "partitions_options", "permute_dims", "phase", "pi", "population_count", "positive", "pow",
+    "print_expr", "print_value", "prod", "put_diagonal", "put_slice", "quotient", "random", "real",
+    "reciprocal", "reduce", "register_compiler", "register_container", "remainder", "rename",
+    "repeat", "reshape", "reshape_vectors", "result_type", "revectorize", "roll", "round",
+    "round_half_away", "rsqrt", "runtime_call", "scan", "serialize", "set_cache_limit", "sigmoid",
+    "sign", "signbit", "sin", "sinh", "slice", "slice_along_axis", "sort", "split", "sqrt",
+    "square", "squeeze", "stack", "std", "stop_grad", "stream", "subtract", "sum", "take",
+    "take_along_axis", "take_diagonal", "tan", "tanh", "template", "tensor", "tensordot", "testing",
+    "tile", "to_backend", "to_batched", "to_binary", "to_heatmap", "top_k", "transfer_report",
     "tree", "tri", "tril", "triu", "trunc", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
     "unstack", "value_and_grad", "var", "vecdot", "vectorize", "vjp", "vmap", "weighted_mean",
     "where", "while_loop", "window_max", "window_mean", "window_min", "window_product",

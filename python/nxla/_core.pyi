@@ -28,6 +28,7 @@ from typing_extensions import CapsuleType
 from nxla._types import (
     Axes,
     Axis,
+    DeviceLike,
     DTypeLike,
     Names,
     Padding,
@@ -226,6 +227,46 @@ class _Operators:
     ) -> np.ndarray[Any, np.dtype[Any]]: ...
 
 @final
+class Device:
+    """Where data lives and programs run: the host, or one device of a client.
+
+    Devices are equal if they are the same, and to their own name.
+    """
+
+    def __new__(cls, name: DeviceLike) -> Self: ...
+    @property
+    def name(self) -> str:
+        """The name, which no other device of the process has."""
+
+    @property
+    def platform(self) -> str:
+        """The kind of hardware, such as `"host"`, `"cpu"` or `"cuda"`."""
+
+    @property
+    def client(self) -> str:
+        """The name of the client, which no other client of the process has."""
+
+    @property
+    def index(self) -> int:
+        """The number among the devices of its client."""
+
+    @property
+    def kind(self) -> str:
+        """The model in the plugin's words; that of the host is `"host"`."""
+
+    def memory_stats(self) -> dict[str, int] | None:
+        """Bytes of its memory: `in_use`, and what else the plugin counts.
+
+        These are `peak`, `limit`, `pool` and `largest_block`. None where nobody counts, as on the
+        host.
+        """
+
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Device], tuple[str]]: ...
+
+@final
 class Tensor(_Operators):
     """An immutable array of numbers, in host memory or on a device.
 
@@ -237,8 +278,24 @@ class Tensor(_Operators):
         """Bytes of data in memory."""
 
     @property
-    def device(self) -> str:
-        """Where the data is: `"host"`, or the name of a device."""
+    def device(self) -> Device:
+        """Where the data is."""
+
+    def to_device(self, device: DeviceLike, /, *, copy: bool | None = None) -> Tensor:
+        """The tensor itself if it is on a device, else a copy there.
+
+        `copy=True` makes a copy in any case, `copy=False` none.
+        """
+
+    def transfer_to(self, device: DeviceLike, /) -> Tensor:
+        """The tensor itself if it is on a device, else a copy there.
+
+        This one is freed then, even if the copy fails.
+        """
+
+    def _first_bytes(self, limit: int | None = None) -> bytes: ...
+    def is_released(self) -> bool:
+        """Whether device memory has been freed, or given away to a program."""
 
     def is_ready(self) -> bool:
         """Whether reading would not wait."""
@@ -755,6 +812,12 @@ def set_debug_nans(check: bool) -> bool: ...
 def compare_values(left: Tensor, right: Tensor) -> tuple[int, tuple[int, ...], float, int]: ...
 def cache_report() -> dict[str, int]: ...
 def set_cache_limit(bytes: int) -> None: ...
+def transfer_report() -> dict[str, int]: ...
+def devices() -> list[Device]: ...
+def on_device(device: DeviceLike, function: Callable[..., _T], *args: Any) -> _T: ...
+def place(x: Tensor, device: DeviceLike | None = None) -> Tensor: ...
+def take_apart(value: Any) -> tuple[str, type | None, Any, list[Any]] | None: ...
+def put_together(kind: str, container: type | None, extra: Any, children: Sequence[Any]) -> Any: ...
 
 # Control flow and effects
 

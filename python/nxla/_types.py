@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from nxla._core import DType, Expr, Tensor
+from nxla._core import Device, DType, Expr, Tensor
 
 T = TypeVar("T")
 
@@ -19,6 +19,8 @@ class SupportsDLPack(Protocol):
 TensorLike: TypeAlias = Tensor | Expr | complex | SupportsDLPack | Sequence[Any]
 #: What counts as a dtype: `nx.float32`, `"f32"`, `"float32"`, `float`, a numpy dtype.
 DTypeLike: TypeAlias = DType | str | type | Any
+#: What counts as a device: itself, or its name.
+DeviceLike: TypeAlias = Device | str
 #: One axis, by position or by name.
 Axis: TypeAlias = int | str
 #: One axis or several.

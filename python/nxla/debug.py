@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-__all__ = ["Comparison", "Difference", "cache_report", "compare", "debug_nans", "set_cache_limit"]
+__all__ = [
+    "Comparison",
+    "Difference",
+    "cache_report",
+    "compare",
+    "debug_nans",
+    "set_cache_limit",
+    "transfer_report",
+]
 
 
 @contextlib.contextmanager
@@ -221,6 +229,23 @@ def cache_report() -> dict[str, int]:
     1
     """
     return _core.cache_report()
+
+
+def transfer_report() -> dict[str, int]:
+    """Tell how many bytes the process has sent to devices, and read from them.
+
+    The report has ``sent`` and ``read``. What devices compute, and what they copy among themselves,
+    does not count.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> before = nx.transfer_report()
+    >>> _ = nx.sin(nx.tensor([1.0, 2.0], device="host"))
+    >>> nx.transfer_report() == before
+    True
+    """
+    return _core.transfer_report()
 
 
 def set_cache_limit(size: int, /) -> None:

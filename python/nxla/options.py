@@ -65,7 +65,8 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
     options : mapping, optional
         The new options, in place of those in force. Without it they stay.
     **changes
-        Single options on top of those: ``compiler``, ``hooks``, settings of the compiler.
+        Single options on top of those: ``compiler``, ``device`` (a `Device` or its name),
+        ``hooks``, settings of the compiler.
 
     Returns
     -------
@@ -123,7 +124,20 @@ def _merge(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any
     compiler = changes.get("compiler")
     if compiler is not None and compiler != options.get("compiler"):
         options = {name: value for name, value in options.items() if name == "hooks"}
+    # A device, and settings that say which one, take the place of each other.
+    dropped: tuple[str, ...]
+    if not isinstance(changes.get("device"), int | None):
+        dropped = _PLACING
+    elif any(name in changes for name in _PLACING) and not isinstance(options.get("device"), int):
+        dropped = ("device",)
+    else:
+        dropped = ()
+    options = {name: value for name, value in options.items() if name not in dropped}
     return {**options, **changes}
+
+
+#: Settings that say where programs run.
+_PLACING = ("plugin", "cpu_device_count", "device")
 
 
 def compilers() -> list[str]:

@@ -18,6 +18,7 @@ gradient flows through a draw.
 from __future__ import annotations
 
 from nxla import _core
+from nxla.devices import made_on
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from nxla._core import Tensor
-    from nxla._types import Axis, DTypeLike, Names, Shape, TensorLike
+    from nxla._types import Axis, DeviceLike, DTypeLike, Names, Shape, TensorLike
 
     Method = Literal["cholesky", "eigh", "svd"]
 
@@ -55,13 +56,15 @@ def _count(op: str, argument: str, count: int) -> int:
     return count
 
 
-def key(seed: TensorLike, /) -> Tensor:
+def key(seed: TensorLike, /, *, device: DeviceLike | None = None) -> Tensor:
     """Return the key of a seed.
 
     Parameters
     ----------
     seed : int or tensor_like
         An integer, of which 64 bits count.
+    device : Device or str, optional
+        Where to make it. Numbers drawn with the key are made where it lives.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def key(seed: TensorLike, /) -> Tensor:
     >>> nx.random.key(12).tolist()
     [0, 12]
     """
-    return _core.random_key(seed)
+    return made_on(device, _core.random_key, seed)
 
 
 def split(key: TensorLike, /, *, parts: int = 2) -> Tensor:

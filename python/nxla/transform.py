@@ -84,9 +84,11 @@ def jit(
         Arguments that are part of the signature instead of inputs. They must be hashable. Strings,
         functions and None are static without being named here.
     donate_argnums : int or several, optional
-        Arguments whose memory the results may take over; they must not be used afterwards.
+        Arguments whose memory the results may take over; they must not be used afterwards. Negative
+        numbers count from the end.
     **options
-        ``compiler`` (a name or a `Compiler`), ``hooks`` (a dict of names and functions),
+        ``compiler`` (a name or a `Compiler`), ``device`` (a `Device` or its name),
+        ``hooks`` (a dict of names and functions),
         ``on_conflict`` (what a call during another trace does: ``"raise"``, ``"force"`` to run by
         itself, ``"reuse"`` to become part of the trace), and settings of the compiler.
         ``max_compiles`` (how many programs it is meant to compile), with ``on_max_compiles``
@@ -103,7 +105,7 @@ def jit(
     OptionError
         If there is no such compiler. An unknown setting is found by the first call.
     ArgumentError
-        If a static argument is none of the function's.
+        If a static or donated argument is none of the function's.
 
     Examples
     --------
@@ -206,7 +208,7 @@ def make_function(
     positions = sorted({*positions, *recipe.positions})
     names = sorted({*names, *recipe.names})
     options = {**recipe.options, **(options or {})}
-    donated = [donate_argnums] if isinstance(donate_argnums, int) else list(donate_argnums)
+    donated = _donated(recipe.function, donate_argnums)
     name = name_of(recipe.function)
     own = {key: options[key] for key in options if key in _OWN_OPTIONS}
     engine = {key: options[key] for key in options if key not in _OWN_OPTIONS}
@@ -235,13 +237,37 @@ def name_of(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", None) or type(function).__name__
 
 
+def _positions(function: Callable[..., Any], argnums: int | Iterable[int], option: str) -> set[int]:
+    """Return positions counted from the start, for an option that names arguments of a function."""
+    given = [argnums] if isinstance(argnums, int) else list(argnums)
+    if not given:
+        return set()
+    from inspect import Parameter, signature
+
+    parameters = signature(function).parameters.values()
+    count = len(parameters)
+    open_end = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    positions = {position + count if position < 0 else position for position in given}
+    for position in positions:
+        if position < 0 or (position >= count and not open_end):
+            raise ArgumentError(
+                f"jit: {name_of(function)} has {count} arguments, {option} names number {position}"
+            )
+    return positions
+
+
+def _donated(function: Callable[..., Any], argnums: int | Iterable[int]) -> list[int]:
+    """Return positions of donated arguments."""
+    return sorted(_positions(function, argnums, "donate_argnums"))
+
+
 def _statics(
     function: Callable[..., Any],
     argnums: int | Iterable[int],
     argnames: str | Iterable[str],
 ) -> tuple[list[int], list[str]]:
     """Return positions and names of static arguments, each argument under both."""
-    positions = {argnums} if isinstance(argnums, int) else set(argnums)
+    positions = _positions(function, argnums, "static_argnums")
     names = {argnames} if isinstance(argnames, str) else set(argnames)
     if not positions and not names:
         return [], []
@@ -249,17 +275,7 @@ def _statics(
 
     parameters = list(signature(function).parameters.values())
     any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
-    any_position = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
-    known = {p.name: position for position, p in enumerate(parameters)}
-    for given in list(positions):
-        position = given + len(parameters) if given < 0 else given
-        positions.remove(given)
-        positions.add(position)
-        if not 0 <= position < len(parameters) and not any_position:
-            raise ArgumentError(
-                f"jit: {name_of(function)} has {len(parameters)} arguments, "
-                f"static_argnums names number {position}"
-            )
+    known = [p.name for p in parameters]
     for name in names:
         if name not in known and not any_name:
             raise ArgumentError(

@@ -10,6 +10,8 @@ An expression is a graph: `scope_ids` lists its nodes, `apply_args` visits the o
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict
+
 from nxla import _core
 from nxla._core import Expression, Node, TreeDef, register_container
 from nxla.errors import ArgumentError
@@ -41,7 +43,8 @@ def flatten(tree: Any, /) -> tuple[list[Any], TreeDef]:
     """Return the leaves of a container and its structure.
 
     The entries of a dict whose keys are strings come in the order of the keys, so that two dicts
-    with the same keys have the same structure.
+    with the same keys have the same structure. An `OrderedDict` and a `defaultdict` keep their
+    order.
 
     Parameters
     ----------
@@ -302,3 +305,23 @@ def rewrite(expression: Expression, replace: Callable[[Node, list[Any]], Any], /
         return expression.arrange([made[node.id] for node in expression.output_nodes])
 
     return _core.build_expression(rebuilt)
+
+
+def _default_dict(
+    aux: tuple[Callable[[], Any] | None, tuple[Any, ...]], children: tuple[Any, ...]
+) -> defaultdict[Any, Any]:
+    factory, keys = aux
+    return defaultdict(factory, zip(keys, children, strict=True))
+
+
+# These have an order and a factory of their own, which a dict would lose.
+register_container(
+    OrderedDict,
+    lambda entries: (entries.values(), tuple(entries)),
+    lambda keys, children: OrderedDict(zip(keys, children, strict=True)),
+)
+register_container(
+    defaultdict,
+    lambda entries: (entries.values(), (entries.default_factory, tuple(entries))),
+    _default_dict,
+)

@@ -6,6 +6,26 @@
 ...     return nx.sqrt(nx.sum(nx.square(x)))
 """
 
-from nxla._types import Axes, Axis, DTypeLike, Names, Padding, PerAxis, Shape, TensorLike
+from nxla._types import (
+    Axes,
+    Axis,
+    DeviceLike,
+    DTypeLike,
+    Names,
+    Padding,
+    PerAxis,
+    Shape,
+    TensorLike,
+)
 
-__all__ = ["Axes", "Axis", "DTypeLike", "Names", "Padding", "PerAxis", "Shape", "TensorLike"]
+__all__ = [
+    "Axes",
+    "Axis",
+    "DTypeLike",
+    "DeviceLike",
+    "Names",
+    "Padding",
+    "PerAxis",
+    "Shape",
+    "TensorLike",
+]

@@ -102,7 +102,8 @@ fn traced(
     ids.into_iter().map(|id| PyExpr::wrap(py, expr(id))).collect()
 }
 
-fn at_once(
+/// Applies `build` to data as a program of its own, also while a function is traced.
+pub(crate) fn at_once(
     py: Python<'_>,
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,

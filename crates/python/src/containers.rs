@@ -73,6 +73,14 @@ fn registry(py: Python<'_>) -> &Bound<'_, PyDict> {
     REGISTRY.get_or_init(py, || PyDict::new(py).unbind()).bind(py)
 }
 
+/// What puts values of a registered class together.
+pub(crate) fn unflatten_of<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match registry(class.py()).get_item(class)? {
+        Some(entry) => entry.get_item(1).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// Looks at the class of a value.
 pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     let py = value.py();
@@ -87,7 +95,7 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     if let Ok(list) = value.cast::<PyList>() {
         return Ok(Kind::List(list.clone()));
     }
-    if let Ok(dict) = value.cast::<PyDict>() {
+    if let Ok(dict) = value.cast_exact::<PyDict>() {
         return Ok(Kind::Dict(ordered(dict)?));
     }
     let class = value.get_type();
@@ -97,6 +105,10 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
             flatten.call1((value,))?.extract()?;
         let children = children.try_iter()?.collect::<PyResult<_>>()?;
         return Ok(Kind::Registered(children, aux, unflatten));
+    }
+    if let Ok(dict) = value.cast::<PyDict>() {
+        // A kind of dict that nobody has registered.
+        return Ok(Kind::Dict(ordered(dict)?));
     }
     match class.getattr_opt(intern!(py, "__dataclass_fields__"))? {
         Some(fields) => Ok(Kind::Dataclass(dataclass_fields(value, &fields)?)),

@@ -90,6 +90,16 @@ fn cache_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
     Ok(dict)
 }
 
+/// Bytes that went from the host to devices, and from devices to the host.
+#[pyfunction]
+fn transfer_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
+    let traffic = nxla_runtime::pjrt::Traffic::so_far();
+    let dict = pyo3::types::PyDict::new(py);
+    dict.set_item("sent", traffic.sent)?;
+    dict.set_item("read", traffic.read)?;
+    Ok(dict)
+}
+
 /// Sets how many bytes of executables the process keeps.
 #[pyfunction]
 fn set_cache_limit(bytes: u64) {
@@ -100,5 +110,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(set_debug_nans, module)?)?;
     module.add_function(wrap_pyfunction!(compare_values, module)?)?;
     module.add_function(wrap_pyfunction!(cache_report, module)?)?;
-    module.add_function(wrap_pyfunction!(set_cache_limit, module)?)
+    module.add_function(wrap_pyfunction!(set_cache_limit, module)?)?;
+    module.add_function(wrap_pyfunction!(transfer_report, module)?)
 }

@@ -69,18 +69,23 @@ impl Lent {
 
     /// A tensor of a copy of the memory as it is now.
     pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<HostTensor> {
-        HostTensor::from_writer(self.dtype, self.shape.clone(), |out| -> Result<(), nxla_runtime::Error> {
-            if out.len() != self.length {
-                let why = format!("{} bytes cannot be {}{}", self.length, self.dtype, self.shape);
-                return Err(user_error(argument_error("tensor", why)));
-            }
-            if self.length >= DETACH_FROM {
-                py.detach(|| self.copy_to(out));
-            } else {
-                self.copy_to(out);
-            }
-            Ok(())
-        })
+        HostTensor::from_writer(
+            self.dtype,
+            self.shape.clone(),
+            |out| -> Result<(), nxla_runtime::Error> {
+                if out.len() != self.length {
+                    let why =
+                        format!("{} bytes cannot be {}{}", self.length, self.dtype, self.shape);
+                    return Err(user_error(argument_error("tensor", why)));
+                }
+                if self.length >= DETACH_FROM {
+                    py.detach(|| self.copy_to(out));
+                } else {
+                    self.copy_to(out);
+                }
+                Ok(())
+            },
+        )
         .or_raise()
     }
 

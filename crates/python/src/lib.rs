@@ -14,6 +14,7 @@ mod containers;
 mod current;
 mod debug;
 mod derivative;
+mod device;
 mod difference;
 mod dlpack;
 mod dtype;
@@ -29,6 +30,7 @@ mod node;
 mod numpy;
 mod ops;
 mod options;
+mod parts;
 mod program;
 mod signature;
 mod source;
@@ -45,6 +47,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::register(module)?;
     dtype::register(module)?;
+    device::register(module)?;
     tensor::register(module)?;
     expr::register(module)?;
     program::register(module)?;
@@ -62,6 +65,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     debug::register(module)?;
     compilers::register(module)?;
     containers::register(module)?;
+    parts::register(module)?;
     source::register(module)?;
     ops::register(module)
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
-    CompilerChoice, Conflict, Options, Setting, abandon_streams, compiler_names, default_options,
+    CompilerChoice, Conflict, Engine, Options, Setting, abandon_streams, compiler_names,
+    default_options,
     global_default_options, set_default_options, set_global_default_options,
     wait_until_streams_end,
 };
@@ -12,10 +13,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
 use crate::compilers::{PyCompiler, object_of};
+use crate::device::{PyDevice, device_from};
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::hooks::PyHook;
 
-/// Reads options: ``compiler``, ``hooks``, ``on_conflict``, and settings of the compiler.
+/// Reads options: ``compiler``, ``device``, ``hooks``, ``on_conflict``, and settings of the compiler.
 pub(crate) fn options_from(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Options, Conflict)> {
     let (mut options, mut conflict) = (Options::new(), Conflict::Raise);
     let Some(given) = given else { return Ok((options, conflict)) };
@@ -39,26 +41,27 @@ pub(crate) fn options_from(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Optio
                     options.hooks.insert(hook.into(), PyHook::of(&function)?);
                 }
             }
+            // A number is a setting of a compiler, which counts its devices.
+            "device" if !value.is_instance_of::<PyInt>() => {
+                options = options.device(device_from(&value)?);
+            }
             "on_conflict" => conflict = conflict_from(&value)?,
             _ => {
                 options.settings.insert(name.clone(), setting(&name, &value)?);
             }
         }
     }
-    announce_plugin(given.py(), &options)?;
+    let named = options.settings.contains_key("plugin");
+    if !named && options.compiler.as_ref().is_some_and(|compiler| compiler.name() == "xla") {
+        announce_plugin(given.py())?;
+    }
     Ok((options, conflict))
 }
 
-/// Looks for the plugin of XLA among the installed packages, which only Python knows, once XLA is
-/// asked for and no other plugin is named.
-fn announce_plugin(py: Python<'_>, options: &Options) -> PyResult<()> {
-    let named = options.settings.contains_key("plugin");
-    match &options.compiler {
-        Some(CompilerChoice::Named(name)) if &**name == "xla" && !named => {
-            py.import("nxla.plugins")?.call_method0("announce").map(drop)
-        }
-        _ => Ok(()),
-    }
+/// Looks for the plugin of XLA among the installed packages, which only Python knows. It is for when
+/// XLA is asked for and no other plugin is named.
+pub(crate) fn announce_plugin(py: Python<'_>) -> PyResult<()> {
+    py.import("nxla.plugins")?.call_method0("announce").map(drop)
 }
 
 /// A compiler, given by its name or as an object.
@@ -103,7 +106,7 @@ fn set_reassociate_floats(allow: bool) -> bool {
     nxla_runtime::set_reassociate_floats(allow)
 }
 
-/// Options as a dict, ``compiler`` and settings.
+/// Options as a dict, ``compiler``, ``device`` and settings.
 pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     if let Some(compiler) = &options.compiler {
@@ -111,6 +114,9 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound
             Some(object) => dict.set_item("compiler", object)?,
             None => dict.set_item("compiler", compiler.name())?,
         }
+    }
+    if let Some(device) = &options.device {
+        dict.set_item("device", Py::new(py, PyDevice(device.clone()))?)?;
     }
     for (name, setting) in &options.settings {
         match setting {
@@ -182,7 +188,10 @@ fn compilers() -> Vec<String> {
 #[pyo3(signature = (options=None))]
 fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> {
     let options = options_from(options)?.0.over(&default_options());
-    let compiler = options.engine(None).or_raise()?.compiler;
+    let Engine { compiler, device } = options.engine(None).or_raise()?;
+    if let Some(device) = device {
+        return Ok((device.platform().to_owned(), device.index()));
+    }
     let backend = compiler.backend(&options.settings).or_raise()?;
     Ok((backend.platform, backend.device))
 }

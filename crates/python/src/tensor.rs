@@ -6,11 +6,12 @@ use nxla_runtime::{Number, Tensor, Vectors};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyComplex, PyList, PyString, PyTuple};
 
-use crate::apply::number_tensor;
+use crate::apply::{at_once, number_tensor, one};
 use crate::arrays::{self, Sharing};
 use crate::containers::check_depth;
+use crate::device::{self, PyDevice, device_from};
 use crate::dlpack;
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::{OrRaise, argument_error};
@@ -130,10 +131,46 @@ operator_methods!(PyTensor {
         crate::ops::movement::reversed_axes(slf)
     }
 
-    /// Where the data is: ``"host"``, or the name of a device.
+    /// Where the data is.
     #[getter]
-    fn device(&self) -> String {
-        self.0.device().to_string()
+    fn device(&self) -> PyDevice {
+        PyDevice(self.0.device())
+    }
+
+    /// The tensor itself if it is on a device, else a copy there. ``copy=True`` makes a copy in any
+    /// case, ``copy=False`` none.
+    #[pyo3(signature = (device, /, *, copy=None))]
+    fn to_device(
+        slf: &Bound<'_, Self>,
+        device: &Bound<'_, PyAny>,
+        copy: Option<bool>,
+    ) -> PyResult<Py<PyAny>> {
+        device::to_device(slf, &device_from(device)?, copy)
+    }
+
+    /// The tensor itself if it is on a device, else a copy there, and this one is freed even if the
+    /// copy fails.
+    #[pyo3(signature = (device, /))]
+    fn transfer_to(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        device::transfer(slf, &device_from(device)?)
+    }
+
+    /// The first elements in row-major order as bytes; only these are read from a device.
+    #[pyo3(signature = (limit=None))]
+    fn _first_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        limit: Option<usize>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        wait_interruptible(py, &self.0)?;
+        let limit = limit.unwrap_or(usize::MAX);
+        let first = py.detach(|| self.0.first(limit)).or_raise()?;
+        Ok(PyBytes::new(py, first.bytes()))
+    }
+
+    /// Whether device memory has been freed, or given away to a program.
+    fn is_released(&self) -> PyResult<bool> {
+        self.0.is_released().or_raise()
     }
 
     /// Whether reading would not wait.
@@ -221,9 +258,13 @@ operator_methods!(PyTensor {
         (dlpack::CPU, 0)
     }
 
+    /// Type and first elements. Reads no more of a device than it shows, and of a tensor that has
+    /// been released nothing.
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let host = Tensor::from(self.host(py)?).with_vectors(self.0.vectors().clone());
-        Ok(host.to_string())
+        if !self.0.is_released().or_raise()? {
+            wait_interruptible(py, &self.0)?;
+        }
+        Ok(py.detach(|| self.0.to_string()))
     }
 
     /// A tensor of one element takes the format of its number, as in ``f"{loss:.3f}"``.
@@ -439,7 +480,8 @@ fn from_numbers(
 /// A tensor from a number, nested lists, a buffer, a DLPack exporter or another tensor.
 ///
 /// By default memory to which nobody can write is shared, and other memory copied. ``copy=True``
-/// always copies; ``copy=False`` never does, and promises that nobody writes to the memory.
+/// always copies; ``copy=False`` never does, and promises that nobody writes to the memory. A tensor
+/// never changes: it is given back, in another dtype if one is asked for, and stays where it is.
 #[pyfunction]
 #[pyo3(signature = (value, dtype=None, copy=None))]
 fn tensor(
@@ -460,12 +502,17 @@ fn tensor(
     }
     let mut vectors = Vectors::NONE;
     let host = if let Ok(tensor) = value.cast::<PyTensor>() {
-        let tensor = tensor.get();
-        if tensor.get().device().is_some() {
-            arrays::refuse(sharing)?;
+        let data = tensor.get().get();
+        match dtype.filter(|&dtype| dtype != data.dtype()) {
+            None => return Ok(tensor.clone().into_any().unbind()),
+            Some(dtype) if data.buffer().is_some() => {
+                arrays::refuse(sharing)?;
+                return in_dtype(py, data, dtype);
+            }
+            Some(_) => {}
         }
-        vectors = tensor.get().vectors().clone();
-        tensor.host(py)?
+        vectors = data.vectors().clone();
+        tensor.get().host(py)?
     } else if let Some(host) = arrays::import(value, sharing)? {
         host
     } else {
@@ -480,6 +527,13 @@ fn tensor(
         _ => host,
     };
     PyTensor::wrap(py, Tensor::from(host).with_vectors(vectors))
+}
+
+/// Data in another dtype, where it is.
+fn in_dtype(py: Python<'_>, data: &Tensor, dtype: DType) -> PyResult<Py<PyAny>> {
+    let operands = [Value::Tensor(data.clone())];
+    let made = at_once(py, &operands, |graph, ids| one(graph.as_type(ids[0], dtype)))?;
+    Ok(made.into_iter().next().expect("the builder gives one result"))
 }
 
 fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {

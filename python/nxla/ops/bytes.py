@@ -15,14 +15,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from nxla._core import Tensor
-    from nxla._types import DTypeLike, TensorLike
+    from nxla._types import DeviceLike, DTypeLike, TensorLike
 
 #: What serialized containers begin with; the last byte is the version of the format.
 _MAGIC = b"nxla\x00\x00\x00\x01"
 _LENGTH = struct.Struct("<Q")
 
 
-def from_binary(data: bytes | bytearray | memoryview, dtype: DTypeLike, /) -> Tensor:
+def from_binary(
+    data: bytes | bytearray | memoryview,
+    dtype: DTypeLike,
+    /,
+    *,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """Make a vector of raw bytes.
 
     Parameters
@@ -32,6 +38,8 @@ def from_binary(data: bytes | bytearray | memoryview, dtype: DTypeLike, /) -> Te
         8 bits take a byte each.
     dtype : dtype_like
         The element type.
+    device : Device or str, optional
+        Where to put it; by default where the options in force say, else on the host.
 
     Raises
     ------
@@ -50,21 +58,35 @@ def from_binary(data: bytes | bytearray | memoryview, dtype: DTypeLike, /) -> Te
         raise ArgumentError(
             f"from_binary: {len(data)} bytes are no whole number of elements of {dtype.itemsize}"
         )
-    return _core.tensor_from_bytes(data, dtype, [count])
+    return _core.place(_core.tensor_from_bytes(data, dtype, [count]), device)
 
 
-def to_binary(x: TensorLike, /) -> bytes:
+def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:
     """Return the elements as raw bytes, row by row; the inverse of `from_binary`.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    limit : int, optional
+        How many elements to return at most. Only these are read from a device.
+
+    Raises
+    ------
+    ArgumentError
+        If the limit is negative.
 
     Examples
     --------
     >>> import nxla as nx
     >>> list(nx.to_binary(nx.tensor([1, 258], "u16")))
     [1, 0, 2, 1]
+    >>> list(nx.to_binary(nx.tensor([1, 258], "u16"), limit=1))
+    [1, 0]
     """
-    x = x if isinstance(x, _core.Tensor) else _core.tensor(x)
-    raw: bytes = x.__reduce__()[1][0]
-    return raw
+    if limit is not None and limit < 0:
+        raise ArgumentError(f"to_binary: expected a number of elements, got limit={limit}")
+    return (x if isinstance(x, _core.Tensor) else _core.tensor(x))._first_bytes(limit)
 
 
 def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
@@ -138,7 +160,8 @@ def serialize(container: Any, /) -> bytes:
     Parameters
     ----------
     container : container
-        Tuples, lists and dicts with text keys, of tensors, numbers, texts, truth values and None.
+        Any container, of tensors, arrays, numbers, texts, truth values and None. Classes (of named
+        tuples, dataclasses, and those of `register_container`) are written by name.
 
     Returns
     -------
@@ -174,11 +197,45 @@ def _described(value: Any, data: list[bytes]) -> Any:
         return {"value": value}
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
-    if type(value) in (tuple, list):
-        return {type(value).__name__: [_described(item, data) for item in value]}
-    if type(value) is dict and all(isinstance(key, str) for key in value):
-        return {"dict": {key: _described(item, data) for key, item in value.items()}}
-    raise ArgumentError(f"serialize: cannot write a {type(value).__name__}")
+    if isinstance(value, type):
+        return {"class": _class_name(value)}
+    parts = _core.take_apart(value)
+    if parts is None:
+        array = _array(value)
+        if array is not None:
+            return _described(array, data)
+        raise ArgumentError(f"serialize: cannot write a {type(value).__name__}")
+    kind, container, extra, children = parts
+    items = [_described(item, data) for item in children]
+    if kind in ("tuple", "list"):
+        return {kind: items}
+    if kind == "dict" and all(isinstance(key, str) for key in extra):
+        return {"dict": dict(zip(extra, items, strict=True))}
+    name = None if container is None else _class_name(container)
+    return {"container": [kind, name, _described(extra, data), items]}
+
+
+def _array(value: Any) -> Tensor | None:
+    """Return an array as a tensor, and None for what is no array."""
+    known = hasattr(value, "__dlpack__") or hasattr(value, "__array__")
+    return _core.tensor(value) if known else None
+
+
+def _class_name(value: type) -> str:
+    """Return where a class is found again: its module and its name in there."""
+    name = f"{value.__module__}:{value.__qualname__}"
+    if _class_named(name) is not value:
+        raise ArgumentError(f"serialize: the class {name} is not found under its name")
+    return name
+
+
+def _class_named(name: str) -> type | None:
+    """Return the class of a name, in modules that are imported: bytes do not get to import any."""
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, type) else None
 
 
 def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
@@ -187,7 +244,8 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     Raises
     ------
     ArgumentError
-        If the bytes are something else, or are cut off.
+        If the bytes are something else, or are cut off; if a class is not known here: the module
+        that defines it has to be imported before.
     """
     import json
 
@@ -199,6 +257,8 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     try:
         head = json.loads(bytes(view[start : start + length]))
         value, end = _restored(head, view, start + length)
+    except ArgumentError:
+        raise
     except (ValueError, KeyError, TypeError) as broken:
         raise ArgumentError(f"deserialize: the bytes are damaged: {broken}") from broken
     if end != len(view):
@@ -228,11 +288,43 @@ def _restored(head: Any, view: memoryview, at: int) -> tuple[Any, int]:
         for key, item in described.items():
             entries[key], at = _restored(item, view, at)
         return entries, at
+    if kind == "class":
+        return _known_class(described), at
+    if kind == "container":
+        return _restored_container(described, view, at)
+    items, at = _restored_items(described, view, at)
+    return (tuple(items) if kind == "tuple" else items), at
+
+
+def _restored_items(described: list[Any], view: memoryview, at: int) -> tuple[list[Any], int]:
     items = []
     for item in described:
         restored, at = _restored(item, view, at)
         items.append(restored)
-    return (tuple(items) if kind == "tuple" else items), at
+    return items, at
+
+
+def _restored_container(described: list[Any], view: memoryview, at: int) -> tuple[Any, int]:
+    """Return a container that is put together by the rules of its class."""
+    kind, name, extra, items = described
+    # Children were written before what else belongs to the structure.
+    children, at = _restored_items(items, view, at)
+    extra, at = _restored(extra, view, at)
+    container = None if name is None else _known_class(name)
+    if kind == "named" and not hasattr(container, "_fields"):
+        raise ValueError(f"{name} is no named tuple")
+    if kind == "dataclass" and not hasattr(container, "__dataclass_fields__"):
+        raise ValueError(f"{name} is no dataclass")
+    return _core.put_together(kind, container, extra, children), at
+
+
+def _known_class(name: str) -> type:
+    found = _class_named(name)
+    if found is None:
+        raise ArgumentError(
+            f"deserialize: there is no class {name}; import the module that defines it before"
+        )
+    return found
 
 
 def _little_endian(raw: bytes, itemsize: int, is_complex: bool) -> bytes:

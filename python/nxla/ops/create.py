@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nxla import _core
 from nxla._values import as_tensor
+from nxla.devices import made_on
 from nxla.errors import ArgumentError, ShapeError
 from nxla.vectors import spread
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     from nxla._core import Tensor
-    from nxla._types import Axis, DTypeLike, Names, Shape, TensorLike
+    from nxla._types import Axis, DeviceLike, DTypeLike, Names, Shape, TensorLike
 
 
 def tensor(
@@ -22,6 +23,7 @@ def tensor(
     dtype: DTypeLike | None = None,
     *,
     names: Names | None = None,
+    device: DeviceLike | None = None,
     copy: bool | None = None,
 ) -> Tensor:
     """Make a tensor of some data, which it keeps whatever happens to the data.
@@ -30,19 +32,16 @@ def tensor(
     ----------
     value : tensor_like
         A number, nested lists of numbers, an array (of numpy, or of anything that exports a buffer
-        or DLPack), or a tensor.
+        or DLPack), or a tensor, which never changes and stays where it is.
     dtype : dtype_like, optional
         The element type. By default integers are ``int32`` (wider if one does not fit), floats
         ``float32``, complex numbers ``complex64``; arrays keep theirs.
     names : sequence of (str or None), optional
         The names of the axes.
+    device : Device or str, optional
+        Where to put it; by default where the options in force say, else on the host.
     copy : bool, optional
         As for `asarray`.
-
-    Returns
-    -------
-    Tensor
-        On the host.
 
     Raises
     ------
@@ -66,11 +65,25 @@ def tensor(
     >>> nx.tensor([1, 2], "bf16").dtype
     bf16
     """
-    made = _core.tensor(value, dtype, copy)
+    made = _placed(value, _core.tensor(value, dtype, copy), device)
     return made if names is None else _core.rename(made, names)
 
 
-def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = None) -> Tensor:
+def _placed(given: Any, made: Tensor, device: DeviceLike | None) -> Tensor:
+    """Put new data where it is wanted. What was a tensor before stays where it is."""
+    if device is None and isinstance(given, _core.Tensor):
+        return made
+    return _core.place(made, device)
+
+
+def asarray(
+    obj: Any,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+    copy: bool | None = None,
+) -> Tensor:
     """Make a tensor of some data, sharing its memory where nobody can write to it.
 
     Parameters
@@ -85,11 +98,8 @@ def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = 
         the same memory for writing.) True always copies. False shares the memory of any array:
         the caller promises that nobody writes to it as long as the tensor, or anything computed
         from it, is in use.
-
-    Returns
-    -------
-    Tensor
-        On the host.
+    device : Device or str, optional
+        As for `tensor`.
 
     Raises
     ------
@@ -105,17 +115,17 @@ def asarray(obj: Any, /, *, dtype: DTypeLike | None = None, copy: bool | None = 
     """
     if isinstance(obj, _core.Expr):
         return as_tensor(obj) if dtype is None else _core.as_type(obj, dtype)
-    return _core.tensor(obj, dtype, copy)
+    return _placed(obj, _core.tensor(obj, dtype, copy), device)
 
 
-def from_dlpack(x: Any, /, *, copy: bool | None = None) -> Tensor:
+def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
     """Make a tensor of an array that exports DLPack.
 
     Parameters
     ----------
     x : object
         With a method ``__dlpack__``, in host memory.
-    copy : bool, optional
+    device, copy : optional
         As for `asarray`.
 
     Examples
@@ -127,7 +137,7 @@ def from_dlpack(x: Any, /, *, copy: bool | None = None) -> Tensor:
     """
     if not hasattr(x, "__dlpack__"):
         raise ArgumentError(f"from_dlpack: {type(x).__name__} has no __dlpack__")
-    return asarray(x, copy=copy)
+    return asarray(x, device=device, copy=copy)
 
 
 def full(
@@ -136,6 +146,7 @@ def full(
     *,
     dtype: DTypeLike | None = None,
     names: Names | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Repeat one number over a shape.
 
@@ -149,6 +160,8 @@ def full(
         The element type; by default that of the number.
     names : sequence of (str or None), optional
         The names of the axes.
+    device : Device or str, optional
+        Where to make it; by default where the options in force say, else on the host.
 
     Raises
     ------
@@ -161,10 +174,16 @@ def full(
     >>> nx.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
     """
-    return _core.full(shape, fill_value, dtype, names)
+    return made_on(device, _core.full, shape, fill_value, dtype, names)
 
 
-def zeros(shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = None) -> Tensor:
+def zeros(
+    shape: Shape,
+    *,
+    dtype: DTypeLike = _core.f32,
+    names: Names | None = None,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """Repeat zero over a shape.
 
     Parameters
@@ -175,6 +194,8 @@ def zeros(shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = N
         The element type.
     names : sequence of (str or None), optional
         The names of the axes.
+    device : Device or str, optional
+        Where to make it; by default where the options in force say, else on the host.
 
     Examples
     --------
@@ -182,10 +203,16 @@ def zeros(shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = N
     >>> nx.zeros(2).tolist()
     [0.0, 0.0]
     """
-    return _core.full(shape, 0, dtype, names)
+    return made_on(device, _core.full, shape, 0, dtype, names)
 
 
-def ones(shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = None) -> Tensor:
+def ones(
+    shape: Shape,
+    *,
+    dtype: DTypeLike = _core.f32,
+    names: Names | None = None,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """Repeat one over a shape.
 
     Parameters
@@ -196,6 +223,8 @@ def ones(shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = No
         The element type.
     names : sequence of (str or None), optional
         The names of the axes.
+    device : Device or str, optional
+        Where to make it; by default where the options in force say, else on the host.
 
     Examples
     --------
@@ -203,11 +232,16 @@ def ones(shape: Shape, *, dtype: DTypeLike = _core.f32, names: Names | None = No
     >>> nx.ones((1, 2), dtype="s32").tolist()
     [[1, 1]]
     """
-    return _core.full(shape, 1, dtype, names)
+    return made_on(device, _core.full, shape, 1, dtype, names)
 
 
 def full_like(
-    x: TensorLike, /, fill_value: TensorLike, *, dtype: DTypeLike | None = None
+    x: TensorLike,
+    /,
+    fill_value: TensorLike,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Repeat one number over the shape of a tensor.
 
@@ -220,6 +254,8 @@ def full_like(
         The number.
     dtype : dtype_like, optional
         The element type.
+    device : Device or str, optional
+        Where to make it; by default where the options in force say, else on the host.
 
     Examples
     --------
@@ -228,11 +264,24 @@ def full_like(
     [9, 9]
     """
     x = as_tensor(x)
-    filled = _core.full(x.shape, fill_value, x.dtype if dtype is None else dtype, x.names)
+    dtype = x.dtype if dtype is None else dtype
+    filled = made_on(_beside(x, device), _core.full, x.shape, fill_value, dtype, x.names)
     return _core.align_vectors([filled, x], False, True)[0] if x.vectorized_axes else filled
 
 
-def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
+def _beside(x: Tensor, device: DeviceLike | None) -> DeviceLike | None:
+    """Return where something like a tensor is made: where it lives, unless told otherwise."""
+    if device is not None or not isinstance(x, _core.Tensor) or _core.is_tracing():
+        return device
+    options = _core.get_default_options()
+    if x.device.platform == "host" or "compiler" in options or "device" in options:
+        return None
+    return x.device
+
+
+def zeros_like(
+    x: TensorLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """Repeat zero over the shape of a tensor, in its dtype unless another is asked for.
 
     Examples
@@ -241,10 +290,12 @@ def zeros_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
     >>> nx.zeros_like([1.5, 2.5]).tolist()
     [0.0, 0.0]
     """
-    return full_like(x, 0, dtype=dtype)
+    return full_like(x, 0, dtype=dtype, device=device)
 
 
-def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
+def ones_like(
+    x: TensorLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """Repeat one over the shape of a tensor, in its dtype unless another is asked for.
 
     Examples
@@ -253,11 +304,17 @@ def ones_like(x: TensorLike, /, *, dtype: DTypeLike | None = None) -> Tensor:
     >>> nx.ones_like([1.5, 2.5], dtype=nx.int8).tolist()
     [1, 1]
     """
-    return full_like(x, 1, dtype=dtype)
+    return full_like(x, 1, dtype=dtype, device=device)
 
 
 def arange(
-    start: float, /, stop: float | None = None, step: float = 1, *, dtype: DTypeLike | None = None
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Count from a start up to, and without, a stop.
 
@@ -269,6 +326,8 @@ def arange(
         The distance; negative to count down.
     dtype : dtype_like, optional
         By default ``int32`` if all three are integers, else ``float32``.
+    device : Device or str, optional
+        Where to make it; by default where the options in force say, else on the host.
 
     Returns
     -------
@@ -295,6 +354,10 @@ def arange(
     if dtype is None:
         whole = all(isinstance(number, int) for number in (start, stop, step))
         dtype = _core.s32 if whole else _core.f32
+    return made_on(device, _counted, start, step, count, dtype)
+
+
+def _counted(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
     counted = _core.iota((count,), None, dtype)
     if step != 1:
         counted = _core.multiply(counted, step)
@@ -312,6 +375,7 @@ def linspace(
     dtype: DTypeLike = _core.f32,
     endpoint: bool = True,
     name: str | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Spread numbers evenly from a start to a stop.
 
@@ -328,6 +392,8 @@ def linspace(
         Whether `stop` is the last number.
     name : str, optional
         The name of the axis.
+    device : Device or str, optional
+        Where to make it; by default where the options in force say, else on the host.
 
     Raises
     ------
@@ -344,7 +410,7 @@ def linspace(
     >>> nx.linspace(0.0, 1.0, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    return _core.linspace(start, stop, num, endpoint, dtype, name)
+    return made_on(device, _core.linspace, start, stop, num, endpoint, dtype, name)
 
 
 def iota(
@@ -354,6 +420,7 @@ def iota(
     dtype: DTypeLike = _core.s32,
     names: Names | None = None,
     vectorized_axes: Sequence[tuple[str, int]] = (),
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Count 0, 1, 2… along an axis, or through all elements.
 
@@ -369,6 +436,8 @@ def iota(
         The names of the axes.
     vectorized_axes : sequence of (str, int), optional
         Names and sizes of vectorized axes; all entries are the same.
+    device : Device or str, optional
+        Where to make it; by default where the options in force say, else on the host.
 
     Raises
     ------
@@ -381,7 +450,7 @@ def iota(
     >>> nx.iota((2, 2)).tolist(), nx.iota((2, 2), axis=0).tolist()
     ([[0, 1], [2, 3]], [[0, 0], [1, 1]])
     """
-    return spread(_core.iota(shape, axis, dtype, names), vectorized_axes)
+    return spread(made_on(device, _core.iota, shape, axis, dtype, names), vectorized_axes)
 
 
 def eye(
@@ -393,6 +462,7 @@ def eye(
     dtype: DTypeLike = _core.f32,
     names: Names | None = None,
     vectorized_axes: Sequence[tuple[str, int]] = (),
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Make a matrix of ones on a diagonal and zeros elsewhere.
 
@@ -408,6 +478,8 @@ def eye(
         The names of the axes.
     vectorized_axes : sequence of (str, int), optional
         Names and sizes of vectorized axes; all entries are the same.
+    device : Device or str, optional
+        Where to make it; by default where the options in force say, else on the host.
 
     Examples
     --------
@@ -416,14 +488,17 @@ def eye(
     ([[1.0, 0.0], [0.0, 1.0]], [[0, 1, 0], [0, 0, 1]])
     """
     shape = (n_rows, n_rows if n_cols is None else n_cols)
+    return spread(made_on(device, _diagonal, shape, k, dtype, names), vectorized_axes)
+
+
+def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | None) -> Tensor:
     if k == 0:
-        return spread(_core.eye(shape, dtype, names), vectorized_axes)
+        return _core.eye(shape, dtype, names)
     rows = _core.add(_core.iota(shape, 0, _core.s32, names), k)
-    made = _core.as_type(_core.equal(rows, _core.iota(shape, 1)), dtype)
-    return spread(made, vectorized_axes)
+    return _core.as_type(_core.equal(rows, _core.iota(shape, 1)), dtype)
 
 
-def tri(n_rows: int, n_cols: int, /, *, k: int = 0) -> Tensor:
+def tri(n_rows: int, n_cols: int, /, *, k: int = 0, device: DeviceLike | None = None) -> Tensor:
     """Make a mask that is true on and below a diagonal.
 
     Examples
@@ -432,7 +507,7 @@ def tri(n_rows: int, n_cols: int, /, *, k: int = 0) -> Tensor:
     >>> nx.astype(nx.tri(2, 3), nx.int32).tolist()
     [[1, 0, 0], [1, 1, 0]]
     """
-    return _core.tri(n_rows, n_cols, k)
+    return made_on(device, _core.tri, n_rows, n_cols, k)
 
 
 def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:

@@ -513,7 +513,8 @@ def to_batched(
     Returns
     -------
     iterator of Tensor
-        Each batch is made when it is asked for.
+        Each batch is made when it is asked for, and where `x` lives. One program makes all full
+        batches.
 
     Raises
     ------
@@ -538,8 +539,10 @@ def to_batched(
 
 
 def _batches(x: Tensor, size: int, length: int, repeat: bool) -> Iterator[Tensor]:
+    # A start that is data, not part of the program, makes all full batches one program.
+    at = int if isinstance(x, _core.Expr) else _core.tensor
     for start in range(0, length - size + 1, size):
-        yield _core.slice_along_axis(x, start, size, 0)
+        yield _core.slice_along_axis(x, at(start), size, 0)
     rest = length % size
     if rest and repeat:
         last = _core.slice_along_axis(x, length - rest, rest, 0)

@@ -6,8 +6,8 @@ use nxla_tensor::{DType, HostTensor, Names, Number, Scalar};
 use rustc_hash::FxHashMap;
 
 use super::{
-    FORMAT, HEADER, SerializeError, Writer, checksum, digest_of, empty_program,
-    from_bytes, to_bytes,
+    FORMAT, HEADER, SerializeError, Writer, checksum, digest_of, empty_program, from_bytes,
+    to_bytes,
 };
 use crate::build::{ConvOptions, SliceStart, WindowOptions};
 use crate::error::Result;

@@ -1,0 +1,218 @@
+//! The device class, and putting data on devices.
+
+use nxla_runtime::{Device, Tensor, Trace, default_options, has_default_options, run_on};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+
+use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::interrupt::wait_interruptible;
+use crate::options::announce_plugin;
+use crate::tensor::PyTensor;
+
+/// Where data lives and programs run: the host, or one device of a client.
+///
+/// Devices are equal if they are the same, and to their own name.
+#[pyclass(name = "Device", module = "nxla", frozen)]
+pub(crate) struct PyDevice(pub(crate) Device);
+
+#[pymethods]
+impl PyDevice {
+    /// The device of a name, such as ``"host"`` or ``"cpu:0"``.
+    #[new]
+    fn new(name: &Bound<'_, PyAny>) -> PyResult<Self> {
+        device_from(name).map(Self)
+    }
+
+    /// The name, which no other device of the process has.
+    #[getter]
+    fn name(&self) -> String {
+        self.0.to_string()
+    }
+
+    /// The kind of hardware, such as ``"host"``, ``"cpu"`` or ``"cuda"``.
+    #[getter]
+    fn platform(&self) -> &str {
+        self.0.platform()
+    }
+
+    /// The name of the client, which no other client of the process has.
+    #[getter]
+    fn client(&self) -> String {
+        self.0.client_name()
+    }
+
+    /// The number among the devices of its client.
+    #[getter]
+    fn index(&self) -> usize {
+        self.0.index()
+    }
+
+    /// The model in the plugin's words; that of the host is ``"host"``.
+    #[getter]
+    fn kind(&self) -> &str {
+        self.0.description().map_or("host", |description| description.kind())
+    }
+
+    /// Bytes of its memory: ``in_use``, and what else the plugin counts of ``peak``, ``limit``,
+    /// ``pool`` and ``largest_block``. None where nobody counts, as on the host.
+    fn memory_stats<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(memory) = self.0.memory().or_raise()? else { return Ok(None) };
+        let stats = PyDict::new(py);
+        stats.set_item("in_use", memory.in_use)?;
+        let others = [
+            ("peak", memory.peak),
+            ("limit", memory.limit),
+            ("pool", memory.pool),
+            ("largest_block", memory.largest_block),
+        ];
+        for (name, bytes) in others {
+            if let Some(bytes) = bytes {
+                stats.set_item(name, bytes)?;
+            }
+        }
+        Ok(Some(stats))
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if let Ok(other) = other.cast::<PyDevice>() {
+            return Ok(self.0 == other.get().0);
+        }
+        match other.cast::<PyString>() {
+            Ok(name) => Ok(*name.to_cow()? == self.0.to_string()),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// That of the name, which it is equal to.
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyString::new(py, &self.0.to_string()).hash()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Device({:?})", self.0.to_string())
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {
+        (slf.get_type().into_any(), (slf.get().0.to_string(),))
+    }
+}
+
+/// A device, given as such or by its name.
+pub(crate) fn device_from(value: &Bound<'_, PyAny>) -> PyResult<Device> {
+    if let Ok(device) = value.cast::<PyDevice>() {
+        return Ok(device.get().0.clone());
+    }
+    let Ok(name) = value.cast::<PyString>() else {
+        let kind = value.get_type().name()?;
+        let why = format!("expected a device or the name of one, got {kind}");
+        return Err(argument_error("device", why));
+    };
+    let (py, name) = (value.py(), name.to_cow()?);
+    if name == "host" {
+        return Ok(Device::HOST);
+    }
+    announce_plugin(py)?;
+    py.detach(|| Device::named(&name)).or_raise()
+}
+
+/// A device for data that is being made, which is nothing to be said of traced values.
+fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Device> {
+    if Trace::is_entered() {
+        return Err(trace_error(
+            "a traced value has no device: it lives where its program runs; leave device= out, or \
+             make the tensor outside of the function",
+        ));
+    }
+    device_from(device)
+}
+
+/// The host, the devices of XLA's default client if there is a plugin, and those of all other
+/// clients that have been made.
+#[pyfunction]
+fn devices(py: Python<'_>) -> PyResult<Vec<PyDevice>> {
+    announce_plugin(py)?;
+    let devices = py.detach(nxla_runtime::devices).or_raise()?;
+    Ok(devices.into_iter().map(PyDevice).collect())
+}
+
+/// What a function makes when operations run on a device, whatever the default options say.
+#[pyfunction]
+#[pyo3(signature = (device, function, *args))]
+fn on_device<'py>(
+    device: &Bound<'py, PyAny>,
+    function: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _options = run_on(&wanted(device)?);
+    function.call1(args)
+}
+
+/// Data on a device, or by default where the options in force put new data.
+#[pyfunction]
+#[pyo3(signature = (x, device=None))]
+fn place(x: &Bound<'_, PyTensor>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
+    let stays = || Ok(x.clone().into_any().unbind());
+    let home = match device {
+        Some(device) => Some(wanted(device)?),
+        None if Trace::is_entered() || !has_default_options() => return stays(),
+        None => default_options().home().or_raise()?,
+    };
+    match home {
+        Some(home) => to_device(x, &home, None),
+        None => stays(),
+    }
+}
+
+/// The tensor itself if it lives on a device, else a copy there. `copy` asks for a copy in any case,
+/// or refuses one.
+pub(crate) fn to_device(
+    x: &Bound<'_, PyTensor>,
+    device: &Device,
+    copy: Option<bool>,
+) -> PyResult<Py<PyAny>> {
+    let (py, data) = (x.py(), x.get().get());
+    let home = data.device();
+    match copy {
+        None | Some(false) if home == *device => return Ok(x.clone().into_any().unbind()),
+        Some(false) => {
+            let why = format!("the tensor is on {home}, and copy=False refuses a copy on {device}");
+            return Err(argument_error("to_device", why));
+        }
+        None | Some(true) => {}
+    }
+    moved(py, data, device, |data| data.copy_to(device))
+}
+
+/// Moves a tensor, which is freed where it was.
+pub(crate) fn transfer(x: &Bound<'_, PyTensor>, device: &Device) -> PyResult<Py<PyAny>> {
+    let data = x.get().get();
+    if data.device() == *device {
+        return Ok(x.clone().into_any().unbind());
+    }
+    moved(x.py(), data, device, |data| data.clone().transfer_to(device))
+}
+
+/// Copies data, holding up nobody. What goes through the host has to be there first, and the wait
+/// for it can be interrupted.
+fn moved(
+    py: Python<'_>,
+    data: &Tensor,
+    to: &Device,
+    copy: impl FnOnce(&Tensor) -> nxla_runtime::Result<Tensor> + Send,
+) -> PyResult<Py<PyAny>> {
+    if data.device().client() != to.client() && !data.is_released().or_raise()? {
+        wait_interruptible(py, data)?;
+    }
+    PyTensor::wrap(py, py.detach(|| copy(data)).or_raise()?)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyDevice>()?;
+    module.add_function(wrap_pyfunction!(devices, module)?)?;
+    module.add_function(wrap_pyfunction!(on_device, module)?)?;
+    module.add_function(wrap_pyfunction!(place, module)?)
+}

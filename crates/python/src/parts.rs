@@ -1,0 +1,81 @@
+//! Containers taken apart by one level, and put together again, for those who write them down.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
+
+use crate::containers::{Kind, Tree, kind_of, unflatten_of};
+use crate::errors::argument_error;
+
+/// Kind, class, what else belongs to the structure, and children.
+type Parts<'py> =
+    (&'static str, Option<Bound<'py, PyType>>, Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
+
+/// The kind of a container, its class if it has one of its own, what else belongs to its structure
+/// (keys, names of fields, what a registered class says), and its children. None for what is none.
+#[pyfunction]
+fn take_apart<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Parts<'py>>> {
+    let py = value.py();
+    let nothing = || py.None().into_bound(py);
+    let class = || Some(value.get_type());
+    Ok(match kind_of(value)? {
+        Kind::Other => None,
+        Kind::Tuple(items) => Some(("tuple", None, nothing(), items.iter().collect())),
+        Kind::List(items) => Some(("list", None, nothing(), items.iter().collect())),
+        Kind::Named(items) => Some(("named", class(), nothing(), items.iter().collect())),
+        Kind::Dict(items) => {
+            let (keys, children): (Vec<_>, Vec<_>) = items.into_iter().unzip();
+            Some(("dict", None, PyTuple::new(py, keys)?.into_any(), children))
+        }
+        Kind::Dataclass(fields) => {
+            let (names, children): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+            Some(("dataclass", class(), PyTuple::new(py, names)?.into_any(), children))
+        }
+        Kind::Registered(children, aux, _) => Some(("registered", class(), aux, children)),
+    })
+}
+
+/// The container of these parts; the inverse of ``take_apart``.
+#[pyfunction]
+fn put_together(
+    kind: &str,
+    container: Option<&Bound<'_, PyType>>,
+    extra: &Bound<'_, PyAny>,
+    children: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let py = extra.py();
+    let children: Vec<Py<PyAny>> = children.extract()?;
+    let leaves: Vec<Tree> = children.iter().map(|_| Tree::Leaf).collect();
+    let class = || {
+        let missing = || argument_error("put_together", format!("a {kind} needs a class"));
+        container.cloned().ok_or_else(missing)
+    };
+    let tree = match kind {
+        "tuple" => Tree::Tuple(leaves),
+        "list" => Tree::List(leaves),
+        "dict" => Tree::Dict(extra.extract()?, leaves),
+        "named" => Tree::Named(class()?.unbind(), leaves),
+        "dataclass" => Tree::Dataclass(class()?.unbind(), extra.extract()?, leaves),
+        "registered" => {
+            let class = class()?;
+            let Some(unflatten) = unflatten_of(&class)? else {
+                let why = format!("{class} is not registered as a container");
+                return Err(argument_error("put_together", why));
+            };
+            Tree::Registered(unflatten.unbind(), extra.clone().unbind(), leaves)
+        }
+        other => return Err(argument_error("put_together", format!("no container is a {other}"))),
+    };
+    if let Tree::Dict(keys, _) = &tree
+        && keys.len() != children.len()
+    {
+        let (keys, found) = (keys.len(), children.len());
+        let why = format!("there are {keys} keys for {found} children");
+        return Err(argument_error("put_together", why));
+    }
+    tree.rebuild(py, &mut children.into_iter().map(Ok))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(take_apart, module)?)?;
+    module.add_function(wrap_pyfunction!(put_together, module)?)
+}

@@ -1,0 +1,95 @@
+"""Devices: where data lives and programs run.
+
+A function for which no compiler and no device is named runs where its operands live, and its
+results stay there. Operands on the host join those on a device; operands on two devices are an
+error. Data comes back to the host when it is read, and only then.
+
+>>> import nxla as nx
+>>> x = nx.tensor([1.0, 2.0], device="host")
+>>> x.device
+Device('host')
+>>> nx.sin(x).device == x.device
+True
+"""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla._core import Device
+from nxla._values import as_tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from nxla._core import Tensor
+    from nxla._types import DeviceLike
+
+__all__ = ["Device", "device_put", "devices", "made_on"]
+
+
+def devices() -> list[Device]:
+    """Return the devices that there are.
+
+    Returns
+    -------
+    list of Device
+        The host first, then the devices of XLA's default client, for which the plugin is loaded,
+        and those of other clients that have been made. Without a plugin there is only the host.
+
+    Raises
+    ------
+    DeviceError
+        If there is a plugin that does not load, or finds no device.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.devices()[0]
+    Device('host')
+    """
+    return _core.devices()
+
+
+def device_put(container: Any, device: DeviceLike, /, *, copy: bool | None = None) -> Any:
+    """Put the tensors of a container on a device.
+
+    Parameters
+    ----------
+    container : container
+        Tensors, numbers and arrays, at any depth.
+    device : Device or str
+        Where to, as such or by name.
+    copy : bool, optional
+        True makes a copy of what is there already, False refuses to copy.
+
+    Returns
+    -------
+    container
+        The same with tensors on the device. What was there already is not copied.
+
+    Raises
+    ------
+    OptionError
+        If no device has this name.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.device_put({"w": [1.0, 2.0]}, "host")["w"][0].device
+    Device('host')
+    """
+    where = device if isinstance(device, Device) else Device(device)
+    return tree.map(lambda leaf: as_tensor(leaf).to_device(where, copy=copy), container)
+
+
+def made_on(device: DeviceLike | None, function: Callable[..., Tensor], *args: Any) -> Tensor:
+    """Return what a function makes on a device, or where the options in force say.
+
+    This is what `device=` means for all functions that make tensors from nothing but numbers.
+    """
+    if device is None:
+        return function(*args)
+    made: Tensor = _core.on_device(device, function, *args)
+    return made

@@ -1,0 +1,124 @@
+"""Containers come back as they went in: through functions, and through bytes."""
+
+import dataclasses
+import sys
+import types
+from collections import OrderedDict, defaultdict, namedtuple
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+Point = namedtuple("Point", ["x", "y"])
+
+
+@dataclasses.dataclass
+class Model:
+    w: nx.Tensor
+    b: nx.Tensor
+    name: str = "model"
+
+
+class Pair:
+    def __init__(self, left, right, label):
+        self.left, self.right, self.label = left, right, label
+
+
+nx.register_container(
+    Pair,
+    lambda pair: ((pair.left, pair.right), pair.label),
+    lambda label, children: Pair(*children, label),
+)
+
+
+def test_an_ordered_dict_comes_back_in_its_order():
+    given = OrderedDict([("z", nx.ones(2)), ("a", nx.zeros(2))])
+    for function in (nx.jit(lambda d: d), lambda d: nx.tree.map(lambda x: x + 1, d)):
+        found = function(given)
+        assert type(found) is OrderedDict
+        assert list(found) == ["z", "a"]
+    inside = []
+    nx.jit(lambda d: inside.append(d) or d["z"])(given)
+    assert type(inside[0]) is OrderedDict
+    assert list(inside[0]) == ["z", "a"]
+    # Another order is another structure.
+    assert nx.tree.flatten(given)[1] != nx.tree.flatten(OrderedDict(reversed(given.items())))[1]
+
+
+def test_a_defaultdict_keeps_its_factory_and_its_order():
+    given = defaultdict(list, {"z": nx.ones(2), 3: nx.zeros(2)})
+    found = nx.jit(lambda d: d)(given)
+    assert type(found) is defaultdict
+    assert found.default_factory is list
+    assert list(found) == ["z", 3]
+    assert found["new"] == []
+
+
+def test_gradients_come_in_the_container_of_the_argument():
+    weights = OrderedDict(w=nx.tensor(3.0), b=nx.tensor(2.0))
+    gradient = nx.grad(lambda p: p["w"] * p["b"])(weights)
+    assert type(gradient) is OrderedDict
+    assert [(name, g.item()) for name, g in gradient.items()] == [("w", 2.0), ("b", 3.0)]
+
+
+def same(left, right):
+    assert type(left) is type(right)
+    if isinstance(left, nx.Tensor):
+        assert (left.dtype, left.names) == (right.dtype, right.names)
+        np.testing.assert_array_equal(left.numpy(), right.numpy())
+        return
+    leaves, structure = nx.tree.flatten(left)
+    others, other_structure = nx.tree.flatten(right)
+    assert structure == other_structure
+    for leaf, other in zip(leaves, others, strict=True):
+        np.testing.assert_array_equal(np.asarray(leaf), np.asarray(other))
+
+
+CONTAINERS = {
+    "named tuple": Point(nx.ones(2), 3),
+    "dataclass": Model(nx.ones(2), nx.zeros((), dtype="bf16")),
+    "registered": Pair(nx.ones(2), nx.tensor(1, "u8"), ("a", 1)),
+    "ordered dict": OrderedDict([("z", nx.ones(2)), ("a", [nx.zeros(2), None])]),
+    "defaultdict": defaultdict(list, {"z": nx.ones(2)}),
+    "dict of numbers": {1: nx.ones(2), (2, "x"): "text"},
+    "nested": {"layers": [Point(Model(nx.ones(1), nx.ones(1)), (1, 2.5, True, 1j))]},
+}
+
+
+@pytest.mark.parametrize("given", CONTAINERS.values(), ids=CONTAINERS)
+def test_every_container_is_written_and_read(given):
+    same(nx.deserialize(nx.serialize(given)), given)
+
+
+def test_an_array_is_written_as_the_tensor_that_it_stands_for():
+    found = nx.deserialize(nx.serialize({"x": np.arange(3, dtype="int16")}))["x"]
+    assert found.dtype == "s16"
+    assert found.tolist() == [0, 1, 2]
+
+
+def test_a_tensor_on_a_device_is_written_as_well():
+    x = nx.tensor([1.0, 2.0], device=nx.devices()[1])
+    assert nx.deserialize(nx.serialize([x]))[0].tolist() == [1.0, 2.0]
+
+
+def test_bytes_do_not_import_modules():
+    module = types.ModuleType("elsewhere")
+    module.Point = namedtuple("Point", ["x"])
+    module.Point.__module__ = "elsewhere"
+    sys.modules["elsewhere"] = module
+    try:
+        data = nx.serialize(module.Point(1))
+        assert nx.deserialize(data) == module.Point(1)
+    finally:
+        del sys.modules["elsewhere"]
+    with pytest.raises(nx.ArgumentError, match="no class elsewhere:Point; import the module"):
+        nx.deserialize(data)
+
+
+def test_what_is_no_container_is_refused():
+    with pytest.raises(nx.ArgumentError, match="serialize: cannot write a object"):
+        nx.serialize([object()])
+    local = namedtuple("Local", ["x"])
+    with pytest.raises(nx.ArgumentError, match="is not found under its name"):
+        nx.serialize(local(1))

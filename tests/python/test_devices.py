@@ -1,0 +1,311 @@
+"""Devices: what they are called, what is put on them, and what runs where operands live."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+ON_TWO = {"compiler": "xla", "cpu_device_count": 2}
+
+
+@pytest.fixture(scope="module")
+def device():
+    """The first device of the default client."""
+    return nx.devices()[1]
+
+
+@pytest.fixture(scope="module")
+def others(device):
+    """Both devices of another client."""
+    made = [nx.jit(lambda x: x, **ON_TWO, device=index)(1.0).device for index in (0, 1)]
+    assert device not in made
+    return made
+
+
+def test_the_host_is_the_first_device():
+    host = nx.devices()[0]
+    assert (host.name, host.platform, host.client, host.index) == ("host", "host", "host", 0)
+    assert host.memory_stats() is None
+    assert nx.tensor(1.0).device == host
+
+
+def test_a_device_tells_client_platform_and_index(device):
+    assert device.name == f"{device.client}:{device.index}"
+    assert device.client.split(".")[0] == device.platform
+    assert repr(device) == f"Device('{device.name}')".replace("'", '"')
+    assert str(device) == device.name
+    stats = device.memory_stats()
+    assert stats is None or stats["in_use"] >= 0
+
+
+def test_no_two_devices_share_a_name(others):
+    names = [str(each) for each in nx.devices()]
+    assert len(names) == len(set(names))
+    assert {str(each) for each in others} <= set(names)
+    assert others[0].client == others[1].client
+    assert [each.index for each in others] == [0, 1]
+
+
+def test_devices_are_equal_to_themselves_and_their_names(device, others):
+    again = nx.Device(device.name)
+    assert again == device == device.name
+    assert hash(again) == hash(device) == hash(device.name)
+    assert device != others[0]
+    assert device != "host"
+    assert device != 0
+    assert pickle.loads(pickle.dumps(device)) == device
+
+
+def test_a_name_that_no_device_has_is_refused_with_those_there_are(device):
+    with pytest.raises(nx.OptionError, match=f'no device "abacus:0"; there are host, {device}'):
+        nx.Device("abacus:0")
+    with pytest.raises(nx.ArgumentError, match="expected a device or the name of one, got int"):
+        nx.zeros(2, device=0)
+
+
+MAKERS = {
+    "tensor": lambda d: nx.tensor([1.0, 2.0], device=d),
+    "tensor of an array": lambda d: nx.tensor(np.ones(3), "f32", names=["x"], device=d),
+    "asarray": lambda d: nx.asarray(np.ones(3), device=d),
+    "from_dlpack": lambda d: nx.from_dlpack(np.ones(3), device=d),
+    "from_binary": lambda d: nx.from_binary(bytes(8), "f32", device=d),
+    "full": lambda d: nx.full(2, 7, device=d),
+    "zeros": lambda d: nx.zeros(2, device=d),
+    "ones": lambda d: nx.ones(2, device=d),
+    "full_like": lambda d: nx.full_like([1, 2], 3, device=d),
+    "zeros_like": lambda d: nx.zeros_like([1, 2], device=d),
+    "ones_like": lambda d: nx.ones_like([1, 2], device=d),
+    "arange": lambda d: nx.arange(2, 9, 3, device=d),
+    "linspace": lambda d: nx.linspace(0.0, 1.0, 5, device=d),
+    "iota": lambda d: nx.iota((2, 2), vectorized_axes=[("v", 2)], device=d),
+    "eye": lambda d: nx.eye(2, device=d),
+    "eye beside": lambda d: nx.eye(2, 3, k=1, device=d),
+    "tri": lambda d: nx.tri(2, 3, device=d),
+    "random.key": lambda d: nx.random.key(3, device=d),
+    "random.uniform": lambda d: nx.random.uniform(nx.random.key(3, device=d), shape=(2,))[0],
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_what_is_made_on_a_device_lives_there(maker, device, others):
+    for where in (device, others[1]):
+        made = maker(where)
+        assert made.device == where
+        on_host = maker("host")
+        assert on_host.device == "host"
+        assert (made.dtype, made.shape, made.names) == (on_host.dtype, on_host.shape, on_host.names)
+        np.testing.assert_allclose(made.numpy(), on_host.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
+def test_what_is_made_follows_the_default_compiler_and_device(maker, device, others):
+    assert maker(None).device == "host"
+    with nx.default_options(compiler="xla"):
+        assert maker(None).device == device
+    with nx.default_options(device=others[1]):
+        assert maker(None).device == others[1]
+    with nx.default_options(**ON_TWO, device=1):
+        assert maker(None).device == others[1]
+    assert maker(None).device == "host"
+
+
+def test_a_traced_value_is_not_put_on_a_device(device):
+    for maker in (MAKERS["zeros"], MAKERS["tensor"], MAKERS["arange"]):
+        with pytest.raises(nx.TraceError, match="a traced value has no device"):
+            nx.jit(lambda x, maker=maker: x + maker(device))(1.0)
+    with nx.default_options(device=device):
+        # What a function mentions becomes part of it, wherever new data goes.
+        assert nx.jit(lambda x: x + nx.tensor(2.0))(1.0).item() == 3.0
+
+
+def test_a_tensor_stays_where_it_is_unless_told_otherwise(device):
+    x = nx.tensor([1.0, 2.0], device=device)
+    before = nx.transfer_report()
+    assert nx.tensor(x) is x
+    assert nx.asarray(x) is x
+    assert nx.tensor(x, "s32").device == device
+    assert nx.zeros_like(x).device == device
+    assert nx.full_like(x, 3.0).device == device
+    assert nx.transfer_report()["read"] == before["read"]
+    assert nx.asarray(x, device="host").device == "host"
+
+
+def test_to_device_copies_only_what_is_elsewhere(device, others):
+    x = nx.tensor([1.0, 2.0], names=["x"], device=device)
+    assert x.to_device(device) is x
+    assert x.to_device(device, copy=False) is x
+    assert x.to_device(device, copy=True) is not x
+    for where in ("host", others[0], others[1].name):
+        moved = x.to_device(where)
+        assert moved.device == where
+        assert moved.names == ["x"]
+        assert moved.tolist() == [1.0, 2.0]
+    with pytest.raises(nx.ArgumentError, match=f"the tensor is on {device}, and copy=False"):
+        x.to_device("host", copy=False)
+    vectorized = nx.vectorize([[1, 2], [3, 4]], "v").to_device(device)
+    assert vectorized.device == device
+    assert vectorized.vectorized_axes == (("v", 2),)
+
+
+def test_device_put_puts_every_leaf_of_a_container(device):
+    put = nx.device_put({"w": [nx.ones(2), 3.0], "b": (np.arange(2), None)}, device)
+    assert put["b"][1] is None
+    assert [leaf.device for leaf in nx.tree.leaves(put)] == [device] * 3
+    assert nx.device_put(put["w"][0], device) is put["w"][0]
+
+
+def test_the_default_device_is_one_of_the_thread(device):
+    with nx.default_options(device=device):
+        assert nx.default_options()["device"] == device
+        assert (nx.zeros(2) + 1).device == device
+        assert nx.jit(lambda x: x + 1)(1.0).device == device
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(nx.zeros(2).device))
+        thread.start()
+        thread.join()
+        assert seen == ["host"]
+    assert nx.jit(lambda x: x + 1)(1.0).device == "host"
+
+
+def test_the_default_device_of_the_process_holds_in_all_threads(device):
+    with nx.global_default_options(device=device.name):
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(nx.zeros(2).device))
+        thread.start()
+        thread.join()
+        assert seen == [device]
+
+
+def test_a_device_takes_the_place_of_settings_that_name_one(device, others):
+    with nx.default_options(**ON_TWO, device=1):
+        assert nx.jit(lambda x: x + 1, device=device)(1.0).device == device
+        with nx.default_options(device=device):
+            assert nx.jit(lambda x: x + 1)(1.0).device == device
+            with nx.default_options(cpu_device_count=2):
+                assert nx.jit(lambda x: x + 1)(1.0).device == others[0]
+    with nx.default_options(compiler="xla", device=device):
+        assert nx.jit(lambda x: x + 1, **ON_TWO, device=1)(1.0).device == others[1]
+    with pytest.raises(nx.OptionError, match="leave one of them out"):
+        nx.jit(lambda x: x + 1, compiler="xla", cpu_device_count=2, device=device)(1.0)
+    with pytest.raises(nx.OptionError, match=f"evaluator.*runs on the host, not on {device}"):
+        nx.jit(lambda x: x + 1, compiler="evaluator", device=device)(1.0)
+
+
+def _window_reduced(x):
+    return nx.window_reduce(x, 0.0, (2,), lambda element, total: element + total)
+
+
+#: Functions of a vector that say nothing about where they run.
+EVERYWHERE = {
+    "operator": lambda x: x + 1,
+    "function": lambda x: nx.sin(x),
+    "beside a number": lambda x: 2.0 / x,
+    "beside the host": lambda x: nx.ones(3) + x,
+    "beside an array": lambda x: np.ones(3, "f32") + nx.sqrt(x),
+    "index": lambda x: x[1],
+    "range": lambda x: x[::-1],
+    "take": lambda x: x[nx.tensor([0, 2])],
+    "slice": lambda x: nx.slice_along_axis(x, nx.tensor(1), 2),
+    "put_slice": lambda x: nx.put_slice(x, [1], [9.0]),
+    "concat": lambda x: nx.concat([x, nx.zeros(2)]),
+    "stack": lambda x: nx.stack([x, x]),
+    "jit": lambda x: nx.jit(lambda y: y * 2)(x),
+    "jit of a container": lambda x: nx.jit(lambda p: {"y": p["x"] * 2})({"x": x, "n": 1})["y"],
+    "jit that mentions it": lambda x: nx.jit(lambda y: y + x)(1.0),
+    "defn": lambda x: nx.defn(lambda y: y * 2)(x),
+    "grad": lambda x: nx.grad(lambda y: nx.sum(y**2))(x),
+    "value_and_grad": lambda x: nx.value_and_grad(lambda y: nx.sum(y**2))(x)[0],
+    "vmap": lambda x: nx.vmap(lambda y: y * 2)(x),
+    "compile": lambda x: nx.compile(lambda y: y * 2, [x])(x),
+    "reduce": lambda x: nx.reduce(x, 0.0, lambda element, total: element + total),
+    "reduce in another dtype": lambda x: nx.reduce(x, 0, lambda e, t: e + t, dtype="s32"),
+    "window_reduce": _window_reduced,
+    "cumulative_sum": lambda x: nx.cumulative_sum(x),
+    "sort": lambda x: nx.sort(x),
+    "vectorize": lambda x: nx.sum(nx.vectorize(x, "v")),
+    "to_batched": lambda x: list(nx.to_batched(x, 2))[-1],
+    "linalg": lambda x: nx.linalg.cholesky(nx.outer(x, x) + nx.eye(3)),
+    "fft": lambda x: nx.fft.fft(x),
+    "fori": lambda x: nx.jit(lambda y: nx.fori(0, 3, y, lambda i, z: z + 1))(x),
+    "map": lambda x: nx.jit(lambda y: nx.map(lambda z: z * 2, y))(x),
+    "zeros_like": lambda x: nx.zeros_like(x),
+    "astype": lambda x: nx.astype(x, "f64"),
+    "names": lambda x: nx.rename(x, ["n"]),
+}
+
+
+@pytest.mark.parametrize("function", EVERYWHERE.values(), ids=EVERYWHERE)
+def test_results_stay_where_operands_live_and_nothing_is_read(function, device, others):
+    expected = function(nx.tensor([1.0, 2.0, 3.0]))
+    for where in (device, others[1]):
+        x = nx.tensor([1.0, 2.0, 3.0], device=where).block_until_ready()
+        before = nx.transfer_report()["read"]
+        result = function(x)
+        assert result.device == where
+        assert nx.transfer_report()["read"] == before
+        found, wanted = result.numpy(), expected.numpy()
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_compiler_that_is_named_says_where_results_live(device):
+    x = nx.tensor([1.0, 2.0], device=device)
+    assert nx.jit(lambda y: y + 1, compiler="evaluator")(x).device == "host"
+    with nx.default_options(compiler="evaluator"):
+        assert (x + 1).device == "host"
+
+
+def test_operands_of_two_devices_are_an_error_that_names_both(device, others):
+    x = nx.tensor([1.0, 2.0], device=device)
+    for other in others:
+        y = nx.tensor([1.0, 2.0], device=other)
+        both = f"operands live on two devices, {device} and {other}"
+        with pytest.raises(nx.ArgumentError, match=both):
+            x + y
+        with pytest.raises(nx.ArgumentError, match=both):
+            nx.jit(lambda x, y: x + y)(x, y)
+        with pytest.raises(nx.ArgumentError, match=both):
+            nx.grad(lambda x, y: nx.sum(x * y))(x, y)
+        with pytest.raises(nx.ArgumentError, match=both):
+            nx.jit(lambda x, y=y: x + y)(x)
+        # One that is named takes them all.
+        assert nx.jit(lambda x, y: x + y, device=other)(x, y).device == other
+
+
+def test_what_is_compiled_for_one_place_is_not_run_at_another(device, others):
+    doubled = nx.compile(lambda x: x * 2, [nx.template((2,))])
+    x = nx.tensor([1.0, 2.0], device=device)
+    with pytest.raises(nx.ArgumentError, match=f"compiled for arguments on host, .*on {device}"):
+        doubled(x)
+    there = nx.compile(lambda x: x * 2, [nx.template((2,))], device=device)
+    assert there(x).device == device
+    assert there(nx.ones(2)).device == device
+    with pytest.raises(nx.ArgumentError, match=f"compiled for arguments on {device}"):
+        nx.compile(lambda x: x * 2, [x])(x.to_device(others[0]))
+
+
+def test_weights_on_the_device_are_not_sent_again(device):
+    weights = nx.device_put({"w": np.ones((64, 64), "f32"), "b": np.zeros(64, "f32")}, device)
+    model = nx.jit(lambda p, x: nx.tanh(x @ p["w"] + p["b"]))
+    batch = np.ones((4, 64), "f32")
+    model(weights, batch).block_until_ready()
+    before = nx.transfer_report()
+    for _ in range(5):
+        result = model(weights, batch)
+    after = nx.transfer_report()
+    assert after["sent"] - before["sent"] == 5 * batch.nbytes
+    assert after["read"] == before["read"]
+    assert result.device == device
+
+
+def test_donated_arguments_count_from_either_end(device):
+    step = nx.jit(lambda x, y: y + x, donate_argnums=-1)
+    x, y = nx.ones(3, device=device), nx.zeros(3, device=device)
+    assert step(x, y).tolist() == [1.0, 1.0, 1.0]
+    assert (x.is_released(), y.is_released()) == (False, True)
+    for position in (2, 7, -3):
+        with pytest.raises(nx.ArgumentError, match="has 2 arguments, donate_argnums names number"):
+            nx.jit(lambda x, y: x, donate_argnums=position)
+    assert nx.jit(lambda *xs: xs[0], donate_argnums=3)(1.0).item() == 1.0

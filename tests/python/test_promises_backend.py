@@ -1,0 +1,240 @@
+"""What a backend promises: one test for each promise, named after it."""
+
+import re
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+
+@pytest.fixture(scope="module")
+def device():
+    """The first device of the default client."""
+    return nx.devices()[1]
+
+
+@pytest.fixture(scope="module")
+def other(device):
+    """A device of another client."""
+    options = {"compiler": "xla", "cpu_device_count": 2, "device": 1}
+    found = nx.jit(lambda x: x, **options)(1.0).device
+    assert found.client != device.client
+    return found
+
+
+def misses():
+    return nx.cache_report()["misses"]
+
+
+def test_a_client_and_a_device_are_chosen_and_other_options_are_refused(device, other):
+    assert nx.ones(2, device=other).device == other
+    assert nx.jit(lambda x: x, compiler="xla", cpu_device_count=2, device=1)(1.0).device == other
+    with pytest.raises(TypeError, match="fraction"):
+        nx.ones(2, device=device, fraction=0.5)
+    with pytest.raises(nx.OptionError, match="fraction"):
+        nx.jit(lambda x: x, compiler="xla", fraction=2)(1.0)
+    with pytest.raises(nx.OptionError, match="no device 9"):
+        nx.jit(lambda x: x, compiler="xla", device=9)(1.0)
+
+
+def test_a_result_may_be_returned_before_it_is_ready_and_reading_waits(device):
+    x = nx.full((300, 300), 0.001, device=device)
+    slow = nx.jit(lambda x: nx.fori(0, 50, x, lambda i, y: nx.tanh(y @ x)))
+    result = slow(x) + 1
+    assert result.block_until_ready().is_ready()
+    np.testing.assert_allclose(result.numpy(), 1.0, atol=0.1)
+
+
+def test_a_constant_is_made_on_the_device(device, other):
+    for where in (device, other):
+        sent = nx.transfer_report()["sent"]
+        made = nx.full((1000,), 7, dtype="s16", device=where)
+        assert made.device == where
+        assert made.dtype == "s16"
+        # A number is all that would have to be sent.
+        assert nx.transfer_report()["sent"] - sent <= 8
+        assert made.numpy().tolist() == [7] * 1000
+
+
+def test_bytes_are_placed_on_the_chosen_device(device, other):
+    for where in ("host", device, other):
+        made = nx.from_binary(bytes([1, 0, 2, 0]), "u16", device=where)
+        assert made.device == where
+        assert made.tolist() == [1, 2]
+
+
+def test_to_binary_reads_no_more_than_its_limit(device):
+    data = np.arange(10_000, dtype="int32")
+    x = nx.tensor(data, device=device).block_until_ready()
+    read = nx.transfer_report()["read"]
+    assert nx.to_binary(x, limit=3) == data[:3].tobytes()
+    assert nx.transfer_report()["read"] - read == 12
+    assert nx.to_binary(x, limit=0) == b""
+    assert nx.to_binary(x) == data.tobytes()
+    assert nx.to_binary(x, limit=20_000) == data.tobytes()
+    assert nx.to_binary(nx.tensor(data), limit=2) == data[:2].tobytes()
+    with pytest.raises(nx.ArgumentError, match="limit=-1"):
+        nx.to_binary(x, limit=-1)
+
+
+def test_a_copy_on_the_same_device_is_independent(device):
+    x = nx.tensor([1.0, 2.0], device=device)
+    copy = x.to_device(device, copy=True)
+    assert copy.device == device
+    assert x.deallocate()
+    assert copy.tolist() == [1.0, 2.0]
+
+
+def test_a_copy_goes_to_another_device_of_the_client_and_to_another_client(device, other):
+    beside = nx.jit(lambda x: x, compiler="xla", cpu_device_count=2, device=0)(1.0).device
+    assert beside.client == other.client
+    assert beside != other
+    for start, end in ((beside, other), (device, other), (other, device)):
+        x = nx.tensor([1.0, 2.0], device=start)
+        copy = x.to_device(end)
+        assert (x.device, copy.device) == (start, end)
+        assert x.tolist() == copy.tolist() == [1.0, 2.0]
+
+
+def test_a_copy_goes_to_another_backend(device):
+    x = nx.tensor([1.0, 2.0], device=device)
+    assert x.to_device("host").device == "host"
+    np.testing.assert_array_equal(np.from_dlpack(x), [1.0, 2.0])
+
+
+def test_a_transfer_does_nothing_when_the_data_is_there(device):
+    x = nx.tensor([1.0, 2.0], device=device)
+    assert x.transfer_to(device) is x
+    assert not x.is_released()
+
+
+def test_a_transfer_frees_the_source(device, other):
+    for where in ("host", other):
+        x = nx.tensor([1.0, 2.0], device=device)
+        moved = x.transfer_to(where)
+        assert moved.device == where
+        assert moved.tolist() == [1.0, 2.0]
+        assert x.is_released()
+
+
+def test_a_transfer_frees_the_source_even_if_the_copy_fails(device):
+    def fail(values):
+        raise ValueError("no")
+
+    broken = nx.jit(lambda x: nx.runtime_call(fail, nx.template(()), x), compiler="xla")
+    with pytest.raises(ValueError, match="no"):
+        broken(nx.tensor(1.0, device=device))
+    x = nx.tensor([1.0, 2.0], device=device)
+    x.deallocate()
+    with pytest.raises(nx.DeviceError, match="released"):
+        x.transfer_to("host").tolist()
+    assert x.is_released()
+
+
+def test_deallocation_tells_whether_there_was_anything_to_free(device):
+    x = nx.tensor([1.0, 2.0], device=device)
+    assert (x.deallocate(), x.deallocate()) == (True, False)
+    assert nx.tensor([1.0, 2.0]).deallocate() is False
+
+
+def test_a_released_tensor_is_not_ready(device):
+    x = nx.tensor([1.0, 2.0], device=device)
+    x.deallocate()
+    for ask in (x.is_ready, x.block_until_ready, x.tolist, x.numpy):
+        with pytest.raises(nx.DeviceError, match="released"):
+            ask()
+
+
+@pytest.mark.parametrize("where", ["host", "device"])
+def test_batches_are_made_lazily_by_one_program(device, where):
+    x = nx.reshape(nx.arange(2 * 67 * 3), (2 * 67, 3)).to_device(
+        device if where == "device" else "host"
+    )
+    batches = nx.to_batched(x, 4, leftover="discard")
+    before = misses()
+    first = next(batches)
+    made = misses() - before
+    assert first.device == x.device
+    assert first.shape == (4, 3)
+    rest = list(batches)
+    assert misses() - before == made == 1
+    expected = x.numpy()[:132].reshape(33, 4, 3)
+    np.testing.assert_array_equal([batch.numpy() for batch in [first, *rest]], expected)
+
+
+def test_a_last_batch_is_filled_up_or_left_out(device):
+    x = nx.arange(5, device=device)
+    repeated = list(nx.to_batched(x, 2))
+    assert [batch.tolist() for batch in repeated] == [[0, 1], [2, 3], [4, 0]]
+    assert all(batch.device == device for batch in repeated)
+    discarded = nx.to_batched(x, 2, leftover="discard")
+    assert [batch.tolist() for batch in discarded] == [[0, 1], [2, 3]]
+
+
+def test_inspection_says_client_device_and_buffer_and_reads_what_it_prints(device):
+    x = nx.tensor(np.arange(10_000, dtype="float32"), device=device).block_until_ready()
+    read = nx.transfer_report()["read"]
+    text = repr(x)
+    assert nx.transfer_report()["read"] - read <= 4 * 64
+    lines = text.splitlines()
+    assert lines[1] == "  f32[10000]"
+    assert re.fullmatch(rf"  {re.escape(device.name)}, buffer 0x[0-9a-f]+", lines[2])
+    assert lines[3].startswith("  [0.0, 1.0, ")
+    assert lines[3].endswith(", 49.0, ...]")
+    assert repr(x) == text
+    # The host needs no such line, and shows the same.
+    assert [*lines[:2], *lines[3:]] == repr(x.to_device("host")).splitlines()
+    assert repr(nx.vectorize(nx.ones((2, 2), device=device), "v")).splitlines()[1:3] == [
+        "  vectorized[v: 2]",
+        "  f32[2]",
+    ]
+
+
+def test_inspection_of_a_released_tensor_says_so(device):
+    x = nx.ones(3, device=device)
+    nx.jit(lambda x: x + 1, donate_argnums=0)(x)
+    y = nx.ones(3, device=device)
+    y.deallocate()
+    for gone in (x, y):
+        assert repr(gone).splitlines()[-2:] == ["  released", ">"]
+
+
+def test_a_start_that_is_data_is_an_argument_of_one_program(device):
+    x = nx.arange(10, device=device)
+    nx.slice_along_axis(x, nx.tensor(0), 2)
+    before = misses()
+    for start in range(8):
+        assert nx.slice(x, [nx.tensor(start)], [2]).tolist() == [start, start + 1]
+        nx.put_slice(x, [nx.tensor(start)], [7, 7])
+    assert misses() - before <= 2
+
+
+def test_the_operands_say_which_client_runs_and_a_device_wins_over_the_host(device, other):
+    host = nx.ones(2)
+    for where in (device, other):
+        x = nx.ones(2, device=where)
+        assert (host + x).device == (x + host).device == where
+    assert (host + host).device == "host"
+
+
+def test_an_option_wins_over_the_operands(device, other):
+    x = nx.ones(2, device=device)
+    assert nx.jit(lambda x: x + 1, device=other)(x).device == other
+    with nx.default_options(device=other):
+        assert (x + 1).device == other
+
+
+def test_a_jitted_function_is_forced_inside_a_trace(device):
+    x = nx.ones(2, device=device)
+    inner = nx.jit(lambda y: y * 3, on_conflict="force")
+    assert nx.jit(lambda y: y + inner(x))(nx.zeros(2)).device == device
+
+
+def test_a_block_is_called_as_a_whole(device):
+    x = nx.tensor([[2.0, 1.0], [1.0, 3.0]], device=device)
+    before = misses()
+    q, r = nx.linalg.qr(x)
+    assert misses() - before <= 1
+    assert (q.device, r.device) == (device, device)
+    np.testing.assert_allclose((q @ r).numpy(), x.numpy(), rtol=1e-5)
