@@ -7,7 +7,7 @@
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use nxla::pjrt::{Buffer, CompileOptions, ExecuteOptions};
 use nxla::stablehlo::{LowerOptions, lower};
-use nxla::{Expr, Jit, Tensor, jit};
+use nxla::{Device, Expr, Jit, Tensor, jit};
 use nxla_benches::{client, scalar};
 
 fn sum<const N: usize>(arguments: [Expr; N]) -> Expr {
@@ -55,9 +55,9 @@ fn of<const N: usize>(c: &mut Criterion) {
     let on_host = std::array::from_fn::<_, N, _>(|_| Tensor::from(1.0_f32));
     call(c, "evaluator", &on_host);
     let Some(client) = client() else { return };
-    let device = &client.devices()[0];
+    let device = Device::of(&client, 0).expect("a client has a device");
     let on_device =
-        on_host.map(|x| x.copy_to(device, &client).expect("one number fits on the device"));
+        on_host.map(|x| x.copy_to(&device).expect("one number fits on the device"));
     floor::<N>(c);
     call(c, "xla", &on_device);
 }

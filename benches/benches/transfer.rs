@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use nxla::Tensor;
+use nxla::{Device, Tensor};
 use nxla_benches::client;
 
 /// 4 kB, 1 MB and 64 MB of `f32`.
@@ -24,14 +24,14 @@ fn copy(c: &mut Criterion) {
 
 fn to_device(c: &mut Criterion) {
     let Some(client) = client() else { return };
-    let device = &client.devices()[0];
+    let device = Device::of(&client, 0).expect("a client has a device");
     let mut group = c.benchmark_group("transfer/to device");
     for size in SIZES {
         let x = tensor(size);
         group.throughput(Throughput::Bytes(size as u64 * 4));
         group.bench_function(BenchmarkId::from_parameter(size), |b| {
             b.iter(|| {
-                let copy = x.copy_to(device, &client).expect("it fits on the device");
+                let copy = x.copy_to(&device).expect("it fits on the device");
                 copy.wait().expect("the transfer succeeds");
                 copy
             });
@@ -42,10 +42,10 @@ fn to_device(c: &mut Criterion) {
 
 fn to_host(c: &mut Criterion) {
     let Some(client) = client() else { return };
-    let device = &client.devices()[0];
+    let device = Device::of(&client, 0).expect("a client has a device");
     let mut group = c.benchmark_group("transfer/to host");
     for size in SIZES {
-        let x = tensor(size).copy_to(device, &client).expect("it fits on the device");
+        let x = tensor(size).copy_to(&device).expect("it fits on the device");
         group.throughput(Throughput::Bytes(size as u64 * 4));
         group.bench_function(BenchmarkId::from_parameter(size), |b| {
             b.iter(|| x.to_host().expect("the transfer succeeds"));

@@ -22,6 +22,9 @@ use crate::jit::{call_of_types, jit};
 use crate::tensor::Tensor;
 use crate::{Error, Options, Result, default_options};
 
+/// How many chunks a stream holds unless it is told otherwise.
+const DEFAULT_CAPACITY: usize = 64;
+
 /// Starts a stream under the default options: `function(chunk, state)` gives `(result, state)` for
 /// each chunk.
 ///
