@@ -56,8 +56,7 @@ fn of<const N: usize>(c: &mut Criterion) {
     call(c, "evaluator", &on_host);
     let Some(client) = client() else { return };
     let device = Device::of(&client, 0).expect("a client has a device");
-    let on_device =
-        on_host.map(|x| x.copy_to(&device).expect("one number fits on the device"));
+    let on_device = on_host.map(|x| x.copy_to(&device).expect("one number fits on the device"));
     floor::<N>(c);
     call(c, "xla", &on_device);
 }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeAlias
 
-    from nxla._core import Differentiable, Function, TreeDef
+    from nxla._core import Differentiable, Function, LinearMap, TreeDef
     from nxla.transform import _Recipe
 
     #: An argument by position or by name, or a part of one by its path.
@@ -435,6 +435,7 @@ def _linear(
         return traced.answer(outputs, known)
 
     result, known, *aux = _jitted(forward, recipe)(positional.moving(primals))
+    linear: LinearMap
     linear, result_structure, structure = found
 
     def apply(known: list[Any], leaves: list[Any]) -> list[Any]:

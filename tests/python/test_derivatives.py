@@ -28,7 +28,7 @@ def loop(x):
 
     carry, rows = nx.scan(step, x, nx.reshape(nx.linspace(0.1, 0.9, 8, dtype=nx.float64), (4, 2)))
     (last, _) = nx.while_loop(
-        (carry, 0), lambda state: state[1] < 3, lambda state: (nx.tanh(state[0]), state[1] + 1)
+        lambda state: state[1] < 3, lambda state: (nx.tanh(state[0]), state[1] + 1), (carry, 0)
     )
     return nx.concat([last, rows])
 

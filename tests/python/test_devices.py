@@ -35,7 +35,7 @@ def test_the_host_is_the_first_device():
 def test_a_device_tells_client_platform_and_index(device):
     assert device.name == f"{device.client}:{device.index}"
     assert device.client.split(".")[0] == device.platform
-    assert repr(device) == f"Device('{device.name}')".replace("'", '"')
+    assert repr(device) == f"Device('{device.name}')"
     assert str(device) == device.name
     stats = device.memory_stats()
     assert stats is None or stats["in_use"] >= 0
@@ -195,7 +195,7 @@ def test_a_device_takes_the_place_of_settings_that_name_one(device, others):
 
 
 def _window_reduced(x):
-    return nx.window_reduce(x, 0.0, (2,), lambda element, total: element + total)
+    return nx.window_reduce(x, 0.0, lambda element, total: element + total, (2,))
 
 
 #: Functions of a vector that say nothing about where they run.
@@ -204,7 +204,7 @@ EVERYWHERE = {
     "function": lambda x: nx.sin(x),
     "beside a number": lambda x: 2.0 / x,
     "beside the host": lambda x: nx.ones(3) + x,
-    "beside an array": lambda x: np.ones(3, "f32") + nx.sqrt(x),
+    "beside an array": lambda x: np.ones(3, "float32") + nx.sqrt(x),
     "index": lambda x: x[1],
     "range": lambda x: x[::-1],
     "take": lambda x: x[nx.tensor([0, 2])],
@@ -229,7 +229,7 @@ EVERYWHERE = {
     "to_batched": lambda x: list(nx.to_batched(x, 2))[-1],
     "linalg": lambda x: nx.linalg.cholesky(nx.outer(x, x) + nx.eye(3)),
     "fft": lambda x: nx.fft.fft(x),
-    "fori": lambda x: nx.jit(lambda y: nx.fori(0, 3, y, lambda i, z: z + 1))(x),
+    "fori": lambda x: nx.jit(lambda y: nx.fori(0, 3, lambda i, z: z + 1, y))(x),
     "map": lambda x: nx.jit(lambda y: nx.map(lambda z: z * 2, y))(x),
     "zeros_like": lambda x: nx.zeros_like(x),
     "astype": lambda x: nx.astype(x, "f64"),
@@ -274,22 +274,20 @@ def test_operands_of_two_devices_are_an_error_that_names_both(device, others):
         assert nx.jit(lambda x, y: x + y, device=other)(x, y).device == other
 
 
-def test_what_is_compiled_for_one_place_is_not_run_at_another(device, others):
+def test_what_is_compiled_for_types_runs_where_its_arguments_live(device, others):
     doubled = nx.compile(lambda x: x * 2, [nx.template((2,))])
-    x = nx.tensor([1.0, 2.0], device=device)
-    with pytest.raises(nx.ArgumentError, match=f"compiled for arguments on host, .*on {device}"):
-        doubled(x)
+    for place in (device, others[0], nx.devices()[0]):
+        assert doubled(nx.tensor([1.0, 2.0], device=place)).device == place
     there = nx.compile(lambda x: x * 2, [nx.template((2,))], device=device)
-    assert there(x).device == device
     assert there(nx.ones(2)).device == device
-    with pytest.raises(nx.ArgumentError, match=f"compiled for arguments on {device}"):
-        nx.compile(lambda x: x * 2, [x])(x.to_device(others[0]))
 
 
 def test_weights_on_the_device_are_not_sent_again(device):
-    weights = nx.device_put({"w": np.ones((64, 64), "f32"), "b": np.zeros(64, "f32")}, device)
+    weights = nx.device_put(
+        {"w": np.ones((64, 64), "float32"), "b": np.zeros(64, "float32")}, device
+    )
     model = nx.jit(lambda p, x: nx.tanh(x @ p["w"] + p["b"]))
-    batch = np.ones((4, 64), "f32")
+    batch = np.ones((4, 64), "float32")
     model(weights, batch).block_until_ready()
     before = nx.transfer_report()
     for _ in range(5):

@@ -40,7 +40,7 @@ def test_a_client_and_a_device_are_chosen_and_other_options_are_refused(device, 
 
 def test_a_result_may_be_returned_before_it_is_ready_and_reading_waits(device):
     x = nx.full((300, 300), 0.001, device=device)
-    slow = nx.jit(lambda x: nx.fori(0, 50, x, lambda i, y: nx.tanh(y @ x)))
+    slow = nx.jit(lambda x: nx.fori(0, 50, lambda i, y: nx.tanh(y @ x), x))
     result = slow(x) + 1
     assert result.block_until_ready().is_ready()
     np.testing.assert_allclose(result.numpy(), 1.0, atol=0.1)
@@ -127,7 +127,7 @@ def test_a_transfer_frees_the_source_even_if_the_copy_fails(device):
         broken(nx.tensor(1.0, device=device))
     x = nx.tensor([1.0, 2.0], device=device)
     x.deallocate()
-    with pytest.raises(nx.DeviceError, match="released"):
+    with pytest.raises(nx.DeviceError, match="deleted|released"):
         x.transfer_to("host").tolist()
     assert x.is_released()
 
@@ -142,7 +142,7 @@ def test_a_released_tensor_is_not_ready(device):
     x = nx.tensor([1.0, 2.0], device=device)
     x.deallocate()
     for ask in (x.is_ready, x.block_until_ready, x.tolist, x.numpy):
-        with pytest.raises(nx.DeviceError, match="released"):
+        with pytest.raises(nx.DeviceError, match="deleted|released"):
             ask()
 
 

@@ -50,7 +50,7 @@ fn many_systems_of_one_matrix_are_solved_like_each_by_itself() {
     let (side, systems) = (37, 70);
     let mut a = samples(&[side, side]);
     let diagonal = a.make_mut::<f64>().unwrap().iter_mut().step_by(side + 1);
-    diagonal.for_each(|x| *x = 20.0 + *x);
+    diagonal.for_each(|x| *x += 20.0);
     for transform in [Transform::None, Transform::Transpose, Transform::Conjugate] {
         for (lower, left_side) in [(true, true), (true, false), (false, true), (false, false)] {
             let options = TriangularSolve { lower, left_side, transform };
@@ -153,7 +153,7 @@ fn axes_are_swapped_alike_by_all_threads() {
         let x = samples(&shape);
         for order in [[1, 0, 2], [2, 1, 0], [0, 2, 1], [1, 2, 0], [2, 0, 1]] {
             let axes: Vec<i64> = order.iter().map(|&axis| axis as i64).collect();
-            let found = run(&[x.clone()], |g, x| g.transpose(x[0], Some(&axes)));
+            let found = run(std::slice::from_ref(&x), |g, x| g.transpose(x[0], Some(&axes)));
             let elements = x.as_slice::<f64>().unwrap();
             let steps = [shape[1] * shape[2], shape[2], 1];
             let [a, b, c] = order;

@@ -144,8 +144,9 @@ pub(crate) fn push(
             op => {
                 let operands: Duals = operands.iter().map(|id| made[id.index()][0]).collect();
                 let count = from.ty(id).parts().len();
-                let asked =
-                    || demand.contains(id).then(|| demand.parts(id, count)).unwrap_or_default();
+                let asked = || {
+                    if demand.contains(id) { demand.parts(id, count) } else { Default::default() }
+                };
                 node(graph, op, &operands, asked)?
             }
         };

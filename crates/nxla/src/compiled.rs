@@ -55,7 +55,6 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
             return Err(Error::Arguments { function: "call".into(), why });
         }
         let inputs: Vec<&runtime::Tensor> = leaves.items.iter().map(|tensor| &**tensor).collect();
-        self.entry.check_place("call", &inputs)?;
         let results = self.entry.run(&inputs, &self.options, asked(self.interrupt.as_deref()))?;
         let results = results.into_iter().map(Tensor::from);
         Ok(Tree::rebuild(&mut Leaves::new(results, self.entry.results().clone())))

@@ -59,8 +59,7 @@ pub use nxla_runtime::{
     Trace, Value, View, compile_for, compile_program, compiler_named, compiler_names,
     current_compiler, debug, default_options, devices, executables, global_default_options,
     has_default_options, known_devices, register_compiler, run_on, set_default_options,
-    set_global_default_options,
-    with_default_options, xla,
+    set_global_default_options, with_default_options, xla,
 };
 
 pub use nxla_eval as eval;

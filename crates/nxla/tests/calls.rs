@@ -36,7 +36,7 @@ fn what_could_not_be_built_shows_nothing_of_other_nodes() {
         assert_eq!(wrong.to_string(), "#nxla.Expr<that could not be built>");
         wrong.sin() + x
     });
-    assert!(f.call(&Tensor::new(vec![1.0f32; 6], [2, 3]).unwrap()).is_err());
+    assert!(f.call(Tensor::new(vec![1.0f32; 6], [2, 3]).unwrap()).is_err());
 }
 
 #[test]

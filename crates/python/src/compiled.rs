@@ -75,7 +75,6 @@ impl PyCompiled {
         }
         let inputs = self.expected.inputs(py, &self.name, args)?;
         let inputs: Borrowings<'_> = inputs.iter().collect();
-        self.entry.check_place(&self.name, &inputs).or_raise()?;
         run_entry(py, &self.name, &self.entry, &inputs, &self.options, self.check)
     }
 

@@ -93,7 +93,7 @@ impl PyDevice {
     }
 
     fn __repr__(&self) -> String {
-        format!("Device({:?})", self.0.to_string())
+        format!("Device('{}')", self.0)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {

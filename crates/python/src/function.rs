@@ -4,7 +4,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use nxla_runtime::graph::Line;
-use nxla_runtime::{Expr, FunctionReport, Inputs, Options, Tensor, Trace, Tracing, Way};
+use nxla_runtime::{
+    Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Tensor, Trace, Tracing, Way,
+};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -356,8 +358,11 @@ impl PyFunction {
             let bytes = tensor.shape().size() * tensor.dtype().size();
             (tensor.ty().to_string(), bytes, line.as_ref().map(ToString::to_string))
         };
-        let large: Vec<(String, usize, Option<String>)> =
-            traced.captured.iter().zip(&traced.lines).map(described).collect();
+        // Small ones that are inputs only because they are on a device surprise nobody.
+        let is_large =
+            |(_, bytes, _): &(String, usize, Option<String>)| *bytes > LITERAL_LIMIT_BYTES;
+        let captured = traced.captured.iter().zip(&traced.lines).map(described);
+        let large: Vec<_> = captured.filter(is_large).collect();
         observer.call1(py, (call.args, call.kwargs, self.core.misses(), large)).map(drop)
     }
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
     CompilerChoice, Conflict, Engine, Options, Setting, abandon_streams, compiler_names,
-    default_options,
-    global_default_options, set_default_options, set_global_default_options,
+    default_options, global_default_options, set_default_options, set_global_default_options,
     wait_until_streams_end,
 };
 use pyo3::prelude::*;

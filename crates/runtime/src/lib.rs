@@ -56,7 +56,7 @@ pub use stream::{
     wait_until_streams_end,
 };
 pub use tensor::{DeviceTensor, Tensor};
-pub use trace::{Entered, Gradient, Trace, current_compiler};
+pub use trace::{Entered, Gradient, LITERAL_LIMIT_BYTES, Trace, current_compiler};
 pub use vectors::{VectorAxis, Vectors};
 
 pub use nxla_eval as eval;

@@ -20,7 +20,7 @@ use crate::vectors::{self, Vectors};
 
 /// Tensors above this size become inputs rather than literals: beyond a few kilobytes, writing
 /// them into the program costs more than passing them.
-const LITERAL_LIMIT_BYTES: usize = 16 << 10;
+pub const LITERAL_LIMIT_BYTES: usize = 16 << 10;
 
 /// A function being traced. Clones are the same trace.
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::call::Call;
 use crate::compiler::{Executable, RunContext};
 use crate::device::{Device, is_placed, place_of};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::Expr;
 use crate::options::Options;
 use crate::program::compile_for;
@@ -195,29 +195,6 @@ impl<R> Entry<R> {
             Place::Named => true,
             Place::OfArguments(place) => is_placed(place.as_ref(), tensors.iter().copied()),
         }
-    }
-
-    /// Refuses arguments on another device than the program was compiled for. Those on the host
-    /// join the others.
-    ///
-    /// # Errors
-    /// An argument that lives elsewhere; arguments on two devices.
-    pub fn check_place(&self, function: &str, arguments: &[&Tensor]) -> Result<()> {
-        let Place::OfArguments(place) = &self.place else { return Ok(()) };
-        let Some(found) = place_of(function, arguments.iter().copied())? else { return Ok(()) };
-        let expected = match place {
-            Some(place) => Some(place.clone()),
-            None => place_of(function, &self.traced.captured)?,
-        };
-        let expected = expected.unwrap_or(Device::HOST);
-        if found == expected {
-            return Ok(());
-        }
-        let why = format!(
-            "compiled for arguments on {expected}, called with one on {found}; name the device when \
-             compiling, or move the argument"
-        );
-        Err(Error::Arguments { function: function.into(), why })
     }
 
     /// The inputs of the program: tensors of arguments, and those that the function mentions.
