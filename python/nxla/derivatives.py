@@ -439,7 +439,7 @@ def _linear(
     linear, result_structure, structure = found
 
     def apply(known: list[Any], leaves: list[Any]) -> list[Any]:
-        return linear.apply(known, leaves)  # type: ignore[no-any-return]
+        return linear.apply(known, leaves)
 
     applied = _jitted(apply, recipe)
 
