@@ -207,7 +207,7 @@ fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
         assert!(verify_program(&program).is_ok());
         let bytes = serialize::to_bytes(&program);
         assert_eq!(serialize::from_bytes(&bytes).unwrap().digest(), program.digest());
-        assert!(program.to_string().len() > MAX_NESTING);
+        assert!(program.to_string().contains("while"));
         let detached = Arc::new(program).detach_hooks(&|_| true);
         assert_eq!(detached.functions.len(), 0);
     };

@@ -1,6 +1,7 @@
 //! Stages on threads of this process.
 
-use std::panic::resume_unwind;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -79,17 +80,31 @@ pub(super) fn with_threads<V: Send + 'static, T>(
         let outcome = work(&Threads { run, jobs: Some(give) });
         (outcome, helpers.into_iter().map(|helper| helper.join()).collect::<Vec<_>>())
     });
-    match ends.into_iter().find_map(Result::err) {
+    match ends.into_iter().find_map(|end| end.unwrap_or_else(Some)) {
         Some(payload) => resume_unwind(payload),
         None => outcome,
     }
 }
 
-fn take_jobs<V: Send + 'static>(jobs: &Mutex<Receiver<Job<V>>>, run: &Run<'_, V>) {
+/// What a panic carries.
+type Payload = Box<dyn Any + Send>;
+
+/// Runs what is started until nothing more can be; gives the panic of a stage. After one, what is
+/// left is taken and dropped, so that nobody waits for it.
+fn take_jobs<V: Send + 'static>(
+    jobs: &Mutex<Receiver<Job<V>>>,
+    run: &Run<'_, V>,
+) -> Option<Payload> {
+    let mut panicked = None;
     loop {
         let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { stage, values, done }) = next else { return };
-        let results = run(stage, values);
-        done.end(move || results);
+        let Ok(Job { stage, values, done }) = next else { return panicked };
+        if panicked.is_some() {
+            continue;
+        }
+        match catch_unwind(AssertUnwindSafe(|| run(stage, values))) {
+            Ok(results) => done.end(move || results),
+            Err(payload) => panicked = Some(payload),
+        }
     }
 }
