@@ -156,7 +156,8 @@ impl Body<'_> {
             } else if index > 0 {
                 self.text.push(' ');
             }
-            if self.left == 0 {
+            // Of a tensor without elements there are only brackets to print.
+            if self.left == 0 && self.shape.size() > 0 {
                 self.text.push_str("...");
                 break;
             }

@@ -38,15 +38,21 @@ pub(super) fn counter(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<
     (counter.trips > 0 && holds(dtype, last)).then_some(counter)
 }
 
+/// The comparisons that a counter is bounded by: whether it counts upwards, and whether the bound
+/// itself is reached.
+const COMPARISONS: [(BinaryOp, bool, bool); 4] = [
+    (BinaryOp::Less, true, false),
+    (BinaryOp::LessEqual, true, true),
+    (BinaryOp::Greater, false, false),
+    (BinaryOp::GreaterEqual, false, true),
+];
+
 /// How often a number can be increased before a comparison with a bound fails.
 fn trips(compared: BinaryOp, first: i64, step: i64, bound: i64) -> Option<i64> {
-    let (way, stride) = match compared {
-        BinaryOp::Less => (bound.checked_sub(first)?, step),
-        BinaryOp::LessEqual => (bound.checked_sub(first)?.checked_add(1)?, step),
-        BinaryOp::Greater => (first.checked_sub(bound)?, step.checked_neg()?),
-        BinaryOp::GreaterEqual => (first.checked_sub(bound)?.checked_add(1)?, step.checked_neg()?),
-        _ => return None,
-    };
+    let (_, up, reached) = COMPARISONS.into_iter().find(|(op, ..)| *op == compared)?;
+    let (from, to, stride) =
+        if up { (first, bound, step) } else { (bound, first, step.checked_neg()?) };
+    let way = to.checked_sub(from)?.checked_add(i64::from(reached))?;
     match (way, stride) {
         (..=0, _) => Some(0),
         (_, ..=0) => None,
@@ -56,13 +62,8 @@ fn trips(compared: BinaryOp, first: i64, step: i64, bound: i64) -> Option<i64> {
 
 /// The comparison with its operands exchanged.
 fn mirrored(compared: BinaryOp) -> Option<BinaryOp> {
-    match compared {
-        BinaryOp::Less => Some(BinaryOp::Greater),
-        BinaryOp::LessEqual => Some(BinaryOp::GreaterEqual),
-        BinaryOp::Greater => Some(BinaryOp::Less),
-        BinaryOp::GreaterEqual => Some(BinaryOp::LessEqual),
-        _ => None,
-    }
+    let (_, up, reached) = COMPARISONS.into_iter().find(|(op, ..)| *op == compared)?;
+    COMPARISONS.into_iter().find(|other| (other.1, other.2) == (!up, reached)).map(|(op, ..)| op)
 }
 
 /// Whether an integer dtype holds a number.
