@@ -113,7 +113,7 @@ impl Default for Trace {
 
 impl Trace {
     /// An empty trace, whose graph simplifies as this thread wants it
-    /// ([`graph_options`](crate::graph_options)).
+    /// ([`graph_options`]).
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let graph = Graph::with_options(graph_options());
