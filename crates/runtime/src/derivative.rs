@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use nxla_expr::batch::Batched;
-use nxla_expr::{Axes, ExprId, Graph, Mark, Op, Padding, Program, Scope, Slice, Start, TensorType};
+use nxla_expr::{Axes, ExprId, Graph, Op, Padding, Program, Slice, Start, TensorType};
 use nxla_grad::Sides;
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
 use crate::error::{Error, Result};
-use crate::expr::Expr;
+use crate::expr::{Expr, FAILED};
+use crate::stand_ins::StandIns;
 use crate::trace::Trace;
 use crate::vectors::{self, Vectors};
 
@@ -25,13 +26,7 @@ pub enum Mode {
 /// A function that is being traced on stand-ins for the values that it is differentiated for.
 ///
 /// What it captures from outside is constant, even if it was computed from the same values.
-pub struct Tape {
-    trace: Trace,
-    values: Vec<ExprId>,
-    vectors: Vectors,
-    mark: Mark,
-    scope: Scope,
-}
+pub struct Tape(StandIns);
 
 impl Tape {
     /// Starts a derivative with respect to values of a trace.
@@ -39,31 +34,12 @@ impl Tape {
     /// # Errors
     /// Values of another trace; vectorized axes that do not meet.
     pub fn begin(trace: &Trace, values: &[impl AsRef<Expr>]) -> Result<Self> {
-        let values: Vec<Expr> = values.iter().map(|value| value.as_ref().clone()).collect();
-        let vectors = Vectors::union("derivative", values.iter().map(Expr::vectors))?;
-        Self::over(trace, &values, vectors)
-    }
-
-    /// A derivative with respect to values that all get these vectorized axes.
-    fn over(trace: &Trace, values: &[Expr], vectors: Vectors) -> Result<Self> {
-        let ids = trace.ids(values)?;
-        trace.build(|graph| {
-            let mut spread = Vec::with_capacity(ids.len());
-            for (&id, value) in ids.iter().zip(values) {
-                spread.push(vectors::spread(graph, id, value.vectors(), &vectors)?);
-            }
-            let types: Vec<TensorType> =
-                spread.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-            let (mark, scope) = (graph.mark(), graph.open_scope(&types));
-            Ok::<_, Error>(Self { trace: trace.clone(), values: spread, vectors, mark, scope })
-        })
+        StandIns::begin("derivative", trace, values).map(Self)
     }
 
     /// What the function is to be called with.
     pub fn stand_ins(&self) -> Vec<Expr> {
-        let vectorized =
-            |&id: &ExprId| Expr::with_vectors(self.trace.clone(), id, self.vectors.clone());
-        self.scope.parameters.iter().map(vectorized).collect()
+        self.0.exprs()
     }
 
     /// The tape to take instead, with the function traced again, if results have vectorized axes
@@ -72,19 +48,7 @@ impl Tape {
     /// # Errors
     /// Axes of one name and different sizes.
     pub fn per_entry(&self, results: &[impl AsRef<Expr>]) -> Result<Option<Tape>> {
-        let own = results.iter().map(|result| result.as_ref().vectors());
-        let all = std::iter::once(&self.vectors).chain(own);
-        let vectors = Vectors::union("derivative", all)?;
-        if vectors == self.vectors {
-            return Ok(None);
-        }
-        let trace = &self.trace;
-        trace.build(|graph| Ok::<_, Error>(graph.traced(self.mark, Vec::new())))?;
-        let values = self
-            .values
-            .iter()
-            .map(|&id| Expr::with_vectors(trace.clone(), id, self.vectors.clone()));
-        Tape::over(trace, &values.collect::<Vec<_>>(), vectors).map(Some)
+        Ok(self.0.per_entry(results)?.map(Self))
     }
 
     /// Ends the tracing: the function gave these results, and more that is passed on and not
@@ -97,7 +61,7 @@ impl Tape {
         results: &[impl AsRef<Expr>],
         passed_on: &[impl AsRef<Expr>],
     ) -> Result<Differentiable> {
-        let Tape { trace, values, vectors, mark, scope } = self;
+        let StandIns { trace, values, vectors, mark, scope, .. } = self.0;
         let mut outputs = trace.ids(results)?;
         outputs.extend(trace.ids(passed_on)?);
         let (program, captures) =
@@ -147,8 +111,7 @@ impl Differentiable {
     /// What stands for the results where the trace has an error, for callers that have no way to
     /// return one.
     pub fn placeholders(&self) -> Vec<Expr> {
-        let first = ExprId::from_index(0);
-        vec![Expr::new(self.trace.clone(), first); self.outputs.len()]
+        vec![Expr::new(self.trace.clone(), FAILED); self.outputs.len()]
     }
 
     /// The mode in which a Jacobian takes fewer directions.
@@ -192,9 +155,10 @@ impl Differentiable {
         Ok((self.exprs(values), Linearized { known, map }))
     }
 
-    /// The results with what is passed on, and for each result and each value the derivative of every element of the one
-    /// by every element of the other: axes of the result first, then those of the value. One pass
-    /// over the function, for all elements of the values or of the results at once.
+    /// The results with what is passed on, and for each result and each value the derivative of
+    /// every element of the one by every element of the other: axes of the result first, then those
+    /// of the value. One pass over the function, for all elements of the values or of the results at
+    /// once.
     ///
     /// # Errors
     /// An op without a derivative; complex values in forward mode, complex results in reverse

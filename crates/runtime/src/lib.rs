@@ -22,6 +22,7 @@ mod operand;
 mod options;
 mod program;
 mod stages;
+mod stand_ins;
 mod stream;
 mod tensor;
 mod trace;

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::rewrite::Substitution;
-use nxla_expr::{ErrorKind, ExprId, Graph, Line, Mark, Program, Scope, Source, TensorType};
+use nxla_expr::{ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::options::graph_options;
+use crate::stand_ins::StandIns;
 use crate::tensor::Tensor;
-use crate::vectors::{self, Vectors};
 
 /// Tensors above this size become inputs rather than literals: beyond a few kilobytes, writing
 /// them into the program costs more than passing them.
@@ -348,25 +348,7 @@ impl Trace {
     /// # Errors
     /// Values of another trace.
     pub fn begin_gradient(&self, wrt: &[impl AsRef<Expr>]) -> Result<Gradient> {
-        let wrt: Vec<Expr> = wrt.iter().map(|expr| expr.as_ref().clone()).collect();
-        let vectors = Vectors::union("grad", wrt.iter().map(Expr::vectors))?;
-        self.gradient_over(&wrt, vectors)
-    }
-
-    /// Starts a gradient with respect to values that all get these vectorized axes.
-    fn gradient_over(&self, wrt: &[Expr], vectors: Vectors) -> Result<Gradient> {
-        let ids = self.ids(wrt)?;
-        self.build(|graph| {
-            let mut spread = Vec::with_capacity(ids.len());
-            for (&id, expr) in ids.iter().zip(wrt) {
-                spread.push(vectors::spread(graph, id, expr.vectors(), &vectors)?);
-            }
-            let types: Vec<TensorType> =
-                spread.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-            let (mark, scope) = (graph.mark(), graph.open_scope(&types));
-            let trace = self.clone();
-            Ok::<_, Error>(Gradient { trace, wrt: spread, vectors, mark, scope })
-        })
+        StandIns::begin("grad", self, wrt).map(Gradient)
     }
 }
 
@@ -375,21 +357,12 @@ impl Trace {
 /// The function is traced on stand-ins for the values, so that only its own use of them counts:
 /// what it captures from outside is constant, even if it was computed from the same values. When
 /// the gradient is finished, the values take the place of their stand-ins.
-pub struct Gradient {
-    trace: Trace,
-    wrt: Vec<ExprId>,
-    /// Those of every value.
-    vectors: Vectors,
-    mark: Mark,
-    scope: Scope,
-}
+pub struct Gradient(StandIns);
 
 impl Gradient {
     /// What the function is to be called with.
     pub fn stand_ins(&self) -> Vec<Expr> {
-        let vectorized =
-            |&id: &ExprId| Expr::with_vectors(self.trace.clone(), id, self.vectors.clone());
-        self.scope.parameters.iter().map(vectorized).collect()
+        self.0.exprs()
     }
 
     /// The gradient to take instead if `output` has vectorized axes that the values have not: each
@@ -399,15 +372,7 @@ impl Gradient {
     /// # Errors
     /// Axes of one name and different sizes.
     pub fn per_entry(&self, output: &Expr) -> Result<Option<Gradient>> {
-        let vectors = Vectors::union("grad", [&self.vectors, output.vectors()])?;
-        if vectors == self.vectors {
-            return Ok(None);
-        }
-        let trace = &self.trace;
-        trace.build(|graph| Ok::<_, Error>(graph.traced(self.mark, Vec::new())))?;
-        let wrt =
-            self.wrt.iter().map(|&id| Expr::with_vectors(trace.clone(), id, self.vectors.clone()));
-        trace.gradient_over(&wrt.collect::<Vec<_>>(), vectors).map(Some)
+        Ok(self.0.per_entry(std::slice::from_ref(output))?.map(Self))
     }
 
     /// The function's results, and the gradients of the sum of `output` with respect to the
@@ -420,7 +385,7 @@ impl Gradient {
         output: &Expr,
         results: &[impl AsRef<Expr>],
     ) -> Result<(Vec<Expr>, Vec<Expr>)> {
-        let Gradient { trace, wrt, vectors, scope, .. } = self;
+        let StandIns { trace, values: wrt, vectors, scope, .. } = self.0;
         let output = trace.id(output)?;
         let mut roots = trace.ids(results)?;
         let all = results.iter().map(|result| result.as_ref().vectors());

@@ -1,0 +1,90 @@
+//! Stand-ins for values that a function is differentiated for.
+//!
+//! The function is traced on them, so that only its own use of the values counts: what it captures
+//! from outside is constant, even if it was computed from the same values.
+
+use nxla_expr::{ExprId, Mark, Scope, TensorType};
+
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::trace::Trace;
+use crate::vectors::{self, Vectors};
+
+/// Values, and what stands for them while a function is traced.
+pub(crate) struct StandIns {
+    /// By which errors call what is being done.
+    function: &'static str,
+    pub(crate) trace: Trace,
+    /// The values, with the vectorized axes of all of them.
+    pub(crate) values: Vec<ExprId>,
+    /// Those of every value.
+    pub(crate) vectors: Vectors,
+    /// Before the function.
+    pub(crate) mark: Mark,
+    pub(crate) scope: Scope,
+}
+
+impl StandIns {
+    /// Stand-ins for values of a trace.
+    ///
+    /// # Errors
+    /// Values of another trace; vectorized axes that do not meet.
+    pub(crate) fn begin(
+        function: &'static str,
+        trace: &Trace,
+        values: &[impl AsRef<Expr>],
+    ) -> Result<Self> {
+        let vectors = values.iter().map(|value| value.as_ref().vectors());
+        let vectors = Vectors::union(function, vectors)?;
+        Self::over(function, trace, values, vectors)
+    }
+
+    /// Stand-ins for values that all get these vectorized axes.
+    fn over(
+        function: &'static str,
+        trace: &Trace,
+        values: &[impl AsRef<Expr>],
+        vectors: Vectors,
+    ) -> Result<Self> {
+        let ids = trace.ids(values)?;
+        trace.build(|graph| {
+            let mut spread = Vec::with_capacity(ids.len());
+            for (&id, value) in ids.iter().zip(values) {
+                spread.push(vectors::spread(graph, id, value.as_ref().vectors(), &vectors)?);
+            }
+            let types: Vec<TensorType> =
+                spread.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+            let (mark, scope) = (graph.mark(), graph.open_scope(&types));
+            let trace = trace.clone();
+            Ok::<_, Error>(Self { function, trace, values: spread, vectors, mark, scope })
+        })
+    }
+
+    /// What the function is to be called with.
+    pub(crate) fn exprs(&self) -> Vec<Expr> {
+        self.vectorized(&self.scope.parameters)
+    }
+
+    fn vectorized(&self, ids: &[ExprId]) -> Vec<Expr> {
+        let vectorized =
+            |&id: &ExprId| Expr::with_vectors(self.trace.clone(), id, self.vectors.clone());
+        ids.iter().map(vectorized).collect()
+    }
+
+    /// The stand-ins to take instead, with the function traced again, if results have vectorized
+    /// axes that the values have not: each entry has a derivative of its own then. What the first
+    /// trace shows to host functions is forgotten.
+    ///
+    /// # Errors
+    /// Axes of one name and different sizes.
+    pub(crate) fn per_entry(&self, results: &[impl AsRef<Expr>]) -> Result<Option<Self>> {
+        let own = results.iter().map(|result| result.as_ref().vectors());
+        let vectors = Vectors::union(self.function, std::iter::once(&self.vectors).chain(own))?;
+        if vectors == self.vectors {
+            return Ok(None);
+        }
+        self.trace.build(|graph| Ok::<_, Error>(graph.traced(self.mark, Vec::new())))?;
+        let values = self.vectorized(&self.values);
+        Self::over(self.function, &self.trace, &values, vectors).map(Some)
+    }
+}
