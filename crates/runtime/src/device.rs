@@ -58,17 +58,6 @@ impl Device {
         matches!(self.0, Place::Host)
     }
 
-    /// Whether it computes on the host's own processor: the host itself, or that behind a plugin.
-    pub fn is_processor(&self) -> bool {
-        match &self.0 {
-            Place::Host => true,
-            Place::Client { client, .. } => {
-                let platform = client.platform_name();
-                platform.eq_ignore_ascii_case("cpu") || platform.eq_ignore_ascii_case("host")
-            }
-        }
-    }
-
     /// The kind of hardware: `host`, `cpu`, `cuda`.
     pub fn platform(&self) -> &str {
         match &self.0 {

@@ -13,8 +13,9 @@ use nxla_expr::{HostFn, Options as GraphOptions};
 use rustc_hash::FxHasher;
 
 use crate::compiler::{Compiler, CompilerChoice, compiler_named};
-use crate::device::Device;
+use crate::device::{Device, place_of};
 use crate::error::Result;
+use crate::tensor::Tensor;
 use crate::xla::PLACING;
 
 /// A setting of a compiler.
@@ -132,15 +133,28 @@ impl Options {
         merged
     }
 
+    /// Where operands of a function live that runs where they do; `None` if all are on the host, or
+    /// if these options say where it runs.
+    ///
+    /// # Errors
+    /// Operands on two devices.
+    pub fn place_of<'a>(
+        &self,
+        function: &str,
+        operands: impl IntoIterator<Item = &'a Tensor>,
+    ) -> Result<Option<Device>> {
+        match self.names_engine() {
+            true => Ok(None),
+            false => place_of(function, operands),
+        }
+    }
+
     /// What runs a program whose operands live on `place`; see [`place_of`](crate::place_of).
     ///
     /// # Errors
     /// An unknown compiler; a device that the compiler does not run on.
     pub fn engine(&self, place: Option<&Device>) -> Result<Engine> {
-        let device = match self.names_engine() {
-            true => self.device.clone(),
-            false => place.cloned(),
-        };
+        let device = if self.names_engine() { self.device.clone() } else { place.cloned() };
         let compiler = match (&self.compiler, &device) {
             (Some(choice), _) => choice.resolve()?,
             (None, Some(device)) if !device.is_host() => compiler_named("xla")?,

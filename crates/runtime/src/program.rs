@@ -7,7 +7,6 @@ use nxla_expr::{Detached, HostFn, Program};
 
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Executable, RunContext};
-use crate::device::place_of;
 use crate::error::Result;
 use crate::options::{Engine, Options};
 use crate::tensor::Tensor;
@@ -61,10 +60,7 @@ pub fn run_program(
     inputs: &[&Tensor],
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<Tensor>> {
-    let place = match options.names_engine() {
-        true => None,
-        false => place_of(function, inputs.iter().copied())?,
-    };
+    let place = options.place_of(function, inputs.iter().copied())?;
     run_on(program, options, &options.engine(place.as_ref())?, inputs, interrupt)
 }
 

@@ -38,7 +38,7 @@ impl Tracing {
             parameters.push(Expr::with_vectors(trace.clone(), id, vectors));
         }
         // Where large tensors live that the function is going to mention is not known yet.
-        let place = crate::device::place_of("jit", call.inputs()).unwrap_or_default();
+        let place = place_of("jit", call.inputs()).unwrap_or_default();
         let entered = trace.enter(options.engine(place.as_ref())?.compiler.name());
         Ok((Self { trace, entered: Some(entered), ended: false }, parameters))
     }

@@ -246,10 +246,7 @@ impl<S: Static, R> Function<S, R> {
             false => Place::OfArguments(place_of(&self.name, call.inputs())?),
         };
         let everything = call.inputs().iter().chain(&traced.captured);
-        let home = match place {
-            Place::Named => None,
-            Place::OfArguments(_) => place_of(&self.name, everything)?,
-        };
+        let home = options.place_of(&self.name, everything)?;
         let engine = options.engine(home.as_ref())?;
         let executable = compile_for(&traced.program, options, &engine, donated, interrupt)?;
         let (donated, elsewhere) = (donated.into(), Mutex::default());

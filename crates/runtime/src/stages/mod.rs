@@ -19,7 +19,6 @@ use nxla_split::{Stage, StageGraph, StageId};
 use self::drive::{Stop, drive};
 use self::threads::with_threads;
 use crate::background::interrupted;
-use crate::device::place_of;
 use crate::error::{Error, Result};
 use crate::options::{Options, default_options};
 use crate::program::{compile_for, run_on};
@@ -106,10 +105,7 @@ impl Stages {
         executor: Option<&dyn StageExecutor>,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<Tensor>> {
-        let place = match self.options.names_engine() {
-            true => None,
-            false => place_of("stages", &inputs)?,
-        };
+        let place = self.options.place_of("stages", &inputs)?;
         let engine = self.options.engine(place.as_ref())?;
         let listening: Vec<bool> =
             self.graph.stages().iter().map(|stage| self.listens(&stage.program)).collect();

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 
 use super::{Parts, Stream, Wait};
 use crate::background;
-use crate::device::place_of;
 use crate::error::{Error, Result};
 use crate::function::Entry;
 use crate::options::Options;
@@ -66,13 +65,8 @@ impl<R: Send + Sync + 'static> Step<R> {
     pub fn start(self, state: Parts) -> Result<Arc<Stream>> {
         let results = self.check(&state)?;
         let follows_operands = !self.options.names_engine();
-        let place = match follows_operands {
-            true => {
-                let constants = self.constants.iter().chain(self.entry.captured());
-                place_of("stream", state.iter().chain(constants))?
-            }
-            false => None,
-        };
+        let constants = self.constants.iter().chain(self.entry.captured());
+        let place = self.options.place_of("stream", state.iter().chain(constants))?;
         let stream = Arc::new(Stream::new(place, follows_operands));
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|stream| stream.strong_count() > 0);
