@@ -5,6 +5,7 @@
 //! compiled once, whoever listens. [`Program::detach_hooks`] takes the functions out of a program
 //! and leaves numbers in their place, which each run resolves.
 
+use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::types::TensorType;
 pub type HostError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A host function that is shown values.
-pub trait HostFn: Send + Sync {
+pub trait HostFn: Any + Send + Sync {
     /// Called once each time the hook is reached.
     ///
     /// # Errors
@@ -38,7 +39,7 @@ pub trait HostFn: Send + Sync {
     }
 }
 
-impl<F: Fn(&[HostTensor]) -> Result<(), HostError> + Send + Sync> HostFn for F {
+impl<F: Fn(&[HostTensor]) -> Result<(), HostError> + Send + Sync + 'static> HostFn for F {
     fn call(&self, values: &[HostTensor]) -> Result<(), HostError> {
         self(values)
     }
@@ -59,7 +60,7 @@ pub struct Compute<F>(pub F);
 
 impl<F> HostFn for Compute<F>
 where
-    F: Fn(&[HostTensor]) -> Result<Vec<HostTensor>, HostError> + Send + Sync,
+    F: Fn(&[HostTensor]) -> Result<Vec<HostTensor>, HostError> + Send + Sync + 'static,
 {
     fn call(&self, values: &[HostTensor]) -> Result<(), HostError> {
         self.compute(values).map(drop)

@@ -1,6 +1,7 @@
 //! Compilers written in Python.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::any::Any;
+use std::sync::Arc;
 
 use nxla_runtime::{
     Backend, CompileRequest, Compiler, CompilerChoice, Error, Evaluator, Executable, Options,
@@ -22,10 +23,6 @@ pub(crate) struct PyCompiler {
     object: Py<PyAny>,
 }
 
-/// The compilers of Python that are alive, to find the objects behind them. Nothing is kept alive
-/// here.
-static COMPILERS: Mutex<Vec<Weak<PyCompiler>>> = Mutex::new(Vec::new());
-
 impl PyCompiler {
     /// The compiler that an object of Python is.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Compiler>> {
@@ -37,13 +34,7 @@ impl PyCompiler {
                 object.repr()?
             ))));
         };
-        let compiler = Arc::new(PyCompiler { name, object: object.clone().unbind() });
-        let mut known = COMPILERS.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() == known.capacity() {
-            known.retain(|compiler| compiler.strong_count() > 0);
-        }
-        known.push(Arc::downgrade(&compiler));
-        Ok(compiler)
+        Ok(Arc::new(PyCompiler { name, object: object.clone().unbind() }))
     }
 
     /// The answer of a method that a class may do without.
@@ -61,13 +52,17 @@ impl PyCompiler {
 }
 
 /// The object of Python that a compiler is; None for one of another language.
+fn object_behind(py: Python<'_>, compiler: &dyn Compiler) -> Option<Py<PyAny>> {
+    let compiler = (compiler as &dyn Any).downcast_ref::<PyCompiler>()?;
+    Some(compiler.object.clone_ref(py))
+}
+
+/// The object of Python that options hold; None for a name.
 pub(crate) fn object_of(py: Python<'_>, choice: &CompilerChoice) -> Option<Py<PyAny>> {
-    let CompilerChoice::Instance(compiler) = choice else { return None };
-    let known = COMPILERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let identity = compiler.identity();
-    let found = known.iter().filter_map(Weak::upgrade).find(|other| other.identity() == identity);
-    drop(known);
-    found.map(|compiler| compiler.object.clone_ref(py))
+    match choice {
+        CompilerChoice::Named(_) => None,
+        CompilerChoice::Instance(compiler) => object_behind(py, &**compiler),
+    }
 }
 
 /// What to call instead of a function if the compiler in force, which the function does not name
@@ -78,13 +73,8 @@ pub(crate) fn with_own_jit<'py>(
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(choice) = &options.compiler else { return Ok(None) };
     let py = function.py();
-    let found = match choice {
-        CompilerChoice::Named(_) => {
-            object_of(py, &CompilerChoice::Instance(choice.resolve().or_raise()?))
-        }
-        CompilerChoice::Instance(_) => object_of(py, choice),
-    };
-    let Some(compiler) = found else { return Ok(None) };
+    let compiler = choice.resolve().or_raise()?;
+    let Some(compiler) = object_behind(py, &*compiler) else { return Ok(None) };
     let answer = py.import("nxla.transform")?.getattr("jitted_by_compiler")?.call1((
         function,
         compiler,

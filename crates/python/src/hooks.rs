@@ -1,6 +1,7 @@
 //! Python functions as hooks.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::any::Any;
+use std::sync::Arc;
 
 use nxla_runtime::Tensor;
 use nxla_runtime::graph::{HostError, HostFn};
@@ -38,9 +39,7 @@ impl PyHook {
             let kind = function.get_type().name()?;
             return Err(argument_error("hook", format!("expected a function, got {kind}")));
         }
-        let hook = Arc::new(PyHook { function: function.clone().unbind(), arrange });
-        remember(&hook);
-        Ok(hook)
+        Ok(Arc::new(PyHook { function: function.clone().unbind(), arrange }))
     }
 
     fn show(&self, py: Python<'_>, values: &[HostTensor]) -> PyResult<()> {
@@ -92,22 +91,8 @@ impl HostFn for PyCompute {
     }
 }
 
-/// The hooks that are alive, to show options as they were given. Nothing is kept alive here.
-static HOOKS: Mutex<Vec<Weak<PyHook>>> = Mutex::new(Vec::new());
-
-fn remember(hook: &Arc<PyHook>) {
-    let mut known = HOOKS.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.len() == known.capacity() {
-        known.retain(|hook| hook.strong_count() > 0);
-    }
-    known.push(Arc::downgrade(hook));
-}
-
 /// The Python function behind a hook; None for one of another language.
-pub(crate) fn callable_of(py: Python<'_>, hook: &Arc<dyn HostFn>) -> Py<PyAny> {
-    let address = Arc::as_ptr(hook).cast::<PyHook>();
-    let known = HOOKS.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = known.iter().find(|other| other.as_ptr() == address).and_then(Weak::upgrade);
-    drop(known);
-    found.map_or_else(|| py.None(), |hook| hook.function.clone_ref(py))
+pub(crate) fn callable_of(py: Python<'_>, hook: &dyn HostFn) -> Py<PyAny> {
+    let hook = (hook as &dyn Any).downcast_ref::<PyHook>();
+    hook.map_or_else(|| py.None(), |hook| hook.function.clone_ref(py))
 }

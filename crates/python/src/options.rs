@@ -127,7 +127,7 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound
     if !options.hooks.is_empty() {
         let hooks = PyDict::new(py);
         for (name, hook) in &options.hooks {
-            hooks.set_item(&**name, crate::hooks::callable_of(py, hook))?;
+            hooks.set_item(&**name, crate::hooks::callable_of(py, &**hook))?;
         }
         dict.set_item("hooks", hooks)?;
     }

@@ -1,5 +1,6 @@
 //! What a compiler is: something that turns programs into things that run.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -17,7 +18,7 @@ use crate::tensor::Tensor;
 use crate::xla::Xla;
 
 /// Turns programs into executables. Register one of your own with [`register_compiler`].
-pub trait Compiler: Send + Sync {
+pub trait Compiler: Any + Send + Sync {
     /// The name by which options choose it once it is registered, and by which texts call it.
     fn name(&self) -> &str;
 
