@@ -183,6 +183,23 @@ impl<'a> Plan<'a> {
             initial.extend(self.first_checkpoint(graph)?);
         }
         let stack = 1..initial.len();
+        self.go_back(graph, parts, initial, |graph, state| {
+            self.reverse_trip(graph, state, stack.clone())
+        })
+    }
+
+    /// Builds the loop that goes back: its states are `before`, the first of which is the trip, then
+    /// the cotangents of the carried states and the contributions to the captures. Gives the
+    /// cotangents of the operands that have one.
+    fn go_back(
+        &self,
+        graph: &mut Graph,
+        parts: &[Option<ExprId>],
+        before: Vec<ExprId>,
+        trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+    ) -> Result<Vec<(usize, ExprId)>> {
+        let first = before.len();
+        let mut initial = before;
         for (state, ty) in &self.carried {
             initial.push(match parts[*state] {
                 Some(part) => emit::cast(graph, part, ty.dtype)?,
@@ -199,9 +216,9 @@ impl<'a> Plan<'a> {
                 let zero = integer(graph, 0)?;
                 Ok(graph.greater_equal(state[0], zero)?)
             },
-            |graph, state| self.reverse_trip(graph, state, stack.clone()),
+            trip,
         )?;
-        Ok(self.positions().zip(results[stack.end..].iter().copied()).collect())
+        Ok(self.positions().zip(results[first..].iter().copied()).collect())
     }
 
     /// The number of trips, from a loop that carries only what the condition depends on.

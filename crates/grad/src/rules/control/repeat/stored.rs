@@ -15,7 +15,7 @@ use nxla_tensor::Scalar;
 
 use super::trips::Counter;
 use super::{COUNT, Plan, add, build_loop, integer, read_row, write_row};
-use crate::emit::{self, filled};
+use crate::emit;
 use crate::error::Result;
 use crate::maps::{Halves, halve};
 use crate::region::{Hooks, splice};
@@ -125,29 +125,11 @@ impl<'a> Stored<'a> {
         parts: &[Option<ExprId>],
         rows: &[ExprId],
     ) -> Result<Vec<(usize, ExprId)>> {
-        let plan = self.plan;
         let outside = self.outside(graph)?;
-        let last = i64::try_from(self.counter.trips - 1).expect("trips are counted in 63 bits");
-        let mut initial = vec![integer(graph, last)?];
-        for (state, ty) in &plan.carried {
-            initial.push(match parts[*state] {
-                Some(part) => emit::cast(graph, part, ty.dtype)?,
-                None => filled(graph, 0.0, ty.dtype, &ty.shape)?,
-            });
-        }
-        for (_, ty) in &plan.captures {
-            initial.push(filled(graph, 0.0, ty.dtype, &ty.shape)?);
-        }
-        let results = build_loop(
-            graph,
-            &initial,
-            |graph, state| {
-                let zero = integer(graph, 0)?;
-                Ok(graph.greater_equal(state[0], zero)?)
-            },
-            |graph, state| self.trip_back(graph, state, &outside, rows),
-        )?;
-        Ok(plan.positions().zip(results[1..].iter().copied()).collect())
+        let last = integer(graph, emit::signed(self.counter.trips) - 1)?;
+        self.plan.go_back(graph, parts, vec![last], |graph, state| {
+            self.trip_back(graph, state, &outside, rows)
+        })
     }
 
     /// What no state changes.
