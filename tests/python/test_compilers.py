@@ -92,17 +92,20 @@ def test_a_model_that_jits_its_own_method_is_collected():
     assert sum(model() is not None for model in models) == 0
 
 
+class Static:
+    """Equal by its number, with one hash for all."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        return isinstance(other, Static) and self.number == other.number
+
+
 def test_static_arguments_with_equal_hashes_are_traced_once_each():
-    class Static:
-        def __init__(self, number):
-            self.number = number
-
-        def __hash__(self):
-            return 1
-
-        def __eq__(self, other):
-            return isinstance(other, Static) and self.number == other.number
-
     traces = []
 
     @nx.jit(static_argnums=1)
@@ -117,16 +120,6 @@ def test_static_arguments_with_equal_hashes_are_traced_once_each():
 
 
 def test_equal_programs_of_statics_with_equal_hashes_are_kept_side_by_side():
-    class Static:
-        def __init__(self, number):
-            self.number = number
-
-        def __hash__(self):
-            return 1
-
-        def __eq__(self, other):
-            return isinstance(other, Static) and self.number == other.number
-
     traces = []
 
     @nx.jit(static_argnums=1)
