@@ -149,7 +149,7 @@ impl Options {
         }
     }
 
-    /// What runs a program whose operands live on `place`; see [`place_of`](crate::place_of).
+    /// What runs a program whose operands live on `place`; see [`place_of`].
     ///
     /// # Errors
     /// An unknown compiler; a device that the compiler does not run on.
