@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from collections import OrderedDict
 
 import pytest
 
@@ -226,3 +227,75 @@ def test_stages_run_loops_with_hooks_in_order(compiler):
     stages = nx.graph.split(nx.debug_expr(f)(1.0), lambda node: "after" if node.note else "none")
     nx.graph.run(stages, 1.0, compiler=compiler)
     assert seen == ["loop", "loop", "after"]
+
+
+class Point:
+    """A container of the test's own."""
+
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+
+nx.register_container(Point, lambda p: ([p.x, p.y], None), lambda _, parts: Point(*parts))
+
+
+@pytest.mark.parametrize("way", ["jit", "default options", "another default"])
+def test_functions_that_callers_bring_get_what_the_hook_was_given(compiler, way):
+    seen = []
+    own = [] if way == "another default" else None
+
+    def f(x):
+        shown = {"b": x * 2, "a": [x + 1, Point(x, x - 1)], "c": OrderedDict(z=x, y=x * 3)}
+        return nx.hook(shown, "state", *([] if own is None else [own.append]))["b"]
+
+    if way == "jit":
+        y = nx.jit(f, compiler=compiler, hooks={"state": seen.append})(3)
+    else:
+        with nx.default_options(compiler=compiler, hooks={"state": seen.append}):
+            y = nx.jit(f)(3)
+    assert y.item() == 6
+    assert not own
+    [shown] = seen
+    assert shown.keys() == {"a", "b", "c"}
+    first, point = shown["a"]
+    assert (shown["b"].item(), first.item(), point.x.item(), point.y.item()) == (6, 4, 3, 2)
+    assert isinstance(shown["c"], OrderedDict)
+    assert [(name, value.item()) for name, value in shown["c"].items()] == [("z", 3), ("y", 9)]
+
+
+def test_functions_that_callers_bring_get_vectorized_axes_and_single_values_as_they_were(compiler):
+    seen = []
+    x = nx.vectorize(nx.tensor([1.0, 2.0]), "batch")
+    nx.jit(lambda x: nx.hook(x, "x") + 1, compiler=compiler, hooks={"x": seen.append})(x)
+    nx.jit(lambda x: nx.hook((x,), "x")[0] + 1, compiler=compiler, hooks={"x": seen.append})(5)
+    assert seen[0].vectorized_axes == x.vectorized_axes
+    assert nx.devectorize(seen[0]).tolist() == [1.0, 2.0]
+    assert isinstance(seen[1], tuple)
+    assert seen[1][0].item() == 5
+
+
+def test_hooks_of_a_name_without_a_function_stay_silent_whatever_they_hold(compiler):
+    def f(x):
+        nx.fori(0, 10**9, lambda i, s: nx.hook({"s": s + i}, "trip")["s"], x)
+        return x + 1
+
+    assert nx.jit(f, compiler=compiler)(1).item() == 2
+    gradient = nx.grad(lambda x: nx.hook({"y": x * x}, "y")["y"])
+    seen = []
+    with nx.default_options(compiler=compiler, hooks={"y": seen.append}):
+        assert gradient(3.0).item() == 6
+    assert [each["y"].item() for each in seen] == [9]
+
+
+def test_split_programs_hand_hooks_their_containers(compiler):
+    seen = []
+
+    def f(x):
+        return nx.hook({"doubled": x * 2}, "state")["doubled"] + 1
+
+    stages = nx.graph.split(
+        nx.debug_expr(f)(3.0), lambda node: "after" if node.op == "multiply" else "none"
+    )
+    with nx.default_options(compiler=compiler, hooks={"state": seen.append}):
+        stages.run((3.0,))
+    assert [each["doubled"].item() for each in seen] == [6]

@@ -1,6 +1,6 @@
 //! Control flow, literals and hooks.
 
-use nxla_expr::{Cond, HookOp, Op, While, compute};
+use nxla_expr::{Cond, HookOp, Op, While};
 use nxla_tensor::HostTensor;
 use smallvec::SmallVec;
 
@@ -95,7 +95,7 @@ fn run_hook(hook: &HookOp, site: Site<'_>, args: &Args<'_>) -> Result<Results, S
     let values: SmallVec<[HostTensor; 2]> =
         types.enumerate().map(|(index, ty)| named((args.get(index).clone(), ty))).collect();
     let results = match &hook.results {
-        Some(types) => compute(&**listener, &values, types),
+        Some(types) => listener.compute(&values, types),
         None => listener.call(&values).map(|()| Vec::new()),
     };
     results.map(Results::from_vec).map_err(|error| {

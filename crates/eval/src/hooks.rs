@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use nxla_expr::{HookOp, HostFn};
+use nxla_expr::{HookOp, HostFn, Listener};
 use rustc_hash::FxHashMap;
 
 /// Host functions by hook name. They take precedence over the functions that the program brings.
@@ -52,11 +52,11 @@ impl Hooks {
         self.functions.is_empty() && self.own.is_empty()
     }
 
-    /// The function that a hook calls, if any.
-    pub(crate) fn listener<'a>(&'a self, hook: &'a HookOp) -> Option<&'a Arc<dyn HostFn>> {
+    /// Who is shown the values of a hook, if anybody.
+    pub(crate) fn listener<'a>(&'a self, hook: &'a HookOp) -> Option<Listener<'a>> {
         let named = hook.name.as_ref().and_then(|name| self.functions.get(name));
-        let own = || hook.slot.and_then(|slot| self.own.get(slot as usize));
-        named.or_else(own).or(hook.default.as_ref())
+        let own = hook.slot.and_then(|slot| self.own.get(slot as usize));
+        Listener::of(named, own.or(hook.default.as_ref()))
     }
 }
 

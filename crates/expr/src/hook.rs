@@ -37,6 +37,21 @@ pub trait HostFn: Any + Send + Sync {
         let _ = values;
         Err("the function gives no results: it is one of a hook".into())
     }
+
+    /// Whether this calls nobody: it only knows how values look, for a function that a caller
+    /// installs under the hook's name.
+    fn is_silent(&self) -> bool {
+        false
+    }
+
+    /// Shows values to the function that a caller has installed in place of this one. A function
+    /// that knows what container the values came in hands them over in it.
+    ///
+    /// # Errors
+    /// Those of the installed function.
+    fn show_to(&self, installed: &dyn HostFn, values: &[HostTensor]) -> Result<(), HostError> {
+        installed.call(values)
+    }
 }
 
 impl<F: Fn(&[HostTensor]) -> Result<(), HostError> + Send + Sync + 'static> HostFn for F {
@@ -82,7 +97,8 @@ pub struct HookOp {
     pub name: Option<Arc<str>>,
     /// Position in program order among the hooks of the same region.
     pub sequence: u32,
-    /// Called unless the caller installed another one under the name.
+    /// Called unless the caller installed another one under the name, which gets the values as this
+    /// one would. It may be [silent](HostFn::is_silent).
     #[serde(skip)]
     pub default: Option<Arc<dyn HostFn>>,
     /// In place of `default` in programs from [`Program::detach_hooks`]: which function of the run
@@ -94,28 +110,70 @@ pub struct HookOp {
     pub results: Option<Box<[TensorType]>>,
 }
 
-/// Calls the function of a runtime call, and checks that it gives what it is meant to.
-///
-/// # Errors
-/// That of the function; another number of results, or results of other types.
-pub fn compute(
-    function: &dyn HostFn,
-    values: &[HostTensor],
-    expected: &[TensorType],
-) -> Result<Vec<HostTensor>, HostError> {
-    let results = function.compute(values)?;
-    if results.len() != expected.len() {
-        let (expected, found) = (expected.len(), results.len());
-        return Err(format!("the function gave {found} results, expected {expected}").into());
+impl HookOp {
+    /// Whether the hook calls a function of its own.
+    pub fn has_function(&self) -> bool {
+        self.slot.is_some() || self.default.as_ref().is_some_and(|own| !own.is_silent())
     }
-    for (index, (result, ty)) in results.iter().zip(expected).enumerate() {
-        if result.dtype() != ty.dtype || *result.shape() != ty.shape {
-            let found = format!("{}{}", result.dtype(), result.shape());
-            let why = format!("result {index} of the function is {found}, expected {ty}");
-            return Err(why.into());
+}
+
+/// Who is shown the values of a hook.
+#[derive(Clone, Copy)]
+pub struct Listener<'a> {
+    function: &'a Arc<dyn HostFn>,
+    /// The hook's own function, where a caller has installed another.
+    own: Option<&'a Arc<dyn HostFn>>,
+}
+
+impl<'a> Listener<'a> {
+    /// The function that a caller has installed, else the hook's own; `None` if neither is called.
+    pub fn of(
+        installed: Option<&'a Arc<dyn HostFn>>,
+        own: Option<&'a Arc<dyn HostFn>>,
+    ) -> Option<Self> {
+        match installed {
+            Some(function) => Some(Self { function, own }),
+            None => {
+                let function = own.filter(|own| !own.is_silent())?;
+                Some(Self { function, own: None })
+            }
         }
     }
-    Ok(results)
+
+    /// Shows values.
+    ///
+    /// # Errors
+    /// Those of the function.
+    pub fn call(self, values: &[HostTensor]) -> Result<(), HostError> {
+        match self.own {
+            Some(own) => own.show_to(&**self.function, values),
+            None => self.function.call(values),
+        }
+    }
+
+    /// Calls the function of a runtime call, and checks that it gives what it is meant to.
+    ///
+    /// # Errors
+    /// That of the function; another number of results, or results of other types.
+    pub fn compute(
+        self,
+        values: &[HostTensor],
+        expected: &[TensorType],
+    ) -> Result<Vec<HostTensor>, HostError> {
+        let results = self.function.compute(values)?;
+        if results.len() != expected.len() {
+            let (expected, found) = (expected.len(), results.len());
+            return Err(format!("the function gave {found} results, expected {expected}").into());
+        }
+        for (index, (result, ty)) in results.iter().zip(expected).enumerate() {
+            if result.dtype() != ty.dtype || *result.shape() != ty.shape {
+                let found = format!("{}{}", result.dtype(), result.shape());
+                let why = format!("result {index} of the function is {found}, expected {ty}");
+                return Err(why.into());
+            }
+        }
+        Ok(results)
+    }
 }
 
 impl PartialEq for HookOp {
@@ -228,12 +286,12 @@ impl Detacher<'_> {
         detached
     }
 
-    /// The hook without its function; `None` if it has none.
+    /// The hook without its function; `None` if it has none to take out.
     fn hook(&mut self, hook: &HookOp) -> Option<HookOp> {
-        let Some(function) = &hook.default else {
-            let named = hook.name.as_deref().is_some_and(self.listens);
-            self.pattern.push(if named { NAMED } else { SILENT });
-            return None;
+        let named = || hook.name.as_deref().is_some_and(self.listens);
+        let Some(function) = hook.default.as_ref().filter(|own| !own.is_silent() || named()) else {
+            self.pattern.push(if named() { NAMED } else { SILENT });
+            return hook.default.is_some().then(|| HookOp { default: None, ..hook.clone() });
         };
         let next = u32::try_from(self.functions.len()).expect("fewer than 2^32 hooks");
         let slot = *self.slots.entry(Arc::as_ptr(function).cast()).or_insert_with(|| {

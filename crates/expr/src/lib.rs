@@ -48,7 +48,7 @@ mod walk;
 pub use decompose::decompose;
 pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};
 pub use graph::{ExprId, Graph, Node, Operands, Options};
-pub use hook::{Compute, Detached, HookOp, HostError, HostFn, compute};
+pub use hook::{Compute, Detached, HookOp, HostError, HostFn, Listener};
 pub use nested::{MAX_NESTING, Regions};
 pub use op::*;
 pub use program::{Digest, Program};

@@ -254,6 +254,18 @@ impl Executable {
     }
 }
 
+impl Executable {
+    /// The bytes of machine code and of what belongs to it: those that the plugin tells, else the
+    /// length of the serialized executable; 0 where it does neither.
+    pub fn code_bytes(&self) -> usize {
+        let told = self.memory_stats().map_or(0, |stats| stats.code);
+        match usize::try_from(told) {
+            Ok(told) if told > 0 => told,
+            _ => self.serialize().map_or(0, |bytes| bytes.len()),
+        }
+    }
+}
+
 impl Compiled {
     #[inline]
     pub(crate) fn as_ptr(&self) -> *mut PJRT_LoadedExecutable {

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use nxla_runtime::graph::{
-    ArgReduce, Block, Cond, Conv, Dot, Factorization, HookOp, Metadata, Op, Padding, Program,
-    Reduce, Slice, Sort, Start, Transform, TriangularSolve, While, Window,
+    ArgReduce, Block, Cond, Conv, Dot, Factorization, HookOp, Listener, Metadata, Op, Padding,
+    Program, Reduce, Slice, Sort, Start, Transform, TriangularSolve, While, Window,
 };
 use nxla_runtime::host::DType;
 use nxla_runtime::{Vectors, default_options};
@@ -250,13 +250,13 @@ fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Bound<'py, PyCFunctio
     let (name, own) = (hook.name.clone(), hook.default.clone());
     let show = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
         let given = name.as_deref().and_then(|name| default_options().hooks.get(name).cloned());
-        let Some(function) = given.or_else(|| own.clone()) else { return Ok(()) };
+        let Some(listener) = Listener::of(given.as_ref(), own.as_ref()) else { return Ok(()) };
         let tensors = args.iter().map(|tensor| {
             let tensor = tensor.cast::<PyTensor>()?;
             tensor.get().host(args.py())
         });
         let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
-        let called = function.call(&tensors);
+        let called = listener.call(&tensors);
         called.map_err(|error| exception(nxla_runtime::Error::Hook { name: None, error }))
     };
     PyCFunction::new_closure(py, None, None, show)

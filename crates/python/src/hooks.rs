@@ -14,7 +14,9 @@ use crate::tensor::PyTensor;
 
 /// A Python function that is shown values.
 pub(crate) struct PyHook {
-    function: Py<PyAny>,
+    /// None where a hook has only a name: then this says how its values look, for functions that
+    /// callers bring.
+    function: Option<Py<PyAny>>,
     /// Puts the values into the container that the user gave the hook.
     arrange: Option<Box<dyn Arrange>>,
 }
@@ -25,40 +27,70 @@ pub(crate) trait Arrange: Send + Sync {
 }
 
 impl PyHook {
-    /// A hook that calls a function with its value, or with a tuple of several.
+    /// A function for hooks of a name. It is called with what a hook was given.
     pub(crate) fn of(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostFn>> {
-        Self::arranged(function, None)
+        checked(function)?;
+        Ok(Arc::new(PyHook { function: Some(function.clone().unbind()), arrange: None }))
     }
 
-    /// A hook that calls a function with its values in a container.
+    /// A hook that hands over its values in a container, to a function of its own if it has one.
     pub(crate) fn arranged(
-        function: &Bound<'_, PyAny>,
-        arrange: Option<Box<dyn Arrange>>,
+        function: Option<&Bound<'_, PyAny>>,
+        arrange: Box<dyn Arrange>,
     ) -> PyResult<Arc<dyn HostFn>> {
-        if !function.is_callable() {
-            let kind = function.get_type().name()?;
-            return Err(argument_error("hook", format!("expected a function, got {kind}")));
-        }
-        Ok(Arc::new(PyHook { function: function.clone().unbind(), arrange }))
+        function.map(checked).transpose()?;
+        let function = function.map(|function| function.clone().unbind());
+        Ok(Arc::new(PyHook { function, arrange: Some(arrange) }))
     }
 
-    fn show(&self, py: Python<'_>, values: &[HostTensor]) -> PyResult<()> {
+    /// Calls a function with values as this hook hands them over.
+    fn show(&self, function: &Py<PyAny>, values: &[HostTensor]) -> Result<(), HostError> {
+        Python::attach(|py| {
+            let argument = self.argument(py, values)?;
+            function.call1(py, (argument,)).map(drop)
+        })
+        .map_err(|raised: PyErr| Box::new(raised) as HostError)
+    }
+
+    fn argument(&self, py: Python<'_>, values: &[HostTensor]) -> PyResult<Py<PyAny>> {
         let mut tensors = Vec::with_capacity(values.len());
         for value in values {
             tensors.push(PyTensor::wrap(py, Tensor::Host(value.clone()))?);
         }
-        let argument = match (&self.arrange, tensors.len()) {
-            (Some(arrange), _) => arrange.arrange(py, tensors)?,
-            (None, 1) => tensors.remove(0),
-            (None, _) => PyTuple::new(py, tensors)?.into_any().unbind(),
-        };
-        self.function.call1(py, (argument,)).map(drop)
+        match (&self.arrange, tensors.len()) {
+            (Some(arrange), _) => arrange.arrange(py, tensors),
+            (None, 1) => Ok(tensors.remove(0)),
+            (None, _) => Ok(PyTuple::new(py, tensors)?.into_any().unbind()),
+        }
     }
+}
+
+fn checked(function: &Bound<'_, PyAny>) -> PyResult<()> {
+    if function.is_callable() {
+        return Ok(());
+    }
+    let kind = function.get_type().name()?;
+    Err(argument_error("hook", format!("expected a function, got {kind}")))
 }
 
 impl HostFn for PyHook {
     fn call(&self, values: &[HostTensor]) -> Result<(), HostError> {
-        Python::attach(|py| self.show(py, values)).map_err(|raised| Box::new(raised) as HostError)
+        match &self.function {
+            Some(function) => self.show(function, values),
+            None => Ok(()),
+        }
+    }
+
+    fn is_silent(&self) -> bool {
+        self.function.is_none()
+    }
+
+    fn show_to(&self, installed: &dyn HostFn, values: &[HostTensor]) -> Result<(), HostError> {
+        let python = (installed as &dyn Any).downcast_ref::<PyHook>();
+        match python.and_then(|hook| hook.function.as_ref()) {
+            Some(function) => self.show(function, values),
+            None => installed.call(values),
+        }
     }
 }
 
@@ -94,5 +126,6 @@ impl HostFn for PyCompute {
 /// The Python function behind a hook; None for one of another language.
 pub(crate) fn callable_of(py: Python<'_>, hook: &dyn HostFn) -> Py<PyAny> {
     let hook = (hook as &dyn Any).downcast_ref::<PyHook>();
-    hook.map_or_else(|| py.None(), |hook| hook.function.clone_ref(py))
+    let function = hook.and_then(|hook| hook.function.as_ref());
+    function.map_or_else(|| py.None(), |function| function.clone_ref(py))
 }

@@ -71,7 +71,7 @@ impl fmt::Debug for CompilerKey {
 pub struct CacheReport {
     /// Executables held.
     pub entries: usize,
-    /// Their estimated bytes.
+    /// Their bytes.
     pub bytes: usize,
     /// Requests served from the cache.
     pub hits: u64,

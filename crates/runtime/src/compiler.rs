@@ -102,7 +102,7 @@ impl CompileRequest<'_> {
     /// Whether somebody listens to a hook.
     pub fn listens(&self, hook: &HookOp) -> bool {
         let named = hook.name.as_ref().is_some_and(|name| self.listeners.contains(name));
-        named || hook.default.is_some() || hook.slot.is_some()
+        named || hook.has_function()
     }
 }
 
@@ -123,7 +123,7 @@ pub trait Executable: Send + Sync {
     /// Inputs of other types than the program's; whatever goes wrong while it runs.
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>>;
 
-    /// An estimate of the memory that the executable itself takes, in bytes.
+    /// The memory that the executable itself takes, in bytes.
     fn byte_size(&self) -> usize;
 
     /// Whether it is in memory. One that the cache has dropped is not, and is compiled again by its

@@ -41,7 +41,7 @@ pub struct LowerOptions<'a> {
 impl Default for LowerOptions<'_> {
     fn default() -> Self {
         Self {
-            active_hooks: &|hook| hook.default.is_some(),
+            active_hooks: &|hook| hook.has_function(),
             donated: &[],
             host_calls: false,
             kernels: false,

@@ -221,7 +221,7 @@ impl Graph {
         if values.is_empty() {
             return Err(self.invalid("io_call", "value", "there is no tensor to show"));
         }
-        if name.is_none() && default.is_none() {
+        if name.is_none() && default.as_ref().is_none_or(|own| own.is_silent()) {
             return Err(self.invalid("io_call", "function", "a hook needs a name or a function"));
         }
         let sequence = self.next_sequence();

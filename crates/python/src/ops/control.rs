@@ -353,15 +353,10 @@ fn hook(
     let (trace, _) = in_trace(py, "hook", &[])?;
     let (values, tree) = leaves_of(&trace, "hook", value)?;
     let tree = Py::new(py, PyTree(tree))?;
-    let default = match function {
-        Some(function) if !function.is_none() => {
-            let vectors = values.iter().map(|(_, vectors)| vectors.clone()).collect();
-            let arrange = Box::new(InContainer { tree: tree.clone_ref(py), vectors });
-            Some(PyHook::arranged(function, Some(arrange))?)
-        }
-        _ => None,
-    };
-    let shown = trace.build(|graph| graph.hook(&ids(&values), name, default)).or_raise()?;
+    let vectors = values.iter().map(|(_, vectors)| vectors.clone()).collect();
+    let arrange = Box::new(InContainer { tree: tree.clone_ref(py), vectors });
+    let own = PyHook::arranged(function, arrange)?;
+    let shown = trace.build(|graph| graph.hook(&ids(&values), name, Some(own))).or_raise()?;
     let values = in_place_of(shown, values);
     tree.get().0.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nxla_eval::Interrupt;
-use nxla_expr::{HostFn, compute};
+use nxla_expr::Listener;
 use nxla_pjrt::{self as pjrt, Buffer, Client, HostCall as Running, HostCallTable, HostView};
 use nxla_stablehlo::HostCall;
 use nxla_tensor::HostTensor;
@@ -221,14 +221,14 @@ impl Run {
         context: &RunContext<'_>,
     ) -> Result<()> {
         let fail = |error| Error::Hook { name: host.name.as_deref().map(Into::into), error };
-        let function = function_of(host, context);
+        let listener = listener_of(host, context);
         let Some(reply) = &call.reply else {
-            let Some(function) = function else { return Ok(()) };
-            return serving(self, false, || function.call(&call.values)).map_err(fail);
+            let Some(listener) = listener else { return Ok(()) };
+            return serving(self, false, || listener.call(&call.values)).map_err(fail);
         };
-        let results = match function {
-            Some(function) => {
-                let compute = || compute(&**function, &call.values, &host.results);
+        let results = match listener {
+            Some(listener) => {
+                let compute = || listener.compute(&call.values, &host.results);
                 serving(self, true, compute).map_err(fail)
             }
             None => Err(fail(nxla_eval::Fault::NoFunction.to_string().into())),
@@ -279,11 +279,11 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// The function of a hook: that which the caller installed under its name, else its own.
-fn function_of<'a>(call: &'a HostCall, context: &RunContext<'a>) -> Option<&'a Arc<dyn HostFn>> {
+/// Who is shown the values of a call, if anybody.
+fn listener_of<'a>(call: &'a HostCall, context: &RunContext<'a>) -> Option<Listener<'a>> {
     let installed = call.name.as_ref().zip(context.hooks).and_then(|(name, hooks)| hooks.get(name));
-    let own = || call.slot.and_then(|slot| context.own_hooks.get(slot as usize));
-    installed.or_else(own).or(call.default.as_ref())
+    let own = call.slot.and_then(|slot| context.own_hooks.get(slot as usize));
+    Listener::of(installed, own.or(call.default.as_ref()))
 }
 
 /// The host functions of one run by the ids of their calls. All of them put the call into its
