@@ -9,8 +9,8 @@ use std::sync::Arc;
 use nxla_eval::Interrupt;
 use nxla_expr::{HostFn, Node, Program, TensorType};
 use nxla_runtime::{
-    self as runtime, CompilerChoice, Conflict, Device, Error, Inputs, Options, Result, Setting,
-    Tracing, Vectors, Way,
+    self as runtime, CompilerChoice, Conflict, Device, Error, Inputs, Options, Purpose, Result,
+    Setting, Tracing, Vectors, Way,
 };
 use nxla_split::{Decision, split};
 use smallvec::SmallVec;
@@ -245,7 +245,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         types.append(&mut leaves);
         let options = self.core.options_in_force().into_owned();
         let lengths = leaves.lengths.clone();
-        let (entry, _) = self.entry(template_of(&leaves), &lengths, &options)?;
+        let call = template_of(&leaves);
+        let (entry, _) = self.entry(call, Purpose::Compile, &lengths, &options)?;
         Ok(Compiled::new(entry, leaves, options, self.interrupt.clone()))
     }
 
@@ -319,7 +320,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             }
             None => {
                 let lengths = leaves.lengths.clone();
-                self.entry(call_of(leaves), &lengths, &options)?
+                self.entry(call_of(leaves), Purpose::Jit, &lengths, &options)?
             }
         };
         let inputs: SmallVec<[&runtime::Tensor; 8]> = inputs.iter().collect();
@@ -342,15 +343,17 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     pub(crate) fn entry(
         &self,
         mut call: runtime::Call<Infallible>,
+        purpose: Purpose,
         lengths: &Lengths,
         options: &Options,
     ) -> Result<(Arc<Entry>, Inputs)> {
-        if let Some(entry) = self.core.find(&mut call, options)? {
+        if let Some(entry) = self.core.find(&mut call, purpose, options)? {
             return Ok((entry, call.into_inputs()));
         }
         let traced = self.traced(&call, lengths.clone(), options)?;
         let donated = self.donated_inputs(call.inputs().len(), traced.program.inputs().len())?;
-        self.core.compile(call, traced, &donated, options, asked(self.interrupt.as_deref()))
+        let interrupt = asked(self.interrupt.as_deref());
+        self.core.compile(call, traced, purpose, &donated, options, interrupt)
     }
 
     /// For each input, whether its memory may be taken over.

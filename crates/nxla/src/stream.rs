@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use nxla_expr::TensorType;
-use nxla_runtime::{self as runtime, Capacity, Outcome, Step, StreamError, Wait};
+use nxla_runtime::{self as runtime, Capacity, Outcome, Purpose, Step, StreamError, Wait};
 
 use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree};
 use crate::jit::{call_of_types, jit};
@@ -87,7 +87,7 @@ where
     let initial: Vec<runtime::Tensor> =
         state.items.iter().map(|tensor| runtime::Tensor::clone(tensor)).collect();
     let call = call_of_types(&types.items, initial.clone(), &lengths);
-    let (entry, _) = jit(function).entry(call, &lengths, &options)?;
+    let (entry, _) = jit(function).entry(call, Purpose::Stream, &lengths, &options)?;
     let lengths = entry.results().clone();
     if !lengths.ends_with(&state.lengths) {
         let (found, expected) = (&lengths[..], &state.lengths[..]);

@@ -13,7 +13,7 @@ use nxla::graph::{Graph, HostError};
 use nxla::{
     Backend, CompileRequest, Compiler, Error, Evaluator, Executable, Expr, HostTensor, Options,
     Program, Result, RunContext, Settings, Tensor, TensorType, compile_for, compile_program, fori,
-    jit, register_compiler,
+    jit, register_compiler, stream_with,
 };
 use nxla::{DType, eval::EvalError};
 
@@ -151,4 +151,64 @@ fn a_call_ends_when_it_is_told_to() {
         let short = jit(|x: Expr| x + 1).compiler(compiler).interrupt(|| false);
         assert_eq!(numbers(&short.call(1).unwrap()), [2.0]);
     }
+}
+
+/// The evaluator with ways of its own for calls and streams, which say what was asked for.
+struct OwnWays(Mutex<Vec<&'static str>>);
+
+impl OwnWays {
+    fn note(
+        &self,
+        what: &'static str,
+        request: &CompileRequest<'_>,
+    ) -> Result<Arc<dyn Executable>> {
+        self.0.lock().unwrap().push(what);
+        Evaluator.compile(request)
+    }
+}
+
+impl Compiler for OwnWays {
+    fn name(&self) -> &str {
+        "own ways"
+    }
+
+    fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
+        self.note("compile", request)
+    }
+
+    fn jit(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
+        Some(self.note("jit", request))
+    }
+
+    fn stream(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
+        Some(self.note("stream", request))
+    }
+
+    fn backend(&self, settings: &Settings) -> Result<Backend> {
+        Evaluator.backend(settings)
+    }
+}
+
+#[test]
+fn a_compiler_may_have_its_own_way_to_run_calls_and_streams() {
+    let own = Arc::new(OwnWays(Mutex::default()));
+    let compiler: Arc<dyn Compiler> = own.clone();
+    let asked = || std::mem::take(&mut *own.0.lock().unwrap());
+
+    let double = jit(|x: Expr| &x + &x).compiler(compiler.clone());
+    for _ in 0..2 {
+        assert_eq!(double.call(3i32).unwrap().item().unwrap().as_f64(), 6.0);
+    }
+    assert_eq!(asked(), ["jit"]);
+    let ahead = double.compile(TensorType::scalar(DType::S32)).unwrap();
+    assert_eq!(ahead.call(4i32).unwrap().item().unwrap().as_f64(), 8.0);
+    assert_eq!(asked(), ["compile"]);
+
+    let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    let options = Options::new().compiler(compiler);
+    let mut totals = stream_with(add, TensorType::scalar(DType::S32), 0, &options).unwrap();
+    totals.send(5).unwrap();
+    assert_eq!(totals.recv().unwrap().to_vec::<i32>().unwrap(), [0]);
+    assert_eq!(totals.done().unwrap().to_vec::<i32>().unwrap(), [5]);
+    assert_eq!(asked(), ["stream"]);
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
-    Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Tensor, Trace, Tracing, Way,
+    Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Purpose, Tensor, Trace, Tracing,
+    Way,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -207,7 +208,7 @@ impl PyFunction {
         {
             return function.call(args, kwargs).map(Bound::unbind);
         }
-        let (entry, inputs) = this.entry(py, call, &options, Data::Needed)?;
+        let (entry, inputs) = this.entry(py, call, &options, Data::Needed, Purpose::Jit)?;
         this.run(py, &entry, &inputs.iter().collect::<Borrowings<'_>>(), &options)
     }
 
@@ -235,7 +236,8 @@ impl PyFunction {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<()> {
         let options = self.core.options_in_force();
-        self.entry(py, Call { args, kwargs }, &options, Data::Absent).map(drop)
+        let call = Call { args, kwargs };
+        self.entry(py, call, &options, Data::Absent, Purpose::Jit).map(drop)
     }
 
     /// Traces for these arguments and gives the expression.
@@ -255,7 +257,7 @@ impl PyFunction {
     fn compile<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<PyCompiled> {
         let options = self.core.options_in_force();
         let call = Call { args, kwargs: None };
-        let (entry, _) = self.entry(py, call, &options, Data::Absent)?;
+        let (entry, _) = self.entry(py, call, &options, Data::Absent, Purpose::Compile)?;
         let expected = Expected::signed(self.sign(call, Data::Absent)?, args)?;
         let (name, options) = (self.core.name().to_owned(), options.into_owned());
         Ok(PyCompiled { name, entry, options, expected, check: self.debug_nans })
@@ -334,19 +336,20 @@ impl PyFunction {
         call: Call<'_, '_>,
         options: &Options,
         data: Data,
+        purpose: Purpose,
     ) -> PyResult<(Arc<Entry>, Inputs)> {
         let mut arguments = self.sign(call, data)?;
         if data == Data::Needed {
             arguments.call.refuse_templates(self.core.name()).or_raise()?;
         }
-        if let Some(entry) = self.core.find(&mut arguments.call, options).or_raise()? {
+        if let Some(entry) = self.core.find(&mut arguments.call, purpose, options).or_raise()? {
             return Ok((entry, arguments.call.into_inputs()));
         }
         let traced = self.trace(py, call, &arguments)?;
         let donated = self.donated_leaves(call, traced.program.inputs().len())?;
         self.observe(py, call, &traced)?;
         interruptible(py, |interrupt| {
-            self.core.compile(arguments.call, traced, &donated, options, Some(interrupt))
+            self.core.compile(arguments.call, traced, purpose, &donated, options, Some(interrupt))
         })
     }
 

@@ -34,6 +34,27 @@ pub trait Compiler: Any + Send + Sync {
     /// Settings that it does not have; a program that it cannot compile.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>>;
 
+    /// What runs the calls of a jitted function, if that is anything but what `compile` gives: it may
+    /// compile later, or in steps, or not at all. `None`, the default, compiles, and shares the
+    /// executable with equal programs.
+    ///
+    /// # Errors
+    /// As for [`Compiler::compile`].
+    fn jit(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
+        let _ = request;
+        None
+    }
+
+    /// What does the steps of a stream, if that is anything but what `compile` gives. Its inputs are
+    /// a chunk and the state, its outputs a result and the new state.
+    ///
+    /// # Errors
+    /// As for [`Compiler::compile`].
+    fn stream(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
+        let _ = request;
+        None
+    }
+
     /// Settings for each device that can run on its own.
     ///
     /// # Errors
@@ -81,6 +102,17 @@ pub trait Compiler: Any + Send + Sync {
     /// # Errors
     /// Settings that it does not have.
     fn backend(&self, settings: &Settings) -> Result<Backend>;
+}
+
+/// What a program is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// The calls of a jitted function.
+    Jit,
+    /// One signature, ahead of its calls.
+    Compile,
+    /// The steps of a stream.
+    Stream,
 }
 
 /// What is to be compiled.

@@ -32,8 +32,8 @@ pub mod xla;
 pub use apply::{AtOnce, Captured, Ids, build_entries, either, number_tensor, resolve, trace_of};
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
 pub use compiler::{
-    Backend, CompileRequest, Compiler, CompilerChoice, Executable, RunContext, compiler_named,
-    compiler_names, register_compiler,
+    Backend, CompileRequest, Compiler, CompilerChoice, Executable, Purpose, RunContext,
+    compiler_named, compiler_names, register_compiler,
 };
 pub use derivative::{Differentiable, LinearMap, Linearized, Mode, Tape};
 pub use device::{Device, devices, known_devices, place_of};

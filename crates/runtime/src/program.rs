@@ -6,7 +6,7 @@ use nxla_eval::Interrupt;
 use nxla_expr::{Detached, HostFn, Program};
 
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
-use crate::compiler::{CompileRequest, Executable, RunContext};
+use crate::compiler::{CompileRequest, Executable, Purpose, RunContext};
 use crate::error::Result;
 use crate::options::{Engine, Options};
 use crate::tensor::Tensor;
@@ -47,6 +47,34 @@ pub fn compile_for(
     let job = Job::new(program, options, engine, donated);
     let found = job.clone().find(interrupt)?;
     Ok(Arc::new(Kept { job, current: RwLock::new(Current::of(&found)) }))
+}
+
+/// What a compiler gives for a purpose: its own answer, which nobody shares, or as [`compile_for`].
+///
+/// # Errors
+/// As for [`compile_for`].
+pub(crate) fn compile_to(
+    purpose: Purpose,
+    program: &Arc<Program>,
+    options: &Options,
+    engine: &Engine,
+    donated: &[bool],
+    interrupt: Option<&Interrupt<'_>>,
+) -> Result<Arc<dyn Executable>> {
+    let listeners: Vec<Arc<str>> = options.hooks.keys().cloned().collect();
+    let request = CompileRequest {
+        program,
+        settings: &options.settings,
+        listeners: &listeners,
+        donated,
+        device: engine.device.as_ref(),
+    };
+    let own = match purpose {
+        Purpose::Jit => engine.compiler.jit(&request),
+        Purpose::Compile => None,
+        Purpose::Stream => engine.compiler.stream(&request),
+    };
+    own.unwrap_or_else(|| compile_for(program, options, engine, donated, interrupt))
 }
 
 /// Runs a program once where its inputs live, or where the options say.

@@ -7,12 +7,12 @@ use nxla_expr::{Line, Program, TensorType};
 use smallvec::SmallVec;
 
 use super::call::Call;
-use crate::compiler::{Executable, RunContext};
+use crate::compiler::{Executable, Purpose, RunContext};
 use crate::device::{Device, is_placed, place_of};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::options::Options;
-use crate::program::compile_for;
+use crate::program::compile_to;
 use crate::tensor::Tensor;
 use crate::trace::{Entered, Trace};
 use crate::vectors::Vectors;
@@ -120,6 +120,7 @@ pub struct Traced<R> {
 pub struct Entry<R> {
     pub(super) traced: Traced<R>,
     pub(super) executable: Arc<dyn Executable>,
+    pub(super) purpose: Purpose,
     /// Where the arguments live that it was compiled for, unless the options say where to run.
     pub(super) place: Place,
     pub(super) donated: Box<[bool]>,
@@ -239,7 +240,8 @@ impl<R> Entry<R> {
         }
         let engine = options.engine(place.as_ref())?;
         let program = &self.traced.program;
-        let executable = compile_for(program, options, &engine, &self.donated, interrupt)?;
+        let (purpose, donated) = (self.purpose, &self.donated);
+        let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
         *lock() = Some((place, executable.clone()));
         Ok(executable)
     }

@@ -16,11 +16,11 @@ use smallvec::SmallVec;
 pub use call::{Call, Inputs, Signature, Static};
 pub use entry::{Entry, ResultVectors, Traced, Tracing};
 
-use crate::compiler::registry_generation;
+use crate::compiler::{Purpose, registry_generation};
 use crate::device::place_of;
 use crate::error::{Error, Result};
 use crate::options::{Options, default_options, graph_options, has_default_options};
-use crate::program::compile_for;
+use crate::program::compile_to;
 use crate::tensor::Tensor;
 use crate::trace::Trace;
 
@@ -200,14 +200,20 @@ impl<S: Static, R> Function<S, R> {
     ///
     /// # Errors
     /// What comparing static values runs into; arguments on two devices.
-    pub fn find(&self, call: &mut Call<S>, options: &Options) -> Result<Option<Arc<Entry<R>>>> {
+    pub fn find(
+        &self,
+        call: &mut Call<S>,
+        purpose: Purpose,
+        options: &Options,
+    ) -> Result<Option<Arc<Entry<R>>>> {
         let fingerprint = self.fingerprint(options);
         call.signature.word(fingerprint);
+        call.signature.word(purpose as u64);
         let (_, entry) = self.known(call)?;
         if let Some(entry) = &entry {
             let mut entries = self.lock();
             entries.count(entry);
-            if call.is_plain() {
+            if call.is_plain() && purpose == Purpose::Jit {
                 entries.recent = Some((fingerprint, entry.clone()));
             }
         }
@@ -237,6 +243,7 @@ impl<S: Static, R> Function<S, R> {
         &self,
         call: Call<S>,
         traced: Traced<R>,
+        purpose: Purpose,
         donated: &[bool],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
@@ -248,9 +255,10 @@ impl<S: Static, R> Function<S, R> {
         let everything = call.inputs().iter().chain(&traced.captured);
         let home = options.place_of(&self.name, everything)?;
         let engine = options.engine(home.as_ref())?;
-        let executable = compile_for(&traced.program, options, &engine, donated, interrupt)?;
+        let program = &traced.program;
+        let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
         let (donated, elsewhere) = (donated.into(), Mutex::default());
-        let entry = Arc::new(Entry { traced, executable, place, donated, elsewhere });
+        let entry = Arc::new(Entry { traced, executable, purpose, place, donated, elsewhere });
         self.keep(call, entry)
     }
 
