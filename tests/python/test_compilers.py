@@ -1,7 +1,5 @@
 """Compilers written in Python: each is itself, whatever its name, and does what it says it does."""
 
-import gc
-import weakref
 
 import pytest
 
@@ -72,24 +70,6 @@ def test_a_class_with_nothing_but_a_name_and_compile_is_a_compiler():
     assert nx.jit(lambda x: x + 1, compiler=Least())(1).item() == 2
     assert nx.to_backend(compiler=Least()) == ("host", 0)
     assert len(nx.partitions_options(compiler=Least())) == 1
-
-
-def test_a_model_that_jits_its_own_method_is_collected():
-    class Model:
-        def __init__(self):
-            self.step = nx.jit(self.forward)
-
-        def forward(self, x):
-            return x + 1
-
-    models = []
-    for _ in range(60):
-        model = Model()
-        assert model.step(1).item() == 2
-        models.append(weakref.ref(model))
-    del model
-    gc.collect()
-    assert sum(model() is not None for model in models) == 0
 
 
 class Static:

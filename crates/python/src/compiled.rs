@@ -3,18 +3,23 @@
 use std::sync::Arc;
 
 use nxla_runtime::{Inputs, Options, Signature, Trace};
+use pyo3::PyTraverseError;
+use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
 use crate::containers::{Tree, flatten};
 use crate::difference::{Differences, LeafType, Typed};
 use crate::errors::{OrRaise, argument_error, exception};
-use crate::function::{Borrowings, Entry, generic_alias, run_entry};
+use crate::function::{Borrowings, Entry, PyFunction, generic_alias, run_entry};
 use crate::signature::{Arguments, StaticValue, leaf_type};
 
 /// A function compiled for certain types of arguments. Made by ``nx.compile``.
 #[pyclass(name = "Compiled", module = "nxla", frozen, dict, weakref)]
 pub(crate) struct PyCompiled {
+    /// What it was compiled from, which owns what hooks call. Always there; the interpreter may
+    /// collect garbage while it makes the object, and then finds zeros, which are `None`.
+    pub(crate) function: Option<Py<PyFunction>>,
     pub(crate) name: String,
     pub(crate) entry: Arc<Entry>,
     pub(crate) options: Options,
@@ -62,6 +67,11 @@ impl PyCompiled {
         types: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         generic_alias(cls, types)
+    }
+
+    /// What it holds, for the garbage collector.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.function)
     }
 
     #[pyo3(signature = (*args))]

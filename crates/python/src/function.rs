@@ -16,12 +16,14 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::apply::capture;
+use crate::callable::{self, Owned};
 use crate::compiled::{Expected, PyCompiled};
 use crate::compilers::with_own_jit;
 use crate::containers::{Tree, flatten};
 use crate::debug;
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
+use crate::hooks::give_to;
 use crate::interrupt::interruptible;
 use crate::options::options_from;
 use crate::program::PyExpression;
@@ -48,6 +50,8 @@ pub(crate) struct State {
     debug_nans: bool,
     /// Told of each program that is about to be compiled; may raise.
     observer: Option<Py<PyAny>>,
+    /// What the hooks and runtime calls of its programs call.
+    owned: Owned,
 }
 
 impl Deref for PyFunction {
@@ -150,8 +154,10 @@ impl PyFunction {
             names: static_names.into_iter().collect(),
         };
         let donated = donated.into_iter().collect();
+        let owned = Owned::default();
+        give_to(&owned, options.hooks.values());
         let core = nxla_runtime::Function::new(name, options, conflict);
-        let state = State { callable, core, statics, donated, debug_nans, observer };
+        let state = State { callable, core, statics, donated, debug_nans, observer, owned };
         Ok(Self { state: Some(Box::new(state)) })
     }
 
@@ -170,6 +176,7 @@ impl PyFunction {
         let Some(state) = &self.state else { return Ok(()) };
         visit.call(&state.callable)?;
         visit.call(&state.observer)?;
+        state.owned.traverse(&visit)?;
         let mut outcome = Ok(());
         state.core.visit_statics(|value| {
             if outcome.is_ok() {
@@ -249,18 +256,25 @@ impl PyFunction {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<PyExpression> {
         let arguments = self.sign(Call { args, kwargs }, Data::Absent)?;
+        let _traced = callable::Traced::begin(false);
         Ok(PyExpression::new(self.trace(py, Call { args, kwargs }, &arguments)?))
     }
 
     /// Compiles for the types of these arguments only; templates stand for tensors.
     #[pyo3(signature = (*args))]
-    fn compile<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<PyCompiled> {
-        let options = self.core.options_in_force();
+    fn compile<'py>(
+        slf: &Bound<'py, Self>,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+    ) -> PyResult<PyCompiled> {
+        let this = slf.get();
+        let options = this.core.options_in_force();
         let call = Call { args, kwargs: None };
-        let (entry, _) = self.entry(py, call, &options, Data::Absent, Purpose::Compile)?;
-        let expected = Expected::signed(self.sign(call, Data::Absent)?, args)?;
-        let (name, options) = (self.core.name().to_owned(), options.into_owned());
-        Ok(PyCompiled { name, entry, options, expected, check: self.debug_nans })
+        let (entry, _) = this.entry(py, call, &options, Data::Absent, Purpose::Compile)?;
+        let expected = Expected::signed(this.sign(call, Data::Absent)?, args)?;
+        let (name, options) = (this.core.name().to_owned(), options.into_owned());
+        let function = Some(slf.clone().unbind());
+        Ok(PyCompiled { function, name, entry, options, expected, check: this.debug_nans })
     }
 
     /// What the function has compiled: entries, hits, misses and the digests of its programs.
@@ -345,7 +359,9 @@ impl PyFunction {
         if let Some(entry) = self.core.find(&mut arguments.call, purpose, options).or_raise()? {
             return Ok((entry, arguments.call.into_inputs()));
         }
+        let functions = callable::Traced::begin(true);
         let traced = self.trace(py, call, &arguments)?;
+        functions.give(&self.owned);
         let donated = self.donated_leaves(call, traced.program.inputs().len())?;
         self.observe(py, call, &traced)?;
         interruptible(py, |interrupt| {

@@ -9,14 +9,15 @@ use nxla_runtime::host::HostTensor;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::errors::argument_error;
+use crate::callable::{Callable, Owned};
+use crate::errors::{argument_error, exception};
 use crate::tensor::PyTensor;
 
 /// A Python function that is shown values.
 pub(crate) struct PyHook {
     /// None where a hook has only a name: then this says how its values look, for functions that
     /// callers bring.
-    function: Option<Py<PyAny>>,
+    function: Option<Callable>,
     /// Puts the values into the container that the user gave the hook.
     arrange: Option<Box<dyn Arrange>>,
 }
@@ -30,7 +31,7 @@ impl PyHook {
     /// A function for hooks of a name. It is called with what a hook was given.
     pub(crate) fn of(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostFn>> {
         checked(function)?;
-        Ok(Arc::new(PyHook { function: Some(function.clone().unbind()), arrange: None }))
+        Ok(Arc::new(PyHook { function: Some(Callable::new(function)), arrange: None }))
     }
 
     /// A hook that hands over its values in a container, to a function of its own if it has one.
@@ -39,13 +40,14 @@ impl PyHook {
         arrange: Box<dyn Arrange>,
     ) -> PyResult<Arc<dyn HostFn>> {
         function.map(checked).transpose()?;
-        let function = function.map(|function| function.clone().unbind());
+        let function = function.map(Callable::new);
         Ok(Arc::new(PyHook { function, arrange: Some(arrange) }))
     }
 
     /// Calls a function with values as this hook hands them over.
-    fn show(&self, function: &Py<PyAny>, values: &[HostTensor]) -> Result<(), HostError> {
+    fn show(&self, function: &Callable, values: &[HostTensor]) -> Result<(), HostError> {
         Python::attach(|py| {
+            let function = function.get().ok_or_else(gone)?;
             let argument = self.argument(py, values)?;
             function.call1(py, (argument,)).map(drop)
         })
@@ -63,6 +65,12 @@ impl PyHook {
             (None, _) => Ok(PyTuple::new(py, tensors)?.into_any().unbind()),
         }
     }
+}
+
+/// The error of a program that outlives the function in which its hooks were written.
+fn gone() -> PyErr {
+    let why = "the function of a hook is gone, since the jitted function that it came up in is";
+    exception(nxla_runtime::Error::Usage(why.into()))
 }
 
 fn checked(function: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -95,18 +103,19 @@ impl HostFn for PyHook {
 }
 
 /// A Python function that computes values: it takes a list of tensors, and gives one.
-pub(crate) struct PyCompute(Py<PyAny>);
+pub(crate) struct PyCompute(Callable);
 
 impl PyCompute {
     /// A host function for a runtime call.
     pub(crate) fn of(function: &Bound<'_, PyAny>) -> Arc<dyn HostFn> {
-        Arc::new(Self(function.clone().unbind()))
+        Arc::new(Self(Callable::new(function)))
     }
 
     fn call_with(&self, py: Python<'_>, values: &[HostTensor]) -> PyResult<Vec<HostTensor>> {
         let tensors = values.iter().map(|value| PyTensor::wrap(py, Tensor::Host(value.clone())));
         let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
-        let results: Vec<PyRef<'_, PyTensor>> = self.0.bind(py).call1((tensors,))?.extract()?;
+        let function = self.0.get().ok_or_else(gone)?;
+        let results: Vec<PyRef<'_, PyTensor>> = function.bind(py).call1((tensors,))?.extract()?;
         // Results may not be ready yet, and what computes them may need the interpreter lock.
         results.iter().map(|result| result.host(py)).collect()
     }
@@ -123,9 +132,17 @@ impl HostFn for PyCompute {
     }
 }
 
+/// Hands the functions behind hooks over to an owner.
+pub(crate) fn give_to<'a>(owned: &Owned, hooks: impl IntoIterator<Item = &'a Arc<dyn HostFn>>) {
+    for hook in hooks {
+        let hook = (&**hook as &dyn Any).downcast_ref::<PyHook>();
+        hook.and_then(|hook| hook.function.as_ref()).inspect(|function| function.give(owned));
+    }
+}
+
 /// The Python function behind a hook; None for one of another language.
 pub(crate) fn callable_of(py: Python<'_>, hook: &dyn HostFn) -> Py<PyAny> {
     let hook = (hook as &dyn Any).downcast_ref::<PyHook>();
-    let function = hook.and_then(|hook| hook.function.as_ref());
+    let function = hook.and_then(|hook| hook.function.as_ref()?.get());
     function.map_or_else(|| py.None(), |function| function.clone_ref(py))
 }

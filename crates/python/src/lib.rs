@@ -8,6 +8,7 @@ mod apply;
 mod arrays;
 mod attributes;
 mod build;
+mod callable;
 mod compiled;
 mod compilers;
 mod containers;

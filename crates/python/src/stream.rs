@@ -23,6 +23,8 @@ use crate::signature::{Arguments, is_leaf};
 #[pyclass(name = "Stream", module = "nxla._core", frozen)]
 pub(crate) struct PyStream {
     stream: Arc<Stream>,
+    /// What does the steps. It owns what their hooks call.
+    step: Py<PyCompiled>,
     name: String,
     chunk: Expected,
     capacity: Capacity,
@@ -53,6 +55,7 @@ impl PyStream {
         constants: &Bound<'_, PyTuple>,
         bound: Option<usize>,
     ) -> PyResult<Self> {
+        let compiled = step.clone().unbind();
         let step = step.get();
         let results = Arc::new(Trees::of(py, &step.entry, initial)?);
         let chunk = Expected::like(&step.name, &PyTuple::new(py, [template])?)?;
@@ -65,11 +68,13 @@ impl PyStream {
         };
         let stream = work.start(leaves_of(initial, "initial")?).or_raise()?;
         let capacity = bound.map_or(DEFAULT_CAPACITY, Capacity::InFlight);
-        Ok(Self { stream, name: step.name.clone(), chunk, capacity, results })
+        let name = step.name.clone();
+        Ok(Self { stream, step: compiled, name, chunk, capacity, results })
     }
 
     /// What it holds, for the garbage collector. What its thread holds is in use.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.step)?;
         self.chunk.statics().iter().try_for_each(|value| visit.call(value.object()))
     }
 
