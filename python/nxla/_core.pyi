@@ -574,40 +574,6 @@ class Stream:
         """Ends the stream without its state; chunks that wait for their step are dropped."""
 
 @final
-class GradientTape:
-    """A gradient in the making: `stand_ins` are what the function is called with."""
-
-    def __new__(cls, wrt: Sequence[TensorLike]) -> Self: ...
-    @property
-    def stand_ins(self) -> list[Expr]:
-        """What the function is to be called with, one for each value."""
-
-    def per_entry(self, value: TensorLike) -> GradientTape | None:
-        """The gradient to take instead if `value` has vectorized axes that the stand-ins have not."""
-
-    def finish(
-        self, value: TensorLike, results: Sequence[TensorLike]
-    ) -> tuple[list[Expr], list[Expr]]:
-        """The results in terms of the values, and the gradients of the sum of `value`."""
-
-@final
-class DerivativeTape:
-    """A function that is being traced: `stand_ins` are what it is called with."""
-
-    def __new__(cls, values: Sequence[TensorLike]) -> Self: ...
-    @property
-    def stand_ins(self) -> list[Expr]:
-        """What the function is to be called with, one for each value."""
-
-    def per_entry(self, results: Sequence[TensorLike]) -> DerivativeTape | None:
-        """The tape to take instead if results have vectorized axes that the stand-ins have not."""
-
-    def close(
-        self, results: Sequence[TensorLike], passed_on: Sequence[TensorLike] = ...
-    ) -> Differentiable:
-        """The function, which gave these results, and more that is passed on."""
-
-@final
 class Differentiable:
     """A function that has been traced, with the values that it was called with."""
 
@@ -629,6 +595,22 @@ class LinearMap:
 
     def apply(self, known: Sequence[TensorLike], arguments: Sequence[TensorLike]) -> list[Expr]:
         """What the map gives, from what it has to know and its arguments."""
+
+def values_and_grads(
+    values: Sequence[TensorLike],
+    function: Callable[[list[Expr]], tuple[TensorLike, Sequence[TensorLike]]],
+) -> tuple[list[Expr], list[Expr]]: ...
+def trace_derivative(
+    values: Sequence[TensorLike],
+    function: Callable[[list[Expr]], tuple[Sequence[TensorLike], Sequence[TensorLike]]],
+    reverse: bool,
+) -> Differentiable: ...
+def map_entries(
+    values: Sequence[TensorLike],
+    axes: Sequence[int | None],
+    out_axis: int,
+    function: Callable[[list[Expr]], Sequence[TensorLike]],
+) -> list[Expr]: ...
 
 # Stages
 
@@ -882,7 +864,6 @@ def revectorize(
     shape: Shape | None = None,
     names: Names | None = None,
 ) -> Tensor: ...
-def devectorize_axis(x: TensorLike, name: str, size: int) -> Tensor: ...
 def align_vectors(
     values: Sequence[TensorLike], align_ranks: bool, repeat: bool
 ) -> list[Tensor]: ...

@@ -366,24 +366,24 @@ def _trace(
         raise ArgumentError(
             f"{derivative}: there is no tensor in what {name} is differentiated for"
         )
-    tape = _core.DerivativeTape(leaves)
-    while True:
-        result, aux = function(tape.stand_ins), None
+    shown: list[Any] = []
+    structure = aux_structure = tree.flatten(())[1]
+
+    def call(stand_ins: list[Any]) -> tuple[list[Any], list[Any]]:
+        nonlocal shown, structure, aux_structure
+        result, aux = function(stand_ins), None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise ArgumentError(f"{derivative}: with has_aux, {name} must give (result, more)")
             result, aux = result
-        outputs, structure = tree.flatten(result)
-        if not outputs:
+        shown, structure = tree.flatten(result)
+        if not shown:
             raise ArgumentError(f"{derivative}: {name} gave no tensor to differentiate")
-        # A result with vectorized axes of its own has cotangents for each entry.
-        again = tape.per_entry(outputs) if reverse else None
-        if again is None:
-            break
-        tape = again
-    passed_on, aux_structure = tree.flatten(aux)
-    traced = tape.close(outputs, passed_on)
-    return _Traced(traced, (outputs, structure), aux_structure if has_aux else None)
+        passed_on, aux_structure = tree.flatten(aux)
+        return shown, passed_on
+
+    traced = _core.trace_derivative(leaves, call, reverse)
+    return _Traced(traced, (shown, structure), aux_structure if has_aux else None)
 
 
 class _Positional:

@@ -644,25 +644,22 @@ def _differentiate(
     leaves, structure = tree.flatten([args[position] for position in positions])
     if not leaves:
         raise ArgumentError(f"grad: there is no tensor in what {name} is differentiated for")
-    tape = _core.GradientTape(leaves)
-    while True:
+    output_structure = structure
+
+    def call(stand_ins: list[Any]) -> tuple[Any, list[Any]]:
+        nonlocal output_structure
         changed = list(args)
-        stand_ins = structure.unflatten(tape.stand_ins)
-        for position, stand_in in zip(positions, stand_ins, strict=True):
+        for position, stand_in in zip(positions, structure.unflatten(stand_ins), strict=True):
             changed[position] = stand_in
-        result = function(*changed, **kwargs)
-        value = result
+        result = value = function(*changed, **kwargs)
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise ArgumentError(f"grad: with has_aux, {name} must give (value, more)")
             value = result[0]
-        # A value with vectorized axes of its own has a gradient for each entry.
-        again = tape.per_entry(value)
-        if again is None:
-            break
-        tape = again
-    outputs, output_structure = tree.flatten(result)
-    results, gradients = tape.finish(value, outputs)
+        outputs, output_structure = tree.flatten(result)
+        return value, outputs
+
+    results, gradients = _core.values_and_grads(leaves, call)
     found = structure.unflatten(gradients)
     if isinstance(argnums, int):
         return output_structure.unflatten(results), found[0]

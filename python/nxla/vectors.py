@@ -19,10 +19,9 @@ each other: operands get the axes of all, and an axis of size 1 is repeated.
 from __future__ import annotations
 
 import functools
-import threading
+import itertools
 
 from nxla import _core, tree
-from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -212,9 +211,6 @@ def spread(x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
     return _core.vectorize(repeated, list(axes))
 
 
-_depth = threading.local()
-
-
 def vmap(
     function: Callable[..., Any], /, in_axes: Any = 0, out_axes: Any = 0
 ) -> Function[..., Any]:
@@ -265,35 +261,32 @@ def vmap(
     @functools.wraps(recipe.function)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         positions = _in_axes(in_axes, len(args))
-        depth = getattr(_depth, "value", 0)
-        # Nested maps are told apart by how deep they are, so that equal calls trace equally.
-        name = f"vmap:{depth}"
-        sizes: set[int] = set()
+        # An argument without an axis is handed over as it is, whatever it is.
+        given = [arg for arg, axis in zip(args, positions, strict=True) if axis is not None]
+        parts = [tree.flatten(arg) for arg in given]
+        leaves = [leaf for part, _ in parts for leaf in part]
+        mapped_axes = [axis for axis in positions if axis is not None]
+        axes = [axis for (part, _), axis in zip(parts, mapped_axes, strict=True) for _ in part]
+        output = tree.flatten(())[1]
 
-        def entries(leaf: TensorLike, axis: int) -> Tensor:
-            x = as_tensor(leaf)
-            if not -x.ndim <= axis < x.ndim:
-                raise _core.ShapeError(f"vmap: in_axes names axis {axis} of {x.shape}")
-            axis %= x.ndim
-            order = [axis, *(other for other in range(x.ndim) if other != axis)]
-            moved = _core.transpose(x, order)
-            sizes.add(moved.shape[0])
-            return _core.vectorize(moved, [(name, None)])
+        def call(entries: list[Any]) -> list[Any]:
+            nonlocal output
+            rest = iter(entries)
+            values = iter(
+                [
+                    structure.unflatten(list(itertools.islice(rest, len(part))))
+                    for part, structure in parts
+                ]
+            )
+            changed = [
+                arg if axis is None else next(values)
+                for arg, axis in zip(args, positions, strict=True)
+            ]
+            results, output = tree.flatten(recipe.function(*changed, **kwargs))
+            return results
 
-        given = [
-            arg if axis is None else tree.map(lambda leaf, axis=axis: entries(leaf, axis), arg)
-            for arg, axis in zip(args, positions, strict=True)
-        ]
-        if len(sizes) != 1:
-            why = "no argument is mapped" if not sizes else f"sizes differ: {sorted(sizes)}"
-            raise (_core.ShapeError if sizes else ArgumentError)(f"vmap: {why}")
-        (size,) = sizes
-        _depth.value = depth + 1
-        try:
-            result = recipe.function(*given, **kwargs)
-        finally:
-            _depth.value = depth
-        return tree.map(lambda leaf: _collect(leaf, name, size, out_axes), result)
+        results = _core.map_entries(leaves, axes, out_axes, call)
+        return output.unflatten(results)
 
     return transform._derived(mapped, recipe)
 
@@ -302,19 +295,15 @@ def _in_axes(in_axes: Any, count: int) -> list[int | None]:
     if in_axes is None or isinstance(in_axes, int):
         return [in_axes] * count
     positions = list(in_axes)
+    for axis in positions:
+        if axis is not None and not isinstance(axis, int):
+            raise ArgumentError(
+                f"vmap: in_axes has an int or None for each argument, got {axis!r}; all leaves "
+                "of an argument are mapped along one axis"
+            )
     if len(positions) != count:
         raise ArgumentError(f"vmap: in_axes has {len(positions)} entries for {count} arguments")
     return positions
-
-
-def _collect(leaf: TensorLike, name: str, size: int, axis: int) -> Tensor:
-    """Return a result with the axis of the entries where it is wanted."""
-    x = _core.devectorize_axis(as_tensor(leaf), name, size)
-    if not -x.ndim <= axis < x.ndim:
-        raise _core.ShapeError(f"vmap: out_axes is {axis}, a result has shape {x.shape}")
-    order = list(range(1, x.ndim))
-    order.insert(axis % x.ndim, 0)
-    return _core.transpose(x, order)
 
 
 def _map(function: Callable[[Any], Any], x: Any) -> Any:

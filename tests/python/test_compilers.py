@@ -1,6 +1,5 @@
 """Compilers written in Python: each is itself, whatever its name, and does what it says it does."""
 
-
 import pytest
 
 import nxla as nx

@@ -267,10 +267,14 @@ def test_vmap_places_axes():
     assert [leaf.tolist() for leaf in nested] == [[0, 2, 4], [0, 1, 2]]
     with pytest.raises(nx.ShapeError, match="sizes differ"):
         nx.vmap(lambda x, y: x)(nx.zeros(2), nx.zeros(3))
-    with pytest.raises(nx.ArgumentError, match="no argument is mapped"):
+    with pytest.raises(nx.ShapeError, match="no argument is mapped"):
         nx.vmap(lambda x: x, in_axes=None)(nx.zeros(2))
-    with pytest.raises(nx.ShapeError, match="names axis 1"):
+    with pytest.raises(nx.ShapeError, match="axis 1 is out of range"):
         nx.vmap(lambda x: x, in_axes=1)(nx.zeros(2))
+    with pytest.raises(nx.ShapeError, match="axis 1 is out of range"):
+        nx.vmap(lambda x: x, out_axes=1)(nx.zeros(2))
+    with pytest.raises(nx.ArgumentError, match="an int or None for each argument"):
+        nx.vmap(lambda x: x, in_axes=({"a": 0},))({"a": nx.zeros(2)})
 
 
 def test_creation():

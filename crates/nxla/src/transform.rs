@@ -4,10 +4,10 @@ mod derivatives;
 
 pub use derivatives::{hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, vjp};
 
-use crate::Result;
 use crate::containers::{Container, Leaves, Tree, leaves_of, trace_of};
 use crate::expr::Expr;
-use nxla_runtime::Gradient;
+use crate::vectors::inner;
+use nxla_runtime::{Differentiated, values_and_gradients};
 
 /// The gradient of `function` with respect to its argument, which may be a container.
 ///
@@ -101,42 +101,38 @@ where
     move |argument| {
         let wrt = leaves_of(&argument);
         let trace = trace_of(&wrt.items);
-        let Some(mut gradient) = trace.attempt(|| trace.begin_gradient(&wrt.items)) else {
-            let (value, rest) = function(argument).split();
-            return (R::join(value, rest), A::rebuild(&mut wrt.clone()));
-        };
-        let (value, rest) = loop {
-            let mut stand_ins =
-                Leaves::new(gradient.stand_ins().into_iter().map(Expr::from), wrt.lengths.clone());
-            let (value, rest) = function(A::rebuild(&mut stand_ins)).split();
-            // A value with vectorized axes of its own has a gradient for each entry.
-            match trace.attempt(|| gradient.per_entry(&value)).flatten() {
-                Some(again) => gradient = again,
-                None => break (value, rest),
+        let mut given = None;
+        let found = trace.attempt(|| {
+            values_and_gradients(&trace, &wrt.items, |stand_ins| {
+                let stand_ins = stand_ins.into_iter().map(Expr::from);
+                let mut stand_ins = Leaves::new(stand_ins, wrt.lengths.clone());
+                let (value, rest) = function(A::rebuild(&mut stand_ins)).split();
+                let passed_on = leaves_of(&rest);
+                let mut results = inner(std::slice::from_ref(&value));
+                results.extend(inner(&passed_on.items));
+                given = Some((value, rest));
+                Ok(Differentiated { value: results[0].clone(), results, more: passed_on.lengths })
+            })
+        });
+        match found {
+            Some((results, gradients, lengths)) => {
+                let mut results = results.into_iter().map(Expr::from);
+                let value = results.next().expect("the value is the first result");
+                let rest = R::Rest::rebuild(&mut Leaves::new(results, lengths));
+                let gradients = gradients.into_iter().map(Expr::from);
+                (R::join(value, rest), A::rebuild(&mut Leaves::new(gradients, wrt.lengths)))
             }
-        };
-        let passed_on = leaves_of(&rest);
-        match trace.attempt(|| finish(gradient, &value, &passed_on)) {
-            None => (R::join(value, rest), argument),
-            Some((value, rest, gradients)) => {
-                let rest = R::Rest::rebuild(&mut Leaves::new(rest, passed_on.lengths));
-                let gradients = A::rebuild(&mut Leaves::new(gradients, wrt.lengths));
-                (R::join(value, rest), gradients)
+            // The trace has an error, and whatever comes of it is dropped.
+            None => {
+                let result = match given {
+                    Some((value, rest)) => R::join(value, rest),
+                    None => {
+                        let (value, rest) = function(A::rebuild(&mut wrt.clone())).split();
+                        R::join(value, rest)
+                    }
+                };
+                (result, argument)
             }
         }
     }
-}
-
-/// The value, what is passed on and the gradients in terms of the arguments.
-fn finish(
-    gradient: Gradient,
-    value: &Expr,
-    passed_on: &Leaves<Expr>,
-) -> Result<(Expr, Vec<Expr>, Vec<Expr>)> {
-    let results: Vec<Expr> = std::iter::once(value).chain(&passed_on.items).cloned().collect();
-    let (results, gradients) = gradient.finish(value, &results)?;
-    let wrap = |exprs: Vec<_>| exprs.into_iter().map(Expr::from).collect::<Vec<_>>();
-    let (mut results, gradients) = (wrap(results), wrap(gradients));
-    let rest = results.split_off(1);
-    Ok((results.remove(0), rest, gradients))
 }

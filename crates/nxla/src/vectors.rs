@@ -4,7 +4,7 @@
 
 use std::panic::Location;
 
-use nxla_runtime::vectors::Mapping;
+use nxla_runtime::vectors::mapped;
 use nxla_runtime::{self as runtime, Result};
 
 use crate::containers::{Container, Leaves, leaves_of, trace_of};
@@ -21,7 +21,7 @@ fn wrapped(exprs: Vec<runtime::Expr>) -> Vec<Expr> {
     exprs.into_iter().map(Expr::from).collect()
 }
 
-fn inner<T: std::ops::Deref<Target = U>, U: Clone>(handles: &[T]) -> Vec<U> {
+pub(crate) fn inner<T: std::ops::Deref<Target = U>, U: Clone>(handles: &[T]) -> Vec<U> {
     handles.iter().map(|handle| U::clone(handle)).collect()
 }
 
@@ -197,23 +197,25 @@ where
     move |argument| {
         let leaves = leaves_of(&argument);
         let trace = trace_of(&leaves.items);
-        let begun = trace.attempt(|| {
+        let mut given = None;
+        let found = trace.attempt(|| {
             trace.enter_rust(location)?;
-            Mapping::begin(&inner(&leaves.items), &vec![Some(in_axis); leaves.items.len()])
+            let (values, axes) = (inner(&leaves.items), vec![Some(in_axis); leaves.items.len()]);
+            mapped(&values, &axes, out_axis, |entries| {
+                let mut entries = Leaves::new(wrapped(entries), leaves.lengths.clone());
+                let result = function(A::rebuild(&mut entries));
+                let results = leaves_of(&result);
+                given = Some(result);
+                Ok((inner(&results.items), results.lengths))
+            })
         });
-        let Some((mapping, entries)) = begun else {
-            return function(argument);
-        };
-        let mut entries = Leaves::new(wrapped(entries), leaves.lengths);
-        let result = function(A::rebuild(&mut entries));
-        let results = leaves_of(&result);
-        let collected = trace.attempt(|| {
-            let results = results.items.iter().map(|leaf| mapping.collect(leaf, out_axis));
-            results.collect::<Result<Vec<_>>>()
-        });
-        match collected {
-            Some(collected) => R::rebuild(&mut Leaves::new(wrapped(collected), results.lengths)),
-            None => result,
+        match (found, given) {
+            (Some((results, lengths)), _) => {
+                R::rebuild(&mut Leaves::new(wrapped(results), lengths))
+            }
+            // The trace has an error, and whatever comes of it is dropped.
+            (None, Some(result)) => result,
+            (None, None) => function(argument),
         }
     }
 }

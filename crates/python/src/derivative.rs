@@ -1,74 +1,38 @@
-//! Derivatives beyond the gradient, between whose halves Python runs the function.
+//! Derivatives beyond the gradient, for which Python runs the function.
 
-use std::sync::Mutex;
-
-use nxla_runtime::{Differentiable, Expr, LinearMap, Mode, Tape, Trace};
+use nxla_runtime::{Called, Differentiable, Expr, LinearMap, Mode, Trace, differentiable};
 use pyo3::prelude::*;
 
-use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::errors::{OrRaise, argument_error, trace_error, user_error};
 use crate::expr::PyExpr;
 use crate::function::output;
 use crate::source;
 
-/// A function that is being traced: ``stand_ins`` are what it is called with.
-#[pyclass(name = "DerivativeTape", module = "nxla", frozen)]
-struct PyTape {
-    trace: Trace,
-    tape: Mutex<Option<Tape>>,
-}
-
-impl PyTape {
-    fn take(&self) -> PyResult<Tape> {
-        let mut tape = self.tape.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        tape.take().ok_or_else(|| trace_error("this derivative is finished"))
-    }
-
-    fn with<T>(&self, read: impl FnOnce(&Tape) -> PyResult<T>) -> PyResult<T> {
-        let tape = self.tape.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        read(tape.as_ref().ok_or_else(|| trace_error("this derivative is finished"))?)
-    }
-}
-
-#[pymethods]
-impl PyTape {
-    /// Starts a derivative with respect to values of the current trace.
-    #[new]
-    fn new(values: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
-        let Some(trace) = Trace::current() else {
-            return Err(trace_error("a derivative is taken inside a trace"));
-        };
-        let values = leaves(&trace, values)?;
-        let tape = Tape::begin(&trace, &values).or_raise()?;
-        Ok(Self { trace, tape: Mutex::new(Some(tape)) })
-    }
-
-    /// What the function is to be called with, one for each value.
-    #[getter]
-    fn stand_ins(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
-        wrap(py, self.with(|tape| Ok(tape.stand_ins()))?)
-    }
-
-    /// The tape to take instead, with the function called again, if results have vectorized axes
-    /// that the stand-ins have not: each entry has cotangents of its own then.
-    fn per_entry(&self, results: Vec<Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
-        let results = leaves(&self.trace, results)?;
-        let again = self.with(|tape| tape.per_entry(&results).or_raise())?;
-        let trace = || self.trace.clone();
-        Ok(again.map(|tape| Self { trace: trace(), tape: Mutex::new(Some(tape)) }))
-    }
-
-    /// Ends the tracing: the function gave these results, and more that is passed on.
-    #[pyo3(signature = (results, passed_on = Vec::new()))]
-    fn close(
-        &self,
-        results: Vec<Bound<'_, PyAny>>,
-        passed_on: Vec<Bound<'_, PyAny>>,
-    ) -> PyResult<PyDifferentiable> {
-        let results = leaves(&self.trace, results)?;
-        let passed_on = leaves(&self.trace, passed_on)?;
-        let function = self.take()?.close(&results, &passed_on).or_raise()?;
-        Ok(PyDifferentiable { trace: self.trace.clone(), function })
-    }
+/// Calls a function on stand-ins for values of the current trace; it gives the results that are
+/// differentiated, and more that is passed on. Gives the function, traced.
+#[pyfunction]
+fn trace_derivative(
+    py: Python<'_>,
+    values: Vec<Bound<'_, PyAny>>,
+    function: &Bound<'_, PyAny>,
+    reverse: bool,
+) -> PyResult<PyDifferentiable> {
+    let Some(trace) = Trace::current() else {
+        return Err(trace_error("a derivative is taken inside a trace"));
+    };
+    let values = leaves(&trace, "derivative", values)?;
+    let mode = if reverse { Mode::Reverse } else { Mode::Forward };
+    let call = |stand_ins| {
+        let (results, passed_on): (Vec<Bound<'_, PyAny>>, Vec<Bound<'_, PyAny>>) =
+            function.call1((wrap(py, stand_ins)?,))?.extract()?;
+        let results = leaves(&trace, "derivative", results)?;
+        let passed_on = leaves(&trace, "derivative", passed_on)?;
+        Ok(Called { results, passed_on, more: () })
+    };
+    let traced =
+        differentiable(&trace, &values, mode, |stand_ins| call(stand_ins).map_err(user_error));
+    let (function, _, ()) = traced.or_raise()?;
+    Ok(PyDifferentiable { trace, function })
 }
 
 /// A function that has been traced, with the values that it was called with.
@@ -79,13 +43,13 @@ struct PyDifferentiable {
 }
 
 /// Nodes for Python.
-type Values = Vec<Py<PyAny>>;
+pub(crate) type Values = Vec<Py<PyAny>>;
 
 #[pymethods]
 impl PyDifferentiable {
     /// The results with what is passed on, and how the results change.
     fn jvp(&self, py: Python<'_>, tangents: Vec<Bound<'_, PyAny>>) -> PyResult<(Values, Values)> {
-        let tangents = leaves(&self.trace, tangents)?;
+        let tangents = leaves(&self.trace, "derivative", tangents)?;
         source::mark(py, &self.trace)?;
         let (results, changes) = py.detach(|| self.function.jvp(&tangents)).or_raise()?;
         Ok((wrap(py, results)?, wrap(py, changes)?))
@@ -142,34 +106,36 @@ impl PyLinearMap {
         let Some(trace) = Trace::current() else {
             return Err(trace_error("a derivative is applied inside a trace"));
         };
-        let (known, arguments) = (leaves(&trace, known)?, leaves(&trace, arguments)?);
+        let (known, arguments) =
+            (leaves(&trace, "derivative", known)?, leaves(&trace, "derivative", arguments)?);
         source::mark(py, &trace)?;
         wrap(py, self.map.apply(&trace, &known, &arguments).or_raise()?)
     }
 }
 
-fn wrap(py: Python<'_>, exprs: Vec<Expr>) -> PyResult<Values> {
+pub(crate) fn wrap(py: Python<'_>, exprs: Vec<Expr>) -> PyResult<Values> {
     exprs.into_iter().map(|expr| PyExpr::wrap(py, expr)).collect()
 }
 
+/// A tensor, a traced value or a number as a value of the trace.
+pub(crate) fn leaf(trace: &Trace, function: &str, value: &Bound<'_, PyAny>) -> PyResult<Expr> {
+    output(trace, value)?.ok_or_else(|| {
+        let kind = value.get_type();
+        argument_error(function, format!("expected tensors to differentiate, got {kind}"))
+    })
+}
+
 /// Tensors, traced values and numbers as values of the trace.
-fn leaves(trace: &Trace, values: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Expr>> {
-    let mut found = Vec::with_capacity(values.len());
-    for value in values {
-        match output(trace, &value)? {
-            Some(expr) => found.push(expr),
-            None => {
-                let kind = value.get_type().name()?;
-                let why = format!("expected tensors to differentiate, got {kind}");
-                return Err(argument_error("derivative", why));
-            }
-        }
-    }
-    Ok(found)
+pub(crate) fn leaves(
+    trace: &Trace,
+    function: &str,
+    values: Vec<Bound<'_, PyAny>>,
+) -> PyResult<Vec<Expr>> {
+    values.iter().map(|value| leaf(trace, function, value)).collect()
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyTape>()?;
+    module.add_function(wrap_pyfunction!(trace_derivative, module)?)?;
     module.add_class::<PyDifferentiable>()?;
     module.add_class::<PyLinearMap>()
 }

@@ -23,57 +23,37 @@ pub enum Mode {
     Reverse,
 }
 
-/// A function that is being traced on stand-ins for the values that it is differentiated for.
+/// What a function gave that is to be differentiated.
+pub struct Called<T> {
+    /// What is differentiated.
+    pub results: Vec<Expr>,
+    /// What is passed on as it is.
+    pub passed_on: Vec<Expr>,
+    /// What the caller wants to know beside.
+    pub more: T,
+}
+
+/// Calls a function on stand-ins for values of a trace; gives it traced, the results that are
+/// differentiated, on stand-ins, and what else it gave.
 ///
-/// What it captures from outside is constant, even if it was computed from the same values.
-pub struct Tape(StandIns);
-
-impl Tape {
-    /// Starts a derivative with respect to values of a trace.
-    ///
-    /// # Errors
-    /// Values of another trace; vectorized axes that do not meet.
-    pub fn begin(trace: &Trace, values: &[impl AsRef<Expr>]) -> Result<Self> {
-        StandIns::begin("derivative", trace, values).map(Self)
-    }
-
-    /// What the function is to be called with.
-    pub fn stand_ins(&self) -> Vec<Expr> {
-        self.0.exprs()
-    }
-
-    /// The tape to take instead, with the function traced again, if results have vectorized axes
-    /// that the values have not: each entry has cotangents of its own then.
-    ///
-    /// # Errors
-    /// Axes of one name and different sizes.
-    pub fn per_entry(&self, results: &[impl AsRef<Expr>]) -> Result<Option<Tape>> {
-        Ok(self.0.per_entry(results)?.map(Self))
-    }
-
-    /// Ends the tracing: the function gave these results, and more that is passed on and not
-    /// differentiated.
-    ///
-    /// # Errors
-    /// Results of another trace.
-    pub fn close(
-        self,
-        results: &[impl AsRef<Expr>],
-        passed_on: &[impl AsRef<Expr>],
-    ) -> Result<Differentiable> {
-        let StandIns { trace, values, vectors, mark, scope, .. } = self.0;
-        let mut outputs = trace.ids(results)?;
-        outputs.extend(trace.ids(passed_on)?);
-        let (program, captures) =
-            trace.build(|graph| graph.close_function(mark, &scope, outputs))?;
-        let sides = Sides { inputs: values.len(), outputs: results.len() };
-        let mut operands = values;
-        operands.extend(captures);
-        let results = results.iter().map(AsRef::as_ref);
-        let outputs = results.chain(passed_on.iter().map(AsRef::as_ref));
-        let outputs = outputs.map(|output: &Expr| output.vectors().clone()).collect();
-        Ok(Differentiable { trace, program, operands, sides, vectors, outputs })
-    }
+/// What it captures from outside is constant, even if it was computed from the same values. To go in
+/// reverse it is called again if its results have vectorized axes that the values have not: each
+/// entry has cotangents of its own then.
+///
+/// # Errors
+/// Those of the function; values or results of another trace; vectorized axes that do not meet.
+pub fn differentiable<T>(
+    trace: &Trace,
+    values: &[impl AsRef<Expr>],
+    mode: Mode,
+    mut function: impl FnMut(Vec<Expr>) -> Result<Called<T>>,
+) -> Result<(Differentiable, Vec<Expr>, T)> {
+    let (stand_ins, results, (passed_on, more)) = StandIns::begin("derivative", trace, values)?
+        .call(mode == Mode::Reverse, |stand_ins| {
+            let Called { results, passed_on, more } = function(stand_ins)?;
+            Ok((results, (passed_on, more)))
+        })?;
+    Ok((Differentiable::of(stand_ins, &results, &passed_on)?, results, more))
 }
 
 /// A function that has been traced, with the values that it was called with.
@@ -91,6 +71,19 @@ pub struct Differentiable {
 }
 
 impl Differentiable {
+    fn of(stand_ins: StandIns, results: &[Expr], passed_on: &[Expr]) -> Result<Self> {
+        let StandIns { trace, values, vectors, mark, scope, .. } = stand_ins;
+        let mut outputs = trace.ids(results)?;
+        outputs.extend(trace.ids(passed_on)?);
+        let (program, captures) =
+            trace.build(|graph| graph.close_function(mark, &scope, outputs))?;
+        let sides = Sides { inputs: values.len(), outputs: results.len() };
+        let mut operands = values;
+        operands.extend(captures);
+        let outputs = results.iter().chain(passed_on).map(|output| output.vectors().clone());
+        Ok(Self { trace, program, operands, sides, vectors, outputs: outputs.collect() })
+    }
+
     /// The results, with what is passed on behind them, and how the results change when each value
     /// changes as its tangent says.
     ///

@@ -17,6 +17,7 @@ mod error;
 mod evaluator;
 mod expr;
 mod function;
+mod grad;
 mod inspect;
 mod operand;
 mod options;
@@ -35,7 +36,7 @@ pub use compiler::{
     Backend, CompileRequest, Compiler, CompilerChoice, Executable, Purpose, RunContext,
     compiler_named, compiler_names, register_compiler,
 };
-pub use derivative::{Differentiable, LinearMap, Linearized, Mode, Tape};
+pub use derivative::{Called, Differentiable, LinearMap, Linearized, Mode, differentiable};
 pub use device::{Device, devices, known_devices, place_of};
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
@@ -44,6 +45,7 @@ pub use function::{
     Call, Conflict, Entry, Function, FunctionReport, Inputs, ResultVectors, Signature, Static,
     Traced, Tracing, Way,
 };
+pub use grad::{Differentiated, values_and_gradients};
 pub use operand::{Operand, Value, View, position};
 pub use options::{
     Engine, Options, OptionsGuard, Setting, Settings, default_options, global_default_options,
@@ -57,7 +59,7 @@ pub use stream::{
     wait_until_streams_end,
 };
 pub use tensor::{DeviceTensor, Tensor};
-pub use trace::{Entered, Gradient, LITERAL_LIMIT_BYTES, Trace, current_compiler};
+pub use trace::{Entered, LITERAL_LIMIT_BYTES, Trace, current_compiler};
 pub use vectors::{VectorAxis, Vectors};
 
 pub use nxla_eval as eval;

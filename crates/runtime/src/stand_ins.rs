@@ -60,9 +60,25 @@ impl StandIns {
         })
     }
 
-    /// What the function is to be called with.
-    pub(crate) fn exprs(&self) -> Vec<Expr> {
-        self.vectorized(&self.scope.parameters)
+    /// Calls a function on the stand-ins for the results that count, and whatever else the caller
+    /// wants of it. With `entries` it is called again, on stand-ins with an entry for each, if the
+    /// results have vectorized axes that the values have not: each entry has a derivative of its own
+    /// then. What the first call shows to host functions is forgotten.
+    ///
+    /// # Errors
+    /// Those of the function; axes of one name and different sizes.
+    pub(crate) fn call<T>(
+        mut self,
+        entries: bool,
+        mut function: impl FnMut(Vec<Expr>) -> Result<(Vec<Expr>, T)>,
+    ) -> Result<(Self, Vec<Expr>, T)> {
+        loop {
+            let (results, more) = function(self.vectorized(&self.scope.parameters))?;
+            match entries.then(|| self.per_entry(&results)).transpose()?.flatten() {
+                Some(again) => self = again,
+                None => return Ok((self, results, more)),
+            }
+        }
     }
 
     fn vectorized(&self, ids: &[ExprId]) -> Vec<Expr> {
@@ -71,14 +87,9 @@ impl StandIns {
         ids.iter().map(vectorized).collect()
     }
 
-    /// The stand-ins to take instead, with the function traced again, if results have vectorized
-    /// axes that the values have not: each entry has a derivative of its own then. What the first
-    /// trace shows to host functions is forgotten.
-    ///
-    /// # Errors
-    /// Axes of one name and different sizes.
-    pub(crate) fn per_entry(&self, results: &[impl AsRef<Expr>]) -> Result<Option<Self>> {
-        let own = results.iter().map(|result| result.as_ref().vectors());
+    /// The stand-ins to take instead, with an entry for each of the results.
+    fn per_entry(&self, results: &[Expr]) -> Result<Option<Self>> {
+        let own = results.iter().map(Expr::vectors);
         let vectors = Vectors::union(self.function, std::iter::once(&self.vectors).chain(own))?;
         if vectors == self.vectors {
             return Ok(None);

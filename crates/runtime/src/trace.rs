@@ -9,13 +9,11 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nxla_expr::rewrite::Substitution;
 use nxla_expr::{ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::options::graph_options;
-use crate::stand_ins::StandIns;
 use crate::tensor::Tensor;
 
 /// Tensors above this size become inputs rather than literals: beyond a few kilobytes, writing
@@ -341,73 +339,6 @@ impl Trace {
             return None;
         }
         build().map_err(|error| self.fail(error)).ok()
-    }
-
-    /// Starts a gradient with respect to these values; see [`Gradient`].
-    ///
-    /// # Errors
-    /// Values of another trace.
-    pub fn begin_gradient(&self, wrt: &[impl AsRef<Expr>]) -> Result<Gradient> {
-        StandIns::begin("grad", self, wrt).map(Gradient)
-    }
-}
-
-/// A gradient in the making.
-///
-/// The function is traced on stand-ins for the values, so that only its own use of them counts:
-/// what it captures from outside is constant, even if it was computed from the same values. When
-/// the gradient is finished, the values take the place of their stand-ins.
-pub struct Gradient(StandIns);
-
-impl Gradient {
-    /// What the function is to be called with.
-    pub fn stand_ins(&self) -> Vec<Expr> {
-        self.0.exprs()
-    }
-
-    /// The gradient to take instead if `output` has vectorized axes that the values have not: each
-    /// entry has a gradient of its own then, so the function has to be traced again, on stand-ins
-    /// that have an entry for each. What the first trace shows to host functions is forgotten.
-    ///
-    /// # Errors
-    /// Axes of one name and different sizes.
-    pub fn per_entry(&self, output: &Expr) -> Result<Option<Gradient>> {
-        Ok(self.0.per_entry(std::slice::from_ref(output))?.map(Self))
-    }
-
-    /// The function's results, and the gradients of the sum of `output` with respect to the
-    /// values, in their order. Of vectorized values they are those of each entry.
-    ///
-    /// # Errors
-    /// Results of another trace; an op without a derivative on the way.
-    pub fn finish(
-        self,
-        output: &Expr,
-        results: &[impl AsRef<Expr>],
-    ) -> Result<(Vec<Expr>, Vec<Expr>)> {
-        let StandIns { trace, values: wrt, vectors, scope, .. } = self.0;
-        let output = trace.id(output)?;
-        let mut roots = trace.ids(results)?;
-        let all = results.iter().map(|result| result.as_ref().vectors());
-        let all = all.chain(std::iter::repeat_n(&vectors, wrt.len()));
-        let roots = trace.build(|graph| {
-            let (values, gradients) =
-                nxla_grad::values_and_gradients(graph, &roots, output, &scope.parameters)?;
-            roots = values;
-            roots.extend(gradients);
-            let mut substitution = Substitution::new();
-            for (&stand_in, &value) in scope.parameters.iter().zip(&wrt) {
-                substitution.insert(stand_in, value);
-            }
-            Ok::<_, Error>(graph.substitute(&roots, &mut substitution)?)
-        })?;
-        let mut exprs: Vec<Expr> = roots
-            .into_iter()
-            .zip(all)
-            .map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors.clone()))
-            .collect();
-        let gradients = exprs.split_off(results.len());
-        Ok((exprs, gradients))
     }
 }
 

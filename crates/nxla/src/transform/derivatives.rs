@@ -1,10 +1,11 @@
 //! Derivatives beyond the gradient: along a direction, as linear maps, as matrices, and of second
 //! order.
 
-use nxla_runtime::{self as runtime, Differentiable, Linearized, Mode, Tape};
+use nxla_runtime::{self as runtime, Differentiable, Linearized, Mode, differentiable};
 
 use crate::containers::{Container, Leaves, Lengths, leaves_of, trace_of};
 use crate::expr::Expr;
+use crate::vectors::inner;
 use crate::{Result, Trace};
 
 /// A function that has been called on stand-ins.
@@ -26,23 +27,16 @@ fn call<A: Container, R: Container>(
     let values = leaves_of(&argument);
     let trace = trace_of(&values.items);
     let called = trace.attempt(|| {
-        let mut tape = Tape::begin(&trace, &values.items)?;
-        loop {
-            let stand_ins = tape.stand_ins().into_iter().map(Expr::from);
+        differentiable(&trace, &values.items, mode, |stand_ins| {
+            let stand_ins = stand_ins.into_iter().map(Expr::from);
             let mut stand_ins = Leaves::new(stand_ins, values.lengths.clone());
             let results = leaves_of(&function(A::rebuild(&mut stand_ins)));
-            let again = match mode {
-                Mode::Forward => None,
-                Mode::Reverse => tape.per_entry(&results.items)?,
-            };
-            match again {
-                Some(again) => tape = again,
-                None => return Ok((tape.close(&results.items, &[] as &[Expr])?, results.lengths)),
-            }
-        }
+            let (results, more) = (inner(&results.items), results.lengths);
+            Ok(runtime::Called { results, passed_on: Vec::new(), more })
+        })
     });
     match called {
-        Some((function, results)) => {
+        Some((function, _, results)) => {
             Ok(Called { trace, function, lengths: (values.lengths, results) })
         }
         None => {

@@ -1,7 +1,7 @@
 //! Vectorized axes: made, dropped and aligned.
 
 use nxla_runtime::host::Names;
-use nxla_runtime::vectors::{NewVector, Target, VectorAxis, Vectors};
+use nxla_runtime::vectors::{NewVector, Target, VectorAxis, Vectors, mapped};
 use nxla_runtime::{Expr, Tensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -9,7 +9,8 @@ use pyo3::types::PyTuple;
 use super::args::{NamesArg, sizes};
 use super::functions;
 use crate::apply::{capture, number_tensor};
-use crate::errors::{OrRaise, argument_error};
+use crate::derivative::{Values, leaves, wrap};
+use crate::errors::{OrRaise, argument_error, trace_error, user_error};
 use crate::expr::PyExpr;
 use crate::source;
 use crate::tensor::PyTensor;
@@ -106,19 +107,6 @@ fn revectorize(
     result.wrap(x.py())
 }
 
-/// One vectorized axis as the first axis of the entries.
-#[pyfunction]
-fn devectorize_axis(x: &Bound<'_, PyAny>, name: &str, size: usize) -> PyResult<Py<PyAny>> {
-    let Some(trace) = Trace::current() else {
-        return Err(argument_error("devectorize_axis", "there is no trace"));
-    };
-    let expr = match Handle::of(x, "devectorize_axis")? {
-        Handle::Expr(expr) => expr,
-        Handle::Tensor(tensor) => capture(x.py(), &trace, &tensor)?,
-    };
-    PyExpr::wrap(x.py(), expr.devectorize_axis(name, size).or_raise()?)
-}
-
 /// Values with the same vectorized axes: of size 1 where one had none, or repeated.
 #[pyfunction]
 fn align_vectors(
@@ -167,7 +155,33 @@ fn align_vectors(
     results.into_iter().map(|handle| handle.wrap(py)).collect()
 }
 
+/// Calls a function for each entry along axes of values of the current trace, at once; gives its
+/// results, the entries along `out_axis`.
+#[pyfunction]
+fn map_entries(
+    py: Python<'_>,
+    values: Vec<Bound<'_, PyAny>>,
+    axes: Vec<Option<i64>>,
+    out_axis: i64,
+    function: &Bound<'_, PyAny>,
+) -> PyResult<Values> {
+    let Some(trace) = Trace::current() else {
+        return Err(trace_error("a function is mapped inside a trace"));
+    };
+    let values = leaves(&trace, "vmap", values)?;
+    source::mark(py, &trace)?;
+    let call = |entries| {
+        let results: Vec<Bound<'_, PyAny>> = function.call1((wrap(py, entries)?,))?.extract()?;
+        let results = leaves(&trace, "vmap", results)?;
+        source::mark(py, &trace)?;
+        Ok((results, ()))
+    };
+    let (results, ()) =
+        mapped(&values, &axes, out_axis, |entries| call(entries).map_err(user_error)).or_raise()?;
+    wrap(py, results)
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: vectorize, devectorize, revectorize, devectorize_axis, align_vectors);
+    functions!(module: map_entries, vectorize, devectorize, revectorize, align_vectors);
     Ok(())
 }

@@ -65,7 +65,7 @@ impl Expr {
     ///
     /// # Errors
     /// A value of a finished trace.
-    pub fn devectorize_axis(&self, name: &str, size: usize) -> Result<Expr> {
+    pub(crate) fn devectorize_axis(&self, name: &str, size: usize) -> Result<Expr> {
         let (id, vectors) =
             self.trace().build(|graph| separate(graph, self.id(), self.vectors(), name, size))?;
         Ok(Expr::with_vectors(self.trace().clone(), id, vectors))

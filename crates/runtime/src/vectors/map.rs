@@ -15,9 +15,27 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
+/// Calls a function for each entry along one axis of each value, at once: the values are vectorized
+/// for it, and its results have the axis of the entries at `out_axis`. A value without an axis is
+/// shared by all entries. Gives the results, and what else the function gave.
+///
+/// # Errors
+/// Those of the function; no axis at all; an axis that a value or a result does not have; axes of
+/// different sizes.
+pub fn mapped<T>(
+    values: &[Expr],
+    axes: &[Option<i64>],
+    out_axis: i64,
+    function: impl FnOnce(Vec<Expr>) -> Result<(Vec<Expr>, T)>,
+) -> Result<(Vec<Expr>, T)> {
+    let (mapping, entries) = Mapping::begin(values, axes)?;
+    let (results, more) = function(entries)?;
+    let results = results.iter().map(|result| mapping.collect(result, out_axis));
+    Ok((results.collect::<Result<_>>()?, more))
+}
+
 /// A map over an axis while its function is being traced; the next one inside it has another axis.
-#[derive(Debug)]
-pub struct Mapping {
+struct Mapping {
     name: String,
     size: usize,
 }
@@ -29,12 +47,8 @@ impl Drop for Mapping {
 }
 
 impl Mapping {
-    /// Begins a map over one axis of each value; a value without an axis is shared by all entries.
-    /// Gives what the function is to be called with.
-    ///
-    /// # Errors
-    /// No axis at all; an axis that a value does not have; axes of different sizes.
-    pub fn begin(values: &[Expr], axes: &[Option<i64>]) -> Result<(Self, Vec<Expr>)> {
+    /// Vectorizes the values, which is what the function is to be called with.
+    fn begin(values: &[Expr], axes: &[Option<i64>]) -> Result<(Self, Vec<Expr>)> {
         let name = format!("vmap:{}", DEPTH.get());
         let mut size = None;
         let mut entries = Vec::with_capacity(values.len());
@@ -48,7 +62,7 @@ impl Mapping {
             let expected = *size.get_or_insert(found);
             if found != expected {
                 let why = format!(
-                    "axis {axis} of {} has size {found}, that of a value before {expected}",
+                    "sizes differ: axis {axis} of {} has {found} entries, one before it {expected}",
                     value.ty()
                 );
                 return Err(mistake("vmap", why));
@@ -56,17 +70,14 @@ impl Mapping {
             entries.push(moved(value, from, 0)?.vectorize(&[name.as_str().into()])?);
         }
         let Some(size) = size else {
-            return Err(mistake("vmap", "the argument has no value to map over"));
+            return Err(mistake("vmap", "no argument is mapped"));
         };
         DEPTH.set(DEPTH.get() + 1);
         Ok((Self { name, size }, entries))
     }
 
     /// A result with the axis of the map as an ordinary one, at a position counted in the result.
-    ///
-    /// # Errors
-    /// A position beyond the result.
-    pub fn collect(&self, result: &Expr, axis: i64) -> Result<Expr> {
+    fn collect(&self, result: &Expr, axis: i64) -> Result<Expr> {
         let result = result.devectorize_axis(&self.name, self.size)?;
         let to = position(&result, axis)?;
         moved(&result, 0, to)

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 
 pub use entry::{gathered, per_entry, spread};
-pub use map::Mapping;
+pub use map::mapped;
 pub use moves::{NewVector, Target};
 pub use tensor::VectorTensor;
 

@@ -1,0 +1,70 @@
+//! Gradients: one value differentiated for many.
+
+use nxla_expr::rewrite::Substitution;
+
+use crate::error::{Error, Result};
+use crate::expr::Expr;
+use crate::stand_ins::StandIns;
+use crate::trace::Trace;
+
+/// What a function gave whose gradient is taken.
+pub struct Differentiated<T> {
+    /// What is differentiated.
+    pub value: Expr,
+    /// The results, which may be the value among others.
+    pub results: Vec<Expr>,
+    /// What the caller wants to know beside.
+    pub more: T,
+}
+
+/// Calls a function on stand-ins for values of a trace; gives its results in terms of the values,
+/// the gradients of the sum of its value with respect to them, in their order, and what else it
+/// gave.
+///
+/// Only the function's own use of the stand-ins counts: what it captures from outside is constant,
+/// even if it was computed from the same values. It is called again if its value has vectorized axes
+/// that the values have not: each entry has a gradient of its own then.
+///
+/// # Errors
+/// Those of the function; values or results of another trace; an op without a derivative on the
+/// way.
+pub fn values_and_gradients<T>(
+    trace: &Trace,
+    values: &[impl AsRef<Expr>],
+    mut function: impl FnMut(Vec<Expr>) -> Result<Differentiated<T>>,
+) -> Result<(Vec<Expr>, Vec<Expr>, T)> {
+    let (stand_ins, value, (results, more)) =
+        StandIns::begin("grad", trace, values)?.call(true, |stand_ins| {
+            let Differentiated { value, results, more } = function(stand_ins)?;
+            Ok((vec![value], (results, more)))
+        })?;
+    let (results, gradients) = gradients(stand_ins, &value[0], &results)?;
+    Ok((results, gradients, more))
+}
+
+fn gradients(
+    stand_ins: StandIns,
+    value: &Expr,
+    results: &[Expr],
+) -> Result<(Vec<Expr>, Vec<Expr>)> {
+    let StandIns { trace, values, vectors, scope, .. } = stand_ins;
+    let output = trace.id(value)?;
+    let mut roots = trace.ids(results)?;
+    let roots = trace.build(|graph| {
+        let (results, gradients) =
+            nxla_grad::values_and_gradients(graph, &roots, output, &scope.parameters)?;
+        roots = results;
+        roots.extend(gradients);
+        let mut substitution = Substitution::new();
+        for (&stand_in, &value) in scope.parameters.iter().zip(&values) {
+            substitution.insert(stand_in, value);
+        }
+        Ok::<_, Error>(graph.substitute(&roots, &mut substitution)?)
+    })?;
+    let all = results.iter().map(Expr::vectors).chain(std::iter::repeat_n(&vectors, values.len()));
+    let exprs = roots.into_iter().zip(all);
+    let exprs = exprs.map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors.clone()));
+    let mut exprs: Vec<Expr> = exprs.collect();
+    let gradients = exprs.split_off(results.len());
+    Ok((exprs, gradients))
+}
