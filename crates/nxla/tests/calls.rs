@@ -5,7 +5,7 @@
 mod common;
 
 use common::{compilers, numbers};
-use nxla::{Conflict, Expr, Tensor, jit};
+use nxla::{Conflict, Expr, HostTensor, Tensor, jit};
 
 #[test]
 fn a_panic_after_a_mistake_does_not_hide_the_mistake() {
@@ -67,4 +67,24 @@ fn donated_memory_is_gone_after_the_call() {
     }
     let error = jit(|x: Expr| x + 1).donate([1]).call(1.0f32).unwrap_err().to_string();
     assert_eq!(error, "donate: leaf 1 is to be donated, the arguments have 1");
+}
+
+#[test]
+fn a_call_computes_with_what_it_was_given_though_the_memory_is_written_again() {
+    for compiler in compilers() {
+        let double = jit(|x: Expr| &x + &x).compiler(compiler);
+        let mut buffer = vec![0f32; 1 << 16];
+        let mut results = std::collections::VecDeque::new();
+        for round in 0..1000u16 {
+            buffer.fill(f32::from(round));
+            let given = HostTensor::from_slice(&buffer, [buffer.len()]).unwrap();
+            results.push_back((round, double.call(Tensor::from(given)).unwrap()));
+            buffer.fill(-1.0);
+            if results.len() > 16 {
+                let (round, result) = results.pop_front().unwrap();
+                let expected = 2.0 * f32::from(round);
+                assert!(result.to_vec::<f32>().unwrap().iter().all(|&x| x == expected), "{round}");
+            }
+        }
+    }
 }
