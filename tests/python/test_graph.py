@@ -119,6 +119,20 @@ def test_stages_run_in_spawned_processes(processes):
     assert found == nx.jit(example)(1, 2).item()
 
 
+@pytest.mark.parametrize("of", ["call", "defaults"])
+def test_stages_in_other_processes_run_on_the_device_that_the_caller_names(processes, of):
+    stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
+    expected = nx.jit(example, compiler="xla")(1, 2).item()
+    (device,) = [device for device in nx.devices() if device.platform == "cpu"][:1]
+    if of == "call":
+        found = nx.graph.run(stages, 1, 2, executor=processes, device=device)
+    else:
+        with nx.default_options(device=device):
+            found = nx.graph.run(stages, 1, 2, executor=processes)
+    assert found.item() == expected
+    assert nx.graph.run(stages, 1, 2, executor=processes, compiler="xla").item() == expected
+
+
 def test_hooks_are_called_in_the_process_of_the_caller_whatever_runs_the_stages(processes):
     own, named, computed = [], [], []
 
