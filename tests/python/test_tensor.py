@@ -119,3 +119,11 @@ def test_more_memory_than_there_is_is_refused() -> None:
         nx.zeros((1 << 40, 1 << 20))
     with pytest.raises(nx.ExecutionError, match="more memory than there is"):
         nx.jit(lambda x: nx.sum(nx.exp(nx.broadcast_to(x, (1 << 40, 1 << 20))), axis=0))(1.0)
+
+
+def test_tensors_of_endless_lists_without_elements_print_and_refuse_to_be_lists():
+    x = nx.zeros((2**40, 0))
+    assert repr(x).count("[]") == 50
+    with pytest.raises(MemoryError, match="tolist"):
+        x.tolist()
+    assert nx.zeros((2, 0)).tolist() == [[], []]

@@ -4,7 +4,7 @@ use nxla_runtime::host::{DType, HostTensor, Scalar, Shape, TensorError};
 use nxla_runtime::vectors::NewVector;
 use nxla_runtime::{Number, Tensor, Vectors};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PyList, PyString, PyTuple};
 
@@ -363,8 +363,13 @@ fn lists(
             Ok(number)
         }
         [length, rest @ ..] => {
-            let items: Vec<Py<PyAny>> =
-                (0..*length).map(|_| lists(py, host, rest, next)).collect::<PyResult<_>>()?;
+            let mut items: Vec<Py<PyAny>> = Vec::new();
+            items.try_reserve_exact(*length).map_err(|_| {
+                PyMemoryError::new_err(format!("tolist: a list of {length} does not fit in memory"))
+            })?;
+            for _ in 0..*length {
+                items.push(lists(py, host, rest, next)?);
+            }
             Ok(PyList::new(py, items)?.into_any().unbind())
         }
     }

@@ -100,7 +100,11 @@ impl HostTensor {
             tensor: self,
             shape,
             next: 0,
-            left: options.limit.unwrap_or(usize::MAX).min(self.shape().size()),
+            // Of a tensor without elements there are empty lists to print, and no fewer of them.
+            left: match (options.limit.unwrap_or(usize::MAX), shape.size()) {
+                (limit, 0) => limit,
+                (limit, _) => limit.min(self.shape().size()),
+            },
             text: String::new(),
         };
         if shape.rank() == 0 {
@@ -126,7 +130,7 @@ struct Body<'a> {
     shape: &'a Shape,
     /// Row-major index of the next element.
     next: usize,
-    /// Elements that may still be printed.
+    /// Elements, or lists without any, that may still be printed.
     left: usize,
     text: String,
 }
@@ -143,6 +147,7 @@ impl Body<'_> {
         let dim = self.shape[axis];
         if dim == 0 {
             self.text.push_str("[]");
+            self.left = self.left.saturating_sub(1);
             return;
         }
         let innermost = axis + 1 == self.shape.rank();
@@ -156,8 +161,7 @@ impl Body<'_> {
             } else if index > 0 {
                 self.text.push(' ');
             }
-            // Of a tensor without elements there are only brackets to print.
-            if self.left == 0 && self.shape.size() > 0 {
+            if self.left == 0 {
                 self.text.push_str("...");
                 break;
             }

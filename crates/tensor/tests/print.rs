@@ -81,6 +81,9 @@ fn empty_tensors() {
     assert_eq!(body(&iota([0])), "[]");
     assert_eq!(body(&iota([0, 3])), "[]");
     assert_eq!(body(&iota([2, 0])), "[\n  [],\n  []\n]");
+    let many = HostTensor::zeros(DType::F32, [1 << 40, 0]).unwrap();
+    let limited = PrintOptions { limit: Some(2) };
+    assert_eq!(many.body_text(&limited, 0), "[\n  [],\n  [],\n  ...\n]");
 }
 
 #[test]
