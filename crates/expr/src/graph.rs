@@ -98,8 +98,8 @@ pub struct Graph {
     /// its nodes leaves the table to whoever needs it; see [`Graph::index`].
     indexed: usize,
     sources: Sources,
+    /// The nodes with effects that no region has claimed, in order.
     effects: Vec<ExprId>,
-    next_sequence: u32,
     next_scope: u32,
     /// The most that regions nest in any node.
     nesting: usize,
@@ -199,80 +199,67 @@ impl Graph {
         &self.operands[first..first + stored.operand_count as usize]
     }
 
-    /// Builds a node: checks it, simplifies it and interns it.
+    /// Builds a node: checks it, simplifies it and interns it. What has effects is a node of its own
+    /// each time, and stays what it is.
     ///
     /// # Errors
     /// What is wrong with the operands, with the current source line.
-    pub fn make(&mut self, mut op: Op, operands: &[ExprId]) -> Result<ExprId> {
-        self.sequence(&mut op);
+    pub fn make(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
         self.index();
+        if op.has_effects() {
+            return self.make_effect(op, operands);
+        }
         let hash = hash_node(&op, operands);
         // What is there has been checked and simplified.
-        if let Some(id) = self.lookup(hash, &op, operands) {
-            return Ok(id);
-        }
-        let known = self.nodes.len();
-        match self.simplified(&op, operands)? {
-            (Simplified::Keep, ty) if self.nodes.len() == known => {
-                Ok(self.push_indexed(hash, op, operands, ty))
-            }
-            // Simplification has made further nodes, of which this may be one.
-            (Simplified::Keep, ty) => Ok(self.intern(op, operands, ty)),
-            (Simplified::Is(id), _) => Ok(id),
-            (Simplified::Node(op, operands), _) => self.make(op, &operands),
+        match self.lookup(hash, &op, operands) {
+            Some(id) => Ok(id),
+            None => self.make_new(hash, op, operands, true),
         }
     }
 
     /// Builds a node as if there were none like it yet. The verifier finds out by it whether what is
     /// there is in simplified form.
     pub(crate) fn make_as_new(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
-        match self.simplified(&op, operands)? {
-            (Simplified::Keep, ty) => Ok(self.intern(op, operands, ty)),
-            (Simplified::Is(id), _) => Ok(id),
-            (Simplified::Node(op, operands), _) => self.make(op, &operands),
+        self.index();
+        self.make_new(hash_node(&op, operands), op, operands, false)
+    }
+
+    /// Checks and simplifies a node without effects; interns what remains. `absent` says that there
+    /// is no equal one.
+    fn make_new(&mut self, hash: u32, op: Op, operands: &[ExprId], absent: bool) -> Result<ExprId> {
+        let ty = self.checked_type(&op, operands)?;
+        let known = self.nodes.len();
+        match simplify(self, &op, operands, ty)? {
+            Simplified::Is(id) => Ok(id),
+            Simplified::Node(op, operands) => self.make(op, &operands),
+            Simplified::Keep => {
+                // Simplification may have made further nodes, of which this may be one.
+                let found = match absent && self.nodes.len() == known {
+                    true => None,
+                    false => self.lookup(hash, &op, operands),
+                };
+                Ok(found.unwrap_or_else(|| self.push_indexed(hash, op, operands, ty)))
+            }
         }
     }
 
-    /// What a node becomes, and its type.
-    fn simplified(&mut self, op: &Op, operands: &[ExprId]) -> Result<(Simplified, TypeId)> {
+    /// Checks a node with effects and adds it. It is not in the intern table, so that nothing is
+    /// ever taken for it.
+    #[cold]
+    fn make_effect(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
+        let ty = self.checked_type(&op, operands)?;
+        let id = self.push(op, operands, ty);
+        self.indexed += 1;
+        Ok(id)
+    }
+
+    /// The type of a node that is about to be made, if it may be.
+    fn checked_type(&mut self, op: &Op, operands: &[ExprId]) -> Result<TypeId> {
         if op.nesting() > MAX_NESTING {
             let why = format!("branches and loops are nested more than {MAX_NESTING} deep");
             return Err(self.error(op.name(), ErrorKind::invalid("body", why)));
         }
-        let ty = match self.type_of(op, operands) {
-            Ok(ty) => ty,
-            Err(kind) => return Err(self.error(op.name(), kind)),
-        };
-        Ok((simplify(self, op, operands, ty)?, ty))
-    }
-
-    /// Builds the node of an op that is a node elsewhere: in another graph, or in this one with
-    /// other operands. If it has effects, it gets a number of its own.
-    ///
-    /// # Errors
-    /// As for [`Graph::make`].
-    pub fn make_again(&mut self, op: &Op, operands: &[ExprId]) -> Result<ExprId> {
-        let op = match op.sequence() {
-            None => op.clone(),
-            Some(_) => op.clone().numbered(Some(self.next_sequence())),
-        };
-        self.make(op, operands)
-    }
-
-    /// Gives a number to an op with regions that has effects, and takes it from one without.
-    ///
-    /// In place, since moving an op costs as much as looking it up.
-    #[inline]
-    fn sequence(&mut self, op: &mut Op) {
-        if !matches!(op, Op::Cond(_) | Op::While(_) | Op::Block(_)) {
-            return;
-        }
-        let number = match (op.sequence(), op.holds_effects()) {
-            (None, true) => Some(self.next_sequence()),
-            (Some(_), false) => None,
-            (None, false) | (Some(_), true) => return,
-        };
-        *op = op.clone().numbered(number);
+        self.type_of(op, operands).map_err(|kind| self.error(op.name(), kind))
     }
 
     /// The inferred type, without touching the type table when it is an operand's own type.
@@ -301,16 +288,6 @@ impl Graph {
         keeps.then_some(ty)
     }
 
-    /// Stores a node that is already checked and simplified, or finds the equal one.
-    pub(crate) fn intern(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
-        self.index();
-        let hash = hash_node(&op, operands);
-        match self.lookup(hash, &op, operands) {
-            Some(id) => id,
-            None => self.push_indexed(hash, op, operands, ty),
-        }
-    }
-
     /// Appends a node that the intern table, which is complete, does not have yet.
     fn push_indexed(&mut self, hash: u32, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         let id = self.push(op, operands, ty);
@@ -333,6 +310,9 @@ impl Graph {
         self.interned.reserve(self.nodes.len() - self.indexed, |entry| spread(entry.hash));
         for position in self.indexed..self.nodes.len() {
             let id = ExprId::from_index(position);
+            if self.op(id).has_effects() {
+                continue;
+            }
             let hash = hash_node(self.op(id), self.operands(id));
             self.interned
                 .insert_unique(spread(hash), Interned { hash, id }, |entry| spread(entry.hash));
@@ -340,15 +320,14 @@ impl Graph {
         self.indexed = self.nodes.len();
     }
 
-    /// Appends a node.
+    /// Appends a node, and lists it if it has effects.
     fn push(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         let id = ExprId::from_index(self.nodes.len());
         let first_operand = u32::try_from(self.operands.len()).expect("fewer than 2^32 operands");
         let operand_count = u32::try_from(operands.len()).expect("fewer than 2^32 operands");
         self.operands.extend_from_slice(operands);
-        if let Some(number) = op.sequence() {
+        if op.has_effects() {
             self.effects.push(id);
-            self.next_sequence = self.next_sequence.max(number + 1);
         }
         self.nesting = self.nesting.max(op.nesting());
         let source = self.sources.current;
@@ -468,8 +447,8 @@ impl Graph {
 
     // --- effects and scopes ---
 
-    /// The hooks, and nodes with hooks inside, made so far that no region has claimed, in program
-    /// order.
+    /// The hooks, and nodes with hooks inside, made so far that no region has claimed, in the order
+    /// in which they were made and run.
     pub fn effects(&self) -> &[ExprId] {
         &self.effects
     }
@@ -493,13 +472,6 @@ impl Graph {
         self.effects.retain(|id| replaced.next_if_eq(&id).is_none());
     }
 
-    /// The number of the next node with effects.
-    pub(crate) fn next_sequence(&mut self) -> u32 {
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        sequence
-    }
-
     /// A scope number that no parameter has yet; 0 is the program itself.
     pub(crate) fn fresh_scope(&mut self) -> u32 {
         self.next_scope += 1;
@@ -517,6 +489,12 @@ impl Graph {
         let first = stored.first_operand as usize;
         self.operands[first..first + stored.operand_count as usize].copy_from_slice(operands);
         (stored.op, stored.ty) = (op, ty);
+    }
+
+    /// Adds a node without simplifying it, to test that it is noticed.
+    pub(crate) fn push_as_it_is(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
+        self.index();
+        self.push_indexed(hash_node(&op, operands), op, operands, ty)
     }
 
     /// Adds a node that may equal another one, to test that it is noticed.

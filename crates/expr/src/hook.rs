@@ -14,6 +14,7 @@ use nxla_tensor::HostTensor;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::nested::Inside;
 use crate::op::Op;
 use crate::program::Program;
 use crate::types::TensorType;
@@ -73,15 +74,13 @@ where
 
 /// Attributes of [`Op::Hook`].
 ///
-/// The sequence number is the hook's identity: two hooks are never the same node, and they run in
-/// the order of their numbers. The host function is no part of it, nor of a program's digest: it
-/// is looked up for each call, so that one compiled program serves different listeners.
+/// Two hooks are never the same node, and they run in the order in which they were made. The host
+/// function is no part of what a hook is, nor of a program's digest: it is looked up for each call,
+/// so that one compiled program serves different listeners.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct HookOp {
     /// The name under which a caller can install its own function.
     pub name: Option<Arc<str>>,
-    /// Position in program order among the hooks of the same region.
-    pub sequence: u32,
     /// Called unless the caller installed another one under the name.
     #[serde(skip)]
     pub default: Option<Arc<dyn HostFn>>,
@@ -120,7 +119,7 @@ pub fn compute(
 
 impl PartialEq for HookOp {
     fn eq(&self, other: &Self) -> bool {
-        self.sequence == other.sequence && self.name == other.name && self.results == other.results
+        self.name == other.name && self.results == other.results
     }
 }
 
@@ -128,7 +127,6 @@ impl Eq for HookOp {}
 
 impl Hash for HookOp {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.sequence.hash(state);
         self.name.hash(state);
         self.results.hash(state);
     }
@@ -138,7 +136,6 @@ impl fmt::Debug for HookOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HookOp")
             .field("name", &self.name)
-            .field("sequence", &self.sequence)
             .field("has_default", &self.default.is_some())
             .field("slot", &self.slot)
             .field("results", &self.results)
@@ -206,9 +203,10 @@ impl Detacher<'_> {
         let mut changed = Vec::new();
         for &id in program.effects() {
             let op = program.graph().op(id);
-            let new = match op {
-                Op::Hook(hook) => self.hook(hook).map(|hook| Op::Hook(Box::new(hook))),
-                op => {
+            let new = match op.inside() {
+                Inside::Nothing | Inside::Keeps(_) => None,
+                Inside::Hook(hook) => self.hook(hook).map(|hook| Op::Hook(Box::new(hook))),
+                Inside::Runs(_) => {
                     let mut differs = false;
                     let new = op.map_regions(|region| {
                         let detached = self.program(region);

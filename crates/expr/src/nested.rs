@@ -4,10 +4,10 @@
 //! Everything that looks into regions without caring what holds them (digests, serialization,
 //! verification) goes through these methods, so that a new op with a region is added here once.
 //!
-//! A hook, and an op with hooks in a region that runs, has *effects*. It carries a sequence number,
-//! by which two of them are never the same node, and is listed among the roots of its program, so
-//! that it runs whether or not its results are used. A region lists its own, so one look at each
-//! region of an op says whether it has effects, however deep the hook is.
+//! A hook, and an op with hooks in a region that runs, has *effects*. That is no attribute: it
+//! follows from [`Op::inside`]. The graph makes a new node for it each time, so that two of them are
+//! never one, and lists it among the roots of its program, so that it runs whether or not its results
+//! are used. Nodes with effects run in the order of their ids.
 //!
 //! Regions *nest*: a branch of a conditional can hold another. What goes through programs goes into
 //! their regions by recursion, and so does dropping them, which is safe because there is a limit.
@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::hook::HookOp;
 use crate::op::{Block, Cond, CustomGrad, Metadata, Op, ReduceFun, While, WindowFun};
 use crate::program::Program;
 
@@ -26,20 +27,37 @@ pub const MAX_NESTING: usize = 64;
 /// The programs of one op, in a fixed order.
 pub type Regions<'a> = SmallVec<[&'a Arc<Program>; 3]>;
 
+/// What an op holds besides numbers.
+pub enum Inside<'a> {
+    /// Nothing: the value of a node is all there is to it.
+    Nothing,
+    /// A host function, which is called.
+    Hook(&'a HookOp),
+    /// Programs that run when the node does.
+    Runs(Regions<'a>),
+    /// A program that is kept for whoever asks for it, and does not run with the node.
+    Keeps(&'a Arc<Program>),
+}
+
 impl Op {
-    /// The programs inside this op: for `cond` each predicate and its body, then the last branch;
-    /// for `while` the condition, then the body.
-    pub fn regions(&self) -> Regions<'_> {
+    /// What the op holds besides numbers. Whether a node has effects follows from the answer, so a
+    /// new op that holds a program or a function gives it here and nowhere else.
+    #[inline]
+    pub fn inside(&self) -> Inside<'_> {
         match self {
-            Op::ReduceFun(op) => Regions::from_slice(&[&op.function]),
-            Op::WindowFun(op) => Regions::from_slice(&[&op.function]),
-            Op::Metadata(op) => op.custom_grad.iter().map(|custom| &custom.program).collect(),
+            Op::Hook(hook) => Inside::Hook(hook),
+            Op::ReduceFun(op) => Inside::Runs(Regions::from_slice(&[&op.function])),
+            Op::WindowFun(op) => Inside::Runs(Regions::from_slice(&[&op.function])),
             Op::Cond(op) => {
                 let clauses = op.clauses.iter().flat_map(|(predicate, body)| [predicate, body]);
-                clauses.chain([&op.otherwise]).collect()
+                Inside::Runs(clauses.chain([&op.otherwise]).collect())
             }
-            Op::While(op) => Regions::from_slice(&[&op.condition, &op.body]),
-            Op::Block(op) => Regions::from_slice(&[&op.body]),
+            Op::While(op) => Inside::Runs(Regions::from_slice(&[&op.condition, &op.body])),
+            Op::Block(op) => Inside::Runs(Regions::from_slice(&[&op.body])),
+            Op::Metadata(op) => match &op.custom_grad {
+                Some(custom) => Inside::Keeps(&custom.program),
+                None => Inside::Nothing,
+            },
             Op::Iota(_)
             | Op::Eye(_)
             | Op::Unary(_)
@@ -76,8 +94,29 @@ impl Op {
             | Op::Parameter(_)
             | Op::Constant(_)
             | Op::Tensor(_)
-            | Op::Elem(_)
-            | Op::Hook(_) => Regions::new(),
+            | Op::Elem(_) => Inside::Nothing,
+        }
+    }
+
+    /// The programs inside this op: for `cond` each predicate and its body, then the last branch;
+    /// for `while` the condition, then the body.
+    #[inline]
+    pub fn regions(&self) -> Regions<'_> {
+        match self.inside() {
+            Inside::Nothing | Inside::Hook(_) => Regions::new(),
+            Inside::Runs(regions) => regions,
+            Inside::Keeps(region) => Regions::from_slice(&[region]),
+        }
+    }
+
+    /// Whether running the op can be seen from outside: it is a hook, or a program that runs with
+    /// it holds one. Programs list their own, so one look at each says it, however deep a hook is.
+    #[inline]
+    pub fn has_effects(&self) -> bool {
+        match self.inside() {
+            Inside::Nothing | Inside::Keeps(_) => false,
+            Inside::Hook(_) => true,
+            Inside::Runs(regions) => regions.iter().any(|region| !region.effects().is_empty()),
         }
     }
 
@@ -118,55 +157,19 @@ impl Op {
                 };
                 let clauses = op.clauses.iter().map(&mut pair).collect();
                 let otherwise = replace(&op.otherwise);
-                Op::Cond(Arc::new(Cond { clauses, otherwise, sequence: op.sequence }))
+                Op::Cond(Arc::new(Cond { clauses, otherwise }))
             }
             Op::While(op) => {
                 let condition = replace(&op.condition);
                 let body = replace(&op.body);
-                let (state, sequence) = (op.state, op.sequence);
-                Op::While(Arc::new(While { state, condition, body, sequence }))
+                Op::While(Arc::new(While { state: op.state, condition, body }))
             }
             Op::Block(op) => {
                 let (name, attributes) = (op.name.clone(), op.attributes.clone());
-                let (body, sequence) = (replace(&op.body), op.sequence);
-                Op::Block(Arc::new(Block { name, attributes, body, sequence }))
+                let body = replace(&op.body);
+                Op::Block(Arc::new(Block { name, attributes, body }))
             }
             op => unreachable!("{} lists no regions", op.name()),
-        }
-    }
-
-    /// The number of an op with effects: a hook, or an op with hooks inside.
-    #[inline]
-    pub fn sequence(&self) -> Option<u32> {
-        match self {
-            Op::Hook(hook) => Some(hook.sequence),
-            Op::Cond(op) => op.sequence,
-            Op::While(op) => op.sequence,
-            Op::Block(op) => op.sequence,
-            // A user's derivative is kept there and not run, and functions that fold hold no hook.
-            _ => None,
-        }
-    }
-
-    /// The same op with another number; for ops that can have effects.
-    pub(crate) fn numbered(mut self, number: Option<u32>) -> Op {
-        match &mut self {
-            Op::Hook(hook) => hook.sequence = number.expect("a hook always has effects"),
-            Op::Cond(op) => Arc::make_mut(op).sequence = number,
-            Op::While(op) => Arc::make_mut(op).sequence = number,
-            Op::Block(op) => Arc::make_mut(op).sequence = number,
-            op => unreachable!("{} has no effects", op.name()),
-        }
-        self
-    }
-
-    /// Whether a region that runs holds something with effects.
-    pub(crate) fn holds_effects(&self) -> bool {
-        match self {
-            Op::Cond(_) | Op::While(_) | Op::Block(_) => {
-                self.regions().iter().any(|region| !region.effects().is_empty())
-            }
-            _ => false,
         }
     }
 }

@@ -513,9 +513,6 @@ pub struct Cond {
     pub clauses: Vec<(Arc<Program>, Arc<Program>)>,
     /// Taken when no predicate holds.
     pub otherwise: Arc<Program>,
-    /// Position in program order among the nodes with effects of the same region; none where no
-    /// hook is inside. [`Graph::make`](crate::Graph::make) gives it.
-    pub sequence: Option<u32>,
 }
 
 /// Attributes of [`Op::While`]; both programs take the node's operands.
@@ -527,9 +524,6 @@ pub struct While {
     pub condition: Arc<Program>,
     /// `(state…, captures…) -> state`.
     pub body: Arc<Program>,
-    /// Position in program order among the nodes with effects of the same region; none where no
-    /// hook is inside. [`Graph::make`](crate::Graph::make) gives it.
-    pub sequence: Option<u32>,
 }
 
 /// Attributes of [`Op::Block`].
@@ -541,9 +535,6 @@ pub struct Block {
     pub attributes: Vec<(Arc<str>, String)>,
     /// The default: a program from the operands to the results.
     pub body: Arc<Program>,
-    /// Position in program order among the nodes with effects of the same region; none where no
-    /// hook is inside. [`Graph::make`](crate::Graph::make) gives it.
-    pub sequence: Option<u32>,
 }
 
 impl Op {

@@ -185,7 +185,7 @@ impl Program {
                 self.graph.operands(id).iter().map(|&id| new_id[id.index()]).collect();
             new_id.push(match op {
                 Op::Parameter(parameter) => arguments[parameter.index as usize],
-                op => into.make_again(op, &operands)?,
+                op => into.make(op.clone(), &operands)?,
             });
         }
         Ok(self.outputs.iter().map(|&id| new_id[id.index()]).collect())
@@ -273,10 +273,6 @@ impl Closer<'_> {
             .map(|&operand| ExprId::from_index(self.new_id.get(operand) as usize - 1))
             .collect();
         let op = self.from.op(id).clone();
-        let op = match op.sequence() {
-            None => op,
-            Some(_) => op.numbered(Some(self.graph.next_sequence())),
-        };
         self.graph.copy_source(self.from, id, &mut self.sources);
         self.graph.adopt((self.from, id), op, &operands, &mut self.types)
     }

@@ -63,17 +63,17 @@ impl Graph {
                 self.operands(id).iter().map(|&operand| substitution.get(operand)).collect();
             let op = self.op(id);
             // Once a node with effects is made again, those after it are too, to stay after it.
-            let follows = op.sequence().is_some() && !replaced_effects.is_empty();
+            let follows = op.has_effects() && !replaced_effects.is_empty();
             if operands[..] == *self.operands(id) && !follows {
                 continue;
             }
             let op = op.clone();
             let source = self.source_id(id);
             self.set_source(source);
-            if op.sequence().is_some() {
+            if op.has_effects() {
                 replaced_effects.push(id);
             }
-            let new = self.make_again(&op, &operands)?;
+            let new = self.make(op, &operands)?;
             substitution.insert(id, new);
         }
         self.remove_effects(&replaced_effects);

@@ -32,7 +32,7 @@ use crate::source::{Line, SourceId};
 pub use read::from_bytes;
 
 /// The version of the encoding; bytes of another version are refused.
-pub const FORMAT: u16 = 3;
+pub const FORMAT: u16 = 4;
 
 /// The first bytes of every serialized program.
 const MAGIC: [u8; 4] = *b"nxla";
@@ -114,8 +114,8 @@ pub enum SerializeError {
         /// What is wrong.
         why: &'static str,
     },
-    /// The hooks are not numbered and listed in order.
-    #[error("the hooks of a program are not numbered and listed in order")]
+    /// The hooks are not listed in order.
+    #[error("the hooks of a program are not listed in order")]
     Hooks,
     /// A region that is not an earlier program, or that nests too deep.
     #[error("{node} has region {region}, {why}")]

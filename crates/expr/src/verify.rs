@@ -36,7 +36,7 @@ pub enum Invariant {
     Closed,
     /// Building a node again gives the same id.
     Simplified,
-    /// Nodes with effects have increasing sequence numbers and are listed in that order.
+    /// Nodes with effects are listed in the order of their ids.
     Hooks,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Invariant {
             Invariant::Unchanged => "nodes never change",
             Invariant::Closed => "a program names only its own parameters",
             Invariant::Simplified => "nodes are in simplified form",
-            Invariant::Hooks => "hooks are numbered and listed in order",
+            Invariant::Hooks => "hooks are listed in order",
         })
     }
 }
@@ -186,6 +186,8 @@ impl<'g> Verifier<'g> {
 
     fn interned(&mut self, graph: &Graph, node: &Node<'_>) {
         match graph.find(node.op, node.operands) {
+            // No node is ever taken for one with effects.
+            None if node.op.has_effects() => {}
             Some(id) if id == node.id => {}
             Some(id) => {
                 let facts =
@@ -211,7 +213,7 @@ impl<'g> Verifier<'g> {
 
     fn simplified(&mut self, graph: &Graph) {
         let mut copy = graph.clone();
-        for id in graph.ids() {
+        for id in graph.ids().filter(|&id| !graph.op(id).has_effects()) {
             let node = graph.node(id);
             let facts = match copy.make_as_new(node.op.clone(), node.operands) {
                 Ok(made) if made == id => continue,
@@ -239,7 +241,7 @@ impl<'g> Verifier<'g> {
         let listed: FxHashSet<ExprId> = program.effects().iter().copied().collect();
         for id in graph.ids() {
             let op = graph.op(id);
-            if op.sequence().is_some() && !listed.contains(&id) {
+            if op.has_effects() && !listed.contains(&id) {
                 let facts = format!("{} has effects and is not listed", op.name());
                 self.report(Some(id), Invariant::Hooks, facts);
             }
@@ -274,16 +276,16 @@ impl<'g> Verifier<'g> {
     fn listed_hooks(&mut self, graph: &Graph, listed: &[ExprId]) {
         let mut last = None;
         for &id in listed.iter().filter(|id| id.index() < graph.len()) {
-            let Some(number) = graph.op(id).sequence() else {
+            if !graph.op(id).has_effects() {
                 let facts = format!("{} is listed among the effects", graph.op(id).name());
                 self.report(Some(id), Invariant::Hooks, facts);
                 continue;
-            };
-            if let Some(last) = last.filter(|&last| number <= last) {
-                let facts = format!("number {number} follows number {last}");
+            }
+            if let Some(last) = last.filter(|&last| id <= last) {
+                let facts = format!("it is listed after {last}");
                 self.report(Some(id), Invariant::Hooks, facts);
             }
-            last = Some(number);
+            last = Some(id);
         }
     }
 }

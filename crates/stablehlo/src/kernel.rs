@@ -70,7 +70,7 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         Op::Sort(_) | Op::Argsort(..) => is_large(),
         Op::Block(block) => {
             BLOCKS.contains(&&*block.name)
-                && block.sequence.is_none()
+                && block.body.effects().is_empty()
                 && node.operands.len() == 1
                 && is_large()
         }

@@ -166,8 +166,7 @@ fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Par
         }
         None => attributes.push((BATCH_AXES.into(), b.depth().to_string())),
     }
-    let block =
-        Block { name: block.name.clone(), attributes, body: Arc::new(body), sequence: None };
+    let block = Block { name: block.name.clone(), attributes, body: Arc::new(body) };
     let node = b.make(Op::Block(Arc::new(block)), &ids(operands))?;
     b.parts(node, results)
 }
@@ -191,8 +190,7 @@ fn conditional(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type
     let bodies = cond.clauses.iter().map(|(_, body)| branch(body)).collect::<Result<Vec<_>>>()?;
     let otherwise = branch(&cond.otherwise)?;
     let clauses = predicates.into_iter().zip(bodies).collect();
-    let node =
-        b.make(Op::Cond(Arc::new(Cond { clauses, otherwise, sequence: None })), &ids(operands))?;
+    let node = b.make(Op::Cond(Arc::new(Cond { clauses, otherwise })), &ids(operands))?;
     b.parts(node, results)
 }
 
@@ -260,7 +258,7 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
     };
     let state = inputs[..op.state].to_vec();
     let operands = b.marked(operands, &inputs)?;
-    let node = While { state: op.state, condition, body, sequence: None };
+    let node = While { state: op.state, condition, body };
     let node = b.make(Op::While(Arc::new(node)), &ids(&operands))?;
     b.parts(node, state)
 }

@@ -250,7 +250,7 @@ impl Batcher<'_> {
 
     /// A node as it was; one with effects takes its place after those made so far.
     fn copy(&mut self, op: &Op, operands: &[ExprId]) -> Result<ExprId> {
-        self.graph.make_again(op, operands)
+        self.graph.make(op.clone(), operands)
     }
 
     /// The result with the names of the entry's axes. Rules may lose names, nothing else.

@@ -224,9 +224,8 @@ impl Graph {
         if name.is_none() && default.is_none() {
             return Err(self.invalid("io_call", "function", "a hook needs a name or a function"));
         }
-        let sequence = self.next_sequence();
-        let hook =
-            HookOp { name: name.map(Into::into), sequence, default, slot: None, results: None };
+        let name = name.map(Into::into);
+        let hook = HookOp { name, default, slot: None, results: None };
         let node = self.make(Op::Hook(Box::new(hook)), values)?;
         self.parts(node)
     }
@@ -248,9 +247,8 @@ impl Graph {
         if results.is_empty() {
             return Err(self.invalid("runtime_call", "template", "there is no tensor in it"));
         }
-        let sequence = self.next_sequence();
         let (default, results) = (Some(function), Some(results.into()));
-        let hook = HookOp { name: None, sequence, default, slot: None, results };
+        let hook = HookOp { name: None, default, slot: None, results };
         let node = self.make(Op::Hook(Box::new(hook)), values)?;
         self.parts(node)
     }
@@ -311,7 +309,7 @@ impl Graph {
         let traced = self.traced(open.mark, results);
         let closed = self.close(open.mark, Some(&open.scope), &[traced], true)?;
         let body = closed.programs[0].clone();
-        let block = Block { name: name.into(), attributes, body, sequence: None };
+        let block = Block { name: name.into(), attributes, body };
         let operands: Operands = open.operands.iter().chain(&closed.captures).copied().collect();
         let node = self.make(Op::Block(Arc::new(block)), &operands)?;
         self.parts(node)
@@ -366,7 +364,7 @@ impl Graph {
         let (otherwise, clauses) = closed.programs.split_last().expect("there is a last branch");
         let clauses =
             clauses.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        let cond = Cond { clauses, otherwise: otherwise.clone(), sequence: None };
+        let cond = Cond { clauses, otherwise: otherwise.clone() };
         let node = self.make(Op::Cond(Arc::new(cond)), &closed.captures)?;
         self.parts(node)
     }
@@ -468,7 +466,7 @@ impl Graph {
         let closed = self.close(mark, Some(scope), &[condition, body], true)?;
         let [condition, body] = &closed.programs[..] else { unreachable!("two regions went in") };
         let (condition, body) = (condition.clone(), body.clone());
-        let op = While { state: initial.len(), condition, body, sequence: None };
+        let op = While { state: initial.len(), condition, body };
         let operands: Operands = initial.iter().chain(&closed.captures).copied().collect();
         let node = self.make(Op::While(Arc::new(op)), &operands)?;
         self.parts(node)

@@ -365,5 +365,5 @@ fn programs(cond: &Cond) -> impl Iterator<Item = &Arc<Program>> {
 
 /// Whether equal nodes in different branches are still different: a hook runs where it stands.
 fn is_unique(op: &Op) -> bool {
-    op.sequence().is_some()
+    op.has_effects()
 }
