@@ -32,8 +32,8 @@ fn calls(run: impl FnOnce(&Hooks)) -> Vec<String> {
         hooks.insert(name, Arc::new(record));
     }
     run(&hooks);
-    let calls = calls.lock().expect("no hook panics").clone();
-    calls
+    let calls = calls.lock().expect("no hook panics");
+    calls.clone()
 }
 
 fn run(program: Program, values: &[f32]) -> Vec<String> {

@@ -7,13 +7,11 @@ use std::sync::Arc;
 
 use nxla_tensor::{DType, Scalar};
 
-use super::{Batched, Batcher, Parts};
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Operands};
-use crate::op::{Block, Cond, CustomGrad, Metadata, Op, RuleFor, While};
-use crate::program::Program;
-use crate::region::Traced;
-use crate::types::{TensorType, Type};
+use super::batcher::{Batched, Batcher, Parts, batched_type};
+use crate::graph::{
+    Block, Cond, CustomGrad, ErrorKind, ExprId, Metadata, Op, Operands, Program, Result, RuleFor,
+    TensorType, Traced, Type, While,
+};
 
 /// The attribute of a block that says how many axes its operands have in front of those that the
 /// other attributes speak of.
@@ -233,7 +231,7 @@ fn taken(
     let start = b.graph.mark();
     let mut zeros = Vec::new();
     for ty in ty.parts() {
-        let ty = super::batched_type(ty, b.sizes);
+        let ty = batched_type(ty, b.sizes);
         zeros.push(b.graph.constant(Scalar::zero(ty.dtype), ty)?);
     }
     let zeros = b.graph.traced(start, zeros);

@@ -9,12 +9,10 @@ use std::sync::Arc;
 
 use nxla_tensor::{broadcast_shapes, promote_keep_pred};
 
-use crate::error::{Difference, ErrorKind, Misfit, Region, Result};
-use crate::graph::{ExprId, Graph, Operands};
-use crate::hook::{HookOp, HostFn};
-use crate::op::{Block, Cond, CustomGrad, Metadata, Op, RuleFor, While};
-use crate::region::{Mark, Scope, Traced};
-use crate::types::TensorType;
+use crate::graph::{
+    Block, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp, HostFn, Mark, Metadata,
+    Misfit, Op, Operands, Region, Result, RuleFor, Scope, TensorType, Traced, While,
+};
 
 /// A user's derivative that is being traced, see [`Graph::open_custom_grad`].
 #[derive(Clone, Debug)]

@@ -7,9 +7,7 @@ use nxla_tensor::{DType, Names};
 
 use super::of_op;
 use super::reduce::index_dtype;
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Axes, Op, Slice, Sort, Start};
+use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result, Slice, Sort, Start};
 
 /// Where a slice begins along one axis; clamped so that the slice fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -31,8 +31,7 @@ pub use window::{Cumulative, WindowOptions, WindowPadding};
 
 use nxla_tensor::normalize_axis;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
+use crate::graph::{Error, ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// Resolves an axis that may be negative.

@@ -8,11 +8,10 @@ use nxla_tensor::{DType, Scalar, promote, promote_keep_pred};
 
 use super::of_op;
 use super::reduce::Fold;
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Op, Padding, ScatterOp, Window, WindowFun, WindowOp};
-use crate::program::Program;
-use crate::table::BinaryOp;
+use crate::graph::{
+    BinaryOp, ErrorKind, ExprId, Graph, Op, Padding, Program, Result, ScatterOp, Window, WindowFun,
+    WindowOp,
+};
 
 /// How a tensor is extended before windows are laid over it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::fmt;
 
 use nxla_tensor::{DType, ShapeError};
 
-use crate::source::Line;
-use crate::types::{TensorType, Type};
+use super::source::Line;
+use super::types::{TensorType, Type};
 
 /// An operation that cannot be built.
 #[derive(Clone, Debug, PartialEq)]

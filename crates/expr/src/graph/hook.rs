@@ -2,8 +2,8 @@
 //! give values too.
 //!
 //! A hook has its identity from its place in the program, not from its function: a program is
-//! compiled once, whoever listens. [`Program::detach_hooks`] takes the functions out of a program
-//! and leaves numbers in their place, which each run resolves.
+//! compiled once, whoever listens. [`Program::detach_hooks`](crate::Program::detach_hooks) takes the
+//! functions out of a program and leaves numbers in their place, which each run resolves.
 
 use std::any::Any;
 use std::fmt;
@@ -11,13 +11,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use nxla_tensor::HostTensor;
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::nested::Inside;
-use crate::op::Op;
-use crate::program::Program;
-use crate::types::TensorType;
+use super::types::TensorType;
 
 /// What a host function fails with; it reaches the caller of the program as it is.
 pub type HostError = Box<dyn std::error::Error + Send + Sync>;
@@ -72,7 +68,7 @@ where
     }
 }
 
-/// Attributes of [`Op::Hook`].
+/// Attributes of [`Op::Hook`](crate::Op::Hook).
 ///
 /// Two hooks are never the same node, and they run in the order in which they were made. The host
 /// function is no part of what a hook is, nor of a program's digest: it is looked up for each call,
@@ -84,8 +80,8 @@ pub struct HookOp {
     /// Called unless the caller installed another one under the name.
     #[serde(skip)]
     pub default: Option<Arc<dyn HostFn>>,
-    /// In place of `default` in programs from [`Program::detach_hooks`]: which function of the run
-    /// it is.
+    /// In place of `default` in programs from
+    /// [`Program::detach_hooks`](crate::Program::detach_hooks): which function of the run it is.
     #[serde(skip)]
     pub slot: Option<u32>,
     /// The types of what the function gives: then it is a runtime call, and the results are those.
@@ -140,105 +136,5 @@ impl fmt::Debug for HookOp {
             .field("slot", &self.slot)
             .field("results", &self.results)
             .finish()
-    }
-}
-
-/// A program without the functions of its hooks.
-pub struct Detached {
-    /// The program, with [`HookOp::slot`] in place of [`HookOp::default`]. Its digest is the same.
-    pub program: Arc<Program>,
-    /// The functions, by slot.
-    pub functions: Vec<Arc<dyn HostFn>>,
-    /// Which hooks are called, and which share a function. Programs of equal digest and equal
-    /// pattern can run as one another: slot by slot, their functions have the same places.
-    pub pattern: Vec<u32>,
-}
-
-impl Program {
-    /// Takes the functions out of the program's hooks, those in its regions included. `listens`
-    /// says for which names the caller has functions.
-    ///
-    /// Looks at nodes with effects only; a program without any is given back as it is.
-    pub fn detach_hooks(self: &Arc<Self>, listens: &dyn Fn(&str) -> bool) -> Detached {
-        let mut detacher = Detacher {
-            listens,
-            functions: Vec::new(),
-            slots: FxHashMap::default(),
-            pattern: Vec::new(),
-            done: FxHashMap::default(),
-        };
-        let program = detacher.program(self);
-        let Detacher { functions, pattern, .. } = detacher;
-        Detached { program, functions, pattern }
-    }
-}
-
-struct Detacher<'a> {
-    listens: &'a dyn Fn(&str) -> bool,
-    functions: Vec<Arc<dyn HostFn>>,
-    /// By the address of the function.
-    slots: FxHashMap<*const (), u32>,
-    pattern: Vec<u32>,
-    /// By the address of the program: what it became, and when it was met. Regions can be shared.
-    done: FxHashMap<*const Program, (Arc<Program>, u32)>,
-}
-
-/// Entries of a pattern; a slot is `FIRST_SLOT` plus its number.
-const SILENT: u32 = 0;
-const NAMED: u32 = 1;
-const SEEN_BEFORE: u32 = 2;
-const FIRST_SLOT: u32 = 3;
-
-impl Detacher<'_> {
-    /// Regions nest only as deep as the user's control flow is written, and so does this call.
-    fn program(&mut self, program: &Arc<Program>) -> Arc<Program> {
-        if program.effects().is_empty() {
-            return program.clone();
-        }
-        if let Some((detached, met)) = self.done.get(&Arc::as_ptr(program)) {
-            self.pattern.extend([SEEN_BEFORE, *met]);
-            return detached.clone();
-        }
-        let met = u32::try_from(self.done.len()).expect("fewer than 2^32 regions");
-        let mut changed = Vec::new();
-        for &id in program.effects() {
-            let op = program.graph().op(id);
-            let new = match op.inside() {
-                Inside::Nothing | Inside::Keeps(_) => None,
-                Inside::Hook(hook) => self.hook(hook).map(|hook| Op::Hook(Box::new(hook))),
-                Inside::Runs(_) => {
-                    let mut differs = false;
-                    let new = op.map_regions(|region| {
-                        let detached = self.program(region);
-                        differs |= !Arc::ptr_eq(&detached, region);
-                        detached
-                    });
-                    differs.then_some(new)
-                }
-            };
-            changed.extend(new.map(|op| (id, op)));
-        }
-        let detached = match changed.is_empty() {
-            true => program.clone(),
-            false => Arc::new(program.with_other_functions(changed)),
-        };
-        self.done.insert(Arc::as_ptr(program), (detached.clone(), met));
-        detached
-    }
-
-    /// The hook without its function; `None` if it has none.
-    fn hook(&mut self, hook: &HookOp) -> Option<HookOp> {
-        let Some(function) = &hook.default else {
-            let named = hook.name.as_deref().is_some_and(self.listens);
-            self.pattern.push(if named { NAMED } else { SILENT });
-            return None;
-        };
-        let next = u32::try_from(self.functions.len()).expect("fewer than 2^32 hooks");
-        let slot = *self.slots.entry(Arc::as_ptr(function).cast()).or_insert_with(|| {
-            self.functions.push(function.clone());
-            next
-        });
-        self.pattern.push(FIRST_SLOT + slot);
-        Some(HookOp { default: None, slot: Some(slot), ..hook.clone() })
     }
 }

@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::hook::HookOp;
-use crate::op::{Block, Cond, CustomGrad, Metadata, Op, ReduceFun, While, WindowFun};
-use crate::program::Program;
+use super::hook::HookOp;
+use super::op::{Block, Cond, CustomGrad, Metadata, Op, ReduceFun, While, WindowFun};
+use super::program::Program;
 
 /// How deep regions may nest, so that no walk of them exhausts a stack of 1 MB. Deeper nests are
 /// refused where they are built or read.

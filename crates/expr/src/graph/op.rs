@@ -11,11 +11,11 @@ use std::sync::Arc;
 use nxla_tensor::{DType, HostTensor, Names, Scalar, Shape};
 use serde::{Deserialize, Serialize};
 
+use super::hook::HookOp;
+use super::program::Program;
+use super::table::{BinaryOp, UnaryOp};
+use super::types::TensorType;
 use crate::family_ops;
-use crate::hook::HookOp;
-use crate::program::Program;
-use crate::table::{BinaryOp, UnaryOp};
-use crate::types::TensorType;
 
 /// Axes or sizes, one entry each.
 pub type Axes = Box<[usize]>;

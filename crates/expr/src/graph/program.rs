@@ -7,30 +7,17 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph, Operands};
-use crate::op::{Op, Parameter};
-use crate::serialize::digest_of;
-use crate::source::SourceMap;
-use crate::types::{TensorType, TypeMap};
-use crate::walk::TailMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The identity of a program: equal for structurally equal programs, in every process.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Digest(pub [u8; 32]);
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+use super::encode::{Digest, digest_of};
+use super::error::{ErrorKind, Result};
+use super::ids::{ExprId, Operands, TailMap};
+use super::op::Op;
+use super::source::SourceMap;
+use super::store::Graph;
+use super::types::{TensorType, TypeMap};
 
 /// A closed function over tensors.
 #[derive(Clone)]
@@ -92,7 +79,7 @@ impl Program {
         let graph = copier.graph;
         let mut program =
             Program { graph, inputs, parameters, outputs, effects, digest: Digest([0; 32]) };
-        program.digest = digest_of(&program);
+        program.digest = program.computed_digest();
         Ok(program)
     }
 
@@ -106,7 +93,7 @@ impl Program {
     ) -> Self {
         let mut program =
             Program { graph, inputs, parameters, outputs, effects, digest: Digest([0; 32]) };
-        program.digest = digest_of(&program);
+        program.digest = program.computed_digest();
         program
     }
 
@@ -146,15 +133,15 @@ impl Program {
         self.effects.iter().chain(&self.outputs).copied().collect()
     }
 
+    /// The digest of what is there, which is the one that was given when the program was made.
+    pub(crate) fn computed_digest(&self) -> Digest {
+        let roots = Roots { outputs: &self.outputs, effects: &self.effects };
+        digest_of(&self.graph, &self.inputs, &roots)
+    }
+
     /// The structural digest.
     pub fn digest(&self) -> Digest {
         self.digest
-    }
-
-    /// For each input, whether an output or a hook needs it.
-    pub fn used_inputs(&self) -> Vec<bool> {
-        let reachable = self.graph.reachable(&self.roots());
-        self.parameters.iter().map(|&id| reachable.contains(id)).collect()
     }
 
     /// The program with hooks of other functions, in itself or in its regions. The ops equal those
@@ -165,30 +152,6 @@ impl Program {
             program.graph.replace_equal(id, op);
         }
         program
-    }
-
-    /// Appends the program's nodes to another graph, with `arguments` for its inputs, and gives
-    /// the nodes of its outputs there. Nodes are simplified anew, since an argument may be a
-    /// constant; hooks become hooks of that graph.
-    ///
-    /// # Errors
-    /// If the number or the types of the arguments do not fit.
-    pub fn inline(&self, into: &mut Graph, arguments: &[ExprId]) -> Result<Vec<ExprId>> {
-        if arguments.len() != self.inputs.len() {
-            let expected = self.inputs.len().to_string();
-            return Err(into.error("call", ErrorKind::Arity { expected, found: arguments.len() }));
-        }
-        let mut new_id: Vec<ExprId> = Vec::with_capacity(self.graph.len());
-        for id in self.graph.ids() {
-            let op = self.graph.op(id);
-            let operands: Operands =
-                self.graph.operands(id).iter().map(|&id| new_id[id.index()]).collect();
-            new_id.push(match op {
-                Op::Parameter(parameter) => arguments[parameter.index as usize],
-                op => into.make(op.clone(), &operands)?,
-            });
-        }
-        Ok(self.outputs.iter().map(|&id| new_id[id.index()]).collect())
     }
 }
 
@@ -299,16 +262,29 @@ impl fmt::Debug for Program {
     }
 }
 
-impl Graph {
-    /// An input of the program that is being traced.
-    pub fn parameter(&mut self, index: usize, ty: TensorType) -> ExprId {
-        self.scope_parameter(0, index, ty)
-    }
+/// The program that stands for a region while an op is written by itself.
+pub(super) fn empty_program() -> Arc<Program> {
+    static EMPTY: OnceLock<Arc<Program>> = OnceLock::new();
+    let empty = || {
+        Arc::new(Program::from_parts(Graph::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new()))
+    };
+    EMPTY.get_or_init(empty).clone()
+}
 
-    /// A parameter of the program (scope 0) or of a region that is being traced.
-    pub(crate) fn scope_parameter(&mut self, scope: u32, index: usize, ty: TensorType) -> ExprId {
-        let index = u32::try_from(index).expect("fewer than 2^32 inputs");
-        self.make(Op::Parameter(Box::new(Parameter { scope, index, ty })), &[])
-            .expect("a parameter carries its own type")
+/// Works for the empty program only, so that regions do not nest in bytes.
+impl Serialize for Program {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        if self.graph().is_empty() {
+            return serializer.serialize_unit();
+        }
+        Err(serde::ser::Error::custom("a program is written by nxla_expr::serialize::to_bytes"))
+    }
+}
+
+/// Gives the empty program, so that regions do not nest in bytes.
+impl<'de> Deserialize<'de> for Program {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        <()>::deserialize(deserializer)?;
+        Ok(Program::clone(&empty_program()))
     }
 }

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
-use crate::op::Op;
-use crate::program::{Program, Roots};
-use crate::types::TensorType;
-use crate::walk::TailMap;
+use super::error::Result;
+use super::ids::{ExprId, TailMap};
+use super::op::Op;
+use super::program::{Program, Roots};
+use super::store::Graph;
+use super::types::TensorType;
 
 /// A position in a graph: nodes made later belong to the regions traced since.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,11 @@
 //! The graph: nodes in an arena, each distinct one stored once.
 //!
-//! A graph belongs to one trace and is only ever appended to. [`Graph::make`] is the one way in:
-//! it infers the type (and so checks shapes and dtypes), brings the node into simplified form and
-//! interns it. What comes back may be an older node. Because operands are made first, they always
-//! have smaller ids, and a plain loop over ids is a topological walk.
+//! A graph belongs to one trace and is only ever appended to. `Graph::make` is the one way in for
+//! whoever builds: it infers the type (and so checks shapes and dtypes), brings the node into
+//! simplified form and interns it. What comes back may be an older node. Because operands are made
+//! first, they always have smaller ids, and a plain loop over ids is a topological walk.
+//!
+//! The store itself knows no rule of any op.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -12,49 +14,12 @@ use std::panic::Location;
 use hashbrown::HashTable;
 use nxla_tensor::{DType, Shape};
 use rustc_hash::FxHasher;
-use smallvec::SmallVec;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::infer::infer;
-use crate::nested::MAX_NESTING;
-use crate::op::Op;
-use crate::simplify::{Simplified, simplify};
-use crate::source::{Line, Source, SourceId, SourceMap, Sources};
-use crate::types::{TensorType, Type, TypeId, TypeMap, TypeTable};
-
-/// A node of one graph. Prints as `%12`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ExprId(u32);
-
-impl ExprId {
-    /// No node of any graph.
-    pub const NONE: ExprId = ExprId(u32::MAX);
-
-    /// The position in the graph, for side tables.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// The node at this position; only meaningful for positions below the graph's length.
-    pub fn from_index(index: usize) -> Self {
-        Self(u32::try_from(index).expect("a graph holds fewer than 2^32 nodes"))
-    }
-}
-
-impl fmt::Display for ExprId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "%{}", self.0)
-    }
-}
-
-impl fmt::Debug for ExprId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-/// Operands of a node that is about to be made.
-pub type Operands = SmallVec<[ExprId; 4]>;
+use super::error::{Error, ErrorKind};
+use super::ids::ExprId;
+use super::op::{Op, Parameter};
+use super::source::{Line, Source, SourceId, SourceMap, Sources};
+use super::types::{TensorType, Type, TypeId, TypeMap, TypeTable};
 
 /// The stored form of a node: its operands are a range of the graph's operand pool.
 #[derive(Clone)]
@@ -199,97 +164,49 @@ impl Graph {
         &self.operands[first..first + stored.operand_count as usize]
     }
 
-    /// Builds a node: checks it, simplifies it and interns it. What has effects is a node of its own
-    /// each time, and stays what it is.
-    ///
-    /// # Errors
-    /// What is wrong with the operands, with the current source line.
-    pub fn make(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
+    /// An input of the program that is being traced.
+    pub fn parameter(&mut self, index: usize, ty: TensorType) -> ExprId {
+        self.scope_parameter(0, index, ty)
+    }
+
+    /// A parameter of the program (scope 0) or of a region that is being traced.
+    pub(crate) fn scope_parameter(&mut self, scope: u32, index: usize, ty: TensorType) -> ExprId {
+        let index = u32::try_from(index).expect("fewer than 2^32 inputs");
+        let id = self.types.intern(Type::Tensor(ty.clone()));
+        self.intern(Op::Parameter(Box::new(Parameter { scope, index, ty })), &[], id)
+    }
+
+    /// Stores a node that is checked and simplified, or finds the equal one.
+    pub(crate) fn intern(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         self.index();
-        if op.has_effects() {
-            return self.make_effect(op, operands);
-        }
         let hash = hash_node(&op, operands);
-        // What is there has been checked and simplified.
         match self.lookup(hash, &op, operands) {
-            Some(id) => Ok(id),
-            None => self.make_new(hash, op, operands, true),
+            Some(id) => id,
+            None => self.push_indexed(hash, op, operands, ty),
         }
     }
 
-    /// Builds a node as if there were none like it yet. The verifier finds out by it whether what is
-    /// there is in simplified form.
-    pub(crate) fn make_as_new(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
+    /// Stores a node with effects, which is checked. It is not in the intern table, so that no other
+    /// node is ever taken for it.
+    pub(crate) fn push_effect(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
         self.index();
-        self.make_new(hash_node(&op, operands), op, operands, false)
-    }
-
-    /// Checks and simplifies a node without effects; interns what remains. `absent` says that there
-    /// is no equal one.
-    fn make_new(&mut self, hash: u32, op: Op, operands: &[ExprId], absent: bool) -> Result<ExprId> {
-        let ty = self.checked_type(&op, operands)?;
-        let known = self.nodes.len();
-        match simplify(self, &op, operands, ty)? {
-            Simplified::Is(id) => Ok(id),
-            Simplified::Node(op, operands) => self.make(op, &operands),
-            Simplified::Keep => {
-                // Simplification may have made further nodes, of which this may be one.
-                let found = match absent && self.nodes.len() == known {
-                    true => None,
-                    false => self.lookup(hash, &op, operands),
-                };
-                Ok(found.unwrap_or_else(|| self.push_indexed(hash, op, operands, ty)))
-            }
-        }
-    }
-
-    /// Checks a node with effects and adds it. It is not in the intern table, so that nothing is
-    /// ever taken for it.
-    #[cold]
-    fn make_effect(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
-        let ty = self.checked_type(&op, operands)?;
-        let id = self.push(op, operands, ty);
         self.indexed += 1;
-        Ok(id)
+        self.push(op, operands, ty)
     }
 
-    /// The type of a node that is about to be made, if it may be.
-    fn checked_type(&mut self, op: &Op, operands: &[ExprId]) -> Result<TypeId> {
-        if op.nesting() > MAX_NESTING {
-            let why = format!("branches and loops are nested more than {MAX_NESTING} deep");
-            return Err(self.error(op.name(), ErrorKind::invalid("body", why)));
-        }
-        self.type_of(op, operands).map_err(|kind| self.error(op.name(), kind))
-    }
-
-    /// The inferred type, without touching the type table when it is an operand's own type.
-    fn type_of(&mut self, op: &Op, operands: &[ExprId]) -> Result<TypeId, ErrorKind> {
-        if let Some(ty) = self.type_by_class(op, operands) {
-            return Ok(ty);
-        }
-        let ty = {
-            let types: SmallVec<[&Type; 4]> = operands.iter().map(|&id| self.ty(id)).collect();
-            infer(op, &types)?
-        };
-        Ok(self.types.intern(ty))
-    }
-
-    /// The hot path of [`Graph::type_of`]: arithmetic on operands of one type that the op keeps.
-    fn type_by_class(&self, op: &Op, operands: &[ExprId]) -> Option<TypeId> {
-        let ty = self.nodes[operands.first()?.index()].ty;
-        let keeps = match (op, operands) {
-            (Op::Unary(op), [_]) => crate::infer::unary_keeps(*op, self.types.get(ty)),
-            (Op::Binary(op), [_, right]) => {
-                self.nodes[right.index()].ty == ty
-                    && crate::infer::binary_keeps(*op, self.types.get(ty))
-            }
-            _ => false,
-        };
-        keeps.then_some(ty)
+    /// The id of a type.
+    pub(crate) fn intern_type(&mut self, ty: Type) -> TypeId {
+        self.types.intern(ty)
     }
 
     /// Appends a node that the intern table, which is complete, does not have yet.
-    fn push_indexed(&mut self, hash: u32, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
+    pub(crate) fn push_indexed(
+        &mut self,
+        hash: u32,
+        op: Op,
+        operands: &[ExprId],
+        ty: TypeId,
+    ) -> ExprId {
         let id = self.push(op, operands, ty);
         self.indexed += 1;
         self.interned
@@ -340,7 +257,8 @@ impl Graph {
         self.lookup(hash_node(op, operands), op, operands)
     }
 
-    fn lookup(&self, hash: u32, op: &Op, operands: &[ExprId]) -> Option<ExprId> {
+    /// The node with this op and these operands, of which the hash is known.
+    pub(crate) fn lookup(&self, hash: u32, op: &Op, operands: &[ExprId]) -> Option<ExprId> {
         let found = self.interned.find(spread(hash), |entry| {
             entry.hash == hash && {
                 let stored = &self.nodes[entry.id.index()];
@@ -491,12 +409,6 @@ impl Graph {
         (stored.op, stored.ty) = (op, ty);
     }
 
-    /// Adds a node without simplifying it, to test that it is noticed.
-    pub(crate) fn push_as_it_is(&mut self, op: Op, operands: &[ExprId], ty: TypeId) -> ExprId {
-        self.index();
-        self.push_indexed(hash_node(&op, operands), op, operands, ty)
-    }
-
     /// Adds a node that may equal another one, to test that it is noticed.
     pub(crate) fn push_twin(&mut self, id: ExprId) -> ExprId {
         let twin = self.nodes[id.index()].clone();
@@ -516,7 +428,8 @@ impl fmt::Debug for Graph {
     }
 }
 
-fn hash_node(op: &Op, operands: &[ExprId]) -> u32 {
+/// The hash under which a node is interned.
+pub(crate) fn hash_node(op: &Op, operands: &[ExprId]) -> u32 {
     let mut hasher = FxHasher::default();
     op.hash(&mut hasher);
     for operand in operands {

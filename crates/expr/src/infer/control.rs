@@ -1,10 +1,7 @@
 //! Types of the ops that hold the graph together: inputs, literals, tuples and regions.
 
-use super::{Inferred, tensor};
-use crate::error::ErrorKind;
-use crate::op::{Block, Cond, Metadata, Op, While};
-use crate::program::Program;
-use crate::types::{TensorType, Type};
+use super::check::{Inferred, tensor, tensors};
+use crate::graph::{Block, Cond, ErrorKind, Metadata, Op, Program, TensorType, Type, While};
 
 pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
     match op {
@@ -16,14 +13,14 @@ pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
             names: literal.0.names().cloned(),
         }),
         Op::Elem(index) => elem(*index, operands),
-        Op::Metadata(metadata) => metadata_type(metadata, &super::tensors(operands)?),
+        Op::Metadata(metadata) => metadata_type(metadata, &tensors(operands)?),
         Op::Hook(hook) => match &hook.results {
             Some(types) => Ok(Type::of_results(types.to_vec())),
-            None => Ok(results(&super::tensors(operands)?)),
+            None => Ok(results(&tensors(operands)?)),
         },
-        Op::Cond(cond) => cond_type(cond, &super::tensors(operands)?),
-        Op::While(op) => while_type(op, &super::tensors(operands)?),
-        Op::Block(block) => block_type(block, &super::tensors(operands)?),
+        Op::Cond(cond) => cond_type(cond, &tensors(operands)?),
+        Op::While(op) => while_type(op, &tensors(operands)?),
+        Op::Block(block) => block_type(block, &tensors(operands)?),
         op @ crate::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }

@@ -1,11 +1,9 @@
-//! Rewriting: the same expression with some nodes replaced.
+//! Rewriting: the same expression with some nodes replaced, and the same program on other inputs.
 //!
 //! Every node that depends on a replaced one is made again, and so simplified and interned again;
 //! the others are shared with the original. One pass over the ids, no recursion.
 
-use crate::error::Result;
-use crate::graph::{ExprId, Graph, Operands};
-use crate::walk::IdMap;
+use crate::graph::{ErrorKind, ExprId, Graph, IdMap, Op, Operands, Program, Result};
 
 /// Which node stands for which.
 #[derive(Clone, Default, Debug)]
@@ -78,5 +76,31 @@ impl Graph {
         }
         self.remove_effects(&replaced_effects);
         Ok(roots.iter().map(|&root| substitution.get(root)).collect())
+    }
+}
+
+impl Program {
+    /// Appends the program's nodes to another graph, with `arguments` for its inputs, and gives
+    /// the nodes of its outputs there. Nodes are simplified anew, since an argument may be a
+    /// constant; hooks become hooks of that graph.
+    ///
+    /// # Errors
+    /// If the number or the types of the arguments do not fit.
+    pub fn inline(&self, into: &mut Graph, arguments: &[ExprId]) -> Result<Vec<ExprId>> {
+        if arguments.len() != self.inputs().len() {
+            let expected = self.inputs().len().to_string();
+            return Err(into.error("call", ErrorKind::Arity { expected, found: arguments.len() }));
+        }
+        let mut new_id: Vec<ExprId> = Vec::with_capacity(self.graph().len());
+        for id in self.graph().ids() {
+            let op = self.graph().op(id);
+            let operands: Operands =
+                self.graph().operands(id).iter().map(|&id| new_id[id.index()]).collect();
+            new_id.push(match op {
+                Op::Parameter(parameter) => arguments[parameter.index as usize],
+                op => into.make(op.clone(), &operands)?,
+            });
+        }
+        Ok(self.outputs().iter().map(|&id| new_id[id.index()]).collect())
     }
 }

@@ -1,10 +1,8 @@
-//! Programs as bytes, and the digest that identifies them.
+//! Programs as bytes.
 //!
-//! Both come from one canonical form: the inputs, the nodes in id order (operation, operands as
-//! distances back), the outputs and the hooks, each written with `postcard`. The digest is the
-//! BLAKE3 hash of it; a region contributes its own digest, so a program is hashed in time linear
-//! in its own nodes however deep or shared its regions are. The bytes instead carry a table of all
-//! distinct programs, inner ones first, and a region is its place in that table.
+//! The form is that from which digests are computed. Where a digest takes the digest of a region, the
+//! bytes carry a table of all distinct programs, inner ones first, and a region is its place in that
+//! table.
 //!
 //! What is surprising:
 //!
@@ -13,35 +11,24 @@
 //! * `serde` on a [`Program`] works only for the empty one, which stands for a region while its op
 //!   is written. A program by itself goes through [`to_bytes`]; the derived impls of the op types
 //!   would otherwise nest programs without bound, and a hostile input could overflow the stack.
-//! * The encoding of an op is its place in the enum. Reordering [`Op`] or its
-//!   attributes therefore calls for a new [`FORMAT`].
 
 mod read;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::error::Error;
-use crate::graph::{ExprId, Graph};
-use crate::op::Op;
-use crate::program::{Digest, Program};
-use crate::source::{Line, SourceId};
+use crate::graph::encode::Writer;
+use crate::graph::{Digest, Error, ExprId, Graph, Line, Program, SourceId};
 
+pub use crate::graph::encode::FORMAT;
 pub use read::from_bytes;
-
-/// The version of the encoding; bytes of another version are refused.
-pub const FORMAT: u16 = 4;
 
 /// The first bytes of every serialized program.
 const MAGIC: [u8; 4] = *b"nxla";
 
 /// Magic, version and checksum.
 const HEADER: usize = MAGIC.len() + size_of::<u16>() + blake3::OUT_LEN;
-
-/// How much is written before it is handed to the hash.
-const CHUNK: usize = 1 << 14;
 
 /// Why bytes are no program.
 #[derive(Debug, thiserror::Error)]
@@ -127,31 +114,6 @@ pub enum SerializeError {
         /// What is wrong.
         why: &'static str,
     },
-}
-
-/// The digest of a program whose own digest is not set yet.
-pub(crate) fn digest_of(program: &Program) -> Digest {
-    let mut hasher = blake3::Hasher::new();
-    let mut writer = Writer::default();
-    writer.put(&("nxla program", FORMAT));
-    writer.put(&program.inputs());
-    writer.put(&program.graph().len());
-    for id in program.graph().ids() {
-        let op = program.graph().op(id);
-        writer.op(op);
-        for region in op.regions() {
-            writer.put(&region.digest().0);
-        }
-        writer.operands(program.graph(), id);
-        if writer.bytes.len() >= CHUNK {
-            hasher.update(&writer.bytes);
-            writer.bytes.clear();
-        }
-    }
-    writer.roots(program.outputs());
-    writer.roots(program.effects());
-    hasher.update(&writer.bytes);
-    Digest(*hasher.finalize().as_bytes())
 }
 
 /// The bytes of a program, from which [`from_bytes`] rebuilds it in another process.
@@ -266,89 +228,6 @@ impl Files {
         self.names.push(line.file.clone());
         self.places.insert(line.file.clone(), place);
         place
-    }
-}
-
-/// Bytes that are being written.
-#[derive(Default)]
-struct Writer {
-    bytes: Vec<u8>,
-}
-
-impl Writer {
-    fn put<T: Serialize + ?Sized>(&mut self, value: &T) {
-        postcard::serialize_with_flavor(value, &mut *self)
-            .expect("every written type knows its length, and memory cannot refuse");
-    }
-
-    /// An operation with its regions left empty.
-    fn op(&mut self, op: &Op) {
-        if op.regions().is_empty() {
-            self.put(op);
-        } else {
-            self.put(&op.map_regions(|_| empty_program()));
-        }
-    }
-
-    fn operands(&mut self, graph: &Graph, id: ExprId) {
-        let operands = graph.operands(id);
-        self.put(&operands.len());
-        for operand in operands {
-            // Wraps only in a corrupt graph, whose digest verification asks for.
-            self.put(&id.index().wrapping_sub(operand.index()));
-        }
-    }
-
-    fn roots(&mut self, roots: &[ExprId]) {
-        self.put(&roots.len());
-        for root in roots {
-            self.put(&root.index());
-        }
-    }
-}
-
-impl postcard::ser_flavors::Flavor for &mut Writer {
-    type Output = ();
-
-    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
-        self.bytes.push(byte);
-        Ok(())
-    }
-
-    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        self.bytes.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn finalize(self) -> postcard::Result<()> {
-        Ok(())
-    }
-}
-
-/// The program that stands for a region while an op is written by itself.
-fn empty_program() -> Arc<Program> {
-    static EMPTY: OnceLock<Arc<Program>> = OnceLock::new();
-    let empty = || {
-        Arc::new(Program::from_parts(Graph::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new()))
-    };
-    EMPTY.get_or_init(empty).clone()
-}
-
-/// Works for the empty program only, see the [module documentation](self).
-impl Serialize for Program {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.graph().is_empty() {
-            return serializer.serialize_unit();
-        }
-        Err(serde::ser::Error::custom("a program is written by nxla_expr::serialize::to_bytes"))
-    }
-}
-
-/// Gives the empty program, see the [module documentation](self).
-impl<'de> Deserialize<'de> for Program {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <()>::deserialize(deserializer)?;
-        Ok(Program::clone(&empty_program()))
     }
 }
 

@@ -14,12 +14,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use crate::graph::{ExprId, Graph, Node};
+use crate::graph::{Digest, ExprId, Graph, Node, Op, Program, Type};
 use crate::infer::infer;
-use crate::op::Op;
-use crate::program::{Digest, Program};
-use crate::serialize::digest_of;
-use crate::types::Type;
 
 /// The rules, in the order of the [crate documentation](crate).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -246,7 +242,7 @@ impl<'g> Verifier<'g> {
                 self.report(Some(id), Invariant::Hooks, facts);
             }
         }
-        let digest = digest_of(program);
+        let digest = program.computed_digest();
         if digest != program.digest() {
             let facts = format!("the digest is {digest}, it was {}", program.digest());
             self.report(None, Invariant::Unchanged, facts);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::graph::{ExprId, Graph};
-use crate::picture::Picture;
+use crate::text::picture::Picture;
 
 /// The flowchart of an expression: one box per node with its op and type, coloured by family.
 ///
@@ -67,7 +67,7 @@ mod tests {
     use nxla_tensor::{DType, Scalar};
 
     use super::*;
-    use crate::types::TensorType;
+    use crate::graph::TensorType;
 
     #[test]
     fn roots_inputs_and_numbers() {

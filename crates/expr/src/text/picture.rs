@@ -9,9 +9,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::graph::{ExprId, Graph};
-use crate::op::{Family, Op};
-use crate::walk::IdSet;
+use crate::graph::{ExprId, Family, Graph, IdSet, Op};
 
 /// The most nodes of a graph that are drawn; beyond, a picture is no help.
 const LIMIT: usize = 200;

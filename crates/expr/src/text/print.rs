@@ -25,8 +25,7 @@ mod walk;
 
 use std::fmt;
 
-use crate::graph::{ExprId, Graph};
-use crate::program::Program;
+use crate::graph::{ExprId, Graph, Program};
 use walk::Walk;
 
 /// How expressions are printed.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::graph::{ExprId, Graph};
-use crate::picture::Picture;
+use crate::text::picture::Picture;
 use layout::{Layout, Point, Size};
 
 /// The most boxes that are drawn.

@@ -9,12 +9,9 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::{FORMAT, FileLine, HEADER, MAGIC, SerializeError, checksum};
-use crate::graph::{ExprId, Graph, Operands, Options};
-use crate::nested::MAX_NESTING;
-use crate::op::Op;
-use crate::program::Program;
-use crate::source::{Line, Source, SourceId};
-use crate::types::TensorType;
+use crate::graph::{
+    ExprId, Graph, Line, MAX_NESTING, Op, Operands, Options, Program, Source, SourceId, TensorType,
+};
 
 use rustc_hash::FxHashMap;
 

@@ -3,11 +3,7 @@
 use nxla_tensor::DType;
 
 use super::{Invariant, Violation, verify, verify_program};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Op, Parameter};
-use crate::program::Program;
-use crate::table::{BinaryOp, UnaryOp};
-use crate::types::{TensorType, Type};
+use crate::graph::{BinaryOp, ExprId, Graph, Op, Parameter, Program, TensorType, Type, UnaryOp};
 
 /// `exp x`, `sin (exp x)`, `exp x + y`
 fn graph() -> (Graph, Vec<ExprId>) {
@@ -81,7 +77,7 @@ fn changed_nodes_are_found() {
 fn unsimplified_nodes_are_found() {
     let (mut graph, ids) = graph();
     let ty = graph.type_id(ids[0]);
-    let same = graph.push_as_it_is(Op::AsType(DType::F32), &[ids[0]], ty);
+    let same = graph.intern(Op::AsType(DType::F32), &[ids[0]], ty);
     let violations = verify(&graph).unwrap_err();
     assert_eq!(violations.len(), 1);
     assert_eq!((violations[0].node, violations[0].invariant), (Some(same), Invariant::Simplified));

@@ -2,11 +2,10 @@
 
 use nxla_tensor::Scalar;
 
-use crate::graph::{ExprId, Operands};
-use crate::op::{
-    ArgReduce, Block, Conv, Dot, Factorization, Op, Reduce, Slice, Sort, Start, Transform, Window,
+use crate::graph::{
+    ArgReduce, Block, Conv, Dot, ExprId, Factorization, Op, Operands, Reduce, Slice, Sort, Start,
+    Transform, Type, Window,
 };
-use crate::types::Type;
 
 /// The operands that appear in the line of an op, in order of appearance; a walk visits them in
 /// this order.
@@ -81,7 +80,8 @@ pub(super) fn arguments(op: &Op, operands: &[String]) -> String {
             args.all(operands).push(braces(op.shape.as_slice())).push(list(&op.axes))
         }
         Op::Pad(config) => {
-            let one = |p: &crate::op::Padding| format!("{{{}, {}, {}}}", p.low, p.high, p.interior);
+            let one =
+                |p: &crate::graph::Padding| format!("{{{}, {}, {}}}", p.low, p.high, p.interior);
             args.all(operands).push(list(config.iter().map(one)))
         }
         Op::Concatenate(axis) => args.push(list(operands)).push(axis),

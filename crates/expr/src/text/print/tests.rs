@@ -6,11 +6,9 @@ use nxla_tensor::{DType, HostTensor, Number, Scalar};
 
 use super::{ExprText, PrintOptions, lines};
 use crate::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
-use crate::op::{Metadata, Padding, Transform, TriangularSolve};
-use crate::region::Traced;
-use crate::types::TensorType;
+use crate::graph::{
+    ExprId, Graph, Metadata, Padding, Result, TensorType, Traced, Transform, TriangularSolve,
+};
 
 fn f32s(graph: &mut Graph, index: usize, shape: &[usize]) -> ExprId {
     graph.parameter(index, TensorType::new(DType::F32, shape))

@@ -14,10 +14,7 @@ use smallvec::SmallVec;
 
 use super::Row;
 use super::line::{arguments, letters, number, shown, together, type_text};
-use crate::graph::{ExprId, Graph, Node};
-use crate::op::{Cond, Op};
-use crate::program::Program;
-use crate::types::Type;
+use crate::graph::{Cond, ExprId, Graph, Node, Op, Program, Type};
 
 /// A node in a frame.
 type Place = (u32, ExprId);

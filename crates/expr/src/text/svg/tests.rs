@@ -4,9 +4,7 @@ use nxla_tensor::DType;
 
 use super::layout::{Layout, Size};
 use super::{SvgNode, layered_svg, to_svg};
-use crate::graph::Graph;
-use crate::source::{Line, Source};
-use crate::types::TensorType;
+use crate::graph::{Graph, Line, Source, TensorType};
 
 /// The values of an attribute in order of appearance.
 fn attributes(svg: &str, element: &str, name: &str) -> Vec<f64> {
