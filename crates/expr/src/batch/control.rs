@@ -13,10 +13,6 @@ use crate::graph::{
     TensorType, Traced, Type, While,
 };
 
-/// The attribute of a block that says how many axes its operands have in front of those that the
-/// other attributes speak of.
-const BATCH_AXES: &str = "batch_axes";
-
 pub(super) fn batch(
     batcher: &mut Batcher<'_>,
     op: &Op,
@@ -155,16 +151,8 @@ fn cotangents(b: &Batcher<'_>, custom: &CustomGrad, operands: &[Batched]) -> Res
 
 fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Parts> {
     let (body, results) = block.body.batched(&marks(operands), b.sizes)?;
-    let mut attributes = block.attributes.clone();
-    let known = attributes.iter_mut().find(|(name, _)| &**name == BATCH_AXES);
-    match known {
-        Some((_, depth)) => {
-            let before: usize = depth.parse().unwrap_or(0);
-            *depth = (before + b.depth()).to_string();
-        }
-        None => attributes.push((BATCH_AXES.into(), b.depth().to_string())),
-    }
-    let block = Block { name: block.name.clone(), attributes, body: Arc::new(body) };
+    let (kind, batch_axes) = (block.kind.clone(), block.batch_axes + b.depth());
+    let block = Block { kind, batch_axes, body: Arc::new(body) };
     let node = b.make(Op::Block(Arc::new(block)), &ids(operands))?;
     b.parts(node, results)
 }

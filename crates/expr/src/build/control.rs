@@ -10,8 +10,8 @@ use std::sync::Arc;
 use nxla_tensor::{broadcast_shapes, promote_keep_pred};
 
 use crate::graph::{
-    Block, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp, HostFn, Mark, Metadata,
-    Misfit, Op, Operands, Region, Result, RuleFor, Scope, TensorType, Traced, While,
+    Block, BlockKind, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp, HostFn, Mark,
+    Metadata, Misfit, Op, Operands, Region, Result, RuleFor, Scope, TensorType, Traced, While,
 };
 
 /// A user's derivative that is being traced, see [`Graph::open_custom_grad`].
@@ -263,9 +263,19 @@ impl Graph {
         operands: &[ExprId],
         body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
     ) -> Result<Vec<ExprId>, E> {
+        self.known_block(BlockKind::Named { name: name.into(), attributes }, operands, body)
+    }
+
+    /// A [`Graph::block`] that engines know.
+    pub(super) fn known_block<E: From<crate::Error>>(
+        &mut self,
+        kind: BlockKind,
+        operands: &[ExprId],
+        body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
+    ) -> Result<Vec<ExprId>, E> {
         let open = self.open_block(operands);
         let results = body(self, &open.scope.parameters)?;
-        Ok(self.close_block(open, name, attributes, results)?)
+        Ok(self.close_known(open, kind, results)?)
     }
 
     /// A [`Graph::block`] of one result.
@@ -304,10 +314,19 @@ impl Graph {
         attributes: Vec<(Arc<str>, String)>,
         results: Vec<ExprId>,
     ) -> Result<Vec<ExprId>> {
+        self.close_known(open, BlockKind::Named { name: name.into(), attributes }, results)
+    }
+
+    fn close_known(
+        &mut self,
+        open: OpenBlock,
+        kind: BlockKind,
+        results: Vec<ExprId>,
+    ) -> Result<Vec<ExprId>> {
         let traced = self.traced(open.mark, results);
         let closed = self.close(open.mark, Some(&open.scope), &[traced], true)?;
         let body = closed.programs[0].clone();
-        let block = Block { name: name.into(), attributes, body };
+        let block = Block { kind, batch_axes: 0, body };
         let operands: Operands = open.operands.iter().chain(&closed.captures).copied().collect();
         let node = self.make(Op::Block(Arc::new(block)), &operands)?;
         self.parts(node)

@@ -5,6 +5,7 @@
 //! program holds a graph, and a graph holds ops: these know each other, and so does the encoding that
 //! gives a program its identity. All else goes one way.
 
+mod block;
 mod detach;
 pub(crate) mod encode;
 mod error;
@@ -21,6 +22,7 @@ mod table;
 mod types;
 mod walk;
 
+pub use block::{BlockKind, Cumulative};
 pub use detach::Detached;
 pub use encode::Digest;
 pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};

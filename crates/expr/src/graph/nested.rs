@@ -165,9 +165,9 @@ impl Op {
                 Op::While(Arc::new(While { state: op.state, condition, body }))
             }
             Op::Block(op) => {
-                let (name, attributes) = (op.name.clone(), op.attributes.clone());
+                let (kind, batch_axes) = (op.kind.clone(), op.batch_axes);
                 let body = replace(&op.body);
-                Op::Block(Arc::new(Block { name, attributes, body }))
+                Op::Block(Arc::new(Block { kind, batch_axes, body }))
             }
             op => unreachable!("{} lists no regions", op.name()),
         }

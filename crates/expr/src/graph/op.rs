@@ -11,6 +11,7 @@ use std::sync::Arc;
 use nxla_tensor::{DType, HostTensor, Names, Scalar, Shape};
 use serde::{Deserialize, Serialize};
 
+use super::block::BlockKind;
 use super::hook::HookOp;
 use super::program::Program;
 use super::table::{BinaryOp, UnaryOp};
@@ -529,12 +530,29 @@ pub struct While {
 /// Attributes of [`Op::Block`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Block {
-    /// What a compiler may replace it by, e.g. `cumulative_sum`.
-    pub name: Arc<str>,
-    /// Static configuration, printed in order as `key: value`.
-    pub attributes: Vec<(Arc<str>, String)>,
+    /// What it computes.
+    pub kind: BlockKind,
+    /// How many axes the operands have in front of those that the kind speaks of: the block is
+    /// computed for each of their entries.
+    pub batch_axes: usize,
     /// The default: a program from the operands to the results.
     pub body: Arc<Program>,
+}
+
+impl Block {
+    /// The name in text.
+    pub fn name(&self) -> &str {
+        self.kind.name()
+    }
+
+    /// The configuration in text.
+    pub fn attributes(&self) -> Vec<(Arc<str>, String)> {
+        let mut attributes = self.kind.attributes();
+        if self.batch_axes > 0 {
+            attributes.push(("batch_axes".into(), self.batch_axes.to_string()));
+        }
+        attributes
+    }
 }
 
 impl Op {

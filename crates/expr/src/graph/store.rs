@@ -59,8 +59,9 @@ pub struct Graph {
     operands: Vec<ExprId>,
     types: TypeTable,
     interned: HashTable<Interned>,
-    /// How many nodes the table holds. A closed program is read and not built on, so that copying
-    /// its nodes leaves the table to whoever needs it; see [`Graph::index`].
+    /// How many nodes have been put into the table, or kept out of it for their effects. A closed
+    /// program is read and not built on, so that copying its nodes leaves the table to whoever needs
+    /// it; see [`Graph::index`].
     indexed: usize,
     sources: Sources,
     /// The nodes with effects that no region has claimed, in order.

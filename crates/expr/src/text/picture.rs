@@ -166,7 +166,7 @@ fn label(graph: &Graph, id: ExprId) -> String {
         Op::Parameter(parameter) => return format!("parameter {}", parameter.index),
         Op::Constant(constant) => return constant.value.to_string(),
         Op::Elem(index) => return format!("elem {index}"),
-        Op::Block(block) => Cow::Owned(format!("block {}", block.name)),
+        Op::Block(block) => Cow::Owned(format!("block {}", block.name())),
         Op::Hook(hook) => match &hook.name {
             Some(name) => Cow::Owned(format!("io_call {name}")),
             None => Cow::Borrowed(node.op.name()),

@@ -14,7 +14,8 @@
 //!
 //! * The branches of a `cond` are shown as ordinary lines before it, although they are programs
 //!   of their own: their parameters are replaced by the operands, and equal lines appear once.
-//!   The regions of other ops are not shown, nor the values that they capture.
+//!   The regions of other ops are not shown, nor the values that they capture; bodies of blocks are,
+//!   in place of the blocks, where [`Blocks::Body`] asks for them.
 //! * Metadata without a text for inspection is invisible: the node is named by its operand.
 //! * A limit counts from the root, so the lines next to the result are kept. The nodes beyond get
 //!   a letter but no line, and are not visited: the time and memory for a limited text do not
@@ -33,6 +34,18 @@ use walk::Walk;
 pub struct PrintOptions {
     /// The most nodes that get a line; numbers, which get none, do not count.
     pub limit: Option<usize>,
+    /// How composites are shown.
+    pub blocks: Blocks,
+}
+
+/// How composites are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Blocks {
+    /// By their name and configuration, in one line.
+    #[default]
+    Name,
+    /// By what their default bodies compute.
+    Body,
 }
 
 /// The lines of one or several expressions, which share their names.
@@ -51,7 +64,7 @@ pub struct PrintOptions {
 /// # Ok::<(), nxla_expr::Error>(())
 /// ```
 pub fn lines(graph: &Graph, roots: &[ExprId], options: &PrintOptions) -> Vec<String> {
-    let mut walk = Walk::new(graph, options.limit);
+    let mut walk = Walk::new(graph, options);
     let mut numbers = Vec::new();
     for &root in roots {
         if let Some(number) = walk.print(root) {

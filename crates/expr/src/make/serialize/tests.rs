@@ -232,8 +232,8 @@ fn shared_regions_are_written_once() {
 }
 
 fn call(graph: &mut Graph, program: &Arc<Program>, x: ExprId) -> ExprId {
-    let block =
-        crate::graph::Block { name: "call".into(), attributes: vec![], body: program.clone() };
+    let kind = crate::graph::BlockKind::Named { name: "call".into(), attributes: vec![] };
+    let block = crate::graph::Block { kind, batch_axes: 0, body: program.clone() };
     // Past the checks of `Graph::make`, which would refuse what the reader has to refuse as well.
     let from = graph.clone();
     graph.adopt((&from, x), Op::Block(Arc::new(block)), &[x], &mut FxHashMap::default())

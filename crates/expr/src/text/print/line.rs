@@ -294,8 +294,8 @@ fn starts_text(starts: &[Start], operands: &[String]) -> Vec<String> {
 /// The name of a block and its configuration.
 fn block_text(block: &Block) -> String {
     let attributes: Vec<String> =
-        block.attributes.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    format!("{}{{{}}}", block.name, attributes.join(", "))
+        block.attributes().iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    format!("{}{{{}}}", block.name(), attributes.join(", "))
 }
 
 /// A name in front of a colon, quoted if it is more than a word.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nxla_tensor::{DType, HostTensor, Number, Scalar};
 
-use super::{ExprText, PrintOptions, lines};
+use super::{Blocks, ExprText, PrintOptions, lines};
 use crate::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};
 use crate::graph::{
     ExprId, Graph, Metadata, Padding, Result, TensorType, Traced, Transform, TriangularSolve,
@@ -554,7 +554,9 @@ fn a_limit_keeps_the_lines_next_to_the_root() {
     let sin = graph.sin(exp).unwrap();
     let sum = graph.add(sin, y).unwrap();
     let root = graph.add(sum, exp).unwrap();
-    let text = |limit| lines(&graph, &[root], &PrintOptions { limit: Some(limit) });
+    let text = |limit| {
+        lines(&graph, &[root], &PrintOptions { limit: Some(limit), ..PrintOptions::default() })
+    };
     assert_eq!(text(3), ["...", "b = sin a      f32", "d = add b, c   f32", "e = add d, a   f32"]);
     assert_eq!(text(0), ["..."]);
     assert_eq!(text(6).len(), 6);
@@ -568,7 +570,7 @@ fn a_long_chain_prints() {
     for _ in 0..1_000_000 {
         x = graph.sin(x).unwrap();
     }
-    let text = lines(&graph, &[x], &PrintOptions { limit: Some(2) });
+    let text = lines(&graph, &[x], &PrintOptions { limit: Some(2), ..PrintOptions::default() });
     assert_eq!(text, ["...", "b = sin a   f32", "c = sin b   f32"]);
     assert_eq!(lines(&graph, &[x], &PrintOptions::default()).len(), 1_000_001);
 }
@@ -591,4 +593,51 @@ fn custom_derivatives_show_their_outputs() {
         e = elem d, 1                       f32[2]
         ",
     );
+}
+
+/// Bodies are shown as if they had been written there; what they share with the rest is shown once.
+#[test]
+fn blocks_by_their_bodies() {
+    let mut graph = Graph::new();
+    let x = f32s(&mut graph, 0, &[3]);
+    let parts = |graph: &mut Graph, x: &[ExprId]| -> Result<Vec<ExprId>> {
+        let inner = graph.block("inner", vec![], x, |graph, x| one(graph.exp(x[0])))?[0];
+        Ok(vec![graph.negate(inner)?, graph.sin(inner)?])
+    };
+    let outer = graph.block("outer", vec![], &[x], parts).unwrap();
+    let exp = graph.exp(x).unwrap();
+    let sum = graph.add(outer[1], exp).unwrap();
+    let product = graph.multiply(sum, outer[0]).unwrap();
+    let options = PrintOptions { blocks: Blocks::Body, ..PrintOptions::default() };
+    let expected = [
+        "parameter a:0       f32[3]",
+        "b = exp a           f32[3]",
+        "c = sin b           f32[3]",
+        "d = add c, b        f32[3]",
+        "e = negate b        f32[3]",
+        "f = multiply d, e   f32[3]",
+    ];
+    assert_eq!(lines(&graph, &[product], &options), expected);
+    let limited = PrintOptions { limit: Some(2), ..options };
+    assert_eq!(lines(&graph, &[product], &limited).len(), 3);
+    let named = lines(&graph, &[product], &PrintOptions::default());
+    assert!(named.iter().any(|line| line.starts_with("b = block outer{}, a ")), "{named:?}");
+}
+
+/// A block that is shown for its hooks has no result that is asked for.
+#[test]
+fn blocks_with_hooks_by_their_bodies() {
+    let mut graph = Graph::new();
+    let x = f32s(&mut graph, 0, &[3]);
+    let body = |graph: &mut Graph, x: &[ExprId]| -> Result<Vec<ExprId>> {
+        let sin = graph.sin(x[0])?;
+        graph.hook(&[sin], Some("seen"), None)?;
+        Ok(vec![graph.exp(x[0])?, graph.cos(x[0])?])
+    };
+    graph.block("shown", vec![], &[x], body).unwrap();
+    let options = PrintOptions { blocks: Blocks::Body, ..PrintOptions::default() };
+    let text = lines(&graph, graph.effects(), &options);
+    let names: Vec<&str> =
+        text.iter().filter_map(|line| line.split_once(" = ")?.1.split(' ').next()).collect();
+    assert_eq!(names, ["exp", "cos", "sin", "io_call"]);
 }

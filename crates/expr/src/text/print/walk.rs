@@ -12,9 +12,9 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::Row;
 use super::line::{arguments, letters, number, shown, together, type_text};
-use crate::graph::{Cond, ExprId, Graph, Node, Op, Program, Type};
+use super::{Blocks, PrintOptions, Row};
+use crate::graph::{Block, Cond, ExprId, Graph, Node, Op, Program, Type};
 
 /// A node in a frame.
 type Place = (u32, ExprId);
@@ -64,6 +64,8 @@ enum Task {
     Alias(Place, Place),
     /// Several operands, visited by now, stand together for the node.
     Group(Place),
+    /// The results of a block's body, which is this frame, are visited by now and stand for the node.
+    Results(Place, u32),
     /// All shown operands are visited.
     Line(Place),
     /// The operands of a `cond` that was met before with other operands are visited.
@@ -78,6 +80,9 @@ pub(super) struct Walk<'g> {
     lines: FxHashMap<Key<'g>, Name>,
     /// The `cond` ops whose branches have been entered.
     conds: FxHashSet<&'g Cond>,
+    /// Whether blocks are shown by their bodies, and the frames of the bodies so far.
+    opens_blocks: bool,
+    bodies: FxHashMap<Place, u32>,
     tasks: Vec<Task>,
     variables: u32,
     /// How many more lines may be written; negative once the cut is marked.
@@ -87,7 +92,7 @@ pub(super) struct Walk<'g> {
 }
 
 impl<'g> Walk<'g> {
-    pub(super) fn new(graph: &'g Graph, limit: Option<usize>) -> Self {
+    pub(super) fn new(graph: &'g Graph, options: &PrintOptions) -> Self {
         Self {
             frames: vec![Frame { graph, arguments: Rc::new([]) }],
             names: FxHashMap::default(),
@@ -95,7 +100,9 @@ impl<'g> Walk<'g> {
             conds: FxHashSet::default(),
             tasks: Vec::new(),
             variables: 0,
-            room: limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX)),
+            opens_blocks: options.blocks == Blocks::Body,
+            bodies: FxHashMap::default(),
+            room: options.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX)),
             inputs: Vec::new(),
             rows: Vec::new(),
         }
@@ -115,6 +122,10 @@ impl<'g> Walk<'g> {
                 Task::Group(place) => {
                     let node = self.node(place);
                     let texts = self.texts(place.0, &shown(node.op, node.operands));
+                    self.names.insert(place, Name::Text(together(&texts).into()));
+                }
+                Task::Results(place, body) => {
+                    let texts = self.texts(body, self.block(place).body.outputs());
                     self.names.insert(place, Name::Text(together(&texts).into()));
                 }
                 Task::Line(place) => self.line(place),
@@ -188,10 +199,22 @@ impl<'g> Walk<'g> {
                     return true;
                 }
             },
-            Op::Elem(index) => match self.part_of_metadata((frame, node.operands[0]), *index) {
-                Some(part) => (frame, part),
+            Op::Elem(index) => match self.part((frame, node.operands[0]), *index) {
+                Some(part) => part,
                 None => return false,
             },
+            Op::Block(block) if self.opens_blocks => {
+                let (body, program) = (self.body(place), &block.body);
+                if let &[output] = program.outputs() {
+                    self.visit_all(body, program.effects());
+                    (body, output)
+                } else {
+                    self.tasks.push(Task::Results(place, body));
+                    self.visit_all(body, program.effects());
+                    self.visit_all(body, program.outputs());
+                    return true;
+                }
+            }
             _ => return false,
         };
         self.tasks.push(Task::Alias(place, alias));
@@ -199,13 +222,36 @@ impl<'g> Walk<'g> {
         true
     }
 
-    /// The operand that a part of an unshown metadata tuple is.
-    fn part_of_metadata(&self, tuple: Place, index: usize) -> Option<ExprId> {
+    /// What a part of a tuple is that has no line: of metadata that is not shown, or of a block that
+    /// is shown by its body.
+    fn part(&mut self, tuple: Place, index: usize) -> Option<Place> {
         let node = self.node(tuple);
         match node.op {
-            Op::Metadata(op) if op.inspect.is_none() => node.operands.get(index).copied(),
+            Op::Metadata(op) if op.inspect.is_none() => Some((tuple.0, *node.operands.get(index)?)),
+            Op::Block(block) if self.opens_blocks => {
+                let output = *block.body.outputs().get(index)?;
+                Some((self.body(tuple), output))
+            }
             _ => None,
         }
+    }
+
+    fn block(&self, place: Place) -> &'g Block {
+        let Op::Block(block) = self.node(place).op else { unreachable!("only blocks are opened") };
+        block
+    }
+
+    /// The frame of a block's body. Its parameters are the operands.
+    fn body(&mut self, place: Place) -> u32 {
+        if let Some(&body) = self.bodies.get(&place) {
+            return body;
+        }
+        let operands = self.node(place).operands;
+        let body = u32::try_from(self.frames.len()).expect("fewer than 2^32 bodies and branches");
+        let arguments = operands.iter().map(|&id| (place.0, id)).collect();
+        self.frames.push(Frame { graph: self.block(place).body.graph(), arguments });
+        self.bodies.insert(place, body);
+        body
     }
 
     fn visit_all(&mut self, frame: u32, ids: &[ExprId]) {
