@@ -428,9 +428,7 @@ class Expression:
         `blocks` tells whether composites are shown by name, or by what their bodies compute.
         """
 
-    def to_text(
-        self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name"
-    ) -> str:
+    def to_text(self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name") -> str:
         """The text, with at most `limit` nodes, and composites shown as for `lines`."""
 
     def to_svg(self) -> str:
