@@ -29,7 +29,12 @@ const NON_EXHAUSTIVE: &str = "E0004";
 #[test]
 fn a_new_row_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
     let copy = copy_crates("row")?;
-    replace(&copy, "crates/expr/src/table.rs", PRESENT_ROW, &format!("{NEW_ROW}{PRESENT_ROW}"))?;
+    replace(
+        &copy,
+        "crates/expr/src/graph/table.rs",
+        PRESENT_ROW,
+        &format!("{NEW_ROW}{PRESENT_ROW}"),
+    )?;
     assert_eq!(files_without_arm(&copy)?, promised_files("## An element-wise op", "crates/")?);
     Ok(())
 }
@@ -39,11 +44,11 @@ fn a_new_variant_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
     let copy = copy_crates("variant")?;
     let doc = "    /// `[x]`, reversed along these axes.\n";
     let variant = format!("    /// `[x]`, rolled along these axes.\n    Roll(Axes),\n{doc}");
-    replace(&copy, "crates/expr/src/op.rs", doc, &variant)?;
+    replace(&copy, "crates/expr/src/graph/op.rs", doc, &variant)?;
     let family = "| $crate::Op::Reverse(_)";
     replace(
         &copy,
-        "crates/expr/src/family.rs",
+        "crates/expr/src/graph/family.rs",
         family,
         &format!("{family} | $crate::Op::Roll(_)"),
     )?;
@@ -192,7 +197,7 @@ Text.
 
 | step | file | asked for by |
 |---|---|---|
-| a row | `crates/expr/src/table.rs` | you |
+| a row | `crates/expr/src/graph/table.rs` | you |
 | an arm | `crates/eval/src/a.rs`, `crates/eval/src/b.rs` in `f` | the compiler |
 
 | another table | `crates/c.rs` | the compiler |

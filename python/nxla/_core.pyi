@@ -420,11 +420,16 @@ class Expression:
     def __len__(self) -> int:
         """The number of nodes."""
 
-    def lines(self, limit: int | None = None) -> list[str]:
-        """The lines of all outputs, which share their names, without a header."""
+    def lines(
+        self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name"
+    ) -> list[str]:
+        """The lines of all outputs, which share their names, without a header.
 
-    def to_text(self, limit: int | None = None) -> str:
-        """The text, with at most `limit` nodes."""
+        `blocks` tells whether composites are shown by name, or by what their bodies compute.
+        """
+
+    def to_text(self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name") -> str:
+        """The text, with at most `limit` nodes, and composites shown as for `lines`."""
 
     def to_svg(self) -> str:
         """A picture as SVG text."""

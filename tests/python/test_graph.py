@@ -78,6 +78,24 @@ def test_equal_functions_have_equal_digests():
     assert left.digest != nx.debug_expr(lambda a, b: nx.cos(a) * b)(1.0, 2.0).digest
 
 
+def test_blocks_are_shown_by_name_or_by_what_their_bodies_compute():
+    expression = nx.debug_expr(nx.cumulative_sum)(nx.template((2,), "s32"))
+    assert "block cumulative_sum{axis: 0, reverse: false}, a" in expression.to_text()
+    for text in (expression.to_text(blocks="body"), *expression.lines(blocks="body")[-1:]):
+        assert "block" not in text
+        assert "add" in text
+    with pytest.raises(nx.ArgumentError, match='expected "name" or "body"'):
+        expression.lines(blocks="bodies")
+
+
+def test_a_hook_in_a_loop_is_a_hook_of_the_expression():
+    def loop(x):
+        return nx.fori(0, 2, lambda i, s: nx.hook(s + i, lambda s: None), x)
+
+    assert nx.debug_expr(loop)(1).has_hooks
+    assert not nx.debug_expr(nx.sin)(1).has_hooks
+
+
 def test_pictures_are_svg():
     expression = nx.debug_expr(example)(1, 2)
     for picture in (expression.to_svg(), nx.graph.split(expression, before_cos).to_svg()):

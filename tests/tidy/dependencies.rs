@@ -24,13 +24,13 @@ pub(crate) fn complaints(tree: &Tree) -> Vec<String> {
         .output()
         .expect("cargo runs, since it runs this test");
     let metadata = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
-    compare(&documented(&architecture.text), &declared(&metadata))
+    compare(&documented(&architecture.text, "crate"), &declared(&metadata))
 }
 
-/// The rows of the first table whose header begins with `crate` and ends with `may use`.
-pub(crate) fn documented(text: &str) -> Edges {
+/// The rows of the first table whose header begins with this word and ends with `may use`.
+pub(crate) fn documented(text: &str, what: &str) -> Edges {
     let is_header =
-        |cells: &Vec<&str>| cells.first() == Some(&"crate") && cells.last() == Some(&"may use");
+        |cells: &Vec<&str>| cells.first() == Some(&what) && cells.last() == Some(&"may use");
     text.lines()
         .map(cells)
         .skip_while(|cells| !is_header(cells))
@@ -141,14 +141,14 @@ Text before the table.
     #[test]
     fn accepts_what_the_table_says() {
         let edges = declared(&metadata(&["tensor"]));
-        assert_eq!(compare(&documented(TABLE), &edges), [""; 0]);
+        assert_eq!(compare(&documented(TABLE, "crate"), &edges), [""; 0]);
     }
 
     #[test]
     fn refuses_a_forbidden_edge() {
         let edges = declared(&metadata(&["tensor", "grad"]));
         assert_eq!(
-            compare(&documented(TABLE), &edges),
+            compare(&documented(TABLE, "crate"), &edges),
             ["`expr` must not depend on `grad`: ARCHITECTURE.md does not allow it"]
         );
     }
@@ -157,7 +157,7 @@ Text before the table.
     fn refuses_an_edge_that_is_gone() {
         let edges = declared(&metadata(&[]));
         assert_eq!(
-            compare(&documented(TABLE), &edges),
+            compare(&documented(TABLE, "crate"), &edges),
             ["`expr` does not depend on `tensor`, as ARCHITECTURE.md says it does"]
         );
     }
@@ -165,7 +165,7 @@ Text before the table.
     #[test]
     fn refuses_a_crate_without_a_row() {
         let table = TABLE.replace("| `expr` | graphs | `tensor` |\n", "");
-        let complaints = compare(&documented(&table), &declared(&metadata(&["tensor"])));
+        let complaints = compare(&documented(&table, "crate"), &declared(&metadata(&["tensor"])));
         assert_eq!(complaints[0], "ARCHITECTURE.md does not list the crate `expr`");
     }
 
@@ -174,6 +174,6 @@ Text before the table.
         let mut metadata = metadata(&["tensor"]);
         let dev = json!({ "name": "nxla-grad", "kind": "dev" });
         metadata["packages"][1]["dependencies"].as_array_mut().expect("a list").push(dev);
-        assert_eq!(compare(&documented(TABLE), &declared(&metadata)), [""; 0]);
+        assert_eq!(compare(&documented(TABLE, "crate"), &declared(&metadata)), [""; 0]);
     }
 }

@@ -8,6 +8,7 @@
 mod dependencies;
 mod layout;
 mod length;
+mod rooms;
 mod rules;
 mod source;
 mod text;
@@ -21,6 +22,21 @@ fn expect_none(complaints: &[String]) {
 #[test]
 fn crates_depend_on_what_the_architecture_says() {
     expect_none(&dependencies::complaints(&Tree::load()));
+}
+
+#[test]
+fn rooms_know_what_the_architecture_says() {
+    let tree = Tree::load();
+    expect_none(&rooms::complaints(&tree));
+    let circle = rooms::largest_circle(&tree);
+    report_circle(&circle);
+    let length = circle.len();
+    assert!(length <= rooms::LARGEST_CIRCLE, "{length} files know each other: {circle:?}");
+}
+
+#[expect(clippy::print_stdout, reason = "a figure to watch, shown with --nocapture")]
+fn report_circle(circle: &[String]) {
+    println!("{} files of expr know each other in a circle: {}", circle.len(), circle.join(", "));
 }
 
 #[test]

@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(swallowed_ops(&tree(path, all)), [""; 0]);
         let elsewhere =
             "fn f(op: A) -> u8 { match op { AOp::A | AOp::B | AOp::C | AOp::D => 1, _ => 2 } }";
-        assert_eq!(swallowed_ops(&tree("crates/expr/src/print.rs", elsewhere)), [""; 0]);
+        assert_eq!(swallowed_ops(&tree("crates/expr/src/text/print.rs", elsewhere)), [""; 0]);
     }
 
     #[test]

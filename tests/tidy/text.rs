@@ -111,8 +111,11 @@ mod tests {
     #[test]
     fn finds_paths() {
         let file = File { path: "docs/decisions/a.md".into(), text: String::new() };
-        let line = "see [the table](../../crates/expr/src/table.rs#L1), `crates/eval/src`, \
+        let line = "see [the table](../../crates/expr/src/graph/table.rs#L1), `crates/eval/src`, \
                     `crates/*/src`, [a site](https://example.org/a) and `cargo test`";
-        assert_eq!(mentioned_paths(&file, line), ["crates/eval/src", "crates/expr/src/table.rs"]);
+        assert_eq!(
+            mentioned_paths(&file, line),
+            ["crates/eval/src", "crates/expr/src/graph/table.rs"]
+        );
     }
 }

@@ -5,6 +5,7 @@ use nxla_tensor::HostTensor;
 use smallvec::SmallVec;
 
 use crate::args::Args;
+use crate::block;
 use crate::error::{Fault, Stop};
 use crate::run::{Frame, Results, Site, named, one};
 
@@ -18,11 +19,12 @@ pub(crate) fn evaluate(site: Site<'_>, args: &mut Args<'_>) -> Result<Results, S
         Op::Tensor(literal) => Ok(one(HostTensor::clone(&literal.0))),
         Op::Cond(cond) => run_cond(cond, site, args),
         Op::While(op) => run_while(op, site, args),
-        Op::Block(_) => {
-            let results =
-                site.regions[0].call(&mut Frame::default(), site.context, |index| args.take(index));
-            Ok(results?)
-        }
+        Op::Block(block) => match site.regions {
+            [] => Ok(one(block::evaluate(block, args.get(0))?)),
+            [body, ..] => {
+                Ok(body.call(&mut Frame::default(), site.context, |index| args.take(index))?)
+            }
+        },
         Op::Hook(hook) => run_hook(hook, site, args),
         Op::Parameter(_) | Op::Metadata(_) | Op::Elem(_) => {
             unreachable!("{} takes no step", site.op().name())

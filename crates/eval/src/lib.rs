@@ -24,6 +24,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
 mod args;
+mod block;
 mod check;
 mod contract;
 mod control;

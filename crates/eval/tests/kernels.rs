@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use nxla_eval::{Hooks, Plan, evaluate};
-use nxla_expr::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};
-use nxla_expr::{ExprId, Graph, Program, Result, TensorType, Transform, TriangularSolve};
+use nxla_expr::build::{ConvOptions, Cumulative, SliceStart, WindowOptions, WindowPadding};
+use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, Transform, TriangularSolve};
 use nxla_tensor::{DType, HostTensor};
 
 /// Numbers between -1 and 1 without order.
@@ -183,4 +183,66 @@ fn a_slice_is_put_into_the_memory_of_its_operand() {
     let result = plan.run(vec![x, update], &Hooks::new()).unwrap().remove(0);
     assert_eq!(result.bytes().as_ptr(), place);
     assert_eq!(result.as_slice::<f32>().unwrap()[2..6], [0.0, 1.0, 2.0, 0.0]);
+}
+
+/// What a program computes when every block in it is its body.
+fn by_body(program: &Program, inputs: &[HostTensor]) -> HostTensor {
+    let from = program.graph();
+    let block = from.ids().find_map(|id| match from.op(id) {
+        Op::Block(block) => Some(block.body.clone()),
+        _ => None,
+    });
+    evaluate(&block.expect("there is a block"), inputs.to_vec()).unwrap().remove(0)
+}
+
+#[test]
+fn cumulative_blocks_are_what_their_bodies_are() {
+    let all = [Cumulative::Sum, Cumulative::Product, Cumulative::Max, Cumulative::Min];
+    let dtypes = [
+        DType::U2,
+        DType::S4,
+        DType::U8,
+        DType::S32,
+        DType::U64,
+        DType::BF16,
+        DType::F32,
+        DType::F64,
+        DType::C64,
+        DType::C128,
+    ];
+    for (dtype, op) in dtypes.into_iter().flat_map(|dtype| all.map(|op| (dtype, op))) {
+        if dtype.is_complex() && matches!(op, Cumulative::Max | Cumulative::Min) {
+            continue;
+        }
+        for (shape, axis, reverse) in
+            [(&[7][..], 0, false), (&[3, 5, 4], 1, true), (&[6, 5], 0, false), (&[0, 3], 1, true)]
+        {
+            let numbers = run(&[samples(shape)], |g, x| {
+                let ten = g.scalar_constant(nxla_tensor::Scalar::Float(10.0), DType::F64)?;
+                g.multiply(x[0], ten)
+            });
+            let x = HostTensor::from_slice(&numbers, shape).unwrap();
+            let x = if dtype.is_integer() { x.cast(DType::S64).cast(dtype) } else { x.cast(dtype) };
+            let inputs = [x];
+            let program = program(&inputs, |g, x| g.cumulative(op, x[0], axis, reverse));
+            let found = evaluate(&program, inputs.to_vec()).unwrap().remove(0);
+            let expected = by_body(&program, &inputs);
+            assert_eq!((found.dtype(), found.shape()), (expected.dtype(), expected.shape()));
+            for at in 0..found.size() {
+                let ((a, b), (c, d)) = (found.get(at).parts(), expected.get(at).parts());
+                let near = (a - c).hypot(b - d) <= 1e-5 * c.hypot(d).max(1.0);
+                let same = if dtype.is_integer() { (a, b) == (c, d) } else { near };
+                assert!(same, "{dtype} {op:?} {shape:?} {at}: {a} {b}, the body gives {c} {d}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_largest_of_numbers_of_which_one_is_nan_is_nan_from_there_on() {
+    let x = HostTensor::from_slice(&[1.0_f32, -2.0, f32::NAN, 5.0], [4]).unwrap();
+    for op in [Cumulative::Max, Cumulative::Min] {
+        let found = run(std::slice::from_ref(&x), |g, x| g.cumulative(op, x[0], 0, false));
+        assert!(found[1].is_finite() && found[2].is_nan() && found[3].is_nan(), "{found:?}");
+    }
 }

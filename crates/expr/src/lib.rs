@@ -8,52 +8,27 @@
 //!
 //! [`verify`](verify::verify) checks each of them:
 //!
-//! 1. Equal nodes have equal ids.
+//! 1. Equal nodes have equal ids, but for those with effects, each of which is a node of its own.
 //! 2. Operands have smaller ids than the node that uses them.
 //! 3. The stored type equals what inference says.
 //! 4. Nodes never change and are never removed.
 //! 5. A region names only its own parameters: it is a closed [`Program`], and outer values are
 //!    operands of the node that holds it.
 //! 6. Every node is in simplified form: building it again gives the same id.
-//! 7. Hooks, and nodes with hooks inside, have increasing sequence numbers and are listed, in that
-//!    order, among the roots.
+//! 7. Hooks, and nodes with hooks inside, are listed among the roots in the order of their ids.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
 pub mod batch;
 pub mod build;
 mod decompose;
-mod error;
-mod family;
 mod graph;
-mod hook;
 mod infer;
-pub mod mermaid;
-mod nested;
-mod op;
-mod picture;
-pub mod print;
-mod program;
-mod region;
-pub mod rewrite;
-pub mod serialize;
+mod make;
 mod simplify;
-mod source;
-pub mod svg;
-mod table;
-mod types;
-pub mod verify;
-mod walk;
+mod text;
 
 pub use decompose::decompose;
-pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};
-pub use graph::{ExprId, Graph, Node, Operands, Options};
-pub use hook::{Compute, Detached, HookOp, HostError, HostFn, Listener};
-pub use nested::{MAX_NESTING, Regions};
-pub use op::*;
-pub use program::{Digest, Program};
-pub use region::{Mark, Scope, Traced};
-pub use source::{Line, Locate, Source, SourceId};
-pub use table::{BinaryClass, BinaryOp, Composed, Lowering, UnaryClass, UnaryOp};
-pub use types::{TensorType, Type, TypeId};
-pub use walk::{IdMap, IdSet};
+pub use graph::*;
+pub use make::{rewrite, serialize, verify};
+pub use text::{mermaid, print, svg};

@@ -89,7 +89,7 @@ fn effects_nest_and_keep_their_order() -> Result<()> {
     assert_eq!(outer.body.effects().len(), 1);
     verify_program(&program).unwrap();
 
-    // Copied into another graph, they are effects there, and numbered anew.
+    // Copied into another graph, they are effects there.
     let mut other = Graph::new();
     let y = other.parameter(0, ty());
     other.hook(&[y], Some("first"), None)?;
@@ -212,4 +212,92 @@ fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
         assert_eq!(detached.functions.len(), 0);
     };
     std::thread::Builder::new().stack_size(1 << 20).spawn(walk).unwrap().join().unwrap();
+}
+
+/// An op that holds a program, made from a value and the function of one operand in that program.
+type Holder =
+    fn(&mut Graph, ExprId, &mut dyn FnMut(&mut Graph, ExprId) -> Result<ExprId>) -> Result<ExprId>;
+
+/// Every op whose regions run with it.
+const HOLDERS: [(&str, Holder); 3] = [
+    ("while", |graph, x, inner| count_to_ten(graph, x, inner)),
+    ("block", |graph, x, inner| {
+        let results = graph.block("named", vec![], &[x], |graph, inputs| {
+            Ok::<_, nxla_expr::Error>(vec![inner(graph, inputs[0])?])
+        })?;
+        Ok(results[0])
+    }),
+    ("cond", |graph, x, inner| {
+        let mark = graph.mark();
+        let negative = graph.negate(x)?;
+        let taken = inner(graph, negative)?;
+        let taken = graph.traced(mark, vec![taken]);
+        let predicate = graph.traced(graph.mark(), vec![x]);
+        let other = graph.traced(graph.mark(), vec![x]);
+        Ok(graph.cond(mark, vec![(predicate, taken)], other)?[0])
+    }),
+];
+
+/// The very node, made again.
+fn remake(graph: &mut Graph, id: ExprId) -> Result<ExprId> {
+    let node = graph.node(id);
+    let (op, operands) = (node.op.clone(), node.operands.to_vec());
+    graph.make(op, &operands)
+}
+
+#[test]
+fn what_holds_a_hook_is_neither_dropped_nor_merged() -> Result<()> {
+    let mut show = |graph: &mut Graph, x| Ok(graph.hook(&[x], Some("inside"), None)?[0]);
+    let mut plain = |graph: &mut Graph, x| graph.exp(x).and_then(|x| graph.as_type(x, DType::S32));
+    for (name, holder) in HOLDERS {
+        let mut graph = Graph::new();
+        let x = graph.parameter(0, ty());
+        let silent = holder(&mut graph, x, &mut plain)?;
+        assert_eq!(silent, remake(&mut graph, silent)?, "{name}");
+        let first = holder(&mut graph, x, &mut show)?;
+        let second = holder(&mut graph, x, &mut show)?;
+        assert_ne!(first, second, "{name}");
+        assert_eq!(graph.effects().len(), 2, "{name}");
+        assert!(graph.op(first).has_effects() && graph.op(first).name() == name, "{name}");
+        let third = remake(&mut graph, first)?;
+        assert_eq!(graph.effects(), [first, second, third], "{name}");
+        verify(&graph).unwrap();
+        let program = Program::new(&graph, vec![ty()], &[])?;
+        verify_program(&program).unwrap();
+        let names: Vec<&str> =
+            program.effects().iter().map(|&id| program.graph().op(id).name()).collect();
+        assert_eq!(names, [name; 3]);
+        let again = serialize::from_bytes(&serialize::to_bytes(&program)).unwrap();
+        assert_eq!((again.digest(), again.effects()), (program.digest(), program.effects()));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_function_that_folds_holds_no_hook() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, TensorType::new(DType::S32, [3]));
+    let zero = graph.scalar_constant(Scalar::Int(0), DType::S32).unwrap();
+    let show = |graph: &mut Graph, x, y| {
+        let sum = graph.add(x, y)?;
+        Ok::<_, nxla_expr::Error>(graph.hook(&[sum], Some("inside"), None)?[0])
+    };
+    assert!(graph.reduce_fun(x, zero, None, false, show).is_err());
+    let windows = nxla_expr::build::WindowOptions::default();
+    assert!(graph.window_reduce(x, zero, &[2], &windows, show).is_err());
+}
+
+#[test]
+fn a_derivative_that_is_kept_calls_no_hook() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, TensorType::scalar(DType::F32));
+    let with_rule = |graph: &mut Graph| {
+        graph.custom_grad(&[x], &[x], |graph, cotangents| {
+            graph.hook(&[cotangents[0]], Some("later"), None)
+        })
+    };
+    let first = with_rule(&mut graph)?;
+    assert_eq!(first, with_rule(&mut graph)?);
+    assert_eq!(graph.effects(), []);
+    Ok(())
 }

@@ -3,9 +3,11 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::outcome;
 use nxla_expr::build::{Cumulative, WindowOptions, WindowPadding};
-use nxla_expr::{Graph, Op, TensorType};
+use nxla_expr::{Block, BlockKind, Graph, Op, TensorType};
 use nxla_tensor::DType;
 
 fn sums(input: &str, dimensions: &[usize], options: &WindowOptions) -> String {
@@ -173,8 +175,25 @@ fn a_cumulative_block_doubles_its_reach() {
     let x = graph.parameter(0, TensorType::new(DType::F32, [9]));
     let sum = graph.cumulative(Cumulative::Sum, x, 0, false).unwrap();
     let Op::Block(block) = graph.op(sum) else { panic!("{:?}", graph.op(sum)) };
-    assert_eq!(&*block.name, "cumulative_sum");
+    assert_eq!(block.name(), "cumulative_sum");
     let body = block.body.graph();
     let steps = body.ids().filter(|&id| matches!(body.op(id), Op::Pad(_))).count();
     assert_eq!(steps, 4);
+}
+
+#[test]
+fn a_cumulative_block_is_what_it_says() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, TensorType::new(DType::F32, [9]));
+    let sum = graph.cumulative(Cumulative::Sum, x, 0, false).unwrap();
+    let Op::Block(block) = graph.op(sum).clone() else { panic!("{:?}", graph.op(sum)) };
+    let kinds = [
+        BlockKind::Cumulative { op: Cumulative::Sum, axis: 1, reverse: false },
+        BlockKind::TopK { k: 3 },
+    ];
+    for kind in kinds {
+        let block = Op::Block(Arc::new(Block { kind, ..(*block).clone() }));
+        let error = graph.make(block, &[x]).unwrap_err().to_string();
+        assert!(error.contains("with this configuration"), "{error}");
+    }
 }

@@ -174,7 +174,7 @@ fn part(
         }
         let new = |operand: &ExprId| made[operand.index()].expect("operands come first");
         let operands: Vec<ExprId> = from.operands(id).iter().map(new).collect();
-        made[id.index()] = Some(graph.make_again(from.op(id), &operands)?);
+        made[id.index()] = Some(graph.make(from.op(id).clone(), &operands)?);
     }
     let new = |output: &ExprId| made[output.index()].expect("outputs are needed");
     let outputs: Vec<ExprId> = outputs.iter().map(new).collect();

@@ -179,7 +179,7 @@ fn node(
 
 /// A node as it is, without tangents.
 pub(crate) fn unchanged(graph: &mut Graph, op: &Op, operands: &[Dual]) -> Result<Duals> {
-    let node = graph.make_again(op, &values(operands))?;
+    let node = graph.make(op.clone(), &values(operands))?;
     Ok(graph.parts(node)?.into_iter().map(Dual::constant).collect())
 }
 

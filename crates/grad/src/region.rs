@@ -62,7 +62,7 @@ pub(crate) fn splice(
                 match op {
                     Op::Hook(hook) => copy_hook(into, hook, &operands)?,
                     op if hooks == Hooks::Drop => Copied::Node(into.make(quiet(op)?, &operands)?),
-                    op => Copied::Node(into.make_again(op, &operands)?),
+                    op => Copied::Node(into.make(op.clone(), &operands)?),
                 }
             }
         };
@@ -106,7 +106,7 @@ fn value(from: &Graph, copies: &[Copied], mut id: ExprId) -> ExprId {
 }
 
 fn copy_hook(into: &mut Graph, hook: &HookOp, operands: &[ExprId]) -> Result<Copied> {
-    let node = into.make_again(&Op::Hook(Box::new(hook.clone())), operands)?;
+    let node = into.make(Op::Hook(Box::new(hook.clone())), operands)?;
     let parts = into.parts(node)?;
     Ok(if parts.len() == 1 { Copied::Node(parts[0]) } else { Copied::Tuple(parts) })
 }
@@ -134,7 +134,7 @@ impl Lines {
 
 /// The op without hooks in its regions. A user's derivative keeps its own: they have not run yet.
 fn quiet(op: &Op) -> Result<Op> {
-    if op.sequence().is_none() {
+    if !op.has_effects() {
         return Ok(op.clone());
     }
     let mut error = None;

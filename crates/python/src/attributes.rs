@@ -235,10 +235,10 @@ fn while_loop(set: &Entries<'_>, repeat: &While) -> PyResult<()> {
 }
 
 fn block(set: &Entries<'_>, block: &Block) -> PyResult<()> {
-    set.set("name", &*block.name)?;
+    set.set("name", block.name())?;
     let attributes = PyDict::new(set.0.py());
-    for (name, value) in &block.attributes {
-        attributes.set_item(&**name, value)?;
+    for (name, value) in block.attributes() {
+        attributes.set_item(&*name, value)?;
     }
     set.set("attributes", attributes)?;
     set.program("body", &block.body)

@@ -245,8 +245,7 @@ fn put_args(
             let ids = operands(py, &trace, &values, "put_args")?;
             let ids = trace
                 .build(|into| {
-                    // What has effects gets a number of its own.
-                    let made = into.make_again(graph.op(node.id), &ids)?;
+                    let made = into.make(graph.op(node.id).clone(), &ids)?;
                     into.parts(made)
                 })
                 .or_raise()?;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use nxla_runtime::graph::print::{ExprText, PrintOptions, lines};
-use nxla_runtime::graph::{Op, mermaid, svg};
+use nxla_runtime::graph::print::{Blocks, ExprText, PrintOptions, lines};
+use nxla_runtime::graph::{mermaid, svg};
 use nxla_runtime::{
     Expr, Program, ResultVectors, Tensor, TensorType, Vectors, default_options, run_program,
 };
@@ -159,23 +159,26 @@ impl PyExpression {
     }
 
     /// The lines of all outputs, which share their names, without a header.
-    #[pyo3(signature = (limit=None))]
-    fn lines(&self, py: Python<'_>, limit: Option<usize>) -> Vec<String> {
-        py.detach(|| lines(self.program.graph(), &self.shown(), &PrintOptions { limit }))
+    #[pyo3(signature = (limit=None, *, blocks="name"))]
+    fn lines(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<Vec<String>> {
+        let options = PrintOptions { limit, blocks: shown_as("lines", blocks)? };
+        Ok(py.detach(|| lines(self.program.graph(), &self.shown(), &options)))
     }
 
     /// The text, with at most ``limit`` nodes.
-    #[pyo3(signature = (limit=None))]
-    fn to_text(&self, py: Python<'_>, limit: Option<usize>) -> String {
-        py.detach(|| self.text(limit))
+    #[pyo3(signature = (limit=None, *, blocks="name"))]
+    fn to_text(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<String> {
+        let options = PrintOptions { limit, blocks: shown_as("to_text", blocks)? };
+        Ok(py.detach(|| self.text(options)))
     }
 
     fn __str__(&self, py: Python<'_>) -> String {
-        py.detach(|| self.text(None))
+        py.detach(|| self.text(PrintOptions::default()))
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        py.detach(|| self.text(Some(REPR_LIMIT)))
+        let options = PrintOptions { limit: Some(REPR_LIMIT), ..PrintOptions::default() };
+        py.detach(|| self.text(options))
     }
 
     /// A picture as SVG text.
@@ -264,8 +267,19 @@ impl PyExpression {
     /// Whether the expression calls hooks.
     #[getter]
     fn has_hooks(&self) -> bool {
-        let graph = self.program.graph();
-        graph.ids().any(|id| matches!(graph.op(id), Op::Hook(_)))
+        !self.program.effects().is_empty()
+    }
+}
+
+/// How composites are shown, by the word for it.
+fn shown_as(function: &str, blocks: &str) -> PyResult<Blocks> {
+    match blocks {
+        "name" => Ok(Blocks::Name),
+        "body" => Ok(Blocks::Body),
+        other => {
+            let why = format!("blocks is {other:?}, expected \"name\" or \"body\"");
+            Err(argument_error(function, why))
+        }
     }
 }
 
@@ -279,10 +293,10 @@ impl PyExpression {
     }
 
     /// One expression as its block, several in braces, as Nx shows them.
-    fn text(&self, limit: Option<usize>) -> String {
+    fn text(&self, options: PrintOptions) -> String {
         let graph = self.program.graph();
         let block = |(position, &id): (usize, &_)| {
-            let text = ExprText::new(graph, id).with_options(PrintOptions { limit });
+            let text = ExprText::new(graph, id).with_options(options);
             let vectors = self.results.vectors.get(position);
             let header = vectorized_header(&vectors, &vectors.entry_type(graph.tensor_type(id)));
             header.as_deref().map_or(text, |header| text.with_header(header)).to_string()

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use nxla_expr::{Digest, ExprId, Graph, HookOp, Line, Op, Program, TensorType};
+use nxla_expr::{Digest, ExprId, Graph, HookOp, Inside, Line, Op, Program, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 use rustc_hash::FxHashMap;
 
@@ -140,10 +140,10 @@ impl<'a> Cx<'a> {
 
     /// Whether an op is an active hook or has one inside.
     pub(crate) fn has_active_hook(&mut self, op: &'a Op) -> bool {
-        match op {
-            Op::Hook(hook) => hook.results.is_some() || (self.options.active_hooks)(hook),
-            op if op.sequence().is_none() => false,
-            op => op.regions().into_iter().any(|program| self.is_active(program)),
+        match op.inside() {
+            Inside::Nothing | Inside::Keeps(_) => false,
+            Inside::Hook(hook) => hook.results.is_some() || (self.options.active_hooks)(hook),
+            Inside::Runs(regions) => regions.into_iter().any(|program| self.is_active(program)),
         }
     }
 

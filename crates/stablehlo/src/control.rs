@@ -251,7 +251,7 @@ fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sour
         let inputs: Vec<Option<Source>> = operands.iter().copied().map(Some).collect();
         return region::lower(cx, body, &inputs);
     }
-    let function: Arc<str> = cx.function(&op.name, body);
+    let function: Arc<str> = cx.function(op.name(), body);
     let operands: Values = operands.iter().map(|&x| cx.value(x)).collect();
     let types: SmallVec<[Ty; 4]> = body.output_types().map(|ty| cx.tensor_ty(ty)).collect();
     let results = cx.writer.call(&function, &operands, &types);

@@ -3,12 +3,12 @@
 //! Factorisations have no words in StableHLO, and XLA's code for the processor is slow for sorts,
 //! triangular matrices and scans. Where [`LowerOptions::kernels`](crate::LowerOptions) allows it,
 //! such a node is a call of the host function [`KERNEL_ID`]. The call carries the program to run, of
-//! one op or of the body of a block, so that whoever computes it needs no list of kernels.
+//! one op, so that whoever computes it needs no list of kernels.
 
 use std::fmt::Write;
 
 use nxla_expr::serialize::{SerializeError, from_bytes, to_bytes};
-use nxla_expr::{ExprId, Graph, Node, Op, Program, TensorType};
+use nxla_expr::{BlockKind, ExprId, Graph, Node, Op, Program, TensorType};
 use nxla_tensor::Scalar;
 
 use crate::context::Cx;
@@ -21,10 +21,14 @@ use crate::writer::{Value, Values};
 /// Elements below which XLA's own code has sorted before a host function has been called.
 const LEAST_ELEMENTS: usize = 1 << 10;
 
-/// The blocks that are kernels: what their bodies say is fine to interpret, but becomes a chain of
+/// Whether the host computes a block rather than XLA its body: what the body says becomes a chain of
 /// loops over the whole tensor, or a sort, in XLA.
-const BLOCKS: &[&str] =
-    &["cumulative_sum", "cumulative_product", "cumulative_max", "cumulative_min", "top_k"];
+fn is_for_host(kind: &BlockKind) -> bool {
+    match kind {
+        BlockKind::Cumulative { .. } | BlockKind::TopK { .. } => true,
+        BlockKind::Named { .. } => false,
+    }
+}
 
 /// A node as a call of a kernel, if it is to be one.
 pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Option<Sources> {
@@ -48,9 +52,14 @@ pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Opti
         })
         .collect();
     let results = match node.op {
-        Op::Block(block) => call(cx, &block.body, &operands),
+        // The block and not its body: whoever computes it may know it, too.
+        op @ Op::Block(block) => {
+            let program = of_op(op, block.body.inputs().to_vec());
+            call(cx, &program, &operands)
+        }
         op => {
-            let program = of_op(cx, op, &operands);
+            let ty = |x: &Value| TensorType::new(cx.dtype(x.ty), cx.shape(x.ty).clone());
+            let program = of_op(op, operands.iter().map(ty).collect());
             call(cx, &program, &operands)
         }
     };
@@ -69,8 +78,8 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
         Op::Sort(_) | Op::Argsort(..) => is_large(),
         Op::Block(block) => {
-            BLOCKS.contains(&&*block.name)
-                && block.sequence.is_none()
+            is_for_host(&block.kind)
+                && block.body.effects().is_empty()
                 && node.operands.len() == 1
                 && is_large()
         }
@@ -79,10 +88,8 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
 }
 
 /// A program of one op on operands of these types.
-fn of_op(cx: &Cx<'_>, op: &Op, operands: &[Value]) -> Program {
+fn of_op(op: &Op, types: Vec<TensorType>) -> Program {
     let mut graph = Graph::new();
-    let types: Vec<TensorType> =
-        operands.iter().map(|x| TensorType::new(cx.dtype(x.ty), cx.shape(x.ty).clone())).collect();
     let inputs: Vec<ExprId> =
         types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
     let refused = "operands of the shapes and kinds of numbers that inference has accepted";

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::groups::{Groups, Role};
 use super::{Action, Plan, Planner, Step};
+use crate::block;
 use crate::elementwise::{Access, Code, Input, Value, Writer};
 use crate::layout::Strided;
 
@@ -141,8 +142,11 @@ impl<'a, 'p> Builder<'a, 'p> {
             self.built.inputs[parameter.index as usize] = Some(value);
             return;
         }
-        let regions: Box<[Arc<Plan>]> =
-            op.regions().iter().map(|program| self.planner.region(program)).collect();
+        let regions: Box<[Arc<Plan>]> = match op {
+            // The checks are for single operations, which are in the body.
+            Op::Block(block) if !self.planner.checks && block::is_native(block) => Box::default(),
+            op => op.regions().iter().map(|program| self.planner.region(program)).collect(),
+        };
         let action = if regions.is_empty() { Action::Op } else { Action::Regions(regions) };
         self.push_step(id, action);
         for &operand in self.graph.operands(id) {

@@ -12,7 +12,7 @@ mod slots;
 use std::fmt;
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, HookOp, Op, Program};
+use nxla_expr::{ExprId, HookOp, Inside, Op, Program};
 use rustc_hash::FxHashMap;
 
 use crate::args::Arg;
@@ -151,10 +151,10 @@ impl<'a> Planner<'a> {
 
     /// Whether an op calls a hook that somebody listens to.
     fn acts(&mut self, op: &Op) -> bool {
-        match op {
-            Op::Hook(hook) => hook.results.is_some() || (self.listens)(hook),
-            op if op.sequence().is_none() => false,
-            op => op.regions().iter().any(|region| self.region_acts(region)),
+        match op.inside() {
+            Inside::Nothing | Inside::Keeps(_) => false,
+            Inside::Hook(hook) => hook.results.is_some() || (self.listens)(hook),
+            Inside::Runs(regions) => regions.iter().any(|region| self.region_acts(region)),
         }
     }
 

@@ -93,11 +93,11 @@ pub(crate) fn widened_float(dtype: DType) -> DType {
     }
 }
 
-fn wide(z: Complex<f32>) -> Complex<f64> {
+pub(crate) fn wide(z: Complex<f32>) -> Complex<f64> {
     Complex::new(f64::from(z.re), f64::from(z.im))
 }
 
-fn narrow(z: Complex<f64>) -> Complex<f32> {
+pub(crate) fn narrow(z: Complex<f64>) -> Complex<f32> {
     Complex::new(z.re as f32, z.im as f32)
 }
 

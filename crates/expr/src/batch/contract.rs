@@ -4,10 +4,8 @@
 
 use nxla_tensor::Shape;
 
-use super::{Batched, Batcher};
-use crate::error::Result;
-use crate::graph::ExprId;
-use crate::op::{Axes, Conv, Dot, Op};
+use super::batcher::{Batched, Batcher};
+use crate::graph::{Axes, Conv, Dot, ExprId, Op, Result};
 
 pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
     let [left, right] = *operands else { unreachable!("a product has two operands") };

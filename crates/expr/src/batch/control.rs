@@ -7,17 +7,11 @@ use std::sync::Arc;
 
 use nxla_tensor::{DType, Scalar};
 
-use super::{Batched, Batcher, Parts};
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Operands};
-use crate::op::{Block, Cond, CustomGrad, Metadata, Op, RuleFor, While};
-use crate::program::Program;
-use crate::region::Traced;
-use crate::types::{TensorType, Type};
-
-/// The attribute of a block that says how many axes its operands have in front of those that the
-/// other attributes speak of.
-const BATCH_AXES: &str = "batch_axes";
+use super::batcher::{Batched, Batcher, Parts, batched_type};
+use crate::graph::{
+    Block, Cond, CustomGrad, ErrorKind, ExprId, Metadata, Op, Operands, Program, Result, RuleFor,
+    TensorType, Traced, Type, While,
+};
 
 pub(super) fn batch(
     batcher: &mut Batcher<'_>,
@@ -157,17 +151,8 @@ fn cotangents(b: &Batcher<'_>, custom: &CustomGrad, operands: &[Batched]) -> Res
 
 fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Parts> {
     let (body, results) = block.body.batched(&marks(operands), b.sizes)?;
-    let mut attributes = block.attributes.clone();
-    let known = attributes.iter_mut().find(|(name, _)| &**name == BATCH_AXES);
-    match known {
-        Some((_, depth)) => {
-            let before: usize = depth.parse().unwrap_or(0);
-            *depth = (before + b.depth()).to_string();
-        }
-        None => attributes.push((BATCH_AXES.into(), b.depth().to_string())),
-    }
-    let block =
-        Block { name: block.name.clone(), attributes, body: Arc::new(body), sequence: None };
+    let (kind, batch_axes) = (block.kind.clone(), block.batch_axes + b.depth());
+    let block = Block { kind, batch_axes, body: Arc::new(body) };
     let node = b.make(Op::Block(Arc::new(block)), &ids(operands))?;
     b.parts(node, results)
 }
@@ -191,8 +176,7 @@ fn conditional(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type
     let bodies = cond.clauses.iter().map(|(_, body)| branch(body)).collect::<Result<Vec<_>>>()?;
     let otherwise = branch(&cond.otherwise)?;
     let clauses = predicates.into_iter().zip(bodies).collect();
-    let node =
-        b.make(Op::Cond(Arc::new(Cond { clauses, otherwise, sequence: None })), &ids(operands))?;
+    let node = b.make(Op::Cond(Arc::new(Cond { clauses, otherwise })), &ids(operands))?;
     b.parts(node, results)
 }
 
@@ -235,7 +219,7 @@ fn taken(
     let start = b.graph.mark();
     let mut zeros = Vec::new();
     for ty in ty.parts() {
-        let ty = super::batched_type(ty, b.sizes);
+        let ty = batched_type(ty, b.sizes);
         zeros.push(b.graph.constant(Scalar::zero(ty.dtype), ty)?);
     }
     let zeros = b.graph.traced(start, zeros);
@@ -260,7 +244,7 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
     };
     let state = inputs[..op.state].to_vec();
     let operands = b.marked(operands, &inputs)?;
-    let node = While { state: op.state, condition, body, sequence: None };
+    let node = While { state: op.state, condition, body };
     let node = b.make(Op::While(Arc::new(node)), &ids(&operands))?;
     b.parts(node, state)
 }

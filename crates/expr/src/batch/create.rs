@@ -1,8 +1,6 @@
 //! Ops without operands give the same tensor to every entry, so there is nothing to batch.
 
-use crate::error::Result;
-use crate::graph::ExprId;
-use crate::op::Op;
+use crate::graph::{ExprId, Op, Result};
 
 pub(super) fn batch(op: &Op) -> Result<ExprId> {
     match op {

@@ -1,10 +1,8 @@
 //! Element-wise ops work on the batch as they are, once ranks are aligned: entries broadcast from
 //! the right, so batch axes must stay left of the longest entry.
 
-use super::{Batched, Batcher};
-use crate::error::Result;
-use crate::graph::ExprId;
-use crate::op::Op;
+use super::batcher::{Batched, Batcher};
+use crate::graph::{ExprId, Op, Result};
 
 pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
     match op {

@@ -3,12 +3,9 @@
 
 use nxla_tensor::{DType, Scalar, Shape};
 
-use super::{Batched, Batcher};
+use super::batcher::{Batched, Batcher, batched_type};
 use crate::build::SliceStart;
-use crate::error::Result;
-use crate::graph::{ExprId, Operands};
-use crate::op::Op;
-use crate::types::{TensorType, Type};
+use crate::graph::{ExprId, Op, Operands, Result, TensorType, Type};
 
 /// The op applied to each entry by a loop that writes the results where they belong.
 pub(super) fn one_by_one(
@@ -20,7 +17,7 @@ pub(super) fn one_by_one(
     let entry = ty.as_tensor().expect("an op that is done entry by entry gives one tensor");
     let count = batcher.sizes.iter().product();
     if count == 0 {
-        let none = super::batched_type(entry, batcher.sizes);
+        let none = batched_type(entry, batcher.sizes);
         return batcher.graph.constant(Scalar::zero(none.dtype), none);
     }
     let mut rows = Operands::new();

@@ -3,10 +3,8 @@
 
 use nxla_tensor::{DType, Scalar, Shape};
 
-use super::{Batched, Batcher};
-use crate::error::Result;
-use crate::graph::{ExprId, Operands};
-use crate::op::{Axes, Op, Slice, Sort, Stack, Start};
+use super::batcher::{Batched, Batcher};
+use crate::graph::{Axes, ExprId, Op, Operands, Result, Slice, Sort, Stack, Start};
 
 pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
     match op {

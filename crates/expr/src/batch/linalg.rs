@@ -1,9 +1,7 @@
 //! Fourier transforms and factorisations, which are batched over leading axes already.
 
-use super::{Batched, Batcher};
-use crate::error::Result;
-use crate::graph::ExprId;
-use crate::op::{Fft, Op};
+use super::batcher::{Batched, Batcher};
+use crate::graph::{ExprId, Fft, Op, Result};
 
 pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
     match op {

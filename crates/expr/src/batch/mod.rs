@@ -15,6 +15,7 @@
 //! a choice: a conditional computes every branch that some entry takes and selects, a loop goes on
 //! while some entry does, and entries that are done keep their state.
 
+mod batcher;
 mod contract;
 mod control;
 mod create;
@@ -26,40 +27,12 @@ mod movement;
 mod reduce;
 mod window;
 
-use nxla_tensor::{Names, Shape};
-use smallvec::SmallVec;
+pub use batcher::{Batched, batched_type};
+use batcher::{Batcher, Parts};
 
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph, Operands};
-use crate::op::{Axes, Family, Op, Reshape};
-use crate::program::Program;
-use crate::source::SourceMap;
-use crate::types::{TensorType, Type};
-
-/// A tensor in a graph that computes for a batch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Batched {
-    /// The node.
-    pub id: ExprId,
-    /// Whether it has the batch axes in front of its own. Without them it is shared: the same for
-    /// all entries.
-    pub batched: bool,
-}
-
-impl Batched {
-    /// A value with the batch axes.
-    pub fn each(id: ExprId) -> Self {
-        Self { id, batched: true }
-    }
-
-    /// A value that all entries share.
-    pub fn shared(id: ExprId) -> Self {
-        Self { id, batched: false }
-    }
-}
-
-/// The results of one node.
-type Parts = SmallVec<[Batched; 1]>;
+use crate::graph::{
+    ErrorKind, ExprId, Family, Graph, Op, Operands, Program, Result, SourceMap, TensorType, Type,
+};
 
 impl Graph {
     /// Appends what `roots` of another graph need, with `arguments` for the inputs of its program,
@@ -163,22 +136,6 @@ impl Program {
     }
 }
 
-/// A type with the batch axes, which have no names, in front.
-pub fn batched_type(ty: &TensorType, sizes: &[usize]) -> TensorType {
-    let shape = sizes.iter().chain(&ty.shape).copied().collect();
-    let names = ty.names.as_ref().map(|names| {
-        let batch = sizes.iter().map(|_| None);
-        Names::new(batch.chain(names.iter().cloned()))
-    });
-    TensorType { dtype: ty.dtype, shape, names }
-}
-
-/// A graph that is being extended, and the batch.
-struct Batcher<'a> {
-    graph: &'a mut Graph,
-    sizes: &'a [usize],
-}
-
 impl Batcher<'_> {
     fn run(
         &mut self,
@@ -250,7 +207,7 @@ impl Batcher<'_> {
 
     /// A node as it was; one with effects takes its place after those made so far.
     fn copy(&mut self, op: &Op, operands: &[ExprId]) -> Result<ExprId> {
-        self.graph.make_again(op, operands)
+        self.graph.make(op.clone(), operands)
     }
 
     /// The result with the names of the entry's axes. Rules may lose names, nothing else.
@@ -266,106 +223,5 @@ impl Batcher<'_> {
         }
         let id = self.graph.rename(part.id, expected.names)?;
         Ok(Batched { id, ..part })
-    }
-
-    // --- what rules are written with ---
-
-    /// The number of batch axes.
-    fn depth(&self) -> usize {
-        self.sizes.len()
-    }
-
-    /// An op on nodes.
-    fn make(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
-        self.graph.make(op, operands)
-    }
-
-    /// The shape of one entry.
-    fn entry_shape(&self, x: Batched) -> Shape {
-        let shape = self.graph.shape(x.id);
-        if x.batched { Shape::from(&shape[self.depth()..]) } else { shape.clone() }
-    }
-
-    /// A shape with the batch axes in front.
-    fn batch_shape(&self, entry: &[usize]) -> Shape {
-        self.sizes.iter().chain(entry).copied().collect()
-    }
-
-    /// One value per batch axis, then the entry's.
-    fn prefixed<T: Clone>(&self, value: T, entry: &[T]) -> Box<[T]> {
-        std::iter::repeat_n(value, self.depth()).chain(entry.iter().cloned()).collect()
-    }
-
-    /// An axis of an entry as an axis of the batch.
-    fn shift(&self, axis: usize) -> usize {
-        axis + self.depth()
-    }
-
-    /// Axes of an entry as axes of the batch.
-    fn shift_all(&self, axes: &[usize]) -> Axes {
-        axes.iter().map(|&axis| self.shift(axis)).collect()
-    }
-
-    /// The batch axes, then axes of an entry.
-    fn with_batch_axes(&self, axes: &[usize]) -> Axes {
-        (0..self.depth()).chain(axes.iter().map(|&axis| self.shift(axis))).collect()
-    }
-
-    /// The value with the batch axes, repeated if it is shared.
-    fn lift(&mut self, x: Batched) -> Result<ExprId> {
-        if x.batched {
-            return Ok(x.id);
-        }
-        let ty = batched_type(self.graph.tensor_type(x.id), self.sizes);
-        self.graph.broadcast_named(x.id, ty.shape, ty.names)
-    }
-
-    /// All values with the batch axes.
-    fn lift_all(&mut self, operands: &[Batched]) -> Result<Operands> {
-        operands.iter().map(|&operand| self.lift(operand)).collect()
-    }
-
-    /// The value such that it broadcasts with entries of a rank that is not smaller than its own:
-    /// axes of size 1 come between the batch axes and its own. Shared values do so as they are.
-    fn widen(&mut self, x: Batched, rank: usize) -> Result<ExprId> {
-        let entry = self.entry_shape(x);
-        if !x.batched || entry.rank() == rank {
-            return Ok(x.id);
-        }
-        let ones = rank - entry.rank();
-        let sizes: Vec<usize> = std::iter::repeat_n(1, ones).chain(entry.iter().copied()).collect();
-        let depth = self.depth();
-        let names = self.graph.tensor_type(x.id).names.as_ref().map(|names| {
-            let entry = names[depth..].iter().cloned();
-            Names::new(std::iter::repeat_n(None, depth + ones).chain(entry))
-        });
-        let shape = self.batch_shape(&sizes);
-        self.make(Op::Reshape(Box::new(Reshape { shape, names })), &[x.id])
-    }
-
-    /// Operands whose entries broadcast with each other, as operands that do so themselves.
-    fn aligned(&mut self, operands: &[Batched]) -> Result<Operands> {
-        let ranks = operands.iter().map(|&operand| self.entry_shape(operand).rank());
-        let rank = ranks.max().unwrap_or(0);
-        operands.iter().map(|&operand| self.widen(operand, rank)).collect()
-    }
-
-    /// The value with the batch axes, which begin at `position`, moved to the front.
-    fn bring_forward(&mut self, x: ExprId, position: usize) -> Result<ExprId> {
-        let (depth, rank) = (self.depth(), self.graph.shape(x).rank());
-        let batch = position..position + depth;
-        let order: Axes = batch.clone().chain(0..position).chain(batch.end..rank).collect();
-        self.make(Op::Transpose(order), &[x])
-    }
-
-    /// The value with an entry's axes in this order; batch axes stay in front.
-    fn permute_entry(&mut self, x: ExprId, order: &[usize]) -> Result<ExprId> {
-        let order = self.with_batch_axes(order);
-        self.make(Op::Transpose(order), &[x])
-    }
-
-    /// The value, which has the batch axes, without axis names.
-    fn unnamed(&mut self, x: ExprId) -> Result<ExprId> {
-        self.graph.rename(x, None)
     }
 }

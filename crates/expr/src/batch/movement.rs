@@ -2,11 +2,8 @@
 
 use nxla_tensor::{DType, Names, Scalar};
 
-use super::{Batched, Batcher};
-use crate::error::Result;
-use crate::graph::ExprId;
-use crate::op::{Broadcast, Op, Padding, Reshape, Stack};
-use crate::types::TensorType;
+use super::batcher::{Batched, Batcher};
+use crate::graph::{Broadcast, ExprId, Op, Padding, Reshape, Result, Stack, TensorType};
 
 pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
     let x = operands[0];

@@ -1,10 +1,8 @@
 //! Reductions: the reduced axes shift, and "all axes" are all of an entry.
 
-use super::{Batched, Batcher, entries};
-use crate::error::Result;
-use crate::graph::ExprId;
-use crate::op::{ArgReduce, Op, Reduce, ReduceFun};
-use crate::types::Type;
+use super::batcher::{Batched, Batcher};
+use super::entries;
+use crate::graph::{ArgReduce, ExprId, Op, Reduce, ReduceFun, Result, Type};
 
 pub(super) fn batch(
     batcher: &mut Batcher<'_>,

@@ -2,11 +2,9 @@
 
 use nxla_tensor::Scalar;
 
-use super::{Batched, Batcher, entries};
-use crate::error::Result;
-use crate::graph::ExprId;
-use crate::op::{Op, ScatterOp, Window, WindowFun};
-use crate::types::Type;
+use super::batcher::{Batched, Batcher};
+use super::entries;
+use crate::graph::{ExprId, Op, Result, ScatterOp, Type, Window, WindowFun};
 
 pub(super) fn batch(
     batcher: &mut Batcher<'_>,

@@ -3,8 +3,7 @@
 use nxla_tensor::{DType, HostTensor, Shape, broadcast_shapes};
 
 use super::SliceStart;
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// Values broadcast to the shape that they have together.

@@ -2,8 +2,7 @@
 
 use nxla_tensor::{DType, Number, Scalar};
 
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// A number as it stands next to `x`.

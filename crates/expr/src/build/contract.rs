@@ -3,9 +3,7 @@
 use nxla_tensor::{AxisName, Names, Shape, broadcast_shapes};
 
 use super::WindowPadding;
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Axes, Conv, Dot, Op};
+use crate::graph::{Axes, Conv, Dot, ErrorKind, ExprId, Graph, Op, Result};
 
 /// Options of [`Graph::conv`]. The default is stride 1, no padding, no dilation, no groups, and
 /// channels before spatial axes everywhere.

@@ -9,12 +9,10 @@ use std::sync::Arc;
 
 use nxla_tensor::{broadcast_shapes, promote_keep_pred};
 
-use crate::error::{Difference, ErrorKind, Misfit, Region, Result};
-use crate::graph::{ExprId, Graph, Operands};
-use crate::hook::{HookOp, HostFn};
-use crate::op::{Block, Cond, CustomGrad, Metadata, Op, RuleFor, While};
-use crate::region::{Mark, Scope, Traced};
-use crate::types::TensorType;
+use crate::graph::{
+    Block, BlockKind, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp, HostFn, Mark,
+    Metadata, Misfit, Op, Operands, Region, Result, RuleFor, Scope, TensorType, Traced, While,
+};
 
 /// A user's derivative that is being traced, see [`Graph::open_custom_grad`].
 #[derive(Clone, Debug)]
@@ -224,9 +222,8 @@ impl Graph {
         if name.is_none() && default.as_ref().is_none_or(|own| own.is_silent()) {
             return Err(self.invalid("io_call", "function", "a hook needs a name or a function"));
         }
-        let sequence = self.next_sequence();
-        let hook =
-            HookOp { name: name.map(Into::into), sequence, default, slot: None, results: None };
+        let name = name.map(Into::into);
+        let hook = HookOp { name, default, slot: None, results: None };
         let node = self.make(Op::Hook(Box::new(hook)), values)?;
         self.parts(node)
     }
@@ -248,9 +245,8 @@ impl Graph {
         if results.is_empty() {
             return Err(self.invalid("runtime_call", "template", "there is no tensor in it"));
         }
-        let sequence = self.next_sequence();
         let (default, results) = (Some(function), Some(results.into()));
-        let hook = HookOp { name: None, sequence, default, slot: None, results };
+        let hook = HookOp { name: None, default, slot: None, results };
         let node = self.make(Op::Hook(Box::new(hook)), values)?;
         self.parts(node)
     }
@@ -267,9 +263,19 @@ impl Graph {
         operands: &[ExprId],
         body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
     ) -> Result<Vec<ExprId>, E> {
+        self.known_block(BlockKind::Named { name: name.into(), attributes }, operands, body)
+    }
+
+    /// A [`Graph::block`] that engines know.
+    pub(super) fn known_block<E: From<crate::Error>>(
+        &mut self,
+        kind: BlockKind,
+        operands: &[ExprId],
+        body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
+    ) -> Result<Vec<ExprId>, E> {
         let open = self.open_block(operands);
         let results = body(self, &open.scope.parameters)?;
-        Ok(self.close_block(open, name, attributes, results)?)
+        Ok(self.close_known(open, kind, results)?)
     }
 
     /// A [`Graph::block`] of one result.
@@ -308,10 +314,19 @@ impl Graph {
         attributes: Vec<(Arc<str>, String)>,
         results: Vec<ExprId>,
     ) -> Result<Vec<ExprId>> {
+        self.close_known(open, BlockKind::Named { name: name.into(), attributes }, results)
+    }
+
+    fn close_known(
+        &mut self,
+        open: OpenBlock,
+        kind: BlockKind,
+        results: Vec<ExprId>,
+    ) -> Result<Vec<ExprId>> {
         let traced = self.traced(open.mark, results);
         let closed = self.close(open.mark, Some(&open.scope), &[traced], true)?;
         let body = closed.programs[0].clone();
-        let block = Block { name: name.into(), attributes, body, sequence: None };
+        let block = Block { kind, batch_axes: 0, body };
         let operands: Operands = open.operands.iter().chain(&closed.captures).copied().collect();
         let node = self.make(Op::Block(Arc::new(block)), &operands)?;
         self.parts(node)
@@ -366,7 +381,7 @@ impl Graph {
         let (otherwise, clauses) = closed.programs.split_last().expect("there is a last branch");
         let clauses =
             clauses.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-        let cond = Cond { clauses, otherwise: otherwise.clone(), sequence: None };
+        let cond = Cond { clauses, otherwise: otherwise.clone() };
         let node = self.make(Op::Cond(Arc::new(cond)), &closed.captures)?;
         self.parts(node)
     }
@@ -468,7 +483,7 @@ impl Graph {
         let closed = self.close(mark, Some(scope), &[condition, body], true)?;
         let [condition, body] = &closed.programs[..] else { unreachable!("two regions went in") };
         let (condition, body) = (condition.clone(), body.clone());
-        let op = While { state: initial.len(), condition, body, sequence: None };
+        let op = While { state: initial.len(), condition, body };
         let operands: Operands = initial.iter().chain(&closed.captures).copied().collect();
         let node = self.make(Op::While(Arc::new(op)), &operands)?;
         self.parts(node)

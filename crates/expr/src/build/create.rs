@@ -2,11 +2,9 @@
 
 use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape, weak_dtype};
 
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Broadcast, Constant, Iota, Literal, Op};
-use crate::table::BinaryOp;
-use crate::types::TensorType;
+use crate::graph::{
+    BinaryOp, Broadcast, Constant, ErrorKind, ExprId, Graph, Iota, Literal, Op, Result, TensorType,
+};
 
 impl Graph {
     /// `value` repeated over a type's shape. The value keeps the precision it is written with, so

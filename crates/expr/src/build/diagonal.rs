@@ -3,9 +3,7 @@
 use nxla_tensor::{DType, Scalar, promote};
 
 use super::index::counting_dtype;
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Axes, Op};
+use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {
     /// The elements of a diagonal of the last two axes, `offset` columns right of the main one.

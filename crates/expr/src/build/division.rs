@@ -4,8 +4,7 @@ use std::fmt;
 
 use nxla_tensor::{Scalar, promote};
 
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ExprId, Graph, Result};
 
 impl Graph {
     /// The quotient rounded towards minus infinity: `-7 / 2` is `-4`. Integers stay integers.

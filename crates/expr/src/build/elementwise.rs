@@ -2,10 +2,7 @@
 
 use nxla_tensor::DType;
 
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
-use crate::op::Op;
-use crate::table::{BinaryOp, UnaryOp};
+use crate::graph::{BinaryOp, ExprId, Graph, Op, Result, UnaryOp};
 use crate::{for_each_binary, for_each_unary};
 
 macro_rules! unary_methods {

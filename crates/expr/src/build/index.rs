@@ -7,9 +7,7 @@ use nxla_tensor::{DType, Names};
 
 use super::of_op;
 use super::reduce::index_dtype;
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Axes, Op, Slice, Sort, Start};
+use crate::graph::{Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, Slice, Sort, Start};
 
 /// Where a slice begins along one axis; clamped so that the slice fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -374,8 +372,7 @@ impl Graph {
             );
             return Err(self.invalid("top_k", "k", why));
         }
-        let attributes = vec![("k".into(), k.to_string())];
-        let results = self.block("top_k", attributes, &[x], |graph, parameters| {
+        let results = self.known_block(BlockKind::TopK { k }, &[x], |graph, parameters| {
             let x = parameters[0];
             let order = graph.argsort(x, -1, true, false, DType::S32).map_err(of_op("top_k"))?;
             let indices = graph.slice_along_axis(order, 0, k, -1, 1)?;

@@ -20,6 +20,7 @@ mod reduce;
 mod statistics;
 mod window;
 
+pub use crate::graph::Cumulative;
 pub use contract::ConvOptions;
 pub use control::{OpenBlock, OpenRule};
 pub use index::SliceStart;
@@ -27,12 +28,11 @@ pub use linalg::Norm;
 pub use outer::OuterPadding;
 pub use random::{Choice, Covariance, Draw};
 pub use reduce::Fold;
-pub use window::{Cumulative, WindowOptions, WindowPadding};
+pub use window::{WindowOptions, WindowPadding};
 
 use nxla_tensor::normalize_axis;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
+use crate::graph::{Error, ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// Resolves an axis that may be negative.

@@ -7,9 +7,9 @@
 use nxla_tensor::{AxisName, Names, Shape};
 
 use super::SliceStart;
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Axes, Broadcast, Op, Padding, Reshape, Stack};
+use crate::graph::{
+    Axes, Broadcast, ErrorKind, ExprId, Graph, Op, Padding, Reshape, Result, Stack,
+};
 
 impl Graph {
     /// The elements of `x` in row-major order under another shape of the same size.

@@ -3,8 +3,7 @@
 use nxla_tensor::{DType, HostTensor, Shape};
 
 use super::index::counting_dtype;
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ExprId, Graph, Result};
 
 /// Which elements stand beyond the ends of an axis; for `abc`, three on each side:
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,12 +8,10 @@ use std::sync::Arc;
 
 use nxla_tensor::{DType, promote_keep_pred};
 
-use crate::error::Result;
-use crate::graph::{ExprId, Graph, Operands};
-use crate::op::{ArgReduce, ArgReduceOp, Op, Reduce, ReduceFun, ReduceOp};
-use crate::program::Program;
-use crate::region::{Mark, Scope};
-use crate::types::TensorType;
+use crate::graph::{
+    ArgReduce, ArgReduceOp, ExprId, Graph, Mark, Op, Operands, Program, Reduce, ReduceFun,
+    ReduceOp, Result, Scope, TensorType,
+};
 
 /// A fold whose function is being traced, see [`Graph::open_fold`].
 #[derive(Clone, Debug)]

@@ -3,9 +3,7 @@
 use nxla_tensor::{DType, Number, Scalar, Shape};
 
 use super::{Cumulative, SliceStart, of_op};
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Axes, Op};
+use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {
     /// The arithmetic mean, as a float; NaN for no elements.

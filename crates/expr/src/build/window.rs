@@ -8,11 +8,10 @@ use nxla_tensor::{DType, Scalar, promote, promote_keep_pred};
 
 use super::of_op;
 use super::reduce::Fold;
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Op, Padding, ScatterOp, Window, WindowFun, WindowOp};
-use crate::program::Program;
-use crate::table::BinaryOp;
+use crate::graph::{
+    BinaryOp, BlockKind, Cumulative, ErrorKind, ExprId, Graph, Op, Padding, Program, Result,
+    ScatterOp, Window, WindowFun, WindowOp,
+};
 
 /// How a tensor is extended before windows are laid over it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,43 +67,23 @@ impl WindowOptions {
     }
 }
 
-/// The cumulative reductions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Cumulative {
-    Sum,
-    Product,
-    Max,
-    Min,
+/// How two elements are folded.
+fn step(op: Cumulative) -> BinaryOp {
+    match op {
+        Cumulative::Sum => BinaryOp::Add,
+        Cumulative::Product => BinaryOp::Multiply,
+        Cumulative::Max => BinaryOp::Max,
+        Cumulative::Min => BinaryOp::Min,
+    }
 }
 
-impl Cumulative {
-    /// The name of the function and of its block.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cumulative::Sum => "cumulative_sum",
-            Cumulative::Product => "cumulative_product",
-            Cumulative::Max => "cumulative_max",
-            Cumulative::Min => "cumulative_min",
-        }
-    }
-
-    fn step(self) -> BinaryOp {
-        match self {
-            Cumulative::Sum => BinaryOp::Add,
-            Cumulative::Product => BinaryOp::Multiply,
-            Cumulative::Max => BinaryOp::Max,
-            Cumulative::Min => BinaryOp::Min,
-        }
-    }
-
-    fn neutral(self, dtype: DType) -> Scalar {
-        match self {
-            Cumulative::Sum => Scalar::zero(dtype),
-            Cumulative::Product => Scalar::one(dtype),
-            Cumulative::Max => dtype.min_value(),
-            Cumulative::Min => dtype.max_value(),
-        }
+/// What changes nothing when it is folded with an element.
+fn neutral(op: Cumulative, dtype: DType) -> Scalar {
+    match op {
+        Cumulative::Sum => Scalar::zero(dtype),
+        Cumulative::Product => Scalar::one(dtype),
+        Cumulative::Max => dtype.min_value(),
+        Cumulative::Min => dtype.max_value(),
     }
 }
 
@@ -315,24 +294,26 @@ impl Graph {
             return Err(self.error(op.name(), kind));
         }
         let x = self.as_type(x, dtype)?;
-        self.composite(op.name(), &[("axis", &axis), ("reverse", &reverse)], [x], |graph, [x]| {
-            graph.scan(op, x, axis, reverse)
-        })
+        let kind = BlockKind::Cumulative { op, axis, reverse };
+        let results = self.known_block(kind, &[x], |graph, inputs| {
+            Ok::<_, crate::Error>(vec![graph.scan(op, inputs[0], axis, reverse)?])
+        })?;
+        Ok(results[0])
     }
 
     /// The body of [`Graph::cumulative`]: combines each element with the one at distance 1, 2, 4…
     fn scan(&mut self, op: Cumulative, x: ExprId, axis: usize, reverse: bool) -> Result<ExprId> {
         let ty = self.tensor_type(x);
         let (size, rank, dtype) = (ty.shape[axis], ty.rank(), ty.dtype);
-        let neutral = self.scalar_constant(op.neutral(dtype), dtype)?;
+        let filler = self.scalar_constant(neutral(op, dtype), dtype)?;
         let (mut result, mut distance) = (x, 1);
         while distance < size {
             let shift = i64::try_from(distance).expect("an axis has fewer than 2^63 elements");
             let (low, high) = if reverse { (-shift, shift) } else { (shift, -shift) };
             let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
             padding[axis] = Padding { low, high, interior: 0 };
-            let shifted = self.pad(result, neutral, &padding)?;
-            result = self.binary(op.step(), shifted, result)?;
+            let shifted = self.pad(result, filler, &padding)?;
+            result = self.binary(step(op), shifted, result)?;
             distance *= 2;
         }
         Ok(result)

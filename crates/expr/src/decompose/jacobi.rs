@@ -8,11 +8,9 @@
 
 use nxla_tensor::{DType, HostTensor};
 
+use super::parts::{conjugate, integer, lengths, number, phase, repeat, repeat_while};
 use super::qr::qr;
-use super::{conjugate, integer, lengths, number, phase, repeat, repeat_while};
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
-use crate::op::Padding;
+use crate::graph::{ExprId, Graph, Padding, Result};
 
 /// More sweeps than any matrix needs; NaN ends the loop by itself.
 const MOST_SWEEPS: usize = 30;

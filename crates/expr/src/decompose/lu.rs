@@ -2,10 +2,9 @@
 
 use nxla_tensor::DType;
 
-use super::{number, positions, repeat};
+use super::parts::{number, positions, repeat};
 use crate::build::SliceStart;
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ExprId, Graph, Result};
 
 /// The factors of `[batch][n][n]` in one matrix, and the order of the rows.
 pub(super) fn lu(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {

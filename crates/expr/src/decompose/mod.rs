@@ -6,17 +6,14 @@
 
 mod jacobi;
 mod lu;
+mod parts;
 mod qr;
 
 use std::sync::Arc;
 
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::DType;
 
-use crate::error::Result;
-use crate::graph::{ExprId, Graph, Operands};
-use crate::op::{Factorization, Op};
-use crate::program::Program;
-use crate::walk::IdMap;
+use crate::graph::{ExprId, Factorization, Graph, IdMap, Op, Operands, Program, Result};
 
 /// The same program without factorisations, or `None` if it has none, in its regions neither.
 ///
@@ -56,7 +53,7 @@ fn holds_factorization(program: &Program) -> bool {
 fn rebuild(program: &Program) -> Result<Program> {
     let from = program.graph();
     let mut graph = Graph::with_options(from.options());
-    let mut copied = crate::source::SourceMap::default();
+    let mut copied = crate::graph::SourceMap::default();
     // The new id of each node, plus one.
     let mut places: IdMap<u32> = IdMap::default();
     let new = |places: &IdMap<u32>, id: ExprId| ExprId::from_index(places.get(id) as usize - 1);
@@ -122,105 +119,4 @@ fn compose(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result
         graph.as_type(part, ty.dtype)
     };
     parts.into_iter().zip(&types).map(finish).collect()
-}
-
-// --- what the bodies are made of: matrices in the last two of three axes ---
-
-/// Repeats `body` with a counter (`s32`) from 0 to `count - 1`.
-fn repeat(
-    graph: &mut Graph,
-    count: usize,
-    initial: &[ExprId],
-    body: impl FnOnce(&mut Graph, ExprId, &[ExprId]) -> Result<Vec<ExprId>>,
-) -> Result<Vec<ExprId>> {
-    let zero = integer(graph, 0)?;
-    let count = integer(graph, count)?;
-    let start: Vec<ExprId> = std::iter::once(zero).chain(initial.iter().copied()).collect();
-    let going = |graph: &mut Graph, state: &[ExprId]| graph.less(state[0], count);
-    let next = |graph: &mut Graph, state: &[ExprId]| {
-        let one = integer(graph, 1)?;
-        let results = body(graph, state[0], &state[1..])?;
-        let counter = graph.add(state[0], one)?;
-        Ok(std::iter::once(counter).chain(results).collect())
-    };
-    let mut state = repeat_while(graph, &start, going, next)?;
-    state.remove(0);
-    Ok(state)
-}
-
-/// Repeats `body` while `condition` holds.
-fn repeat_while(
-    graph: &mut Graph,
-    initial: &[ExprId],
-    condition: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
-    body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
-) -> Result<Vec<ExprId>> {
-    let mark = graph.mark();
-    let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope(&types);
-    let going = condition(graph, &scope.parameters)?;
-    let going = graph.traced(mark, vec![going]);
-    let next = body(graph, &scope.parameters)?;
-    let next = graph.traced(mark, next);
-    graph.while_loop(mark, &scope, initial, going, next)
-}
-
-fn integer(graph: &mut Graph, value: usize) -> Result<ExprId> {
-    let value = i64::try_from(value).expect("a size of a tensor fits");
-    graph.scalar_constant(Scalar::Int(value), DType::S32)
-}
-
-/// A number of the dtype of `like`.
-fn number(graph: &mut Graph, value: f64, like: ExprId) -> Result<ExprId> {
-    let dtype = graph.dtype(like);
-    graph.scalar_constant(Scalar::Float(value), dtype)
-}
-
-/// The number of each row (axis 1) or column (axis 2), in a shape that broadcasts.
-fn positions(graph: &mut Graph, size: usize, axis: usize) -> Result<ExprId> {
-    let mut shape = [1; 3];
-    shape[axis] = size;
-    let axis = i64::try_from(axis).expect("an axis is small");
-    graph.iota(shape, Some(axis), DType::S32)
-}
-
-fn conjugate(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    if graph.dtype(x).is_complex() { graph.conjugate(x) } else { Ok(x) }
-}
-
-/// `x y`.
-fn product(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId> {
-    graph.dot_general(x, &[2], &[0], y, &[1], &[0])
-}
-
-/// `x^H y`.
-fn adjoint_product(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId> {
-    let x = conjugate(graph, x)?;
-    graph.dot_general(x, &[1], &[0], y, &[1], &[0])
-}
-
-/// `x / |x|`, and 1 for 0, in the dtype of `x`.
-fn phase(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    let size = graph.abs(x)?;
-    let zero = number(graph, 0.0, size)?;
-    let is_zero = graph.equal(size, zero)?;
-    let (one, unit) = (number(graph, 1.0, size)?, number(graph, 1.0, x)?);
-    let safe = graph.select(is_zero, one, size)?;
-    let ratio = graph.divide(x, safe)?;
-    graph.select(is_zero, unit, ratio)
-}
-
-/// The length of each column, as rows of one, in a real dtype. Dividing by the largest element
-/// first keeps the squares in range.
-fn lengths(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    let size = graph.abs(x)?;
-    let largest = graph.reduce_max(size, Some(&[1]), true)?;
-    let (zero, one) = (number(graph, 0.0, size)?, number(graph, 1.0, size)?);
-    let is_zero = graph.equal(largest, zero)?;
-    let safe = graph.select(is_zero, one, largest)?;
-    let scaled = graph.divide(size, safe)?;
-    let squares = graph.multiply(scaled, scaled)?;
-    let sum = graph.sum(squares, Some(&[1]), true)?;
-    let root = graph.sqrt(sum)?;
-    graph.multiply(root, largest)
 }

@@ -1,12 +1,10 @@
 //! QR by reflections (Householder): each clears one column below the diagonal.
 
-use super::{
+use super::parts::{
     adjoint_product, conjugate, integer, lengths, number, phase, positions, product, repeat,
 };
 use crate::build::SliceStart;
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
-use crate::op::Padding;
+use crate::graph::{ExprId, Graph, Padding, Result};
 
 /// `q` with `inner` columns and `r` with as many rows, of `[batch][rows][columns]`.
 pub(super) fn qr(graph: &mut Graph, a: ExprId, inner: usize) -> Result<[ExprId; 2]> {

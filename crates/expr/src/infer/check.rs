@@ -6,9 +6,36 @@
 
 use nxla_tensor::{AxisName, DType, Names, NamesError};
 
-use crate::error::ErrorKind;
-use crate::program::Program;
-use crate::types::TensorType;
+use crate::graph::{ErrorKind, Program, TensorType, Type};
+
+/// The result of a type rule; the op's name and the line are added by the graph.
+pub(crate) type Inferred = Result<Type, ErrorKind>;
+
+/// Checks that every operand is one tensor.
+pub(super) fn tensors<'a>(operands: &[&'a Type]) -> Result<Vec<&'a TensorType>, ErrorKind> {
+    operands
+        .iter()
+        .map(|ty| {
+            ty.as_tensor().ok_or_else(|| ErrorKind::NotATensor {
+                argument: "operand",
+                found: Box::new((*ty).clone()),
+            })
+        })
+        .collect()
+}
+
+/// Checks the number of operands and gives them by name.
+pub(super) fn operands<'a, const N: usize>(
+    types: &[&'a TensorType],
+) -> Result<[&'a TensorType; N], ErrorKind> {
+    <[&TensorType; N]>::try_from(types)
+        .map_err(|_| ErrorKind::Arity { expected: N.to_string(), found: types.len() })
+}
+
+/// A result of one tensor.
+pub(super) fn tensor(ty: TensorType) -> Inferred {
+    Ok(Type::Tensor(ty))
+}
 
 /// The names of these axes of a type.
 pub(super) fn names_at(ty: &TensorType, axes: impl Iterator<Item = usize>) -> Option<Names> {

@@ -2,10 +2,9 @@
 
 use nxla_tensor::{AxisName, Names, Shape, promote};
 
-use super::{Inferred, check, operands, tensor};
-use crate::error::ErrorKind;
-use crate::op::{Conv, Dot, Op};
-use crate::types::TensorType;
+use super::check;
+use super::check::{Inferred, operands, tensor};
+use crate::graph::{Conv, Dot, ErrorKind, Op, TensorType};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {

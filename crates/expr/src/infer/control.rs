@@ -1,10 +1,9 @@
 //! Types of the ops that hold the graph together: inputs, literals, tuples and regions.
 
-use super::{Inferred, tensor};
-use crate::error::ErrorKind;
-use crate::op::{Block, Cond, Metadata, Op, While};
-use crate::program::Program;
-use crate::types::{TensorType, Type};
+use super::check::{Inferred, tensor, tensors};
+use crate::graph::{
+    Block, BlockKind, Cond, Cumulative, ErrorKind, Metadata, Op, Program, TensorType, Type, While,
+};
 
 pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
     match op {
@@ -16,14 +15,14 @@ pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
             names: literal.0.names().cloned(),
         }),
         Op::Elem(index) => elem(*index, operands),
-        Op::Metadata(metadata) => metadata_type(metadata, &super::tensors(operands)?),
+        Op::Metadata(metadata) => metadata_type(metadata, &tensors(operands)?),
         Op::Hook(hook) => match &hook.results {
             Some(types) => Ok(Type::of_results(types.to_vec())),
-            None => Ok(results(&super::tensors(operands)?)),
+            None => Ok(results(&tensors(operands)?)),
         },
-        Op::Cond(cond) => cond_type(cond, &super::tensors(operands)?),
-        Op::While(op) => while_type(op, &super::tensors(operands)?),
-        Op::Block(block) => block_type(block, &super::tensors(operands)?),
+        Op::Cond(cond) => cond_type(cond, &tensors(operands)?),
+        Op::While(op) => while_type(op, &tensors(operands)?),
+        Op::Block(block) => block_type(block, &tensors(operands)?),
         op @ crate::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
 }
@@ -120,7 +119,36 @@ fn while_type(op: &While, operands: &[&TensorType]) -> Inferred {
     Ok(results(state))
 }
 
+/// Whether the body takes and gives what the kind says, which engines that know it rely on.
+fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
+    let results: Vec<&TensorType> = block.body.output_types().collect();
+    let ([x, ..], kind) = (operands, &block.kind) else {
+        return matches!(block.kind, BlockKind::Named { .. });
+    };
+    let last = x.shape.last().copied().unwrap_or(0);
+    match (kind, &results[..]) {
+        (BlockKind::Cumulative { op, axis, .. }, [result]) => {
+            let is_ordered = matches!(op, Cumulative::Max | Cumulative::Min);
+            let axis = axis.checked_add(block.batch_axes);
+            operands.len() == 1
+                && (result.dtype, &result.shape) == (x.dtype, &x.shape)
+                && axis.is_some_and(|axis| axis < x.rank())
+                && !x.dtype.is_pred()
+                && !(is_ordered && x.dtype.is_complex())
+        }
+        (BlockKind::TopK { k }, [values, indices]) => {
+            operands.len() == 1 && *k <= last && values.shape == indices.shape
+        }
+        (BlockKind::Cumulative { .. } | BlockKind::TopK { .. }, _) => false,
+        (BlockKind::Named { .. }, _) => true,
+    }
+}
+
 fn block_type(block: &Block, operands: &[&TensorType]) -> Inferred {
     check_inputs("body", &block.body, operands)?;
+    if !fits_kind(block, operands) {
+        let why = format!("is not one of {} with this configuration", block.name());
+        return Err(ErrorKind::invalid("body", why));
+    }
     Ok(Type::of_results(block.body.output_types().cloned().collect()))
 }

@@ -1,9 +1,7 @@
 //! Types of ops without operands that fill a tensor by a formula.
 
-use super::{Inferred, tensor};
-use crate::error::ErrorKind;
-use crate::op::Op;
-use crate::types::TensorType;
+use super::check::{Inferred, tensor};
+use crate::graph::{ErrorKind, Op, TensorType};
 
 pub(super) fn infer(op: &Op) -> Inferred {
     match op {

@@ -2,11 +2,8 @@
 
 use nxla_tensor::{DType, Names, broadcast_shapes, promote, promote_keep_pred};
 
-use super::{Inferred, operands, tensor};
-use crate::error::ErrorKind;
-use crate::op::Op;
-use crate::table::{BinaryClass, BinaryOp, UnaryClass, UnaryOp};
-use crate::types::{TensorType, Type};
+use super::check::{Inferred, operands, tensor};
+use crate::graph::{BinaryClass, BinaryOp, ErrorKind, Op, TensorType, Type, UnaryClass, UnaryOp};
 
 pub(super) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {

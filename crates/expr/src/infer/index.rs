@@ -6,10 +6,10 @@
 
 use nxla_tensor::{DType, Shape, promote, promote_keep_pred};
 
-use super::{Inferred, check, merge_names, operands, tensor};
-use crate::error::ErrorKind;
-use crate::op::{Op, Slice, Sort, Start};
-use crate::types::TensorType;
+use super::check;
+use super::check::{Inferred, operands, tensor};
+use super::elementwise::merge_names;
+use crate::graph::{ErrorKind, Op, Slice, Sort, Start, TensorType};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {

@@ -2,10 +2,9 @@
 
 use nxla_tensor::{DType, Shape, promote};
 
-use super::{Inferred, check, operands, tensor};
-use crate::error::ErrorKind;
-use crate::op::{Factorization, Fft, Op, TriangularSolve};
-use crate::types::{TensorType, Type};
+use super::check;
+use super::check::{Inferred, operands, tensor};
+use crate::graph::{ErrorKind, Factorization, Fft, Op, TensorType, TriangularSolve, Type};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {

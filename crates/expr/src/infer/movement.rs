@@ -2,10 +2,10 @@
 
 use nxla_tensor::{Names, Shape, promote_keep_pred};
 
-use super::{Inferred, check, merge_names, operands, tensor};
-use crate::error::ErrorKind;
-use crate::op::{Broadcast, Op, Padding, Reshape, Stack};
-use crate::types::TensorType;
+use super::check;
+use super::check::{Inferred, operands, tensor};
+use super::elementwise::merge_names;
+use crate::graph::{Broadcast, ErrorKind, Op, Padding, Reshape, Stack, TensorType};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {

@@ -8,10 +8,9 @@
 
 use nxla_tensor::{DType, Names, Shape};
 
-use super::{Inferred, check, operands, tensor};
-use crate::error::ErrorKind;
-use crate::op::{ArgReduce, Op, Reduce, ReduceFun, ReduceOp};
-use crate::types::TensorType;
+use super::check;
+use super::check::{Inferred, operands, tensor};
+use crate::graph::{ArgReduce, ErrorKind, Op, Reduce, ReduceFun, ReduceOp, TensorType};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {

@@ -6,10 +6,9 @@
 
 use nxla_tensor::{DType, Shape, promote};
 
-use super::{Inferred, check, operands, tensor};
-use crate::error::ErrorKind;
-use crate::op::{Op, Window, WindowFun, WindowOp};
-use crate::types::TensorType;
+use super::check;
+use super::check::{Inferred, operands, tensor};
+use crate::graph::{ErrorKind, Op, TensorType, Window, WindowFun, WindowOp};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {

@@ -2,32 +2,23 @@
 
 use smallvec::smallvec;
 
-use super::{Simplified, adjust, constant, fold};
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
-use crate::op::{Constant, Op};
-use crate::table::BinaryOp;
-use crate::types::{Type, TypeId};
+use super::fold;
+use super::outcome::{Simplified, constant};
+use crate::graph::{BinaryOp, Constant, ExprId, Graph, Op, Type, TypeId};
 
-pub(super) fn binary(
-    graph: &mut Graph,
-    op: BinaryOp,
-    x: ExprId,
-    y: ExprId,
-    ty: TypeId,
-) -> Result<Simplified> {
+pub(super) fn binary(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) -> Simplified {
     let (left, right) = (is_constant(graph, x), is_constant(graph, y));
     if left && right {
-        return Ok(fold_binary(graph, op, x, y, ty));
+        return fold_binary(graph, op, x, y, ty);
     }
     if (left || right)
         && let Some(other) = neutral(graph, op, x, y)
     {
-        return Ok(Simplified::Is(adjust(graph, other, ty)?));
+        return Simplified::Fitted(other);
     }
     match op {
         BinaryOp::Add | BinaryOp::Multiply => commutative(graph, op, x, y, ty),
-        _ => Ok(Simplified::Keep),
+        _ => Simplified::Keep,
     }
 }
 
@@ -37,6 +28,12 @@ fn is_constant(graph: &Graph, id: ExprId) -> bool {
 
 fn node(op: BinaryOp, x: ExprId, y: ExprId) -> Simplified {
     Simplified::Node(Op::Binary(op), smallvec![x, y])
+}
+
+/// `op` of the other operand and, at `place`, of `op` of two operands.
+fn around(op: BinaryOp, place: usize, inner: (ExprId, ExprId), other: ExprId) -> Simplified {
+    let (op, inner) = (Op::Binary(op), smallvec![inner.0, inner.1]);
+    Simplified::Nested { op: op.clone(), operands: smallvec![other; 2], place, inner: (op, inner) }
 }
 
 /// c1 op c2 = the constant c1 op c2
@@ -72,44 +69,33 @@ fn neutral(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId) -> Option<ExprId> 
     }
 }
 
-fn commutative(
-    graph: &mut Graph,
-    op: BinaryOp,
-    x: ExprId,
-    y: ExprId,
-    ty: TypeId,
-) -> Result<Simplified> {
+fn commutative(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) -> Simplified {
     // x ∘ c = c ∘ x
     if is_constant(graph, y) {
-        return Ok(node(op, y, x));
+        return node(op, y, x);
     }
     if let Some(inverse) = undo_inverse(graph, op, x, y) {
-        return Ok(inverse);
+        return inverse;
     }
     if !reassociates(graph, ty) {
-        return Ok(Simplified::Keep);
+        return Simplified::Keep;
     }
     if is_constant(graph, x) {
         // c1 ∘ (c2 ∘ y) = (c1 ∘ c2) ∘ y
-        return Ok(match constant_times(graph, op, y, ty) {
-            Some((c2, y)) => {
-                let c = graph.make(Op::Binary(op), &[x, c2])?;
-                node(op, c, y)
-            }
+        return match constant_times(graph, op, y, ty) {
+            Some((c2, y)) => around(op, 0, (x, c2), y),
             None => Simplified::Keep,
-        });
+        };
     }
     // x ∘ (c ∘ y) = c ∘ (x ∘ y)
     if let Some((c, y)) = constant_times(graph, op, y, ty) {
-        let rest = graph.make(Op::Binary(op), &[x, y])?;
-        return Ok(node(op, c, rest));
+        return around(op, 1, (x, y), c);
     }
     // (c ∘ x) ∘ y = c ∘ (y ∘ x), with the operands in Nx's order
     if let Some((c, x)) = constant_times(graph, op, x, ty) {
-        let rest = graph.make(Op::Binary(op), &[y, x])?;
-        return Ok(node(op, c, rest));
+        return around(op, 1, (y, x), c);
     }
-    Ok(Simplified::Keep)
+    Simplified::Keep
 }
 
 /// x + (0 - y) = x - y, and x * (1 / y) = x / y where that may round differently.

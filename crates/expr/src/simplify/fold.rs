@@ -5,7 +5,7 @@
 
 use nxla_tensor::{DType, Scalar, promote};
 
-use crate::table::{BinaryOp, UnaryOp};
+use crate::graph::{BinaryOp, UnaryOp};
 
 /// The value of a unary op on a constant, in the dtype of the result.
 pub(super) fn unary(op: UnaryOp, x: Scalar, result: DType) -> Option<Scalar> {

@@ -2,11 +2,9 @@
 
 use nxla_tensor::{DType, Scalar};
 
-use super::{Simplified, constant, fold};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Constant, Op};
-use crate::table::UnaryOp;
-use crate::types::{Type, TypeId};
+use super::fold;
+use super::outcome::{Simplified, constant};
+use crate::graph::{Constant, ExprId, Graph, Op, Type, TypeId, UnaryOp};
 
 /// `x` itself when the op gives exactly its type and no other value.
 pub(super) fn unchanged(graph: &Graph, x: ExprId, ty: TypeId) -> Simplified {

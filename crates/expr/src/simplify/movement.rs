@@ -2,11 +2,8 @@
 
 use smallvec::smallvec;
 
-use super::{Simplified, constant};
-use crate::error::Result;
-use crate::graph::{ExprId, Graph, Operands};
-use crate::op::{Broadcast, Constant, Op, Slice, Start};
-use crate::types::{Type, TypeId};
+use super::outcome::{Simplified, constant};
+use crate::graph::{Broadcast, Constant, ExprId, Graph, Op, Operands, Slice, Start, Type, TypeId};
 
 pub(super) fn broadcast(graph: &Graph, broadcast: &Broadcast, x: ExprId, ty: TypeId) -> Simplified {
     if graph.type_id(x) == ty {
@@ -63,31 +60,31 @@ pub(super) fn transpose(permutation: &[usize], x: ExprId) -> Simplified {
 /// slice(slice(x)) = one slice, and slice(squeeze(slice(x))) = squeeze of one slice, when no
 /// stride skips elements.
 pub(super) fn slice(
-    graph: &mut Graph,
+    graph: &Graph,
     outer: &Slice,
     x: ExprId,
     outer_starts: &[ExprId],
-) -> Result<Simplified> {
+) -> Simplified {
     let (inner_id, squeezed) = match graph.op(x) {
         Op::Squeeze(axes) => (graph.operands(x)[0], axes.clone()),
         _ => (x, Box::default()),
     };
-    let Op::Slice(inner) = graph.op(inner_id) else { return Ok(Simplified::Keep) };
+    let Op::Slice(inner) = graph.op(inner_id) else { return Simplified::Keep };
     let unit = |slice: &Slice| slice.strides.iter().all(|&stride| stride == 1);
     if !unit(inner) || !unit(outer) {
-        return Ok(Simplified::Keep);
+        return Simplified::Keep;
     }
-    let inner = inner.clone();
-    let operands: Operands = graph.operands(inner_id).into();
+    let operands = graph.operands(inner_id);
     let dims = graph.shape(operands[0]);
-    let merged = merge(dims, (&inner, &operands[1..]), (outer, outer_starts), &squeezed);
-    let Some((merged, starts)) = merged else { return Ok(Simplified::Keep) };
+    let merged = merge(dims, (inner, &operands[1..]), (outer, outer_starts), &squeezed);
+    let Some((merged, starts)) = merged else { return Simplified::Keep };
     let operands: Operands = std::iter::once(operands[0]).chain(starts).collect();
     if squeezed.is_empty() {
-        return Ok(Simplified::Node(Op::Slice(Box::new(merged)), operands));
+        return Simplified::Node(Op::Slice(Box::new(merged)), operands);
     }
-    let sliced = graph.make(Op::Slice(Box::new(merged)), &operands)?;
-    Ok(Simplified::Node(Op::Squeeze(squeezed), smallvec![sliced]))
+    let operand = smallvec![operands[0]];
+    let inner = (Op::Slice(Box::new(merged)), operands);
+    Simplified::Nested { op: Op::Squeeze(squeezed), operands: operand, place: 0, inner }
 }
 
 /// One slice that does what `inner`, a squeeze of the axes `squeezed`, and `outer` do, with its

@@ -21,49 +21,10 @@ pub(super) use forward::{
 
 /// Whether a unary op of an operand of this dtype has a derivative other than zero.
 pub(super) fn unary_carries(op: UnaryOp, dtype: DType) -> bool {
-    match op {
-        UnaryOp::Exp
-        | UnaryOp::Expm1
-        | UnaryOp::Log
-        | UnaryOp::Log1p
-        | UnaryOp::Sigmoid
-        | UnaryOp::Sin
-        | UnaryOp::Cos
-        | UnaryOp::Tan
-        | UnaryOp::Asin
-        | UnaryOp::Acos
-        | UnaryOp::Atan
-        | UnaryOp::Sinh
-        | UnaryOp::Cosh
-        | UnaryOp::Tanh
-        | UnaryOp::Asinh
-        | UnaryOp::Acosh
-        | UnaryOp::Atanh
-        | UnaryOp::Sqrt
-        | UnaryOp::Rsqrt
-        | UnaryOp::Cbrt
-        | UnaryOp::Erf
-        | UnaryOp::Erfc
-        | UnaryOp::ErfInv
-        | UnaryOp::Negate
-        | UnaryOp::Abs
-        | UnaryOp::Real
-        | UnaryOp::Conjugate => true,
-        // The sign of a real number is constant by parts; that of a complex one turns with it.
-        UnaryOp::Sign | UnaryOp::Imag => dtype.is_complex(),
-        UnaryOp::Floor
-        | UnaryOp::Ceil
-        | UnaryOp::Round
-        | UnaryOp::IsNan
-        | UnaryOp::IsInfinity
-        | UnaryOp::LogicalNot
-        | UnaryOp::BitwiseNot
-        | UnaryOp::PopulationCount
-        | UnaryOp::CountLeadingZeros => false,
-    }
+    unary_rule(op, dtype.is_complex()).is_some()
 }
 
-/// The rule of each unary op.
+/// What the operand of a unary op gets.
 pub(super) fn unary(sweep: &mut Sweep<'_>, visit: &Visit, op: UnaryOp) -> Result<()> {
     let (dy, y) = (sweep.dy(visit)?, sweep.answer(visit)?);
     let x = sweep.operand(visit, 0)?;
@@ -80,9 +41,7 @@ enum Mode {
     Reverse,
 }
 
-/// What comes out at the other end of a unary op when `d` goes in. A function of real numbers
-/// multiplies by its slope either way, and so does a holomorphic function of complex ones; what
-/// takes complex numbers apart does not.
+/// What comes out at the other end of a unary op when `d` goes in.
 fn unary_part(
     graph: &mut Graph,
     op: UnaryOp,
@@ -90,40 +49,52 @@ fn unary_part(
     d: ExprId,
     (x, y): (ExprId, ExprId),
 ) -> Result<Option<ExprId>> {
-    let is_complex = graph.dtype(x).is_complex();
-    let part = match op {
-        UnaryOp::Exp => graph.multiply(d, y),
-        UnaryOp::Expm1 => times(graph, d, y, one_plus),
-        UnaryOp::Log => graph.divide(d, x),
-        UnaryOp::Log1p => over(graph, d, x, one_plus),
-        UnaryOp::Sigmoid => times(graph, d, y, sigmoid_slope),
-        UnaryOp::Sin => times(graph, d, x, Graph::cos),
-        UnaryOp::Cos => minus(graph, d, x, Graph::sin),
-        UnaryOp::Tan => times(graph, d, y, one_plus_square),
-        UnaryOp::Asin => times(graph, d, x, asin_slope),
-        UnaryOp::Acos => minus(graph, d, x, asin_slope),
-        UnaryOp::Atan => over(graph, d, x, one_plus_square),
-        UnaryOp::Sinh => times(graph, d, x, Graph::cosh),
-        UnaryOp::Cosh => times(graph, d, x, Graph::sinh),
-        UnaryOp::Tanh => times(graph, d, y, one_minus_square),
-        UnaryOp::Asinh => times(graph, d, x, asinh_slope),
-        UnaryOp::Acosh => times(graph, d, x, acosh_slope),
-        UnaryOp::Atanh => over(graph, d, x, one_minus_square),
-        UnaryOp::Sqrt => over(graph, d, y, |graph, y| scale(graph, y, 2.0)),
-        UnaryOp::Rsqrt => times(graph, d, y, |graph, y| rsqrt_slope(graph, x, y)),
-        UnaryOp::Cbrt => over(graph, d, y, |graph, y| times(graph, y, y, |g, y| scale(g, y, 3.0))),
-        UnaryOp::Erf => times(graph, d, x, |graph, x| bell(graph, x, FRAC_2_SQRT_PI, -1.0)),
-        UnaryOp::Erfc => times(graph, d, x, |graph, x| bell(graph, x, -FRAC_2_SQRT_PI, -1.0)),
-        UnaryOp::ErfInv => times(graph, d, y, |graph, y| bell(graph, y, PI.sqrt() / 2.0, 1.0)),
-        UnaryOp::Negate => graph.negate(d),
-        UnaryOp::Abs if is_complex => complex_abs(graph, mode, d, x, y),
-        UnaryOp::Abs => real_abs(graph, d, x),
-        UnaryOp::Sign if is_complex => complex_sign(graph, mode, d, x, y),
-        UnaryOp::Real if is_complex => real_part(graph, mode, d),
-        UnaryOp::Imag if is_complex => imaginary_part(graph, mode, d),
-        // Re(dy conj(dz)) = Re(conj(dy) dz).
-        UnaryOp::Conjugate if graph.dtype(d).is_complex() => graph.conjugate(d),
-        UnaryOp::Real | UnaryOp::Conjugate => Ok(d),
+    let rule = unary_rule(op, graph.dtype(x).is_complex());
+    Ok(rule.map(|rule| rule(graph, mode, d, (x, y))).transpose()?)
+}
+
+/// From what goes in, the operand and the result to what comes out.
+type UnaryRule = fn(&mut Graph, Mode, ExprId, (ExprId, ExprId)) -> Build;
+
+/// The rule of each unary op, of a real or a complex operand; none where nothing comes out. A
+/// function of real numbers multiplies by its slope either way, and so does a holomorphic function of
+/// complex ones; what takes complex numbers apart does not.
+fn unary_rule(op: UnaryOp, is_complex: bool) -> Option<UnaryRule> {
+    Some(match op {
+        UnaryOp::Exp => |g, _, d, (_, y)| g.multiply(d, y),
+        UnaryOp::Expm1 => |g, _, d, (_, y)| times(g, d, y, one_plus),
+        UnaryOp::Log => |g, _, d, (x, _)| g.divide(d, x),
+        UnaryOp::Log1p => |g, _, d, (x, _)| over(g, d, x, one_plus),
+        UnaryOp::Sigmoid => |g, _, d, (_, y)| times(g, d, y, sigmoid_slope),
+        UnaryOp::Sin => |g, _, d, (x, _)| times(g, d, x, Graph::cos),
+        UnaryOp::Cos => |g, _, d, (x, _)| minus(g, d, x, Graph::sin),
+        UnaryOp::Tan => |g, _, d, (_, y)| times(g, d, y, one_plus_square),
+        UnaryOp::Asin => |g, _, d, (x, _)| times(g, d, x, asin_slope),
+        UnaryOp::Acos => |g, _, d, (x, _)| minus(g, d, x, asin_slope),
+        UnaryOp::Atan => |g, _, d, (x, _)| over(g, d, x, one_plus_square),
+        UnaryOp::Sinh => |g, _, d, (x, _)| times(g, d, x, Graph::cosh),
+        UnaryOp::Cosh => |g, _, d, (x, _)| times(g, d, x, Graph::sinh),
+        UnaryOp::Tanh => |g, _, d, (_, y)| times(g, d, y, one_minus_square),
+        UnaryOp::Asinh => |g, _, d, (x, _)| times(g, d, x, asinh_slope),
+        UnaryOp::Acosh => |g, _, d, (x, _)| times(g, d, x, acosh_slope),
+        UnaryOp::Atanh => |g, _, d, (x, _)| over(g, d, x, one_minus_square),
+        UnaryOp::Sqrt => |g, _, d, (_, y)| over(g, d, y, |g, y| scale(g, y, 2.0)),
+        UnaryOp::Rsqrt => |g, _, d, (x, y)| times(g, d, y, |g, y| rsqrt_slope(g, x, y)),
+        UnaryOp::Cbrt => |g, _, d, (_, y)| over(g, d, y, cbrt_divisor),
+        UnaryOp::Erf => |g, _, d, (x, _)| times(g, d, x, |g, x| bell(g, x, FRAC_2_SQRT_PI, -1.0)),
+        UnaryOp::Erfc => |g, _, d, (x, _)| times(g, d, x, |g, x| bell(g, x, -FRAC_2_SQRT_PI, -1.0)),
+        UnaryOp::ErfInv => {
+            |g, _, d, (_, y)| times(g, d, y, |g, y| bell(g, y, PI.sqrt() / 2.0, 1.0))
+        }
+        UnaryOp::Negate => |g, _, d, _| g.negate(d),
+        UnaryOp::Abs if is_complex => |g, mode, d, (x, y)| complex_abs(g, mode, d, x, y),
+        UnaryOp::Abs => |g, _, d, (x, _)| real_abs(g, d, x),
+        // The sign of a real number is constant by parts; that of a complex one turns with it.
+        UnaryOp::Sign if is_complex => |g, mode, d, (x, y)| complex_sign(g, mode, d, x, y),
+        UnaryOp::Real if is_complex => |g, mode, d, _| real_part(g, mode, d),
+        UnaryOp::Imag if is_complex => |g, mode, d, _| imaginary_part(g, mode, d),
+        UnaryOp::Conjugate => |g, _, d, _| conjugate_part(g, d),
+        UnaryOp::Real => |_, _, d, _| Ok(d),
         UnaryOp::Sign
         | UnaryOp::Imag
         | UnaryOp::Floor
@@ -134,9 +105,8 @@ fn unary_part(
         | UnaryOp::LogicalNot
         | UnaryOp::BitwiseNot
         | UnaryOp::PopulationCount
-        | UnaryOp::CountLeadingZeros => return Ok(None),
-    };
-    Ok(Some(part?))
+        | UnaryOp::CountLeadingZeros => return None,
+    })
 }
 
 type Build = nxla_expr::Result<ExprId>;
@@ -228,6 +198,16 @@ fn bell(graph: &mut Graph, x: ExprId, factor: f64, sign: f64) -> Build {
     let exponent = if sign < 0.0 { graph.negate(square)? } else { square };
     let bell = graph.exp(exponent)?;
     scale(graph, bell, factor)
+}
+
+/// `3 y^2`.
+fn cbrt_divisor(graph: &mut Graph, y: ExprId) -> Build {
+    times(graph, y, y, |graph, y| scale(graph, y, 3.0))
+}
+
+/// Re(dy conj(dz)) = Re(conj(dy) dz).
+fn conjugate_part(graph: &mut Graph, d: ExprId) -> Build {
+    if graph.dtype(d).is_complex() { graph.conjugate(d) } else { Ok(d) }
 }
 
 /// `dy` where `x` is not negative, else `-dy`.

@@ -135,7 +135,8 @@ fn conditional(graph: &mut Graph, x: ExprId, y: ExprId, s: ExprId) -> Result<Vec
     let zero = graph.zero_like(s)?;
     let predicate = graph.greater(s, zero)?;
     let predicate = graph.traced(mark, vec![predicate]);
-    let body = vec![graph.add(x, s)?, s];
+    let sum = graph.add(x, s)?;
+    let body = vec![graph.hook(&[sum], Some("branch"), None)?[0], s];
     let body = graph.traced(mark, body);
     let otherwise = vec![y, graph.negate(s)?];
     let otherwise = graph.traced(mark, otherwise);

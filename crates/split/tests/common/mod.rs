@@ -88,8 +88,7 @@ pub fn evaluate(program: &Program, arguments: &[u64], log: &mut Log) -> Vec<u64>
                 log.computed.push(term);
                 term
             }
-            // Its number is that of its place in the stage.
-            op if op.sequence().is_some() => {
+            op if op.has_effects() => {
                 let regions: Vec<_> = op.regions().iter().map(|region| region.digest()).collect();
                 let term = hashed(&(op.name(), &regions, &operands));
                 log.hooks.push((op.name().to_owned(), operands));

@@ -2,9 +2,7 @@
 
 use nxla_tensor::DType;
 
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
-use crate::op::{Factorization, Op};
+use crate::graph::{ExprId, Factorization, Graph, Op, Result};
 
 impl Graph {
     /// The lower-triangular `l` with `l l^H = a` for positive definite `a`; only the lower

@@ -1,9 +1,7 @@
 //! Fourier transforms.
 
 use super::super::{SliceStart, of_op};
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Fft, Op, Padding};
+use crate::graph::{ErrorKind, ExprId, Fft, Graph, Op, Padding, Result};
 
 impl Graph {
     /// The discrete Fourier transform of `length` points along an axis (as many as there are for

@@ -8,9 +8,7 @@ mod solve;
 
 pub use norm::Norm;
 
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
-use crate::op::{Axes, Op};
+use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
 impl Graph {
     /// The conjugate transpose of the last two axes. A vector is only conjugated.

@@ -3,9 +3,7 @@
 use nxla_tensor::Number;
 
 use super::super::of_op;
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
-use crate::op::{Axes, Op};
+use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
 /// Which norm [`Graph::norm`] computes.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -1,8 +1,7 @@
 //! Powers, cross products and traces.
 
 use super::super::{SliceStart, of_op};
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// The product of matrices in the last two axes, for each index of the others, in

@@ -6,10 +6,9 @@
 use nxla_tensor::{DType, Number, Scalar, promote};
 
 use super::super::{SliceStart, of_op};
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
-use crate::op::{Axes, Op, Transform, TriangularSolve};
-use crate::types::TensorType;
+use crate::graph::{
+    Axes, ErrorKind, ExprId, Graph, Op, Result, TensorType, Transform, TriangularSolve,
+};
 
 /// The factors of a batch of square matrices.
 struct Factors {

@@ -2,8 +2,7 @@
 
 use nxla_tensor::{DType, Scalar, Shape};
 
-use crate::error::Result;
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ExprId, Graph, Result};
 
 /// How far the second word is rotated in each round of even and odd groups of four.
 const ROTATIONS: [[u64; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];

@@ -16,8 +16,7 @@ pub use samples::{Choice, Covariance, Draw};
 
 use nxla_tensor::{DType, Scalar};
 
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// The key of a seed: an integer, of which 64 bits count.

@@ -3,8 +3,7 @@
 use nxla_tensor::{DType, Names, Scalar, Shape, promote};
 
 use super::super::{Cumulative, SliceStart, of_op};
-use crate::error::{ErrorKind, Result};
-use crate::graph::{ExprId, Graph};
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// How many numbers are drawn, and of which dtype.
 #[derive(Clone, Debug, Default)]

@@ -80,5 +80,5 @@ fn conditional(
         })
         .collect::<Result<_>>()?;
     let otherwise = narrow(otherwise, inputs, &used, Hooks::Keep)?;
-    Ok((Cond { clauses, otherwise, sequence: None }, used))
+    Ok((Cond { clauses, otherwise }, used))
 }

@@ -70,7 +70,7 @@ pub(crate) fn push(graph: &mut Graph, op: &Op, operands: &[Dual], asked: &[bool]
 
 /// Each result is the operand of the same position.
 fn pass(graph: &mut Graph, op: &Op, operands: &[Dual]) -> Result<Duals> {
-    let node = graph.make_again(op, &values(operands))?;
+    let node = graph.make(op.clone(), &values(operands))?;
     let tangents: Tangents = operands.iter().map(|operand| operand.tangent).collect();
     with_tangents(graph, node, tangents)
 }
@@ -97,7 +97,7 @@ fn push_custom(
     custom: &CustomGrad,
     operands: &[Dual],
 ) -> Result<Duals> {
-    let node = graph.make_again(op, &values(operands))?;
+    let node = graph.make(op.clone(), &values(operands))?;
     let declared = &operands[custom.declared()];
     let captures = values(&operands[custom.declared().end..]);
     let found: Tangents = match custom.rule {
@@ -138,7 +138,7 @@ fn push_block(
     operands: &[Dual],
     asked: &[bool],
 ) -> Result<Duals> {
-    if block.sequence.is_some() {
+    if !block.body.effects().is_empty() {
         return Ok(push_program(graph, &block.body, operands, asked)?.into_iter().collect());
     }
     let node = graph.make(op.clone(), &values(operands))?;
@@ -253,7 +253,7 @@ fn push_loop(graph: &mut Graph, op: &While, operands: &[Dual], asked: &[bool]) -
     let body = Arc::new(Program::new(&inside, inputs.types.clone(), &outputs)?);
     let condition = inputs.widen(&op.condition)?;
     let passed = inputs.operands(graph, operands)?;
-    let pushed = While { state: outputs.len(), condition, body, sequence: None };
+    let pushed = While { state: outputs.len(), condition, body };
     let node = graph.make(Op::While(Arc::new(pushed)), &passed)?;
     results(graph, node, &carried)
 }
@@ -315,7 +315,7 @@ fn push_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], asked: &[bool]) 
         .map(|((predicate, _), body)| Ok((inputs.widen(predicate)?, body)))
         .collect::<Result<_>>()?;
     let passed = inputs.operands(graph, operands)?;
-    let pushed = Cond { clauses, otherwise, sequence: None };
+    let pushed = Cond { clauses, otherwise };
     let node = graph.make(Op::Cond(Arc::new(pushed)), &passed)?;
     results(graph, node, &changes)
 }

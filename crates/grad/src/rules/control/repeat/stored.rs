@@ -54,7 +54,10 @@ pub(super) struct Found {
 impl<'a> Stored<'a> {
     /// `None` where the rows would take too much room, or hooks must not be moved to other loops.
     pub(super) fn new(plan: &'a Plan<'a>, counter: Counter) -> Result<Option<Self>> {
-        if plan.op.sequence.is_some() || !plan.backward.effects().is_empty() {
+        if !plan.op.condition.effects().is_empty()
+            || !plan.op.body.effects().is_empty()
+            || !plan.backward.effects().is_empty()
+        {
             return Ok(None);
         }
         let first = plan.op.body.inputs().len();

@@ -1,0 +1,79 @@
+//! Composites: what engines may know how to compute better than by their bodies.
+//!
+//! A block is a program under a name. Whoever computes it may take the program, and has to where the
+//! name says nothing to it. The names that engines know are the variants of [`BlockKind`]; an engine
+//! matches on them without `_`, so that a new one asks each engine for its answer.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What a block computes, as far as engines are told.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum BlockKind {
+    /// `[x]`: at each index along an axis, the fold of all elements up to it, or from it on.
+    Cumulative {
+        /// How two elements are folded.
+        op: Cumulative,
+        /// The axis.
+        axis: usize,
+        /// From the last element to the first.
+        reverse: bool,
+    },
+    /// `[x]`: the largest elements along the last axis, which decrease, and their indices.
+    TopK {
+        /// How many.
+        k: usize,
+    },
+    /// What only its body tells.
+    Named {
+        /// A name for readers, and for compilers of the user's.
+        name: Arc<str>,
+        /// Static configuration, printed in order as `key: value`.
+        attributes: Vec<(Arc<str>, String)>,
+    },
+}
+
+/// The cumulative reductions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Cumulative {
+    Sum,
+    Product,
+    Max,
+    Min,
+}
+
+impl Cumulative {
+    /// The name of the function and of its block.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cumulative::Sum => "cumulative_sum",
+            Cumulative::Product => "cumulative_product",
+            Cumulative::Max => "cumulative_max",
+            Cumulative::Min => "cumulative_min",
+        }
+    }
+}
+
+impl BlockKind {
+    /// The name in text.
+    pub fn name(&self) -> &str {
+        match self {
+            BlockKind::Cumulative { op, .. } => op.name(),
+            BlockKind::TopK { .. } => "top_k",
+            BlockKind::Named { name, .. } => name,
+        }
+    }
+
+    /// The configuration in text.
+    pub fn attributes(&self) -> Vec<(Arc<str>, String)> {
+        match self {
+            BlockKind::Cumulative { axis, reverse, .. } => {
+                vec![("axis".into(), axis.to_string()), ("reverse".into(), reverse.to_string())]
+            }
+            BlockKind::TopK { k } => vec![("k".into(), k.to_string())],
+            BlockKind::Named { attributes, .. } => attributes.clone(),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Programs without the functions of their hooks.
+//!
+//! What stands in their place are numbers, which each run resolves: a program is compiled once,
+//! whoever listens.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::hook::{HookOp, HostFn};
+use super::nested::Inside;
+use super::op::Op;
+use super::program::Program;
+
+/// A program without the functions of its hooks.
+pub struct Detached {
+    /// The program, with [`HookOp::slot`] in place of [`HookOp::default`]. Its digest is the same.
+    pub program: Arc<Program>,
+    /// The functions, by slot.
+    pub functions: Vec<Arc<dyn HostFn>>,
+    /// Which hooks are called, and which share a function. Programs of equal digest and equal
+    /// pattern can run as one another: slot by slot, their functions have the same places.
+    pub pattern: Vec<u32>,
+}
+
+impl Program {
+    /// Takes the functions out of the program's hooks, those in its regions included. `listens`
+    /// says for which names the caller has functions.
+    ///
+    /// Looks at nodes with effects only; a program without any is given back as it is.
+    pub fn detach_hooks(self: &Arc<Self>, listens: &dyn Fn(&str) -> bool) -> Detached {
+        let mut detacher = Detacher {
+            listens,
+            functions: Vec::new(),
+            slots: FxHashMap::default(),
+            pattern: Vec::new(),
+            done: FxHashMap::default(),
+        };
+        let program = detacher.program(self);
+        let Detacher { functions, pattern, .. } = detacher;
+        Detached { program, functions, pattern }
+    }
+}
+
+struct Detacher<'a> {
+    listens: &'a dyn Fn(&str) -> bool,
+    functions: Vec<Arc<dyn HostFn>>,
+    /// By the address of the function.
+    slots: FxHashMap<*const (), u32>,
+    pattern: Vec<u32>,
+    /// By the address of the program: what it became, and when it was met. Regions can be shared.
+    done: FxHashMap<*const Program, (Arc<Program>, u32)>,
+}
+
+/// Entries of a pattern; a slot is `FIRST_SLOT` plus its number.
+const SILENT: u32 = 0;
+const NAMED: u32 = 1;
+const SEEN_BEFORE: u32 = 2;
+const FIRST_SLOT: u32 = 3;
+
+impl Detacher<'_> {
+    /// Regions nest only as deep as the user's control flow is written, and so does this call.
+    fn program(&mut self, program: &Arc<Program>) -> Arc<Program> {
+        if program.effects().is_empty() {
+            return program.clone();
+        }
+        if let Some((detached, met)) = self.done.get(&Arc::as_ptr(program)) {
+            self.pattern.extend([SEEN_BEFORE, *met]);
+            return detached.clone();
+        }
+        let met = u32::try_from(self.done.len()).expect("fewer than 2^32 regions");
+        let mut changed = Vec::new();
+        for &id in program.effects() {
+            let op = program.graph().op(id);
+            let new = match op.inside() {
+                Inside::Nothing | Inside::Keeps(_) => None,
+                Inside::Hook(hook) => self.hook(hook).map(|hook| Op::Hook(Box::new(hook))),
+                Inside::Runs(_) => {
+                    let mut differs = false;
+                    let new = op.map_regions(|region| {
+                        let detached = self.program(region);
+                        differs |= !Arc::ptr_eq(&detached, region);
+                        detached
+                    });
+                    differs.then_some(new)
+                }
+            };
+            changed.extend(new.map(|op| (id, op)));
+        }
+        let detached = match changed.is_empty() {
+            true => program.clone(),
+            false => Arc::new(program.with_other_functions(changed)),
+        };
+        self.done.insert(Arc::as_ptr(program), (detached.clone(), met));
+        detached
+    }
+
+    /// The hook without its function; `None` if it has none to take out.
+    fn hook(&mut self, hook: &HookOp) -> Option<HookOp> {
+        let named = || hook.name.as_deref().is_some_and(self.listens);
+        let Some(function) = hook.default.as_ref().filter(|own| !own.is_silent() || named()) else {
+            self.pattern.push(if named() { NAMED } else { SILENT });
+            return hook.default.is_some().then(|| HookOp { default: None, ..hook.clone() });
+        };
+        let next = u32::try_from(self.functions.len()).expect("fewer than 2^32 hooks");
+        let slot = *self.slots.entry(Arc::as_ptr(function).cast()).or_insert_with(|| {
+            self.functions.push(function.clone());
+            next
+        });
+        self.pattern.push(FIRST_SLOT + slot);
+        Some(HookOp { default: None, slot: Some(slot), ..hook.clone() })
+    }
+}

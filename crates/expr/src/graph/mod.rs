@@ -1,0 +1,40 @@
+//! The graph: ops and their attributes, types, nodes, programs, and what identifies them.
+//!
+//! What is here stores and reads. Nothing here knows what type an op gives or how a node is
+//! simplified; the rules come to the graph in [`make`](crate::make). An op can hold a program, a
+//! program holds a graph, and a graph holds ops: these know each other, and so does the encoding that
+//! gives a program its identity. All else goes one way.
+
+mod block;
+mod detach;
+pub(crate) mod encode;
+mod error;
+mod family;
+mod hook;
+mod ids;
+mod nested;
+mod op;
+mod program;
+mod region;
+mod source;
+pub(crate) mod store;
+mod table;
+mod types;
+mod walk;
+
+pub use block::{BlockKind, Cumulative};
+pub use detach::Detached;
+pub use encode::Digest;
+pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};
+pub use hook::{Compute, HookOp, HostError, HostFn, Listener};
+pub use ids::{ExprId, IdMap, IdSet, Operands};
+pub use nested::{Inside, MAX_NESTING, Regions};
+pub use op::*;
+pub use program::Program;
+pub use region::{Mark, Scope, Traced};
+pub use source::{Line, Locate, Source, SourceId};
+pub use store::{Graph, Node, Options};
+pub use table::{BinaryClass, BinaryOp, Composed, Lowering, UnaryClass, UnaryOp};
+pub use types::{TensorType, Type, TypeId};
+
+pub(crate) use source::SourceMap;

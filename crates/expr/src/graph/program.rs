@@ -1,0 +1,290 @@
+//! A program: a graph with inputs, outputs and an identity of its own.
+//!
+//! A finished trace becomes a program, and so does each region (the body of a loop, the branch of
+//! a conditional). It holds only what its outputs and hooks need, in the order of a depth-first
+//! walk, so that two traces that build the same function give equal programs, whatever else they
+//! built and in which order.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::encode::{Digest, digest_of};
+use super::error::{ErrorKind, Result};
+use super::ids::{ExprId, Operands, TailMap};
+use super::op::Op;
+use super::source::SourceMap;
+use super::store::Graph;
+use super::types::{TensorType, TypeMap};
+
+/// A closed function over tensors.
+#[derive(Clone)]
+pub struct Program {
+    graph: Graph,
+    inputs: Vec<TensorType>,
+    parameters: Vec<ExprId>,
+    outputs: Vec<ExprId>,
+    effects: Vec<ExprId>,
+    digest: Digest,
+}
+
+impl Program {
+    /// Closes what a trace has built: keeps what the outputs and the unclaimed hooks need.
+    ///
+    /// # Errors
+    /// If a value that belongs to the inside of a loop or branch is used outside of it.
+    pub fn new(graph: &Graph, inputs: Vec<TensorType>, outputs: &[ExprId]) -> Result<Self> {
+        let roots = Roots { outputs, effects: graph.effects() };
+        Self::close(graph, inputs, &roots, &TailMap::default(), (0, 0))
+    }
+
+    /// Builds the program of `roots`, with some nodes replaced by parameters.
+    ///
+    /// `parameter_of` holds the position plus one of each node that becomes a parameter; besides
+    /// those, parameters of the scope stay parameters. `scope` is its number and the position from
+    /// which on nodes are its own. Hooks come first in the walk, so that their order survives.
+    pub(crate) fn close(
+        from: &Graph,
+        inputs: Vec<TensorType>,
+        roots: &Roots<'_>,
+        parameter_of: &TailMap<u32>,
+        (scope, first): (u32, usize),
+    ) -> Result<Self> {
+        let mut graph = Graph::with_options(from.options());
+        let parameters: Vec<ExprId> = inputs
+            .iter()
+            .enumerate()
+            .map(|(index, ty)| graph.scope_parameter(0, index, ty.clone()))
+            .collect();
+        let mut copier = Closer {
+            from,
+            graph,
+            parameters: &parameters,
+            parameter_of,
+            scope,
+            new_id: TailMap::from_position(first),
+            sources: SourceMap::default(),
+            types: TypeMap::default(),
+        };
+        for &root in roots.effects.iter().chain(roots.outputs) {
+            copier.copy(root)?;
+        }
+        let rename = |ids: &[ExprId], map: &TailMap<u32>| -> Vec<ExprId> {
+            ids.iter().map(|&id| ExprId::from_index(map.get(id) as usize - 1)).collect()
+        };
+        let outputs = rename(roots.outputs, &copier.new_id);
+        let effects = rename(roots.effects, &copier.new_id);
+        let graph = copier.graph;
+        let mut program =
+            Program { graph, inputs, parameters, outputs, effects, digest: Digest([0; 32]) };
+        program.digest = program.computed_digest();
+        Ok(program)
+    }
+
+    /// Puts a deserialized program together; see [`crate::serialize`].
+    pub(crate) fn from_parts(
+        graph: Graph,
+        inputs: Vec<TensorType>,
+        parameters: Vec<ExprId>,
+        outputs: Vec<ExprId>,
+        effects: Vec<ExprId>,
+    ) -> Self {
+        let mut program =
+            Program { graph, inputs, parameters, outputs, effects, digest: Digest([0; 32]) };
+        program.digest = program.computed_digest();
+        program
+    }
+
+    /// The nodes; all are needed, but for inputs that nothing uses.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The types of the inputs.
+    pub fn inputs(&self) -> &[TensorType] {
+        &self.inputs
+    }
+
+    /// The parameter node of each input.
+    pub fn parameters(&self) -> &[ExprId] {
+        &self.parameters
+    }
+
+    /// The results.
+    pub fn outputs(&self) -> &[ExprId] {
+        &self.outputs
+    }
+
+    /// The types of the results.
+    pub fn output_types(&self) -> impl Iterator<Item = &TensorType> {
+        self.outputs.iter().map(|&id| self.graph.tensor_type(id))
+    }
+
+    /// The hooks of the program itself, and the nodes with hooks inside, in the order in which they
+    /// run. Regions list their own.
+    pub fn effects(&self) -> &[ExprId] {
+        &self.effects
+    }
+
+    /// Effects first, then outputs: everything that must be computed.
+    pub fn roots(&self) -> Vec<ExprId> {
+        self.effects.iter().chain(&self.outputs).copied().collect()
+    }
+
+    /// The digest of what is there, which is the one that was given when the program was made.
+    pub(crate) fn computed_digest(&self) -> Digest {
+        let roots = Roots { outputs: &self.outputs, effects: &self.effects };
+        digest_of(&self.graph, &self.inputs, &roots)
+    }
+
+    /// The structural digest.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The program with hooks of other functions, in itself or in its regions. The ops equal those
+    /// that they replace, since functions are no part of them.
+    pub(crate) fn with_other_functions(&self, ops: Vec<(ExprId, Op)>) -> Self {
+        let mut program = self.clone();
+        for (id, op) in ops {
+            program.graph.replace_equal(id, op);
+        }
+        program
+    }
+}
+
+/// What a program must compute.
+pub(crate) struct Roots<'a> {
+    pub(crate) outputs: &'a [ExprId],
+    pub(crate) effects: &'a [ExprId],
+}
+
+/// Copies what roots need into a fresh graph, depth first.
+struct Closer<'a> {
+    from: &'a Graph,
+    graph: Graph,
+    parameters: &'a [ExprId],
+    parameter_of: &'a TailMap<u32>,
+    scope: u32,
+    /// New id plus one of each copied node.
+    new_id: TailMap<u32>,
+    sources: SourceMap,
+    types: TypeMap,
+}
+
+impl Closer<'_> {
+    fn copy(&mut self, root: ExprId) -> Result<()> {
+        let mut stack = vec![(root, 0)];
+        while let Some((id, visited)) = stack.last_mut() {
+            let id = *id;
+            if self.new_id.get(id) != 0 {
+                stack.pop();
+                continue;
+            }
+            if let Some(parameter) = self.parameter(id)? {
+                self.record(id, parameter);
+                stack.pop();
+                continue;
+            }
+            match self.from.operands(id).get(*visited) {
+                Some(&operand) => {
+                    *visited += 1;
+                    stack.push((operand, 0));
+                }
+                None => {
+                    let new = self.adopt(id);
+                    self.record(id, new);
+                    stack.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, old: ExprId, new: ExprId) {
+        self.new_id.set(old, u32::try_from(new.index() + 1).expect("ids fit in 32 bits"));
+    }
+
+    /// The new parameter that stands for a node, if it becomes one.
+    fn parameter(&self, id: ExprId) -> Result<Option<ExprId>> {
+        let position = self.parameter_of.get(id);
+        if position != 0 {
+            return Ok(Some(self.parameters[position as usize - 1]));
+        }
+        match self.from.op(id) {
+            Op::Parameter(parameter) if parameter.scope == self.scope => {
+                Ok(self.parameters.get(parameter.index as usize).copied())
+            }
+            Op::Parameter(_) => {
+                let why = "a value from inside a loop or a branch is used outside of it; return \
+                           it from there instead";
+                let mut error = ErrorKind::Trace(why.into()).of("parameter");
+                error.line = self.from.line(id);
+                Err(error)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn adopt(&mut self, id: ExprId) -> ExprId {
+        let operands: Operands = self
+            .from
+            .operands(id)
+            .iter()
+            .map(|&operand| ExprId::from_index(self.new_id.get(operand) as usize - 1))
+            .collect();
+        let op = self.from.op(id).clone();
+        self.graph.copy_source(self.from, id, &mut self.sources);
+        self.graph.adopt((self.from, id), op, &operands, &mut self.types)
+    }
+}
+
+impl PartialEq for Program {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for Program {}
+
+impl Hash for Program {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.digest.hash(state);
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program({} inputs, {} nodes, ", self.inputs.len(), self.graph.len())?;
+        write!(f, "{} outputs)", self.outputs.len())
+    }
+}
+
+/// The program that stands for a region while an op is written by itself.
+pub(super) fn empty_program() -> Arc<Program> {
+    static EMPTY: OnceLock<Arc<Program>> = OnceLock::new();
+    let empty = || {
+        Arc::new(Program::from_parts(Graph::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new()))
+    };
+    EMPTY.get_or_init(empty).clone()
+}
+
+/// Works for the empty program only, so that regions do not nest in bytes.
+impl Serialize for Program {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        if self.graph().is_empty() {
+            return serializer.serialize_unit();
+        }
+        Err(serde::ser::Error::custom("a program is written by nxla_expr::serialize::to_bytes"))
+    }
+}
+
+/// Gives the empty program, so that regions do not nest in bytes.
+impl<'de> Deserialize<'de> for Program {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        <()>::deserialize(deserializer)?;
+        Ok(Program::clone(&empty_program()))
+    }
+}

@@ -1,0 +1,205 @@
+//! Regions: closing what was traced inside a loop or a branch into a program of its own.
+//!
+//! While a region is traced, its nodes go into the graph of the trace like any other, so that
+//! users can mention outer values freely. Closing it copies its nodes into a [`Program`], whose
+//! inputs are the region's parameters followed by the *captures*: the outer values it mentions,
+//! which become operands of the node that holds the region.
+
+use std::sync::Arc;
+
+use super::error::Result;
+use super::ids::{ExprId, TailMap};
+use super::op::Op;
+use super::program::{Program, Roots};
+use super::store::Graph;
+use super::types::TensorType;
+
+/// A position in a graph: nodes made later belong to the regions traced since.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(pub(crate) ExprId);
+
+/// What tracing a region gave: its results and its hooks.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    pub(crate) outputs: Vec<ExprId>,
+    pub(crate) effects: Vec<ExprId>,
+}
+
+impl Traced {
+    /// The results.
+    pub fn outputs(&self) -> &[ExprId] {
+        &self.outputs
+    }
+
+    /// The same region with other results.
+    #[must_use]
+    pub fn with_outputs(self, outputs: Vec<ExprId>) -> Self {
+        Self { outputs, ..self }
+    }
+}
+
+/// The parameters of a region that is being traced.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    pub(crate) number: u32,
+    /// The parameters, in order.
+    pub parameters: Vec<ExprId>,
+}
+
+/// Closed regions and the outer values that they all take after their own parameters.
+pub(crate) struct Closed {
+    pub(crate) programs: Vec<Arc<Program>>,
+    pub(crate) captures: Vec<ExprId>,
+}
+
+impl Graph {
+    /// The present position. Take it before tracing the first region of a node.
+    pub fn mark(&self) -> Mark {
+        Mark(ExprId::from_index(self.len()))
+    }
+
+    /// Opens a region with parameters of these types.
+    pub fn open_scope(&mut self, types: &[TensorType]) -> Scope {
+        let number = self.fresh_scope();
+        let parameters = types
+            .iter()
+            .enumerate()
+            .map(|(index, ty)| self.scope_parameter(number, index, ty.clone()))
+            .collect();
+        Scope { number, parameters }
+    }
+
+    /// Ends the tracing of a region that began at `mark`; its hooks are its own now.
+    pub fn traced(&mut self, mark: Mark, outputs: Vec<ExprId>) -> Traced {
+        let effects = self.take_effects_since(mark.0);
+        Traced { outputs, effects }
+    }
+
+    /// Closes a function that was traced on the parameters of a scope: a program of its own, which
+    /// takes these parameters and then the outer values that the function mentions, and these
+    /// values. What depends on no parameter is such a value.
+    ///
+    /// # Errors
+    /// A result that belongs to the inside of another region.
+    pub fn close_function(
+        &mut self,
+        mark: Mark,
+        scope: &Scope,
+        outputs: Vec<ExprId>,
+    ) -> Result<(Arc<Program>, Vec<ExprId>)> {
+        let traced = self.traced(mark, outputs);
+        let Closed { mut programs, captures } = self.close(mark, Some(scope), &[traced], true)?;
+        Ok((programs.remove(0), captures))
+    }
+
+    /// Closes regions that share their parameters and captures.
+    ///
+    /// With `hoist`, what depends on no parameter is captured rather than copied: it is computed
+    /// once outside instead of in every trip of a loop. Without it, everything made since `mark`
+    /// goes inside: a branch computes only when it is taken.
+    ///
+    /// Takes time and room for the nodes since `mark`, not for the graph before.
+    pub(crate) fn close(
+        &self,
+        mark: Mark,
+        scope: Option<&Scope>,
+        regions: &[Traced],
+        hoist: bool,
+    ) -> Result<Closed> {
+        let own = self.own_nodes(mark, scope, regions, hoist);
+        let parameters = scope.map_or(0, |scope| scope.parameters.len());
+        let mut captures = Vec::new();
+        let first = mark.0.index();
+        let mut position: TailMap<u32> = TailMap::from_position(first);
+        let mut capture = |graph: &Graph, id: ExprId, captures: &mut Vec<ExprId>| {
+            if !own.get(id) && !is_copied(graph.op(id)) && position.get(id) == 0 {
+                captures.push(id);
+                let place = u32::try_from(parameters + captures.len()).expect("few captures");
+                position.set(id, place);
+            }
+        };
+        let roots: Vec<ExprId> = regions
+            .iter()
+            .flat_map(|region| region.effects.iter().chain(&region.outputs))
+            .copied()
+            .collect();
+        for &root in &roots {
+            capture(self, root, &mut captures);
+        }
+        for id in self.post_order_within(&roots, &own) {
+            for &operand in self.operands(id) {
+                capture(self, operand, &mut captures);
+            }
+        }
+        let inputs: Vec<TensorType> = scope
+            .iter()
+            .flat_map(|scope| &scope.parameters)
+            .chain(&captures)
+            .map(|&id| self.tensor_type(id).clone())
+            .collect();
+        let number = scope.map_or(u32::MAX, |scope| scope.number);
+        let programs = regions
+            .iter()
+            .map(|region| {
+                let roots = Roots { outputs: &region.outputs, effects: &region.effects };
+                let program =
+                    Program::close(self, inputs.clone(), &roots, &position, (number, first));
+                program.map(Arc::new)
+            })
+            .collect::<Result<_>>()?;
+        Ok(Closed { programs, captures })
+    }
+
+    /// The nodes that are copied into the regions: made since the mark and, when hoisting,
+    /// dependent on a parameter or a hook of theirs.
+    fn own_nodes(
+        &self,
+        mark: Mark,
+        scope: Option<&Scope>,
+        regions: &[Traced],
+        hoist: bool,
+    ) -> TailMap<bool> {
+        let mut own = TailMap::from_position(mark.0.index());
+        for id in scope.iter().flat_map(|scope| &scope.parameters) {
+            own.set(*id, true);
+        }
+        for id in regions.iter().flat_map(|region| &region.effects) {
+            own.set(*id, true);
+        }
+        for index in mark.0.index()..self.len() {
+            let id = ExprId::from_index(index);
+            let operands = self.operands(id);
+            if matches!(self.op(id), Op::Parameter(_)) {
+                // Its own are there already. An input of the program can be made on the way, for a
+                // large tensor that a branch mentions, and is captured.
+                continue;
+            }
+            // A part of an outer tuple is captured itself, since a tuple cannot be passed.
+            let follows_operands = hoist || matches!(self.op(id), Op::Elem(_));
+            if !follows_operands || operands.iter().any(|&operand| own.get(operand)) {
+                own.set(id, true);
+            }
+        }
+        own
+    }
+
+    /// The nodes of a set that the roots need.
+    fn post_order_within(&self, roots: &[ExprId], within: &TailMap<bool>) -> Vec<ExprId> {
+        let mut order = Vec::new();
+        let mut left = within.clone();
+        let mut stack: Vec<ExprId> = roots.iter().rev().copied().collect();
+        while let Some(id) = stack.pop() {
+            if left.get(id) {
+                left.set(id, false);
+                order.push(id);
+                stack.extend(self.operands(id).iter().rev());
+            }
+        }
+        order
+    }
+}
+
+/// Nodes without operands that are cheaper to repeat than to pass.
+fn is_copied(op: &Op) -> bool {
+    matches!(op, Op::Constant(_) | Op::Iota(_) | Op::Eye(_))
+}

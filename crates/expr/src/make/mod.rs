@@ -1,0 +1,114 @@
+//! The one way to a node: its type is inferred, and so its operands are checked; it is brought into
+//! simplified form, and interned.
+//!
+//! The graph itself stores nodes and knows no rules; this room brings the rules to it. Beside it are
+//! the passes that make nodes again: copies with other operands, programs from bytes, and the checks
+//! that everything is as it was made.
+
+pub mod rewrite;
+pub mod serialize;
+pub mod verify;
+
+use smallvec::SmallVec;
+
+use crate::graph::store::hash_node;
+use crate::graph::{Broadcast, ErrorKind, ExprId, Graph, MAX_NESTING, Op, Result, Type, TypeId};
+use crate::infer::{binary_keeps, infer, unary_keeps};
+use crate::simplify::{Simplified, simplify};
+
+impl Graph {
+    /// Builds a node: checks it, simplifies it and interns it. What has effects is a node of its own
+    /// each time, and stays what it is.
+    ///
+    /// # Errors
+    /// What is wrong with the operands, with the current source line.
+    pub fn make(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
+        if op.has_effects() {
+            return self.make_effect(op, operands);
+        }
+        self.index();
+        let hash = hash_node(&op, operands);
+        // What is there has been checked and simplified.
+        match self.lookup(hash, &op, operands) {
+            Some(id) => Ok(id),
+            None => self.make_new(hash, op, operands, true),
+        }
+    }
+
+    /// Builds a node as if there were none like it yet. The verifier finds out by it whether what is
+    /// there is in simplified form.
+    pub(crate) fn make_as_new(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
+        self.index();
+        self.make_new(hash_node(&op, operands), op, operands, false)
+    }
+
+    #[cold]
+    fn make_effect(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
+        let ty = self.checked_type(&op, operands)?;
+        Ok(self.push_effect(op, operands, ty))
+    }
+
+    /// Checks and simplifies a node without effects; interns what remains. `absent` says that there
+    /// is no equal one.
+    fn make_new(&mut self, hash: u32, op: Op, operands: &[ExprId], absent: bool) -> Result<ExprId> {
+        let ty = self.checked_type(&op, operands)?;
+        match simplify(self, &op, operands, ty) {
+            Simplified::Keep if absent => Ok(self.push_indexed(hash, op, operands, ty)),
+            Simplified::Keep => Ok(self.intern(op, operands, ty)),
+            Simplified::Is(id) => Ok(id),
+            Simplified::Fitted(id) => self.fit(id, ty),
+            Simplified::Node(op, operands) => self.make(op, &operands),
+            Simplified::Nested { op, mut operands, place, inner } => {
+                let (inner, own) = inner;
+                operands[place] = self.make(inner, &own)?;
+                self.make(op, &operands)
+            }
+        }
+    }
+
+    /// `x` with the dtype, shape and names of a result that it broadcasts to.
+    fn fit(&mut self, x: ExprId, ty: TypeId) -> Result<ExprId> {
+        let Type::Tensor(target) = self.type_at(ty).clone() else { return Ok(x) };
+        let x = self.make(Op::AsType(target.dtype), &[x])?;
+        if self.tensor_type(x) == &target {
+            return Ok(x);
+        }
+        let axes = (target.rank() - self.shape(x).rank()..target.rank()).collect();
+        let broadcast = Broadcast { shape: target.shape, axes, names: target.names };
+        self.make(Op::Broadcast(Box::new(broadcast)), &[x])
+    }
+
+    /// The type of a node that is about to be made, if it may be.
+    fn checked_type(&mut self, op: &Op, operands: &[ExprId]) -> Result<TypeId> {
+        if op.nesting() > MAX_NESTING {
+            let why = format!("branches and loops are nested more than {MAX_NESTING} deep");
+            return Err(self.error(op.name(), ErrorKind::invalid("body", why)));
+        }
+        self.type_of(op, operands).map_err(|kind| self.error(op.name(), kind))
+    }
+
+    /// The inferred type, without touching the type table when it is an operand's own type.
+    fn type_of(&mut self, op: &Op, operands: &[ExprId]) -> Result<TypeId, ErrorKind> {
+        if let Some(ty) = self.type_by_class(op, operands) {
+            return Ok(ty);
+        }
+        let ty = {
+            let types: SmallVec<[&Type; 4]> = operands.iter().map(|&id| self.ty(id)).collect();
+            infer(op, &types)?
+        };
+        Ok(self.intern_type(ty))
+    }
+
+    /// The hot path of [`Graph::type_of`]: arithmetic on operands of one type that the op keeps.
+    fn type_by_class(&self, op: &Op, operands: &[ExprId]) -> Option<TypeId> {
+        let ty = self.type_id(*operands.first()?);
+        let keeps = match (op, operands) {
+            (Op::Unary(op), [_]) => unary_keeps(*op, self.type_at(ty)),
+            (Op::Binary(op), [_, right]) => {
+                self.type_id(*right) == ty && binary_keeps(*op, self.type_at(ty))
+            }
+            _ => false,
+        };
+        keeps.then_some(ty)
+    }
+}

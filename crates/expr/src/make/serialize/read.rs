@@ -1,0 +1,253 @@
+//! Rebuilding a program from bytes, trusting none of them.
+//!
+//! Every node goes through [`Graph::make`], which checks its types, and must come out as a new
+//! node in the place where it was written. Time and memory are linear in the bytes, but for
+//! shapes: a few bytes can declare a tensor of any size, which costs nothing until it is computed.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::{FORMAT, FileLine, HEADER, MAGIC, SerializeError, checksum};
+use crate::graph::{
+    ExprId, Graph, Line, MAX_NESTING, Op, Operands, Options, Program, Source, SourceId, TensorType,
+};
+
+use rustc_hash::FxHashMap;
+
+type Result<T> = std::result::Result<T, SerializeError>;
+
+/// Rebuilds a program written by [`to_bytes`](super::to_bytes).
+///
+/// # Errors
+/// If the bytes are of another kind or version, are damaged, or do not hold a well-formed program.
+pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
+    let mut reader = Reader { rest: open(bytes)? };
+    let files: Vec<Arc<str>> = reader.take("the list of files")?;
+    let count: usize = reader.take("the number of programs")?;
+    let mut programs: Vec<Arc<Program>> = Vec::new();
+    for _ in 0..count {
+        let program = Rebuild::new(&programs, &files).program(&mut reader)?;
+        programs.push(program);
+    }
+    if !reader.rest.is_empty() {
+        let why = format!("{} bytes are left over", reader.rest.len());
+        return Err(SerializeError::Malformed { what: "the end", why });
+    }
+    let last = programs.pop().ok_or(SerializeError::Malformed {
+        what: "the number of programs",
+        why: "there is none".into(),
+    })?;
+    drop(programs);
+    Ok(Arc::unwrap_or_clone(last))
+}
+
+/// Checks the header; gives what follows it.
+fn open(bytes: &[u8]) -> Result<&[u8]> {
+    if !bytes.starts_with(&MAGIC[..MAGIC.len().min(bytes.len())]) {
+        return Err(SerializeError::NotAProgram);
+    }
+    let Some((header, rest)) = bytes.split_at_checked(HEADER) else {
+        return Err(SerializeError::Truncated { length: bytes.len() });
+    };
+    let found = u16::from_le_bytes([header[4], header[5]]);
+    if found != FORMAT {
+        return Err(SerializeError::Format { found });
+    }
+    if checksum(&[rest]).as_bytes() != &header[6..] {
+        return Err(SerializeError::Checksum);
+    }
+    Ok(rest)
+}
+
+/// Bytes that are being read.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn take<T: DeserializeOwned>(&mut self, what: &'static str) -> Result<T> {
+        let (value, rest) = postcard::take_from_bytes(self.rest)
+            .map_err(|error| SerializeError::Malformed { what, why: error.to_string() })?;
+        self.rest = rest;
+        Ok(value)
+    }
+}
+
+/// One program of the table while it is rebuilt.
+struct Rebuild<'a> {
+    programs: &'a [Arc<Program>],
+    files: &'a [Arc<str>],
+    graph: Graph,
+    inputs: Vec<TensorType>,
+    sources: FxHashMap<FileLine, SourceId>,
+}
+
+impl<'a> Rebuild<'a> {
+    fn new(programs: &'a [Arc<Program>], files: &'a [Arc<str>]) -> Self {
+        Self {
+            programs,
+            files,
+            graph: Graph::new(),
+            inputs: Vec::new(),
+            sources: FxHashMap::default(),
+        }
+    }
+
+    fn program(mut self, reader: &mut Reader<'_>) -> Result<Arc<Program>> {
+        let reassociate_floats = reader.take("an option")?;
+        self.graph = Graph::with_options(Options { reassociate_floats });
+        self.inputs = reader.take("the inputs")?;
+        self.inputs.iter().try_for_each(|ty| check_type("an input", ty))?;
+        let count: usize = reader.take("the number of nodes")?;
+        if count < self.inputs.len() {
+            let why = format!("{count} nodes cannot hold {} inputs", self.inputs.len());
+            return Err(SerializeError::Malformed { what: "the nodes", why });
+        }
+        for _ in 0..count {
+            self.node(reader)?;
+        }
+        let outputs = self.roots(reader, "output")?;
+        let effects = self.roots(reader, "hook")?;
+        if effects != self.graph.effects() {
+            return Err(SerializeError::Hooks);
+        }
+        let parameters = (0..self.inputs.len()).map(ExprId::from_index).collect();
+        let program = Program::from_parts(self.graph, self.inputs, parameters, outputs, effects);
+        Ok(Arc::new(program))
+    }
+
+    fn node(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let node = ExprId::from_index(self.graph.len());
+        let op: Op = reader.take("an operation")?;
+        self.check_op(node, &op)?;
+        let op = self.with_regions(node, op, reader)?;
+        let operands = self.operands(node, reader)?;
+        let line = reader.take("a source line")?;
+        let source = self.source(line)?;
+        self.graph.set_source(source);
+        let made = self
+            .graph
+            .make(op, &operands)
+            .map_err(|error| SerializeError::IllTyped { node, error: Box::new(error) })?;
+        // Simplification may add helper nodes before it returns, so the length is checked too.
+        if made != node || self.graph.len() != node.index() + 1 {
+            return Err(SerializeError::NotSimplified { node });
+        }
+        Ok(())
+    }
+
+    /// What inference takes for granted about an op's attributes.
+    fn check_op(&mut self, node: ExprId, op: &Op) -> Result<()> {
+        let wrong = |why| Err(SerializeError::Parameter { node, why });
+        match op {
+            Op::Parameter(parameter) => match self.inputs.get(parameter.index as usize) {
+                _ if parameter.scope != 0 => wrong("the parameter is of an open region"),
+                Some(ty) if *ty == parameter.ty && parameter.index as usize == node.index() => {
+                    Ok(())
+                }
+                Some(_) | None => wrong("the parameter does not match an input"),
+            },
+            _ if node.index() < self.inputs.len() => wrong("a parameter is due here"),
+            Op::Constant(constant) => {
+                check_type("a constant", &constant.ty)?;
+                if constant.value.canonical(constant.ty.dtype) == constant.value {
+                    return Ok(());
+                }
+                let why = format!("{:?} is no {}", constant.value, constant.ty.dtype);
+                Err(SerializeError::Malformed { what: "a constant", why })
+            }
+            Op::Iota(iota) => check_type("an iota", &iota.ty),
+            Op::Eye(ty) => check_type("an identity matrix", ty),
+            // The rest is checked by inference, against the operands.
+            _ => Ok(()),
+        }
+    }
+
+    fn with_regions(&mut self, node: ExprId, op: Op, reader: &mut Reader<'_>) -> Result<Op> {
+        let mut programs = Vec::new();
+        for _ in 0..op.regions().len() {
+            let region: u32 = reader.take("a region")?;
+            let wrong = |why| SerializeError::Region { node, region, why };
+            let program = self
+                .programs
+                .get(region as usize)
+                .ok_or_else(|| wrong("which is no program before it"))?;
+            if program.graph().nesting() >= MAX_NESTING {
+                return Err(wrong("which nests too deep"));
+            }
+            programs.push(program.clone());
+        }
+        if programs.is_empty() {
+            return Ok(op);
+        }
+        let mut programs = programs.into_iter();
+        Ok(op.map_regions(|_| programs.next().expect("one program was read for each region")))
+    }
+
+    fn operands(&self, node: ExprId, reader: &mut Reader<'_>) -> Result<Operands> {
+        let count: usize = reader.take("the number of operands")?;
+        let mut operands = Operands::new();
+        for _ in 0..count {
+            let back: u32 = reader.take("an operand")?;
+            let operand = (back > 0)
+                .then(|| node.index().checked_sub(back as usize))
+                .flatten()
+                .ok_or(SerializeError::Operand { node, back })?;
+            operands.push(ExprId::from_index(operand));
+        }
+        Ok(operands)
+    }
+
+    fn roots(&self, reader: &mut Reader<'_>, what: &'static str) -> Result<Vec<ExprId>> {
+        let number: usize = reader.take("the number of roots")?;
+        let mut roots = Vec::new();
+        for index in 0..number {
+            let node: u32 = reader.take("a root")?;
+            let count = self.graph.len();
+            if node as usize >= count {
+                return Err(SerializeError::Root { what, index, node, count });
+            }
+            let root = ExprId::from_index(node as usize);
+            if what == "output" && self.graph.ty(root).as_tensor().is_none() {
+                let why = format!("output {index} is a tuple");
+                return Err(SerializeError::Malformed { what: "the outputs", why });
+            }
+            roots.push(root);
+        }
+        Ok(roots)
+    }
+
+    fn source(&mut self, line: FileLine) -> Result<SourceId> {
+        if let Some(&source) = self.sources.get(&line) {
+            return Ok(source);
+        }
+        let (place, number) = line;
+        let source = match place.checked_sub(1) {
+            None => Source::Unknown,
+            Some(place) => {
+                let file = self.files.get(place as usize).ok_or(SerializeError::Malformed {
+                    what: "a source line",
+                    why: format!("there is no file {place}"),
+                })?;
+                Source::Line(Line { file: file.clone(), line: number })
+            }
+        };
+        let id = self.graph.add_source(source);
+        self.sources.insert(line, id);
+        Ok(id)
+    }
+}
+
+/// A type that stands on its own must have a size in memory, and a name slot for each axis.
+fn check_type(what: &'static str, ty: &TensorType) -> Result<()> {
+    let bytes = ty.shape.checked_size().and_then(|size| size.checked_mul(ty.dtype.size()));
+    if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+        return Err(SerializeError::Malformed { what, why: format!("{ty} is too large") });
+    }
+    if ty.names.as_ref().is_some_and(|names| names.len() != ty.rank()) {
+        let why = format!("{} does not have one name for each axis", ty.shape);
+        return Err(SerializeError::Malformed { what, why });
+    }
+    Ok(())
+}

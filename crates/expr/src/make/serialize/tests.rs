@@ -1,0 +1,446 @@
+//! Programs as bytes and back, and what their digests depend on.
+
+use std::sync::Arc;
+
+use nxla_tensor::{DType, HostTensor, Names, Number, Scalar};
+use rustc_hash::FxHashMap;
+
+use super::{FORMAT, HEADER, SerializeError, Writer, checksum, from_bytes, to_bytes};
+use crate::build::{ConvOptions, SliceStart, WindowOptions};
+use crate::graph::{
+    ExprId, Graph, Iota, Line, MAX_NESTING, Op, Padding, Parameter, Program, Result, Source,
+    TensorType, Transform, TriangularSolve, UnaryOp,
+};
+use crate::make::verify::verify_program;
+use crate::text::print::{PrintOptions, lines};
+
+fn ty() -> TensorType {
+    TensorType::new(DType::F32, [2, 3])
+}
+
+fn one(result: Result<ExprId>) -> Result<Vec<ExprId>> {
+    result.map(|id| vec![id])
+}
+
+/// A program with every kind of attribute: names, literals, starts, regions, hooks.
+fn rich() -> Program {
+    let mut graph = Graph::new();
+    let line = Line { file: "model.py".into(), line: 12 };
+    let source = graph.add_source(Source::Line(line));
+    let x = graph.parameter(0, ty());
+    let named = TensorType { names: Some(Names::from([Some("row"), None])), ..ty() };
+    let named = graph.parameter(1, named);
+    let index = graph.parameter(2, TensorType::scalar(DType::S32));
+    graph.parameter(3, TensorType::scalar(DType::C128));
+    graph.set_source(source);
+    let literal = HostTensor::from_slice(&[1.0_f32, f32::NAN, -0.0], [3]).unwrap();
+    let literal = graph.tensor(literal).unwrap();
+    let sum = graph.add(x, literal).unwrap();
+    let sum = graph.add(sum, named).unwrap();
+    let starts = [SliceStart::Dynamic(index), 1.into()];
+    let slice = graph.slice(sum, &starts, &[1, 2], None).unwrap();
+    let seen = graph.hook(&[slice], Some("seen"), None).unwrap()[0];
+    let total = graph.sum(seen, Some(&[1]), true).unwrap();
+    let block = |graph: &mut Graph, x: &[ExprId]| one(graph.cumulative_exp(x[0]));
+    let attributes = vec![("axis".into(), "0".into())];
+    let total = graph.block("cumulative", attributes, &[total], block).unwrap()[0];
+    let looped = double_until(&mut graph, total, index);
+    Program::close_all(&graph, &[looped, sum])
+}
+
+/// A program with an op of every operand shape that [`rich`] lacks.
+fn wide() -> Result<Program> {
+    let mut graph = Graph::new();
+    let g = &mut graph;
+    let (x, vector) = (g.parameter(0, ty()), g.parameter(1, TensorType::new(DType::F32, [4])));
+    let indices = g.parameter(2, TensorType::new(DType::S32, [2, 1]));
+    let half = g.scalar_constant(Scalar::Float(0.5), DType::F32)?;
+    let options = WindowOptions { strides: Some(vec![2]), ..WindowOptions::default() };
+    let add = |g: &mut Graph, x, y| g.add(x, y);
+    let pad = [Padding { low: -1, high: 2, interior: 1 }];
+    let solve = TriangularSolve { lower: true, left_side: true, transform: Transform::None };
+    let (transposed, image) = (g.transpose(x, None)?, g.reshape(x, [1, 1, 2, 3])?);
+    let two = g.slice(vector, &[1.into()], &[2], None)?;
+    let square = g.eye([2, 2], DType::F32)?;
+    let custom = g.custom_grad(&[x, vector], &[x], |g, cotangents| {
+        Ok::<_, crate::Error>(vec![g.multiply(cotangents[0], half)?])
+    })?;
+    let mut outputs = vec![
+        g.dot(x, transposed)?,
+        g.conv(image, image, &ConvOptions::default())?,
+        g.window_max(vector, &[2], &options)?,
+        g.window_scatter_max(vector, two, half, &[2], &options)?,
+        g.window_reduce(vector, half, &[2], &options, add)?,
+        g.reduce_fun(x, half, Some(&[1]), false, add)?,
+        g.argmax(x, Some(1), true, false, DType::S32)?,
+        g.sort(x, 0, true, false)?,
+        g.argsort(vector, 0, false, true, DType::S64)?,
+        g.gather(vector, indices, None)?,
+        g.indexed_add(vector, indices, two, None)?,
+        g.indexed_put(vector, indices, two, None)?,
+        g.put_slice(vector, &[1.into()], two)?,
+        g.pad(vector, half, &pad)?,
+        g.reverse(x, None)?,
+        g.broadcast(vector, [2, 4], None)?,
+        g.stack(&[vector, vector], 0, None)?,
+        g.concatenate(&[vector, two], 0)?,
+        g.squeeze(indices, Some(&[1]))?,
+        g.ifft(vector, Some(8), 0)?,
+        g.triangular_solve(square, x, solve)?,
+        g.cholesky(square)?,
+        g.iota([2, 3], Some(1), DType::U8)?,
+        g.clip(x, half, half)?,
+        g.select(indices, two, half)?,
+        g.as_type(vector, DType::C64)?,
+        g.bitcast(vector, DType::S32)?,
+        g.population_count(indices)?,
+        g.stop_grad(vector)?,
+    ];
+    outputs.extend(custom);
+    Ok(Program::close_all(&graph, &outputs))
+}
+
+impl Graph {
+    fn cumulative_exp(&mut self, x: ExprId) -> Result<ExprId> {
+        let exp = self.exp(x)?;
+        let mark = self.mark();
+        let zero = self.number(Number::Int(0))?;
+        let first = self.sum(exp, None, false)?;
+        let predicate = self.greater(first, zero)?;
+        let predicate = self.traced(mark, vec![predicate]);
+        let twice = self.add(exp, exp)?;
+        self.hook(&[twice], Some("inner"), None)?;
+        let on_true = self.traced(mark, vec![twice]);
+        let on_false = self.traced(mark, vec![exp]);
+        Ok(self.cond(mark, vec![(predicate, on_true)], on_false)?[0])
+    }
+}
+
+impl Program {
+    /// The program of some outputs, with all parameters of the graph as inputs.
+    fn close_all(graph: &Graph, outputs: &[ExprId]) -> Program {
+        let parameters = graph.ids().filter_map(|id| match graph.op(id) {
+            Op::Parameter(parameter) if parameter.scope == 0 => Some(parameter.ty.clone()),
+            _ => None,
+        });
+        Program::new(graph, parameters.collect(), outputs).unwrap()
+    }
+}
+
+fn double_until(graph: &mut Graph, x: ExprId, limit: ExprId) -> ExprId {
+    let mark = graph.mark();
+    let scope = graph.open_scope(&[graph.tensor_type(x).clone()]);
+    let state = scope.parameters[0];
+    let sum = graph.sum(state, None, false).unwrap();
+    let condition = graph.less(sum, limit).unwrap();
+    let condition = graph.traced(mark, vec![condition]);
+    let body = graph.add(state, state).unwrap();
+    let body = graph.traced(mark, vec![body]);
+    graph.while_loop(mark, &scope, &[x], condition, body).unwrap()[0]
+}
+
+fn text(program: &Program) -> Vec<String> {
+    lines(program.graph(), &program.roots(), &PrintOptions::default())
+}
+
+#[test]
+fn programs_round_trip() {
+    for program in [rich(), wide().unwrap()] {
+        let bytes = to_bytes(&program);
+        let again = from_bytes(&bytes).unwrap();
+        assert_eq!(again.digest(), program.digest());
+        assert_eq!(again.digest(), again.computed_digest());
+        assert_eq!(text(&again), text(&program));
+        assert_eq!(again.inputs(), program.inputs());
+        assert_eq!(again.effects(), program.effects());
+        assert_eq!(verify_program(&again), Ok(()));
+        assert_eq!(to_bytes(&again), bytes);
+    }
+}
+
+#[test]
+fn lines_travel_but_do_not_count() {
+    let mut graph = Graph::new();
+    let program = |graph: &mut Graph, file: &str, line| {
+        let x = graph.parameter(0, ty());
+        let source = graph.add_source(Source::Line(Line { file: file.into(), line }));
+        graph.set_source(source);
+        let exp = graph.exp(x).unwrap();
+        Program::close_all(graph, &[exp])
+    };
+    let here = program(&mut graph, "here.py", 3);
+    let there = program(&mut Graph::new(), "there.py", 4);
+    assert_eq!(here.digest(), there.digest());
+    let again = from_bytes(&to_bytes(&there)).unwrap();
+    let exp = again.outputs()[0];
+    assert_eq!(again.graph().line(exp), Some(Line { file: "there.py".into(), line: 4 }));
+    assert_eq!(again.graph().line(again.parameters()[0]), None);
+}
+
+#[test]
+fn digests_tell_programs_apart() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    let y = graph.parameter(1, ty());
+    let (exp, sum) = (graph.exp(x).unwrap(), graph.add(x, y).unwrap());
+    let difference = graph.subtract(x, y).unwrap();
+    let reversed = graph.subtract(y, x).unwrap();
+    let negative = graph.scalar_constant(Scalar::Float(-0.0), DType::F32).unwrap();
+    let positive = graph.scalar_constant(Scalar::Float(0.0), DType::F32).unwrap();
+    let roots: [&[ExprId]; 9] =
+        [&[], &[x], &[y], &[exp], &[sum], &[difference], &[reversed], &[negative], &[positive]];
+    let mut seen = FxHashMap::default();
+    for roots in roots {
+        let program = Program::close_all(&graph, roots);
+        if let Some(other) = seen.insert(program.digest(), roots) {
+            panic!("{roots:?} and {other:?} have one digest");
+        }
+        let fewer = Program::new(&graph, vec![ty(), ty(), ty()], roots).unwrap();
+        assert_ne!(fewer.digest(), program.digest(), "an input more");
+    }
+}
+
+#[test]
+fn the_digest_is_the_same_in_every_process() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    let exp = graph.exp(x).unwrap();
+    let program = Program::close_all(&graph, &[exp]);
+    // A new value here calls for a new FORMAT.
+    assert_eq!((FORMAT, program.digest().to_string().as_str()), (4, DIGEST_OF_EXP));
+}
+
+const DIGEST_OF_EXP: &str = "7d57dd42f23f2cbf2dd8d595301a2d3afe0a1f59f3dca1e6962f63c71e88e373";
+
+#[test]
+fn shared_regions_are_written_once() {
+    // Each level holds the level below twice, so a tree of them would have 2^40 leaves.
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    let exp = graph.exp(x).unwrap();
+    let mut program = Arc::new(Program::close_all(&graph, &[exp]));
+    for _ in 0..40 {
+        let mut graph = Graph::new();
+        let x = graph.parameter(0, ty());
+        let first = call(&mut graph, &program, x);
+        let second = call(&mut graph, &program, first);
+        program = Arc::new(Program::close_all(&graph, &[second]));
+    }
+    let bytes = to_bytes(&program);
+    assert!(bytes.len() < 5000, "{}", bytes.len());
+    assert_eq!(from_bytes(&bytes).unwrap().digest(), program.digest());
+}
+
+fn call(graph: &mut Graph, program: &Arc<Program>, x: ExprId) -> ExprId {
+    let kind = crate::graph::BlockKind::Named { name: "call".into(), attributes: vec![] };
+    let block = crate::graph::Block { kind, batch_axes: 0, body: program.clone() };
+    // Past the checks of `Graph::make`, which would refuse what the reader has to refuse as well.
+    let from = graph.clone();
+    graph.adopt((&from, x), Op::Block(Arc::new(block)), &[x], &mut FxHashMap::default())
+}
+
+#[test]
+fn regions_that_nest_too_deep_are_refused() {
+    let nested = |depth: usize| {
+        let mut program = Arc::new(Program::from_parts(
+            Graph::new(),
+            Vec::new(),
+            Vec::new(),
+            Vec::new(),
+            Vec::new(),
+        ));
+        for _ in 0..depth {
+            let mut graph = Graph::new();
+            let x = graph.parameter(0, ty());
+            let y = if program.graph().is_empty() {
+                graph.exp(x).unwrap()
+            } else {
+                call(&mut graph, &program, x)
+            };
+            program = Arc::new(Program::close_all(&graph, &[y]));
+        }
+        to_bytes(&program)
+    };
+    assert!(from_bytes(&nested(MAX_NESTING + 1)).is_ok());
+    let error = from_bytes(&nested(MAX_NESTING + 2)).unwrap_err();
+    assert!(matches!(error, SerializeError::Region { .. }), "{error}");
+}
+
+#[test]
+fn a_long_chain_is_written_and_read() {
+    let mut graph = Graph::new();
+    let mut x = graph.parameter(0, TensorType::scalar(DType::F32));
+    for _ in 0..300_000 {
+        x = graph.sin(x).unwrap();
+    }
+    let program = Program::close_all(&graph, &[x]);
+    let bytes = to_bytes(&program);
+    assert!(bytes.len() < 7 * 300_000, "a node takes few bytes: {}", bytes.len());
+    assert_eq!(from_bytes(&bytes).unwrap().digest(), program.digest());
+}
+
+// --- what is refused ---
+
+/// Gives bytes behind the header the right checksum.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(&[&bytes[HEADER..]]);
+    bytes[6..HEADER].copy_from_slice(sum.as_bytes());
+    bytes
+}
+
+#[test]
+fn other_bytes_are_refused() {
+    let bytes = to_bytes(&rich());
+    assert!(matches!(from_bytes(b"\x7fELF and more"), Err(SerializeError::NotAProgram)));
+    assert!(matches!(from_bytes(b""), Err(SerializeError::Truncated { length: 0 })));
+    assert!(matches!(from_bytes(b"nxl"), Err(SerializeError::Truncated { length: 3 })));
+    let mut newer = bytes.clone();
+    newer[4] += 1;
+    assert!(
+        matches!(from_bytes(&newer), Err(SerializeError::Format { found }) if found == FORMAT + 1)
+    );
+    for length in 0..bytes.len() {
+        let error = from_bytes(&bytes[..length]).unwrap_err();
+        let expected = match length < HEADER {
+            true => matches!(error, SerializeError::Truncated { .. }),
+            false => matches!(error, SerializeError::Checksum),
+        };
+        assert!(expected, "{length}: {error}");
+    }
+    let mut more = bytes;
+    more.push(0);
+    assert!(matches!(from_bytes(&more), Err(SerializeError::Checksum)));
+    assert!(matches!(
+        from_bytes(&sealed(more)),
+        Err(SerializeError::Malformed { what: "the end", .. })
+    ));
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let bytes = to_bytes(&rich());
+    for index in 0..bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[index] ^= 1 << (index % 8);
+        assert!(from_bytes(&flipped).is_err(), "byte {index}");
+    }
+}
+
+/// Bytes of one program with a single input `f32[2][3]` and nodes as a hostile writer puts them:
+/// the op, and how far back its operands are.
+fn hostile(nodes: &[(Op, &[usize])], outputs: &[usize]) -> Result<Program, SerializeError> {
+    let mut writer = Writer::default();
+    writer.put(&(Vec::<String>::new(), 1_usize, false, vec![ty()]));
+    writer.put(&nodes.len());
+    for (op, operands) in nodes {
+        writer.op(op);
+        writer.put(operands);
+        writer.put(&(0_u32, 0_u32));
+    }
+    writer.put(&(outputs, Vec::<usize>::new()));
+    let mut bytes = b"nxla".to_vec();
+    bytes.extend_from_slice(&FORMAT.to_le_bytes());
+    bytes.extend_from_slice(&[0; 32]);
+    bytes.extend_from_slice(&writer.bytes);
+    from_bytes(&sealed(bytes))
+}
+
+fn parameter(scope: u32, index: u32, ty: TensorType) -> Op {
+    Op::Parameter(Box::new(Parameter { scope, index, ty }))
+}
+
+#[test]
+fn ill_formed_programs_are_refused() {
+    let input = || parameter(0, 0, ty());
+    let exp = || Op::Unary(UnaryOp::Exp);
+    let refused = |nodes: &[(Op, &[usize])], outputs: &[usize]| {
+        hostile(nodes, outputs).expect_err("the program is ill-formed").to_string()
+    };
+    assert!(hostile(&[(input(), &[]), (exp(), &[1])], &[1]).is_ok());
+    let malformed = refused(&[], &[]);
+    assert_eq!(malformed, "the nodes cannot be read: 0 nodes cannot hold 1 inputs");
+    let operand = "%1 uses a node 0 places before it, which does not exist";
+    assert_eq!(refused(&[(input(), &[]), (exp(), &[0])], &[]), operand);
+    let operand = "%1 uses a node 2 places before it, which does not exist";
+    assert_eq!(refused(&[(input(), &[]), (exp(), &[2])], &[]), operand);
+    let root = "output 0 names node 1, but there are 1";
+    assert_eq!(refused(&[(input(), &[])], &[1]), root);
+    let arity = refused(&[(input(), &[]), (exp(), &[1, 1])], &[]);
+    assert!(arity.starts_with("%1 is ill-typed: exp: "), "{arity}");
+    let twin = refused(&[(input(), &[]), (exp(), &[1]), (exp(), &[2])], &[]);
+    assert_eq!(twin, "%2 is no new node in simplified form");
+    let same = refused(&[(input(), &[]), (Op::AsType(DType::F32), &[1])], &[]);
+    assert_eq!(same, "%1 is no new node in simplified form");
+    let open = refused(&[(parameter(1, 0, ty()), &[])], &[]);
+    assert_eq!(open, "%0: the parameter is of an open region");
+    let other = TensorType::scalar(DType::F32);
+    let mismatch = refused(&[(parameter(0, 0, other), &[])], &[]);
+    assert_eq!(mismatch, "%0: the parameter does not match an input");
+    let missing = Op::Iota(Box::new(Iota { axis: None, ty: ty() }));
+    assert_eq!(refused(&[(missing, &[])], &[]), "%0: a parameter is due here");
+    let huge = TensorType::new(DType::F32, [usize::MAX, 2]);
+    let huge = Op::Iota(Box::new(Iota { axis: None, ty: huge }));
+    let error = refused(&[(input(), &[]), (huge, &[])], &[]);
+    assert!(error.ends_with("is too large"), "{error}");
+    let names = TensorType { names: Some(Names::from([None])), ..ty() };
+    let names = Op::Iota(Box::new(Iota { axis: None, ty: names }));
+    let error = refused(&[(input(), &[]), (names, &[])], &[]);
+    assert!(error.ends_with("does not have one name for each axis"), "{error}");
+}
+
+/// A small generator of random numbers (SplitMix64), so that failures repeat.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).unwrap()
+    }
+}
+
+#[test]
+fn damaged_bytes_with_a_right_checksum_never_panic() {
+    let mut accepted = 0;
+    for (bytes, count) in [(to_bytes(&rich()), 20_000), (to_bytes(&wide().unwrap()), 40_000)] {
+        let mut random = Random(1);
+        for _ in 0..count {
+            let Ok(program) = from_bytes(&sealed(damage(&bytes, &mut random))) else { continue };
+            accepted += 1;
+            assert_eq!(verify_program(&program), Ok(()));
+            assert_eq!(from_bytes(&to_bytes(&program)).unwrap().digest(), program.digest());
+        }
+    }
+    assert!(accepted > 1000, "mutations that change a number give other programs: {accepted}");
+}
+
+/// Changes, removes or inserts a few bytes behind the header.
+fn damage(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut damaged = bytes.to_vec();
+    for _ in 0..=random.below(3) {
+        let at = HEADER + random.below(damaged.len() - HEADER);
+        let any = u8::try_from(random.below(256)).unwrap();
+        match random.below(6) {
+            0 => damaged[at] = 0xff,
+            1 => damaged[at] = any,
+            2 => damaged[at] = damaged[at].wrapping_add(1),
+            3 => damaged[at] = damaged[at].wrapping_sub(1),
+            4 if damaged.len() > HEADER + 8 => drop(damaged.remove(at)),
+            _ => damaged.insert(at, any),
+        }
+    }
+    damaged
+}
+
+#[test]
+fn serde_alone_refuses_programs() {
+    let empty = Program::from_parts(Graph::new(), vec![], vec![], vec![], vec![]);
+    assert!(postcard::to_stdvec(&empty).is_ok());
+    assert!(postcard::to_stdvec(&rich()).is_err());
+}

@@ -1,0 +1,412 @@
+//! The walk that names nodes and writes their lines.
+//!
+//! A node is visited in a *frame*: the graph it belongs to and what its parameters stand for. The
+//! root's graph is one frame; each branch of a `cond` is another, whose parameters are nodes of
+//! the frame around it. Two nodes of different frames share a line if their ops are equal and
+//! their operands have the same names, which is how a value that was copied into several branches
+//! is shown once.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+use super::line::{arguments, letters, number, shown, together, type_text};
+use super::{Blocks, PrintOptions, Row};
+use crate::graph::{Block, Cond, ExprId, Graph, Node, Op, Program, Type};
+
+/// A node in a frame.
+type Place = (u32, ExprId);
+
+/// The frame of the root's own graph.
+const OUTERMOST: u32 = 0;
+
+/// How a node is named where it is an operand.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Name {
+    /// A variable, by number.
+    Variable(u32),
+    /// A number, or several names in braces.
+    Text(Rc<str>),
+}
+
+impl Name {
+    fn text(&self) -> String {
+        match self {
+            Name::Variable(index) => letters(*index),
+            Name::Text(text) => text.to_string(),
+        }
+    }
+}
+
+type Names = SmallVec<[Name; 4]>;
+
+/// What makes two nodes the same line.
+#[derive(PartialEq, Eq, Hash)]
+enum Key<'g> {
+    /// An op and the names of all its operands.
+    Node(&'g Op, Names),
+    /// The result type of a `cond` and the names of its predicates and results.
+    Branches(&'g Type, Names),
+}
+
+struct Frame<'g> {
+    graph: &'g Graph,
+    /// What the parameters stand for; unused in the outermost frame.
+    arguments: Rc<[Place]>,
+}
+
+/// What is left to do, last first.
+enum Task {
+    Visit(Place),
+    /// The node is named like another one, visited by now.
+    Alias(Place, Place),
+    /// Several operands, visited by now, stand together for the node.
+    Group(Place),
+    /// The results of a block's body, which is this frame, are visited by now and stand for the node.
+    Results(Place, u32),
+    /// All shown operands are visited.
+    Line(Place),
+    /// The operands of a `cond` that was met before with other operands are visited.
+    Compare(Place),
+    /// The clauses of a `cond` are visited; they are the frames from this one.
+    Cond(Place, u32),
+}
+
+pub(super) struct Walk<'g> {
+    frames: Vec<Frame<'g>>,
+    names: FxHashMap<Place, Name>,
+    lines: FxHashMap<Key<'g>, Name>,
+    /// The `cond` ops whose branches have been entered.
+    conds: FxHashSet<&'g Cond>,
+    /// Whether blocks are shown by their bodies, and the frames of the bodies so far.
+    opens_blocks: bool,
+    bodies: FxHashMap<Place, u32>,
+    tasks: Vec<Task>,
+    variables: u32,
+    /// How many more lines may be written; negative once the cut is marked.
+    room: Option<i64>,
+    inputs: Vec<Row>,
+    rows: Vec<Row>,
+}
+
+impl<'g> Walk<'g> {
+    pub(super) fn new(graph: &'g Graph, options: &PrintOptions) -> Self {
+        Self {
+            frames: vec![Frame { graph, arguments: Rc::new([]) }],
+            names: FxHashMap::default(),
+            lines: FxHashMap::default(),
+            conds: FxHashSet::default(),
+            tasks: Vec::new(),
+            variables: 0,
+            opens_blocks: options.blocks == Blocks::Body,
+            bodies: FxHashMap::default(),
+            room: options.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX)),
+            inputs: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Writes the lines that a root needs; gives its text if it has no line of its own.
+    pub(super) fn print(&mut self, root: ExprId) -> Option<String> {
+        let root = (OUTERMOST, root);
+        self.tasks.push(Task::Visit(root));
+        while let Some(task) = self.tasks.pop() {
+            match task {
+                Task::Visit(place) => self.visit(place),
+                Task::Alias(place, other) => {
+                    let name = self.names[&other].clone();
+                    self.names.insert(place, name);
+                }
+                Task::Group(place) => {
+                    let node = self.node(place);
+                    let texts = self.texts(place.0, &shown(node.op, node.operands));
+                    self.names.insert(place, Name::Text(together(&texts).into()));
+                }
+                Task::Results(place, body) => {
+                    let texts = self.texts(body, self.block(place).body.outputs());
+                    self.names.insert(place, Name::Text(together(&texts).into()));
+                }
+                Task::Line(place) => self.line(place),
+                Task::Compare(place) => self.compare(place),
+                Task::Cond(place, first) => self.cond_line(place, first),
+            }
+        }
+        match &self.names[&root] {
+            Name::Variable(_) => None,
+            Name::Text(text) => Some(text.to_string()),
+        }
+    }
+
+    /// The lines, inputs first.
+    pub(super) fn finish(self) -> Vec<Row> {
+        let mut rows = self.inputs;
+        rows.extend(self.rows);
+        rows
+    }
+
+    fn node(&self, (frame, id): Place) -> Node<'g> {
+        self.frames[frame as usize].graph.node(id)
+    }
+
+    fn visit(&mut self, place: Place) {
+        if self.names.contains_key(&place) || self.is_named_without_line(place) {
+            return;
+        }
+        if !self.take_room() {
+            let name = self.fresh();
+            self.names.insert(place, name);
+            return;
+        }
+        let node = self.node(place);
+        match node.op {
+            Op::Parameter(parameter) => {
+                let index = parameter.index;
+                self.input(place, |letter| format!("parameter {letter}:{index}"));
+            }
+            Op::Tensor(_) => self.input(place, |letter| format!("tensor {letter}")),
+            Op::Cond(cond) if place.0 != OUTERMOST && self.conds.contains(&**cond) => {
+                self.tasks.push(Task::Compare(place));
+                self.visit_all(place.0, node.operands);
+            }
+            Op::Cond(_) => self.enter(place),
+            op => {
+                self.tasks.push(Task::Line(place));
+                self.visit_all(place.0, &shown(op, node.operands));
+            }
+        }
+    }
+
+    /// Handles the nodes that never have a line: numbers, parameters of branches, and metadata
+    /// that is not shown.
+    fn is_named_without_line(&mut self, place: Place) -> bool {
+        let (frame, _) = place;
+        let node = self.node(place);
+        let alias = match node.op {
+            Op::Constant(constant) => {
+                self.names.insert(place, Name::Text(number(constant.value).into()));
+                return true;
+            }
+            Op::Parameter(parameter) if frame != OUTERMOST => {
+                self.frames[frame as usize].arguments[parameter.index as usize]
+            }
+            Op::Metadata(op) if op.inspect.is_none() => match shown(node.op, node.operands)[..] {
+                [operand] => (frame, operand),
+                ref operands => {
+                    self.tasks.push(Task::Group(place));
+                    self.visit_all(frame, operands);
+                    return true;
+                }
+            },
+            Op::Elem(index) => match self.part((frame, node.operands[0]), *index) {
+                Some(part) => part,
+                None => return false,
+            },
+            Op::Block(block) if self.opens_blocks => {
+                let (body, program) = (self.body(place), &block.body);
+                if let &[output] = program.outputs() {
+                    self.visit_all(body, program.effects());
+                    (body, output)
+                } else {
+                    self.tasks.push(Task::Results(place, body));
+                    self.visit_all(body, program.effects());
+                    self.visit_all(body, program.outputs());
+                    return true;
+                }
+            }
+            _ => return false,
+        };
+        self.tasks.push(Task::Alias(place, alias));
+        self.tasks.push(Task::Visit(alias));
+        true
+    }
+
+    /// What a part of a tuple is that has no line: of metadata that is not shown, or of a block that
+    /// is shown by its body.
+    fn part(&mut self, tuple: Place, index: usize) -> Option<Place> {
+        let node = self.node(tuple);
+        match node.op {
+            Op::Metadata(op) if op.inspect.is_none() => Some((tuple.0, *node.operands.get(index)?)),
+            Op::Block(block) if self.opens_blocks => {
+                let output = *block.body.outputs().get(index)?;
+                Some((self.body(tuple), output))
+            }
+            _ => None,
+        }
+    }
+
+    fn block(&self, place: Place) -> &'g Block {
+        let Op::Block(block) = self.node(place).op else { unreachable!("only blocks are opened") };
+        block
+    }
+
+    /// The frame of a block's body. Its parameters are the operands.
+    fn body(&mut self, place: Place) -> u32 {
+        if let Some(&body) = self.bodies.get(&place) {
+            return body;
+        }
+        let operands = self.node(place).operands;
+        let body = u32::try_from(self.frames.len()).expect("fewer than 2^32 bodies and branches");
+        let arguments = operands.iter().map(|&id| (place.0, id)).collect();
+        self.frames.push(Frame { graph: self.block(place).body.graph(), arguments });
+        self.bodies.insert(place, body);
+        body
+    }
+
+    fn visit_all(&mut self, frame: u32, ids: &[ExprId]) {
+        self.tasks.extend(ids.iter().rev().map(|&id| Task::Visit((frame, id))));
+    }
+
+    /// Whether there is room for one more line; the first time there is none, the text says so.
+    fn take_room(&mut self) -> bool {
+        let Some(room) = &mut self.room else { return true };
+        *room -= 1;
+        if *room == -1 {
+            self.inputs.push(Row { text: "...".into(), ty: String::new() });
+        }
+        // It stays negative without counting down to an overflow.
+        *room = (*room).max(-2);
+        *room >= 0
+    }
+
+    fn fresh(&mut self) -> Name {
+        self.variables += 1;
+        Name::Variable(self.variables - 1)
+    }
+
+    fn names(&self, frame: u32, ids: &[ExprId]) -> Names {
+        ids.iter().map(|&id| self.names[&(frame, id)].clone()).collect()
+    }
+
+    fn texts(&self, frame: u32, ids: &[ExprId]) -> Vec<String> {
+        ids.iter().map(|&id| self.names[&(frame, id)].text()).collect()
+    }
+
+    fn input(&mut self, place: Place, text: impl FnOnce(&str) -> String) {
+        let node = self.node(place);
+        let key = Key::Node(node.op, Names::new());
+        let name = match self.lines.get(&key) {
+            Some(name) => name.clone(),
+            None => {
+                let name = self.fresh();
+                self.inputs.push(Row { text: text(&name.text()), ty: type_text(node.ty) });
+                self.lines.insert(key, name.clone());
+                name
+            }
+        };
+        self.names.insert(place, name);
+    }
+
+    fn line(&mut self, place: Place) {
+        let node = self.node(place);
+        let shown = shown(node.op, node.operands);
+        // Hidden operands have no name yet, and need none: they come from what is captured.
+        let key = (!is_unique(node.op) && shown.len() == node.operands.len())
+            .then(|| Key::Node(node.op, self.names(place.0, node.operands)));
+        if let Some(name) = key.as_ref().and_then(|key| self.lines.get(key)) {
+            let name = name.clone();
+            self.names.insert(place, name);
+            return;
+        }
+        let arguments = arguments(node.op, &self.texts(place.0, &shown));
+        let name = self.row(place, &arguments);
+        if let Some(key) = key {
+            self.lines.insert(key, name);
+        }
+    }
+
+    /// Names a node and writes its line.
+    fn row(&mut self, place: Place, arguments: &str) -> Name {
+        let node = self.node(place);
+        let name = self.fresh();
+        let text = format!("{} = {} {arguments}", name.text(), node.op.name());
+        self.rows.push(Row { text, ty: type_text(node.ty) });
+        self.names.insert(place, name.clone());
+        name
+    }
+
+    // --- conditionals ---
+
+    /// Visits the branches of a `cond`. Its operands are visited where the branches mention them,
+    /// which is the order in which Nx names them.
+    fn enter(&mut self, place: Place) {
+        let (frame, _) = place;
+        let node = self.node(place);
+        let Op::Cond(cond) = node.op else { unreachable!("only a cond has branches to enter") };
+        self.conds.insert(cond);
+        let arguments: Rc<[Place]> = node.operands.iter().map(|&id| (frame, id)).collect();
+        let first = u32::try_from(self.frames.len()).expect("fewer than 2^32 branches");
+        self.tasks.push(Task::Cond(place, first));
+        let start = self.tasks.len();
+        for program in programs(cond) {
+            let inner = u32::try_from(self.frames.len()).expect("fewer than 2^32 branches");
+            self.frames.push(Frame { graph: program.graph(), arguments: arguments.clone() });
+            // Hooks that no output needs still run, so they are shown, after what it needs.
+            let roots = program.outputs().iter().chain(program.effects());
+            self.tasks.extend(roots.map(|&root| Task::Visit((inner, root))));
+        }
+        self.tasks[start..].reverse();
+    }
+
+    /// Looks for the line of an equal `cond`, now that its operands are named; without this,
+    /// branches that hold equal conditionals would be walked once for each way to reach them.
+    fn compare(&mut self, place: Place) {
+        let node = self.node(place);
+        let key = Key::Node(node.op, self.names(place.0, node.operands));
+        match self.lines.get(&key).cloned() {
+            Some(name) => {
+                self.names.insert(place, name);
+            }
+            None => self.enter(place),
+        }
+    }
+
+    fn cond_line(&mut self, place: Place, first: u32) {
+        let node = self.node(place);
+        let Op::Cond(cond) = node.op else { unreachable!("only a cond has clauses") };
+        let mut clauses: Vec<String> = Vec::with_capacity(cond.clauses.len() + 1);
+        let mut names = Names::new();
+        let mut frame = first;
+        let mut result = |walk: &Self, program: &Program| {
+            names.extend(walk.names(frame, program.outputs()));
+            let text = together(&walk.texts(frame, program.outputs()));
+            frame += 1;
+            text
+        };
+        for (predicate, body) in &cond.clauses {
+            let predicate = result(self, predicate);
+            clauses.push(format!("{predicate} -> {}", result(self, body)));
+        }
+        clauses.push(format!("true -> {}", result(self, &cond.otherwise)));
+
+        let key = (!is_unique(node.op)).then_some(Key::Branches(node.ty, names));
+        let name = match key.as_ref().and_then(|key| self.lines.get(key)) {
+            Some(name) => {
+                let name = name.clone();
+                self.names.insert(place, name.clone());
+                name
+            }
+            None => self.row(place, &clauses.join(", ")),
+        };
+        if let Some(key) = key {
+            self.lines.insert(key, name.clone());
+            let operands: Option<Names> =
+                node.operands.iter().map(|&id| self.names.get(&(place.0, id)).cloned()).collect();
+            // An operand that no branch mentions has no name; such a node is never compared.
+            if let Some(operands) = operands {
+                self.lines.insert(Key::Node(node.op, operands), name);
+            }
+        }
+    }
+}
+
+/// The programs of a `cond` in the order in which they are shown.
+fn programs(cond: &Cond) -> impl Iterator<Item = &Arc<Program>> {
+    cond.clauses.iter().flat_map(|(predicate, body)| [predicate, body]).chain([&cond.otherwise])
+}
+
+/// Whether equal nodes in different branches are still different: a hook runs where it stands.
+fn is_unique(op: &Op) -> bool {
+    op.has_effects()
+}

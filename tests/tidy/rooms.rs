@@ -1,0 +1,483 @@
+//! The rooms of the crate `expr`: which of its folders may know of which, by the table of
+//! `ARCHITECTURE.md`, and how many files know each other in a circle.
+//!
+//! Within a crate the compiler accepts any edge, and an `impl Graph` in one folder offers its methods
+//! to all others. So both are looked at: paths (in `use`, in code and in macros), followed through
+//! re-exports to the file that defines what they name, and calls of methods of the graph.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Expr, ExprMethodCall, ImplItem, Item, ItemImpl, ItemMod, Macro, Type, UseTree};
+
+use crate::dependencies::{Edges, documented};
+use crate::source::Tree;
+
+/// The folder whose folders are rooms.
+const HOUSE: &str = "crates/expr/src/";
+
+/// How many files may know each other in a circle: an op can hold a program, which holds a graph,
+/// which holds ops, and programs are told apart by how they are written.
+pub(crate) const LARGEST_CIRCLE: usize = 4;
+
+/// The types whose methods are defined in several rooms, and what variables of theirs are called.
+const SHARED: [&str; 2] = ["Graph", "Program"];
+const VARIABLES: [&str; 4] = ["graph", "program", "into", "from"];
+
+/// Where the files of the house break the table.
+pub(crate) fn complaints(tree: &Tree) -> Vec<String> {
+    let architecture = tree.find("ARCHITECTURE.md").map_or("", |file| &file.text);
+    check(&documented(architecture, "room"), &House::of(tree))
+}
+
+/// The largest set of files that know each other in a circle.
+pub(crate) fn largest_circle(tree: &Tree) -> Vec<String> {
+    let edges = House::of(tree).edges();
+    let mut circles: BTreeMap<Vec<&str>, ()> = BTreeMap::new();
+    for module in edges.keys() {
+        let ahead = reachable(&edges, module);
+        let circle: Vec<&str> = ahead
+            .iter()
+            .filter(|other| reachable(&edges, other).contains(module.as_str()))
+            .copied()
+            .collect();
+        circles.insert(circle, ());
+    }
+    let largest = circles.into_keys().max_by_key(Vec::len).unwrap_or_default();
+    largest.into_iter().map(str::to_owned).collect()
+}
+
+fn reachable<'a>(edges: &'a Edges, start: &str) -> BTreeSet<&'a str> {
+    let mut found = BTreeSet::new();
+    let mut waiting: Vec<&str> = edges[start].iter().map(String::as_str).collect();
+    while let Some(module) = waiting.pop() {
+        if found.insert(module) {
+            waiting.extend(edges[module].iter().map(String::as_str));
+        }
+    }
+    found
+}
+
+fn check(table: &Edges, house: &House) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let rooms: BTreeSet<&str> = house.files.keys().map(|module| room(module)).collect();
+    let none = BTreeSet::new();
+    for name in rooms.iter().filter(|name| !table.contains_key(**name)) {
+        complaints.push(format!("{HOUSE}{name}: ARCHITECTURE.md does not list this room"));
+    }
+    for name in table.keys().filter(|name| !rooms.contains(name.as_str())) {
+        complaints.push(format!("ARCHITECTURE.md lists a room `{name}` that does not exist"));
+    }
+    let mut used: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for (module, file) in &house.files {
+        let (own, path) = (room(module), &file.path);
+        let may_use = table.get(own).unwrap_or(&none);
+        let allowed = |other: &str| other == own || may_use.contains(other);
+        for target in house.targets(module, file) {
+            let other = room(&target);
+            used.insert((own, room(house.files.get_key_value(&target).expect("it exists").0)));
+            if !allowed(other) {
+                complaints.push(format!("{path}: `{own}` must not know `{target}`"));
+            }
+        }
+        for method in &file.calls {
+            let Some(homes) = house.methods.get(method) else { continue };
+            used.extend(homes.iter().map(|home| (own, home.as_str())));
+            if !homes.iter().any(|home| allowed(home)) {
+                complaints.push(format!("{path}: `{own}` must not call the method `{method}`"));
+            }
+        }
+    }
+    for (name, may_use) in table {
+        let idle = may_use.iter().filter(|other| !used.contains(&(name.as_str(), other.as_str())));
+        complaints.extend(idle.map(|other| format!("`{name}` does not use `{other}`")));
+    }
+    complaints
+}
+
+/// The folder of a module.
+fn room(module: &str) -> &str {
+    module.split("::").next().unwrap_or(module)
+}
+
+/// The modules of the crate, by path.
+#[derive(Default)]
+struct House {
+    files: BTreeMap<String, Module>,
+    /// The names that `lib.rs` gives to what is inside.
+    root: Module,
+    /// The rooms that define each method of the shared types.
+    methods: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What one file says.
+#[derive(Default)]
+struct Module {
+    path: String,
+    /// What it names, from the root of the crate or from itself.
+    paths: Vec<Vec<String>>,
+    /// Its names for what others define, with the path to it.
+    renamed: BTreeMap<String, Vec<String>>,
+    /// Modules of which it has all names.
+    globs: Vec<Vec<String>>,
+    items: BTreeSet<String>,
+    /// The methods of shared types that it defines, and the methods that it calls on them.
+    methods: Vec<String>,
+    calls: BTreeSet<String>,
+}
+
+impl House {
+    fn of(tree: &Tree) -> Self {
+        let mut house = House::default();
+        for file in tree.rust() {
+            let Some(path) = file.path.strip_prefix(HOUSE) else { continue };
+            let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
+            if path.ends_with("tests") {
+                continue;
+            }
+            let module = path.replace('/', "::");
+            let mut reader =
+                Reader { module: Module::default(), within: segments(&module), own: None };
+            if module == "lib" {
+                reader.within.clear();
+            }
+            reader.visit_file(&file.parse());
+            let read = Module { path: file.path.clone(), ..reader.module };
+            for method in &read.methods {
+                let homes = house.methods.entry(method.clone()).or_default();
+                homes.insert(room(&module).to_owned());
+            }
+            match module.as_str() {
+                "lib" => house.root = read,
+                _ => drop(house.files.insert(module, read)),
+            }
+        }
+        house
+    }
+
+    /// Which module knows which.
+    fn edges(&self) -> Edges {
+        let targets =
+            |(module, file): (&String, &Module)| (module.clone(), self.targets(module, file));
+        self.files.iter().map(targets).collect()
+    }
+
+    /// The other modules that define what a file names.
+    fn targets(&self, module: &str, file: &Module) -> BTreeSet<String> {
+        let found = file.paths.iter().filter_map(|path| self.resolve(path, 0));
+        found.filter(|target| target != module).collect()
+    }
+
+    /// The module that defines what a path names, by way of re-exports.
+    fn resolve(&self, path: &[String], depth: usize) -> Option<String> {
+        let mut module = String::new();
+        let mut rest = path;
+        while let [first, others @ ..] = rest {
+            let inner =
+                if module.is_empty() { first.clone() } else { format!("{module}::{first}") };
+            if !self.files.contains_key(&inner) {
+                break;
+            }
+            (module, rest) = (inner, others);
+        }
+        let Some((name, others)) = rest.split_first().filter(|_| depth < 8) else {
+            return (!module.is_empty()).then_some(module);
+        };
+        let file = self.files.get(&module).unwrap_or(&self.root);
+        if let Some(target) = file.renamed.get(name) {
+            let path: Vec<String> = target.iter().chain(others).cloned().collect();
+            return self.resolve(&path, depth + 1);
+        }
+        if !file.items.contains(name) {
+            for glob in &file.globs {
+                let path: Vec<String> = glob.iter().chain(rest).cloned().collect();
+                if self.is_named(glob, name, depth) {
+                    return self.resolve(&path, depth + 1);
+                }
+            }
+        }
+        (!module.is_empty()).then_some(module)
+    }
+
+    /// Whether a module has a name, its own or one that it passes on.
+    fn is_named(&self, module: &[String], name: &str, depth: usize) -> bool {
+        let Some(file) = self.files.get(&module.join("::")).filter(|_| depth < 8) else {
+            return false;
+        };
+        let passed_on = || file.globs.iter().any(|glob| self.is_named(glob, name, depth + 1));
+        file.items.contains(name) || file.renamed.contains_key(name) || passed_on()
+    }
+}
+
+fn segments(module: &str) -> Vec<String> {
+    module.split("::").map(str::to_owned).collect()
+}
+
+struct Reader {
+    module: Module,
+    /// The path of the module itself.
+    within: Vec<String>,
+    /// The shared type whose methods are being read.
+    own: Option<String>,
+}
+
+impl Reader {
+    /// A path from the root of the crate, or nothing if it leads out of it.
+    fn absolute(&self, path: &[String]) -> Option<Vec<String>> {
+        let (first, rest) = path.split_first()?;
+        let above = path.iter().take_while(|name| *name == "super").count();
+        match first.as_str() {
+            "crate" => Some(rest.to_vec()),
+            "self" => Some([&self.within, rest].concat()),
+            "super" => {
+                let kept = self.within.len().checked_sub(above)?;
+                Some([&self.within[..kept], &path[above..]].concat())
+            }
+            _ if self.module.items.contains(&format!("mod {first}")) => {
+                Some([&self.within, path].concat())
+            }
+            _ => None,
+        }
+    }
+
+    fn name(&mut self, path: &[String]) {
+        self.module.paths.extend(self.absolute(path));
+    }
+
+    fn import(&mut self, tree: &UseTree, before: &[String], is_public: bool) {
+        let joined = |name: &syn::Ident| [before, &[name.to_string()]].concat();
+        match tree {
+            UseTree::Path(path) => self.import(&path.tree, &joined(&path.ident), is_public),
+            UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.import(tree, before, is_public));
+            }
+            UseTree::Name(name) => {
+                self.imported(&name.ident.to_string(), &joined(&name.ident), is_public)
+            }
+            UseTree::Rename(name) => {
+                self.imported(&name.rename.to_string(), &joined(&name.ident), is_public);
+            }
+            UseTree::Glob(_) => match (self.absolute(before), is_public) {
+                (Some(path), true) => self.module.globs.push(path),
+                (Some(path), false) => self.module.paths.push(path),
+                (None, _) => {}
+            },
+        }
+    }
+
+    /// A name that is passed on is no use of it: whoever takes it from here uses it.
+    fn imported(&mut self, name: &str, path: &[String], is_public: bool) {
+        let Some(path) = self.absolute(path) else { return };
+        if !is_public {
+            self.module.paths.push(path.clone());
+        }
+        self.module.renamed.insert(name.to_owned(), path);
+    }
+
+    /// Paths in what a macro is given, where they begin with `crate`.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut streams = vec![tokens];
+        while let Some(tokens) = streams.pop() {
+            let mut path: Vec<String> = Vec::new();
+            for token in tokens {
+                match token {
+                    TokenTree::Ident(name) if !path.is_empty() || name == "crate" => {
+                        path.push(name.to_string());
+                    }
+                    TokenTree::Punct(colon) if colon.as_char() == ':' => {}
+                    other => {
+                        self.name(&std::mem::take(&mut path));
+                        if let TokenTree::Group(group) = other {
+                            streams.push(group.stream());
+                        }
+                    }
+                }
+            }
+            self.name(&path);
+        }
+    }
+}
+
+fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        let is_test = |tokens: &syn::MetaList| tokens.tokens.to_string() == "test";
+        attribute.path().is_ident("cfg") && attribute.meta.require_list().is_ok_and(is_test)
+    })
+}
+
+/// The name of a type, without what it is generic over.
+fn type_name(ty: &Type) -> Option<String> {
+    let Type::Path(path) = ty else { return None };
+    Some(path.path.segments.last()?.ident.to_string())
+}
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_file(&mut self, file: &'ast syn::File) {
+        // Names first: a path can come before the `mod` or `use` that says what it is.
+        for item in &file.items {
+            let name = match item {
+                Item::Mod(ItemMod { ident, content: None, .. }) => format!("mod {ident}"),
+                Item::Struct(item) => item.ident.to_string(),
+                Item::Enum(item) => item.ident.to_string(),
+                Item::Fn(item) => item.sig.ident.to_string(),
+                Item::Type(item) => item.ident.to_string(),
+                Item::Const(item) => item.ident.to_string(),
+                Item::Trait(item) => item.ident.to_string(),
+                _ => continue,
+            };
+            self.module.items.insert(name);
+        }
+        visit::visit_file(self, file);
+    }
+
+    fn visit_item(&mut self, item: &'ast Item) {
+        let attributes = match item {
+            Item::Mod(item) => &item.attrs,
+            Item::Impl(item) => &item.attrs,
+            Item::Fn(item) => &item.attrs,
+            Item::Use(item) => &item.attrs,
+            _ => return visit::visit_item(self, item),
+        };
+        if !is_for_tests(attributes) {
+            visit::visit_item(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        let is_public = !matches!(item.vis, syn::Visibility::Inherited);
+        self.import(&item.tree, &[], is_public);
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
+        let outer = self.own.take();
+        self.own = type_name(&item.self_ty).filter(|name| SHARED.contains(&name.as_str()));
+        if self.own.is_some() && item.trait_.is_none() {
+            let methods = item.items.iter().filter_map(|item| match item {
+                ImplItem::Fn(method) => Some(method.sig.ident.to_string()),
+                _ => None,
+            });
+            self.module.methods.extend(methods);
+        }
+        visit::visit_item_impl(self, item);
+        self.own = outer;
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
+        let receiver = match &*call.receiver {
+            Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+            Expr::Field(field) => match &field.member {
+                syn::Member::Named(name) => Some(name.to_string()),
+                syn::Member::Unnamed(_) => None,
+            },
+            _ => None,
+        };
+        let is_shared = receiver.is_some_and(|name| {
+            VARIABLES.contains(&name.as_str()) || (name == "self" && self.own.is_some())
+        });
+        if is_shared {
+            self.module.calls.insert(call.method.to_string());
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+
+    /// `pub(super)` names no one.
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|part| part.ident.to_string()).collect();
+        self.name(&names);
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        self.tokens(call.tokens.clone());
+        visit::visit_macro(self, call);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::source::File;
+
+    const TABLE: &str = "
+| room | what | may use |
+|---|---|---|
+| `graph` | data | — |
+| `text` | words | `graph` |
+";
+
+    fn tree(files: &[(&str, &str)]) -> Tree {
+        let file = |(path, text): &(&str, &str)| File {
+            path: format!("{HOUSE}{path}"),
+            text: (*text).into(),
+        };
+        Tree { root: PathBuf::new(), files: files.iter().map(file).collect() }
+    }
+
+    fn found(graph: &str, text: &str) -> Vec<String> {
+        let lib = "mod graph; mod text; pub use graph::Graph; pub use text::lines;";
+        let store = "pub struct Graph; impl Graph { fn len(&self) {} }";
+        let tree = tree(&[
+            ("lib.rs", lib),
+            ("graph/mod.rs", "mod store; mod walk; pub use store::Graph;"),
+            ("graph/store.rs", store),
+            ("graph/walk.rs", graph),
+            ("text/mod.rs", text),
+        ]);
+        check(&documented(TABLE, "room"), &House::of(&tree))
+    }
+
+    const LINES: &str =
+        "use crate::graph::Graph; pub fn lines() {} impl Graph { fn show(&self) {} }";
+
+    #[test]
+    fn accepts_what_goes_one_way() {
+        assert_eq!(
+            found("use super::store::Graph; fn f(graph: &Graph) { graph.len() }", LINES),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn refuses_what_goes_the_other_way() {
+        let complaint = ["crates/expr/src/graph/walk.rs: `graph` must not know `text`"];
+        for wrong in [
+            "use crate::text::lines;",
+            "use crate::{text::lines};",
+            "use super::super::text;",
+            "fn f() { crate::text::lines() }",
+            "fn f() { crate::lines() }",
+            "fn f() { assert!(crate::lines()) }",
+        ] {
+            assert_eq!(found(wrong, LINES), complaint, "{wrong}");
+        }
+        let method = ["crates/expr/src/graph/walk.rs: `graph` must not call the method `show`"];
+        assert_eq!(found("fn f(graph: &Graph) { graph.show() }", LINES), method);
+        assert_eq!(found("impl Graph { fn f(&self) { self.show() } }", LINES), method);
+        assert_eq!(found("#[cfg(test)] mod tests { use crate::text::lines; }", LINES), [""; 0]);
+    }
+
+    #[test]
+    fn refuses_rooms_and_edges_that_are_not_there() {
+        assert_eq!(found("", "pub fn lines() {}"), ["`text` does not use `graph`"]);
+        let tree = tree(&[("graph.rs", ""), ("attic.rs", "")]);
+        let complaints = check(&documented(TABLE, "room"), &House::of(&tree));
+        assert_eq!(complaints[0], "crates/expr/src/attic: ARCHITECTURE.md does not list this room");
+        assert_eq!(complaints[1], "ARCHITECTURE.md lists a room `text` that does not exist");
+    }
+
+    #[test]
+    fn finds_circles() {
+        let tree = tree(&[
+            ("graph/mod.rs", "mod a; mod b; mod c;"),
+            ("graph/a.rs", "use super::b::B;"),
+            ("graph/b.rs", "use crate::graph::a::A; use super::c::C;"),
+            ("graph/c.rs", ""),
+        ]);
+        assert_eq!(largest_circle(&tree), ["graph::a", "graph::b"]);
+    }
+}
