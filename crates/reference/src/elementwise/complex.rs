@@ -1,7 +1,10 @@
 //! Complex functions, each by the formula that a table of functions gives for it.
 //!
 //! They are written with the exponential, the logarithm and the square root. `log` takes the angle
-//! in `[-π, π]`, and a zero imaginary part tells by its sign which side of a cut is meant.
+//! in `[-π, π]`, and a zero imaginary part tells by its sign which side of a cut is meant. What they
+//! are at infinity, and of NaN, is what annex G of the C standard says.
+
+use std::f64::consts::{FRAC_PI_2, LN_2};
 
 use crate::number::C;
 
@@ -25,15 +28,26 @@ fn one_minus(z: C) -> C {
     C::new(1.0 - z.re, -z.im)
 }
 
-/// A real factor times a real number, where zero times anything is zero.
-fn scaled(factor: f64, x: f64) -> f64 {
-    if x == 0.0 || factor == 0.0 { 0_f64.copysign(factor) * 1_f64.copysign(x) } else { factor * x }
+/// A product of real numbers in which a zero makes zero of infinities and of NaN.
+fn times(x: f64, y: f64) -> f64 {
+    if x == 0.0 || y == 0.0 { 0_f64.copysign(x) * 1_f64.copysign(y) } else { x * y }
+}
+
+/// Whether a part is infinite; the other may be anything.
+fn is_infinite(z: C) -> bool {
+    z.re.is_infinite() || z.im.is_infinite()
 }
 
 /// `e^a (cos b + i sin b)` for `z = a + ib`.
 pub(super) fn exp(z: C) -> C {
     let size = z.re.exp();
-    C::new(scaled(size, z.im.cos()), scaled(size, z.im.sin()))
+    if z.re == f64::NEG_INFINITY && !z.im.is_finite() {
+        return C::ZERO;
+    }
+    if z.re == f64::INFINITY && !z.im.is_finite() {
+        return C::new(size, f64::NAN);
+    }
+    C::new(size * z.im.cos(), if z.im == 0.0 { z.im } else { size * z.im.sin() })
 }
 
 /// `log |z| + i arg z`.
@@ -44,8 +58,8 @@ pub(super) fn log(z: C) -> C {
 /// The root in the right half-plane: with `r = |z|`, its parts are `sqrt((r ± a) / 2)` for
 /// `z = a + ib`, the second with the sign of `b`. The smaller one is found from `2 x y = b`.
 pub(super) fn sqrt(z: C) -> C {
-    if z == C::ZERO {
-        return C::new(0.0, z.im);
+    if z == C::ZERO || z.im.is_infinite() {
+        return C::new(z.im.abs(), z.im);
     }
     // Quarters, because the size of two large parts may be too large.
     let quarter = z * 0.25;
@@ -58,23 +72,37 @@ pub(super) fn sqrt(z: C) -> C {
 }
 
 /// `z w* / |w|²`, with both scaled by a power of two that brings `w` near 1. Division by zero is
-/// part by part, as for real numbers.
+/// part by part, as for real numbers; infinities divide as ones, and what is finite as nothing
+/// beside them.
 pub(super) fn divide(z: C, w: C) -> C {
     if w == C::ZERO {
         return C::new(z.re / w.re, z.im / w.re);
     }
-    let size = w.re.abs().max(w.im.abs());
-    if !size.is_finite() {
-        return z * w.conj() / w.norm_sqr();
+    if is_infinite(w) {
+        if is_infinite(z) {
+            return C::new(f64::NAN, f64::NAN);
+        }
+        let unit = |x: f64| f64::from(u8::from(x.is_infinite())).copysign(x);
+        return (z * C::new(unit(w.re), -unit(w.im))) * 0.0;
     }
-    // In two steps, for the power itself may be too large.
+    let size = w.re.abs().max(w.im.abs());
+    if size.is_nan() || size == 0.0 {
+        return C::new(f64::NAN, f64::NAN);
+    }
+    // In steps, for the power itself may be too large.
     let exponent = libm::ilogb(size);
-    let scaled = |x: f64| libm::scalbn(x, -exponent);
-    let (z, w) = (C::new(scaled(z.re), scaled(z.im)), C::new(scaled(w.re), scaled(w.im)));
+    let scaled = |z: C| C::new(libm::scalbn(z.re, -exponent), libm::scalbn(z.im, -exponent));
+    let (z, w) = (scaled(z), scaled(w));
     z * w.conj() / w.norm_sqr()
 }
 
-/// `e^(w log z)`; anything to the power of zero is one.
+/// The cube root with the smallest angle.
+pub(super) fn cbrt(z: C) -> C {
+    exp(log(z) / 3.0)
+}
+
+/// `e^(w log z)`; anything to the power of zero is one. A small whole power is a product, of which
+/// no angle has to be rounded.
 pub(super) fn pow(z: C, w: C) -> C {
     if w == C::ZERO {
         return C::ONE;
@@ -82,6 +110,10 @@ pub(super) fn pow(z: C, w: C) -> C {
     if z == C::ZERO {
         // The size is 0^re(w); no angle belongs to infinity.
         return if w.re > 0.0 { C::ZERO } else { C::new(f64::NAN, f64::NAN) };
+    }
+    if w.im == 0.0 && w.re.fract() == 0.0 && w.re.abs() <= 64.0 {
+        let factor = if w.re > 0.0 { z } else { divide(C::ONE, z) };
+        return (1..w.re.abs() as usize).fold(factor, |power, _| power * factor);
     }
     exp(w * log(z))
 }
@@ -93,17 +125,27 @@ pub(super) fn sigmoid(z: C) -> C {
 
 /// `sinh a cos b + i cosh a sin b`.
 pub(super) fn sinh(z: C) -> C {
-    C::new(scaled(z.re.sinh(), z.im.cos()), scaled(z.re.cosh(), z.im.sin()))
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return C::new(z.re, f64::NAN);
+    }
+    C::new(times(z.re.sinh(), z.im.cos()), times(z.re.cosh(), z.im.sin()))
 }
 
 /// `cosh a cos b + i sinh a sin b`.
 pub(super) fn cosh(z: C) -> C {
-    C::new(scaled(z.re.cosh(), z.im.cos()), scaled(z.re.sinh(), z.im.sin()))
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return C::new(f64::INFINITY, f64::NAN);
+    }
+    C::new(times(z.re.cosh(), z.im.cos()), times(z.re.sinh(), z.im.sin()))
 }
 
-/// `sinh z / cosh z`.
+/// `(1 - e^-2z) / (1 + e^-2z)`, an odd function, taken where the exponential is small.
 pub(super) fn tanh(z: C) -> C {
-    divide(sinh(z), cosh(z))
+    if z.re.is_sign_negative() {
+        return -tanh(-z);
+    }
+    let power = exp(z * -2.0);
+    divide(one_minus(power), one_plus(power))
 }
 
 /// `-i sinh iz`.
@@ -127,17 +169,26 @@ pub(super) fn asinh(z: C) -> C {
     if z.re.is_sign_negative() {
         return -asinh(-z);
     }
+    if is_infinite(z) {
+        return log(z) + LN_2;
+    }
     let root = sqrt(one_plus(times_i(z))) * sqrt(one_minus(times_i(z)));
     log(z + root)
 }
 
 /// `log(z + sqrt(z + 1) sqrt(z - 1))`.
 pub(super) fn acosh(z: C) -> C {
+    if is_infinite(z) {
+        return log(z) + LN_2;
+    }
     log(z + sqrt(one_plus(z)) * sqrt(C::new(z.re - 1.0, z.im)))
 }
 
 /// `(log(1 + z) - log(1 - z)) / 2`.
 pub(super) fn atanh(z: C) -> C {
+    if is_infinite(z) {
+        return C::new(0_f64.copysign(z.re), FRAC_PI_2.copysign(z.im));
+    }
     (log(one_plus(z)) - log(one_minus(z))) * 0.5
 }
 
@@ -149,7 +200,7 @@ pub(super) fn asin(z: C) -> C {
 /// `π/2 - asin z`.
 pub(super) fn acos(z: C) -> C {
     let asin = asin(z);
-    C::new(std::f64::consts::FRAC_PI_2 - asin.re, -asin.im)
+    C::new(FRAC_PI_2 - asin.re, -asin.im)
 }
 
 /// `-i atanh iz`.

@@ -48,7 +48,7 @@ pub(super) fn unary(op: UnaryOp, x: Number, dtype: DType) -> Number {
         UnaryOp::Rsqrt => {
             function(|x| 1.0 / x.sqrt(), |z| complex::divide(C::ONE, complex::sqrt(z)))
         }
-        UnaryOp::Cbrt => function(f64::cbrt, |z| complex::pow(z, C::new(1.0 / 3.0, 0.0))),
+        UnaryOp::Cbrt => function(f64::cbrt, complex::cbrt),
         UnaryOp::Erf => real(libm::erf),
         UnaryOp::Erfc => real(libm::erfc),
         UnaryOp::ErfInv => real(erf_inv),
