@@ -1,12 +1,15 @@
 //! The evaluator and the reference at the edges of each dtype: element-wise ops on all numbers of
 //! the narrow dtypes, and on the numbers of the wider ones that are unlike their neighbours.
 
-use nxla::graph::{BinaryOp, ExprId, Graph, Op, Result, UnaryOp};
+use nxla::graph::{
+    BinaryOp, Dot, ExprId, Graph, Op, Reduce, ReduceOp, Result, ScatterOp, UnaryOp, Window,
+    WindowOp,
+};
 use nxla::host::Kind;
-use nxla::{DType, HostTensor, Scalar};
+use nxla::{DType, HostTensor, Scalar, TensorType};
 
 use crate::case::{Case, Other, accepts, differences};
-use crate::tolerance::{self, EXACT, Tolerance};
+use crate::tolerance::{self, EQUAL, EXACT, Tolerance};
 use crate::values::host;
 
 /// Every number of a dtype of this many bits at most.
@@ -149,4 +152,136 @@ fn fused_logarithms() {
         found.extend(what.map(|what| format!("log2 of {dtype}: {what}")));
     }
     expect_none(&found);
+}
+
+/// Numbers whose sums and products say which rules they follow, and are exact where they are finite.
+fn telling(dtype: DType) -> Vec<Scalar> {
+    match dtype.kind() {
+        Kind::Pred | Kind::Unsigned | Kind::Signed => {
+            vec![dtype.min_value(), dtype.max_value(), Scalar::UInt(0), Scalar::UInt(1)]
+        }
+        Kind::Float => [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -2.0]
+            .map(Scalar::Float)
+            .into(),
+        Kind::Complex => [(f64::NAN, 1.0), (f64::INFINITY, 0.0), (0.0, f64::NEG_INFINITY)]
+            .into_iter()
+            .chain([(0.0, 0.0), (1.0, -2.0)])
+            .map(|(re, im)| Scalar::Complex(re, im))
+            .collect(),
+    }
+}
+
+/// All triples of such numbers, as rows.
+fn triples(dtype: DType) -> HostTensor {
+    let numbers = telling(dtype);
+    let count = numbers.len();
+    let place = |row: usize, column: u32| numbers[row / count.pow(column) % count];
+    let rows = 0..count.pow(3);
+    let elements: Vec<Scalar> = rows.flat_map(|row| (0..3).map(move |at| place(row, at))).collect();
+    host(dtype, [count.pow(3), 3], &elements)
+}
+
+/// Compares uses of ops that reduce on such numbers, for every dtype that the ops take.
+fn expect_same_rules(
+    name: &str,
+    inputs: impl Fn(DType) -> Vec<HostTensor>,
+    build: impl Fn(&mut Graph, &[ExprId]) -> Result<ExprId> + Copy + Send + Sync + 'static,
+) {
+    let mut found = Vec::new();
+    for dtype in DType::ALL {
+        let inputs = inputs(dtype);
+        let mut graph = Graph::new();
+        let types = inputs.iter().map(|x| TensorType::new(x.dtype(), x.shape().clone()));
+        let x: Vec<ExprId> = types.enumerate().map(|(at, ty)| graph.parameter(at, ty)).collect();
+        if build(&mut graph, &x).is_ok() {
+            let what = difference(inputs, EQUAL.beside(Other::Reference), build);
+            found.extend(what.map(|what| format!("{name} of {dtype}: {what}")));
+        }
+    }
+    expect_none(&found);
+}
+
+fn row_windows(dimensions: [usize; 2], padding: [(i64, i64); 2], dilations: [usize; 2]) -> Window {
+    let strides = [1, 1].into();
+    let [dimensions, dilations] = [dimensions, dilations].map(Into::into);
+    Window { dimensions, strides, padding: padding.into(), dilations }
+}
+
+#[test]
+fn reductions_of_special_numbers() {
+    for &op in ReduceOp::ALL {
+        let rows = |dtype| vec![triples(dtype)];
+        expect_same_rules(op.name(), rows, move |graph, x| {
+            let rows = Reduce { axes: Some([1].into()), keep_axes: false };
+            graph.make(Op::Reduce(op, Box::new(rows)), x)
+        });
+        let columns = |dtype| vec![host(dtype, [telling(dtype).len(), 0], &[])];
+        expect_same_rules(op.name(), columns, move |graph, x| {
+            graph.make(Op::Reduce(op, Box::new(Reduce { axes: None, keep_axes: true })), x)
+        });
+    }
+}
+
+#[test]
+fn windows_of_special_numbers() {
+    for &op in WindowOp::ALL {
+        expect_same_rules(
+            op.name(),
+            |dtype| vec![triples(dtype)],
+            move |graph, x| {
+                let window = row_windows([2, 2], [(1, 0), (0, 2)], [3, 1]);
+                graph.make(Op::Window(op, Box::new(window)), x)
+            },
+        );
+    }
+}
+
+/// Equal extrema and NaN in windows of two axes, which may be dilated: XLA has no such scatter.
+#[test]
+fn scatters_of_special_numbers() {
+    for (op, dilations) in
+        [(ScatterOp::Max, [1, 1]), (ScatterOp::Min, [1, 1]), (ScatterOp::Max, [2, 1])]
+    {
+        let inputs = move |dtype: DType| {
+            let x = triples(dtype);
+            // One window fewer than rows for each row that the first axis of a window spans.
+            let count = x.shape()[0] - dilations[0];
+            let source: Vec<Scalar> =
+                (0..count * 3).map(|at| Scalar::Int(at as i64 % 5 + 1)).collect();
+            let source = host(DType::F32, [count, 3], &source);
+            vec![x, source, host(DType::F32, [], &[Scalar::Float(0.5)])]
+        };
+        expect_same_rules("window scatter", inputs, move |graph, x| {
+            let window = row_windows([2, 2], [(0, 0), (1, 0)], dilations);
+            graph.make(Op::WindowScatter(op, Box::new(window)), x)
+        });
+    }
+}
+
+/// Products of rows with one another: zeros, infinities and NaN meet in every sum. Complex numbers
+/// are left out: whether a part of their sum is NaN or infinite depends on what is added up first.
+#[test]
+fn contractions_of_special_numbers() {
+    let rows =
+        |dtype: DType| vec![triples(if dtype.is_complex() { dtype.to_real() } else { dtype })];
+    expect_same_rules("dot", rows, |graph, x| {
+        let [left_contract, right_contract] = [[1].into(), [1].into()];
+        let [left_batch, right_batch] = [[].into(), [].into()];
+        let dot = Dot { left_contract, left_batch, right_contract, right_batch };
+        graph.make(Op::Dot(Box::new(dot)), &[x[0], x[0]])
+    });
+}
+
+/// Of updates to one place the last one stays, and all add up.
+#[test]
+fn updates_of_one_place() {
+    let inputs = |dtype: DType| {
+        let updates = triples(dtype);
+        let places = (0..updates.shape()[0]).map(|at| Scalar::Int(at as i64 % 7 - 1));
+        let places = host(DType::S16, [updates.shape()[0], 1], &places.collect::<Vec<_>>());
+        let x = host(dtype, [5, 3], &vec![Scalar::UInt(1); 15]);
+        vec![x, places, updates]
+    };
+    expect_same_rules("indexed_put", inputs, |graph, x| graph.indexed_put(x[0], x[1], x[2], None));
+    expect_same_rules("indexed_add", inputs, |graph, x| graph.indexed_add(x[0], x[1], x[2], None));
 }

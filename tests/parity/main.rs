@@ -12,6 +12,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod case;
+mod chains;
 mod composed;
 mod contract;
 mod control;

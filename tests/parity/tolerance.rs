@@ -29,7 +29,7 @@ pub(crate) const EXACT: Tolerance =
     Tolerance { numbers: Numbers::Any, ulps: 0.0, floor: 0.0, exact: true, flushes: true };
 
 /// Extrema: which zero of either sign is the larger one is not defined.
-const EQUAL: Tolerance = Tolerance { exact: false, ..EXACT };
+pub(crate) const EQUAL: Tolerance = Tolerance { exact: false, ..EXACT };
 
 /// Rounded once by each engine, from values that are not quite the same.
 const ROUNDED: Tolerance = Tolerance { ulps: 4.0, ..EQUAL };
