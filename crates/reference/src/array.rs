@@ -1,7 +1,7 @@
 //! Tensors whose elements are numbers, read and written by their index.
 
 use nxla_expr::TensorType;
-use nxla_tensor::{DType, HostTensor, TensorError, match_dtype};
+use nxla_tensor::{DType, Element, HostTensor, TensorError, match_dtype};
 
 use crate::number::Number;
 
@@ -71,8 +71,7 @@ impl Array {
     pub(crate) fn host(&self, ty: &TensorType) -> Result<HostTensor, TensorError> {
         match_dtype!(self.dtype, T => {
             let scalars = self.elements.iter().map(|x| x.scalar(self.dtype));
-            let elements: Vec<T> =
-                scalars.map(|x| <T as nxla_tensor::Element>::from_scalar(x)).collect();
+            let elements: Vec<T> = scalars.map(T::from_scalar).collect();
             HostTensor::from_slice_as(self.dtype, &elements, &self.shape[..])
         })?
         .with_names(ty.names.clone())

@@ -73,9 +73,8 @@ pub(super) fn qr(a: &Matrix, complete: bool) -> Vec<Matrix> {
     }
     let mut r = zeros(q.len(), columns);
     for (row, direction) in q.iter().enumerate().take(smaller) {
-        for at in row..columns {
-            r[row][at] = product(direction, &column(at));
-        }
+        let part = |at: usize| if at < row { C::ZERO } else { product(direction, &column(at)) };
+        r[row] = (0..columns).map(part).collect();
         // Rounding may leave a trace of an imaginary part, or of a sign where nothing is left.
         r[row][row] = r[row][row].re.max(0.0).into();
     }
