@@ -14,7 +14,7 @@ use std::{fs, io};
 use serde_json::Value;
 
 /// The table, and every layer that has rules of its own.
-const CRATES: [&str; 6] = ["tensor", "expr", "grad", "factor", "eval", "stablehlo"];
+const CRATES: [&str; 7] = ["tensor", "expr", "grad", "factor", "eval", "reference", "stablehlo"];
 
 /// The row above which the new one goes.
 const PRESENT_ROW: &str = r#"Cbrt cbrt "cbrt""#;

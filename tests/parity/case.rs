@@ -1,4 +1,4 @@
-//! One use of an op, and many of them as one program on both engines.
+//! One use of an op, and many of them as one program on two engines.
 //!
 //! Compiling costs XLA more than running, and a program more than an op in it, so many cases share a
 //! program. A case that differs there is run, and made simpler, in a program of its own.
@@ -12,6 +12,15 @@ use nxla::runtime::Tensor;
 use nxla::{DType, HostTensor, Options, Program, RunContext, TensorType, compile_program};
 
 use crate::tolerance::Tolerance;
+
+/// What the evaluator is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Other {
+    /// Every op in its plainest form.
+    Reference,
+    /// The other compiler.
+    Xla,
+}
 
 type Build = dyn Fn(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>> + Send + Sync;
 
@@ -101,19 +110,35 @@ fn run(joined: &Joined, compiler: &str) -> std::result::Result<Vec<HostTensor>, 
     results.iter().map(Tensor::to_host).collect()
 }
 
-/// What the two engines disagree about, case by case.
+/// What the other engine gives.
+fn run_other(joined: &Joined, other: Other) -> std::result::Result<Vec<HostTensor>, String> {
+    match other {
+        Other::Reference => {
+            let inputs: nxla::Result<Vec<HostTensor>> =
+                joined.inputs.iter().map(Tensor::to_host).collect();
+            nxla_reference::run(&joined.program, &inputs.unwrap())
+                .map_err(|error| format!("reference: {error}"))
+        }
+        Other::Xla => run(joined, "xla").map_err(|error| format!("XLA: {error}")),
+    }
+}
+
+/// What the evaluator and the other engine disagree about, case by case. Tolerances are those for
+/// that engine.
 ///
 /// # Errors
 /// An engine that refuses the program.
 pub(crate) fn differences(
     cases: &[(&Case, Tolerance)],
+    other: Other,
 ) -> std::result::Result<Vec<Option<String>>, String> {
     let joined = join(&cases.iter().map(|(case, _)| *case).collect::<Vec<_>>());
     let ours = run(&joined, "evaluator").map_err(|error| format!("evaluator: {error}"))?;
-    let theirs = run(&joined, "xla").map_err(|error| format!("XLA: {error}"))?;
+    let theirs = run_other(&joined, other)?;
     let difference = |(range, (_, tolerance)): (&Range<usize>, &(&Case, Tolerance))| {
         let mut pairs = ours[range.clone()].iter().zip(&theirs[range.clone()]);
-        pairs.find_map(|(ours, theirs)| tolerance.difference(ours, theirs))
+        let found = pairs.find_map(|(ours, theirs)| tolerance.difference(ours, theirs));
+        found.map(|found| format!("{found} ({other:?})"))
     };
     Ok(joined.outputs.iter().zip(cases).map(difference).collect())
 }

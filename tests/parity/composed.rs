@@ -4,7 +4,7 @@ use nxla::graph::build::{ConvOptions, Cumulative, WindowPadding};
 use nxla::graph::{BinaryOp, ExprId, Graph, Op, Result};
 use nxla::{DType, HostTensor, Shape};
 
-use crate::case::{Case, differences};
+use crate::case::{Case, Other, differences};
 use crate::tolerance::SUMMED;
 
 /// Numbers around zero, of which some are equal.
@@ -19,7 +19,9 @@ fn check(
     build: impl Fn(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>> + Send + Sync + 'static,
 ) {
     let case = Case::of_many(inputs, (), build);
-    assert_eq!(differences(&[(&case, SUMMED)]), Ok(vec![None]), "{case:?}");
+    for other in [Other::Reference, Other::Xla] {
+        assert_eq!(differences(&[(&case, SUMMED)], other), Ok(vec![None]), "{case:?}");
+    }
 }
 
 const DTYPES: [DType; 4] = [DType::F32, DType::S32, DType::U8, DType::BF16];

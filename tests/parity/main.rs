@@ -1,4 +1,5 @@
-//! The evaluator and XLA give the same results, for every op, every dtype and random operands.
+//! The evaluator gives the same results as the reference, which has every op in its plainest form,
+//! and as XLA: for every op, every dtype and random operands.
 //!
 //! Each family has a file whose `strategy` draws uses of its ops: shapes of rank 0 to 6 with axes of
 //! size 0 and 1, all dtypes that the op takes, and all numbers that `tolerance` compares it on.
@@ -11,10 +12,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod case;
+mod chains;
 mod composed;
 mod contract;
 mod control;
 mod create;
+mod edges;
 mod elementwise;
 mod index;
 mod left_out;
@@ -30,7 +33,7 @@ mod window;
 use std::collections::BTreeSet;
 use std::env;
 
-use case::{Case, differences, holds};
+use case::{Case, Other, differences, holds};
 use nxla::DType;
 use nxla::graph::{Family, Op};
 use proptest::prelude::*;
@@ -103,16 +106,17 @@ struct Drawn<'t> {
     dtype: DType,
     tree: Box<dyn ValueTree<Value = Case>>,
     tolerance: Tolerance,
+    other: Other,
 }
 
 /// Compares every op of a family for every dtype.
-fn check(family: Family) {
+fn check(family: Family, other: Other) {
     let table = table(family);
     let mut runner = runner(family);
     let mut held = BTreeSet::new();
     let mut reports = Vec::new();
     for _ in 0..setting("NXLA_PARITY_ROUNDS", 1) {
-        let mut drawn = draw(&table, &mut runner);
+        let mut drawn = draw(&table, &mut runner, other);
         let real = drawn.iter().filter(|drawn| holds(&drawn.tree.current(), drawn.entry.name));
         held.extend(real.map(|drawn| drawn.entry.name));
         reports.extend(drawn.chunks_mut(BATCH).flat_map(check_batch));
@@ -124,14 +128,15 @@ fn check(family: Family) {
 }
 
 /// A case of every op for every dtype that it takes.
-fn draw<'t>(table: &'t [Entry], runner: &mut TestRunner) -> Vec<Drawn<'t>> {
+fn draw<'t>(table: &'t [Entry], runner: &mut TestRunner, other: Other) -> Vec<Drawn<'t>> {
     let uses = DType::ALL.into_iter().flat_map(|dtype| {
         let takes = move |entry: &&Entry| entry.dtypes.contains(&dtype);
         table.iter().filter(takes).map(move |entry| (entry, dtype))
     });
     uses.map(|(entry, dtype)| {
         let tree = strategy(&entry.op, dtype).new_tree(runner).unwrap();
-        Drawn { entry, dtype, tree, tolerance: tolerance::of(&entry.op, dtype) }
+        let tolerance = tolerance::of(&entry.op, dtype).beside(other);
+        Drawn { entry, dtype, tree, tolerance, other }
     })
     .collect()
 }
@@ -141,7 +146,8 @@ fn check_batch(batch: &mut [Drawn<'_>]) -> Vec<String> {
     let cases: Vec<Case> = batch.iter().map(|drawn| drawn.tree.current()).collect();
     let tolerances = batch.iter().map(|drawn| drawn.tolerance);
     let together: Vec<(&Case, Tolerance)> = cases.iter().zip(tolerances).collect();
-    let found = match differences(&together) {
+    let other = batch[0].other;
+    let found = match differences(&together, other) {
         Ok(found) => found,
         // One of them is to blame.
         Err(refused) => vec![Some(refused); batch.len()],
@@ -153,7 +159,7 @@ fn check_batch(batch: &mut [Drawn<'_>]) -> Vec<String> {
 /// What is wrong with a case that has a program of its own.
 fn fault(drawn: &Drawn<'_>) -> Option<(Case, String)> {
     let case = drawn.tree.current();
-    let found = match differences(&[(&case, drawn.tolerance)]) {
+    let found = match differences(&[(&case, drawn.tolerance)], drawn.other) {
         Ok(mut found) => found.remove(0)?,
         Err(refused) => refused,
     };
@@ -185,12 +191,26 @@ fn report(drawn: &mut Drawn<'_>, together: &str) -> String {
 
 macro_rules! families {
     ($($test:ident: $family:ident)*) => {
-        $(
-            #[test]
-            fn $test() {
-                check(Family::$family);
-            }
-        )*
+        /// Against the definitions: these need no plugin.
+        mod reference {
+            use super::{Family, Other, check};
+            $(
+                #[test]
+                fn $test() {
+                    check(Family::$family, Other::Reference);
+                }
+            )*
+        }
+
+        mod xla {
+            use super::{Family, Other, check};
+            $(
+                #[test]
+                fn $test() {
+                    check(Family::$family, Other::Xla);
+                }
+            )*
+        }
     };
 }
 families! {

@@ -1,4 +1,4 @@
-//! How far results of the two engines may be apart, and on which numbers they are compared.
+//! How far results of two engines may be apart, and on which numbers they are compared.
 //!
 //! Exact results have the same bits, but that one NaN is as good as another; each other tolerance
 //! has a reason. Numbers below the normal ones are not drawn, and are as good as zero in results
@@ -7,6 +7,7 @@
 use nxla::graph::{BinaryOp, Op, ReduceOp, UnaryOp, WindowOp};
 use nxla::{DType, HostTensor, Scalar};
 
+use crate::case::Other;
 use crate::values::{Numbers, epsilon, smallest};
 
 /// What is compared of an op.
@@ -20,12 +21,15 @@ pub(crate) struct Tolerance {
     floor: f64,
     /// Whether results have the same bits.
     exact: bool,
+    /// Whether what is below the normal numbers is as good as zero.
+    flushes: bool,
 }
 
-const EXACT: Tolerance = Tolerance { numbers: Numbers::Any, ulps: 0.0, floor: 0.0, exact: true };
+pub(crate) const EXACT: Tolerance =
+    Tolerance { numbers: Numbers::Any, ulps: 0.0, floor: 0.0, exact: true, flushes: true };
 
 /// Extrema: which zero of either sign is the larger one is not defined.
-const EQUAL: Tolerance = Tolerance { exact: false, ..EXACT };
+pub(crate) const EQUAL: Tolerance = Tolerance { exact: false, ..EXACT };
 
 /// Rounded once by each engine, from values that are not quite the same.
 const ROUNDED: Tolerance = Tolerance { ulps: 4.0, ..EQUAL };
@@ -33,19 +37,20 @@ const ROUNDED: Tolerance = Tolerance { ulps: 4.0, ..EQUAL };
 /// Added up in another order. Terms are near 1, so that errors are of that size too, and none is
 /// infinite: whether large terms cancel before they overflow depends on the order as well.
 pub(crate) const SUMMED: Tolerance =
-    Tolerance { numbers: Numbers::Tame, ulps: 4.0, floor: 1.0, exact: false };
+    Tolerance { numbers: Numbers::Tame, ulps: 4.0, floor: 1.0, ..EQUAL };
 
 /// A function of complex numbers. The engines use different formulas; parts are neither large
 /// (XLA's squares of parts overflow), nor infinite (what a function is there is not agreed upon),
 /// nor zero (XLA takes one side of a branch cut, whatever the sign of the zero).
-const COMPLEX: Tolerance =
-    Tolerance { numbers: Numbers::Plane, ulps: 32.0, floor: 1.0, exact: false };
+const COMPLEX: Tolerance = Tolerance { numbers: Numbers::Plane, ulps: 32.0, floor: 1.0, ..EQUAL };
 
 /// The tolerance of an op on operands of a dtype.
 pub(crate) fn of(op: &Op, dtype: DType) -> Tolerance {
     match op {
         Op::Unary(op) => unary(*op, dtype),
         Op::Binary(op) => binary(*op, dtype),
+        // Of as many factors as a tensor has elements each rounds the product once.
+        Op::Reduce(ReduceOp::Product, _) if is_widest(dtype) => Tolerance { ulps: 96.0, ..SUMMED },
         Op::Reduce(ReduceOp::Sum | ReduceOp::Product, _)
         | Op::ReduceFun(_)
         | Op::Window(WindowOp::Sum | WindowOp::Product, _)
@@ -57,6 +62,9 @@ pub(crate) fn of(op: &Op, dtype: DType) -> Tolerance {
         // Both engines transform `f32` with rounding in between; the evaluator computes in `f64`.
         Op::Fft(_) => Tolerance { ulps: 16.0, ..SUMMED },
         // Matrices are well conditioned, but each element is the end of a chain of operations.
+        // Factors are as large as the diagonal of their matrix, and so are their errors; those of
+        // narrower dtypes are rounded from factors that `f64` has.
+        Op::Factorize(_) if is_widest(dtype) => Tolerance { ulps: 16.0, floor: 9.0, ..SUMMED },
         Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => {
             Tolerance { ulps: 16.0, ..SUMMED }
         }
@@ -182,6 +190,11 @@ fn binary(op: BinaryOp, dtype: DType) -> Tolerance {
     }
 }
 
+/// Whether a dtype is the one in which the evaluator computes, so that its errors are to be seen.
+fn is_widest(dtype: DType) -> bool {
+    matches!(dtype, DType::F64 | DType::C128)
+}
+
 /// The logarithm of the largest number.
 fn largest_log(dtype: DType) -> f64 {
     match dtype.to_floating() {
@@ -191,16 +204,29 @@ fn largest_log(dtype: DType) -> f64 {
 }
 
 impl Tolerance {
+    /// The tolerance beside the other engine. The reference has none of the approximations of XLA,
+    /// and flushes nothing.
+    pub(crate) fn beside(self, other: Other) -> Tolerance {
+        match other {
+            Other::Reference => {
+                // Sums, factors and complex functions are near what they are in either engine.
+                let ulps = if self.floor > 0.0 { self.ulps } else { self.ulps.min(ROUNDED.ulps) };
+                Tolerance { ulps, flushes: false, ..self }
+            }
+            Other::Xla => self,
+        }
+    }
+
     /// The first element that differs by more, if there is one.
     pub(crate) fn difference(&self, ours: &HostTensor, theirs: &HostTensor) -> Option<String> {
         if (ours.dtype(), ours.shape()) != (theirs.dtype(), theirs.shape()) {
-            return Some(format!("evaluator {ours}, XLA {theirs}"));
+            return Some(format!("evaluator {ours}, other {theirs}"));
         }
         let differs =
             |&index: &usize| !self.allows(ours.dtype(), ours.get(index), theirs.get(index));
         let index = (0..ours.size()).find(differs)?;
         let (ours, theirs) = (ours.get(index), theirs.get(index));
-        Some(format!("element {index}: evaluator {ours:?}, XLA {theirs:?}"))
+        Some(format!("element {index}: evaluator {ours:?}, other {theirs:?}"))
     }
 
     fn allows(&self, dtype: DType, ours: Scalar, theirs: Scalar) -> bool {
@@ -214,7 +240,8 @@ impl Tolerance {
         }
         // An error of a complex number is as large as the number, not as its part.
         let size = [c, d].into_iter().filter(|x| x.is_finite()).fold(0.0, f64::hypot);
-        let allowed = self.ulps * epsilon(dtype) * size.max(self.floor) + smallest(dtype);
+        let tiny = if self.flushes { smallest(dtype) } else { smallest(dtype) * epsilon(dtype) };
+        let allowed = self.ulps * epsilon(dtype) * size.max(self.floor) + tiny;
         let near = |a: f64, c: f64| a == c || a.is_nan() && c.is_nan() || (a - c).abs() <= allowed;
         near(a, c) && near(b, d)
     }

@@ -118,7 +118,9 @@ pub(crate) fn host(dtype: DType, shape: impl Into<Shape>, elements: &[Scalar]) -
 
 /// One number of a dtype.
 pub(crate) fn number(dtype: DType, numbers: Numbers) -> BoxedStrategy<Scalar> {
+    let is_zero = matches!(numbers, Numbers::Within(_, high) if high < 1.0);
     let drawn = match dtype.kind() {
+        Kind::Pred if is_zero => Just(Scalar::UInt(0)).boxed(),
         Kind::Pred if numbers == Numbers::Plane => Just(Scalar::UInt(1)).boxed(),
         Kind::Pred => any::<bool>().prop_map(|truth| Scalar::UInt(truth.into())).boxed(),
         Kind::Unsigned | Kind::Signed => integer(dtype, numbers),

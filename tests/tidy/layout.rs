@@ -20,11 +20,12 @@ pub(crate) const FAMILIES: [&str; 9] = [
 ];
 
 /// The folders that hold one file, or one folder, per family.
-pub(crate) const LAYERS: [&str; 8] = [
+pub(crate) const LAYERS: [&str; 9] = [
     "crates/expr/src/infer",
     "crates/expr/src/build",
     "crates/expr/src/batch",
     "crates/eval/src",
+    "crates/reference/src",
     "crates/grad/src/rules",
     "crates/stablehlo/src",
     "crates/python/src/ops",

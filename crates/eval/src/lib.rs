@@ -1,7 +1,7 @@
 //! The evaluator: runs programs on host tensors, in-process, in pure Rust.
 //!
-//! A [`Plan`] is made once per program and run many times. The evaluator is also the definition
-//! of every op: what it gives is right, and other engines are tested against it.
+//! A [`Plan`] is made once per program and run many times. What each op means is said in plain form
+//! by the crate `nxla-reference`, to which tests hold the evaluator.
 //!
 //! # How a program runs
 //!

@@ -238,3 +238,24 @@ fn loops_that_never_run_and_branches_of_nothing() {
     });
     assert_eq!((numbers(&results[0]), results[1].size()), (vec![0.0], 0));
 }
+
+/// Integers become floats before they are negated or subtracted: unsigned ones have no sign, and
+/// the distance of signed ones may be too large.
+#[test]
+fn signs_and_sums_of_integers() {
+    let sign = tensor(&[-1_i8, 1, -1], [3]);
+    let results = [tensor(&[5_u8, 5, 0], [3]), tensor(&[-128_i8, -128, 0], [3])]
+        .map(|x| one(&[x, sign.clone()], |g, p| g.copy_sign(p[0], p[1])));
+    assert_eq!(results[0].dtype(), DType::F32);
+    assert_eq!(numbers(&results[0]), [-5.0, 5.0, 0.0]);
+    assert!(results[0].get(2).as_f64().is_sign_negative());
+    assert_eq!(numbers(&results[1]), [-128.0, 128.0, 0.0]);
+
+    let small = [tensor(&[1_u8, 2], [2]), tensor(&[2_u8, 1], [2])];
+    let sums = numbers(&one(&small, |g, p| g.log_add_exp(p[0], p[1])));
+    let expected = 1_f64.exp().ln_1p() + 1.0;
+    assert!(sums.iter().all(|sum| (sum - expected).abs() < 1e-6), "{sums:?}");
+    let far = [tensor(&[i32::MIN], [1]), tensor(&[i32::MAX], [1])];
+    let sums = numbers(&one(&far, |g, p| g.log_add_exp(p[0], p[1])));
+    assert_eq!(sums, [f64::from(i32::MAX as f32)]);
+}

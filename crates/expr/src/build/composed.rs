@@ -1,6 +1,6 @@
 //! Element-wise functions that are composed of others.
 
-use nxla_tensor::{DType, Number, Scalar};
+use nxla_tensor::{DType, Number, Scalar, promote};
 
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
@@ -65,22 +65,30 @@ impl Graph {
         self.less(x, zero)
     }
 
-    /// The magnitude of `x` with the sign of `sign`.
+    /// Two operands as floats of their common dtype, which have a sign and do not wrap.
+    fn as_floats(&mut self, x: ExprId, y: ExprId) -> Result<[ExprId; 2]> {
+        let dtype = promote(self.dtype(x), self.dtype(y)).to_floating();
+        Ok([self.as_type(x, dtype)?, self.as_type(y, dtype)?])
+    }
+
+    /// The magnitude of `x` with the sign of `sign`; integers become floats.
     ///
     /// # Errors
     /// Complex dtypes; shapes that do not broadcast.
     pub fn copy_sign(&mut self, x: ExprId, sign: ExprId) -> Result<ExprId> {
+        let is_negative = self.sign_bit(sign)?;
+        let [x, _] = self.as_floats(x, sign)?;
         let magnitude = self.abs(x)?;
         let negative = self.negate(magnitude)?;
-        let is_negative = self.sign_bit(sign)?;
         self.select(is_negative, negative, magnitude)
     }
 
-    /// `log(exp(x) + exp(y))` without overflow.
+    /// `log(exp(x) + exp(y))` without overflow; integers become floats.
     ///
     /// # Errors
     /// Complex dtypes; shapes that do not broadcast.
     pub fn log_add_exp(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let [x, y] = self.as_floats(x, y)?;
         let larger = self.max(x, y)?;
         let difference = self.subtract(x, y)?;
         let distance = self.abs(difference)?;

@@ -1,7 +1,8 @@
 //! Complex functions, all in `f64`; a `c64` result is rounded once at the end.
 //!
 //! Most come from `num_complex`. Written out here is what its formulas get wrong: cancellation
-//! near zero, overflow of an intermediate value, and zero to a power.
+//! near zero, overflow of an intermediate value, zero to a power, and what functions are at
+//! infinity and of NaN, which is what annex G of the C standard says.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -9,9 +10,52 @@ use num_complex::Complex;
 
 type C = Complex<f64>;
 
+/// `e^a (cos b + i sin b)`. An infinite factor times a sine that is exactly zero would be NaN.
+pub(crate) fn exp(z: C) -> C {
+    if z.im == 0.0 { C::new(z.re.exp(), z.im) } else { z.exp() }
+}
+
+/// `sinh a cos b + i cosh a sin b`, likewise. Infinities beside what is not finite give what annex G
+/// of the C standard says.
+pub(crate) fn sinh(z: C) -> C {
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return C::new(z.re, f64::NAN);
+    }
+    let (sine, cosine) = z.im.sin_cos();
+    C::new(product(z.re.sinh(), cosine), product(z.re.cosh(), sine))
+}
+
+/// `cosh a cos b + i sinh a sin b`, likewise.
+pub(crate) fn cosh(z: C) -> C {
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return C::new(f64::INFINITY, f64::NAN);
+    }
+    let (sine, cosine) = z.im.sin_cos();
+    C::new(z.re.cosh() * cosine, product(z.re.sinh(), sine))
+}
+
+/// `x y`, which is zero if either is, also of infinities and NaN.
+fn product(x: f64, y: f64) -> f64 {
+    if x == 0.0 || y == 0.0 { 0_f64.copysign(x) * 1_f64.copysign(y) } else { x * y }
+}
+
+/// Sine, by `sin z = -i sinh iz`.
+pub(crate) fn sin(z: C) -> C {
+    let s = sinh(C::new(-z.im, z.re));
+    C::new(s.im, -s.re)
+}
+
+/// Cosine, by `cos z = cosh iz`.
+pub(crate) fn cos(z: C) -> C {
+    cosh(C::new(-z.im, z.re))
+}
+
 /// `e^z - 1` without cancellation near zero.
 pub(crate) fn expm1(z: C) -> C {
     // e^a cos b - 1 = (e^a - 1) cos b + (cos b - 1), and cos b - 1 = -2 sin^2(b/2).
+    if z.re.is_infinite() {
+        return exp(z) - 1.0;
+    }
     let half = (z.im * 0.5).sin();
     let grown = z.re.exp_m1();
     let re = grown * z.im.cos() - 2.0 * half * half;
@@ -32,9 +76,9 @@ pub(crate) fn log1p(z: C) -> C {
 pub(crate) fn sigmoid(z: C) -> C {
     // The exponential of the side that shrinks cannot overflow.
     if z.re >= 0.0 {
-        (1.0 + (-z).exp()).inv()
+        (1.0 + exp(-z)).inv()
     } else {
-        let e = z.exp();
+        let e = exp(z);
         e / (1.0 + e)
     }
 }
@@ -43,7 +87,10 @@ pub(crate) fn sigmoid(z: C) -> C {
 /// imaginary ones.
 pub(crate) fn tanh(z: C) -> C {
     let (sine, cosine) = z.im.sin_cos();
-    if z.re.abs() > 22.0 {
+    if z.re.is_infinite() && !z.im.is_finite() {
+        return C::new(1.0_f64.copysign(z.re), 0.0);
+    }
+    if z.re.abs() > 22.0 && z.im.is_finite() {
         // 1 - |tanh| is below half an ulp; the imaginary part is 4 sin b cos b e^(-2|a|).
         let im = 4.0 * sine * cosine * (-2.0 * z.re.abs()).exp();
         return C::new(1.0_f64.copysign(z.re), im);
@@ -59,9 +106,38 @@ pub(crate) fn tan(z: C) -> C {
     C::new(t.im, -t.re)
 }
 
+/// The square root with a real part that is not negative.
+pub(crate) fn sqrt(z: C) -> C {
+    if z.im.is_infinite() {
+        return C::new(f64::INFINITY, z.im);
+    }
+    if z.re.is_nan() {
+        return C::new(f64::NAN, f64::NAN);
+    }
+    if z.re.is_infinite() {
+        // Zero beside the infinity, or NaN.
+        let small = z.im * 0.0;
+        return match z.re > 0.0 {
+            true => C::new(z.re, small),
+            false => C::new(small.abs(), f64::INFINITY.copysign(z.im)),
+        };
+    }
+    z.sqrt()
+}
+
 /// `1 / sqrt(z)`.
 pub(crate) fn rsqrt(z: C) -> C {
-    divide(C::ONE, z.sqrt())
+    divide(C::ONE, sqrt(z))
+}
+
+/// The cube root with the smallest angle.
+pub(crate) fn cbrt(z: C) -> C {
+    let (size, angle) = z.to_polar();
+    if size.is_infinite() && angle.is_nan() {
+        return C::new(size, angle);
+    }
+    let (sine, cosine) = (angle / 3.0).sin_cos();
+    C::new(size.cbrt() * cosine, product(size.cbrt(), sine))
 }
 
 /// `z / |z|`, and zero for zero.
@@ -73,6 +149,10 @@ pub(crate) fn sign(z: C) -> C {
 /// `z / w` by Smith's method (Communications of the ACM 5, 1962), which scales by the larger part
 /// of the divisor, so that squaring it can neither overflow nor vanish.
 pub(crate) fn divide(z: C, w: C) -> C {
+    if (w.re.is_infinite() || w.im.is_infinite()) && z.is_finite() {
+        let unit = |x: f64| f64::from(u8::from(x.is_infinite())).copysign(x);
+        return z * C::new(unit(w.re), -unit(w.im)) * 0.0;
+    }
     if w.re.abs() >= w.im.abs() {
         if w.re == 0.0 {
             // Division by zero, part by part, as for real numbers.
@@ -98,10 +178,13 @@ pub(crate) fn pow(z: C, w: C) -> C {
     }
     // Small whole exponents, the common case, are exact by multiplication.
     if w.im == 0.0 && w.re.trunc() == w.re && w.re.abs() <= 64.0 {
-        #[expect(clippy::cast_possible_truncation, reason = "at most 64 in magnitude")]
-        return z.powi(w.re as i32);
+        let factor = if w.re > 0.0 { z } else { divide(C::ONE, z) };
+        #[expect(clippy::cast_possible_truncation, reason = "at most 64")]
+        return factor.powi(w.re.abs() as i32);
     }
-    z.powc(w)
+    let power = z.powc(w);
+    // Its factors may be infinite and zero where the sum of their logarithms is neither.
+    if power.is_nan() { exp(w * z.ln()) } else { power }
 }
 
 /// Inverse sine. This and the next ones are Kahan's formulas ("Branch cuts for complex elementary
@@ -256,6 +339,43 @@ mod tests {
         close(acosh(C::new(-2.0, 0.0)), C::new(log, 2.0 * half));
         close(asinh(C::new(0.0, 2.0)), C::new(log, half));
         close(atan(C::new(0.0, 2.0)), C::new(half, 0.5 * 3f64.ln()));
+    }
+
+    /// As `assert_eq`, but NaN is NaN.
+    fn same(a: C, b: C) {
+        let part = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
+        assert!(part(a.re, b.re) && part(a.im, b.im), "{a} {b}");
+    }
+
+    #[test]
+    fn infinities_and_nan() {
+        let (inf, nan) = (f64::INFINITY, f64::NAN);
+        // The imaginary part of a number on the real axis stays zero, however large the other is.
+        same(exp(C::new(1e4, 0.0)), C::new(inf, 0.0));
+        same(sinh(C::new(-1e4, 0.0)), C::new(-inf, 0.0));
+        same(cosh(C::new(1e4, 0.0)), C::new(inf, 0.0));
+        same(sin(C::new(0.0, 1e4)), C::new(0.0, inf));
+        same(cos(C::new(0.0, 1e4)), C::new(inf, 0.0));
+        same(sqrt(C::new(inf, 0.5)), C::new(inf, 0.0));
+        same(sqrt(C::new(-inf, -0.5)), C::new(0.0, -inf));
+        same(cbrt(C::new(inf, 0.5)), C::new(inf, 0.0));
+        same(expm1(C::new(inf, 0.0)), C::new(inf, 0.0));
+        // An angle that is not known leaves a size that is.
+        same(exp(C::new(inf, inf)), C::new(inf, nan));
+        same(expm1(C::new(inf, inf)), C::new(inf, nan));
+        same(expm1(C::new(-inf, inf)), C::new(-1.0, 0.0));
+        same(sinh(C::new(inf, nan)), C::new(inf, nan));
+        same(cosh(C::new(0.0, inf)), C::new(nan, 0.0));
+        same(tanh(C::new(inf, nan)), C::new(1.0, 0.0));
+        same(tanh(C::new(-40.0, inf)), C::new(nan, nan));
+        same(sqrt(C::new(nan, inf)), C::new(inf, inf));
+        same(sqrt(C::new(nan, 0.0)), C::new(nan, nan));
+        same(cbrt(C::new(inf, nan)), C::new(inf, nan));
+        // What is finite is nothing beside infinity.
+        same(divide(C::ONE, C::new(inf, inf)), C::ZERO);
+        same(rsqrt(C::new(0.0, inf)), C::ZERO);
+        same(pow(C::new(0.0, inf), C::new(-1.0, 0.0)), C::ZERO);
+        same(pow(C::I, C::new(0.0, -1e4)), C::new(inf, 0.0));
     }
 
     #[test]

@@ -1,0 +1,127 @@
+//! Ops of one operand.
+
+use nxla_expr::UnaryOp;
+use nxla_tensor::DType;
+
+use super::{complex, impossible};
+use crate::number::{C, Number};
+
+/// What an op gives for an element of this dtype, before it is rounded to the dtype of the result.
+pub(super) fn unary(op: UnaryOp, x: Number, dtype: DType) -> Number {
+    let function = |real: fn(f64) -> f64, complex: fn(C) -> C| match x {
+        Number::Real(x) => Number::Real(real(x)),
+        Number::Complex(z) => Number::Complex(complex(z)),
+        Number::Int(_) => impossible(op.name(), x),
+    };
+    let real = |real: fn(f64) -> f64| match x {
+        Number::Real(x) => Number::Real(real(x)),
+        Number::Int(_) | Number::Complex(_) => impossible(op.name(), x),
+    };
+    let whole = |real: fn(f64) -> f64| match x {
+        Number::Int(n) => Number::Int(n),
+        Number::Real(x) => Number::Real(real(x)),
+        Number::Complex(_) => impossible(op.name(), x),
+    };
+    let (re, im) = (x.complex().re, x.complex().im);
+    match op {
+        UnaryOp::Exp => function(f64::exp, complex::exp),
+        UnaryOp::Expm1 => function(f64::exp_m1, |z| complex::exp(z) - 1.0),
+        UnaryOp::Log => function(f64::ln, complex::log),
+        UnaryOp::Log1p => function(f64::ln_1p, |z| complex::log(complex::one_plus(z))),
+        UnaryOp::Sigmoid => function(|x| 1.0 / (1.0 + (-x).exp()), complex::sigmoid),
+        UnaryOp::Sin => function(f64::sin, complex::sin),
+        UnaryOp::Cos => function(f64::cos, complex::cos),
+        UnaryOp::Tan => function(f64::tan, complex::tan),
+        UnaryOp::Asin => function(f64::asin, complex::asin),
+        UnaryOp::Acos => function(f64::acos, complex::acos),
+        UnaryOp::Atan => function(f64::atan, complex::atan),
+        UnaryOp::Sinh => function(f64::sinh, complex::sinh),
+        UnaryOp::Cosh => function(f64::cosh, complex::cosh),
+        UnaryOp::Tanh => function(f64::tanh, complex::tanh),
+        UnaryOp::Asinh => function(libm::asinh, complex::asinh),
+        // The library takes some numbers below 1 for others.
+        UnaryOp::Acosh => {
+            function(|x| if x < 1.0 { f64::NAN } else { libm::acosh(x) }, complex::acosh)
+        }
+        UnaryOp::Atanh => function(libm::atanh, complex::atanh),
+        UnaryOp::Sqrt => function(f64::sqrt, complex::sqrt),
+        UnaryOp::Rsqrt => {
+            function(|x| 1.0 / x.sqrt(), |z| complex::divide(C::ONE, complex::sqrt(z)))
+        }
+        UnaryOp::Cbrt => function(f64::cbrt, complex::cbrt),
+        UnaryOp::Erf => real(libm::erf),
+        UnaryOp::Erfc => real(libm::erfc),
+        UnaryOp::ErfInv => real(erf_inv),
+        UnaryOp::Negate => match x {
+            Number::Int(n) => Number::Int(-n),
+            Number::Real(x) => Number::Real(-x),
+            Number::Complex(z) => Number::Complex(-z),
+        },
+        UnaryOp::Sign => sign(x),
+        UnaryOp::Abs => match x {
+            Number::Int(n) => Number::Int(n.abs()),
+            Number::Real(x) => Number::Real(x.abs()),
+            Number::Complex(z) => Number::Real(z.re.hypot(z.im)),
+        },
+        UnaryOp::Floor => whole(f64::floor),
+        UnaryOp::Ceil => whole(f64::ceil),
+        UnaryOp::Round => whole(f64::round),
+        UnaryOp::IsNan => Number::truth(x.is_nan()),
+        UnaryOp::IsInfinity => Number::truth(re.is_infinite() || im.is_infinite()),
+        UnaryOp::LogicalNot => Number::truth(x.is_zero()),
+        UnaryOp::BitwiseNot if dtype.is_pred() => Number::truth(x.is_zero()),
+        UnaryOp::BitwiseNot => Number::Int(!x.int()),
+        UnaryOp::PopulationCount => Number::Int(bits(x, dtype).count_ones().into()),
+        UnaryOp::CountLeadingZeros => {
+            let above = u128::BITS - dtype.bits();
+            Number::Int((bits(x, dtype).leading_zeros() - above).into())
+        }
+        UnaryOp::Real => Number::Real(re),
+        UnaryOp::Imag => Number::Real(im),
+        UnaryOp::Conjugate => Number::Complex(C::new(re, -im)),
+    }
+}
+
+/// The bits of an integer, of which its dtype has so many, in two's complement.
+fn bits(x: Number, dtype: DType) -> u128 {
+    x.int().cast_unsigned() & ((1 << dtype.bits()) - 1)
+}
+
+/// -1, 0 or 1 by the sign; zeros keep theirs, and NaN stays. `z / |z|` of complex numbers.
+fn sign(x: Number) -> Number {
+    match x {
+        Number::Int(n) => Number::Int(n.signum()),
+        Number::Real(x) if x == 0.0 || x.is_nan() => Number::Real(x),
+        Number::Real(x) => Number::Real(1_f64.copysign(x)),
+        Number::Complex(z) if z == C::ZERO => Number::Complex(z),
+        Number::Complex(z) => {
+            // Halves, because the size of two large parts may be too large.
+            let half = z * 0.5;
+            Number::Complex(half / half.re.hypot(half.im))
+        }
+    }
+}
+
+/// The `y` with `erf(y) = x`, which is between two numbers that come closer until they are
+/// neighbours. Close to 1 what is missing to it is compared, because `erf` has no digits for that.
+fn erf_inv(x: f64) -> f64 {
+    let size = x.abs();
+    if size.is_nan() || size > 1.0 {
+        return f64::NAN;
+    }
+    if size == 0.0 || size == 1.0 {
+        return if size == 0.0 { x } else { f64::INFINITY.copysign(x) };
+    }
+    let is_below = |y: f64| match size < 0.5 {
+        true => libm::erf(y) < size,
+        false => libm::erfc(y) > 1.0 - size,
+    };
+    let (mut low, mut high) = (0.0, 6.0);
+    loop {
+        let middle = f64::midpoint(low, high);
+        if middle <= low || middle >= high {
+            return high.copysign(x);
+        }
+        *(if is_below(middle) { &mut low } else { &mut high }) = middle;
+    }
+}

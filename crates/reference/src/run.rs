@@ -1,0 +1,116 @@
+//! A program, node by node.
+
+use std::sync::Arc;
+
+use nxla_expr::{ExprId, Family, Graph, HookOp, HostFn, Op, Program, TensorType};
+use nxla_tensor::HostTensor;
+
+use crate::array::Array;
+use crate::error::Error;
+use crate::{contract, control, create, elementwise, index, linalg, movement, reduce, window};
+
+/// Says which host function a hook or a runtime call has.
+pub type Listener<'a> = dyn Fn(&HookOp) -> Option<Arc<dyn HostFn>> + 'a;
+
+/// Runs a program whose host functions are those that it brings.
+///
+/// # Errors
+/// Inputs that do not fit, and what host functions return.
+///
+/// ```
+/// use nxla_expr::{Graph, Program, TensorType};
+/// use nxla_tensor::{DType, HostTensor};
+///
+/// let mut graph = Graph::new();
+/// let ty = TensorType::new(DType::U8, [2]);
+/// let x = graph.parameter(0, ty.clone());
+/// let doubled = graph.add(x, x)?;
+/// let program = Program::new(&graph, vec![ty], &[doubled])?;
+///
+/// let x = HostTensor::from_slice(&[1_u8, 200], [2])?;
+/// let results = nxla_reference::run(&program, &[x])?;
+/// assert_eq!(results[0].as_slice::<u8>()?, [2, 144]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn run(program: &Program, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, Error> {
+    run_with(program, inputs, &|hook| hook.default.clone())
+}
+
+/// Runs a program whose host functions are those that the listener says.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_with(
+    program: &Program,
+    inputs: &[HostTensor],
+    listener: &Listener<'_>,
+) -> Result<Vec<HostTensor>, Error> {
+    let expected = program.inputs();
+    if inputs.len() != expected.len() {
+        return Err(Error::InputCount { expected: expected.len(), found: inputs.len() });
+    }
+    for (index, (input, ty)) in inputs.iter().zip(expected).enumerate() {
+        if input.dtype() != ty.dtype || *input.shape() != ty.shape {
+            let found = TensorType::new(input.dtype(), input.shape().clone());
+            let (expected, found) = (Box::new(ty.clone()), Box::new(found));
+            return Err(Error::InputType { index, expected, found });
+        }
+    }
+    let inputs: Vec<Array> = inputs.iter().map(Array::of).collect();
+    let results = call(program, &inputs.iter().collect::<Vec<_>>(), listener)?;
+    results.iter().zip(program.output_types()).map(|(x, ty)| Ok(x.host(ty)?)).collect()
+}
+
+/// Runs a program, or a region of one. Operands come before what uses them, and hooks are in the
+/// order in which they run, so that going through the nodes once is enough.
+pub(crate) fn call(
+    program: &Program,
+    inputs: &[&Array],
+    listener: &Listener<'_>,
+) -> Result<Vec<Array>, Error> {
+    let graph = program.graph();
+    // Of each node its results, of which all but tuples have one.
+    let mut values: Vec<Vec<Array>> = Vec::with_capacity(graph.len());
+    for id in graph.ids() {
+        let operands = graph.operands(id).iter().map(|operand| &values[operand.index()][..]);
+        let site = Site { graph, id, inputs, listener };
+        let results = evaluate(site, &operands.collect::<Vec<_>>())?;
+        values.push(results);
+    }
+    Ok(program.outputs().iter().map(|id| values[id.index()][0].clone()).collect())
+}
+
+/// The node that is computed, and what it may need besides its operands.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) id: ExprId,
+    /// The inputs of the program.
+    pub(crate) inputs: &'a [&'a Array],
+    pub(crate) listener: &'a Listener<'a>,
+}
+
+impl Site<'_> {
+    pub(crate) fn op(&self) -> &Op {
+        self.graph.op(self.id)
+    }
+}
+
+/// The results of a node. Only the ops of `control` take tuples.
+fn evaluate(site: Site<'_>, operands: &[&[Array]]) -> Result<Vec<Array>, Error> {
+    let (op, types) = (site.op(), site.graph.ty(site.id).parts());
+    let x: Vec<&Array> = operands.iter().filter_map(|parts| parts.first()).collect();
+    // The other families have one result, but for factorizations.
+    let ty = || types.first().expect("the op has a result");
+    Ok(match op.family() {
+        Family::Create => vec![create::evaluate(op, ty())],
+        Family::Elementwise => vec![elementwise::evaluate(op, ty(), &x)],
+        Family::Movement => vec![movement::evaluate(op, ty(), &x)],
+        Family::Reduce => vec![reduce::evaluate(site, ty(), &x)?],
+        Family::Window => vec![window::evaluate(site, ty(), &x)?],
+        Family::Contract => vec![contract::evaluate(op, ty(), &x)],
+        Family::Index => vec![index::evaluate(op, ty(), &x)],
+        Family::Linalg => linalg::evaluate(op, types, &x),
+        Family::Control => control::evaluate(site, operands)?,
+    })
+}
