@@ -207,7 +207,7 @@ def spread(x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
         return x
     sizes = [size for _, size in axes]
     repeated = _core.rename(
-        _core.broadcast(x, [*sizes, *x.shape]), [*[None] * len(sizes), *x.names]
+        _core.broadcast_to(x, [*sizes, *x.shape]), [*[None] * len(sizes), *x.names]
     )
     return _core.vectorize(repeated, list(axes))
 
@@ -276,7 +276,7 @@ def vmap(
                 raise _core.ShapeError(f"vmap: in_axes names axis {axis} of {x.shape}")
             axis %= x.ndim
             order = [axis, *(other for other in range(x.ndim) if other != axis)]
-            moved = _core.transpose(x, order)
+            moved = _core.permute_dims(x, order)
             sizes.add(moved.shape[0])
             return _core.vectorize(moved, [(name, None)])
 
@@ -314,7 +314,7 @@ def _collect(leaf: TensorLike, name: str, size: int, axis: int) -> Tensor:
         raise _core.ShapeError(f"vmap: out_axes is {axis}, a result has shape {x.shape}")
     order = list(range(1, x.ndim))
     order.insert(axis % x.ndim, 0)
-    return _core.transpose(x, order)
+    return _core.permute_dims(x, order)
 
 
 def _map(function: Callable[[Any], Any], x: Any) -> Any:

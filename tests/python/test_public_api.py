@@ -3,10 +3,11 @@
 The list makes changes deliberate: `NXLA_BLESS=1` rewrites it.
 """
 
+import importlib
 import inspect
 import os
 import pkgutil
-import types
+import re
 from pathlib import Path
 
 import nxla as nx
@@ -15,13 +16,10 @@ LIST = Path(__file__).with_name("public_api.txt")
 
 
 def namespaces():
-    """The package and its public modules that have functions of their own."""
-    found = [nx]
-    for module in pkgutil.iter_modules(nx.__path__):
-        offered = getattr(nx, module.name, None)
-        if isinstance(offered, types.ModuleType) and not module.name.startswith("_"):
-            found.append(offered)
-    return found
+    """The package and its public modules."""
+    modules = (module.name for module in pkgutil.iter_modules(nx.__path__))
+    public = (name for name in modules if not name.startswith("_"))
+    return [nx, *(importlib.import_module(f"nxla.{name}") for name in public)]
 
 
 def public_names(namespace):
@@ -43,7 +41,8 @@ def signature_of(function):
         parameter.replace(annotation=inspect.Parameter.empty)
         for parameter in signature.parameters.values()
     ]
-    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
 
 
 def described(namespace):
@@ -52,7 +51,7 @@ def described(namespace):
         path = f"{namespace.__name__.replace('nxla', 'nx', 1)}.{name}"
         if inspect.isclass(value):
             yield f"{path}: class"
-        elif callable(value):
+        elif inspect.isroutine(value):
             yield f"{path}{signature_of(value)}"
         else:
             yield f"{path}: {type(value).__name__}"

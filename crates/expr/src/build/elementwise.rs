@@ -9,7 +9,7 @@ use crate::table::{BinaryOp, UnaryOp};
 use crate::{for_each_binary, for_each_unary};
 
 macro_rules! unary_methods {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt;)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
         impl Graph {
             $(
                 $(#[$doc])*
@@ -24,7 +24,7 @@ macro_rules! unary_methods {
 for_each_unary!(unary_methods);
 
 macro_rules! binary_methods {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*);)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
         impl Graph {
             $(
                 $(#[$doc])*

@@ -6,8 +6,8 @@ use nxla_runtime::{Expr, Tensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::add_functions;
 use super::args::{NamesArg, sizes};
-use super::functions;
 use crate::apply::{capture, number_tensor};
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
@@ -168,6 +168,6 @@ fn align_vectors(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: vectorize, devectorize, revectorize, devectorize_axis, align_vectors);
+    add_functions!(module: vectorize, devectorize, revectorize, devectorize_axis, align_vectors);
     Ok(())
 }
