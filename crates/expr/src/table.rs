@@ -68,6 +68,9 @@ macro_rules! unary_class {
     (takes RealFloat) => {
         "Real numbers; integers count as ``float32``."
     };
+    (takes RealPredicate) => {
+        "Real numbers."
+    };
     (takes SameReal) => {
         "Real numbers; integers stay as they are."
     };
@@ -92,6 +95,9 @@ macro_rules! unary_class {
     (gives Magnitude) => {
         "Numbers of the shape of `x`; floats of half the width for complex numbers."
     };
+    (gives RealPredicate) => {
+        "Truth values of the shape of `x`."
+    };
     (gives Predicate) => {
         "Truth values of the shape of `x`."
     };
@@ -108,6 +114,9 @@ macro_rules! unary_class {
         "Numbers of the shape and dtype of `x`."
     };
     (raises RealFloat) => {
+        "\n\nRaises\n------\nDTypeError\n    If `x` is complex."
+    };
+    (raises RealPredicate) => {
         "\n\nRaises\n------\nDTypeError\n    If `x` is complex."
     };
     (raises SameReal) => {
@@ -133,9 +142,15 @@ macro_rules! binary_class {
     (takes Equality) => { "Operands of any dtype; their shapes broadcast." };
     (takes Logical) => { "Operands of any dtype; their shapes broadcast." };
     (takes Order) => { "Real operands; their shapes broadcast." };
+    (takes RealFloat) => {
+        "Real numbers; their shapes broadcast and their dtypes promote."
+    };
     (takes Parts) => { "Real numbers; their shapes broadcast." };
     (takes $any:ident) => { "Operands; their shapes broadcast and their dtypes promote." };
     (gives Float) => { "Floats or complex numbers of the common shape; integers count as ``float32``." };
+    (gives RealFloat) => {
+        "Floats of the common shape."
+    };
     (gives Int) => { "Integers of the common shape and dtype." };
     (gives Bits) => { "Integers of the common shape and dtype; truth values for two of them." };
     (gives Equality) => { "Truth values of the common shape." };
@@ -145,6 +160,9 @@ macro_rules! binary_class {
     (gives $any:ident) => { "Numbers of the common shape and dtype." };
     (raises Int) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is not an integer." };
     (raises Bits) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is not an integer." };
+    (raises RealFloat) => {
+        "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is complex."
+    };
     (raises Ordered) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is complex." };
     (raises Order) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is complex." };
     (raises Parts) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If a part is complex." };
@@ -448,6 +466,80 @@ macro_rules! for_each_binary {
             /// Infinities and NaN of one part leave the other alone.
             Complex complex "complex" Parts (Composed(Composed::Complex))
                 "complex" [">>> nx.complex([1.0, 2.0], -1.0).tolist()" "[(1-1j), (2-1j)]"];
+        }
+    };
+}
+
+/// Calls a macro with every function of one operand that is composed of ops: `doc, method, Class,
+/// "public name" [lines of examples in Python]`. The class is for documentation only.
+#[macro_export]
+macro_rules! for_each_composed_unary {
+    ($callback:ident) => {
+        $callback! {
+            /// Multiply each element by itself.
+            square Same "square" [">>> nx.square([1, -2, 3]).tolist()" "[1, 4, 9]"];
+            /// Divide one by each element.
+            reciprocal Float "reciprocal" [">>> nx.reciprocal([2.0, 4.0]).tolist()" "[0.5, 0.25]"];
+            /// Tell where elements are neither infinite nor NaN.
+            is_finite Predicate "isfinite" [
+                ">>> nx.isfinite([1.0, float(\"inf\"), float(\"nan\")]).tolist()"
+                "[True, False, False]"
+            ];
+            /// Tell where the sign bit is set, also that of a zero or a NaN.
+            sign_bit RealPredicate "signbit" [
+                ">>> nx.signbit([1.0, -0.0]).tolist()"
+                "[False, True]"
+            ];
+            /// Return the logarithm to base 2 of each element.
+            log2 Float "log2" [">>> nx.log2([1.0, 8.0]).tolist()" "[0.0, 3.0]"];
+            /// Return the logarithm to base 10 of each element.
+            log10 Float "log10" [">>> nx.log10([1.0, 100.0]).tolist()" "[0.0, 2.0]"];
+            /// Return the angle in radians of each complex element.
+            phase Part "phase" [
+                ">>> nx.phase([1j, -1 + 0j]).tolist()"
+                "[1.5707963705062866, 3.1415927410125732]"
+            ];
+            /// Drop what is behind the point of each element.
+            truncate SameReal "trunc" [">>> nx.trunc([1.5, -1.5]).tolist()" "[1.0, -1.0]"];
+            /// Return the nearest whole number, the even one of two equally near.
+            round_half_even SameReal "round" [
+                ">>> nx.round([0.5, 1.5, 2.5]).tolist()"
+                "[0.0, 2.0, 2.0]"
+            ];
+        }
+    };
+}
+
+/// Calls a macro with every function of two operands that is composed of ops, as
+/// [`for_each_composed_unary`](crate::for_each_composed_unary) does.
+#[macro_export]
+macro_rules! for_each_composed_binary {
+    ($callback:ident) => {
+        $callback! {
+            /// Divide and round toward minus infinity; the operator ``//``.
+            ///
+            /// Dividing an integer by zero gives an unspecified number, not an error.
+            floor_divide Ordered "floor_divide" [
+                ">>> nx.floor_divide([7, -7], 2).tolist()"
+                "[3, -4]"
+            ];
+            /// Return what floor_divide leaves; the operator ``%``.
+            ///
+            /// A result that is not zero has the sign of the divisor, as in Python. `fmod` is the
+            /// remainder with the sign of the dividend.
+            floor_remainder Ordered "remainder" [">>> nx.remainder([7, -7], 3).tolist()" "[1, 2]"];
+            /// Return the magnitude of the first with the sign of the second.
+            copy_sign RealFloat "copysign" [
+                ">>> nx.copysign([1.0, -2.0], -0.0).tolist()"
+                "[-1.0, -2.0]"
+            ];
+            /// Return log(exp(x1) + exp(x2)) without overflow.
+            log_add_exp RealFloat "logaddexp" [
+                ">>> nx.logaddexp(1000.0, 1000.0).item()"
+                "1000.6931762695312"
+            ];
+            /// Return the distance of the point (x1, x2) from the origin without overflow.
+            hypot RealFloat "hypot" [">>> nx.hypot(3.0, 4.0).item()" "5.0"];
         }
     };
 }

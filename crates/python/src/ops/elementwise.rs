@@ -2,11 +2,12 @@
 
 use nxla_runtime::DType;
 use nxla_runtime::graph::{
-    BinaryOp, ExprId, Graph, Op, UnaryOp, binary_class, for_each_binary, for_each_unary,
-    unary_class,
+    BinaryOp, ExprId, Graph, UnaryOp, binary_class, for_each_binary, for_each_composed_binary,
+    for_each_composed_unary, for_each_unary, unary_class,
 };
 use pyo3::prelude::*;
 
+use super::add_functions;
 use super::declare::{Signature, functions};
 use crate::apply::{Built, apply, number_tensor, one};
 use crate::dtype::DTypeArg;
@@ -16,78 +17,113 @@ use crate::value::{FromPython, Value};
 /// Applies a unary op.
 pub(crate) fn unary(x: &Bound<'_, PyAny>, op: UnaryOp) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, op.public_name())?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.make(Op::Unary(op), ids)))
+    apply(x.py(), &[operand], |graph, ids| one(graph.unary(op, ids[0])))
 }
 
-fn binary(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>, op: BinaryOp) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, op.public_name())?, Value::of(y, op.public_name())?];
-    apply(x.py(), &operands, |graph, ids| one(graph.make(Op::Binary(op), ids)))
-}
-
-/// What follows the summary in the docstring of an op of the table.
+/// What follows the summary in the docstring of a row of the table.
 macro_rules! sections {
-    ($operands:expr, $takes:expr, $gives:expr, $refuses:expr, $($example:literal)*) => {
+    ($operands:expr, $takes:expr, $gives:expr, $raises:expr, $($example:literal)*) => {
         concat!(
             "\nParameters\n----------\n", $operands, " : tensor_like\n    ", $takes,
-            "\n\nReturns\n-------\nTensor\n    ", $gives, $refuses,
+            "\n\nReturns\n-------\nTensor\n    ", $gives, $raises,
             "\n\nExamples\n--------\n>>> import nxla as nx", $("\n", $example),*
         )
     };
 }
 
-macro_rules! unary_functions {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
-        $(
-            #[doc = concat!($public, "(x, /)\n--\n")]
-            $(#[$doc])*
-            #[doc = sections!(
-                "x", unary_class!(takes $class), unary_class!(gives $class),
-                unary_class!(raises $class), $($example)*
-            )]
-            #[pyfunction]
-            #[pyo3(name = $public, signature = (x, /), text_signature = None)]
-            fn $method(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                unary(x, UnaryOp::$variant)
-            }
-        )*
+/// The function of a row with one operand.
+macro_rules! function_of_one {
+    ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $body:expr) => {
+        #[doc = concat!($public, "(x, /)\n--\n")]
+        $($doc)*
+        #[doc = sections!(
+            "x", unary_class!(takes $class), unary_class!(gives $class),
+            unary_class!(raises $class), $($example)*
+        )]
+        #[pyfunction]
+        #[pyo3(name = $public, signature = (x, /), text_signature = None)]
+        fn $method(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+            apply(x.py(), &[Value::of(x, $public)?], |graph, ids| one(($body)(graph, ids[0])))
+        }
+    };
+}
 
-        fn table_functions_of_one(module: &Bound<'_, PyModule>) -> PyResult<()> {
-            $(module.add_function(wrap_pyfunction!($method, module)?)?;)*
+/// The function of a row with two operands.
+macro_rules! function_of_two {
+    ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $body:expr) => {
+        #[doc = concat!($public, "(", binary_class!(operands $class), ", /)\n--\n")]
+        $($doc)*
+        #[doc = sections!(
+            binary_class!(operands $class), binary_class!(takes $class),
+            binary_class!(gives $class), binary_class!(raises $class), $($example)*
+        )]
+        #[pyfunction]
+        #[pyo3(name = $public, signature = (x, y, /), text_signature = None)]
+        fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+            let operands = [Value::of(x, $public)?, Value::of(y, $public)?];
+            apply(x.py(), &operands, |graph, ids| one(($body)(graph, ids[0], ids[1])))
+        }
+    };
+}
+
+/// Adds the functions of a table to the module, and tells their names.
+macro_rules! table {
+    ($register:ident $names:ident: $($method:ident $public:literal)*) => {
+        fn $register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            add_functions!(module: $($method),*);
             Ok(())
         }
+
+        const $names: &[&str] = &[$($public),*];
+    };
+}
+
+macro_rules! unary_functions {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
+        $(function_of_one! {
+            [$(#[$doc])*] $method $class $public [$($example)*]
+            |graph: &mut Graph, x| graph.unary(UnaryOp::$variant, x)
+        })*
+        table!(register_unary UNARY: $($method $public)*);
     };
 }
 for_each_unary!(unary_functions);
 
 macro_rules! binary_functions {
     ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
-        $(
-            #[doc = concat!($public, "(", binary_class!(operands $class), ", /)\n--\n")]
-            $(#[$doc])*
-            #[doc = sections!(
-                binary_class!(operands $class), binary_class!(takes $class),
-                binary_class!(gives $class), binary_class!(raises $class), $($example)*
-            )]
-            #[pyfunction]
-            #[pyo3(name = $public, signature = (x, y, /), text_signature = None)]
-            fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                binary(x, y, BinaryOp::$variant)
-            }
-        )*
-
-        fn table_functions_of_two(module: &Bound<'_, PyModule>) -> PyResult<()> {
-            $(module.add_function(wrap_pyfunction!($method, module)?)?;)*
-            Ok(())
-        }
+        $(function_of_two! {
+            [$(#[$doc])*] $method $class $public [$($example)*]
+            |graph: &mut Graph, x, y| graph.binary(BinaryOp::$variant, x, y)
+        })*
+        table!(register_binary BINARY: $($method $public)*);
     };
 }
 for_each_binary!(binary_functions);
 
-/// The types of the functions of the table: tensors all.
+macro_rules! composed_of_one {
+    ($($(#[$doc:meta])* $method:ident $class:ident $public:literal [$($example:literal)*];)*) => {
+        $(function_of_one! {
+            [$(#[$doc])*] $method $class $public [$($example)*] Graph::$method
+        })*
+        table!(register_composed_of_one COMPOSED_OF_ONE: $($method $public)*);
+    };
+}
+for_each_composed_unary!(composed_of_one);
+
+macro_rules! composed_of_two {
+    ($($(#[$doc:meta])* $method:ident $class:ident $public:literal [$($example:literal)*];)*) => {
+        $(function_of_two! {
+            [$(#[$doc])*] $method $class $public [$($example)*] Graph::$method
+        })*
+        table!(register_composed_of_two COMPOSED_OF_TWO: $($method $public)*);
+    };
+}
+for_each_composed_binary!(composed_of_two);
+
+/// The types of the functions of the tables: tensors all.
 pub(super) fn table_signatures() -> impl Iterator<Item = Signature> {
-    let names = UnaryOp::ALL.iter().map(|op| op.public_name());
-    let names = names.chain(BinaryOp::ALL.iter().map(|op| op.public_name()));
-    names.map(|name| (name, vec![("*", "TensorLike".into())], "Tensor".into()))
+    let names = [UNARY, BINARY, COMPOSED_OF_ONE, COMPOSED_OF_TWO].into_iter().flatten();
+    names.map(|&name| (name, vec![("*", "TensorLike".into())], "Tensor".into()))
 }
 
 /// Python's `//`: the quotient rounded down, in the promoted dtype.
@@ -128,327 +164,6 @@ fn floor_remainder_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
 }
 
 functions! {
-    /// Divide and round toward minus infinity; the operator ``//``.
-    ///
-    /// Dividing an integer by zero gives an unspecified number, not an error.
-    ///
-    /// Parameters
-    /// ----------
-    /// x1, x2 : tensor_like
-    ///     Operands; their shapes broadcast and their dtypes promote.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Numbers of the common shape and dtype.
-    ///
-    /// Raises
-    /// ------
-    /// ShapeError
-    ///     If the shapes do not broadcast.
-    /// DTypeError
-    ///     If an operand is complex.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.floor_divide([7, -7], 2).tolist()
-    /// [3, -4]
-    fn floor_divide(x1, x2, /) |graph| graph.floor_divide(x1, x2);
-
-    /// Return what floor_divide leaves; the operator ``%``.
-    ///
-    /// A result that is not zero has the sign of the divisor, as in Python. `fmod` is the remainder
-    /// with the sign of the dividend.
-    ///
-    /// Parameters
-    /// ----------
-    /// x1, x2 : tensor_like
-    ///     Operands; their shapes broadcast and their dtypes promote.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Numbers of the common shape and dtype.
-    ///
-    /// Raises
-    /// ------
-    /// ShapeError
-    ///     If the shapes do not broadcast.
-    /// DTypeError
-    ///     If an operand is complex.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.remainder([7, -7], 3).tolist()
-    /// [1, 2]
-    fn floor_remainder "remainder"(x1, x2, /) |graph| graph.floor_remainder(x1, x2);
-
-    /// Multiply each element by itself.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Numbers of any dtype.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Numbers of the shape and dtype of `x`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.square([1, -2, 3]).tolist()
-    /// [1, 4, 9]
-    fn square(x, /) |graph| graph.square(x);
-
-    /// Divide one by each element.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Numbers; integers count as ``float32``.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Floats or complex numbers of the shape of `x`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.reciprocal([2.0, 4.0]).tolist()
-    /// [0.5, 0.25]
-    fn reciprocal(x, /) |graph| graph.reciprocal(x);
-
-    /// Tell where elements are neither infinite nor NaN.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Numbers of any dtype.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Truth values of the shape of `x`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.isfinite([1.0, float("inf"), float("nan")]).tolist()
-    /// [True, False, False]
-    fn isfinite(x, /) |graph| graph.is_finite(x);
-
-    /// Tell where the sign bit is set, also that of a zero or a NaN.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Real numbers.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Truth values of the shape of `x`.
-    ///
-    /// Raises
-    /// ------
-    /// DTypeError
-    ///     If `x` is complex.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.signbit([1.0, -0.0]).tolist()
-    /// [False, True]
-    fn signbit(x, /) |graph| graph.sign_bit(x);
-
-    /// Return the magnitude of the first with the sign of the second.
-    ///
-    /// Parameters
-    /// ----------
-    /// x1, x2 : tensor_like
-    ///     Real numbers; their shapes broadcast.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Floats of the common shape.
-    ///
-    /// Raises
-    /// ------
-    /// ShapeError
-    ///     If the shapes do not broadcast.
-    /// DTypeError
-    ///     If an operand is complex.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.copysign([1.0, -2.0], -0.0).tolist()
-    /// [-1.0, -2.0]
-    fn copysign(x1, x2, /) |graph| graph.copy_sign(x1, x2);
-
-    /// Return the logarithm to base 2 of each element.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Numbers; integers count as ``float32``.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Floats or complex numbers of the shape of `x`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.log2([1.0, 8.0]).tolist()
-    /// [0.0, 3.0]
-    fn log2(x, /) |graph| graph.log2(x);
-
-    /// Return the logarithm to base 10 of each element.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Numbers; integers count as ``float32``.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Floats or complex numbers of the shape of `x`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.log10([1.0, 100.0]).tolist()
-    /// [0.0, 2.0]
-    fn log10(x, /) |graph| graph.log10(x);
-
-    /// Return the angle in radians of each complex element.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Numbers of any dtype.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Floats of the shape of `x`.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.phase([1j, -1 + 0j]).tolist()
-    /// [1.5707963705062866, 3.1415927410125732]
-    fn phase(x, /) |graph| graph.phase(x);
-
-    /// Return log(exp(x1) + exp(x2)) without overflow.
-    ///
-    /// Parameters
-    /// ----------
-    /// x1, x2 : tensor_like
-    ///     Real numbers; their shapes broadcast and their dtypes promote.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Floats of the common shape.
-    ///
-    /// Raises
-    /// ------
-    /// ShapeError
-    ///     If the shapes do not broadcast.
-    /// DTypeError
-    ///     If an operand is complex.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.logaddexp(1000.0, 1000.0).item()
-    /// 1000.6931762695312
-    fn logaddexp(x1, x2, /) |graph| graph.log_add_exp(x1, x2);
-
-    /// Return the distance of the point (x1, x2) from the origin without overflow.
-    ///
-    /// Parameters
-    /// ----------
-    /// x1, x2 : tensor_like
-    ///     Real numbers; their shapes broadcast and their dtypes promote.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Floats of the common shape.
-    ///
-    /// Raises
-    /// ------
-    /// ShapeError
-    ///     If the shapes do not broadcast.
-    /// DTypeError
-    ///     If an operand is complex.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.hypot(3.0, 4.0).item()
-    /// 5.0
-    fn hypot(x1, x2, /) |graph| graph.hypot(x1, x2);
-
-    /// Drop what is behind the point of each element.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Real numbers; integers stay as they are.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Numbers of the shape and dtype of `x`.
-    ///
-    /// Raises
-    /// ------
-    /// DTypeError
-    ///     If `x` is complex.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.trunc([1.5, -1.5]).tolist()
-    /// [1.0, -1.0]
-    fn trunc(x, /) |graph| graph.truncate(x);
-
-    /// Return the nearest whole number, the even one of two equally near.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Real numbers; integers stay as they are.
-    ///
-    /// Returns
-    /// -------
-    /// Tensor
-    ///     Numbers of the shape and dtype of `x`.
-    ///
-    /// Raises
-    /// ------
-    /// DTypeError
-    ///     If `x` is complex.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.round([0.5, 1.5, 2.5]).tolist()
-    /// [0.0, 2.0, 2.0]
-    fn round_half_even "round"(x, /) |graph| graph.round_half_even(x);
-
     /// Limit elements to a range.
     ///
     /// Parameters
@@ -625,9 +340,11 @@ fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDTyp
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    table_functions_of_one(module)?;
-    table_functions_of_two(module)?;
+    register_unary(module)?;
+    register_binary(module)?;
+    register_composed_of_one(module)?;
+    register_composed_of_two(module)?;
     declared_functions(module)?;
-    module.add_function(wrap_pyfunction!(select, module)?)?;
-    module.add_function(wrap_pyfunction!(result_type, module)?)
+    add_functions!(module: select, result_type);
+    Ok(())
 }
