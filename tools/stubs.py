@@ -114,7 +114,7 @@ def described(
 def exports(path: Path) -> str:
     """Return a module of the package with the list of what it exports."""
     text = path.read_text(encoding="utf-8")
-    names = set()
+    names = set[str]()
     for node in ast.parse(text).body:
         if isinstance(node, ast.ImportFrom):
             names.update(one.asname or one.name for one in node.names)
