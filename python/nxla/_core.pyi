@@ -656,10 +656,26 @@ def register_container(
     flatten: Callable[[_T], tuple[Iterable[Any], Any]],
     unflatten: Callable[[Any, tuple[Any, ...]], _T],
 ) -> None:
-    """Makes a class a container.
+    """Make a class a container.
 
-    ``flatten(value)`` gives ``(children, aux)``, ``unflatten(aux, children)`` puts the value
-    together. ``aux`` must be hashable and comparable.
+    Parameters
+    ----------
+    cls : type
+        The class.
+    flatten : callable
+        Gives ``(children, aux)`` of a value; ``aux`` must be hashable and comparable.
+    unflatten : callable
+        Puts a value together, of ``(aux, children)``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> class Pair:
+    ...     def __init__(self, *parts):
+    ...         self.parts = parts
+    >>> nx.register_container(Pair, lambda pair: (pair.parts, None), lambda _, parts: Pair(*parts))
+    >>> nx.jit(lambda pair: pair.parts[0] + pair.parts[1])(Pair(1, 2)).item()
+    3
     """
 
 def tree_flatten(value: Any) -> tuple[list[Any], TreeDef]:
@@ -1910,7 +1926,7 @@ def copysign(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Parameters
     ----------
     x1, x2 : tensor_like
-        Real numbers; their shapes broadcast.
+        Real numbers; their shapes broadcast and their dtypes promote.
 
     Returns
     -------
@@ -4020,8 +4036,8 @@ def reciprocal(x: TensorLike, /) -> Tensor:
 def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Return what floor_divide leaves; the operator ``%``.
 
-    A result that is not zero has the sign of the divisor, as in Python. `fmod` is the remainder
-    with the sign of the dividend.
+    A result that is not zero has the sign of the divisor, as in Python. `fmod` is the
+    remainder with the sign of the dividend.
 
     Parameters
     ----------
