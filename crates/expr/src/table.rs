@@ -133,7 +133,7 @@ macro_rules! unary_class {
     };
 }
 
-/// What docstrings say of a binary op of a class, as [`unary_class`](crate::unary_class) does, and what
+/// What docstrings say of a binary op of a class, as [`unary_class`] does, and what
 /// its `operands` are called.
 #[macro_export]
 macro_rules! binary_class {
@@ -511,7 +511,7 @@ macro_rules! for_each_composed_unary {
 }
 
 /// Calls a macro with every function of two operands that is composed of ops, as
-/// [`for_each_composed_unary`](crate::for_each_composed_unary) does.
+/// [`for_each_composed_unary`] does.
 #[macro_export]
 macro_rules! for_each_composed_binary {
     ($callback:ident) => {

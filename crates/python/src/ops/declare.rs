@@ -443,6 +443,7 @@ macro_rules! function {
             $crate::ops::declare::public!($name $($public)?), "(", $($text)* ")\n--\n"
         )]
         $($doc)*
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
         #[pyo3::pyfunction]
         $(#[pyo3(name = $public)])?
         #[pyo3(signature = ($($sig)*), text_signature = None)]

@@ -40,6 +40,7 @@ macro_rules! function_of_one {
             "x", unary_class!(takes $class), unary_class!(gives $class),
             unary_class!(raises $class), $($example)*
         )]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
         #[pyfunction]
         #[pyo3(name = $public, signature = (x, /), text_signature = None)]
         fn $method(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -57,6 +58,7 @@ macro_rules! function_of_two {
             binary_class!(operands $class), binary_class!(takes $class),
             binary_class!(gives $class), binary_class!(raises $class), $($example)*
         )]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
         #[pyfunction]
         #[pyo3(name = $public, signature = (x, y, /), text_signature = None)]
         fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
