@@ -1,10 +1,13 @@
 //! Products that contract axes.
 
+use std::borrow::Cow;
+
+use nxla_runtime::Result;
 use nxla_runtime::graph::build::ConvOptions;
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList};
-use super::declare::{Count, functions};
+use super::declare::{Argument, Count, Site, functions};
 use super::window::{EachAxis, PaddingArg, PerAxis};
 use crate::apply::{apply, one};
 use crate::value::{FromPython, Value};
@@ -16,6 +19,35 @@ pub(crate) fn matmul_operator(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyR
             apply(x.py(), &[left, right], |graph, ids| one(graph.matmul(ids[0], ids[1])))
         }
         _ => Ok(x.py().NotImplemented()),
+    }
+}
+
+/// An axis of the result, which may have axes that the first operand has not.
+struct AxisOfResult(Axis);
+
+impl From<i64> for AxisOfResult {
+    fn from(axis: i64) -> Self {
+        AxisOfResult(axis.into())
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AxisOfResult {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(AxisOfResult)
+    }
+}
+
+impl Argument for AxisOfResult {
+    type Given = Axis;
+
+    fn annotation() -> Cow<'static, str> {
+        Axis::annotation()
+    }
+
+    fn given(self, _site: &mut Site<'_>) -> Result<Axis> {
+        Ok(self.0)
     }
 }
 
@@ -99,9 +131,10 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.vecdot([[1, 2], [3, 4]], [1, 1]).tolist()
     /// [3, 7]
-    fn vecdot(x1, x2, /, *, axis: Axis = -1) |graph| {
+    fn vecdot(x1, x2, /, *, axis: AxisOfResult = -1) |graph| {
         let left = if graph.dtype(x1).is_complex() { graph.conjugate(x1)? } else { x1 };
         let products = graph.multiply(left, x2)?;
+        let axis = axis.of(graph, "vecdot", products)?;
         graph.sum(products, Some(&[axis]), false)
     };
 
