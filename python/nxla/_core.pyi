@@ -674,7 +674,7 @@ def register_container(
     ...     def __init__(self, *parts):
     ...         self.parts = parts
     >>> nx.register_container(Pair, lambda pair: (pair.parts, None), lambda _, parts: Pair(*parts))
-    >>> nx.jit(lambda pair: pair.parts[0] + pair.parts[1])(Pair(1, 2)).item()
+    >>> nx.jit(lambda pair: sum(pair.parts))(Pair(1, 2)).item()
     3
     """
 
