@@ -26,7 +26,7 @@ with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/pyth
 # Tests find the CPU plugin of the virtual environment, unless another one is named.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo test test-heap check bench golden stress clean
+.PHONY: help demo test test-heap check bench golden stubs stress clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -67,6 +67,9 @@ clean: ## remove everything that was built
 golden: $(STAMPS)/dev ## compare with what a real Nx returned: DIR=folder, ENGINE=evaluator|xla
 	$(with_plugin) PYTHONPATH=tests $(BIN)/python -m golden $(DIR) $(if $(ENGINE),--engine $(ENGINE))
 
+stubs: $(STAMPS)/dev ## write what follows from the compiled module: its stubs, and export lists
+	$(BIN)/python tools/stubs.py
+
 test-rust: $(STAMPS)/tools
 	$(call section,cargo test)
 	$(with_plugin) cargo test --workspace
@@ -93,7 +96,7 @@ check-types: $(STAMPS)/dev
 	$(call section,mypy)
 	$(BIN)/mypy
 	$(call section,stubtest)
-	$(BIN)/stubtest nxla._core --mypy-config-file pyproject.toml --allowlist tools/stubtest-allowed.txt
+	$(BIN)/stubtest nxla._core --mypy-config-file pyproject.toml
 
 # `--workspace` chooses the same features as `make test` does, so that nothing is built twice.
 check-tidy: $(STAMPS)/tools

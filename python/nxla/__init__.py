@@ -24,9 +24,7 @@ import os as _os
 from nxla import (
     _core, composite, constants, errors, expr, fft, graph, linalg, random, testing, tree,
 )
-from nxla._core import (
-    Compiled, DType, Expr, Expression, Function, Node, Stage, StageGraph, Template, Tensor,
-)
+from nxla._core import *  # noqa: F403
 from nxla.compiler import Compiler, current_compiler, register_compiler
 from nxla.custom import custom_jvp, custom_vjp
 from nxla.debug import (
@@ -49,56 +47,22 @@ from nxla.limits import finfo, iinfo, isdtype
 from nxla.ops.bytes import (
     deserialize, from_binary, load_numpy, load_numpy_archive, serialize, to_binary,
 )
-from nxla.ops.contract import conv, dot, matmul, outer, tensordot, vecdot
+from nxla.ops.contract import tensordot
 from nxla.ops.control import (
     annotate, cond, for_each, fori, hook, if_, map, print_expr, print_value, runtime_call, scan,
     while_loop,
 )
 from nxla.ops.create import (
-    arange, asarray, eye, from_dlpack, full, full_like, iota, linspace, make_diagonal, meshgrid,
-    ones, ones_like, put_diagonal, take_diagonal, tensor, tri, tril, triu, zeros, zeros_like,
+    arange, asarray, eye, from_dlpack, full, full_like, iota, linspace, meshgrid, ones,
+    ones_like, tensor, tri, zeros, zeros_like,
 )
-from nxla.ops.elementwise.arithmetic import (
-    abs, add, divide, floor_divide, fmod, maximum, minimum, multiply, negative, positive, pow,
-    quotient, reciprocal, remainder, sign, square, subtract,
-)
-from nxla.ops.elementwise.bits import (
-    bitwise_and, bitwise_invert, bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor,
-    copysign, count_leading_zeros, population_count, signbit,
-)
-from nxla.ops.elementwise.comparison import (
-    equal, greater, greater_equal, isfinite, isinf, isnan, less, less_equal, logical_and,
-    logical_not, logical_or, logical_xor, not_equal,
-)
-from nxla.ops.elementwise.complex import complex, conj, imag, phase, real
-from nxla.ops.elementwise.exponential import (
-    cbrt, erf, erf_inv, erfc, exp, expm1, log, log10, log1p, log2, logaddexp, rsqrt, sigmoid, sqrt,
-)
-from nxla.ops.elementwise.rounding import ceil, floor, round, round_half_away, trunc
-from nxla.ops.elementwise.selection import (
-    all_close, astype, bitcast, can_cast, clip, result_type, where,
-)
-from nxla.ops.elementwise.trigonometry import (
-    acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, hypot, sin, sinh, tan, tanh,
-)
-from nxla.ops.index import (
-    argsort, diff, gather, indexed_add, indexed_put, put_slice, slice, slice_along_axis, sort,
-    take, take_along_axis, top_k,
-)
+from nxla.ops.elementwise import can_cast, log, positive
 from nxla.ops.metadata import axis_index, axis_size, compatible
 from nxla.ops.movement import (
-    broadcast_arrays, broadcast_to, concat, expand_dims, flatten, flip, matrix_transpose, moveaxis,
-    permute_dims, rename, repeat, reshape, roll, split, squeeze, stack, tile, to_batched, unstack,
+    matrix_transpose, moveaxis, pad_outer, repeat, roll, split, to_batched, unstack,
 )
-from nxla.ops.padding import pad, pad_outer
-from nxla.ops.reduce import (
-    all, any, argmax, argmin, count_nonzero, covariance, logsumexp, max, mean, median, min, mode,
-    prod, reduce, std, sum, var, weighted_mean,
-)
-from nxla.ops.window import (
-    cumulative_max, cumulative_min, cumulative_prod, cumulative_sum, window_max, window_mean,
-    window_min, window_product, window_reduce, window_scatter_max, window_scatter_min, window_sum,
-)
+from nxla.ops.reduce import reduce
+from nxla.ops.window import window_reduce
 from nxla.options import (
     compilers, default_options, global_default_options, partitions_options, to_backend,
 )
@@ -125,47 +89,29 @@ nan = _math.nan
 newaxis = None
 pi = _math.pi
 
+# What is imported above. `make stubs` writes this list.
 __all__ = [
-    "ArgumentError", "CaptureWarning", "Comparison", "Compiled", "Compiler", "DType", "DTypeError",
-    "Device", "DeviceError", "ExecutionError", "Expr", "Expression", "Function", "GradientError",
-    "InternalError", "Node", "NxlaError", "OptionError", "RecompileWarning", "ShapeError", "Stage",
-    "StageGraph", "Stream", "Template", "Tensor", "TraceError", "__version__", "abs", "acos",
-    "acosh", "add", "all", "all_close", "annotate", "any", "arange", "argmax", "argmin", "argsort",
-    "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "axis_index", "axis_size",
-    "bfloat16", "bitcast", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "bool", "broadcast_arrays", "broadcast_to",
-    "broadcast_vectors", "cache_report", "can_cast", "cbrt", "ceil", "clip", "compare",
-    "compatible", "compile", "compilers", "complex", "complex64", "complex128", "composite",
-    "concat", "cond", "conj", "constants", "conv", "copysign", "cos", "cosh", "count_leading_zeros",
-    "count_nonzero", "covariance", "cumulative_max", "cumulative_min", "cumulative_prod",
-    "cumulative_sum", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp", "debug_expr",
-    "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize", "devectorize",
-    "device_put", "devices", "diff", "divide", "dot", "e", "equal", "erf", "erf_inv", "erfc",
-    "errors", "exp", "expand_dims", "expm1", "expr", "eye", "fft", "finfo", "flatten", "flip",
-    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "floor", "floor_divide",
-    "fmod", "for_each", "fori", "from_binary", "from_dlpack", "full", "full_like", "gather",
-    "global_default_options", "grad", "graph", "greater", "greater_equal", "hessian",
-    "hessian_diagonal", "hook", "hypot", "if_", "iinfo", "imag", "indexed_add", "indexed_put",
-    "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "isdtype", "isfinite",
-    "isinf", "isnan", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "less",
-    "less_equal", "linalg", "linearize", "linspace", "load_numpy", "load_numpy_archive", "log",
-    "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logsumexp", "make_diagonal", "map", "matmul", "matrix_transpose", "max",
-    "maximum", "mean", "median", "meshgrid", "min", "minimum", "mode", "moveaxis", "multiply",
-    "nan", "negative", "newaxis", "not_equal", "ones", "ones_like", "outer", "pad", "pad_outer",
-    "partitions_options", "permute_dims", "phase", "pi", "population_count", "positive", "pow",
-    "print_expr", "print_value", "prod", "put_diagonal", "put_slice", "quotient", "random", "real",
-    "reciprocal", "reduce", "register_compiler", "register_container", "remainder", "rename",
-    "repeat", "reshape", "reshape_vectors", "result_type", "revectorize", "roll", "round",
-    "round_half_away", "rsqrt", "runtime_call", "scan", "serialize", "set_cache_limit", "sigmoid",
-    "sign", "signbit", "sin", "sinh", "slice", "slice_along_axis", "sort", "split", "sqrt",
-    "square", "squeeze", "stack", "std", "stop_grad", "stream", "subtract", "sum", "take",
-    "take_along_axis", "take_diagonal", "tan", "tanh", "template", "tensor", "tensordot", "testing",
-    "tile", "to_backend", "to_batched", "to_binary", "to_heatmap", "top_k", "transfer_report",
-    "tree", "tri", "tril", "triu", "trunc", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
-    "unstack", "value_and_grad", "var", "vecdot", "vectorize", "vjp", "vmap", "weighted_mean",
-    "where", "while_loop", "window_max", "window_mean", "window_min", "window_product",
-    "window_reduce", "window_scatter_max", "window_scatter_min", "window_sum", "zeros",
-    "zeros_like",
+    "ArgumentError", "CaptureWarning", "Comparison", "Compiler", "DTypeError", "Device",
+    "DeviceError", "ExecutionError", "GradientError", "InternalError", "NxlaError", "OptionError",
+    "RecompileWarning", "ShapeError", "Stream", "TraceError", "__version__", "annotate", "arange",
+    "asarray", "axis_index", "axis_size", "bfloat16", "bool", "broadcast_vectors", "cache_report",
+    "can_cast", "compare", "compatible", "compile", "compilers", "complex64", "complex128",
+    "composite", "cond", "constants", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp",
+    "debug_expr", "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize",
+    "devectorize", "device_put", "devices", "e", "errors", "expr", "eye", "fft", "finfo",
+    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "for_each", "fori",
+    "from_binary", "from_dlpack", "full", "full_like", "global_default_options", "grad", "graph",
+    "hessian", "hessian_diagonal", "hook", "if_", "iinfo", "inf", "int2", "int4", "int8", "int16",
+    "int32", "int64", "iota", "isdtype", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp",
+    "linalg", "linearize", "linspace", "load_numpy", "load_numpy_archive", "log", "map",
+    "matrix_transpose", "meshgrid", "moveaxis", "nan", "newaxis", "ones", "ones_like", "pad_outer",
+    "partitions_options", "pi", "positive", "print_expr", "print_value", "random", "reduce",
+    "register_compiler", "register_container", "repeat", "reshape_vectors", "revectorize", "roll",
+    "runtime_call", "scan", "serialize", "set_cache_limit", "split", "stop_grad", "stream",
+    "template", "tensor", "tensordot", "testing", "to_backend", "to_batched", "to_binary",
+    "to_heatmap", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32",
+    "uint64", "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop",
+    "window_reduce", "zeros", "zeros_like",
 ]
+__all__ += _core.__all__
 # fmt: on

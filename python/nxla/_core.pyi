@@ -1,5 +1,7 @@
-# Types of the compiled module. `make check` compares them with the module itself, so a function
-# that is added or changed there needs a line here. Functions are documented where `nxla` wraps them.
+# Types of the compiled module. `make stubs` writes them, from the module and `tools/stubs.pyi`.
+
+# Types of what the compiled module does not tell by itself: classes, and functions that only the
+# package calls. `tools/stubs.py` adds documentation and everything else.
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -84,57 +86,30 @@ def _panic_for_tests(message: str) -> None: ...
 
 @final
 class DType:
-    """An element type, such as `nx.float32`.
+    """An element type, such as ``nx.float32``.
 
-    Prints and compares by its short name (`f32`). Comparing with anything gives True or False and
-    never raises; a string or a numpy dtype that names the same type is equal.
+    Prints and compares by its short name (``f32``). Comparing with anything gives True or False
+    and never raises; a string or a numpy dtype that names the same type is equal.
     """
-
     def __new__(cls, value: DTypeLike) -> Self: ...
     @property
     def name(self) -> str:
-        """The short name: `f32`, `s32`, `pred`."""
-
+        """The short name: ``f32``, ``s32``, ``pred``."""
     @property
     def itemsize(self) -> int:
         """Bytes per element in memory."""
-
     @property
     def bits(self) -> int:
         """Bits that carry the value."""
-
     @property
     def kind(self) -> Literal["pred", "unsigned", "signed", "float", "complex"]:
-        """What kind of numbers it holds."""
-
+        """One of ``pred``, ``unsigned``, ``signed``, ``float``, ``complex``."""
     @property
     def _float_limits(self) -> tuple[float, float, float] | None: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[type[DType], tuple[str]]: ...
-
-pred: Final[DType]
-u2: Final[DType]
-u4: Final[DType]
-u8: Final[DType]
-u16: Final[DType]
-u32: Final[DType]
-u64: Final[DType]
-s2: Final[DType]
-s4: Final[DType]
-s8: Final[DType]
-s16: Final[DType]
-s32: Final[DType]
-s64: Final[DType]
-f8_e5m2: Final[DType]
-f8_e4m3fn: Final[DType]
-bf16: Final[DType]
-f16: Final[DType]
-f32: Final[DType]
-f64: Final[DType]
-c64: Final[DType]
-c128: Final[DType]
 
 # Tensors and traced values
 
@@ -148,31 +123,26 @@ class _Operators:
     @property
     def dtype(self) -> DType:
         """The element type."""
-
     @property
     def shape(self) -> tuple[int, ...]:
         """The size of each axis."""
-
     @property
     def ndim(self) -> int:
         """The number of axes."""
-
     @property
     def size(self) -> int:
         """The number of elements."""
-
     @property
     def names(self) -> list[str | None]:
         """The names of the axes, None for those without."""
-
     @property
     def vectorized_axes(self) -> tuple[tuple[str, int], ...]:
-        """Names and sizes of the vectorized axes, which `shape` leaves out."""
-
+        """The vectorized axes as pairs of a name and a size; `shape` and all functions are of one
+        entry.
+        """
     @property
     def T(self) -> Self:
         """With the axes reversed."""
-
     def __abs__(self) -> Self: ...
     def __neg__(self) -> Self: ...
     def __pos__(self) -> Self: ...
@@ -232,35 +202,26 @@ class Device:
 
     Devices are equal if they are the same, and to their own name.
     """
-
     def __new__(cls, name: DeviceLike) -> Self: ...
     @property
     def name(self) -> str:
         """The name, which no other device of the process has."""
-
     @property
     def platform(self) -> str:
-        """The kind of hardware, such as `"host"`, `"cpu"` or `"cuda"`."""
-
+        """The kind of hardware, such as ``"host"``, ``"cpu"`` or ``"cuda"``."""
     @property
     def client(self) -> str:
         """The name of the client, which no other client of the process has."""
-
     @property
     def index(self) -> int:
         """The number among the devices of its client."""
-
     @property
     def kind(self) -> str:
-        """The model in the plugin's words; that of the host is `"host"`."""
-
+        """The model in the plugin's words; that of the host is ``"host"``."""
     def memory_stats(self) -> dict[str, int] | None:
-        """Bytes of its memory: `in_use`, and what else the plugin counts.
-
-        These are `peak`, `limit`, `pool` and `largest_block`. None where nobody counts, as on the
-        host.
+        """Bytes of its memory: ``in_use``, and what else the plugin counts of ``peak``, ``limit``,
+        ``pool`` and ``largest_block``. None where nobody counts, as on the host.
         """
-
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -272,58 +233,41 @@ class Tensor(_Operators):
 
     A device tensor may still be in the making; reading it waits.
     """
-
     @property
     def nbytes(self) -> int:
         """Bytes of data in memory."""
-
     @property
     def device(self) -> Device:
         """Where the data is."""
-
     def to_device(self, device: DeviceLike, /, *, copy: bool | None = None) -> Tensor:
-        """The tensor itself if it is on a device, else a copy there.
-
-        `copy=True` makes a copy in any case, `copy=False` none.
+        """The tensor itself if it is on a device, else a copy there. ``copy=True`` makes a copy in any
+        case, ``copy=False`` none.
         """
-
     def transfer_to(self, device: DeviceLike, /) -> Tensor:
-        """The tensor itself if it is on a device, else a copy there.
-
-        This one is freed then, even if the copy fails.
+        """The tensor itself if it is on a device, else a copy there, and this one is freed even if the
+        copy fails.
         """
-
     def _first_bytes(self, limit: int | None = None) -> bytes: ...
     def is_released(self) -> bool:
         """Whether device memory has been freed, or given away to a program."""
-
     def is_ready(self) -> bool:
         """Whether reading would not wait."""
-
     def block_until_ready(self) -> Self:
         """Waits until the data is there; gives the tensor itself."""
-
     def deallocate(self) -> bool:
-        """Frees device memory at once; whether there was anything to free.
-
-        Host memory is freed with the last reference.
+        """Frees device memory at once; whether there was anything to free. Host memory is freed
+        with the last reference.
         """
-
     def to_host(self) -> Tensor:
         """A copy in host memory, or this tensor if it is there."""
-
     def item(self) -> Any:
         """The only element as a Python number."""
-
     def tolist(self) -> Any:
         """The elements as nested lists; a number for a scalar."""
-
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """The data as a numpy array.
-
-        It shares memory with a host tensor (read-only), and is a copy of a device tensor.
+        """The data as a numpy array that shares memory with a host tensor (read-only), or a copy of
+        a device tensor.
         """
-
     def _heatmap(self, title: str, cell: str | None) -> str: ...
     def __complex__(self) -> builtins.complex: ...
     def __dlpack__(
@@ -342,21 +286,17 @@ class Tensor(_Operators):
 @final
 class Expr(_Operators):
     """A tensor inside a traced function: it has a dtype and a shape, but no data yet."""
-
     @property
     def op(self) -> str | None:
         """The name of the operation, as expression text spells it."""
-
     def item(self) -> NoReturn:
         """There is no number yet: raises an error that says what to use instead."""
-
     def tolist(self) -> NoReturn:
         """There are no numbers yet: raises an error that says what to use instead."""
 
 @final
 class Template:
     """Stands for an input of a shape and dtype; it has no data, so nothing can be computed with it."""
-
     def __new__(
         cls,
         shape: Shape,
@@ -367,27 +307,21 @@ class Template:
     @property
     def dtype(self) -> DType:
         """The element type."""
-
     @property
     def shape(self) -> tuple[int, ...]:
         """The size of each axis."""
-
     @property
     def ndim(self) -> int:
         """The number of axes."""
-
     @property
     def size(self) -> int:
         """The number of elements."""
-
     @property
     def names(self) -> list[str | None]:
         """The names of the axes, None for those without."""
-
     @property
     def vectorized_axes(self) -> tuple[tuple[str, int], ...]:
-        """Names and sizes of the vectorized axes, which `shape` leaves out."""
-
+        """The vectorized axes as pairs of a name and a size, which `shape` leaves out."""
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -398,76 +332,53 @@ class Template:
 class Expression:
     """A traced function: a graph of operations with inputs and outputs.
 
-    `str()` gives its text. A notebook shows it as a picture.
+    ``str()`` gives its text. A notebook shows it as a picture.
     """
-
     @property
     def inputs(self) -> list[tuple[tuple[int, ...], DType]]:
         """Shape and dtype of each input."""
-
     @property
     def outputs(self) -> list[tuple[tuple[int, ...], DType]]:
         """Shape and dtype of each output."""
-
     @property
     def digest(self) -> str:
         """The structural digest as hexadecimal digits: equal for equal programs in every process."""
-
     @property
     def has_hooks(self) -> bool:
         """Whether the expression calls hooks."""
-
-    def __len__(self) -> int:
-        """The number of nodes."""
-
-    def lines(
-        self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name"
-    ) -> list[str]:
-        """The lines of all outputs, which share their names, without a header.
-
-        `blocks` tells whether composites are shown by name, or by what their bodies compute.
-        """
-
-    def to_text(self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name") -> str:
-        """The text, with at most `limit` nodes, and composites shown as for `lines`."""
-
+    def __len__(self) -> int: ...
+    def lines(self, limit: int | None = None) -> list[str]:
+        """The lines of all outputs, which share their names, without a header."""
+    def to_text(self, limit: int | None = None) -> str:
+        """The text, with at most ``limit`` nodes."""
     def to_svg(self) -> str:
         """A picture as SVG text."""
-
     def _repr_svg_(self) -> str: ...
     @property
     def nodes(self) -> list[Node]:
         """The nodes, operands before the operations that use them."""
-
     @property
     def output_nodes(self) -> list[Node]:
         """The nodes of the outputs."""
-
     @property
     def captured(self) -> list[Tensor]:
-        """Large tensors that the function mentions; they are the last inputs, which `run` fills in."""
-
+        """Large tensors that the function mentions; they are the last inputs, which ``run`` fills in."""
     def arrange(self, results: Sequence[Any]) -> Any:
         """One value for each output, in the container that the function gives."""
-
     def to_mermaid(self) -> str:
         """A picture as a Mermaid flowchart."""
-
     def run(self, *args: Any, **options: Any) -> Any:
         """Runs the expression; arguments as for the traced function."""
-
     def every_value(self) -> tuple[Expression, list[tuple[str, str, str | None]]]:
-        """The expression whose result is every value of this one, and facts about each."""
-
+        """The expression whose result is every value of this one that a compiler computes, outside of
+        loops and branches; and for each its operation, type and line.
+        """
     def op_counts(self) -> dict[str, int]:
         """How often each operation occurs."""
-
     def verify(self) -> None:
         """Checks every invariant of the graph; an error here is a bug of nxla."""
-
     def to_bytes(self) -> bytes:
-        """The expression as bytes, to be stored or sent; see `from_bytes`."""
-
+        """The expression as bytes, to be stored or sent; see ``from_bytes``."""
     @staticmethod
     def from_bytes(bytes: bytes) -> Expression:
         """An expression from its bytes; its result is a tuple of its outputs."""
@@ -482,7 +393,7 @@ class _CacheReport(TypedDict):
 
 @final
 class Function(Generic[_P, _R_co]):
-    """A function that runs compiled. Made by `nx.jit`, `nx.compile` and `nx.defn`."""
+    """A function that runs compiled. Made by ``nx.jit``, ``nx.compile`` and ``nx.defn``."""
 
     __name__: str
     __qualname__: str
@@ -503,7 +414,6 @@ class Function(Generic[_P, _R_co]):
     @property
     def callable(self) -> Callable[_P, _R_co]:
         """The function that is traced."""
-
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
     @overload
     def __get__(self, instance: None, owner: type[Any] | None = None, /) -> Self: ...
@@ -513,29 +423,23 @@ class Function(Generic[_P, _R_co]):
     ) -> Callable[_Q, _R_co]: ...
     def warm_up(self, *args: Any, **kwargs: Any) -> None:
         """Traces and compiles for these arguments without running; templates stand for tensors."""
-
     def debug_expr(self, *args: Any, **kwargs: Any) -> Expression:
         """Traces for these arguments and gives the expression."""
-
     def compile(self, *args: Any) -> Compiled[_R_co]:
         """Compiles for the types of these arguments only; templates stand for tensors."""
-
     def cache_report(self) -> _CacheReport:
         """What the function has compiled: entries, hits, misses and the digests of its programs."""
-
     def clear_cache(self) -> None:
         """Forgets what the function has compiled."""
 
 @final
 class Compiled(Generic[_R_co]):
-    """A function compiled for certain types of arguments. Made by `nx.compile`."""
-
+    """A function compiled for certain types of arguments. Made by ``nx.compile``."""
     @classmethod
     def __class_getitem__(cls, types: Any) -> GenericAlias: ...
     @property
     def digest(self) -> str:
         """The digest of the program."""
-
     def __call__(self, *args: Any) -> _R_co: ...
     def check(self, *args: Any) -> None:
         """Raises what a call with these arguments would raise about their types."""
@@ -543,7 +447,6 @@ class Compiled(Generic[_R_co]):
 @final
 class Stream:
     """A running stream. It ends when it is forgotten."""
-
     def __new__(
         cls,
         step: Compiled[Any],
@@ -554,177 +457,159 @@ class Stream:
     ) -> Self: ...
     def send(self, chunk: Any, timeout: float | None = None) -> None:
         """Hands over a chunk; waits for room, so many seconds at most."""
-
     def recv(self, timeout: float | None = None) -> Any:
         """The next result; waits for it, so many seconds at most."""
-
     def poll(self, wake: Callable[[], object]) -> tuple[Any, ...] | None:
-        """The next result in a tuple, if it is there.
-
-        `None` if it is to come, and then `wake` is called once when it is worth asking again; an
-        empty tuple if everything has been received.
+        """The next result in a tuple, if it is there; ``None`` if it is to come, and then ``wake`` is
+        called once when it is worth asking again; an empty tuple if everything has been received.
         """
-
     def recv_deferred(self, future: Any) -> None:
-        """Receives the next result without waiting: a future is told of it."""
-
+        """Receives the next result without waiting: a future of ``concurrent.futures`` is told of it."""
     @property
     def in_flight(self) -> int:
         """The number of chunks sent whose results have not been received."""
-
     def done(self) -> Any:
         """Ends the stream, and gives its state."""
-
     def cancel(self) -> None:
         """Ends the stream without its state; chunks that wait for their step are dropped."""
 
 @final
+class GradientTape:
+    """A gradient in the making: ``stand_ins`` are what the function is called with."""
+    def __new__(cls, wrt: Sequence[TensorLike]) -> Self: ...
+    @property
+    def stand_ins(self) -> list[Expr]:
+        """What the function is to be called with, one for each value."""
+    def per_entry(self, value: TensorLike) -> GradientTape | None:
+        """The gradient to take instead, with the function called again, if ``value`` has vectorized
+        axes that the stand-ins have not: each entry has a gradient of its own then.
+        """
+    def finish(
+        self, value: TensorLike, results: Sequence[TensorLike]
+    ) -> tuple[list[Expr], list[Expr]]:
+        """The results in terms of the values, and the gradients of the sum of ``value``."""
+
+@final
+class DerivativeTape:
+    """A function that is being traced: ``stand_ins`` are what it is called with."""
+    def __new__(cls, values: Sequence[TensorLike]) -> Self: ...
+    @property
+    def stand_ins(self) -> list[Expr]:
+        """What the function is to be called with, one for each value."""
+    def per_entry(self, results: Sequence[TensorLike]) -> DerivativeTape | None:
+        """The tape to take instead, with the function called again, if results have vectorized axes
+        that the stand-ins have not: each entry has cotangents of its own then.
+        """
+    def close(
+        self, results: Sequence[TensorLike], passed_on: Sequence[TensorLike] = ...
+    ) -> Differentiable:
+        """Ends the tracing: the function gave these results, and more that is passed on."""
+
+@final
 class Differentiable:
     """A function that has been traced, with the values that it was called with."""
-
     def jvp(self, tangents: Sequence[TensorLike]) -> tuple[list[Expr], list[Expr]]:
         """The results with what is passed on, and how the results change."""
-
     def linear(self, forward: bool) -> tuple[list[Expr], list[Expr], LinearMap]:
-        """The results with what is passed on, what a map has to know, and the map."""
-
+        """The results with what is passed on, what a map has to know of the values, and the map."""
     def jacobian(self, forward: bool | None = None) -> tuple[list[Expr], list[list[Expr]]]:
-        """The results with what is passed on, and for each result a derivative by each value."""
-
+        """The results with what is passed on, and for each result a derivative by each value; in the cheaper mode if
+        ``forward`` is None.
+        """
     def diagonal(self) -> list[Expr]:
-        """The derivative of each element of a result by the same element of its value."""
+        """The derivative of each element of a result by the same element of the value of the same
+        position.
+        """
 
 @final
 class LinearMap:
     """A derivative at one point, to be applied in any trace."""
-
     def apply(self, known: Sequence[TensorLike], arguments: Sequence[TensorLike]) -> list[Expr]:
         """What the map gives, from what it has to know and its arguments."""
-
-def values_and_grads(
-    values: Sequence[TensorLike],
-    function: Callable[[list[Expr]], tuple[TensorLike, Sequence[TensorLike]]],
-) -> tuple[list[Expr], list[Expr]]: ...
-def trace_derivative(
-    values: Sequence[TensorLike],
-    function: Callable[[list[Expr]], tuple[Sequence[TensorLike], Sequence[TensorLike]]],
-    reverse: bool,
-) -> Differentiable: ...
-def map_entries(
-    values: Sequence[TensorLike],
-    axes: Sequence[int | None],
-    out_axis: int,
-    function: Callable[[list[Expr]], Sequence[TensorLike]],
-) -> list[Expr]: ...
 
 # Stages
 
 @final
 class Node:
     """A node of an expression: an operation and its operands."""
-
     @property
     def op(self) -> str:
-        """The name of the operation, such as `"dot"`."""
-
+        """The name of the operation, such as ``"dot"``."""
     @property
     def id(self) -> int:
         """The position in the graph; operands have smaller ones."""
-
     @property
     def shape(self) -> tuple[int, ...]:
         """The size of each axis; empty for an operation with several results."""
-
     @property
     def dtype(self) -> DType | None:
         """The element type; None for an operation with several results."""
-
     @property
     def names(self) -> list[str | None]:
         """The names of the axes, None for those without."""
-
     @property
     def results(self) -> int:
-        """How many results the operation has; `elem` nodes take them apart."""
-
+        """How many results the operation has; ``elem`` nodes take them apart."""
     @property
     def attributes(self) -> dict[str, Any]:
         """What the operation is told besides its operands: axes, sizes, and the like."""
-
     @property
     def regions(self) -> list[Expression]:
         """The expressions inside, such as the body of a loop; they take operands of the node."""
-
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     @property
     def note(self) -> str | None:
         """The note of an annotation; None for every other operation."""
-
     @property
     def args(self) -> list[Node]:
         """The operands."""
-
     @property
     def line(self) -> str | None:
-        """The user's line, as `file.py:3`."""
+        """The user's line, as ``file.py:3``."""
 
 @final
 class Stage:
     """One stage of a split expression."""
-
     @property
     def id(self) -> int:
         """Its number; stages are listed in an order in which they can run."""
-
     @property
     def expr(self) -> Expression:
         """What it computes."""
-
     @property
     def arguments(self) -> list[tuple[int | None, int]]:
-        """Where each argument comes from.
-
-        `(None, k)` is input `k` of the whole, `(s, k)` output `k` of stage `s`.
+        """Where each argument comes from: ``(None, k)`` is input ``k`` of the whole, ``(s, k)``
+        output ``k`` of stage ``s``.
         """
-
     @property
     def dependencies(self) -> list[int]:
         """The stages that must have run before."""
-
     @property
     def digest(self) -> str:
         """The digest of its program."""
-
     def to_bytes(self) -> bytes:
-        """The stage as bytes, to be run elsewhere; see `from_bytes`."""
-
+        """The stage as bytes, to be run elsewhere; see ``from_bytes``."""
     @staticmethod
     def from_bytes(bytes: bytes) -> Stage:
         """A stage from its bytes."""
-
     def run(self, *args: Any, **options: Any) -> list[Tensor]:
         """Runs the stage by itself on one tensor for each argument; gives a list."""
-
     def __reduce__(self) -> tuple[Callable[[bytes], Stage], tuple[bytes]]: ...
 
 @final
 class StageGraph:
     """A split expression: stages that hand values to each other."""
-
     @property
     def stages(self) -> list[Stage]:
         """The stages, in an order in which they can run."""
-
     @property
     def levels(self) -> list[list[int]]:
         """Groups of stages that can run at the same time."""
-
     @property
     def outputs(self) -> list[tuple[int | None, int]]:
-        """Where each result comes from, as in `Stage.arguments`."""
-
+        """Where each result comes from, as in ``Stage.arguments``."""
     def __len__(self) -> int: ...
     def run(
         self,
@@ -732,18 +617,13 @@ class StageGraph:
         options: Mapping[str, Any] | None = None,
         submit: Callable[[Stage, list[Tensor], dict[str, Any]], Any] | None = None,
     ) -> Any:
-        """Runs all stages; arguments as for the traced function.
-
-        `submit(stage, inputs, options)` gives a future of what the stage gives, wherever it runs;
-        without it, threads run them.
+        """Runs all stages; arguments as for the traced function. ``submit(stage, inputs, options)``
+        gives a future of what the stage gives, wherever it runs; without it, threads run them.
         """
-
     def explain(self) -> str:
         """A table of the stages with their operations, arguments and bytes."""
-
     def to_svg(self) -> str:
         """A picture of the stages as SVG text."""
-
     def _repr_svg_(self) -> str: ...
 
 @overload
@@ -760,17 +640,13 @@ def split(
 @final
 class TreeDef:
     """The structure of a Python value, to put it together again."""
-
     @property
     def num_leaves(self) -> int:
         """The number of leaves."""
-
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """The container filled with leaves."""
-
     def leaf_path(self, leaf: int) -> str:
         """Where a leaf is, as one would write it after the container."""
-
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -779,99 +655,233 @@ def register_container(
     cls: type[_T],
     flatten: Callable[[_T], tuple[Iterable[Any], Any]],
     unflatten: Callable[[Any, tuple[Any, ...]], _T],
-) -> None: ...
-def tree_flatten(value: Any) -> tuple[list[Any], TreeDef]: ...
-def get_default_options() -> dict[str, Any]: ...
-def replace_default_options(options: Mapping[str, Any] | None) -> dict[str, Any]: ...
-def get_global_default_options() -> dict[str, Any]: ...
-def replace_global_default_options(options: Mapping[str, Any]) -> dict[str, Any]: ...
-def has_own_options() -> bool: ...
-def compilers() -> list[str]: ...
-def register_compiler(compiler: Compiler) -> str: ...
-def current_compiler() -> str | None: ...
-def partitions_options(options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]: ...
-def to_backend(options: Mapping[str, Any] | None = None) -> tuple[str, int]: ...
-def is_tracing() -> bool: ...
-def set_package_directory(directory: str) -> None: ...
-def set_reassociate_floats(allow: bool) -> bool: ...
-def wait_until_idle() -> None: ...
-def set_debug_nans(check: bool) -> bool: ...
-def compare_values(left: Tensor, right: Tensor) -> tuple[int, tuple[int, ...], float, int]: ...
-def cache_report() -> dict[str, int]: ...
-def set_cache_limit(bytes: int) -> None: ...
-def transfer_report() -> dict[str, int]: ...
-def devices() -> list[Device]: ...
-def on_device(device: DeviceLike, function: Callable[..., _T], *args: Any) -> _T: ...
-def place(x: Tensor, device: DeviceLike | None = None) -> Tensor: ...
-def take_apart(value: Any) -> tuple[str, type | None, Any, list[Any]] | None: ...
-def put_together(kind: str, container: type | None, extra: Any, children: Sequence[Any]) -> Any: ...
+) -> None:
+    """Make a class a container.
+
+    Parameters
+    ----------
+    cls : type
+        The class.
+    flatten : callable
+        Gives ``(children, aux)`` of a value; ``aux`` must be hashable and comparable.
+    unflatten : callable
+        Puts a value together, of ``(aux, children)``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> class Pair:
+    ...     def __init__(self, *parts):
+    ...         self.parts = parts
+    >>> nx.register_container(Pair, lambda pair: (pair.parts, None), lambda _, parts: Pair(*parts))
+    >>> nx.jit(lambda pair: sum(pair.parts))(Pair(1, 2)).item()
+    3
+    """
+
+def tree_flatten(value: Any) -> tuple[list[Any], TreeDef]:
+    """The leaves of a container (tensors, traced values, numbers and arrays) and its structure."""
+
+def get_default_options() -> dict[str, Any]:
+    """The options in force on this thread."""
+
+def replace_default_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Sets this thread's options (None returns to the process's); gives those in force before."""
+
+def get_global_default_options() -> dict[str, Any]:
+    """The options of the process."""
+
+def replace_global_default_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Sets the options of the process; gives those in force before."""
+
+def has_own_options() -> bool:
+    """Whether this thread has options of its own, rather than the process's."""
+
+def compilers() -> list[str]:
+    """The names of all compilers."""
+
+def register_compiler(compiler: Compiler) -> str:
+    """Makes a compiler known under its ``name``."""
+
+def current_compiler() -> str | None:
+    """The name of the compiler for which a function is being traced; None outside of a trace."""
+
+def partitions_options(options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Options for each device on which a compiler can run programs at the same time."""
+
+def to_backend(options: Mapping[str, Any] | None = None) -> tuple[str, int]:
+    """Where results of a compiler with these options live: platform and device number."""
+
+def is_tracing() -> bool:
+    """Whether a trace is under way on this thread."""
+
+def set_package_directory(directory: str) -> None:
+    """Tells which directory holds the package, whose frames are not the user's."""
+
+def set_reassociate_floats(allow: bool) -> bool:
+    """Whether traces of this thread may reorder float arithmetic; gives what was in force before."""
+
+def wait_until_idle() -> None:
+    """Ends all streams, and waits until no program runs on any device: neither the threads of streams,
+    which may need the interpreter, nor XLA must be left running when the process ends. Ctrl-C ends
+    the wait, and so does half a minute.
+    """
+
+def set_debug_nans(check: bool) -> bool:
+    """Sets whether this thread checks results; gives what was set."""
+
+def compare_values(left: Tensor, right: Tensor) -> tuple[int, tuple[int, ...], float, int]:
+    """How far two tensors are apart: units in the last place, the index, the largest difference, and
+    how many elements differ.
+    """
+
+def cache_report() -> dict[str, int]:
+    """Entries, bytes, hits, misses and evictions of the cache of the process."""
+
+def set_cache_limit(bytes: int) -> None:
+    """Sets how many bytes of executables the process keeps."""
+
+def transfer_report() -> dict[str, int]:
+    """Bytes that went from the host to devices, and from devices to the host."""
+
+def devices() -> list[Device]:
+    """The host, the devices of XLA's default client if there is a plugin, and those of all other
+    clients that have been made.
+    """
+
+def on_device(device: DeviceLike, function: Callable[..., _T], *args: Any) -> _T:
+    """What a function makes when operations run on a device, whatever the default options say."""
+
+def place(x: Tensor, device: DeviceLike | None = None) -> Tensor:
+    """Data on a device, or by default where the options in force put new data."""
+
+def take_apart(value: Any) -> tuple[str, type | None, Any, list[Any]] | None:
+    """The kind of a container, its class if it has one of its own, what else belongs to its structure
+    (keys, names of fields, what a registered class says), and its children. None for what is none.
+    """
+
+def put_together(kind: str, container: type | None, extra: Any, children: Sequence[Any]) -> Any:
+    """The container of these parts; the inverse of ``take_apart``."""
 
 # Control flow and effects
 
 def cond(
     clauses: Sequence[tuple[TensorLike, Callable[[], Any]]], otherwise: Callable[[], Any]
-) -> Any: ...
+) -> Any:
+    """The first branch whose predicate holds: `clauses` are pairs of a traced predicate and a
+    function without arguments.
+    """
+
 def while_loop(
     condition: Callable[[_S], TensorLike],
     body: Callable[[_S], _S],
     initial: _S,
     function: str = "while_loop",
     roots: Sequence[tuple[str, str]] = ...,
-) -> _S: ...
-def hook(
-    value: _T, name: str | None = None, function: Callable[[Any], object] | None = None
-) -> _T: ...
+) -> _S:
+    """Repeats `body(state)` while `condition(state)` holds.
+
+    Errors speak of `function`, which the user has called. `roots` names parts of its state: the
+    beginnings of their paths, and what they are called.
+    """
+
+def hook(value: _T, name: str | None = None, function: Callable[[Any], object] | None = None) -> _T:
+    """Shows a value to a host function whenever it is computed; gives the value back."""
+
 def runtime_call(
     function: Callable[[list[Tensor]], list[Tensor]],
     values: Sequence[TensorLike],
     templates: Sequence[Template],
-) -> list[Tensor]: ...
-def annotate(value: _T, note: str) -> _T: ...
+) -> list[Tensor]:
+    """Calls a host function on values whenever they are computed; gives what it computes. The function
+    takes a list of tensors, and gives one with those of the templates.
+    """
+
+def annotate(value: _T, note: str) -> _T:
+    """A container of values with a note that expression text shows and splits can look for. Its
+    values are one node, so that a cut there has all of them on one side.
+    """
+
 def custom_grad(
     value: Sequence[TensorLike],
     inputs: Sequence[TensorLike],
     rule: Callable[[list[Tensor]], Sequence[TensorLike]],
-) -> list[Tensor]: ...
+) -> list[Tensor]:
+    """`value` with a derivative of the user's: `rule` gets the cotangents of the leaves of the value
+    as a list and gives those of the inputs.
+    """
+
 def custom_jvp(
     value: Sequence[TensorLike],
     inputs: Sequence[TensorLike],
     rule: Callable[[list[Tensor]], Sequence[TensorLike]],
-) -> list[Tensor]: ...
-def stop_grad(x: TensorLike) -> Tensor: ...
+) -> list[Tensor]:
+    """`value` with a derivative of the user's: `rule` gets how the leaves of the inputs change as a list
+    and gives how those of the value do.
+    """
+
+def stop_grad(x: TensorLike) -> Tensor:
+    """`x`, through which no gradient flows."""
 
 # Building by hand
 
-def build_expression(function: Callable[[], Any]) -> Expression: ...
-def expr_parameter(template: Template) -> Tensor: ...
+def build_expression(function: Callable[[], Any]) -> Expression:
+    """Calls a function without arguments in a trace of its own, and gives the expression of what it
+    gives.
+    """
+
+def expr_parameter(template: Template) -> Tensor:
+    """The next input of the expression that is built by hand."""
+
 def expr_constant(
     value: builtins.complex, dtype: DTypeLike | None = None, shape: Shape | None = None
-) -> Tensor: ...
-def expr_tensor(value: TensorLike) -> Tensor: ...
+) -> Tensor:
+    """One number, repeated over a shape."""
+
+def expr_tensor(value: TensorLike) -> Tensor:
+    """A literal tensor, which becomes part of the program whatever its size."""
+
 def expr_metadata(
     values: Sequence[TensorLike], inspect: str | None = None, stop_grad: bool = False
-) -> list[Tensor]: ...
+) -> list[Tensor]:
+    """Values with notes: ``inspect`` is part of the text, ``stop_grad`` keeps gradients out."""
+
 def expr_block(
     name: str,
     attributes: Sequence[tuple[str, str]],
     values: Sequence[TensorLike],
     function: Callable[[list[Tensor]], Iterable[TensorLike]],
-) -> list[Tensor]: ...
-def expr_call(expression: Expression, values: Sequence[TensorLike]) -> Any: ...
-def put_args(node: Node, values: Sequence[TensorLike | Sequence[TensorLike]]) -> Any: ...
+) -> list[Tensor]:
+    """A named composite: ``function`` takes and gives lists of values."""
+
+def expr_call(expression: Expression, values: Sequence[TensorLike]) -> Any:
+    """Puts a whole expression into the current trace, with values for its inputs."""
+
+def put_args(node: Node, values: Sequence[TensorLike | Sequence[TensorLike]]) -> Any:
+    """Makes the operation of a node with other operands, in the current trace. An operation with
+    several results gives a tuple of them.
+    """
 
 # Vectorized axes
 
-def vectorize(x: TensorLike, axes: Sequence[tuple[str, int | None]]) -> Tensor: ...
-def devectorize(x: TensorLike, keep_names: bool = True) -> Tensor: ...
+def vectorize(x: TensorLike, axes: Sequence[tuple[str, int | None]]) -> Tensor:
+    """The first axes, vectorized."""
+
+def devectorize(x: TensorLike, keep_names: bool = True) -> Tensor:
+    """Vectorized axes as ordinary ones in front."""
+
 def revectorize(
     x: TensorLike,
     axes: Sequence[tuple[str, int | None]],
     shape: Shape | None = None,
     names: Names | None = None,
-) -> Tensor: ...
-def align_vectors(
-    values: Sequence[TensorLike], align_ranks: bool, repeat: bool
-) -> list[Tensor]: ...
+) -> Tensor:
+    """All elements under other vectorized axes and another shape; a size of -1 is worked out."""
+
+def devectorize_axis(x: TensorLike, name: str, size: int) -> Tensor:
+    """One vectorized axis as the first axis of the entries."""
+
+def align_vectors(values: Sequence[TensorLike], align_ranks: bool, repeat: bool) -> list[Tensor]:
+    """Values with the same vectorized axes: of size 1 where one had none, or repeated."""
 
 # Operations
 
@@ -881,143 +891,30 @@ def tensor_from_bytes(
     shape: Sequence[int],
     names: Names | None = None,
     vectorized: Sequence[str] = ...,
-) -> Tensor: ...
-def abs(x: TensorLike) -> Tensor: ...
-def acos(x: TensorLike) -> Tensor: ...
-def acosh(x: TensorLike) -> Tensor: ...
-def add(x: TensorLike, y: TensorLike) -> Tensor: ...
-def adjoint(x: TensorLike) -> Tensor: ...
-def all(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
-def all_close(
-    x: TensorLike, y: TensorLike, relative: float, absolute: float, equal_nan: bool
-) -> Tensor: ...
-def any(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
-def argmax(
-    x: TensorLike,
-    axis: Axis | None = None,
-    keep_axis: bool = False,
-    tie_break: Literal["low", "high"] = "low",
-    dtype: DTypeLike | None = None,
-) -> Tensor: ...
-def argmin(
-    x: TensorLike,
-    axis: Axis | None = None,
-    keep_axis: bool = False,
-    tie_break: Literal["low", "high"] = "low",
-    dtype: DTypeLike | None = None,
-) -> Tensor: ...
-def argsort(
-    x: TensorLike,
-    axis: Axis = ...,
-    descending: bool = False,
-    stable: bool = True,
-    dtype: DTypeLike | None = None,
-) -> Tensor: ...
-def as_type(x: TensorLike, dtype: DTypeLike) -> Tensor: ...
-def asin(x: TensorLike) -> Tensor: ...
-def asinh(x: TensorLike) -> Tensor: ...
-def atan(x: TensorLike) -> Tensor: ...
-def atan2(x: TensorLike, y: TensorLike) -> Tensor: ...
-def atanh(x: TensorLike) -> Tensor: ...
-def bitcast(x: TensorLike, dtype: DTypeLike) -> Tensor: ...
-def bitwise_and(x: TensorLike, y: TensorLike) -> Tensor: ...
-def bitwise_not(x: TensorLike) -> Tensor: ...
-def bitwise_or(x: TensorLike, y: TensorLike) -> Tensor: ...
-def bitwise_xor(x: TensorLike, y: TensorLike) -> Tensor: ...
-def broadcast(
-    x: TensorLike, shape: Shape, axes: Sequence[int] | None = None, names: Names | None = None
-) -> Tensor: ...
-def broadcast_together(operands: Sequence[TensorLike]) -> list[Tensor]: ...
-def cbrt(x: TensorLike) -> Tensor: ...
-def ceil(x: TensorLike) -> Tensor: ...
-def cholesky(a: TensorLike) -> Tensor: ...
-def clip(x: TensorLike, min: TensorLike, max: TensorLike) -> Tensor: ...
-def complex(x: TensorLike, y: TensorLike) -> Tensor: ...
-def concatenate(parts: Sequence[TensorLike], axis: Axis = ...) -> Tensor: ...
-def conjugate(x: TensorLike) -> Tensor: ...
-def conv(
-    input: TensorLike,
-    kernel: TensorLike,
-    strides: PerAxis | None = None,
-    padding: Padding | None = None,
-    input_dilation: PerAxis | None = None,
-    kernel_dilation: PerAxis | None = None,
-    feature_groups: int = 1,
-    batch_groups: int = 1,
-    input_permutation: Axes | None = None,
-    kernel_permutation: Axes | None = None,
-    output_permutation: Axes | None = None,
-) -> Tensor: ...
-def cos(x: TensorLike) -> Tensor: ...
-def cosh(x: TensorLike) -> Tensor: ...
-def count_leading_zeros(x: TensorLike) -> Tensor: ...
-def covariance(x: TensorLike, mean: TensorLike | None = None, ddof: int = 0) -> Tensor: ...
-def cross(x: TensorLike, y: TensorLike, axis: int) -> Tensor: ...
-def cumulative_max(x: TensorLike, axis: Axis = ..., reverse: bool = False) -> Tensor: ...
-def cumulative_min(x: TensorLike, axis: Axis = ..., reverse: bool = False) -> Tensor: ...
-def cumulative_product(x: TensorLike, axis: Axis = ..., reverse: bool = False) -> Tensor: ...
-def cumulative_sum(x: TensorLike, axis: Axis = ..., reverse: bool = False) -> Tensor: ...
-def determinant(a: TensorLike) -> Tensor: ...
-def diff(x: TensorLike, order: int = 1, axis: Axis = ...) -> Tensor: ...
-def divide(x: TensorLike, y: TensorLike) -> Tensor: ...
-def dot(
-    x: TensorLike,
-    y: TensorLike,
-    x_contract: Axes | None = None,
-    y_contract: Axes | None = None,
-    x_batch: Axes | None = None,
-    y_batch: Axes | None = None,
-) -> Tensor: ...
-def eigh(a: TensorLike) -> list[Tensor]: ...
-def equal(x: TensorLike, y: TensorLike) -> Tensor: ...
-def erf(x: TensorLike) -> Tensor: ...
-def erf_inv(x: TensorLike) -> Tensor: ...
-def erfc(x: TensorLike) -> Tensor: ...
-def exp(x: TensorLike) -> Tensor: ...
-def expm1(x: TensorLike) -> Tensor: ...
-def eye(shape: Shape, dtype: DTypeLike | None = None, names: Names | None = None) -> Tensor: ...
-def fft(x: TensorLike, length: int | None = None, axis: Axis = ...) -> Tensor: ...
-def fftn(
-    x: TensorLike, lengths: Sequence[int] | None = None, axes: Axes | None = None
-) -> Tensor: ...
-def flatten(x: TensorLike, axes: Axes | None = None) -> Tensor: ...
-def floor(x: TensorLike) -> Tensor: ...
-def floor_divide(x: TensorLike, y: TensorLike) -> Tensor: ...
-def floor_remainder(x: TensorLike, y: TensorLike) -> Tensor: ...
+) -> Tensor:
+    """A tensor from its bytes in row-major order, native byte order; its first axes are vectorized
+    under these names.
+    """
+
+def eigh_parts(a: TensorLike) -> list[Tensor]:
+    """Eigenvalues and eigenvectors of Hermitian matrices."""
+
+def eye(shape: Shape, dtype: DTypeLike | None = None, names: Names | None = None) -> Tensor:
+    """Ones on the diagonal of the last two axes."""
+
 def full(
     shape: Shape, value: TensorLike, dtype: DTypeLike | None = None, names: Names | None = None
-) -> Tensor: ...
-def gather(x: TensorLike, indices: TensorLike, axes: Axes | None = None) -> Tensor: ...
-def greater(x: TensorLike, y: TensorLike) -> Tensor: ...
-def greater_equal(x: TensorLike, y: TensorLike) -> Tensor: ...
-def ifft(x: TensorLike, length: int | None = None, axis: Axis = ...) -> Tensor: ...
-def ifftn(
-    x: TensorLike, lengths: Sequence[int] | None = None, axes: Axes | None = None
-) -> Tensor: ...
-def imag(x: TensorLike) -> Tensor: ...
-def indexed_add(
-    x: TensorLike, indices: TensorLike, updates: TensorLike, axes: Axes | None = None
-) -> Tensor: ...
-def indexed_put(
-    x: TensorLike, indices: TensorLike, updates: TensorLike, axes: Axes | None = None
-) -> Tensor: ...
-def invert(a: TensorLike) -> Tensor: ...
+) -> Tensor:
+    """One number repeated over a shape."""
+
 def iota(
     shape: Shape,
     axis: Axis | None = None,
     dtype: DTypeLike | None = None,
     names: Names | None = None,
-) -> Tensor: ...
-def irfft(x: TensorLike, length: int | None = None, axis: Axis = ...) -> Tensor: ...
-def irfftn(
-    x: TensorLike, lengths: Sequence[int] | None = None, axes: Axes | None = None
-) -> Tensor: ...
-def is_infinity(x: TensorLike) -> Tensor: ...
-def is_nan(x: TensorLike) -> Tensor: ...
-def least_squares(a: TensorLike, b: TensorLike, relative: float | None) -> Tensor: ...
-def left_shift(x: TensorLike, y: TensorLike) -> Tensor: ...
-def less(x: TensorLike, y: TensorLike) -> Tensor: ...
-def less_equal(x: TensorLike, y: TensorLike) -> Tensor: ...
+) -> Tensor:
+    """0, 1, 2… along an axis, or through the whole tensor."""
+
 def linspace(
     start: TensorLike,
     stop: TensorLike,
@@ -1025,53 +922,18 @@ def linspace(
     endpoint: bool = True,
     dtype: DTypeLike | None = None,
     name: str | None = None,
-) -> Tensor: ...
-def log(x: TensorLike) -> Tensor: ...
-def log10(x: TensorLike) -> Tensor: ...
-def log1p(x: TensorLike) -> Tensor: ...
-def log2(x: TensorLike) -> Tensor: ...
-def logical_and(x: TensorLike, y: TensorLike) -> Tensor: ...
-def logical_not(x: TensorLike) -> Tensor: ...
-def logical_or(x: TensorLike, y: TensorLike) -> Tensor: ...
-def logical_xor(x: TensorLike, y: TensorLike) -> Tensor: ...
-def logsumexp(
-    x: TensorLike,
-    axes: Axes | None = None,
-    keep_axes: bool = False,
-    scale: TensorLike | None = None,
-) -> Tensor: ...
-def lu(a: TensorLike) -> list[Tensor]: ...
-def make_diagonal(x: TensorLike, offset: int = 0) -> Tensor: ...
-def matmul(x: TensorLike, y: TensorLike) -> Tensor: ...
-def matrix_power(a: TensorLike, power: int) -> Tensor: ...
-def matrix_rank(a: TensorLike, relative: float | None) -> Tensor: ...
-def max(x: TensorLike, y: TensorLike) -> Tensor: ...
-def mean(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
-def median(x: TensorLike, axis: Axis | None = None, keep_axis: bool = False) -> Tensor: ...
-def min(x: TensorLike, y: TensorLike) -> Tensor: ...
-def mode(x: TensorLike, axis: Axis | None = None, keep_axis: bool = False) -> Tensor: ...
-def multiply(x: TensorLike, y: TensorLike) -> Tensor: ...
-def negate(x: TensorLike) -> Tensor: ...
-def new_axis(x: TensorLike, axis: int, name: str | None = None) -> Tensor: ...
-def norm(
-    x: TensorLike,
-    order: float | str | None = None,
-    axes: Axes | None = None,
-    keep_axes: bool = False,
-) -> Tensor: ...
-def not_equal(x: TensorLike, y: TensorLike) -> Tensor: ...
-def outer(x: TensorLike, y: TensorLike) -> Tensor: ...
-def pad(x: TensorLike, value: TensorLike, config: Sequence[Sequence[int]]) -> Tensor: ...
-def pad_outer(x: TensorLike, rule: str, widths: Sequence[Sequence[int]]) -> Tensor: ...
-def phase(x: TensorLike) -> Tensor: ...
-def pinv(a: TensorLike, relative: float | None) -> Tensor: ...
-def population_count(x: TensorLike) -> Tensor: ...
-def pow(x: TensorLike, y: TensorLike) -> Tensor: ...
-def product(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
-def put_diagonal(x: TensorLike, diagonal: TensorLike, offset: int = 0) -> Tensor: ...
-def put_slice(x: TensorLike, starts: Sequence[TensorLike], update: TensorLike) -> Tensor: ...
-def qr(a: TensorLike, complete: bool) -> list[Tensor]: ...
-def quotient(x: TensorLike, y: TensorLike) -> Tensor: ...
+) -> Tensor:
+    """Evenly spaced numbers."""
+
+def lu_parts(a: TensorLike) -> list[Tensor]:
+    """`p`, `l` and `u` of square matrices."""
+
+def pad_with_own(x: TensorLike, rule: str, widths: Sequence[Sequence[int]]) -> Tensor:
+    """With a tensor's own elements beyond the ends of each axis: `(low, high)` for each."""
+
+def qr_parts(a: TensorLike, complete: bool) -> list[Tensor]:
+    """`q` and `r` of matrices."""
+
 def random_choice(
     key: TensorLike,
     x: TensorLike,
@@ -1079,15 +941,21 @@ def random_choice(
     samples: int,
     axis: Axis | None,
     replace: bool,
-) -> list[Tensor]: ...
-def random_fold_in(key: TensorLike, data: TensorLike) -> Tensor: ...
+) -> list[Tensor]:
+    """Samples of a tensor, and the next key."""
+
+def random_fold_in(key: TensorLike, data: TensorLike) -> Tensor:
+    """A key for each of some integers."""
+
 def random_gumbel(
     key: TensorLike,
     shape: Shape,
     dtype: DTypeLike | None,
     names: Names | None,
     advance: bool,
-) -> list[Tensor]: ...
+) -> list[Tensor]:
+    """Floats with the Gumbel distribution."""
+
 def random_integers(
     key: TensorLike,
     low: TensorLike,
@@ -1096,8 +964,12 @@ def random_integers(
     dtype: DTypeLike | None,
     names: Names | None,
     advance: bool,
-) -> list[Tensor]: ...
-def random_key(seed: TensorLike) -> Tensor: ...
+) -> list[Tensor]:
+    """Integers that are equally likely everywhere between two bounds."""
+
+def random_key(seed: TensorLike) -> Tensor:
+    """The key of a seed."""
+
 def random_multivariate_normal(
     key: TensorLike,
     mean: TensorLike,
@@ -1107,7 +979,9 @@ def random_multivariate_normal(
     dtype: DTypeLike | None,
     names: Names | None,
     advance: bool,
-) -> list[Tensor]: ...
+) -> list[Tensor]:
+    """Vectors with a normal distribution."""
+
 def random_normal(
     key: TensorLike,
     mean: TensorLike,
@@ -1116,11 +990,15 @@ def random_normal(
     dtype: DTypeLike | None,
     names: Names | None,
     advance: bool,
-) -> list[Tensor]: ...
-def random_shuffle(
-    key: TensorLike, x: TensorLike, axis: Axis, independent: bool
-) -> list[Tensor]: ...
-def random_split(key: TensorLike, parts: int) -> Tensor: ...
+) -> list[Tensor]:
+    """Floats with the normal distribution."""
+
+def random_shuffle(key: TensorLike, x: TensorLike, axis: Axis, independent: bool) -> list[Tensor]:
+    """A tensor with entries in another order, and the next key."""
+
+def random_split(key: TensorLike, parts: int) -> Tensor:
+    """Several keys from one."""
+
 def random_uniform(
     key: TensorLike,
     low: TensorLike,
@@ -1129,143 +1007,4266 @@ def random_uniform(
     dtype: DTypeLike | None,
     names: Names | None,
     advance: bool,
-) -> list[Tensor]: ...
-def real(x: TensorLike) -> Tensor: ...
-def reduce(
+) -> list[Tensor]:
+    """Floats that are equally likely everywhere between two bounds."""
+
+def fold(
     x: TensorLike,
     initial: TensorLike,
     function: Callable[[Tensor, Tensor], TensorLike],
     axes: Axes | None = None,
     keep_axes: bool = False,
-) -> Tensor: ...
-def reduce_max(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
-def reduce_min(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
-def remainder(x: TensorLike, y: TensorLike) -> Tensor: ...
-def rename(x: TensorLike, names: Names) -> Tensor: ...
-def reshape(x: TensorLike, shape: Shape, names: Names | None = None) -> Tensor: ...
-def result_type(*operands: TensorLike | DTypeLike) -> DType: ...
-def reverse(x: TensorLike, axes: Axes | None = None) -> Tensor: ...
-def rfft(x: TensorLike, length: int | None = None, axis: Axis = ...) -> Tensor: ...
-def rfftn(
-    x: TensorLike, lengths: Sequence[int] | None = None, axes: Axes | None = None
-) -> Tensor: ...
-def right_shift(x: TensorLike, y: TensorLike) -> Tensor: ...
-def round(x: TensorLike) -> Tensor: ...
-def round_half_even(x: TensorLike) -> Tensor: ...
-def rsqrt(x: TensorLike) -> Tensor: ...
-def select(predicate: TensorLike, on_true: TensorLike, on_false: TensorLike) -> Tensor: ...
-def sigmoid(x: TensorLike) -> Tensor: ...
-def sign(x: TensorLike) -> Tensor: ...
-def sin(x: TensorLike) -> Tensor: ...
-def singular_values(a: TensorLike) -> Tensor: ...
-def sinh(x: TensorLike) -> Tensor: ...
-def slice(
-    x: TensorLike,
-    starts: Sequence[TensorLike],
-    lengths: Sequence[int],
-    strides: Sequence[int] | None = None,
-) -> Tensor: ...
-def slice_along_axis(
-    x: TensorLike, start: TensorLike, length: int, axis: Axis = ..., stride: int = 1
-) -> Tensor: ...
-def slogdet(a: TensorLike) -> list[Tensor]: ...
-def solve(a: TensorLike, b: TensorLike) -> Tensor: ...
-def sort(
-    x: TensorLike, axis: Axis = ..., descending: bool = False, stable: bool = True
-) -> Tensor: ...
-def split_at(x: TensorLike, index: int, axis: Axis = ...) -> tuple[Tensor, Tensor]: ...
-def sqrt(x: TensorLike) -> Tensor: ...
-def squeeze(x: TensorLike, axes: Axes | None = None) -> Tensor: ...
-def stack(parts: Sequence[TensorLike], axis: int = 0, name: str | None = None) -> Tensor: ...
-def standard_deviation(
-    x: TensorLike, axes: Axes | None = None, keep_axes: bool = False, ddof: int = 0
-) -> Tensor: ...
-def subtract(x: TensorLike, y: TensorLike) -> Tensor: ...
-def sum(x: TensorLike, axes: Axes | None = None, keep_axes: bool = False) -> Tensor: ...
-def svd(a: TensorLike, full: bool) -> list[Tensor]: ...
-def take(x: TensorLike, indices: TensorLike, axis: Axis = ...) -> Tensor: ...
-def take_along_axis(x: TensorLike, indices: TensorLike, axis: Axis = ...) -> Tensor: ...
-def take_diagonal(x: TensorLike, offset: int = 0) -> Tensor: ...
-def tan(x: TensorLike) -> Tensor: ...
-def tanh(x: TensorLike) -> Tensor: ...
-def tensor(value: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> Tensor: ...
-def tile(x: TensorLike, repetitions: Sequence[int]) -> Tensor: ...
-def top_k(x: TensorLike, k: int = 1) -> tuple[Tensor, Tensor]: ...
-def trace(a: TensorLike, offset: int) -> Tensor: ...
-def transpose(x: TensorLike, axes: Axes | None = None) -> Tensor: ...
-def tri(rows: int, columns: int, k: int = 0) -> Tensor: ...
-def triangular_solve(
-    a: TensorLike,
-    b: TensorLike,
-    lower: bool = True,
-    left_side: bool = True,
-    transform: Literal["none", "transpose", "conjugate"] = "none",
-) -> Tensor: ...
-def tril(x: TensorLike, k: int = 0) -> Tensor: ...
-def triu(x: TensorLike, k: int = 0) -> Tensor: ...
-def variance(
-    x: TensorLike, axes: Axes | None = None, keep_axes: bool = False, ddof: int = 0
-) -> Tensor: ...
-def weighted_mean(
-    x: TensorLike, weights: TensorLike, axes: Axes | None = None, keep_axes: bool = False
-) -> Tensor: ...
-def window_max(
-    x: TensorLike,
-    dimensions: Sequence[int],
-    strides: PerAxis | None = None,
-    padding: Padding | None = None,
-    dilations: PerAxis | None = None,
-) -> Tensor: ...
-def window_mean(
-    x: TensorLike,
-    dimensions: Sequence[int],
-    strides: PerAxis | None = None,
-    padding: Padding | None = None,
-    dilations: PerAxis | None = None,
-) -> Tensor: ...
-def window_min(
-    x: TensorLike,
-    dimensions: Sequence[int],
-    strides: PerAxis | None = None,
-    padding: Padding | None = None,
-    dilations: PerAxis | None = None,
-) -> Tensor: ...
-def window_product(
-    x: TensorLike,
-    dimensions: Sequence[int],
-    strides: PerAxis | None = None,
-    padding: Padding | None = None,
-    dilations: PerAxis | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Folds elements with `function(element, accumulator)`. Only inside a trace; the Python package
+    traces it otherwise.
+    """
+
+def result_type(*operands: TensorLike | DTypeLike) -> DType:
+    """Return the dtype that operands have together; plain numbers adapt to the others.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.result_type(nx.int8, nx.tensor([1.5], "f16")), nx.result_type("u8", 1)
+    (f16, u8)
+    """
+
+def slogdet_parts(a: TensorLike) -> list[Tensor]:
+    """The sign and the logarithm of the magnitude of determinants."""
+
+def solve_batch(a: TensorLike, b: TensorLike) -> Tensor:
+    """Solves systems of linear equations."""
+
+def split_at(x: TensorLike, index: int, axis: Axis = ...) -> tuple[Tensor, Tensor]:
+    """The parts before and from an index on along an axis."""
+
+def svd_parts(a: TensorLike, full: bool) -> list[Tensor]:
+    """Singular vectors and values of matrices."""
+
+def tensor(value: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor from a number, nested lists, a buffer, a DLPack exporter or another tensor.
+
+    By default memory to which nobody can write is shared, and other memory copied. ``copy=True``
+    always copies; ``copy=False`` never does, and promises that nobody writes to the memory. A tensor
+    never changes: it is given back, in another dtype if one is asked for, and stays where it is.
+    """
+
+def tri(rows: int, columns: int, k: int = 0) -> Tensor:
+    """A mask that is true where the column is at most the row plus `k`."""
+
 def window_reduce(
     x: TensorLike,
     initial: TensorLike,
     function: Callable[[Tensor, Tensor], TensorLike],
     dimensions: Sequence[int],
     strides: PerAxis | None = None,
-    padding: Padding | None = None,
+    padding: Padding = ...,
     dilations: PerAxis | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Folds each window with `function(element, accumulator)`, inside a trace."""
+
+def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Choose between two elements, one place at a time.
+
+    Parameters
+    ----------
+    condition : tensor_like
+        Where it is not zero, the element of `x1` is taken.
+    x1, x2 : tensor_like
+        What to choose from; their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that all three broadcast to.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.where([True, False], [1, 2], 0).tolist()
+    [1, 0]
+    """
+
+def _signatures() -> dict[str, dict[str, str]]: ...
+
+pred: Final[DType]
+u2: Final[DType]
+u4: Final[DType]
+u8: Final[DType]
+u16: Final[DType]
+u32: Final[DType]
+u64: Final[DType]
+s2: Final[DType]
+s4: Final[DType]
+s8: Final[DType]
+s16: Final[DType]
+s32: Final[DType]
+s64: Final[DType]
+f8_e5m2: Final[DType]
+f8_e4m3fn: Final[DType]
+bf16: Final[DType]
+f16: Final[DType]
+f32: Final[DType]
+f64: Final[DType]
+c64: Final[DType]
+c128: Final[DType]
+
+def abs(x: TensorLike, /) -> Tensor:
+    """Return the distance of each element from zero.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape of `x`; floats of half the width for complex numbers.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.abs([1.5, -2.0]).tolist()
+    [1.5, 2.0]
+    """
+
+def acos(x: TensorLike, /) -> Tensor:
+    """Return the angle in radians whose cosine is each element.
+
+    Real numbers outside [-1, 1] give NaN.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.acos([1.0, 0.0]).tolist()
+    [0.0, 1.5707963705062866]
+    """
+
+def acosh(x: TensorLike, /) -> Tensor:
+    """Return the number whose hyperbolic cosine is each element.
+
+    Real numbers below 1 give NaN.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.acosh([1.0, 2.0]).tolist()
+    [0.0, 1.316957950592041]
+    """
+
+def add(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Add element by element; the operator ``+``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.add([1, 2], 0.5).tolist()
+    [1.5, 2.5]
+    """
+
+def adjoint(x: TensorLike, /) -> Tensor:
+    """Exchange the last two axes, and conjugate complex numbers.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.adjoint([[1 + 1j, 2 + 0j]]).tolist()
+    [[(1-1j)], [(2-0j)]]
+    """
+
+def all(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+    """Tell whether no element is zero. Parameters are those of `max`, any dtype will do.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.all([[1, 0], [3, 4]], axis=1).tolist()
+    [False, True]
+    """
+
+def all_close(
+    x1: TensorLike,
+    x2: TensorLike,
+    /,
+    *,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Tell whether all elements are equal up to a tolerance.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Numbers; their shapes broadcast.
+    rtol, atol : float
+        Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are close.
+    equal_nan : bool
+        Whether NaN is close to NaN.
+
+    Returns
+    -------
+    Tensor
+        One truth value.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.all_close([1.0, 2.0], [1.0, 2.00001]).item(), nx.all_close(1.0, 1.1).item()
+    (True, False)
+    """
+
+def any(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+    """Tell whether an element is not zero. Parameters are those of `max`, any dtype will do.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.any([[0, 0], [3, 0]], axis=1).tolist()
+    [False, True]
+    """
+
+def argmax(
+    x: TensorLike,
+    /,
+    *,
+    axis: Axis | None = None,
+    keepdims: bool = False,
+    tie_break: Literal["low", "high"] = "low",
+    dtype: DTypeLike = "int32",
+) -> Tensor:
+    """Return the index of the largest element; of a NaN if there is one.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers.
+    axis : int or str, optional
+        The axis; by default the index is one into all elements in row-major order.
+    keepdims : bool
+        Whether the axis stays, with size 1.
+    tie_break : {"low", "high"}
+        Which of several equal elements: the first or the last.
+    dtype : dtype_like
+        The dtype of the index.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+    ShapeError
+        If there is no such axis, or no element.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.argmax([[1, 5], [3, 3]], axis=1).tolist()
+    [1, 0]
+    """
+
+def argmin(
+    x: TensorLike,
+    /,
+    *,
+    axis: Axis | None = None,
+    keepdims: bool = False,
+    tie_break: Literal["low", "high"] = "low",
+    dtype: DTypeLike = "int32",
+) -> Tensor:
+    """Return the index of the smallest element. Parameters and errors are those of `argmax`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.argmin([3, 1, 1], tie_break="high").item()
+    2
+    """
+
+def argsort(
+    x: TensorLike,
+    /,
+    *,
+    axis: Axis = -1,
+    descending: bool = False,
+    stable: bool = True,
+    dtype: DTypeLike = "int32",
+) -> Tensor:
+    """Return the indices that put the elements of an axis in order.
+
+    Parameters and errors are those of `sort`; `dtype` is that of the indices.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.argsort([3, 1, 2]).tolist()
+    [1, 2, 0]
+    """
+
+def asin(x: TensorLike, /) -> Tensor:
+    """Return the angle in radians whose sine is each element.
+
+    Real numbers outside [-1, 1] give NaN.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.asin([0.0, 1.0]).tolist()
+    [0.0, 1.5707963705062866]
+    """
+
+def asinh(x: TensorLike, /) -> Tensor:
+    """Return the number whose hyperbolic sine is each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.asinh([0.0, 1.0]).tolist()
+    [0.0, 0.8813735842704773]
+    """
+
+def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True) -> Tensor:
+    """Convert elements to another dtype.
+
+    Floats lose what is behind the point when they become integers, and are limited to what the
+    dtype holds; NaN becomes zero. Integers wrap. Complex numbers lose their imaginary part.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    dtype : dtype_like
+        The dtype.
+    copy : bool
+        Part of the standard. It makes no difference: tensors never change.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.astype([1.9, -1.9], nx.int32).tolist()
+    [1, -1]
+    """
+
+def atan(x: TensorLike, /) -> Tensor:
+    """Return the angle in radians whose tangent is each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.atan([0.0, 1.0]).tolist()
+    [0.0, 0.7853981852531433]
+    """
+
+def atan2(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return the angle in radians of the point (x2, x1).
+
+    Complex numbers give ``-i log((x2 + i x1) / sqrt(x1^2 + x2^2))``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the common shape; integers count as ``float32``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.atan2([1.0, -1.0], [-1.0, 1.0]).tolist()
+    [2.356194496154785, -0.7853981852531433]
+    """
+
+def atanh(x: TensorLike, /) -> Tensor:
+    """Return the number whose hyperbolic tangent is each element.
+
+    Real numbers outside [-1, 1] give NaN.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.atanh([0.0, 0.5]).tolist()
+    [0.0, 0.5493061542510986]
+    """
+
+def bitcast(x: TensorLike, dtype: DTypeLike, /) -> Tensor:
+    """Read the bits of elements as another dtype of the same width.
+
+    Raises
+    ------
+    DTypeError
+        If the widths differ.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> hex(nx.bitcast(1.0, nx.uint32).item())
+    '0x3f800000'
+    """
+
+def bitwise_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Keep the bits that both have; the operator ``&``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Integers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Integers of the common shape and dtype; truth values for two of them.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is not an integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.bitwise_and(12, 10).item()
+    8
+    """
+
+def bitwise_invert(x: TensorLike, /) -> Tensor:
+    """Turn every bit over; the operator ``~``.
+
+    A truth value is negated.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Integers or truth values.
+
+    Returns
+    -------
+    Tensor
+        Integers of the shape and dtype of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is not an integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.bitwise_invert([0, 1]).tolist()
+    [-1, -2]
+    """
+
+def bitwise_left_shift(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Shift bits to the left; the operator ``<<``.
+
+    Zero once all bits have been shifted out.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Integers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Integers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is not an integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.bitwise_left_shift(1, [0, 1, 4]).tolist()
+    [1, 2, 16]
+    """
+
+def bitwise_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Join the bits of both; the operator ``|``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Integers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Integers of the common shape and dtype; truth values for two of them.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is not an integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.bitwise_or(12, 10).item()
+    14
+    """
+
+def bitwise_right_shift(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Shift bits to the right; the operator ``>>``.
+
+    Signed integers keep their sign.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Integers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Integers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is not an integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.bitwise_right_shift([-8, 8], 1).tolist()
+    [-4, 4]
+    """
+
+def bitwise_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Keep the bits that one of the two has; the operator ``^``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Integers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Integers of the common shape and dtype; truth values for two of them.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is not an integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.bitwise_xor(12, 10).item()
+    6
+    """
+
+def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
+    """Repeat the elements of several tensors to fill their common shape.
+
+    Raises
+    ------
+    ShapeError
+        If they have none.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [x.tolist() for x in nx.broadcast_arrays([1, 2], 3)]
+    [[1, 2], [3, 3]]
+    """
+
+def broadcast_to(
+    x: TensorLike, /, shape: Shape, *, axes: Sequence[int] | None = None, names: Names | None = None
+) -> Tensor:
+    """Repeat elements to fill a shape.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    shape : int or sequence of int
+        The sizes of the result.
+    axes : sequence of int, optional
+        The axis of the result that each axis of `x` becomes, increasing; the last ones by default.
+    names : sequence of (str or None), optional
+        The names of the result's axes; those of `x` are not kept.
+
+    Raises
+    ------
+    ShapeError
+        If a size of `x` is neither 1 nor that of the result.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
+    ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
+    """
+
+def cbrt(x: TensorLike, /) -> Tensor:
+    """Return the cube root of each element, also of negative ones.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.cbrt([8.0, -27.0]).tolist()
+    [2.0, -3.0]
+    """
+
+def ceil(x: TensorLike, /) -> Tensor:
+    """Return the smallest whole number that is not below each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers stay as they are.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.ceil([1.5, -1.5]).tolist()
+    [2.0, -1.0]
+    """
+
+def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
+    """Return the triangular root of symmetric (Hermitian) positive definite matrices.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Square matrices in the last two axes; only the lower triangle is read.
+    upper : bool
+        Whether the root is the upper triangular one.
+
+    Returns
+    -------
+    Tensor
+        ``L`` with ``L @ adjoint(L) == x``, or its adjoint. NaN where a matrix is not positive
+        definite.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+
+def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+    """Limit elements to a range.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers.
+    min, max : tensor_like, optional
+        The limits; where a minimum exceeds the maximum, the maximum wins.
+
+    Raises
+    ------
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.clip([1, 5, 9], 2, 8).tolist(), nx.clip([1, 5, 9], max=4).tolist()
+    ([2, 5, 8], [1, 4, 4])
+    """
+
+def complex(real: TensorLike, imag: TensorLike, /) -> Tensor:
+    """Make complex numbers of their parts.
+
+    Infinities and NaN of one part leave the other alone.
+
+    Parameters
+    ----------
+    real, imag : tensor_like
+        Real numbers; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        ``complex128`` if a part is ``float64``, else ``complex64``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If a part is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.complex([1.0, 2.0], -1.0).tolist()
+    [(1-1j), (2-1j)]
+    """
+
+def concat(arrays: Sequence[TensorLike], /, *, axis: Axis | None = 0) -> Tensor:
+    """Join tensors along an axis.
+
+    Parameters
+    ----------
+    arrays : sequence of tensor_like
+        At least one; their shapes are equal but for `axis`, their dtypes promote.
+    axis : int or str, optional
+        The axis; None flattens the tensors first.
+
+    Raises
+    ------
+    ShapeError
+        If other axes differ in size.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.concat([[1, 2], [3.5]]).tolist()
+    [1.0, 2.0, 3.5]
+    """
+
+def conj(x: TensorLike, /) -> Tensor:
+    """Return each element with the sign of its imaginary part turned over.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.conj([1 + 2j]).tolist()
+    [(1-2j)]
+    """
+
+def conv(
+    x: TensorLike,
+    kernel: TensorLike,
+    /,
+    *,
+    strides: PerAxis | None = None,
+    padding: Padding = "valid",
+    input_dilation: PerAxis | None = None,
+    kernel_dilation: PerAxis | None = None,
+    feature_groups: int = 1,
+    batch_groups: int = 1,
+    input_permutation: Axes | None = None,
+    kernel_permutation: Axes | None = None,
+    output_permutation: Axes | None = None,
+) -> Tensor:
+    """Slide a kernel over an input, multiply, and add up: a convolution as neural networks use it.
+
+    The kernel is not turned around (it is a cross-correlation).
+
+    Parameters
+    ----------
+    x : tensor_like
+        Axes: batch, channels, then the spatial ones.
+    kernel : tensor_like
+        Axes: output channels, input channels, then the spatial ones.
+    strides : int or sequence of int, optional
+        How far the kernel moves along each spatial axis; 1 by default.
+    padding : {"valid", "same"} or sequence of (int, int)
+        Zeros around the spatial axes.
+    input_dilation, kernel_dilation : int or sequence of int, optional
+        How far elements are apart, zeros in between; 1 by default.
+    feature_groups, batch_groups : int
+        Groups of channels, or of the batch, that are convolved separately.
+    input_permutation, kernel_permutation, output_permutation : sequence of int or str, optional
+        Orders of axes for other layouts: where the axes named above are found.
+
+    Returns
+    -------
+    Tensor
+        Axes: batch, output channels, then the spatial ones. Integers give ``float32``.
+
+    Raises
+    ------
+    ShapeError
+        If there are fewer than three axes, if channels do not match, or if nothing is left.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.reshape(nx.arange(5), (1, 1, 5))
+    >>> nx.conv(x, [[[1, 0, -1]]]).tolist()
+    [[[-2.0, -2.0, -2.0]]]
+    """
+
+def copysign(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return the magnitude of the first with the sign of the second.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Real numbers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Floats of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.copysign([1.0, -2.0], -0.0).tolist()
+    [-1.0, -2.0]
+    """
+
+def cos(x: TensorLike, /) -> Tensor:
+    """Return the cosine of each element, in radians.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.cos([0.0, 1.0]).tolist()
+    [1.0, 0.5403022766113281]
+    """
+
+def cosh(x: TensorLike, /) -> Tensor:
+    """Return the hyperbolic cosine of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.cosh([0.0, 1.0]).tolist()
+    [1.0, 1.5430805683135986]
+    """
+
+def count_leading_zeros(x: TensorLike, /) -> Tensor:
+    """Count the bits that are zero, from the highest down to the first one.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Integers.
+
+    Returns
+    -------
+    Tensor
+        Integers of the shape and dtype of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is not an integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.count_leading_zeros([0, 1, -1]).tolist()
+    [32, 31, 0]
+    """
+
+def count_nonzero(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+    """Count the elements that are not zero, as ``int32``. Parameters are those of `max`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.count_nonzero([[0, 1], [2, 3]]).item()
+    3
+    """
+
+def covariance(x: TensorLike, /, mean: TensorLike | None = None, *, correction: int = 0) -> Tensor:
+    """Return the covariance of columns.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Matrices, one row for each observation, in the last two axes.
+    mean : tensor_like, optional
+        One number for each column; computed by default.
+    correction : int
+        What is taken off the number of rows that the sums are divided by.
+
+    Returns
+    -------
+    Tensor
+        A matrix with a row and a column for each column of `x`.
+
+    Raises
+    ------
+    ShapeError
+        If there are fewer than two axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.covariance([[1.0, 2.0], [3.0, 6.0]]).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
+    """
+
+def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
+    """Return the cross product of vectors of three elements.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Vectors along one axis; the other axes broadcast.
+    axis : int
+        The axis, of size 3 in both; counted from the end where they have other ranks.
+
+    Raises
+    ------
+    ShapeError
+        If the axis has another size, or the others do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.cross([1, 0, 0], [0, 1, 0]).tolist()
+    [0, 0, 1]
+    """
+
+def cumulative_max(x: TensorLike, /, *, axis: Axis | None = None, reverse: bool = False) -> Tensor:
+    """Return the largest element up to and including each one.
+
+    Parameters and errors are those of `cumulative_sum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.cumulative_max([1, 3, 2]).tolist()
+    [1, 3, 3]
+    """
+
+def cumulative_min(x: TensorLike, /, *, axis: Axis | None = None, reverse: bool = False) -> Tensor:
+    """Return the smallest element up to and including each one.
+
+    Parameters and errors are those of `cumulative_sum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.cumulative_min([3, 1, 2]).tolist()
+    [3, 1, 1]
+    """
+
+def cumulative_prod(
+    x: TensorLike,
+    /,
+    *,
+    axis: Axis | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+    reverse: bool = False,
+) -> Tensor:
+    """Return the product of all elements up to and including each one.
+
+    Parameters and errors are those of `cumulative_sum`; the product of no element is one.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.cumulative_prod([1, 2, 3], include_initial=True).tolist()
+    [1, 1, 2, 6]
+    """
+
+def cumulative_sum(
+    x: TensorLike,
+    /,
+    *,
+    axis: Axis | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
+    reverse: bool = False,
+) -> Tensor:
+    """Return the sum of all elements up to and including each one.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers, with at least one axis.
+    axis : int or str, optional
+        The axis; may be left out if there is only one.
+    dtype : dtype_like, optional
+        The dtype to add in, and of the result; that of `x` by default.
+    include_initial : bool
+        Whether the sum of no element, zero, comes first; the axis is longer by one then.
+    reverse : bool
+        Whether to add from the end.
+
+    Raises
+    ------
+    ArgumentError
+        If there are several axes, and none is given.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3], reverse=True).tolist()
+    ([1, 3, 6], [6, 5, 3])
+    """
+
+def det(x: TensorLike, /) -> Tensor:
+    """Return the determinant of square matrices.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Square matrices in the last two axes.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.det([[2.0, 3.0], [1.0, 4.0]]).item()
+    5.0
+    """
+
+def diff(
+    x: TensorLike,
+    /,
+    *,
+    axis: Axis = -1,
+    n: int = 1,
+    prepend: TensorLike | None = None,
+    append: TensorLike | None = None,
+) -> Tensor:
+    """Subtract each element from the next.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers, with at least one axis.
+    axis : int or str
+        The axis; it gets shorter by `n`.
+    n : int
+        How many times over.
+    prepend, append : tensor_like, optional
+        What to put before and behind `x` first; of its shape but for `axis`.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.diff([1, 4, 9]).tolist(), nx.diff([1, 4, 9], n=2).tolist()
+    ([3, 5], [2])
+    """
+
+def divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Divide element by element; the operator ``/``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the common shape; integers count as ``float32``.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.divide([1, 2], 4).tolist()
+    [0.25, 0.5]
+    """
+
+def dot(
+    x1: TensorLike,
+    x2: TensorLike,
+    /,
+    *,
+    x1_contract: Axes | None = None,
+    x2_contract: Axes | None = None,
+    x1_batch: Axes | None = None,
+    x2_batch: Axes | None = None,
+) -> Tensor:
+    """Multiply and add up along given axes.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands.
+    x1_contract, x2_contract : int or str, or a sequence, optional
+        Axes that are added up along, paired in order. Without any axes given, the last axis of
+        `x1` and the last but one of `x2` (the last one of a vector), and a scalar multiplies.
+    x1_batch, x2_batch : int or str, or a sequence, optional
+        Axes that are kept in step; the first ones of both.
+
+    Returns
+    -------
+    Tensor
+        The batch axes, then the other axes of `x1`, then those of `x2`.
+
+    Raises
+    ------
+    ShapeError
+        If paired axes differ in size.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.dot([1, 2, 3], [4, 5, 6]).item()
+    32
+    >>> nx.dot(nx.ones((5, 2, 3)), nx.ones((5, 3)), x1_contract=2, x2_contract=1,
+    ...        x1_batch=0, x2_batch=0).shape
+    (5, 2)
+    """
+
+def eigvalsh(x: TensorLike, /) -> Tensor:
+    """Return the eigenvalues of `eigh` alone.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.all_close(nx.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]), [1.0, 3.0]).item()
+    True
+    """
+
+def equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Tell where two elements are equal; the operator ``==``.
+
+    NaN equals nothing, not even itself.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands of any dtype; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.equal([1, 2], 2).tolist()
+    [False, True]
+    """
+
+def erf(x: TensorLike, /) -> Tensor:
+    """Return the error function of each element.
+
+    ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.erf([0.0, 1.0]).tolist()
+    [0.0, 0.8427007794380188]
+    """
+
+def erf_inv(x: TensorLike, /) -> Tensor:
+    """Return the number whose error function is each element.
+
+    Defined between -1 and 1; NaN elsewhere.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.erf_inv([0.0, 0.5]).tolist()
+    [0.0, 0.4769362807273865]
+    """
+
+def erfc(x: TensorLike, /) -> Tensor:
+    """Return one minus the error function, exact where that is near one.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.erfc([0.0, 3.0]).tolist()
+    [1.0, 2.209049853263423e-05]
+    """
+
+def exp(x: TensorLike, /) -> Tensor:
+    """Return e to the power of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.exp([0.0, 1.0]).tolist()
+    [1.0, 2.7182817459106445]
+    """
+
+def expand_dims(x: TensorLike, /, *, axis: int = 0, name: str | None = None) -> Tensor:
+    """Insert an axis of size 1.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axis : int
+        The position of the new axis in the result.
+    name : str, optional
+        Its name.
+
+    Raises
+    ------
+    ShapeError
+        If the position is out of range.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.expand_dims([1, 2], axis=-1).tolist()
+    [[1], [2]]
+    """
+
+def expm1(x: TensorLike, /) -> Tensor:
+    """Return e to the power of each element, minus one, exact near zero.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.expm1([0.0, 1e-7]).tolist()
+    [0.0, 1.000000082740371e-07]
+    """
+
+def fft(
+    x: TensorLike,
+    /,
+    *,
+    n: int | None = None,
+    axis: Axis = -1,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the discrete Fourier transform along an axis.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+    n : int, optional
+        How many elements to transform; the axis is cut, or filled with zeros. All by default.
+    axis : int or str
+        The axis.
+    norm : {"backward", "ortho", "forward"}
+        Which direction divides by the number of elements: the inverse, both by its root, or this
+        one.
+
+    Returns
+    -------
+    Tensor
+        Complex numbers.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.fft([1.0, 2.0, 3.0, 4.0]).tolist()
+    [(10+0j), (-2+2j), (-2+0j), (-2-2j)]
+    """
+
+def fft2(
+    x: TensorLike,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: tuple[Axis, Axis] = (-2, -1),
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the discrete Fourier transform along two axes.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers, with at least two axes.
+    s : (int, int), optional
+        How many elements to transform along each.
+    axes : (int or str, int or str)
+        The axes.
+    norm : {"backward", "ortho", "forward"}
+        As for `fft`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.fft2([[1.0, 0.0], [0.0, 0.0]]).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
+
+def fftn(
+    x: TensorLike,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Axes | None = None,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the discrete Fourier transform along several axes.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+    s : sequence of int, optional
+        How many elements to transform along each axis, which is cut, or filled with zeros.
+    axes : int or str, or a sequence, optional
+        The axes; by default as many of the last as `s` has entries, or all.
+    norm : {"backward", "ortho", "forward"}
+        As for `fft`.
+
+    Returns
+    -------
+    Tensor
+        Complex numbers.
+
+    Raises
+    ------
+    ShapeError
+        If there are no such axes.
+    ArgumentError
+        If `s` has not one entry for each axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.fftn([[1.0, 0.0], [0.0, 0.0]]).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
+
+def flatten(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
+    """Merge neighbouring axes into one; all axes by default.
+
+    Raises
+    ------
+    ArgumentError
+        If the axes are not neighbours in increasing order.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.flatten([[1, 2], [3, 4]]).tolist()
+    [1, 2, 3, 4]
+    """
+
+def flip(x: TensorLike, /, *, axis: Axes | None = None) -> Tensor:
+    """Reverse the order of elements along axes, along all by default.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.flip([1, 2, 3]).tolist()
+    [3, 2, 1]
+    """
+
+def floor(x: TensorLike, /) -> Tensor:
+    """Return the largest whole number that is not above each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers stay as they are.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.floor([1.5, -1.5]).tolist()
+    [1.0, -2.0]
+    """
+
+def floor_divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Divide and round toward minus infinity; the operator ``//``.
+
+    Dividing an integer by zero gives an unspecified number, not an error.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.floor_divide([7, -7], 2).tolist()
+    [3, -4]
+    """
+
+def fmod(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return what a division rounded toward zero leaves.
+
+    A result that is not zero has the sign of the dividend, as in C.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fmod([7, -7], 3).tolist()
+    [1, -1]
+    """
+
+def gather(x: TensorLike, indices: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
+    """Take elements, or slices, at tuples of indices.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    indices : tensor_like
+        Integers; the last axis holds the tuples.
+    axes : sequence of int or str, optional
+        The axis that each number of a tuple counts along, in increasing order; the first ones by
+        default.
+
+    Returns
+    -------
+    Tensor
+        The other axes of `indices`, then the axes of `x` that are not counted along.
+
+    Raises
+    ------
+    ShapeError
+        If the tuples have more numbers than there are axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.gather([[1, 2], [3, 4]], [[1, 1], [0, 1]]).tolist()
+    [4, 2]
+    """
+
+def greater(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Tell where the first is larger; the operator ``>``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Real operands; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.greater([1, 2], 1).tolist()
+    [False, True]
+    """
+
+def greater_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Tell where the first is not smaller; the operator ``>=``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Real operands; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.greater_equal([1, 2], 2).tolist()
+    [False, True]
+    """
+
+def hfft(
+    x: TensorLike,
+    /,
+    *,
+    n: int | None = None,
+    axis: Axis = -1,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the transform, which is real, of a signal whose other half is the conjugate.
+
+    Parameters are those of `fft`; `n` is the number of elements of the result, by default
+    ``2 * (m - 1)`` for ``m`` elements of `x`.
+
+    Returns
+    -------
+    Tensor
+        Floats.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.hfft([1.0, 0.0, 0.0]).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+def hypot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return the distance of the point (x1, x2) from the origin without overflow.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Real numbers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Floats of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.hypot(3.0, 4.0).item()
+    5.0
+    """
+
+def ifft(
+    x: TensorLike,
+    /,
+    *,
+    n: int | None = None,
+    axis: Axis = -1,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the inverse discrete Fourier transform. Parameters and errors are those of `fft`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.ifft([6.0, -2.0 + 2.0j, -2.0, -2.0 - 2.0j]).tolist()
+    [0j, (1+0j), (2+0j), (3+0j)]
+    """
+
+def ifft2(
+    x: TensorLike,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: tuple[Axis, Axis] = (-2, -1),
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the inverse of `fft2`, with its parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.ifft2([[4.0, 0.0], [0.0, 0.0]]).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
+
+def ifftn(
+    x: TensorLike,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Axes | None = None,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the inverse of `fftn`, with its parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.ifftn([[4.0, 0.0], [0.0, 0.0]]).tolist()
+    [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
+
+def ihfft(
+    x: TensorLike,
+    /,
+    *,
+    n: int | None = None,
+    axis: Axis = -1,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the inverse of `hfft`. Parameters are those of `fft`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.ihfft([1.0, 1.0, 1.0, 1.0]).tolist()
+    [(1-0j), -0j, -0j]
+    """
+
+def imag(x: TensorLike, /) -> Tensor:
+    """Return the imaginary part of each element.
+
+    Real numbers give zero.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.imag([1 + 2j, 3 - 4j]).tolist()
+    [2.0, -4.0]
+    """
+
+def indexed_add(
+    x: TensorLike, indices: TensorLike, updates: TensorLike, /, *, axes: Axes | None = None
+) -> Tensor:
+    """Add numbers at tuples of indices; what meets at one place adds up.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    indices : tensor_like
+        Integers; the last axis holds the tuples, as for `gather`.
+    updates : tensor_like
+        What `gather` would give for these indices, in shape.
+    axes : sequence of int or str, optional
+        As for `gather`.
+
+    Raises
+    ------
+    ShapeError
+        If the updates have another shape.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.indexed_add([0, 0, 0], [[1], [1], [2]], [5, 6, 7]).tolist()
+    [0, 11, 7]
+    """
+
+def indexed_put(
+    x: TensorLike, indices: TensorLike, updates: TensorLike, /, *, axes: Axes | None = None
+) -> Tensor:
+    """Write numbers at tuples of indices; the last one stays. Parameters as for `indexed_add`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.indexed_put([0, 0, 0], [[1], [2]], [5, 7]).tolist()
+    [0, 5, 7]
+    """
+
+def inv(x: TensorLike, /) -> Tensor:
+    """Return the inverse of square matrices.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Square matrices in the last two axes.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers; NaN where a matrix is singular.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+
+def irfft(
+    x: TensorLike,
+    /,
+    *,
+    n: int | None = None,
+    axis: Axis = -1,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the inverse of `rfft`.
+
+    Parameters are those of `fft`; `n` is the number of elements of the result, by default
+    ``2 * (m - 1)`` for ``m`` elements of `x`.
+
+    Returns
+    -------
+    Tensor
+        Floats.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.irfft([1.0, 1.0, 1.0]).tolist()
+    [1.0, 0.0, 0.0, 0.0]
+    """
+
+def irfftn(
+    x: TensorLike,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Axes | None = None,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the inverse of `rfftn`, with its parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.irfftn(nx.ones((2, 2))).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+
+def isfinite(x: TensorLike, /) -> Tensor:
+    """Tell where elements are neither infinite nor NaN.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.isfinite([1.0, float("inf"), float("nan")]).tolist()
+    [True, False, False]
+    """
+
+def isinf(x: TensorLike, /) -> Tensor:
+    """Tell where elements are infinite.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.isinf([1.0, float("-inf")]).tolist()
+    [False, True]
+    """
+
+def isnan(x: TensorLike, /) -> Tensor:
+    """Tell where elements are not a number.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.isnan([1.0, float("nan")]).tolist()
+    [False, True]
+    """
+
+def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: float | None = None) -> Tensor:
+    """Return the ``x`` of least norm for which ``a @ x`` is nearest to ``b``.
+
+    Parameters
+    ----------
+    a : tensor_like
+        Matrices in the last two axes, not empty.
+    b : tensor_like
+        For each of them a vector, or a matrix with as many rows.
+    rtol : float, optional
+        As for `pinv`.
+
+    Raises
+    ------
+    ShapeError
+        If there are no matrices, or the right side does not fit.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.linalg.least_squares([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
+    >>> nx.all_close(x, [1.0, 2.0], atol=1e-5).item()
+    True
+    """
+
+def less(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Tell where the first is smaller; the operator ``<``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Real operands; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.less([1, 2], 2).tolist()
+    [True, False]
+    """
+
+def less_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Tell where the first is not larger; the operator ``<=``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Real operands; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.less_equal([1, 2], 1).tolist()
+    [True, False]
+    """
+
+def log(x: TensorLike, /) -> Tensor:
+    """Return the natural logarithm of each element.
+
+    Negative real numbers give NaN, zero gives minus infinity.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.log([1.0, 2.0]).tolist()
+    [0.0, 0.6931471824645996]
+    """
+
+def log10(x: TensorLike, /) -> Tensor:
+    """Return the logarithm to base 10 of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.log10([1.0, 100.0]).tolist()
+    [0.0, 2.0]
+    """
+
+def log1p(x: TensorLike, /) -> Tensor:
+    """Return the natural logarithm of one plus each element, exact near zero.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.log1p([0.0, 1e-7]).tolist()
+    [0.0, 9.999999406318238e-08]
+    """
+
+def log2(x: TensorLike, /) -> Tensor:
+    """Return the logarithm to base 2 of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.log2([1.0, 8.0]).tolist()
+    [0.0, 3.0]
+    """
+
+def logaddexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return log(exp(x1) + exp(x2)) without overflow.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Real numbers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Floats of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.logaddexp(1000.0, 1000.0).item()
+    1000.6931762695312
+    """
+
+def logical_and(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Tell where both elements are true, that is, not zero.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands of any dtype; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.logical_and([0, 1, 2], 1).tolist()
+    [False, True, True]
+    """
+
+def logical_not(x: TensorLike, /) -> Tensor:
+    """Tell where elements are zero.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.logical_not([0, 1, 2]).tolist()
+    [True, False, False]
+    """
+
+def logical_or(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Tell where one of two elements, or both, are not zero.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands of any dtype; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.logical_or([0, 1], 0).tolist()
+    [False, True]
+    """
+
+def logical_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Tell where exactly one of two elements is not zero.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands of any dtype; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.logical_xor([0, 1], 1).tolist()
+    [True, False]
+    """
+
+def logsumexp(
+    x: TensorLike,
+    /,
+    *,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    scale: TensorLike | None = None,
+) -> Tensor:
+    """Return the logarithm of the sum of exponentials, without overflow.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+    scale : tensor_like, optional
+        A factor for each exponential.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.logsumexp([1000.0, 1000.0]).item()
+    1000.6931762695312
+    """
+
+def make_diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+    """Make a matrix with a vector on a diagonal and zeros elsewhere.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.make_diagonal([1, 2]).tolist()
+    [[1, 0], [0, 2]]
+    """
+
+def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Multiply matrices; the operator ``@``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Matrices in the last two axes; the axes before broadcast. A vector counts as a row on the
+        left and as a column on the right, and that axis is dropped from the result.
+
+    Raises
+    ------
+    ShapeError
+        If the columns of `x1` are not as many as the rows of `x2`, if other axes do not broadcast,
+        or if an operand is a scalar.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.matmul([[1, 2], [3, 4]], [5, 6]).tolist()
+    [17, 39]
+    """
+
+def matrix_norm(
+    x: TensorLike, /, *, keepdims: bool = False, ord: float | Literal["fro", "nuc"] = "fro"
+) -> Tensor:
+    """Return the norm of the matrices in the last two axes.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers, with at least two axes; integers count as ``float32``.
+    keepdims : bool
+        Whether the last two axes stay, with size 1.
+    ord : {1, 2, inf, -1, -2, -inf, "fro", "nuc"}
+        As for `norm` of matrices.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such norm.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]]).item()
+    5.0
+    >>> nx.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord="nuc").item()
+    7.0
+    """
+
+def matrix_power(x: TensorLike, n: int, /) -> Tensor:
+    """Multiply square matrices with themselves.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Square matrices in the last two axes.
+    n : int
+        The number of factors; 0 gives the identity, a negative number factors of the inverse.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.matrix_power([[1, 1], [0, 1]], 5).tolist()
+    [[1, 5], [0, 1]]
+    """
+
+def matrix_rank(x: TensorLike, /, *, rtol: float | None = None) -> Tensor:
+    """Return how many singular values of each matrix are not negligible.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Matrices in the last two axes, not empty.
+    rtol : float, optional
+        Values up to this multiple of the largest one do not count. By default the larger side times
+        the precision of the dtype.
+
+    Returns
+    -------
+    Tensor
+        ``int32``.
+
+    Raises
+    ------
+    ShapeError
+        If there are no matrices.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).item()
+    1
+    """
+
+def max(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+    """Find the largest element; NaN if there is one.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.max([[1, 5], [3, 4]], axis=1).tolist()
+    [5, 4]
+    """
+
+def maximum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return the larger of two elements; NaN if one of them is NaN.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.maximum([1, 5], 3).tolist()
+    [3, 5]
+    """
+
+def mean(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+    """Return the arithmetic mean.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or one is given twice.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.mean([[1, 2], [3, 4]], axis=0).tolist()
+    [2.0, 3.0]
+    """
+
+def median(x: TensorLike, /, *, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
+    """Return the middle element in order of size; the mean of two of them for an even number.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers.
+    axis : int or str, optional
+        The axis; all elements by default.
+    keepdims : bool
+        Whether the axis stays, with size 1.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.median([3, 1, 2]).item(), nx.median([4.0, 1.0, 2.0, 3.0]).item()
+    (2, 2.5)
+    """
+
+def min(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+    """Find the smallest element; NaN if there is one. Parameters and errors are those of `max`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.min([[1, 5], [3, 4]], axis=1).tolist()
+    [1, 3]
+    """
+
+def minimum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return the smaller of two elements; NaN if one of them is NaN.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.minimum([1, 5], 3).tolist()
+    [1, 3]
+    """
+
+def mode(x: TensorLike, /, *, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
+    """Return the most frequent element, the smallest of several. Parameters are those of `median`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.mode([3, 1, 3, 2]).item()
+    3
+    """
+
+def multiply(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Multiply element by element; the operator ``*``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.multiply([[1], [2]], [3, 4]).tolist()
+    [[3, 4], [6, 8]]
+    """
+
+def negative(x: TensorLike, /) -> Tensor:
+    """Negate each element; the operator ``-``.
+
+    Unsigned integers wrap.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.negative([1, -2]).tolist()
+    [-1, 2]
+    """
+
+def norm(
+    x: TensorLike,
+    /,
+    *,
+    ord: float | Literal["fro", "nuc"] | None = None,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """Return the length of vectors, or a norm of matrices.
+
+    `vector_norm` and `matrix_norm` say which of them is meant; here the number of axes does.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+    ord : float or {"fro", "nuc"}, optional
+        By default the root of the sum of squares, as ``"fro"``. For vectors a number ``p`` gives
+        ``sum(abs(x) ** p) ** (1 / p)``, 0 counts what is not 0, infinity is the largest magnitude,
+        and minus infinity the smallest. For matrices 1 and infinity give the largest sum of a
+        column or a row, 2 the largest singular value, their negatives the smallest of these, and
+        ``"nuc"`` the sum of the singular values.
+    axis : int or str, or a sequence, optional
+        One axis for vectors, two for matrices; all by default.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such norm.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.norm([3.0, 4.0]).item(), nx.linalg.norm([3.0, -4.0], ord=1).item()
+    (5.0, 7.0)
+    """
+
+def not_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Tell where two elements differ; the operator ``!=``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands of any dtype; their shapes broadcast.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.not_equal([1, 2], 2).tolist()
+    [True, False]
+    """
+
+def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Multiply every element of one with every element of the other.
+
+    Returns
+    -------
+    Tensor
+        A row for each element of `x1`, a column for each of `x2`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.outer([1, 2], [3, 4]).tolist()
+    [[3, 4], [6, 8]]
+    """
+
+def pad(
+    x: TensorLike, value: TensorLike, config: Sequence[tuple[int, int] | tuple[int, int, int]], /
+) -> Tensor:
+    """Put a number around the elements, and between them.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    value : number or scalar tensor
+        What to fill in.
+    config : sequence of tuples
+        For each axis ``(before, after)`` or ``(before, after, between)``. Negative numbers cut
+        elements off.
+
+    Raises
+    ------
+    ShapeError
+        If there is not one tuple for each axis, or the value is no scalar.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.pad([1, 2], 0, [(1, 2)]).tolist(), nx.pad([1, 2, 3], 0, [(-1, 0, 1)]).tolist()
+    ([0, 1, 2, 0, 0], [0, 2, 0, 3])
+    """
+
+def permute_dims(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
+    """Put the axes into another order.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axes : sequence of int or str, optional
+        For each axis of the result, the one of `x` that it is; reversed by default.
+
+    Raises
+    ------
+    ShapeError
+        If the axes are no permutation.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.permute_dims([[1, 2], [3, 4]], (1, 0)).tolist()
+    [[1, 3], [2, 4]]
+    """
+
+def phase(x: TensorLike, /) -> Tensor:
+    """Return the angle in radians of each complex element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.phase([1j, -1 + 0j]).tolist()
+    [1.5707963705062866, 3.1415927410125732]
+    """
+
+def pinv(x: TensorLike, /, *, rtol: float | None = None) -> Tensor:
+    """Return the pseudo-inverse (of Moore and Penrose) of matrices.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Matrices in the last two axes, not empty.
+    rtol : float, optional
+        Singular values up to this multiple of the largest one count as 0. By default the larger
+        side times the precision of the dtype.
+
+    Raises
+    ------
+    ShapeError
+        If there are no matrices.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.pinv([[2.0, 0.0], [0.0, 0.0]]).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+
+def population_count(x: TensorLike, /) -> Tensor:
+    """Count the bits that are one.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Integers.
+
+    Returns
+    -------
+    Tensor
+        Integers of the shape and dtype of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is not an integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.population_count([0, 7, 8]).tolist()
+    [0, 3, 1]
+    """
+
+def pow(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Raise to a power; the operator ``**``.
+
+    An integer raised to a negative power is 1 for 1, ±1 for -1, else 0: convert one of
+    the two to floats for fractions.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.pow([1, 2, 3], 2).tolist()
+    [1, 4, 9]
+    """
+
+def prod(
+    x: TensorLike,
+    /,
+    *,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Multiply the elements. Parameters and errors are those of `sum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.prod([[1, 2], [3, 4]], axis=1).tolist()
+    [2, 12]
+    """
+
+def put_diagonal(x: TensorLike, diagonal: TensorLike, /, *, offset: int = 0) -> Tensor:
+    """Replace a diagonal of a matrix.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has not two axes, or the diagonal not the right length.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.put_diagonal([[1, 2], [3, 4]], [7, 8]).tolist()
+    [[7, 2], [3, 8]]
+    """
+
+def put_slice(x: TensorLike, starts: Sequence[TensorLike], update: TensorLike, /) -> Tensor:
+    """Write a block into a copy of a tensor.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    starts : sequence of int or integer scalar
+        Where the block goes along each axis. It is moved so that the block fits.
+    update : tensor_like
+        The block; the dtypes promote.
+
+    Raises
+    ------
+    ShapeError
+        If the block is larger than the tensor, or has another number of axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.put_slice([1, 2, 3, 4], [1], [8, 9]).tolist()
+    [1, 8, 9, 4]
+    """
+
+def quotient(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Divide integers and round toward zero.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Integers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Integers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is not an integer.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.quotient([7, -7], 2).tolist()
+    [3, -3]
+    """
+
+def real(x: TensorLike, /) -> Tensor:
+    """Return the real part of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.real([1 + 2j, 3 - 4j]).tolist()
+    [1.0, 3.0]
+    """
+
+def reciprocal(x: TensorLike, /) -> Tensor:
+    """Divide one by each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.reciprocal([2.0, 4.0]).tolist()
+    [0.5, 0.25]
+    """
+
+def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return what floor_divide leaves; the operator ``%``.
+
+    A result that is not zero has the sign of the divisor, as in Python. `fmod` is the
+    remainder with the sign of the dividend.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.remainder([7, -7], 3).tolist()
+    [1, 2]
+    """
+
+def rename(x: TensorLike, names: Names, /) -> Tensor:
+    """Give the axes other names.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    names : sequence of (str or None)
+        One for each axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> rows = nx.rename([[1, 2], [3, 4]], ["row", None])
+    >>> nx.sum(rows, axis="row").tolist()
+    [4, 6]
+    """
+
+def reshape(
+    x: TensorLike, /, shape: Shape, *, names: Names | None = None, copy: bool | None = None
+) -> Tensor:
+    """Give the elements, in row-major order, another shape.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    shape : int or sequence of int
+        The new sizes; one of them may be -1, and is worked out.
+    names : sequence of (str or None), optional
+        The names of the new axes.
+    copy : bool, optional
+        Part of the standard. It makes no difference: tensors never change.
+
+    Raises
+    ------
+    ShapeError
+        If the number of elements differs.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.reshape([1, 2, 3, 4], (2, -1)).tolist()
+    [[1, 2], [3, 4]]
+    """
+
+def rfft(
+    x: TensorLike,
+    /,
+    *,
+    n: int | None = None,
+    axis: Axis = -1,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the half of the Fourier transform of real numbers that determines the other.
+
+    Parameters are those of `fft`.
+
+    Returns
+    -------
+    Tensor
+        Complex numbers, ``n // 2 + 1`` along the axis.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.rfft([1.0, 0.0, 0.0, 0.0]).tolist()
+    [(1+0j), (1+0j), (1+0j)]
+    """
+
+def rfftn(
+    x: TensorLike,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Axes | None = None,
+    norm: Literal["backward", "ortho", "forward"] = "backward",
+) -> Tensor:
+    """Return the half of the transform of real numbers that determines the other.
+
+    The last axis is transformed by `rfft`, the others by `fft`. Parameters are those of `fftn`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fft.rfftn([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]).shape
+    (2, 2)
+    """
+
+def round(x: TensorLike, /) -> Tensor:
+    """Return the nearest whole number, the even one of two equally near.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers stay as they are.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.round([0.5, 1.5, 2.5]).tolist()
+    [0.0, 2.0, 2.0]
+    """
+
+def round_half_away(x: TensorLike, /) -> Tensor:
+    """Return the nearest whole number, of two equally near the one farther from zero.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers stay as they are.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.round_half_away([0.5, 1.5, -2.5]).tolist()
+    [1.0, 2.0, -3.0]
+    """
+
+def rsqrt(x: TensorLike, /) -> Tensor:
+    """Return one divided by the square root of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.rsqrt([4.0, 16.0]).tolist()
+    [0.5, 0.25]
+    """
+
+def sigmoid(x: TensorLike, /) -> Tensor:
+    """Return 1 / (1 + exp(-x)) of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.sigmoid([0.0, 100.0]).tolist()
+    [0.5, 1.0]
+    """
+
+def sign(x: TensorLike, /) -> Tensor:
+    """Return -1, 0 or 1, with the sign of each element.
+
+    A complex number that is not zero is divided by its magnitude. NaN stays NaN.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.sign([-3, 0, 5]).tolist()
+    [-1, 0, 1]
+    """
+
+def signbit(x: TensorLike, /) -> Tensor:
+    """Tell where the sign bit is set, also that of a zero or a NaN.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers.
+
+    Returns
+    -------
+    Tensor
+        Truth values of the shape of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.signbit([1.0, -0.0]).tolist()
+    [False, True]
+    """
+
+def sin(x: TensorLike, /) -> Tensor:
+    """Return the sine of each element, in radians.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.sin([0.0, 1.0]).tolist()
+    [0.0, 0.8414709568023682]
+    """
+
+def sinh(x: TensorLike, /) -> Tensor:
+    """Return the hyperbolic sine of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.sinh([0.0, 1.0]).tolist()
+    [0.0, 1.175201177597046]
+    """
+
+def slice(
+    x: TensorLike,
+    starts: Sequence[TensorLike],
+    lengths: Sequence[int],
+    /,
+    *,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """Cut out a block.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    starts : sequence of int or integer scalar
+        Where the block begins along each axis. It is moved so that the block fits.
+    lengths : sequence of int
+        How much of each axis, counted before strides.
+    strides : sequence of int, optional
+        Which elements of the block are kept along each axis; every one by default.
+
+    Raises
+    ------
+    ShapeError
+        If there is not one number for each axis, or the block is larger than the tensor.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, 2]).tolist()
+    [[2, 3], [5, 6]]
+    """
+
+def slice_along_axis(
+    x: TensorLike, start: TensorLike, length: int, /, *, axis: Axis = 0, stride: int = 1
+) -> Tensor:
+    """Cut a range out of one axis. Parameters and errors are those of `slice`, for that axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.slice_along_axis([1, 2, 3, 4], 1, 2).tolist()
+    [2, 3]
+    """
+
+def sort(
+    x: TensorLike, /, *, axis: Axis = -1, descending: bool = False, stable: bool = True
+) -> Tensor:
+    """Put the elements of an axis in order; NaN counts as larger than everything.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers.
+    axis : int or str
+        The axis.
+    descending : bool
+        Whether the largest comes first.
+    stable : bool
+        Whether equal elements keep their order.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.sort([3, 1, 2]).tolist(), nx.sort([3, 1, 2], descending=True).tolist()
+    ([1, 2, 3], [3, 2, 1])
+    """
+
+def sqrt(x: TensorLike, /) -> Tensor:
+    """Return the square root of each element.
+
+    Negative real numbers give NaN.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.sqrt([4.0, 2.0]).tolist()
+    [2.0, 1.4142135381698608]
+    """
+
+def square(x: TensorLike, /) -> Tensor:
+    """Multiply each element by itself.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.square([1, -2, 3]).tolist()
+    [1, 4, 9]
+    """
+
+def squeeze(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
+    """Drop axes of size 1.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axis : int or str, or a sequence, optional
+        The axes; by default all of size 1.
+
+    Raises
+    ------
+    ShapeError
+        If an axis has another size than 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.squeeze([[1, 2]], axis=0).shape
+    (2,)
+    """
+
+def stack(arrays: Sequence[TensorLike], /, *, axis: int = 0, name: str | None = None) -> Tensor:
+    """Join tensors of one shape along a new axis.
+
+    Parameters
+    ----------
+    arrays : sequence of tensor_like
+        At least one.
+    axis : int
+        The position of the new axis in the result.
+    name : str, optional
+        Its name.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.stack([[1, 2], [3, 4]], axis=1).tolist()
+    [[1, 3], [2, 4]]
+    """
+
+def std(
+    x: TensorLike, /, *, axis: Axes | None = None, correction: float = 0, keepdims: bool = False
+) -> Tensor:
+    """Return the standard deviation: the root of `var`, with its parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.std([1.0, 3.0]).item()
+    1.0
+    """
+
+def subtract(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Subtract element by element; the operator ``-``.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Operands; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the common shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.subtract([3, 4], [1, 2]).tolist()
+    [2, 2]
+    """
+
+def sum(
+    x: TensorLike,
+    /,
+    *,
+    axis: Axes | None = None,
+    keepdims: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Add up the elements.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+    dtype : dtype_like, optional
+        The dtype to add in, and of the result. By default narrow integers become ``int32`` or
+        ``uint32``, and everything else keeps its dtype.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or one is given twice.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.sum([[1, 2], [3, 4]]).item(), nx.sum([[1, 2], [3, 4]], axis=0).tolist()
+    (10, [4, 6])
+    """
+
+def svdvals(x: TensorLike, /) -> Tensor:
+    """Return the singular values of `svd` alone.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.svdvals([[0.0, 2.0], [1.0, 0.0]]).tolist()
+    [2.0, 1.0]
+    """
+
+def take(x: TensorLike, indices: TensorLike, /, *, axis: Axis | None = None) -> Tensor:
+    """Take elements of an axis by index.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    indices : tensor_like
+        Integers, of any shape.
+    axis : int or str, optional
+        The axis; may be left out if there is only one.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`, with the axes of `indices` in place of `axis`.
+
+    Raises
+    ------
+    ArgumentError
+        If there are several axes, and none is given.
+    DTypeError
+        If the indices are no integers.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.take([10, 20, 30], [2, 0]).tolist()
+    [30, 10]
+    """
+
+def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: Axis = -1) -> Tensor:
+    """Take one element of an axis for each index, in step along the other axes.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    indices : tensor_like
+        Integers, of the shape of `x` but for `axis`.
+    axis : int or str
+        The axis.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes differ in another axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.tensor([[3, 1], [5, 9]])
+    >>> nx.take_along_axis(x, nx.argsort(x)).tolist()
+    [[1, 3], [5, 9]]
+    """
+
+def take_diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+    """Take a diagonal of the last two axes.
+
+    Parameters
+    ----------
+    x : tensor_like
+        At least two axes.
+    offset : int
+        How many columns to the right of the main diagonal; negative for the left.
+
+    Raises
+    ------
+    ShapeError
+        If there are fewer than two axes.
+    ArgumentError
+        If the diagonal is outside the matrix.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.take_diagonal([[1, 2], [3, 4]]).tolist()
+    [1, 4]
+    """
+
+def tan(x: TensorLike, /) -> Tensor:
+    """Return the tangent of each element, in radians.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tan([0.0, 1.0]).tolist()
+    [0.0, 1.5574077367782593]
+    """
+
+def tanh(x: TensorLike, /) -> Tensor:
+    """Return the hyperbolic tangent of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tanh([0.0, 1.0]).tolist()
+    [0.0, 0.7615941762924194]
+    """
+
+def tile(x: TensorLike, repetitions: Sequence[int], /) -> Tensor:
+    """Lay copies of a tensor next to each other.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    repetitions : sequence of int
+        How often along each axis; of fewer numbers than axes, or more, the missing are 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tile([1, 2], (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+
+def top_k(x: TensorLike, /, k: int = 1) -> tuple[Tensor, Tensor]:
+    """Find the largest elements of the last axis.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers, with at least one axis.
+    k : int
+        How many.
+
+    Returns
+    -------
+    values, indices : Tensor
+        The elements, the largest first, and where they are.
+
+    Raises
+    ------
+    ArgumentError
+        If the axis has fewer elements.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [found.tolist() for found in nx.top_k([1, 9, 5], 2)]
+    [[9, 5], [1, 2]]
+    """
+
+def trace(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+    """Return the sum of a diagonal of each matrix.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Matrices in the last two axes.
+    offset : int
+        How many columns right of the main diagonal.
+
+    Raises
+    ------
+    ShapeError
+        If there are no matrices.
+    ArgumentError
+        If the diagonal is outside of them.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.trace([[1, 2], [3, 4]]).item()
+    5
+    """
+
+def triangular_solve(
+    a: TensorLike,
+    b: TensorLike,
+    /,
+    *,
+    lower: bool = True,
+    left_side: bool = True,
+    transform: Literal["none", "transpose", "conjugate"] = "none",
+) -> Tensor:
+    """Solve ``a @ x == b`` for a triangular matrix.
+
+    Parameters
+    ----------
+    a : tensor_like
+        Square matrices in the last two axes; only one triangle is read.
+    b : tensor_like
+        Right sides: matrices with as many rows, or a vector.
+    lower : bool
+        Whether the lower triangle of `a` is read.
+    left_side : bool
+        Whether to solve ``a @ x == b``, or ``x @ a == b``.
+    transform : {"none", "transpose", "conjugate"}
+        What is done to `a` first.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square, or the right side does not fit.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0]).tolist()
+    [1.0, 2.0]
+    """
+
+def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
+    """Keep what is on and below a diagonal of the last two axes, and put zeros above.
+
+    Parameters
+    ----------
+    x : tensor_like
+        At least two axes.
+    k : int
+        How many columns to the right of the main diagonal.
+
+    Raises
+    ------
+    ShapeError
+        If there are fewer than two axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tril([[1, 2], [3, 4]]).tolist()
+    [[1, 0], [3, 4]]
+    """
+
+def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
+    """Keep what is on and above a diagonal of the last two axes, and put zeros below.
+
+    Parameters and errors are those of `tril`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.triu([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [0, 4]]
+    """
+
+def trunc(x: TensorLike, /) -> Tensor:
+    """Drop what is behind the point of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers stay as they are.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.trunc([1.5, -1.5]).tolist()
+    [1.0, -1.0]
+    """
+
+def var(
+    x: TensorLike, /, *, axis: Axes | None = None, correction: float = 0, keepdims: bool = False
+) -> Tensor:
+    """Return the variance: the mean squared distance from the mean.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    correction : float
+        What is taken off the number of elements that the sum is divided by; 1 for a sample.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.var([1.0, 2.0, 3.0, 4.0]).item()
+    1.25
+    """
+
+def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: Axis = -1) -> Tensor:
+    """Multiply and add up along one axis of both; the other axes broadcast.
+
+    Complex numbers of `x1` are conjugated.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.vecdot([[1, 2], [3, 4]], [1, 1]).tolist()
+    [3, 7]
+    """
+
+def weighted_mean(
+    x: TensorLike, weights: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False
+) -> Tensor:
+    """Return the mean, with a weight for each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+    weights : tensor_like
+        Of the shape of `x`, or with one axis for each of `axis`.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+
+    Raises
+    ------
+    ShapeError
+        If the weights have another shape.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.weighted_mean([1.0, 3.0], [3, 1]).item()
+    1.5
+    """
+
+def window_max(
+    x: TensorLike,
+    dimensions: Sequence[int],
+    /,
+    *,
+    strides: PerAxis | None = None,
+    padding: Padding = "valid",
+    dilations: PerAxis | None = None,
+) -> Tensor:
+    """Find the largest element of each window. Parameters and errors are those of `window_sum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.window_max([1, 4, 2, 3], (2,)).tolist()
+    [4, 4, 3]
+    """
+
+def window_mean(
+    x: TensorLike,
+    dimensions: Sequence[int],
+    /,
+    *,
+    strides: PerAxis | None = None,
+    padding: Padding = "valid",
+    dilations: PerAxis | None = None,
+) -> Tensor:
+    """Return the mean of each window; padding counts as zeros.
+
+    Parameters and errors are those of `window_sum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.window_mean([1, 2, 3, 4], (2,)).tolist()
+    [1.5, 2.5, 3.5]
+    """
+
+def window_min(
+    x: TensorLike,
+    dimensions: Sequence[int],
+    /,
+    *,
+    strides: PerAxis | None = None,
+    padding: Padding = "valid",
+    dilations: PerAxis | None = None,
+) -> Tensor:
+    """Find the smallest element of each window. Parameters and errors are those of `window_sum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.window_min([1, 4, 2, 3], (2,)).tolist()
+    [1, 2, 2]
+    """
+
+def window_product(
+    x: TensorLike,
+    dimensions: Sequence[int],
+    /,
+    *,
+    strides: PerAxis | None = None,
+    padding: Padding = "valid",
+    dilations: PerAxis | None = None,
+) -> Tensor:
+    """Multiply the elements of each window. Parameters and errors are those of `window_sum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.window_product([1, 2, 3, 4], (2,)).tolist()
+    [2, 6, 12]
+    """
+
 def window_scatter_max(
     x: TensorLike,
     source: TensorLike,
     initial: TensorLike,
     dimensions: Sequence[int],
+    /,
+    *,
     strides: PerAxis | None = None,
-    padding: Padding | None = None,
-) -> Tensor: ...
+    padding: Padding = "valid",
+) -> Tensor:
+    """Add each element of a source where the largest element of its window is.
+
+    It is the gradient of `window_max`.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Where the windows are.
+    source : tensor_like
+        One element for each window.
+    initial : number or scalar tensor
+        What the result holds before anything is added.
+    dimensions, strides, padding
+        As for `window_sum`.
+
+    Returns
+    -------
+    Tensor
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ShapeError
+        If the source has not one element for each window.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.window_scatter_max([1, 4, 2, 3], [10, 20], 0, (2,), strides=2).tolist()
+    [0, 10, 0, 20]
+    """
+
 def window_scatter_min(
     x: TensorLike,
     source: TensorLike,
     initial: TensorLike,
     dimensions: Sequence[int],
+    /,
+    *,
     strides: PerAxis | None = None,
-    padding: Padding | None = None,
-) -> Tensor: ...
+    padding: Padding = "valid",
+) -> Tensor:
+    """Add each element of a source where the smallest element of its window is.
+
+    Parameters and errors are those of `window_scatter_max`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.window_scatter_min([1, 4, 2, 3], [10, 20], 0, (2,), strides=2).tolist()
+    [10, 0, 20, 0]
+    """
+
 def window_sum(
     x: TensorLike,
     dimensions: Sequence[int],
+    /,
+    *,
     strides: PerAxis | None = None,
-    padding: Padding | None = None,
+    padding: Padding = "valid",
     dilations: PerAxis | None = None,
-) -> Tensor: ...
+) -> Tensor:
+    """Add up the elements of each window.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers.
+    dimensions : sequence of int
+        The size of the window along each axis.
+    strides : int or sequence of int, optional
+        How far a window is from the next; 1 by default.
+    padding : {"valid", "same"} or sequence of (int, int)
+        Neutral elements around `x`: none, as many as keep the shape at stride 1, or as many as
+        given before and after each axis.
+    dilations : int or sequence of int, optional
+        How far the elements of a window are apart; 1 by default.
+
+    Returns
+    -------
+    Tensor
+        One element for each window.
+
+    Raises
+    ------
+    ShapeError
+        If there is not one size for each axis, or no window fits.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.window_sum([1, 2, 3, 4], (2,)).tolist()
+    [3, 5, 7]
+    >>> nx.window_sum([1, 2, 3, 4], (2,), strides=2, padding="same").tolist()
+    [3, 7]
+    """
+
+__all__ = [
+    "Compiled",
+    "DType",
+    "Expr",
+    "Expression",
+    "Function",
+    "Node",
+    "Stage",
+    "StageGraph",
+    "Template",
+    "Tensor",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "all",
+    "all_close",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "asin",
+    "asinh",
+    "astype",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitcast",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "broadcast_arrays",
+    "broadcast_to",
+    "cbrt",
+    "ceil",
+    "clip",
+    "complex",
+    "concat",
+    "conj",
+    "conv",
+    "copysign",
+    "cos",
+    "cosh",
+    "count_leading_zeros",
+    "count_nonzero",
+    "covariance",
+    "cumulative_max",
+    "cumulative_min",
+    "cumulative_prod",
+    "cumulative_sum",
+    "diff",
+    "divide",
+    "dot",
+    "equal",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "flatten",
+    "flip",
+    "floor",
+    "floor_divide",
+    "fmod",
+    "gather",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "imag",
+    "indexed_add",
+    "indexed_put",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logsumexp",
+    "make_diagonal",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "median",
+    "min",
+    "minimum",
+    "mode",
+    "multiply",
+    "negative",
+    "not_equal",
+    "outer",
+    "pad",
+    "permute_dims",
+    "phase",
+    "population_count",
+    "pow",
+    "prod",
+    "put_diagonal",
+    "put_slice",
+    "quotient",
+    "real",
+    "reciprocal",
+    "remainder",
+    "rename",
+    "reshape",
+    "result_type",
+    "round",
+    "round_half_away",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "slice",
+    "slice_along_axis",
+    "sort",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "subtract",
+    "sum",
+    "take",
+    "take_along_axis",
+    "take_diagonal",
+    "tan",
+    "tanh",
+    "tile",
+    "top_k",
+    "tril",
+    "triu",
+    "trunc",
+    "var",
+    "vecdot",
+    "weighted_mean",
+    "where",
+    "window_max",
+    "window_mean",
+    "window_min",
+    "window_product",
+    "window_scatter_max",
+    "window_scatter_min",
+    "window_sum",
+]

@@ -122,12 +122,12 @@ def max(dtype: DTypeLike, /) -> Tensor:
     >>> nx.constants.max("u8").item(), nx.constants.max("f16").item()
     (255, inf)
     """
-    return _core.reduce_min(_nothing("max", dtype), None, False)
+    return _core.min(_nothing("max", dtype))
 
 
 def min(dtype: DTypeLike, /) -> Tensor:
     """Return the smallest number of a real dtype; minus infinity of a float that has it."""
-    return _core.reduce_max(_nothing("min", dtype), None, False)
+    return _core.max(_nothing("min", dtype))
 
 
 def _nothing(name: str, dtype: DTypeLike) -> Tensor:

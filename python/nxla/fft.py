@@ -9,25 +9,23 @@ Nx's.
 True
 """
 
-from nxla.ops.linalg.fourier import (
+from nxla._core import (
     fft,
     fft2,
-    fftfreq,
     fftn,
-    fftshift,
     hfft,
     ifft,
     ifft2,
     ifftn,
-    ifftshift,
     ihfft,
     irfft,
     irfftn,
     rfft,
-    rfftfreq,
     rfftn,
 )
+from nxla.ops.linalg.fourier import fftfreq, fftshift, ifftshift, rfftfreq
 
+# What is imported above. `make stubs` writes this list.
 __all__ = [
     "fft",
     "fft2",

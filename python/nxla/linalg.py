@@ -13,40 +13,42 @@ Names, arguments and meaning are those of the Python Array API standard where it
 True
 """
 
-from nxla.ops.contract import matmul, tensordot, vecdot
-from nxla.ops.create import take_diagonal as diagonal
+from nxla._core import (
+    adjoint,
+    cholesky,
+    cross,
+    det,
+    eigvalsh,
+    inv,
+    least_squares,
+    matmul,
+    matrix_norm,
+    matrix_power,
+    matrix_rank,
+    norm,
+    pinv,
+    svdvals,
+    trace,
+    triangular_solve,
+    vecdot,
+)
+from nxla._core import take_diagonal as diagonal
+from nxla.ops.contract import tensordot
 from nxla.ops.linalg.factor import (
     EighResult,
     LUResult,
     QRResult,
     SVDResult,
-    cholesky,
     eigh,
-    eigvalsh,
     lu,
     qr,
     svd,
-    svdvals,
 )
-from nxla.ops.linalg.norm import matrix_norm, norm, vector_norm
-from nxla.ops.linalg.solve import (
-    SlogdetResult,
-    adjoint,
-    cross,
-    det,
-    inv,
-    least_squares,
-    matrix_power,
-    matrix_rank,
-    outer,
-    pinv,
-    slogdet,
-    solve,
-    trace,
-    triangular_solve,
-)
+from nxla.ops.linalg.norm import vector_norm
+from nxla.ops.linalg.solve import SlogdetResult, outer, slogdet, solve
 from nxla.ops.movement import matrix_transpose
 
+# What is imported above. `make stubs` writes this list.
 __all__ = [
     "EighResult",
     "LUResult",

@@ -39,7 +39,7 @@ def assert_all_close(
     bound = _core.add(_core.multiply(_core.abs(right), rtol), atol)
     near = _core.logical_or(_core.less_equal(distance, bound), _core.equal(left, right))
     if not _core.all(near):
-        largest = _core.reduce_max(distance).item()
+        largest = _core.max(distance).item()
         raise AssertionError(_differ(f"by up to {largest} (rtol={rtol}, atol={atol})", left, right))
 
 
@@ -54,7 +54,7 @@ def assert_equal(actual: TensorLike, expected: TensorLike, /) -> None:
     left, right = as_tensor(actual), as_tensor(expected)
     if left.dtype != right.dtype or left.shape != right.shape:
         raise AssertionError(_differ("in dtype or shape", left, right))
-    both_nan = _core.logical_and(_core.is_nan(left), _core.is_nan(right))
+    both_nan = _core.logical_and(_core.isnan(left), _core.isnan(right))
     if not _core.all(_core.logical_or(_core.equal(left, right), both_nan)):
         raise AssertionError(_differ("in their elements", left, right))
 

@@ -206,7 +206,7 @@ def spread(x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
         return x
     sizes = [size for _, size in axes]
     repeated = _core.rename(
-        _core.broadcast(x, [*sizes, *x.shape]), [*[None] * len(sizes), *x.names]
+        _core.broadcast_to(x, [*sizes, *x.shape]), [*[None] * len(sizes), *x.names]
     )
     return _core.vectorize(repeated, list(axes))
 

@@ -33,7 +33,8 @@ def matches(expected: Failure, raised: BaseException) -> bool:
     # Python itself refuses options that a function does not have, and arguments of a wrong type,
     # as long as it is our function that is called wrongly, and not one of these tests.
     text = str(raised)
-    return "unexpected keyword" in text or "missing" in text or _inside_nxla(raised)
+    compiled = any(note.startswith("while processing") for note in getattr(raised, "__notes__", ()))
+    return "unexpected keyword" in text or "missing" in text or compiled or _inside_nxla(raised)
 
 
 def _inside_nxla(raised: BaseException) -> bool:

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{env, fs};
 
-use nxla::graph::{ExprId, Op};
+use nxla::graph::{BinaryOp, ExprId, Op, UnaryOp};
 use nxla::runtime::Tensor;
 use nxla::stablehlo::{LowerOptions, lower};
 use nxla::{DType, HostTensor, Options, Program, RunContext, compile_program, gradient, host};
@@ -213,7 +213,8 @@ fn words(dtypes: &[DType]) -> String {
     }
 }
 
-/// The Python name for each of Nx's, from the table of names.
+/// The Python name for each of Nx's, from the table of names; that of an element-wise op which Nx has
+/// not is in its row.
 fn python_names() -> BTreeMap<String, String> {
     let text = fs::read_to_string(root().join("docs/names.md")).unwrap();
     let mut names = BTreeMap::new();
@@ -223,6 +224,11 @@ fn python_names() -> BTreeMap<String, String> {
         let nx = nx.trim_matches('`').rsplit('.').next().unwrap_or_default();
         let nx = nx.split('/').next().unwrap_or_default().to_owned();
         names.entry(nx).or_insert_with(|| python.to_owned());
+    }
+    let unary = UnaryOp::ALL.iter().map(|op| (op.name(), op.public_name()));
+    let binary = BinaryOp::ALL.iter().map(|op| (op.name(), op.public_name()));
+    for (op, public) in unary.chain(binary) {
+        names.entry(op.to_owned()).or_insert_with(|| format!("`nx.{public}`"));
     }
     names
 }

@@ -140,3 +140,9 @@ def test_heatmaps_show_entries_and_what_is_no_number():
     x = nx.vectorize(nx.tensor([[0.0, 1.0], [float("nan"), 1.0]]), "entry")
     lines = repr(nx.to_heatmap(x, ansi_enabled=False)).split("\n")
     assert lines[1:] == ["  vectorized[entry: 2]", "  f32[2]", "  ", "  09", "  09", ">"]
+
+
+def test_an_axis_of_vecdot_is_one_of_the_common_shape():
+    x, y = nx.tensor([1, 2], names=["x"]), nx.tensor([[1, 1], [3, 4]], names=[None, "x"])
+    assert nx.vecdot(x, y, axis="x").tolist() == nx.vecdot(x, y).tolist() == [3, 11]
+    assert nx.vecdot([1, 2], [[1, 1], [3, 4]], axis=0).tolist() == [4, 10]

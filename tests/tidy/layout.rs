@@ -20,7 +20,7 @@ pub(crate) const FAMILIES: [&str; 9] = [
 ];
 
 /// The folders that hold one file, or one folder, per family.
-pub(crate) const LAYERS: [&str; 9] = [
+pub(crate) const LAYERS: [&str; 8] = [
     "crates/expr/src/infer",
     "crates/expr/src/build",
     "crates/expr/src/batch",
@@ -29,7 +29,6 @@ pub(crate) const LAYERS: [&str; 9] = [
     "crates/grad/src/rules",
     "crates/stablehlo/src",
     "crates/python/src/ops",
-    "python/nxla/ops",
 ];
 
 /// Families that a layer has no file for.

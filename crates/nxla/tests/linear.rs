@@ -35,7 +35,7 @@ fn convolutions() {
     agree!((x, kernel) => x.conv(kernel, same), [1, 1, 2], [2, 8]);
     agree!((x, kernel) => x.conv(kernel, padded), [1, 1, 3], [2, 4, 7]);
     let last = Tensor::iota([1, 4, 1], None, DType::F32).unwrap();
-    let order = &Convolution::valid().input_axes([0, 2, 1]).output_axes([0, 2, 1]);
+    let order = &Convolution::valid().input_permutation([0, 2, 1]).output_permutation([0, 2, 1]);
     agree!((last, kernel) => last.conv(kernel, order), [1, 3, 1], [2, 5, 8]);
 }
 

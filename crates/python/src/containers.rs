@@ -373,10 +373,26 @@ fn rebuild_dataclass(
     Ok(instance.unbind())
 }
 
-/// Makes a class a container.
+/// Make a class a container.
 ///
-/// ``flatten(value)`` gives ``(children, aux)``, ``unflatten(aux, children)`` puts the value
-/// together. ``aux`` must be hashable and comparable.
+/// Parameters
+/// ----------
+/// cls : type
+///     The class.
+/// flatten : callable
+///     Gives ``(children, aux)`` of a value; ``aux`` must be hashable and comparable.
+/// unflatten : callable
+///     Puts a value together, of ``(aux, children)``.
+///
+/// Examples
+/// --------
+/// >>> import nxla as nx
+/// >>> class Pair:
+/// ...     def __init__(self, *parts):
+/// ...         self.parts = parts
+/// >>> nx.register_container(Pair, lambda pair: (pair.parts, None), lambda _, parts: Pair(*parts))
+/// >>> nx.jit(lambda pair: sum(pair.parts))(Pair(1, 2)).item()
+/// 3
 #[pyfunction]
 fn register_container(
     cls: &Bound<'_, PyType>,

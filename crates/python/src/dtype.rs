@@ -137,6 +137,13 @@ pub(crate) fn dtype_of(value: &Bound<'_, PyAny>) -> PyResult<DType> {
 /// An argument that is a dtype or None.
 pub(crate) struct DTypeArg(pub(crate) DType);
 
+/// A default of a function, by the dtype's name.
+impl From<&'static str> for DTypeArg {
+    fn from(name: &'static str) -> Self {
+        DTypeArg(DType::from_str(name).expect("defaults are dtypes"))
+    }
+}
+
 impl<'a, 'py> FromPyObject<'a, 'py> for DTypeArg {
     type Error = PyErr;
 

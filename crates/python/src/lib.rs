@@ -1,8 +1,8 @@
 //! The compiled module `nxla._core`: classes and functions that the Python package wraps.
 //!
 //! Nothing is decided here. Arguments are converted, the call is handed to the runtime, and
-//! errors become exceptions. Docs, defaults and containers that only Python has live in
-//! `python/nxla`.
+//! errors become exceptions. Functions that are no more than that are the ones that users call: their
+//! docs and defaults are here. Containers that only Python has live in `python/nxla`.
 
 mod apply;
 mod arrays;
@@ -68,5 +68,20 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     containers::register(module)?;
     parts::register(module)?;
     source::register(module)?;
-    ops::register(module)
+    ops::register(module)?;
+    // What `from nxla._core import *` gives the package.
+    let classes = [
+        "Compiled",
+        "DType",
+        "Expr",
+        "Expression",
+        "Function",
+        "Node",
+        "Stage",
+        "StageGraph",
+        "Template",
+        "Tensor",
+    ];
+    let public: Vec<&str> = classes.into_iter().chain(ops::public_names()).collect();
+    module.setattr("__all__", public)
 }

@@ -1,37 +1,48 @@
 //! Names of operations as Python users write them.
 //!
 //! The engine speaks of operations by Nx's names. Where the Python Array API standard has another
-//! name for a function, the Python package uses that, and so must errors.
+//! name for a function, the Python package uses that, and so must errors. The names of
+//! element-wise operations are in their rows of the op table.
+
+use nxla_runtime::graph::{BinaryOp, UnaryOp};
+
+/// Operations by their names in the engine and in Python.
+const NAMES: &[(&str, &str)] = &[
+    ("as_type", "astype"),
+    ("broadcast", "broadcast_to"),
+    ("broadcast_together", "broadcast_arrays"),
+    ("concatenate", "concat"),
+    ("cumulative_product", "cumulative_prod"),
+    ("determinant", "det"),
+    ("floor_remainder", "remainder"),
+    ("invert", "inv"),
+    ("io_call", "hook"),
+    ("new_axis", "expand_dims"),
+    ("product", "prod"),
+    ("reduce_max", "max"),
+    ("reduce_min", "min"),
+    ("reverse", "flip"),
+    ("round_half_even", "round"),
+    ("select", "where"),
+    ("standard_deviation", "std"),
+    ("transpose", "permute_dims"),
+    ("variance", "var"),
+    ("while", "while_loop"),
+];
+
+/// All operations whose names may differ.
+fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let unary = UnaryOp::ALL.iter().map(|op| (op.name(), op.public_name()));
+    let binary = BinaryOp::ALL.iter().map(|op| (op.name(), op.public_name()));
+    unary.chain(binary).chain(NAMES.iter().copied())
+}
 
 /// The name of the Python function behind an operation of the engine.
 pub(crate) fn public_name(op: &str) -> &str {
-    match op {
-        "as_type" => "astype",
-        "bitwise_not" => "bitwise_invert",
-        "broadcast" => "broadcast_to",
-        "concatenate" => "concat",
-        "conjugate" => "conj",
-        "determinant" => "det",
-        "cumulative_product" => "cumulative_prod",
-        "invert" => "inv",
-        "io_call" => "hook",
-        "is_infinity" => "isinf",
-        "is_nan" => "isnan",
-        "left_shift" => "bitwise_left_shift",
-        "max" => "maximum",
-        "min" => "minimum",
-        "negate" => "negative",
-        "new_axis" => "expand_dims",
-        "product" => "prod",
-        "reduce_max" => "max",
-        "reduce_min" => "min",
-        "reverse" => "flip",
-        "right_shift" => "bitwise_right_shift",
-        "select" => "where",
-        "standard_deviation" => "std",
-        "transpose" => "permute_dims",
-        "variance" => "var",
-        "while" => "while_loop",
-        other => other,
-    }
+    names().find(|(engine, _)| *engine == op).map_or(op, |(_, public)| public)
+}
+
+/// The operation of the engine behind a Python function.
+pub(crate) fn engine_name(function: &str) -> &str {
+    names().find(|(_, public)| *public == function).map_or(function, |(engine, _)| engine)
 }

@@ -7,14 +7,13 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
 use crate::arrays::{self, Sharing};
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
-use crate::names::public_name;
 use crate::tensor::{PyTensor, nested};
 
 pub(crate) use nxla_runtime::Value;
 
 /// Operands from Python.
 pub(crate) trait FromPython: Sized {
-    /// Converts an operand of `function`.
+    /// Converts an operand of `function`, which is its public name.
     fn of(value: &Bound<'_, PyAny>, function: &str) -> PyResult<Self>;
 
     /// Converts an operand, or gives `None` for what is none.
@@ -28,7 +27,7 @@ impl FromPython for Value {
             None => {
                 let kind = value.get_type().name()?;
                 let why = format!("expected a tensor, a number or an array, got {kind}");
-                Err(argument_error(public_name(function), why))
+                Err(argument_error(function, why))
             }
         }
     }

@@ -565,7 +565,7 @@ def _rows(y: Tensor, count: int) -> Tensor:
 
 
 def _write(rows: Tensor, index: TensorLike, y: TensorLike) -> Tensor:
-    row = _core.new_axis(y, 0)
+    row = _core.expand_dims(y)
     return _core.put_slice(rows, [index, *[0] * (rows.ndim - 1)], row)
 
 

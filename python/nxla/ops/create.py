@@ -114,7 +114,7 @@ def asarray(
     f64
     """
     if isinstance(obj, _core.Expr):
-        return as_tensor(obj) if dtype is None else _core.as_type(obj, dtype)
+        return as_tensor(obj) if dtype is None else _core.astype(obj, dtype)
     return _placed(obj, _core.tensor(obj, dtype, copy), device)
 
 
@@ -363,7 +363,7 @@ def _counted(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
         counted = _core.multiply(counted, step)
     if start != 0:
         counted = _core.add(counted, start)
-    return _core.as_type(counted, dtype)
+    return _core.astype(counted, dtype)
 
 
 def linspace(
@@ -495,7 +495,7 @@ def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | N
     if k == 0:
         return _core.eye(shape, dtype, names)
     rows = _core.add(_core.iota(shape, 0, _core.s32, names), k)
-    return _core.as_type(_core.equal(rows, _core.iota(shape, 1)), dtype)
+    return _core.astype(_core.equal(rows, _core.iota(shape, 1)), dtype)
 
 
 def tri(n_rows: int, n_cols: int, /, *, k: int = 0, device: DeviceLike | None = None) -> Tensor:
@@ -508,99 +508,6 @@ def tri(n_rows: int, n_cols: int, /, *, k: int = 0, device: DeviceLike | None = 
     [[1, 0, 0], [1, 1, 0]]
     """
     return made_on(device, _core.tri, n_rows, n_cols, k)
-
-
-def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
-    """Keep what is on and below a diagonal of the last two axes, and put zeros above.
-
-    Parameters
-    ----------
-    x : tensor_like
-        At least two axes.
-    k : int
-        How many columns to the right of the main diagonal.
-
-    Raises
-    ------
-    ShapeError
-        If there are fewer than two axes.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.tril([[1, 2], [3, 4]]).tolist()
-    [[1, 0], [3, 4]]
-    """
-    return _core.tril(x, k)
-
-
-def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
-    """Keep what is on and above a diagonal of the last two axes, and put zeros below.
-
-    Parameters and errors are those of `tril`.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.triu([[1, 2], [3, 4]]).tolist()
-    [[1, 2], [0, 4]]
-    """
-    return _core.triu(x, k)
-
-
-def take_diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
-    """Take a diagonal of the last two axes.
-
-    Parameters
-    ----------
-    x : tensor_like
-        At least two axes.
-    offset : int
-        How many columns to the right of the main diagonal; negative for the left.
-
-    Raises
-    ------
-    ShapeError
-        If there are fewer than two axes.
-    ArgumentError
-        If the diagonal is outside the matrix.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.take_diagonal([[1, 2], [3, 4]]).tolist()
-    [1, 4]
-    """
-    return _core.take_diagonal(x, offset)
-
-
-def make_diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
-    """Make a matrix with a vector on a diagonal and zeros elsewhere.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.make_diagonal([1, 2]).tolist()
-    [[1, 0], [0, 2]]
-    """
-    return _core.make_diagonal(x, offset)
-
-
-def put_diagonal(x: TensorLike, diagonal: TensorLike, /, *, offset: int = 0) -> Tensor:
-    """Replace a diagonal of a matrix.
-
-    Raises
-    ------
-    ShapeError
-        If `x` has not two axes, or the diagonal not the right length.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.put_diagonal([[1, 2], [3, 4]], [7, 8]).tolist()
-    [[7, 2], [3, 8]]
-    """
-    return _core.put_diagonal(x, diagonal, offset)
 
 
 def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> list[Tensor]:
@@ -642,4 +549,5 @@ def meshgrid(*arrays: TensorLike, indexing: Literal["xy", "ij"] = "xy") -> list[
     shape = [0] * len(axes)
     for axis, vector in zip(axes, vectors, strict=True):
         shape[axis] = vector.shape[0]
-    return [_core.broadcast(v, shape, [axis]) for axis, v in zip(axes, vectors, strict=True)]
+    pairs = zip(axes, vectors, strict=True)
+    return [_core.broadcast_to(vector, shape, axes=[axis]) for axis, vector in pairs]

@@ -13,153 +13,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from nxla._core import Tensor
-    from nxla._types import Axes, Axis, Names, Shape, TensorLike
-
-
-def reshape(
-    x: TensorLike,
-    /,
-    shape: Shape,
-    *,
-    names: Names | None = None,
-    copy: bool | None = None,  # noqa: ARG001 — tensors never change, so a copy cannot be told
-) -> Tensor:
-    """Give the elements, in row-major order, another shape.
-
-    Parameters
-    ----------
-    x : tensor_like
-        Any tensor.
-    shape : int or sequence of int
-        The new sizes; one of them may be -1, and is worked out.
-    names : sequence of (str or None), optional
-        The names of the new axes.
-    copy : bool, optional
-        Part of the standard. It makes no difference: tensors never change.
-
-    Raises
-    ------
-    ShapeError
-        If the number of elements differs.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.reshape([1, 2, 3, 4], (2, -1)).tolist()
-    [[1, 2], [3, 4]]
-    """
-    return _core.reshape(x, shape, names)
-
-
-def flatten(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
-    """Merge neighbouring axes into one; all axes by default.
-
-    Raises
-    ------
-    ArgumentError
-        If the axes are not neighbours in increasing order.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.flatten([[1, 2], [3, 4]]).tolist()
-    [1, 2, 3, 4]
-    """
-    return _core.flatten(x, axes)
-
-
-def rename(x: TensorLike, names: Names, /) -> Tensor:
-    """Give the axes other names.
-
-    Parameters
-    ----------
-    x : tensor_like
-        Any tensor.
-    names : sequence of (str or None)
-        One for each axis.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> rows = nx.rename([[1, 2], [3, 4]], ["row", None])
-    >>> nx.sum(rows, axis="row").tolist()
-    [4, 6]
-    """
-    return _core.rename(x, names)
-
-
-def squeeze(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
-    """Drop axes of size 1.
-
-    Parameters
-    ----------
-    x : tensor_like
-        Any tensor.
-    axis : int or str, or a sequence, optional
-        The axes; by default all of size 1.
-
-    Raises
-    ------
-    ShapeError
-        If an axis has another size than 1.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.squeeze([[1, 2]], axis=0).shape
-    (2,)
-    """
-    return _core.squeeze(x, axis)
-
-
-def expand_dims(x: TensorLike, /, *, axis: int = 0, name: str | None = None) -> Tensor:
-    """Insert an axis of size 1.
-
-    Parameters
-    ----------
-    x : tensor_like
-        Any tensor.
-    axis : int
-        The position of the new axis in the result.
-    name : str, optional
-        Its name.
-
-    Raises
-    ------
-    ShapeError
-        If the position is out of range.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.expand_dims([1, 2], axis=-1).tolist()
-    [[1], [2]]
-    """
-    return _core.new_axis(x, axis, name)
-
-
-def permute_dims(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
-    """Put the axes into another order.
-
-    Parameters
-    ----------
-    x : tensor_like
-        Any tensor.
-    axes : sequence of int or str, optional
-        For each axis of the result, the one of `x` that it is; reversed by default.
-
-    Raises
-    ------
-    ShapeError
-        If the axes are no permutation.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.permute_dims([[1, 2], [3, 4]], (1, 0)).tolist()
-    [[1, 3], [2, 4]]
-    """
-    return _core.transpose(x, axes)
+    from nxla._types import Axes, Axis, TensorLike
 
 
 def matrix_transpose(x: TensorLike, /) -> Tensor:
@@ -215,7 +69,7 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
     order = [axis for axis in range(x.ndim) if axis not in sources]
     for axis, position in sorted(zip(sources, destinations, strict=True), key=lambda pair: pair[1]):
         order.insert(position, axis)
-    return _core.transpose(x, order)
+    return _core.permute_dims(x, order)
 
 
 def _positions(argument: str, axes: int | Sequence[int], rank: int) -> list[int]:
@@ -224,127 +78,6 @@ def _positions(argument: str, axes: int | Sequence[int], rank: int) -> list[int]
     if any(not 0 <= axis < rank for axis in positions) or len(set(positions)) < len(positions):
         raise ArgumentError(f"moveaxis: {argument} is {axes}, the tensor has {rank} axes")
     return positions
-
-
-def flip(x: TensorLike, /, *, axis: Axes | None = None) -> Tensor:
-    """Reverse the order of elements along axes, along all by default.
-
-    Raises
-    ------
-    ShapeError
-        If there is no such axis.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.flip([1, 2, 3]).tolist()
-    [3, 2, 1]
-    """
-    return _core.reverse(x, axis)
-
-
-def broadcast_to(
-    x: TensorLike,
-    /,
-    shape: Shape,
-    *,
-    axes: Sequence[int] | None = None,
-    names: Names | None = None,
-) -> Tensor:
-    """Repeat elements to fill a shape.
-
-    Parameters
-    ----------
-    x : tensor_like
-        Any tensor.
-    shape : int or sequence of int
-        The sizes of the result.
-    axes : sequence of int, optional
-        The axis of the result that each axis of `x` becomes, increasing; the last ones by default.
-    names : sequence of (str or None), optional
-        The names of the result's axes; those of `x` are not kept.
-
-    Raises
-    ------
-    ShapeError
-        If a size of `x` is neither 1 nor that of the result.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
-    ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
-    """
-    return _core.broadcast(x, shape, axes, names)
-
-
-def broadcast_arrays(*arrays: TensorLike) -> list[Tensor]:
-    """Repeat the elements of several tensors to fill their common shape.
-
-    Raises
-    ------
-    ShapeError
-        If they have none.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> [x.tolist() for x in nx.broadcast_arrays([1, 2], 3)]
-    [[1, 2], [3, 3]]
-    """
-    return _core.broadcast_together(arrays)
-
-
-def concat(arrays: Sequence[TensorLike], /, *, axis: Axis | None = 0) -> Tensor:
-    """Join tensors along an axis.
-
-    Parameters
-    ----------
-    arrays : sequence of tensor_like
-        At least one; their shapes are equal but for `axis`, their dtypes promote.
-    axis : int or str, optional
-        The axis; None flattens the tensors first.
-
-    Raises
-    ------
-    ShapeError
-        If other axes differ in size.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.concat([[1, 2], [3.5]]).tolist()
-    [1.0, 2.0, 3.5]
-    """
-    if axis is None:
-        return _core.concatenate([_core.flatten(x) for x in arrays], 0)
-    return _core.concatenate(arrays, axis)
-
-
-def stack(arrays: Sequence[TensorLike], /, *, axis: int = 0, name: str | None = None) -> Tensor:
-    """Join tensors of one shape along a new axis.
-
-    Parameters
-    ----------
-    arrays : sequence of tensor_like
-        At least one.
-    axis : int
-        The position of the new axis in the result.
-    name : str, optional
-        Its name.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes differ.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.stack([[1, 2], [3, 4]], axis=1).tolist()
-    [[1, 3], [2, 4]]
-    """
-    return _core.stack(arrays, axis, name)
 
 
 def unstack(x: TensorLike, /, *, axis: Axis = 0) -> tuple[Tensor, ...]:
@@ -394,25 +127,6 @@ def split(x: TensorLike, index: float, /, *, axis: Axis = 0) -> tuple[Tensor, Te
     return _core.split_at(x, place, axis)
 
 
-def tile(x: TensorLike, repetitions: Sequence[int], /) -> Tensor:
-    """Lay copies of a tensor next to each other.
-
-    Parameters
-    ----------
-    x : tensor_like
-        Any tensor.
-    repetitions : sequence of int
-        How often along each axis; of fewer numbers than axes, or more, the missing are 1.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.tile([1, 2], (2, 2)).tolist()
-    [[1, 2, 1, 2], [1, 2, 1, 2]]
-    """
-    return _core.tile(x, repetitions)
-
-
 def repeat(x: TensorLike, repeats: int | Sequence[int], /, *, axis: Axis | None = None) -> Tensor:
     """Repeat each element a number of times.
 
@@ -444,7 +158,7 @@ def repeat(x: TensorLike, repeats: int | Sequence[int], /, *, axis: Axis | None 
     if len(counts) != size or any(count < 0 for count in counts):
         raise ArgumentError(f"repeat: repeats is {repeats}, the axis has {size} elements")
     places = [place for place, count in enumerate(counts) for _ in range(count)]
-    return _core.take(x, _core.tensor(places, _core.s32), axis)
+    return _core.take(x, _core.tensor(places, _core.s32), axis=axis)
 
 
 def roll(
@@ -491,7 +205,7 @@ def roll(
         cut = -one_shift % size if size else 0
         if cut:
             left, right = _core.split_at(x, cut, position)
-            x = _core.concatenate([right, left], position)
+            x = _core.concat([right, left], axis=position)
     return x
 
 
@@ -542,8 +256,49 @@ def _batches(x: Tensor, size: int, length: int, repeat: bool) -> Iterator[Tensor
     # A start that is data, not part of the program, makes all full batches one program.
     at = int if _core.is_tracing() else _core.tensor
     for start in range(0, length - size + 1, size):
-        yield _core.slice_along_axis(x, at(start), size, 0)
+        yield _core.slice_along_axis(x, at(start), size)
     rest = length % size
     if rest and repeat:
-        last = _core.slice_along_axis(x, length - rest, rest, 0)
-        yield _core.concatenate([last, _core.slice_along_axis(x, 0, size - rest, 0)], 0)
+        last = _core.slice_along_axis(x, length - rest, rest)
+        yield _core.concat([last, _core.slice_along_axis(x, 0, size - rest)])
+
+
+def pad_outer(
+    x: TensorLike,
+    rule: TensorLike | Literal["cyclic", "mirror", "reflect", "replicate"],
+    widths: Sequence[tuple[int, int]],
+    /,
+) -> Tensor:
+    """Put a tensor's own elements, or a number, beyond the ends of its axes.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    rule : {"cyclic", "mirror", "reflect", "replicate"} or number
+        What stands beyond the ends of ``a b c``: the elements from the other end
+        (``… b c | a b c | a b …``), those on this side of the edge with the outermost one twice
+        (``… b a | a b c | c b …``) or once (``… c b | a b c | b a …``), or the outermost one again
+        and again. A number stands for itself.
+    widths : sequence of (int, int)
+        How many before and after the elements of each axis.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such rule, if there is not one pair for each axis, if a width is negative,
+        or if there is nothing to repeat.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.pad_outer([1, 2, 3], "reflect", [(2, 1)]).tolist()
+    [3, 2, 1, 2, 3, 2]
+    >>> nx.pad_outer([1, 2, 3], 0, [(0, 2)]).tolist()
+    [1, 2, 3, 0, 0]
+    """
+    if isinstance(rule, str):
+        return _core.pad_with_own(x, rule, widths)
+    if any(len(width) != 2 for width in widths):
+        raise ArgumentError(f"pad_outer: widths are pairs, got {list(widths)}")
+    return _core.pad(x, rule, widths)

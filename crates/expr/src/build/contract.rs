@@ -3,45 +3,51 @@
 use nxla_tensor::{AxisName, Names, Shape, broadcast_shapes};
 
 use super::WindowPadding;
+use super::options::options;
 use crate::graph::{Axes, Conv, Dot, ErrorKind, ExprId, Graph, Op, Result};
 
-/// Options of [`Graph::conv`]. The default is stride 1, no padding, no dilation, no groups, and
-/// channels before spatial axes everywhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConvOptions {
-    /// Window strides, one per spatial axis; 1 for `None`.
-    pub strides: Option<Vec<usize>>,
-    /// How the spatial axes are extended.
-    pub padding: WindowPadding,
-    /// Dilation of the input, one per spatial axis; 1 for `None`.
-    pub input_dilation: Option<Vec<usize>>,
-    /// Dilation of the kernel, one per spatial axis; 1 for `None`.
-    pub kernel_dilation: Option<Vec<usize>>,
-    /// Groups that split the input channels.
-    pub feature_groups: usize,
-    /// Groups that split the batch.
-    pub batch_groups: usize,
-    /// Which axes of the input are batch, channel and spatial, in this order.
-    pub input_permutation: Option<Vec<i64>>,
-    /// Which axes of the kernel are output channel, input channel and spatial, in this order.
-    pub kernel_permutation: Option<Vec<i64>>,
-    /// Which axes of the result are batch, channel and spatial, in this order.
-    pub output_permutation: Option<Vec<i64>>,
+options! {
+    /// How a kernel slides over an input: see [`Graph::conv`]. By default it moves by 1 over an input
+    /// without anything around it, and the axes are batch, channel and space.
+    pub struct ConvOptions {
+        /// By how much the kernel moves along each axis of space; 1 for `None`.
+        strides(Vec<usize>): Option<Vec<usize>> = None,
+        /// What is around the input along each axis of space.
+        padding(WindowPadding): WindowPadding = WindowPadding::Valid,
+        /// How far elements of the input are apart, zeros in between; 1 for `None`.
+        input_dilation(Vec<usize>): Option<Vec<usize>> = None,
+        /// How far elements of the kernel are apart, zeros in between; 1 for `None`.
+        kernel_dilation(Vec<usize>): Option<Vec<usize>> = None,
+        /// Groups of channels of the input and of the result that do not mix.
+        feature_groups(usize): usize = 1,
+        /// Groups of the batch, each with channels of the result of its own.
+        batch_groups(usize): usize = 1,
+        /// Which axes of the input are batch, channel and space, in this order.
+        input_permutation(Vec<i64>): Option<Vec<i64>> = None,
+        /// Which axes of the kernel are output channel, input channel and space, in this order.
+        kernel_permutation(Vec<i64>): Option<Vec<i64>> = None,
+        /// Which axes of the result are batch, channel and space, in this order.
+        output_permutation(Vec<i64>): Option<Vec<i64>> = None,
+    }
 }
 
-impl Default for ConvOptions {
-    fn default() -> Self {
-        Self {
-            strides: None,
-            padding: WindowPadding::Valid,
-            input_dilation: None,
-            kernel_dilation: None,
-            feature_groups: 1,
-            batch_groups: 1,
-            input_permutation: None,
-            kernel_permutation: None,
-            output_permutation: None,
-        }
+impl ConvOptions {
+    /// Without padding: only where the kernel fits.
+    #[must_use]
+    pub fn valid() -> Self {
+        Self::default()
+    }
+
+    /// With as much around the input as makes the result as large as the input, for strides of 1.
+    #[must_use]
+    pub fn same() -> Self {
+        Self::default().padding(WindowPadding::Same)
+    }
+
+    /// With so much before and after the input along each axis of space.
+    #[must_use]
+    pub fn padded(around: impl Into<Vec<(i64, i64)>>) -> Self {
+        Self::default().padding(WindowPadding::Explicit(around.into()))
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use nxla_tensor::{Scalar, promote};
 
+use super::of_op;
 use crate::graph::{ExprId, Graph, Result};
 
 impl Graph {
@@ -31,7 +32,7 @@ impl Graph {
     /// # Errors
     /// Shapes that do not broadcast; complex dtypes.
     pub fn floor_remainder(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
-        let remainder = self.remainder(x, y)?;
+        let remainder = self.remainder(x, y).map_err(of_op("floor_remainder"))?;
         let dtype = self.dtype(remainder);
         if dtype.is_unsigned() {
             return Ok(remainder);
@@ -61,7 +62,7 @@ impl Graph {
     pub fn round_half_even(&mut self, x: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(x);
         if !dtype.is_float() {
-            return self.round(x);
+            return self.round(x).map_err(of_op("round_half_even"));
         }
         let number =
             |graph: &mut Graph, value: f64| graph.scalar_constant(Scalar::Float(value), dtype);

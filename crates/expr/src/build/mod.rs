@@ -14,6 +14,7 @@ mod elementwise;
 mod index;
 mod linalg;
 mod movement;
+mod options;
 mod outer;
 mod random;
 mod reduce;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use nxla_tensor::{DType, Scalar, promote, promote_keep_pred};
 
 use super::of_op;
+use super::options::options;
 use super::reduce::Fold;
 use crate::graph::{
     BinaryOp, BlockKind, Cumulative, ErrorKind, ExprId, Graph, Op, Padding, Program, Result,
@@ -26,15 +27,16 @@ pub enum WindowPadding {
     Explicit(Vec<(i64, i64)>),
 }
 
-/// Options of the window functions; the default is stride 1, no padding, no dilation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WindowOptions {
-    /// Elements between the starts of neighbouring windows, one per axis; 1 for `None`.
-    pub strides: Option<Vec<usize>>,
-    /// How the tensor is extended.
-    pub padding: WindowPadding,
-    /// Elements between neighbours inside a window, plus one; 1 for `None`.
-    pub dilations: Option<Vec<usize>>,
+options! {
+    /// How windows slide over a tensor. By default they move by 1, and there is nothing around it.
+    pub struct WindowOptions {
+        /// Elements between the starts of neighbouring windows, one number for each axis; 1 for `None`.
+        strides(Vec<usize>): Option<Vec<usize>> = None,
+        /// What is around the elements along each axis.
+        padding(WindowPadding): WindowPadding = WindowPadding::Valid,
+        /// Elements between neighbours inside a window, plus one; 1 for `None`.
+        dilations(Vec<usize>): Option<Vec<usize>> = None,
+    }
 }
 
 impl WindowPadding {

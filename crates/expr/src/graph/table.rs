@@ -3,7 +3,8 @@
 //! Everything that can be said about such an op in one line is said here, once: its name in
 //! expression text, which dtypes it takes and gives, how StableHLO spells it, and where test
 //! samples are drawn from. The enums, their names, the builder methods and the lists that tests
-//! iterate are generated from these rows, so a new row is known everywhere at once. What needs
+//! iterate are generated from these rows, and so are its functions in Rust and in Python with their
+//! documentation, so a new row is known everywhere at once. What needs
 //! more than a word (the meaning of an op, its derivative) is an arm of an exhaustive match in
 //! `nxla-eval` and `nxla-grad`, which the compiler asks for.
 
@@ -57,6 +58,119 @@ pub enum BinaryClass {
     Parts,
 }
 
+/// What docstrings say of a unary op of a class: what it `takes` and `gives`, and the section on what
+/// it `raises`.
+#[macro_export]
+macro_rules! unary_class {
+    (takes Float) => {
+        "Numbers; integers count as ``float32``."
+    };
+    (takes RealFloat) => {
+        "Real numbers; integers count as ``float32``."
+    };
+    (takes RealPredicate) => {
+        "Real numbers."
+    };
+    (takes SameReal) => {
+        "Real numbers; integers stay as they are."
+    };
+    (takes Bits) => {
+        "Integers or truth values."
+    };
+    (takes Int) => {
+        "Integers."
+    };
+    (takes $any:ident) => {
+        "Numbers of any dtype."
+    };
+    (gives Float) => {
+        "Floats or complex numbers of the shape of `x`."
+    };
+    (gives RealFloat) => {
+        "Floats of the shape of `x`."
+    };
+    (gives Part) => {
+        "Floats of the shape of `x`."
+    };
+    (gives Magnitude) => {
+        "Numbers of the shape of `x`; floats of half the width for complex numbers."
+    };
+    (gives RealPredicate) => {
+        "Truth values of the shape of `x`."
+    };
+    (gives Predicate) => {
+        "Truth values of the shape of `x`."
+    };
+    (gives Complex) => {
+        "Complex numbers of the shape of `x`."
+    };
+    (gives Bits) => {
+        "Integers of the shape and dtype of `x`."
+    };
+    (gives Int) => {
+        "Integers of the shape and dtype of `x`."
+    };
+    (gives $any:ident) => {
+        "Numbers of the shape and dtype of `x`."
+    };
+    (raises RealFloat) => {
+        "\n\nRaises\n------\nDTypeError\n    If `x` is complex."
+    };
+    (raises RealPredicate) => {
+        "\n\nRaises\n------\nDTypeError\n    If `x` is complex."
+    };
+    (raises SameReal) => {
+        "\n\nRaises\n------\nDTypeError\n    If `x` is complex."
+    };
+    (raises Bits) => {
+        "\n\nRaises\n------\nDTypeError\n    If `x` is not an integer."
+    };
+    (raises Int) => {
+        "\n\nRaises\n------\nDTypeError\n    If `x` is not an integer."
+    };
+    (raises $any:ident) => {
+        ""
+    };
+}
+
+/// What docstrings say of a binary op of a class, as [`unary_class`] does, and what
+/// its `operands` are called.
+#[macro_export]
+macro_rules! binary_class {
+    (takes Int) => { "Integers; their shapes broadcast and their dtypes promote." };
+    (takes Bits) => { "Integers; their shapes broadcast and their dtypes promote." };
+    (takes Equality) => { "Operands of any dtype; their shapes broadcast." };
+    (takes Logical) => { "Operands of any dtype; their shapes broadcast." };
+    (takes Order) => { "Real operands; their shapes broadcast." };
+    (takes RealFloat) => {
+        "Real numbers; their shapes broadcast and their dtypes promote."
+    };
+    (takes Parts) => { "Real numbers; their shapes broadcast." };
+    (takes $any:ident) => { "Operands; their shapes broadcast and their dtypes promote." };
+    (gives Float) => { "Floats or complex numbers of the common shape; integers count as ``float32``." };
+    (gives RealFloat) => {
+        "Floats of the common shape."
+    };
+    (gives Int) => { "Integers of the common shape and dtype." };
+    (gives Bits) => { "Integers of the common shape and dtype; truth values for two of them." };
+    (gives Equality) => { "Truth values of the common shape." };
+    (gives Logical) => { "Truth values of the common shape." };
+    (gives Order) => { "Truth values of the common shape." };
+    (gives Parts) => { "``complex128`` if a part is ``float64``, else ``complex64``." };
+    (gives $any:ident) => { "Numbers of the common shape and dtype." };
+    (raises Int) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is not an integer." };
+    (raises Bits) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is not an integer." };
+    (raises RealFloat) => {
+        "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is complex."
+    };
+    (raises Ordered) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is complex." };
+    (raises Order) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is complex." };
+    (raises Parts) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If a part is complex." };
+    (raises $any:ident) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast." };
+    (operands Parts) => { "real, imag" };
+    (operands $any:ident) => { "x1, x2" };
+}
+
 /// How an element-wise op is written in StableHLO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lowering {
@@ -94,154 +208,344 @@ pub enum Composed {
     Complex,
 }
 
-/// Calls a macro with every unary op:
-/// `doc, Variant, method, "name", Class, Lowering, (low, high) of test samples`.
+/// Calls a macro with every unary op: `doc, Variant, method, "name", Class, Lowering, (low, high) of
+/// test samples, "public name" [lines of examples in Python]`.
+///
+/// Documentation in Rust and in Python is composed of the doc, the class and the examples.
 #[macro_export]
 macro_rules! for_each_unary {
     ($callback:ident) => {
         $callback! {
-            /// `e^x`.
-            Exp exp "exp" Float (Direct("stablehlo.exponential")) (-3.0, 3.0);
-            /// `e^x - 1`, exact near zero.
-            Expm1 expm1 "expm1" Float (Direct("stablehlo.exponential_minus_one")) (-3.0, 3.0);
-            /// Natural logarithm.
-            Log log "log" Float (Direct("stablehlo.log")) (0.1, 5.0);
-            /// `log(1 + x)`, exact near zero.
-            Log1p log1p "log1p" Float (Direct("stablehlo.log_plus_one")) (-0.9, 5.0);
-            /// The logistic function `1 / (1 + e^-x)`.
-            Sigmoid sigmoid "sigmoid" Float (Direct("stablehlo.logistic")) (-4.0, 4.0);
-            /// Sine of an angle in radians.
-            Sin sin "sin" Float (Direct("stablehlo.sine")) (-3.0, 3.0);
-            /// Cosine of an angle in radians.
-            Cos cos "cos" Float (Direct("stablehlo.cosine")) (-3.0, 3.0);
-            /// Tangent of an angle in radians.
-            Tan tan "tan" Float (Direct("chlo.tan")) (-1.2, 1.2);
-            /// Inverse sine, in radians.
-            Asin asin "asin" Float (Direct("chlo.asin")) (-0.9, 0.9);
-            /// Inverse cosine, in radians.
-            Acos acos "acos" Float (Direct("chlo.acos")) (-0.9, 0.9);
-            /// Inverse tangent, in radians.
-            Atan atan "atan" Float (Direct("chlo.atan")) (-3.0, 3.0);
-            /// Hyperbolic sine.
-            Sinh sinh "sinh" Float (Direct("chlo.sinh")) (-3.0, 3.0);
-            /// Hyperbolic cosine.
-            Cosh cosh "cosh" Float (Direct("chlo.cosh")) (-3.0, 3.0);
-            /// Hyperbolic tangent.
-            Tanh tanh "tanh" Float (Direct("stablehlo.tanh")) (-3.0, 3.0);
-            /// Inverse hyperbolic sine.
-            Asinh asinh "asinh" Float (Direct("chlo.asinh")) (-3.0, 3.0);
-            /// Inverse hyperbolic cosine, for `x >= 1`.
-            Acosh acosh "acosh" Float (Direct("chlo.acosh")) (1.2, 5.0);
-            /// Inverse hyperbolic tangent, for `|x| <= 1`.
-            Atanh atanh "atanh" Float (Direct("chlo.atanh")) (-0.9, 0.9);
-            /// Square root.
-            Sqrt sqrt "sqrt" Float (Direct("stablehlo.sqrt")) (0.1, 5.0);
-            /// Reciprocal of the square root.
-            Rsqrt rsqrt "rsqrt" Float (Direct("stablehlo.rsqrt")) (0.1, 5.0);
-            /// Cube root, also of negative numbers.
-            Cbrt cbrt "cbrt" Float (Direct("stablehlo.cbrt")) (0.1, 5.0);
-            /// The error function, `2/sqrt(pi)` times the integral of `e^(-t^2)` from 0 to `x`.
-            Erf erf "erf" RealFloat (Direct("chlo.erf")) (-2.0, 2.0);
-            /// `1 - erf(x)`, exact for large `x`.
-            Erfc erfc "erfc" RealFloat (Direct("chlo.erfc")) (-2.0, 2.0);
-            /// Inverse of the error function, for `|x| <= 1`.
-            ErfInv erf_inv "erf_inv" RealFloat (Direct("chlo.erf_inv")) (-0.9, 0.9);
-            /// `-x`; unsigned integers wrap.
-            Negate negate "negate" Same (Composed(Composed::Negate)) (-3.0, 3.0);
-            /// -1, 0 or 1 by the sign of `x`; `x / |x|` for complex numbers.
-            Sign sign "sign" Same (Composed(Composed::Sign)) (-3.0, 3.0);
-            /// Absolute value.
-            Abs abs "abs" Magnitude (Composed(Composed::Abs)) (-3.0, 3.0);
-            /// Largest integer not above `x`.
-            Floor floor "floor" SameReal (Composed(Composed::Floor)) (-3.0, 3.0);
-            /// Smallest integer not below `x`.
-            Ceil ceil "ceil" SameReal (Composed(Composed::Ceil)) (-3.0, 3.0);
-            /// Nearest integer, halves away from zero.
-            Round round "round" SameReal (Composed(Composed::Round)) (-3.0, 3.0);
-            /// Whether `x` is not a number.
-            IsNan is_nan "is_nan" Predicate (Composed(Composed::IsNan)) (-3.0, 3.0);
-            /// Whether `x` is positive or negative infinity.
-            IsInfinity is_infinity "is_infinity" Predicate (Composed(Composed::IsInfinity)) (-3.0, 3.0);
-            /// Whether `x` is zero.
-            LogicalNot logical_not "logical_not" Predicate (Composed(Composed::LogicalNot)) (-3.0, 3.0);
-            /// Every bit flipped; the negation of a truth value.
-            BitwiseNot bitwise_not "bitwise_not" Bits (Direct("stablehlo.not")) (-3.0, 3.0);
-            /// How many bits are set.
-            PopulationCount population_count "population_count" Int (Direct("stablehlo.popcnt")) (-3.0, 3.0);
-            /// How many leading bits are zero.
-            CountLeadingZeros count_leading_zeros "count_leading_zeros" Int (Direct("stablehlo.count_leading_zeros")) (-3.0, 3.0);
-            /// The real part.
-            Real real "real" Part (Composed(Composed::Real)) (-3.0, 3.0);
-            /// The imaginary part; zero for real numbers.
-            Imag imag "imag" Part (Composed(Composed::Imag)) (-3.0, 3.0);
-            /// The complex conjugate.
-            Conjugate conjugate "conjugate" Complex (Composed(Composed::Conjugate)) (-3.0, 3.0);
+            /// Return e to the power of each element.
+            Exp exp "exp" Float (Direct("stablehlo.exponential")) (-3.0, 3.0)
+                "exp" [">>> nx.exp([0.0, 1.0]).tolist()" "[1.0, 2.7182817459106445]"];
+            /// Return e to the power of each element, minus one, exact near zero.
+            Expm1 expm1 "expm1" Float (Direct("stablehlo.exponential_minus_one")) (-3.0, 3.0)
+                "expm1" [">>> nx.expm1([0.0, 1e-7]).tolist()" "[0.0, 1.000000082740371e-07]"];
+            /// Return the natural logarithm of each element.
+            ///
+            /// Negative real numbers give NaN, zero gives minus infinity.
+            Log log "log" Float (Direct("stablehlo.log")) (0.1, 5.0)
+                "log" [">>> nx.log([1.0, 2.0]).tolist()" "[0.0, 0.6931471824645996]"];
+            /// Return the natural logarithm of one plus each element, exact near zero.
+            Log1p log1p "log1p" Float (Direct("stablehlo.log_plus_one")) (-0.9, 5.0)
+                "log1p" [">>> nx.log1p([0.0, 1e-7]).tolist()" "[0.0, 9.999999406318238e-08]"];
+            /// Return 1 / (1 + exp(-x)) of each element.
+            Sigmoid sigmoid "sigmoid" Float (Direct("stablehlo.logistic")) (-4.0, 4.0)
+                "sigmoid" [">>> nx.sigmoid([0.0, 100.0]).tolist()" "[0.5, 1.0]"];
+            /// Return the sine of each element, in radians.
+            Sin sin "sin" Float (Direct("stablehlo.sine")) (-3.0, 3.0)
+                "sin" [">>> nx.sin([0.0, 1.0]).tolist()" "[0.0, 0.8414709568023682]"];
+            /// Return the cosine of each element, in radians.
+            Cos cos "cos" Float (Direct("stablehlo.cosine")) (-3.0, 3.0)
+                "cos" [">>> nx.cos([0.0, 1.0]).tolist()" "[1.0, 0.5403022766113281]"];
+            /// Return the tangent of each element, in radians.
+            Tan tan "tan" Float (Direct("chlo.tan")) (-1.2, 1.2)
+                "tan" [">>> nx.tan([0.0, 1.0]).tolist()" "[0.0, 1.5574077367782593]"];
+            /// Return the angle in radians whose sine is each element.
+            ///
+            /// Real numbers outside [-1, 1] give NaN.
+            Asin asin "asin" Float (Direct("chlo.asin")) (-0.9, 0.9)
+                "asin" [">>> nx.asin([0.0, 1.0]).tolist()" "[0.0, 1.5707963705062866]"];
+            /// Return the angle in radians whose cosine is each element.
+            ///
+            /// Real numbers outside [-1, 1] give NaN.
+            Acos acos "acos" Float (Direct("chlo.acos")) (-0.9, 0.9)
+                "acos" [">>> nx.acos([1.0, 0.0]).tolist()" "[0.0, 1.5707963705062866]"];
+            /// Return the angle in radians whose tangent is each element.
+            Atan atan "atan" Float (Direct("chlo.atan")) (-3.0, 3.0)
+                "atan" [">>> nx.atan([0.0, 1.0]).tolist()" "[0.0, 0.7853981852531433]"];
+            /// Return the hyperbolic sine of each element.
+            Sinh sinh "sinh" Float (Direct("chlo.sinh")) (-3.0, 3.0)
+                "sinh" [">>> nx.sinh([0.0, 1.0]).tolist()" "[0.0, 1.175201177597046]"];
+            /// Return the hyperbolic cosine of each element.
+            Cosh cosh "cosh" Float (Direct("chlo.cosh")) (-3.0, 3.0)
+                "cosh" [">>> nx.cosh([0.0, 1.0]).tolist()" "[1.0, 1.5430805683135986]"];
+            /// Return the hyperbolic tangent of each element.
+            Tanh tanh "tanh" Float (Direct("stablehlo.tanh")) (-3.0, 3.0)
+                "tanh" [">>> nx.tanh([0.0, 1.0]).tolist()" "[0.0, 0.7615941762924194]"];
+            /// Return the number whose hyperbolic sine is each element.
+            Asinh asinh "asinh" Float (Direct("chlo.asinh")) (-3.0, 3.0)
+                "asinh" [">>> nx.asinh([0.0, 1.0]).tolist()" "[0.0, 0.8813735842704773]"];
+            /// Return the number whose hyperbolic cosine is each element.
+            ///
+            /// Real numbers below 1 give NaN.
+            Acosh acosh "acosh" Float (Direct("chlo.acosh")) (1.2, 5.0)
+                "acosh" [">>> nx.acosh([1.0, 2.0]).tolist()" "[0.0, 1.316957950592041]"];
+            /// Return the number whose hyperbolic tangent is each element.
+            ///
+            /// Real numbers outside [-1, 1] give NaN.
+            Atanh atanh "atanh" Float (Direct("chlo.atanh")) (-0.9, 0.9)
+                "atanh" [">>> nx.atanh([0.0, 0.5]).tolist()" "[0.0, 0.5493061542510986]"];
+            /// Return the square root of each element.
+            ///
+            /// Negative real numbers give NaN.
+            Sqrt sqrt "sqrt" Float (Direct("stablehlo.sqrt")) (0.1, 5.0)
+                "sqrt" [">>> nx.sqrt([4.0, 2.0]).tolist()" "[2.0, 1.4142135381698608]"];
+            /// Return one divided by the square root of each element.
+            Rsqrt rsqrt "rsqrt" Float (Direct("stablehlo.rsqrt")) (0.1, 5.0)
+                "rsqrt" [">>> nx.rsqrt([4.0, 16.0]).tolist()" "[0.5, 0.25]"];
+            /// Return the cube root of each element, also of negative ones.
+            Cbrt cbrt "cbrt" Float (Direct("stablehlo.cbrt")) (0.1, 5.0)
+                "cbrt" [">>> nx.cbrt([8.0, -27.0]).tolist()" "[2.0, -3.0]"];
+            /// Return the error function of each element.
+            ///
+            /// ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``.
+            Erf erf "erf" RealFloat (Direct("chlo.erf")) (-2.0, 2.0)
+                "erf" [">>> nx.erf([0.0, 1.0]).tolist()" "[0.0, 0.8427007794380188]"];
+            /// Return one minus the error function, exact where that is near one.
+            Erfc erfc "erfc" RealFloat (Direct("chlo.erfc")) (-2.0, 2.0)
+                "erfc" [">>> nx.erfc([0.0, 3.0]).tolist()" "[1.0, 2.209049853263423e-05]"];
+            /// Return the number whose error function is each element.
+            ///
+            /// Defined between -1 and 1; NaN elsewhere.
+            ErfInv erf_inv "erf_inv" RealFloat (Direct("chlo.erf_inv")) (-0.9, 0.9)
+                "erf_inv" [">>> nx.erf_inv([0.0, 0.5]).tolist()" "[0.0, 0.4769362807273865]"];
+            /// Negate each element; the operator ``-``.
+            ///
+            /// Unsigned integers wrap.
+            Negate negate "negate" Same (Composed(Composed::Negate)) (-3.0, 3.0)
+                "negative" [">>> nx.negative([1, -2]).tolist()" "[-1, 2]"];
+            /// Return -1, 0 or 1, with the sign of each element.
+            ///
+            /// A complex number that is not zero is divided by its magnitude. NaN stays NaN.
+            Sign sign "sign" Same (Composed(Composed::Sign)) (-3.0, 3.0)
+                "sign" [">>> nx.sign([-3, 0, 5]).tolist()" "[-1, 0, 1]"];
+            /// Return the distance of each element from zero.
+            Abs abs "abs" Magnitude (Composed(Composed::Abs)) (-3.0, 3.0)
+                "abs" [">>> nx.abs([1.5, -2.0]).tolist()" "[1.5, 2.0]"];
+            /// Return the largest whole number that is not above each element.
+            Floor floor "floor" SameReal (Composed(Composed::Floor)) (-3.0, 3.0)
+                "floor" [">>> nx.floor([1.5, -1.5]).tolist()" "[1.0, -2.0]"];
+            /// Return the smallest whole number that is not below each element.
+            Ceil ceil "ceil" SameReal (Composed(Composed::Ceil)) (-3.0, 3.0)
+                "ceil" [">>> nx.ceil([1.5, -1.5]).tolist()" "[2.0, -1.0]"];
+            /// Return the nearest whole number, of two equally near the one farther from zero.
+            Round round "round" SameReal (Composed(Composed::Round)) (-3.0, 3.0)
+                "round_half_away" [
+                    ">>> nx.round_half_away([0.5, 1.5, -2.5]).tolist()"
+                    "[1.0, 2.0, -3.0]"
+                ];
+            /// Tell where elements are not a number.
+            IsNan is_nan "is_nan" Predicate (Composed(Composed::IsNan)) (-3.0, 3.0)
+                "isnan" [">>> nx.isnan([1.0, float(\"nan\")]).tolist()" "[False, True]"];
+            /// Tell where elements are infinite.
+            IsInfinity is_infinity "is_infinity" Predicate (Composed(Composed::IsInfinity)) (-3.0, 3.0)
+                "isinf" [">>> nx.isinf([1.0, float(\"-inf\")]).tolist()" "[False, True]"];
+            /// Tell where elements are zero.
+            LogicalNot logical_not "logical_not" Predicate (Composed(Composed::LogicalNot)) (-3.0, 3.0)
+                "logical_not" [">>> nx.logical_not([0, 1, 2]).tolist()" "[True, False, False]"];
+            /// Turn every bit over; the operator ``~``.
+            ///
+            /// A truth value is negated.
+            BitwiseNot bitwise_not "bitwise_not" Bits (Direct("stablehlo.not")) (-3.0, 3.0)
+                "bitwise_invert" [">>> nx.bitwise_invert([0, 1]).tolist()" "[-1, -2]"];
+            /// Count the bits that are one.
+            PopulationCount population_count "population_count" Int (Direct("stablehlo.popcnt")) (-3.0, 3.0)
+                "population_count" [">>> nx.population_count([0, 7, 8]).tolist()" "[0, 3, 1]"];
+            /// Count the bits that are zero, from the highest down to the first one.
+            CountLeadingZeros count_leading_zeros "count_leading_zeros" Int (Direct("stablehlo.count_leading_zeros")) (-3.0, 3.0)
+                "count_leading_zeros" [
+                    ">>> nx.count_leading_zeros([0, 1, -1]).tolist()"
+                    "[32, 31, 0]"
+                ];
+            /// Return the real part of each element.
+            Real real "real" Part (Composed(Composed::Real)) (-3.0, 3.0)
+                "real" [">>> nx.real([1 + 2j, 3 - 4j]).tolist()" "[1.0, 3.0]"];
+            /// Return the imaginary part of each element.
+            ///
+            /// Real numbers give zero.
+            Imag imag "imag" Part (Composed(Composed::Imag)) (-3.0, 3.0)
+                "imag" [">>> nx.imag([1 + 2j, 3 - 4j]).tolist()" "[2.0, -4.0]"];
+            /// Return each element with the sign of its imaginary part turned over.
+            Conjugate conjugate "conjugate" Complex (Composed(Composed::Conjugate)) (-3.0, 3.0)
+                "conj" [">>> nx.conj([1 + 2j]).tolist()" "[(1-2j)]"];
         }
     };
 }
 
-/// Calls a macro with every binary op: `doc, Variant, method, "name", Class, Lowering`.
+/// Calls a macro with every binary op: `doc, Variant, method, "name", Class, Lowering, "public name"
+/// [lines of examples in Python]`.
 #[macro_export]
 macro_rules! for_each_binary {
     ($callback:ident) => {
         $callback! {
-            /// `x + y`.
-            Add add "add" Arithmetic (Direct("stablehlo.add"));
-            /// `x - y`.
-            Subtract subtract "subtract" Arithmetic (Direct("stablehlo.subtract"));
-            /// `x * y`.
-            Multiply multiply "multiply" Arithmetic (Direct("stablehlo.multiply"));
-            /// `x ^ y`; an integer raised to a negative power is 1 for 1, ±1 for -1, else 0.
-            Pow pow "pow" Arithmetic (Composed(Composed::Pow));
-            /// `x / y` as a float.
-            Divide divide "divide" Float (Direct("stablehlo.divide"));
-            /// The angle of the point `(y, x)`, in radians; `-i log((x + iy) / sqrt(x^2 + y^2))` of
-            /// complex numbers.
-            Atan2 atan2 "atan2" Float (Direct("stablehlo.atan2"));
-            /// Remainder of the division truncated toward zero; it has the sign of `x`.
-            Remainder remainder "remainder" Ordered (Composed(Composed::Remainder));
-            /// Integer division truncated toward zero.
-            Quotient quotient "quotient" Int (Composed(Composed::Quotient));
-            /// The larger of the two; NaN if either is.
-            Max max "max" Ordered (Direct("stablehlo.maximum"));
-            /// The smaller of the two; NaN if either is.
-            Min min "min" Ordered (Direct("stablehlo.minimum"));
-            /// Bits set in both.
-            BitwiseAnd bitwise_and "bitwise_and" Bits (Direct("stablehlo.and"));
-            /// Bits set in either.
-            BitwiseOr bitwise_or "bitwise_or" Bits (Direct("stablehlo.or"));
-            /// Bits set in exactly one.
-            BitwiseXor bitwise_xor "bitwise_xor" Bits (Direct("stablehlo.xor"));
-            /// `x` shifted left by `y` bits; zero once `y` reaches the width.
-            LeftShift left_shift "left_shift" Int (Direct("stablehlo.shift_left"));
-            /// `x` shifted right by `y` bits, keeping the sign of signed integers.
-            RightShift right_shift "right_shift" Int (Composed(Composed::RightShift));
-            /// `x == y`; false if either is NaN.
-            Equal equal "equal" Equality (Compare("EQ"));
-            /// `x != y`; true if either is NaN.
-            NotEqual not_equal "not_equal" Equality (Compare("NE"));
-            /// `x > y`.
-            Greater greater "greater" Order (Compare("GT"));
-            /// `x < y`.
-            Less less "less" Order (Compare("LT"));
-            /// `x >= y`.
-            GreaterEqual greater_equal "greater_equal" Order (Compare("GE"));
-            /// `x <= y`.
-            LessEqual less_equal "less_equal" Order (Compare("LE"));
-            /// Whether both are non-zero.
-            LogicalAnd logical_and "logical_and" Logical (Composed(Composed::LogicalAnd));
-            /// Whether either is non-zero.
-            LogicalOr logical_or "logical_or" Logical (Composed(Composed::LogicalOr));
-            /// Whether exactly one is non-zero.
-            LogicalXor logical_xor "logical_xor" Logical (Composed(Composed::LogicalXor));
-            /// `x + iy`; infinities and NaN of one part leave the other alone.
-            Complex complex "complex" Parts (Composed(Composed::Complex));
+            /// Add element by element; the operator ``+``.
+            Add add "add" Arithmetic (Direct("stablehlo.add"))
+                "add" [">>> nx.add([1, 2], 0.5).tolist()" "[1.5, 2.5]"];
+            /// Subtract element by element; the operator ``-``.
+            Subtract subtract "subtract" Arithmetic (Direct("stablehlo.subtract"))
+                "subtract" [">>> nx.subtract([3, 4], [1, 2]).tolist()" "[2, 2]"];
+            /// Multiply element by element; the operator ``*``.
+            Multiply multiply "multiply" Arithmetic (Direct("stablehlo.multiply"))
+                "multiply" [">>> nx.multiply([[1], [2]], [3, 4]).tolist()" "[[3, 4], [6, 8]]"];
+            /// Raise to a power; the operator ``**``.
+            ///
+            /// An integer raised to a negative power is 1 for 1, ±1 for -1, else 0: convert one of
+            /// the two to floats for fractions.
+            Pow pow "pow" Arithmetic (Composed(Composed::Pow))
+                "pow" [">>> nx.pow([1, 2, 3], 2).tolist()" "[1, 4, 9]"];
+            /// Divide element by element; the operator ``/``.
+            Divide divide "divide" Float (Direct("stablehlo.divide"))
+                "divide" [">>> nx.divide([1, 2], 4).tolist()" "[0.25, 0.5]"];
+            /// Return the angle in radians of the point (x2, x1).
+            ///
+            /// Complex numbers give ``-i log((x2 + i x1) / sqrt(x1^2 + x2^2))``.
+            Atan2 atan2 "atan2" Float (Direct("stablehlo.atan2"))
+                "atan2" [
+                    ">>> nx.atan2([1.0, -1.0], [-1.0, 1.0]).tolist()"
+                    "[2.356194496154785, -0.7853981852531433]"
+                ];
+            /// Return what a division rounded toward zero leaves.
+            ///
+            /// A result that is not zero has the sign of the dividend, as in C.
+            Remainder remainder "remainder" Ordered (Composed(Composed::Remainder))
+                "fmod" [">>> nx.fmod([7, -7], 3).tolist()" "[1, -1]"];
+            /// Divide integers and round toward zero.
+            Quotient quotient "quotient" Int (Composed(Composed::Quotient))
+                "quotient" [">>> nx.quotient([7, -7], 2).tolist()" "[3, -3]"];
+            /// Return the larger of two elements; NaN if one of them is NaN.
+            Max max "max" Ordered (Direct("stablehlo.maximum"))
+                "maximum" [">>> nx.maximum([1, 5], 3).tolist()" "[3, 5]"];
+            /// Return the smaller of two elements; NaN if one of them is NaN.
+            Min min "min" Ordered (Direct("stablehlo.minimum"))
+                "minimum" [">>> nx.minimum([1, 5], 3).tolist()" "[1, 3]"];
+            /// Keep the bits that both have; the operator ``&``.
+            BitwiseAnd bitwise_and "bitwise_and" Bits (Direct("stablehlo.and"))
+                "bitwise_and" [">>> nx.bitwise_and(12, 10).item()" "8"];
+            /// Join the bits of both; the operator ``|``.
+            BitwiseOr bitwise_or "bitwise_or" Bits (Direct("stablehlo.or"))
+                "bitwise_or" [">>> nx.bitwise_or(12, 10).item()" "14"];
+            /// Keep the bits that one of the two has; the operator ``^``.
+            BitwiseXor bitwise_xor "bitwise_xor" Bits (Direct("stablehlo.xor"))
+                "bitwise_xor" [">>> nx.bitwise_xor(12, 10).item()" "6"];
+            /// Shift bits to the left; the operator ``<<``.
+            ///
+            /// Zero once all bits have been shifted out.
+            LeftShift left_shift "left_shift" Int (Direct("stablehlo.shift_left"))
+                "bitwise_left_shift" [
+                    ">>> nx.bitwise_left_shift(1, [0, 1, 4]).tolist()"
+                    "[1, 2, 16]"
+                ];
+            /// Shift bits to the right; the operator ``>>``.
+            ///
+            /// Signed integers keep their sign.
+            RightShift right_shift "right_shift" Int (Composed(Composed::RightShift))
+                "bitwise_right_shift" [">>> nx.bitwise_right_shift([-8, 8], 1).tolist()" "[-4, 4]"];
+            /// Tell where two elements are equal; the operator ``==``.
+            ///
+            /// NaN equals nothing, not even itself.
+            Equal equal "equal" Equality (Compare("EQ"))
+                "equal" [">>> nx.equal([1, 2], 2).tolist()" "[False, True]"];
+            /// Tell where two elements differ; the operator ``!=``.
+            NotEqual not_equal "not_equal" Equality (Compare("NE"))
+                "not_equal" [">>> nx.not_equal([1, 2], 2).tolist()" "[True, False]"];
+            /// Tell where the first is larger; the operator ``>``.
+            Greater greater "greater" Order (Compare("GT"))
+                "greater" [">>> nx.greater([1, 2], 1).tolist()" "[False, True]"];
+            /// Tell where the first is smaller; the operator ``<``.
+            Less less "less" Order (Compare("LT"))
+                "less" [">>> nx.less([1, 2], 2).tolist()" "[True, False]"];
+            /// Tell where the first is not smaller; the operator ``>=``.
+            GreaterEqual greater_equal "greater_equal" Order (Compare("GE"))
+                "greater_equal" [">>> nx.greater_equal([1, 2], 2).tolist()" "[False, True]"];
+            /// Tell where the first is not larger; the operator ``<=``.
+            LessEqual less_equal "less_equal" Order (Compare("LE"))
+                "less_equal" [">>> nx.less_equal([1, 2], 1).tolist()" "[True, False]"];
+            /// Tell where both elements are true, that is, not zero.
+            LogicalAnd logical_and "logical_and" Logical (Composed(Composed::LogicalAnd))
+                "logical_and" [">>> nx.logical_and([0, 1, 2], 1).tolist()" "[False, True, True]"];
+            /// Tell where one of two elements, or both, are not zero.
+            LogicalOr logical_or "logical_or" Logical (Composed(Composed::LogicalOr))
+                "logical_or" [">>> nx.logical_or([0, 1], 0).tolist()" "[False, True]"];
+            /// Tell where exactly one of two elements is not zero.
+            LogicalXor logical_xor "logical_xor" Logical (Composed(Composed::LogicalXor))
+                "logical_xor" [">>> nx.logical_xor([0, 1], 1).tolist()" "[True, False]"];
+            /// Make complex numbers of their parts.
+            ///
+            /// Infinities and NaN of one part leave the other alone.
+            Complex complex "complex" Parts (Composed(Composed::Complex))
+                "complex" [">>> nx.complex([1.0, 2.0], -1.0).tolist()" "[(1-1j), (2-1j)]"];
+        }
+    };
+}
+
+/// Calls a macro with every function of one operand that is composed of ops: `doc, method, Class,
+/// "public name" [lines of examples in Python]`. The class is for documentation only.
+#[macro_export]
+macro_rules! for_each_composed_unary {
+    ($callback:ident) => {
+        $callback! {
+            /// Multiply each element by itself.
+            square Same "square" [">>> nx.square([1, -2, 3]).tolist()" "[1, 4, 9]"];
+            /// Divide one by each element.
+            reciprocal Float "reciprocal" [">>> nx.reciprocal([2.0, 4.0]).tolist()" "[0.5, 0.25]"];
+            /// Tell where elements are neither infinite nor NaN.
+            is_finite Predicate "isfinite" [
+                ">>> nx.isfinite([1.0, float(\"inf\"), float(\"nan\")]).tolist()"
+                "[True, False, False]"
+            ];
+            /// Tell where the sign bit is set, also that of a zero or a NaN.
+            sign_bit RealPredicate "signbit" [
+                ">>> nx.signbit([1.0, -0.0]).tolist()"
+                "[False, True]"
+            ];
+            /// Return the logarithm to base 2 of each element.
+            log2 Float "log2" [">>> nx.log2([1.0, 8.0]).tolist()" "[0.0, 3.0]"];
+            /// Return the logarithm to base 10 of each element.
+            log10 Float "log10" [">>> nx.log10([1.0, 100.0]).tolist()" "[0.0, 2.0]"];
+            /// Return the angle in radians of each complex element.
+            phase Part "phase" [
+                ">>> nx.phase([1j, -1 + 0j]).tolist()"
+                "[1.5707963705062866, 3.1415927410125732]"
+            ];
+            /// Drop what is behind the point of each element.
+            truncate SameReal "trunc" [">>> nx.trunc([1.5, -1.5]).tolist()" "[1.0, -1.0]"];
+            /// Return the nearest whole number, the even one of two equally near.
+            round_half_even SameReal "round" [
+                ">>> nx.round([0.5, 1.5, 2.5]).tolist()"
+                "[0.0, 2.0, 2.0]"
+            ];
+        }
+    };
+}
+
+/// Calls a macro with every function of two operands that is composed of ops, as
+/// [`for_each_composed_unary`] does.
+#[macro_export]
+macro_rules! for_each_composed_binary {
+    ($callback:ident) => {
+        $callback! {
+            /// Divide and round toward minus infinity; the operator ``//``.
+            ///
+            /// Dividing an integer by zero gives an unspecified number, not an error.
+            floor_divide Ordered "floor_divide" [
+                ">>> nx.floor_divide([7, -7], 2).tolist()"
+                "[3, -4]"
+            ];
+            /// Return what floor_divide leaves; the operator ``%``.
+            ///
+            /// A result that is not zero has the sign of the divisor, as in Python. `fmod` is the
+            /// remainder with the sign of the dividend.
+            floor_remainder Ordered "remainder" [">>> nx.remainder([7, -7], 3).tolist()" "[1, 2]"];
+            /// Return the magnitude of the first with the sign of the second.
+            copy_sign RealFloat "copysign" [
+                ">>> nx.copysign([1.0, -2.0], -0.0).tolist()"
+                "[-1.0, -2.0]"
+            ];
+            /// Return log(exp(x1) + exp(x2)) without overflow.
+            log_add_exp RealFloat "logaddexp" [
+                ">>> nx.logaddexp(1000.0, 1000.0).item()"
+                "1000.6931762695312"
+            ];
+            /// Return the distance of the point (x1, x2) from the origin without overflow.
+            hypot RealFloat "hypot" [">>> nx.hypot(3.0, 4.0).item()" "5.0"];
         }
     };
 }
 
 macro_rules! define_unary {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt;)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
         /// An element-wise op of one operand.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
         pub enum UnaryOp { $($(#[$doc])* $variant,)* }
@@ -253,6 +557,12 @@ macro_rules! define_unary {
             /// The name in expression text, which is Nx's.
             pub const fn name(self) -> &'static str {
                 match self { $(UnaryOp::$variant => $name),* }
+            }
+
+            /// The name of its function in Python, which is that of the Array API standard if there
+            /// is one.
+            pub const fn public_name(self) -> &'static str {
+                match self { $(UnaryOp::$variant => $public),* }
             }
 
             /// The dtypes it accepts and gives.
@@ -276,7 +586,7 @@ macro_rules! define_unary {
 for_each_unary!(define_unary);
 
 macro_rules! define_binary {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*);)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
         /// An element-wise op of two operands, which broadcast against each other.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
         pub enum BinaryOp { $($(#[$doc])* $variant,)* }
@@ -288,6 +598,12 @@ macro_rules! define_binary {
             /// The name in expression text, which is Nx's.
             pub const fn name(self) -> &'static str {
                 match self { $(BinaryOp::$variant => $name),* }
+            }
+
+            /// The name of its function in Python, which is that of the Array API standard if there
+            /// is one.
+            pub const fn public_name(self) -> &'static str {
+                match self { $(BinaryOp::$variant => $public),* }
             }
 
             /// The dtypes it accepts and gives.

@@ -73,5 +73,5 @@ methods! {
     /// assert_eq!(features.shape()[..], [1, 16, 4, 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn conv(x, kernel; options: &Convolution) one |graph| graph.conv(x, kernel, options.options());
+    fn conv(x, kernel; options: &Convolution) one |graph| graph.conv(x, kernel, options);
 }

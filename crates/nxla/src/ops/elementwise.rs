@@ -3,7 +3,10 @@
 use std::panic::Location;
 
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
-use nxla_expr::{for_each_binary, for_each_unary};
+use nxla_expr::{
+    binary_class, for_each_binary, for_each_composed_binary, for_each_composed_unary,
+    for_each_unary, unary_class,
+};
 use nxla_runtime::either;
 use nxla_tensor::DType;
 
@@ -15,12 +18,14 @@ use crate::expr::Expr;
 use crate::tensor::Tensor;
 
 macro_rules! unary_methods {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt;)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
         methods! {
             $(
                 $(#[$doc])*
                 ///
-                /// Element-wise: the result has the operand's shape.
+                #[doc = concat!(
+                    "Of: ", unary_class!(takes $class), " Gives: ", unary_class!(gives $class)
+                )]
                 fn $method(x) one |graph| graph.make(Op::Unary(UnaryOp::$variant), &[x]);
             )*
         }
@@ -29,13 +34,15 @@ macro_rules! unary_methods {
 for_each_unary!(unary_methods);
 
 macro_rules! binary_methods {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*);)*) => {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
         methods! {
             $(
                 $(#[$doc])*
                 ///
-                /// Element-wise: the operands broadcast, and a plain number takes the dtype of the
-                /// tensor next to it.
+                /// A plain number takes the dtype of the tensor next to it.
+                #[doc = concat!(
+                    "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class)
+                )]
                 fn $method(x, other) one |graph|
                     graph.make(Op::Binary(BinaryOp::$variant), &[x, other]);
             )*
@@ -43,6 +50,39 @@ macro_rules! binary_methods {
     };
 }
 for_each_binary!(binary_methods);
+
+macro_rules! composed_unary_methods {
+    ($($(#[$doc:meta])* $method:ident $class:ident $public:literal [$($example:literal)*];)*) => {
+        methods! {
+            $(
+                $(#[$doc])*
+                ///
+                #[doc = concat!(
+                    "Of: ", unary_class!(takes $class), " Gives: ", unary_class!(gives $class)
+                )]
+                fn $method(x) one |graph| graph.$method(x);
+            )*
+        }
+    };
+}
+for_each_composed_unary!(composed_unary_methods);
+
+macro_rules! composed_binary_methods {
+    ($($(#[$doc:meta])* $method:ident $class:ident $public:literal [$($example:literal)*];)*) => {
+        methods! {
+            $(
+                $(#[$doc])*
+                ///
+                /// A plain number takes the dtype of the tensor next to it.
+                #[doc = concat!(
+                    "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class)
+                )]
+                fn $method(x, other) one |graph| graph.$method(x, other);
+            )*
+        }
+    };
+}
+for_each_composed_binary!(composed_binary_methods);
 
 methods! {
     /// Limited to `[min, max]`; NaN stays NaN.
@@ -61,57 +101,6 @@ methods! {
 
     /// The same bits read as another dtype of the same width.
     fn bitcast(x; dtype: DType) one |graph| graph.bitcast(x, dtype);
-
-    /// The logarithm to base 2.
-    fn log2(x) one |graph| graph.log2(x);
-
-    /// The logarithm to base 10.
-    fn log10(x) one |graph| graph.log10(x);
-
-    /// The angle of complex numbers in radians.
-    fn phase(x) one |graph| graph.phase(x);
-
-    /// Each element times itself.
-    fn square(x) one |graph| graph.square(x);
-
-    /// One divided by each element.
-    fn reciprocal(x) one |graph| graph.reciprocal(x);
-
-    /// Where elements are neither infinite nor NaN.
-    fn is_finite(x) one |graph| graph.is_finite(x);
-
-    /// Without what is behind the point.
-    fn truncate(x) one |graph| graph.truncate(x);
-
-    /// Where the sign bit is set, also that of a zero or a NaN.
-    fn sign_bit(x) one |graph| graph.sign_bit(x);
-
-    /// The magnitude of each element with the sign of one of the other.
-    fn copy_sign(x, sign) one |graph| graph.copy_sign(x, sign);
-
-    /// `log(exp(x) + exp(y))` without overflow.
-    fn log_add_exp(x, other) one |graph| graph.log_add_exp(x, other);
-
-    /// The distance of points from the origin, without overflow.
-    ///
-    /// ```
-    /// use nxla::Tensor;
-    ///
-    /// assert_eq!(Tensor::from(3e30f32).hypot(4e30f32)?.item()?.as_f64() as f32, 5e30);
-    /// # Ok::<(), nxla::Error>(())
-    /// ```
-    fn hypot(x, other) one |graph| graph.hypot(x, other);
-
-    /// The quotient rounded towards minus infinity: `-7` by `2` is `-4`.
-    fn floor_divide(x, other) one |graph| graph.floor_divide(x, other);
-
-    /// What [`floor_divide`](Self::floor_divide) leaves over, with the sign of the divisor;
-    /// [`remainder`](Self::remainder) has that of the dividend.
-    fn floor_remainder(x, other) one |graph| graph.floor_remainder(x, other);
-
-    /// The nearest whole number, the even one of two equally near; [`round`](Self::round) takes
-    /// the one farther from zero.
-    fn round_half_even(x) one |graph| graph.round_half_even(x);
 
     /// Whether all elements are as near to those of the other as
     /// `absolute + relative * |other|`; NaN is near to NaN with `equal_nan`, else to nothing.

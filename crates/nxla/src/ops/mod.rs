@@ -32,8 +32,9 @@ pub use hooks::{HookResult, hook, named_hook, print_value, runtime_call};
 pub use index::{Slice, Sort};
 pub use linalg::Triangular;
 pub use loops::{fori, map, scan, scan_times, while_loop};
+pub use nxla_expr::build::ConvOptions as Convolution;
 pub use reduce::Arg;
-pub use window::{Convolution, Window};
+pub use window::Window;
 
 /// One result, two, three, or a list.
 macro_rules! results {

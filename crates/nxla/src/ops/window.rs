@@ -1,9 +1,9 @@
-//! Sliding windows, cumulative functions, and the options of convolutions.
+//! Sliding windows and cumulative functions.
 
 use std::panic::Location;
 
 use nxla_expr::Graph;
-use nxla_expr::build::{ConvOptions, Cumulative, WindowOptions, WindowPadding};
+use nxla_expr::build::{Cumulative, WindowOptions, WindowPadding};
 
 use super::axes::Axis;
 use super::methods;
@@ -42,14 +42,14 @@ impl Window {
     /// Move by so much along each axis.
     #[must_use]
     pub fn strides(mut self, strides: impl Into<Vec<usize>>) -> Self {
-        self.options.strides = Some(strides.into());
+        self.options = self.options.strides(strides);
         self
     }
 
     /// Take every so manieth element along each axis.
     #[must_use]
     pub fn dilations(mut self, dilations: impl Into<Vec<usize>>) -> Self {
-        self.options.dilations = Some(dilations.into());
+        self.options = self.options.dilations(dilations);
         self
     }
 
@@ -66,91 +66,6 @@ impl Window {
     pub fn same(mut self) -> Self {
         self.options.padding = WindowPadding::Same;
         self
-    }
-}
-
-/// How a kernel slides over an input: see [`Tensor::conv`](crate::Tensor::conv).
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Convolution(ConvOptions);
-
-impl Convolution {
-    /// Without padding: only where the kernel fits.
-    #[must_use]
-    pub fn valid() -> Self {
-        Self::default()
-    }
-
-    /// With as much around the input as makes the result as large as the input, for strides of 1.
-    #[must_use]
-    pub fn same() -> Self {
-        Self(ConvOptions { padding: WindowPadding::Same, ..ConvOptions::default() })
-    }
-
-    /// With so much before and after the input along each axis of space.
-    #[must_use]
-    pub fn padded(around: impl Into<Vec<(i64, i64)>>) -> Self {
-        let padding = WindowPadding::Explicit(around.into());
-        Self(ConvOptions { padding, ..ConvOptions::default() })
-    }
-
-    /// The kernel moves by so much along each axis of space.
-    #[must_use]
-    pub fn strides(mut self, strides: impl Into<Vec<usize>>) -> Self {
-        self.0.strides = Some(strides.into());
-        self
-    }
-
-    /// Zeros between the elements of the input, so that they are so far apart.
-    #[must_use]
-    pub fn input_dilation(mut self, dilation: impl Into<Vec<usize>>) -> Self {
-        self.0.input_dilation = Some(dilation.into());
-        self
-    }
-
-    /// Zeros between the elements of the kernel, so that they are so far apart.
-    #[must_use]
-    pub fn kernel_dilation(mut self, dilation: impl Into<Vec<usize>>) -> Self {
-        self.0.kernel_dilation = Some(dilation.into());
-        self
-    }
-
-    /// Input and output channels come in groups that do not mix.
-    #[must_use]
-    pub fn feature_groups(mut self, groups: usize) -> Self {
-        self.0.feature_groups = groups;
-        self
-    }
-
-    /// The batch comes in groups, each with output channels of its own.
-    #[must_use]
-    pub fn batch_groups(mut self, groups: usize) -> Self {
-        self.0.batch_groups = groups;
-        self
-    }
-
-    /// Which axes of the input are batch, channel and space, in this order.
-    #[must_use]
-    pub fn input_axes(mut self, axes: impl Into<Vec<i64>>) -> Self {
-        self.0.input_permutation = Some(axes.into());
-        self
-    }
-
-    /// Which axes of the kernel are output channel, input channel and space, in this order.
-    #[must_use]
-    pub fn kernel_axes(mut self, axes: impl Into<Vec<i64>>) -> Self {
-        self.0.kernel_permutation = Some(axes.into());
-        self
-    }
-
-    /// Which axes of the result are batch, channel and space, in this order.
-    #[must_use]
-    pub fn output_axes(mut self, axes: impl Into<Vec<i64>>) -> Self {
-        self.0.output_permutation = Some(axes.into());
-        self
-    }
-
-    pub(super) fn options(&self) -> &ConvOptions {
-        &self.0
     }
 }
 

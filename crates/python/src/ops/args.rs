@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
 use crate::errors::argument_error;
+use crate::names::engine_name;
 
 /// One axis.
 #[derive(Clone, Debug)]
@@ -34,14 +35,21 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
     }
 }
 
+impl From<i64> for Axis {
+    fn from(number: i64) -> Self {
+        Axis::Number(number)
+    }
+}
+
 impl Axis {
     /// The position of the axis in `x`.
     pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
         match self {
             Axis::Number(number) => Ok(*number),
-            Axis::Name(_) => self
-                .of_type(graph.tensor_type(x))
-                .map_err(|why| Error::Expr(graph.error(op, ErrorKind::invalid("axis", why)))),
+            Axis::Name(_) => self.of_type(graph.tensor_type(x)).map_err(|why| {
+                let kind = ErrorKind::invalid("axis", why);
+                Error::Expr(graph.error(engine_name(op), kind))
+            }),
         }
     }
 
@@ -58,11 +66,11 @@ impl Axis {
     }
 }
 
-/// Several axes: one alone, or a sequence.
+/// Several axes of an operand, the first unless another is said: one alone, or a sequence.
 #[derive(Clone, Debug)]
-pub(crate) struct AxisList(pub(crate) Vec<Axis>);
+pub(crate) struct AxisList<const OF: usize = 0>(pub(crate) Vec<Axis>);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for AxisList {
+impl<'a, 'py, const OF: usize> FromPyObject<'a, 'py> for AxisList<OF> {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
@@ -76,7 +84,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AxisList {
     }
 }
 
-impl AxisList {
+impl<const OF: usize> AxisList<OF> {
     /// The positions of the axes in `x`.
     pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Vec<i64>> {
         self.0.iter().map(|axis| axis.of(graph, op, x)).collect()
@@ -155,11 +163,6 @@ pub(crate) fn count(function: &str, argument: &str, value: i64) -> PyResult<usiz
     usize::try_from(value).map_err(|_| {
         argument_error(function, format!("{argument} must not be negative, got {value}"))
     })
-}
-
-/// Numbers that count something.
-pub(crate) fn counts(function: &str, argument: &str, values: &[i64]) -> PyResult<Vec<usize>> {
-    values.iter().map(|&value| count(function, argument, value)).collect()
 }
 
 /// Tuples, or lists, of `N` ints each.

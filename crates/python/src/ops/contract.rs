@@ -1,114 +1,216 @@
 //! Products that contract axes.
 
-use nxla_runtime::graph::build::{ConvOptions, WindowPadding};
-use nxla_runtime::graph::{ExprId, Graph};
+use std::borrow::Cow;
+
+use nxla_runtime::Result;
+use nxla_runtime::graph::build::ConvOptions;
 use pyo3::prelude::*;
 
-use super::args::{AxisList, axes_of, count};
-use super::functions;
-use super::window::{PaddingArg, PerAxis};
-use crate::apply::{Built, apply, one};
-use crate::errors::user_error;
+use super::args::{Axis, AxisList};
+use super::declare::{Argument, Count, Site, functions};
+use super::window::{EachAxis, PaddingArg, PerAxis};
+use crate::apply::{apply, one};
 use crate::value::{FromPython, Value};
-
-/// `x @ y` of the Array API: matrices in the last two axes, the others broadcast.
-fn matmul_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
-    one(graph.matmul(ids[0], ids[1]))
-}
 
 /// The operator `@`.
 pub(crate) fn matmul_operator(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     match (Value::try_of(x)?, Value::try_of(y)?) {
-        (Some(left), Some(right)) => apply(x.py(), &[left, right], matmul_of),
+        (Some(left), Some(right)) => {
+            apply(x.py(), &[left, right], |graph, ids| one(graph.matmul(ids[0], ids[1])))
+        }
         _ => Ok(x.py().NotImplemented()),
     }
 }
 
-/// The matrix product, other axes broadcasting.
-#[pyfunction]
-fn matmul(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    apply(x.py(), &[Value::of(x, "matmul")?, Value::of(y, "matmul")?], matmul_of)
+/// An axis of the result, which may have axes that the first operand has not.
+struct AxisOfResult(Axis);
+
+impl From<i64> for AxisOfResult {
+    fn from(axis: i64) -> Self {
+        AxisOfResult(axis.into())
+    }
 }
 
-/// The dot product by Nx's rules, or over given axes.
-#[pyfunction]
-#[pyo3(signature = (x, y, x_contract=None, y_contract=None, x_batch=None, y_batch=None))]
-fn dot(
-    x: &Bound<'_, PyAny>,
-    y: &Bound<'_, PyAny>,
-    x_contract: Option<AxisList>,
-    y_contract: Option<AxisList>,
-    x_batch: Option<AxisList>,
-    y_batch: Option<AxisList>,
-) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "dot")?, Value::of(y, "dot")?];
-    apply(x.py(), &operands, |graph, ids| {
-        let given =
-            [&x_contract, &y_contract, &x_batch, &y_batch].iter().any(|axes| axes.is_some());
-        if !given {
-            return one(graph.dot(ids[0], ids[1]));
+impl<'a, 'py> FromPyObject<'a, 'py> for AxisOfResult {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(AxisOfResult)
+    }
+}
+
+impl Argument for AxisOfResult {
+    type Given = Axis;
+
+    fn annotation() -> Cow<'static, str> {
+        Axis::annotation()
+    }
+
+    fn given(self, _site: &mut Site<'_>) -> Result<Axis> {
+        Ok(self.0)
+    }
+}
+
+functions! {
+    /// Multiply matrices; the operator ``@``.
+    ///
+    /// Parameters
+    /// ----------
+    /// x1, x2 : tensor_like
+    ///     Matrices in the last two axes; the axes before broadcast. A vector counts as a row on the
+    ///     left and as a column on the right, and that axis is dropped from the result.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the columns of `x1` are not as many as the rows of `x2`, if other axes do not broadcast,
+    ///     or if an operand is a scalar.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.matmul([[1, 2], [3, 4]], [5, 6]).tolist()
+    /// [17, 39]
+    fn matmul(x1, x2, /) |graph| graph.matmul(x1, x2);
+
+    /// Multiply and add up along given axes.
+    ///
+    /// Parameters
+    /// ----------
+    /// x1, x2 : tensor_like
+    ///     Operands.
+    /// x1_contract, x2_contract : int or str, or a sequence, optional
+    ///     Axes that are added up along, paired in order. Without any axes given, the last axis of
+    ///     `x1` and the last but one of `x2` (the last one of a vector), and a scalar multiplies.
+    /// x1_batch, x2_batch : int or str, or a sequence, optional
+    ///     Axes that are kept in step; the first ones of both.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The batch axes, then the other axes of `x1`, then those of `x2`.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If paired axes differ in size.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.dot([1, 2, 3], [4, 5, 6]).item()
+    /// 32
+    /// >>> nx.dot(nx.ones((5, 2, 3)), nx.ones((5, 3)), x1_contract=2, x2_contract=1,
+    /// ...        x1_batch=0, x2_batch=0).shape
+    /// (5, 2)
+    fn dot(
+        x1, x2, /, *, x1_contract: Option<AxisList> = None,
+        x2_contract: Option<AxisList<1>> = None, x1_batch: Option<AxisList> = None,
+        x2_batch: Option<AxisList<1>> = None
+    ) |graph| {
+        let given = [&x1_contract, &x2_contract, &x1_batch, &x2_batch];
+        if given.iter().all(|axes| axes.is_none()) {
+            return Ok(graph.dot(x1, x2)?);
         }
-        let axes = |axes: &Option<AxisList>, graph: &Graph, id| {
-            axes_of(axes, graph, "dot", id).map(Option::unwrap_or_default)
-        };
-        let (x_contract, x_batch) =
-            (axes(&x_contract, graph, ids[0])?, axes(&x_batch, graph, ids[0])?);
-        let (y_contract, y_batch) =
-            (axes(&y_contract, graph, ids[1])?, axes(&y_batch, graph, ids[1])?);
-        one(graph.dot_general(ids[0], &x_contract, &x_batch, ids[1], &y_contract, &y_batch))
-    })
-}
+        let [x1_contract, x2_contract, x1_batch, x2_batch] =
+            given.map(|axes| axes.as_deref().unwrap_or_default());
+        graph.dot_general(x1, x1_contract, x1_batch, x2, x2_contract, x2_batch)
+    };
 
-/// Every element of one times every element of the other.
-#[pyfunction]
-fn outer(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "outer")?, Value::of(y, "outer")?];
-    apply(x.py(), &operands, |graph, ids| one(graph.outer(ids[0], ids[1])))
-}
+    /// Multiply and add up along one axis of both; the other axes broadcast.
+    ///
+    /// Complex numbers of `x1` are conjugated.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the shapes do not broadcast.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.vecdot([[1, 2], [3, 4]], [1, 1]).tolist()
+    /// [3, 7]
+    fn vecdot(x1, x2, /, *, axis: AxisOfResult = -1) |graph| {
+        let left = if graph.dtype(x1).is_complex() { graph.conjugate(x1)? } else { x1 };
+        let products = graph.multiply(left, x2)?;
+        let axis = axis.of(graph, "vecdot", products)?;
+        graph.sum(products, Some(&[axis]), false)
+    };
 
-/// The convolution; see the Python function for the layout.
-#[pyfunction]
-#[pyo3(signature = (input, kernel, strides=None, padding=None, input_dilation=None,
-    kernel_dilation=None, feature_groups=1, batch_groups=1, input_permutation=None,
-    kernel_permutation=None, output_permutation=None))]
-fn conv(
-    input: &Bound<'_, PyAny>,
-    kernel: &Bound<'_, PyAny>,
-    strides: Option<PerAxis>,
-    padding: Option<PaddingArg>,
-    input_dilation: Option<PerAxis>,
-    kernel_dilation: Option<PerAxis>,
-    feature_groups: i64,
-    batch_groups: i64,
-    input_permutation: Option<AxisList>,
-    kernel_permutation: Option<AxisList>,
-    output_permutation: Option<AxisList>,
-) -> PyResult<Py<PyAny>> {
-    let feature_groups = count("conv", "feature_groups", feature_groups)?;
-    let batch_groups = count("conv", "batch_groups", batch_groups)?;
-    let operands = [Value::of(input, "conv")?, Value::of(kernel, "conv")?];
-    apply(input.py(), &operands, |graph, ids| {
-        let spatial = graph.shape(ids[0]).rank().saturating_sub(2);
-        let per_axis = |argument: &str, given: Option<PerAxis>| {
-            let numbers = given.map(|given| given.repeated("conv", argument, spatial));
-            numbers.transpose().map_err(user_error)
-        };
+    /// Multiply every element of one with every element of the other.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     A row for each element of `x1`, a column for each of `x2`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.outer([1, 2], [3, 4]).tolist()
+    /// [[3, 4], [6, 8]]
+    fn outer(x1, x2, /) |graph| graph.outer(x1, x2);
+
+    /// Slide a kernel over an input, multiply, and add up: a convolution as neural networks use it.
+    ///
+    /// The kernel is not turned around (it is a cross-correlation).
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Axes: batch, channels, then the spatial ones.
+    /// kernel : tensor_like
+    ///     Axes: output channels, input channels, then the spatial ones.
+    /// strides : int or sequence of int, optional
+    ///     How far the kernel moves along each spatial axis; 1 by default.
+    /// padding : {"valid", "same"} or sequence of (int, int)
+    ///     Zeros around the spatial axes.
+    /// input_dilation, kernel_dilation : int or sequence of int, optional
+    ///     How far elements are apart, zeros in between; 1 by default.
+    /// feature_groups, batch_groups : int
+    ///     Groups of channels, or of the batch, that are convolved separately.
+    /// input_permutation, kernel_permutation, output_permutation : sequence of int or str, optional
+    ///     Orders of axes for other layouts: where the axes named above are found.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Axes: batch, output channels, then the spatial ones. Integers give ``float32``.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are fewer than three axes, if channels do not match, or if nothing is left.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> x = nx.reshape(nx.arange(5), (1, 1, 5))
+    /// >>> nx.conv(x, [[[1, 0, -1]]]).tolist()
+    /// [[[-2.0, -2.0, -2.0]]]
+    fn conv(
+        x, kernel, /, *, strides: Option<PerAxis> = None, padding: PaddingArg = "valid",
+        input_dilation: Option<PerAxis> = None, kernel_dilation: Option<PerAxis> = None,
+        feature_groups: Count = 1, batch_groups: Count = 1,
+        input_permutation: Option<AxisList> = None, kernel_permutation: Option<AxisList<1>> = None,
+        output_permutation: Option<AxisList> = None
+    ) |graph| {
+        let spatial = graph.shape(x).rank().saturating_sub(2);
+        let each = |given: Option<EachAxis>| given.map(|given| given.of(spatial));
         let options = ConvOptions {
-            strides: per_axis("strides", strides)?,
-            padding: padding.map_or(WindowPadding::Valid, |padding| padding.0),
-            input_dilation: per_axis("input_dilation", input_dilation)?,
-            kernel_dilation: per_axis("kernel_dilation", kernel_dilation)?,
+            strides: each(strides),
+            padding,
+            input_dilation: each(input_dilation),
+            kernel_dilation: each(kernel_dilation),
             feature_groups,
             batch_groups,
-            input_permutation: axes_of(&input_permutation, graph, "conv", ids[0])?,
-            kernel_permutation: axes_of(&kernel_permutation, graph, "conv", ids[1])?,
-            output_permutation: axes_of(&output_permutation, graph, "conv", ids[0])?,
+            input_permutation,
+            kernel_permutation,
+            output_permutation,
         };
-        one(graph.conv(ids[0], ids[1], &options))
-    })
+        graph.conv(x, kernel, &options)
+    };
 }
 
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: matmul, dot, outer, conv);
-    Ok(())
-}
+pub(super) use declared_functions as register;

@@ -11,7 +11,7 @@ use nxla_runtime::{Error, Expr, Trace, Vectors};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
-use super::functions;
+use super::add_functions;
 use crate::apply::{apply, capture, one};
 use crate::containers::{PyTree, Tree, flatten};
 use crate::errors::{OrRaise, argument_error, trace_error};
@@ -478,7 +478,7 @@ fn custom_jvp(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate, custom_grad,
+    add_functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate, custom_grad,
         custom_jvp);
     Ok(())
 }

@@ -4,8 +4,9 @@ use nxla_runtime::host::{AxisName, Names, Number, Scalar};
 use nxla_runtime::{DType, TensorType};
 use pyo3::prelude::*;
 
+use super::add_functions;
 use super::args::{Axis, NamesArg, ShapeArg, count};
-use super::functions;
+use super::declare::functions;
 use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
 use crate::errors::argument_error;
@@ -91,50 +92,6 @@ fn tri(py: Python<'_>, rows: i64, columns: i64, k: i64) -> PyResult<Py<PyAny>> {
     apply(py, &[], |graph, _| one(graph.tri(rows, columns, k)))
 }
 
-/// The lower triangle of the last two axes.
-#[pyfunction]
-#[pyo3(signature = (x, k=0))]
-fn tril(x: &Bound<'_, PyAny>, k: i64) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "tril")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.tril(ids[0], k)))
-}
-
-/// The upper triangle of the last two axes.
-#[pyfunction]
-#[pyo3(signature = (x, k=0))]
-fn triu(x: &Bound<'_, PyAny>, k: i64) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "triu")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.triu(ids[0], k)))
-}
-
-/// The diagonal of the last two axes, `offset` columns to the right.
-#[pyfunction]
-#[pyo3(signature = (x, offset=0))]
-fn take_diagonal(x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "take_diagonal")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.take_diagonal(ids[0], offset)))
-}
-
-/// A matrix with a vector as its diagonal, zero elsewhere.
-#[pyfunction]
-#[pyo3(signature = (x, offset=0))]
-fn make_diagonal(x: &Bound<'_, PyAny>, offset: i64) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "make_diagonal")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.make_diagonal(ids[0], offset)))
-}
-
-/// A matrix with another diagonal.
-#[pyfunction]
-#[pyo3(signature = (x, diagonal, offset=0))]
-fn put_diagonal(
-    x: &Bound<'_, PyAny>,
-    diagonal: &Bound<'_, PyAny>,
-    offset: i64,
-) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "put_diagonal")?, Value::of(diagonal, "put_diagonal")?];
-    apply(x.py(), &operands, |graph, ids| one(graph.put_diagonal(ids[0], ids[1], offset)))
-}
-
 /// Evenly spaced numbers.
 #[pyfunction]
 #[pyo3(signature = (start, stop, num, endpoint=true, dtype=None, name=None))]
@@ -167,8 +124,89 @@ fn linspace(
     })
 }
 
+functions! {
+    /// Keep what is on and below a diagonal of the last two axes, and put zeros above.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     At least two axes.
+    /// k : int
+    ///     How many columns to the right of the main diagonal.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are fewer than two axes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.tril([[1, 2], [3, 4]]).tolist()
+    /// [[1, 0], [3, 4]]
+    fn tril(x, /, *, k: i64 = 0) |graph| graph.tril(x, k);
+
+    /// Keep what is on and above a diagonal of the last two axes, and put zeros below.
+    ///
+    /// Parameters and errors are those of `tril`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.triu([[1, 2], [3, 4]]).tolist()
+    /// [[1, 2], [0, 4]]
+    fn triu(x, /, *, k: i64 = 0) |graph| graph.triu(x, k);
+
+    /// Take a diagonal of the last two axes.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     At least two axes.
+    /// offset : int
+    ///     How many columns to the right of the main diagonal; negative for the left.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are fewer than two axes.
+    /// ArgumentError
+    ///     If the diagonal is outside the matrix.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.take_diagonal([[1, 2], [3, 4]]).tolist()
+    /// [1, 4]
+    fn take_diagonal(x, /, *, offset: i64 = 0) |graph| graph.take_diagonal(x, offset);
+
+    /// Make a matrix with a vector on a diagonal and zeros elsewhere.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.make_diagonal([1, 2]).tolist()
+    /// [[1, 0], [0, 2]]
+    fn make_diagonal(x, /, *, offset: i64 = 0) |graph| graph.make_diagonal(x, offset);
+
+    /// Replace a diagonal of a matrix.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If `x` has not two axes, or the diagonal not the right length.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.put_diagonal([[1, 2], [3, 4]], [7, 8]).tolist()
+    /// [[7, 2], [3, 8]]
+    fn put_diagonal(x, diagonal, /, *, offset: i64 = 0) |graph|
+        graph.put_diagonal(x, diagonal, offset);
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: iota, eye, full, tri, tril, triu, take_diagonal, make_diagonal,
-        put_diagonal, linspace);
+    declared_functions(module)?;
+    add_functions!(module: iota, eye, full, tri, linspace);
     Ok(())
 }

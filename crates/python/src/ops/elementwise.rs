@@ -1,10 +1,14 @@
-//! Element-wise functions: one for each row of the op table, and what Python adds.
+//! Element-wise functions: one for each row of the op table, and what is composed of them.
 
 use nxla_runtime::DType;
-use nxla_runtime::graph::{BinaryOp, ExprId, Graph, Op, UnaryOp, for_each_binary, for_each_unary};
+use nxla_runtime::graph::{
+    BinaryOp, ExprId, Graph, UnaryOp, binary_class, for_each_binary, for_each_composed_binary,
+    for_each_composed_unary, for_each_unary, unary_class,
+};
 use pyo3::prelude::*;
 
-use super::functions;
+use super::add_functions;
+use super::declare::{Signature, functions};
 use crate::apply::{Built, apply, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
@@ -12,50 +16,117 @@ use crate::value::{FromPython, Value};
 
 /// Applies a unary op.
 pub(crate) fn unary(x: &Bound<'_, PyAny>, op: UnaryOp) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, op.name())?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.make(Op::Unary(op), ids)))
+    let operand = Value::of(x, op.public_name())?;
+    apply(x.py(), &[operand], |graph, ids| one(graph.unary(op, ids[0])))
 }
 
-fn binary(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>, op: BinaryOp) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, op.name())?, Value::of(y, op.name())?];
-    apply(x.py(), &operands, |graph, ids| one(graph.make(Op::Binary(op), ids)))
+/// What follows the summary in the docstring of a row of the table.
+macro_rules! sections {
+    ($operands:expr, $takes:expr, $gives:expr, $raises:expr, $($example:literal)*) => {
+        concat!(
+            "\nParameters\n----------\n", $operands, " : tensor_like\n    ", $takes,
+            "\n\nReturns\n-------\nTensor\n    ", $gives, $raises,
+            "\n\nExamples\n--------\n>>> import nxla as nx", $("\n", $example),*
+        )
+    };
+}
+
+/// The function of a row with one operand.
+macro_rules! function_of_one {
+    ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $body:expr) => {
+        #[doc = concat!($public, "(x, /)\n--\n")]
+        $($doc)*
+        #[doc = sections!(
+            "x", unary_class!(takes $class), unary_class!(gives $class),
+            unary_class!(raises $class), $($example)*
+        )]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
+        #[pyfunction]
+        #[pyo3(name = $public, signature = (x, /), text_signature = None)]
+        fn $method(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+            apply(x.py(), &[Value::of(x, $public)?], |graph, ids| one(($body)(graph, ids[0])))
+        }
+    };
+}
+
+/// The function of a row with two operands.
+macro_rules! function_of_two {
+    ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $body:expr) => {
+        #[doc = concat!($public, "(", binary_class!(operands $class), ", /)\n--\n")]
+        $($doc)*
+        #[doc = sections!(
+            binary_class!(operands $class), binary_class!(takes $class),
+            binary_class!(gives $class), binary_class!(raises $class), $($example)*
+        )]
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
+        #[pyfunction]
+        #[pyo3(name = $public, signature = (x, y, /), text_signature = None)]
+        fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+            let operands = [Value::of(x, $public)?, Value::of(y, $public)?];
+            apply(x.py(), &operands, |graph, ids| one(($body)(graph, ids[0], ids[1])))
+        }
+    };
+}
+
+/// Adds the functions of a table to the module, and tells their names.
+macro_rules! table {
+    ($register:ident $names:ident: $($method:ident $public:literal)*) => {
+        fn $register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            add_functions!(module: $($method),*);
+            Ok(())
+        }
+
+        const $names: &[&str] = &[$($public),*];
+    };
 }
 
 macro_rules! unary_functions {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            fn $method(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                unary(x, UnaryOp::$variant)
-            }
-        )*
-
-        fn register_unary(module: &Bound<'_, PyModule>) -> PyResult<()> {
-            functions!(module: $($method),*);
-            Ok(())
-        }
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $domain:tt $public:literal [$($example:literal)*];)*) => {
+        $(function_of_one! {
+            [$(#[$doc])*] $method $class $public [$($example)*]
+            |graph: &mut Graph, x| graph.unary(UnaryOp::$variant, x)
+        })*
+        table!(register_unary UNARY: $($method $public)*);
     };
 }
 for_each_unary!(unary_functions);
 
 macro_rules! binary_functions {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*);)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                binary(x, y, BinaryOp::$variant)
-            }
-        )*
-
-        fn register_binary(module: &Bound<'_, PyModule>) -> PyResult<()> {
-            functions!(module: $($method),*);
-            Ok(())
-        }
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $public:literal [$($example:literal)*];)*) => {
+        $(function_of_two! {
+            [$(#[$doc])*] $method $class $public [$($example)*]
+            |graph: &mut Graph, x, y| graph.binary(BinaryOp::$variant, x, y)
+        })*
+        table!(register_binary BINARY: $($method $public)*);
     };
 }
 for_each_binary!(binary_functions);
+
+macro_rules! composed_of_one {
+    ($($(#[$doc:meta])* $method:ident $class:ident $public:literal [$($example:literal)*];)*) => {
+        $(function_of_one! {
+            [$(#[$doc])*] $method $class $public [$($example)*] Graph::$method
+        })*
+        table!(register_composed_of_one COMPOSED_OF_ONE: $($method $public)*);
+    };
+}
+for_each_composed_unary!(composed_of_one);
+
+macro_rules! composed_of_two {
+    ($($(#[$doc:meta])* $method:ident $class:ident $public:literal [$($example:literal)*];)*) => {
+        $(function_of_two! {
+            [$(#[$doc])*] $method $class $public [$($example)*] Graph::$method
+        })*
+        table!(register_composed_of_two COMPOSED_OF_TWO: $($method $public)*);
+    };
+}
+for_each_composed_binary!(composed_of_two);
+
+/// The types of the functions of the tables: tensors all.
+pub(super) fn table_signatures() -> impl Iterator<Item = Signature> {
+    let names = [UNARY, BINARY, COMPOSED_OF_ONE, COMPOSED_OF_TWO].into_iter().flatten();
+    names.map(|&name| (name, vec![("*", "TensorLike".into())], "Tensor".into()))
+}
 
 /// Python's `//`: the quotient rounded down, in the promoted dtype.
 pub(crate) fn floor_divide_operator(
@@ -94,104 +165,148 @@ fn floor_remainder_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
     one(graph.floor_remainder(ids[0], ids[1]))
 }
 
-/// The quotient rounded toward minus infinity.
-#[pyfunction]
-fn floor_divide(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "floor_divide")?, Value::of(y, "floor_divide")?];
-    apply(x.py(), &operands, floor_divide_of)
-}
-
-/// What `floor_divide` leaves; it has the sign of the divisor.
-#[pyfunction]
-fn floor_remainder(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "remainder")?, Value::of(y, "remainder")?];
-    apply(x.py(), &operands, floor_remainder_of)
-}
-
-/// The nearest integer, halves to the even one.
-#[pyfunction]
-fn round_half_even(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "round")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.round_half_even(ids[0])))
-}
-
-/// Whether all elements are as near as `absolute + relative * |y|`.
-#[pyfunction]
-fn all_close(
-    x: &Bound<'_, PyAny>,
-    y: &Bound<'_, PyAny>,
-    relative: f64,
-    absolute: f64,
-    equal_nan: bool,
-) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "all_close")?, Value::of(y, "all_close")?];
-    apply(x.py(), &operands, |graph, ids| {
-        one(graph.all_close(ids[0], ids[1], relative, absolute, equal_nan))
-    })
-}
-
-/// `on_true` where `predicate` is non-zero, else `on_false`.
-#[pyfunction]
-fn select(
-    predicate: &Bound<'_, PyAny>,
-    on_true: &Bound<'_, PyAny>,
-    on_false: &Bound<'_, PyAny>,
-) -> PyResult<Py<PyAny>> {
-    let branches = [Value::of(on_true, "select")?, Value::of(on_false, "select")?];
-    let [on_true, on_false] = nxla_runtime::either(branches).or_raise()?;
-    let operands = [Value::of(predicate, "select")?, on_true, on_false];
-    apply(predicate.py(), &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
-}
-
-/// `x` limited to `[min, max]`.
-#[pyfunction]
-fn clip(
-    x: &Bound<'_, PyAny>,
-    min: &Bound<'_, PyAny>,
-    max: &Bound<'_, PyAny>,
-) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "clip")?, Value::of(min, "clip")?, Value::of(max, "clip")?];
-    apply(x.py(), &operands, |graph, ids| one(graph.clip(ids[0], ids[1], ids[2])))
-}
-
-/// `x` converted to a dtype.
-#[pyfunction]
-fn as_type(x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "as_type")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.as_type(ids[0], dtype.0)))
-}
-
-/// The bits of `x` as another dtype of the same width.
-#[pyfunction]
-fn bitcast(x: &Bound<'_, PyAny>, dtype: DTypeArg) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "bitcast")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.bitcast(ids[0], dtype.0)))
-}
-
-/// Generates functions of one operand that call a builder.
-macro_rules! composed {
-    ($($(#[$doc:meta])* $function:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            fn $function(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                let operand = Value::of(x, stringify!($function))?;
-                apply(x.py(), &[operand], |graph, ids| one(graph.$function(ids[0])))
+functions! {
+    /// Limit elements to a range.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers.
+    /// min, max : tensor_like, optional
+    ///     The limits; where a minimum exceeds the maximum, the maximum wins.
+    ///
+    /// Raises
+    /// ------
+    /// DTypeError
+    ///     If an operand is complex.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.clip([1, 5, 9], 2, 8).tolist(), nx.clip([1, 5, 9], max=4).tolist()
+    /// ([2, 5, 8], [1, 4, 4])
+    fn clip(
+        x, /, min: Option<&Bound<'_, PyAny>> = None, max: Option<&Bound<'_, PyAny>> = None
+    ) |graph|
+        match (min, max) {
+            (Some(min), Some(max)) if graph.shape(min).rank() == 0 && graph.shape(max).rank() == 0 => {
+                graph.clip(x, min, max)
             }
-        )*
+            (min, max) => {
+                let x = min.map_or(Ok(x), |min| graph.max(x, min))?;
+                max.map_or(Ok(x), |max| graph.min(x, max))
+            }
+        };
+
+    /// Tell whether all elements are equal up to a tolerance.
+    ///
+    /// Parameters
+    /// ----------
+    /// x1, x2 : tensor_like
+    ///     Numbers; their shapes broadcast.
+    /// rtol, atol : float
+    ///     Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are close.
+    /// equal_nan : bool
+    ///     Whether NaN is close to NaN.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     One truth value.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.all_close([1.0, 2.0], [1.0, 2.00001]).item(), nx.all_close(1.0, 1.1).item()
+    /// (True, False)
+    fn all_close(
+        x1, x2, /, *, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
+    ) |graph| graph.all_close(x1, x2, rtol, atol, equal_nan);
+
+    /// Convert elements to another dtype.
+    ///
+    /// Floats lose what is behind the point when they become integers, and are limited to what the
+    /// dtype holds; NaN becomes zero. Integers wrap. Complex numbers lose their imaginary part.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// dtype : dtype_like
+    ///     The dtype.
+    /// copy : bool
+    ///     Part of the standard. It makes no difference: tensors never change.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.astype([1.9, -1.9], nx.int32).tolist()
+    /// [1, -1]
+    fn astype(x, dtype: DTypeArg, /, *, copy: bool = true) |graph| {
+        // Nobody could tell a copy from what never changes.
+        let _ = copy;
+        graph.as_type(x, dtype)
     };
+
+    /// Read the bits of elements as another dtype of the same width.
+    ///
+    /// Raises
+    /// ------
+    /// DTypeError
+    ///     If the widths differ.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> hex(nx.bitcast(1.0, nx.uint32).item())
+    /// '0x3f800000'
+    fn bitcast(x, dtype: DTypeArg, /) |graph| graph.bitcast(x, dtype);
 }
 
-composed! {
-    /// The base-2 logarithm.
-    log2;
-    /// The base-10 logarithm.
-    log10;
-    /// The angle of a complex number.
-    phase;
+/// Choose between two elements, one place at a time.
+///
+/// Parameters
+/// ----------
+/// condition : tensor_like
+///     Where it is not zero, the element of `x1` is taken.
+/// x1, x2 : tensor_like
+///     What to choose from; their dtypes promote.
+///
+/// Returns
+/// -------
+/// Tensor
+///     Of the shape that all three broadcast to.
+///
+/// Raises
+/// ------
+/// ShapeError
+///     If the shapes do not broadcast.
+///
+/// Examples
+/// --------
+/// >>> import nxla as nx
+/// >>> nx.where([True, False], [1, 2], 0).tolist()
+/// [1, 0]
+#[pyfunction]
+#[pyo3(name = "where", signature = (condition, x1, x2, /))]
+fn select(
+    condition: &Bound<'_, PyAny>,
+    x1: &Bound<'_, PyAny>,
+    x2: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let [x1, x2] =
+        nxla_runtime::either([Value::of(x1, "where")?, Value::of(x2, "where")?]).or_raise()?;
+    let operands = [Value::of(condition, "where")?, x1, x2];
+    apply(condition.py(), &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
 }
 
-/// The promoted dtype of operands, numbers being weak.
+/// Return the dtype that operands have together; plain numbers adapt to the others.
+///
+/// Examples
+/// --------
+/// >>> import nxla as nx
+/// >>> nx.result_type(nx.int8, nx.tensor([1.5], "f16")), nx.result_type("u8", 1)
+/// (f16, u8)
 #[pyfunction]
 #[pyo3(signature = (*operands))]
 fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDType> {
@@ -229,7 +344,9 @@ fn result_type(operands: Vec<Bound<'_, PyAny>>) -> PyResult<crate::dtype::PyDTyp
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_unary(module)?;
     register_binary(module)?;
-    functions!(module: floor_divide, floor_remainder, round_half_even, all_close, select, clip, as_type,
-        bitcast, log2, log10, phase, result_type);
+    register_composed_of_one(module)?;
+    register_composed_of_two(module)?;
+    declared_functions(module)?;
+    add_functions!(module: select, result_type);
     Ok(())
 }

@@ -1,238 +1,343 @@
 //! Functions that read and write at indices, and sorting.
 
-use nxla_runtime::DType;
+use std::borrow::Cow;
+
+use nxla_runtime::Result;
 use nxla_runtime::graph::ExprId;
 use nxla_runtime::graph::build::SliceStart;
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
-use super::args::{Axis, AxisList, axes_of, count, counts};
-use super::functions;
-use crate::apply::{apply, apply_all, many, one};
+use super::args::{Axis, AxisList};
+use super::declare::{Argument, Count, Operands, Site, functions};
+use super::window::only_axis;
 use crate::dtype::DTypeArg;
-use crate::value::{FromPython, Value};
 
-/// Starts of slices: plain ints are static, everything else is an operand.
-struct Starts {
-    fixed: Vec<Option<i64>>,
-    dynamic: Vec<Value>,
+/// The start of a slice: a plain int is static, everything else is an operand.
+enum Start<'py> {
+    Fixed(i64),
+    Dynamic(Bound<'py, PyAny>),
 }
 
-impl Starts {
-    fn read(starts: &[Bound<'_, PyAny>], function: &str) -> PyResult<Self> {
-        let (mut fixed, mut dynamic) = (Vec::new(), Vec::new());
-        for start in starts {
-            match start.extract::<i64>() {
-                Ok(index) if start.is_instance_of::<pyo3::types::PyInt>() => {
-                    fixed.push(Some(index))
-                }
-                _ => {
-                    fixed.push(None);
-                    dynamic.push(Value::of(start, function)?);
-                }
-            }
+impl<'a, 'py> FromPyObject<'a, 'py> for Start<'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Ok(match value.extract::<i64>() {
+            Ok(index) if value.is_instance_of::<PyInt>() => Start::Fixed(index),
+            _ => Start::Dynamic(value.to_owned()),
+        })
+    }
+}
+
+impl Argument for Start<'_> {
+    type Given = SliceStart;
+
+    fn annotation() -> Cow<'static, str> {
+        <&Bound<'_, PyAny>>::annotation()
+    }
+
+    fn operands(&self, function: &'static str, operands: &mut Operands) -> PyResult<()> {
+        match self {
+            Start::Fixed(_) => Ok(()),
+            Start::Dynamic(value) => value.operands(function, operands),
         }
-        Ok(Self { fixed, dynamic })
     }
 
-    /// The starts for the builder, `ids` being the dynamic ones.
-    fn resolve(&self, ids: &[ExprId]) -> Vec<SliceStart> {
-        let mut dynamic = ids.iter();
-        self.fixed
-            .iter()
-            .map(|start| match start {
-                Some(index) => SliceStart::from(*index),
-                None => SliceStart::from(*dynamic.next().expect("one operand for each")),
-            })
-            .collect()
+    fn given(self, site: &mut Site<'_>) -> Result<SliceStart> {
+        Ok(match self {
+            Start::Fixed(index) => SliceStart::from(index),
+            Start::Dynamic(_) => SliceStart::from(site.next()),
+        })
     }
 }
 
-/// The elements of a range of each axis.
-#[pyfunction]
-#[pyo3(signature = (x, starts, lengths, strides=None))]
-fn slice(
-    x: &Bound<'_, PyAny>,
-    starts: Vec<Bound<'_, PyAny>>,
-    lengths: Vec<i64>,
-    strides: Option<Vec<i64>>,
-) -> PyResult<Py<PyAny>> {
-    let lengths = counts("slice", "lengths", &lengths)?;
-    let strides = strides.map(|strides| counts("slice", "strides", &strides)).transpose()?;
-    let starts = Starts::read(&starts, "slice")?;
-    let mut operands = vec![Value::of(x, "slice")?];
-    operands.extend(starts.dynamic.iter().cloned());
-    apply(x.py(), &operands, |graph, ids| {
-        one(graph.slice(ids[0], &starts.resolve(&ids[1..]), &lengths, strides.as_deref()))
-    })
-}
+functions! {
+    /// Take elements of an axis by index.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// indices : tensor_like
+    ///     Integers, of any shape.
+    /// axis : int or str, optional
+    ///     The axis; may be left out if there is only one.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Of the shape of `x`, with the axes of `indices` in place of `axis`.
+    ///
+    /// Raises
+    /// ------
+    /// ArgumentError
+    ///     If there are several axes, and none is given.
+    /// DTypeError
+    ///     If the indices are no integers.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.take([10, 20, 30], [2, 0]).tolist()
+    /// [30, 10]
+    fn take(x, indices, /, *, axis: Option<Axis> = None) |graph| {
+        let axis = match axis {
+            Some(axis) => axis,
+            None => only_axis(graph, "take", x)?,
+        };
+        graph.take(x, indices, axis)
+    };
 
-/// The elements of a range of one axis.
-#[pyfunction]
-#[pyo3(signature = (x, start, length, axis=Axis::Number(0), stride=1))]
-fn slice_along_axis(
-    x: &Bound<'_, PyAny>,
-    start: Bound<'_, PyAny>,
-    length: i64,
-    axis: Axis,
-    stride: i64,
-) -> PyResult<Py<PyAny>> {
-    let length = count("slice_along_axis", "length", length)?;
-    let stride = count("slice_along_axis", "stride", stride)?;
-    let starts = Starts::read(&[start], "slice_along_axis")?;
-    let mut operands = vec![Value::of(x, "slice_along_axis")?];
-    operands.extend(starts.dynamic.iter().cloned());
-    apply(x.py(), &operands, |graph, ids| {
-        let axis = axis.of(graph, "slice_along_axis", ids[0])?;
-        let start = starts.resolve(&ids[1..])[0];
-        one(graph.slice_along_axis(ids[0], start, length, axis, stride))
-    })
-}
+    /// Take one element of an axis for each index, in step along the other axes.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// indices : tensor_like
+    ///     Integers, of the shape of `x` but for `axis`.
+    /// axis : int or str
+    ///     The axis.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the shapes differ in another axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> x = nx.tensor([[3, 1], [5, 9]])
+    /// >>> nx.take_along_axis(x, nx.argsort(x)).tolist()
+    /// [[1, 3], [5, 9]]
+    fn take_along_axis(x, indices, /, *, axis: Axis = -1) |graph|
+        graph.take_along_axis(x, indices, axis);
 
-/// `x` with `update` written from `starts` on.
-#[pyfunction]
-fn put_slice(
-    x: &Bound<'_, PyAny>,
-    starts: Vec<Bound<'_, PyAny>>,
-    update: &Bound<'_, PyAny>,
-) -> PyResult<Py<PyAny>> {
-    let starts = Starts::read(&starts, "put_slice")?;
-    let mut operands = vec![Value::of(x, "put_slice")?, Value::of(update, "put_slice")?];
-    operands.extend(starts.dynamic.iter().cloned());
-    apply(x.py(), &operands, |graph, ids| {
-        one(graph.put_slice(ids[0], &starts.resolve(&ids[2..]), ids[1]))
-    })
-}
+    /// Cut out a block.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// starts : sequence of int or integer scalar
+    ///     Where the block begins along each axis. It is moved so that the block fits.
+    /// lengths : sequence of int
+    ///     How much of each axis, counted before strides.
+    /// strides : sequence of int, optional
+    ///     Which elements of the block are kept along each axis; every one by default.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is not one number for each axis, or the block is larger than the tensor.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, 2]).tolist()
+    /// [[2, 3], [5, 6]]
+    fn slice(
+        x, starts: Vec<Start<'_>>, lengths: Vec<Count>, /, *, strides: Option<Vec<Count>> = None
+    ) |graph| graph.slice(x, &starts, &lengths, strides.as_deref());
 
-/// Elements at index tuples in the last axis of `indices`.
-#[pyfunction]
-#[pyo3(signature = (x, indices, axes=None))]
-fn gather(
-    x: &Bound<'_, PyAny>,
-    indices: &Bound<'_, PyAny>,
-    axes: Option<AxisList>,
-) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "gather")?, Value::of(indices, "gather")?];
-    apply(x.py(), &operands, |graph, ids| {
-        let axes = axes_of(&axes, graph, "gather", ids[0])?;
-        one(graph.gather(ids[0], ids[1], axes.as_deref()))
-    })
-}
+    /// Cut a range out of one axis. Parameters and errors are those of `slice`, for that axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.slice_along_axis([1, 2, 3, 4], 1, 2).tolist()
+    /// [2, 3]
+    fn slice_along_axis(
+        x, start: Start<'_>, length: Count, /, *, axis: Axis = 0, stride: Count = 1
+    ) |graph| graph.slice_along_axis(x, start, length, axis, stride);
 
-/// Generates the two indexed updates.
-macro_rules! indexed {
-    ($($(#[$doc:meta])* $function:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            #[pyo3(signature = (x, indices, updates, axes=None))]
-            fn $function(
-                x: &Bound<'_, PyAny>,
-                indices: &Bound<'_, PyAny>,
-                updates: &Bound<'_, PyAny>,
-                axes: Option<AxisList>,
-            ) -> PyResult<Py<PyAny>> {
-                let name = stringify!($function);
-                let operands =
-                    [Value::of(x, name)?, Value::of(indices, name)?, Value::of(updates, name)?];
-                apply(x.py(), &operands, |graph, ids| {
-                    let axes = axes_of(&axes, graph, name, ids[0])?;
-                    one(graph.$function(ids[0], ids[1], ids[2], axes.as_deref()))
-                })
-            }
-        )*
+    /// Write a block into a copy of a tensor.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// starts : sequence of int or integer scalar
+    ///     Where the block goes along each axis. It is moved so that the block fits.
+    /// update : tensor_like
+    ///     The block; the dtypes promote.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the block is larger than the tensor, or has another number of axes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.put_slice([1, 2, 3, 4], [1], [8, 9]).tolist()
+    /// [1, 8, 9, 4]
+    fn put_slice(x, starts: Vec<Start<'_>>, update, /) |graph| graph.put_slice(x, &starts, update);
+
+    /// Take elements, or slices, at tuples of indices.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// indices : tensor_like
+    ///     Integers; the last axis holds the tuples.
+    /// axes : sequence of int or str, optional
+    ///     The axis that each number of a tuple counts along, in increasing order; the first ones by
+    ///     default.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The other axes of `indices`, then the axes of `x` that are not counted along.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the tuples have more numbers than there are axes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.gather([[1, 2], [3, 4]], [[1, 1], [0, 1]]).tolist()
+    /// [4, 2]
+    fn gather(x, indices, /, *, axes: Option<AxisList> = None) |graph|
+        graph.gather(x, indices, axes.as_deref());
+
+    /// Add numbers at tuples of indices; what meets at one place adds up.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// indices : tensor_like
+    ///     Integers; the last axis holds the tuples, as for `gather`.
+    /// updates : tensor_like
+    ///     What `gather` would give for these indices, in shape.
+    /// axes : sequence of int or str, optional
+    ///     As for `gather`.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the updates have another shape.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.indexed_add([0, 0, 0], [[1], [1], [2]], [5, 6, 7]).tolist()
+    /// [0, 11, 7]
+    fn indexed_add(x, indices, updates, /, *, axes: Option<AxisList> = None) |graph|
+        graph.indexed_add(x, indices, updates, axes.as_deref());
+
+    /// Write numbers at tuples of indices; the last one stays. Parameters as for `indexed_add`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.indexed_put([0, 0, 0], [[1], [2]], [5, 7]).tolist()
+    /// [0, 5, 7]
+    fn indexed_put(x, indices, updates, /, *, axes: Option<AxisList> = None) |graph|
+        graph.indexed_put(x, indices, updates, axes.as_deref());
+
+    /// Put the elements of an axis in order; NaN counts as larger than everything.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers.
+    /// axis : int or str
+    ///     The axis.
+    /// descending : bool
+    ///     Whether the largest comes first.
+    /// stable : bool
+    ///     Whether equal elements keep their order.
+    ///
+    /// Raises
+    /// ------
+    /// DTypeError
+    ///     If `x` is complex.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.sort([3, 1, 2]).tolist(), nx.sort([3, 1, 2], descending=True).tolist()
+    /// ([1, 2, 3], [3, 2, 1])
+    fn sort(x, /, *, axis: Axis = -1, descending: bool = false, stable: bool = true) |graph|
+        graph.sort(x, axis, descending, stable);
+
+    /// Return the indices that put the elements of an axis in order.
+    ///
+    /// Parameters and errors are those of `sort`; `dtype` is that of the indices.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.argsort([3, 1, 2]).tolist()
+    /// [1, 2, 0]
+    fn argsort(
+        x, /, *, axis: Axis = -1, descending: bool = false, stable: bool = true,
+        dtype: DTypeArg = "int32"
+    ) |graph| graph.argsort(x, axis, descending, stable, dtype);
+
+    /// Find the largest elements of the last axis.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers, with at least one axis.
+    /// k : int
+    ///     How many.
+    ///
+    /// Returns
+    /// -------
+    /// values, indices : Tensor
+    ///     The elements, the largest first, and where they are.
+    ///
+    /// Raises
+    /// ------
+    /// ArgumentError
+    ///     If the axis has fewer elements.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> [found.tolist() for found in nx.top_k([1, 9, 5], 2)]
+    /// [[9, 5], [1, 2]]
+    fn top_k(x, /, k: Count = 1) -> (ExprId, ExprId) |graph| graph.top_k(x, k);
+
+    /// Subtract each element from the next.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers, with at least one axis.
+    /// axis : int or str
+    ///     The axis; it gets shorter by `n`.
+    /// n : int
+    ///     How many times over.
+    /// prepend, append : tensor_like, optional
+    ///     What to put before and behind `x` first; of its shape but for `axis`.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is no such axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.diff([1, 4, 9]).tolist(), nx.diff([1, 4, 9], n=2).tolist()
+    /// ([3, 5], [2])
+    fn diff(
+        x, /, *, axis: Axis = -1, n: Count = 1, prepend: Option<&Bound<'_, PyAny>> = None,
+        append: Option<&Bound<'_, PyAny>> = None
+    ) |graph| {
+        let parts: Vec<ExprId> = [prepend, Some(x), append].into_iter().flatten().collect();
+        let x = if parts.len() > 1 { graph.concatenate(&parts, axis)? } else { x };
+        graph.diff(x, n, axis)
     };
 }
 
-indexed! {
-    /// `x` with updates added at indices.
-    indexed_add;
-    /// `x` with updates written at indices.
-    indexed_put;
-}
-
-/// Elements of an axis by index.
-#[pyfunction]
-#[pyo3(signature = (x, indices, axis=Axis::Number(0)))]
-fn take(x: &Bound<'_, PyAny>, indices: &Bound<'_, PyAny>, axis: Axis) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "take")?, Value::of(indices, "take")?];
-    apply(x.py(), &operands, |graph, ids| {
-        let axis = axis.of(graph, "take", ids[0])?;
-        one(graph.take(ids[0], ids[1], axis))
-    })
-}
-
-/// Elements of an axis by an index for each place of the others.
-#[pyfunction]
-#[pyo3(signature = (x, indices, axis=Axis::Number(0)))]
-fn take_along_axis(
-    x: &Bound<'_, PyAny>,
-    indices: &Bound<'_, PyAny>,
-    axis: Axis,
-) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "take_along_axis")?, Value::of(indices, "take_along_axis")?];
-    apply(x.py(), &operands, |graph, ids| {
-        let axis = axis.of(graph, "take_along_axis", ids[0])?;
-        one(graph.take_along_axis(ids[0], ids[1], axis))
-    })
-}
-
-/// Elements in order along an axis.
-#[pyfunction]
-#[pyo3(signature = (x, axis=Axis::Number(-1), descending=false, stable=true))]
-fn sort(x: &Bound<'_, PyAny>, axis: Axis, descending: bool, stable: bool) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "sort")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axis = axis.of(graph, "sort", ids[0])?;
-        one(graph.sort(ids[0], axis, descending, stable))
-    })
-}
-
-/// The indices that sort along an axis.
-#[pyfunction]
-#[pyo3(signature = (x, axis=Axis::Number(-1), descending=false, stable=true, dtype=None))]
-fn argsort(
-    x: &Bound<'_, PyAny>,
-    axis: Axis,
-    descending: bool,
-    stable: bool,
-    dtype: Option<DTypeArg>,
-) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "argsort")?;
-    let dtype = dtype.map_or(DType::S32, |dtype| dtype.0);
-    apply(x.py(), &[operand], |graph, ids| {
-        let axis = axis.of(graph, "argsort", ids[0])?;
-        one(graph.argsort(ids[0], axis, descending, stable, dtype))
-    })
-}
-
-/// The largest elements of the last axis, and their indices.
-#[pyfunction]
-#[pyo3(signature = (x, k=1))]
-fn top_k(x: &Bound<'_, PyAny>, k: i64) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-    let k = count("top_k", "k", k)?;
-    let operand = Value::of(x, "top_k")?;
-    let mut results = apply_all(x.py(), &[operand], |graph, ids| {
-        let (values, indices) = graph.top_k(ids[0], k)?;
-        many(Ok::<_, nxla_runtime::Error>([values, indices]))
-    })?;
-    let indices = results.pop().expect("two results");
-    Ok((results.pop().expect("two results"), indices))
-}
-
-/// Differences of neighbours.
-#[pyfunction]
-#[pyo3(signature = (x, order=1, axis=Axis::Number(-1)))]
-fn diff(x: &Bound<'_, PyAny>, order: i64, axis: Axis) -> PyResult<Py<PyAny>> {
-    let order = count("diff", "n", order)?;
-    let operand = Value::of(x, "diff")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axis = axis.of(graph, "diff", ids[0])?;
-        one(graph.diff(ids[0], order, axis))
-    })
-}
-
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: slice, slice_along_axis, put_slice, gather, indexed_add, indexed_put,
-        take, take_along_axis, sort, argsort, top_k, diff);
-    Ok(())
-}
+pub(super) use declared_functions as register;

@@ -1,118 +1,20 @@
-//! Linear algebra and Fourier transforms.
+//! Linear algebra.
 
+mod fourier;
+
+use std::borrow::Cow;
+
+use nxla_runtime::Result;
 use nxla_runtime::graph::build::Norm;
 use nxla_runtime::graph::{Transform, TriangularSolve};
 use pyo3::prelude::*;
 
-use super::args::{Axis, AxisList, axes_of};
-use super::functions;
+use super::add_functions;
+use super::args::AxisList;
+use super::declare::{Argument, Choice, Choices, Signature, Site, functions};
 use crate::apply::{apply, apply_parts, many, one};
-use crate::errors::argument_error;
+use crate::errors::{argument_error, user_error};
 use crate::value::{FromPython, Value};
-
-macro_rules! transforms {
-    ($($(#[$doc:meta])* $function:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            #[pyo3(signature = (x, length=None, axis=Axis::Number(-1)))]
-            fn $function(
-                x: &Bound<'_, PyAny>,
-                length: Option<usize>,
-                axis: Axis,
-            ) -> PyResult<Py<PyAny>> {
-                let operand = Value::of(x, stringify!($function))?;
-                apply(x.py(), &[operand], |graph, ids| {
-                    let axis = axis.of(graph, stringify!($function), ids[0])?;
-                    one(graph.$function(ids[0], length, axis))
-                })
-            }
-        )*
-    };
-}
-
-transforms! {
-    /// The discrete Fourier transform.
-    fft;
-    /// The inverse discrete Fourier transform.
-    ifft;
-    /// The non-redundant half of the transform of real numbers.
-    rfft;
-    /// The inverse of `rfft`.
-    irfft;
-}
-
-macro_rules! transforms_of_axes {
-    ($($(#[$doc:meta])* $function:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            #[pyo3(signature = (x, lengths=None, axes=None))]
-            fn $function(
-                x: &Bound<'_, PyAny>,
-                lengths: Option<Vec<usize>>,
-                axes: Option<AxisList>,
-            ) -> PyResult<Py<PyAny>> {
-                let operand = Value::of(x, stringify!($function))?;
-                apply(x.py(), &[operand], |graph, ids| {
-                    let axes = axes_of(&axes, graph, stringify!($function), ids[0])?;
-                    one(graph.$function(ids[0], lengths.as_deref(), axes.as_deref()))
-                })
-            }
-        )*
-    };
-}
-
-transforms_of_axes! {
-    /// The discrete Fourier transform along several axes.
-    fftn;
-    /// The inverse of `fftn`.
-    ifftn;
-    /// The non-redundant half of the transform of real numbers along several axes.
-    rfftn;
-    /// The inverse of `rfftn`.
-    irfftn;
-}
-
-/// Solves a triangular system.
-#[pyfunction]
-#[pyo3(signature = (a, b, lower=true, left_side=true, transform="none"))]
-fn triangular_solve(
-    a: &Bound<'_, PyAny>,
-    b: &Bound<'_, PyAny>,
-    lower: bool,
-    left_side: bool,
-    transform: &str,
-) -> PyResult<Py<PyAny>> {
-    let transform = match transform {
-        "none" => Transform::None,
-        "transpose" => Transform::Transpose,
-        "conjugate" => Transform::Conjugate,
-        other => {
-            let why = format!(
-                "transform must be \"none\", \"transpose\" or \"conjugate\", got {other:?}"
-            );
-            return Err(argument_error("triangular_solve", why));
-        }
-    };
-    let operands = [Value::of(a, "triangular_solve")?, Value::of(b, "triangular_solve")?];
-    let options = TriangularSolve { lower, left_side, transform };
-    apply(a.py(), &operands, |graph, ids| one(graph.triangular_solve(ids[0], ids[1], options)))
-}
-
-/// The lower-triangular square root of a positive definite matrix.
-#[pyfunction]
-fn cholesky(a: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(a, "cholesky")?;
-    apply(a.py(), &[operand], |graph, ids| one(graph.cholesky(ids[0])))
-}
-
-/// The conjugate transpose of the last two axes.
-#[pyfunction]
-fn adjoint(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "adjoint")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.adjoint(ids[0])))
-}
 
 /// The order of a norm: a number, or a name.
 #[derive(FromPyObject)]
@@ -121,51 +23,385 @@ enum Order {
     Name(String),
 }
 
-impl Order {
-    fn norm(&self) -> PyResult<Norm> {
+impl From<&'static str> for Order {
+    fn from(name: &'static str) -> Self {
+        Order::Name(name.to_owned())
+    }
+}
+
+impl Argument for Order {
+    type Given = Norm;
+
+    fn annotation() -> Cow<'static, str> {
+        "float | Literal[\"fro\", \"nuc\"]".into()
+    }
+
+    fn given(self, _site: &mut Site<'_>) -> Result<Norm> {
         match self {
             Order::Number(f64::INFINITY) => Ok(Norm::Max),
             Order::Number(f64::NEG_INFINITY) => Ok(Norm::Min),
-            Order::Number(power) => Ok(Norm::Power(*power)),
+            Order::Number(power) => Ok(Norm::Power(power)),
             Order::Name(name) if name == "fro" => Ok(Norm::Euclid),
             Order::Name(name) if name == "nuc" => Ok(Norm::Nuclear),
             Order::Name(name) => {
                 let why = format!("ord must be a number, \"fro\" or \"nuc\", got {name:?}");
-                Err(argument_error("norm", why))
+                Err(user_error(argument_error("norm", why)))
             }
         }
     }
 }
 
-/// A vector or matrix norm.
-#[pyfunction]
-#[pyo3(signature = (x, order=None, axes=None, keep_axes=false))]
-fn norm(
-    x: &Bound<'_, PyAny>,
-    order: Option<Order>,
-    axes: Option<AxisList>,
-    keep_axes: bool,
-) -> PyResult<Py<PyAny>> {
-    let norm = order.map_or(Ok(Norm::Euclid), |order| order.norm())?;
-    let operand = Value::of(x, "norm")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axes = axes_of(&axes, graph, "norm", ids[0])?;
-        one(graph.norm(ids[0], norm, axes.as_deref(), keep_axes))
-    })
+impl Choices for Transform {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("none", Transform::None),
+        ("transpose", Transform::Transpose),
+        ("conjugate", Transform::Conjugate),
+    ];
+}
+
+functions! {
+    /// Return the length of vectors, or a norm of matrices.
+    ///
+    /// `vector_norm` and `matrix_norm` say which of them is meant; here the number of axes does.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers; integers count as ``float32``.
+    /// ord : float or {"fro", "nuc"}, optional
+    ///     By default the root of the sum of squares, as ``"fro"``. For vectors a number ``p`` gives
+    ///     ``sum(abs(x) ** p) ** (1 / p)``, 0 counts what is not 0, infinity is the largest magnitude,
+    ///     and minus infinity the smallest. For matrices 1 and infinity give the largest sum of a
+    ///     column or a row, 2 the largest singular value, their negatives the smallest of these, and
+    ///     ``"nuc"`` the sum of the singular values.
+    /// axis : int or str, or a sequence, optional
+    ///     One axis for vectors, two for matrices; all by default.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    ///
+    /// Raises
+    /// ------
+    /// ArgumentError
+    ///     If there is no such norm.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.norm([3.0, 4.0]).item(), nx.linalg.norm([3.0, -4.0], ord=1).item()
+    /// (5.0, 7.0)
+    fn norm(
+        x, /, *, ord: Option<Order> = None, axis: Option<AxisList> = None, keepdims: bool = false
+    ) |graph| graph.norm(x, ord.unwrap_or(Norm::Euclid), axis.as_deref(), keepdims);
+
+    /// Return the norm of the matrices in the last two axes.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers, with at least two axes; integers count as ``float32``.
+    /// keepdims : bool
+    ///     Whether the last two axes stay, with size 1.
+    /// ord : {1, 2, inf, -1, -2, -inf, "fro", "nuc"}
+    ///     As for `norm` of matrices.
+    ///
+    /// Raises
+    /// ------
+    /// ArgumentError
+    ///     If there is no such norm.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]]).item()
+    /// 5.0
+    /// >>> nx.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]], ord="nuc").item()
+    /// 7.0
+    fn matrix_norm(x, /, *, keepdims: bool = false, ord: Order = "fro") |graph|
+        graph.norm(x, ord, Some(&[-2, -1]), keepdims);
+
+    /// Solve ``a @ x == b`` for a triangular matrix.
+    ///
+    /// Parameters
+    /// ----------
+    /// a : tensor_like
+    ///     Square matrices in the last two axes; only one triangle is read.
+    /// b : tensor_like
+    ///     Right sides: matrices with as many rows, or a vector.
+    /// lower : bool
+    ///     Whether the lower triangle of `a` is read.
+    /// left_side : bool
+    ///     Whether to solve ``a @ x == b``, or ``x @ a == b``.
+    /// transform : {"none", "transpose", "conjugate"}
+    ///     What is done to `a` first.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the matrices are not square, or the right side does not fit.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0]).tolist()
+    /// [1.0, 2.0]
+    fn triangular_solve(
+        a, b, /, *, lower: bool = true, left_side: bool = true,
+        transform: Choice<Transform> = "none"
+    ) |graph| {
+        graph.triangular_solve(a, b, TriangularSolve { lower, left_side, transform })
+    };
+
+    /// Return the inverse of square matrices.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Square matrices in the last two axes.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Floats or complex numbers; NaN where a matrix is singular.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the matrices are not square.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()
+    /// [[0.5, 0.0], [0.0, 0.25]]
+    fn inv(x, /) |graph| graph.invert(x);
+
+    /// Return the determinant of square matrices.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Square matrices in the last two axes.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the matrices are not square.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.det([[2.0, 3.0], [1.0, 4.0]]).item()
+    /// 5.0
+    fn det(x, /) |graph| graph.determinant(x);
+
+    /// Multiply square matrices with themselves.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Square matrices in the last two axes.
+    /// n : int
+    ///     The number of factors; 0 gives the identity, a negative number factors of the inverse.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the matrices are not square.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.matrix_power([[1, 1], [0, 1]], 5).tolist()
+    /// [[1, 5], [0, 1]]
+    fn matrix_power(x, n: i64, /) |graph| graph.matrix_power(x, n);
+
+    /// Return how many singular values of each matrix are not negligible.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Matrices in the last two axes, not empty.
+    /// rtol : float, optional
+    ///     Values up to this multiple of the largest one do not count. By default the larger side times
+    ///     the precision of the dtype.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     ``int32``.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are no matrices.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).item()
+    /// 1
+    fn matrix_rank(x, /, *, rtol: Option<f64> = None) |graph| graph.matrix_rank(x, rtol);
+
+    /// Return the pseudo-inverse (of Moore and Penrose) of matrices.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Matrices in the last two axes, not empty.
+    /// rtol : float, optional
+    ///     Singular values up to this multiple of the largest one count as 0. By default the larger
+    ///     side times the precision of the dtype.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are no matrices.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.pinv([[2.0, 0.0], [0.0, 0.0]]).tolist()
+    /// [[0.5, 0.0], [0.0, 0.0]]
+    fn pinv(x, /, *, rtol: Option<f64> = None) |graph| graph.pinv(x, rtol);
+
+    /// Return the ``x`` of least norm for which ``a @ x`` is nearest to ``b``.
+    ///
+    /// Parameters
+    /// ----------
+    /// a : tensor_like
+    ///     Matrices in the last two axes, not empty.
+    /// b : tensor_like
+    ///     For each of them a vector, or a matrix with as many rows.
+    /// rtol : float, optional
+    ///     As for `pinv`.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are no matrices, or the right side does not fit.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> x = nx.linalg.least_squares([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
+    /// >>> nx.all_close(x, [1.0, 2.0], atol=1e-5).item()
+    /// True
+    fn least_squares(a, b, /, *, rtol: Option<f64> = None) |graph| graph.least_squares(a, b, rtol);
+
+    /// Exchange the last two axes, and conjugate complex numbers.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.adjoint([[1 + 1j, 2 + 0j]]).tolist()
+    /// [[(1-1j)], [(2-0j)]]
+    fn adjoint(x, /) |graph| graph.adjoint(x);
+
+    /// Return the sum of a diagonal of each matrix.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Matrices in the last two axes.
+    /// offset : int
+    ///     How many columns right of the main diagonal.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are no matrices.
+    /// ArgumentError
+    ///     If the diagonal is outside of them.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.trace([[1, 2], [3, 4]]).item()
+    /// 5
+    fn trace(x, /, *, offset: i64 = 0) |graph| graph.trace(x, offset);
+
+    /// Return the cross product of vectors of three elements.
+    ///
+    /// Parameters
+    /// ----------
+    /// x1, x2 : tensor_like
+    ///     Vectors along one axis; the other axes broadcast.
+    /// axis : int
+    ///     The axis, of size 3 in both; counted from the end where they have other ranks.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the axis has another size, or the others do not broadcast.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.cross([1, 0, 0], [0, 1, 0]).tolist()
+    /// [0, 0, 1]
+    fn cross(x1, x2, /, *, axis: i64 = -1) |graph| graph.cross(x1, x2, axis);
+
+    /// Return the triangular root of symmetric (Hermitian) positive definite matrices.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Square matrices in the last two axes; only the lower triangle is read.
+    /// upper : bool
+    ///     Whether the root is the upper triangular one.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     ``L`` with ``L @ adjoint(L) == x``, or its adjoint. NaN where a matrix is not positive
+    ///     definite.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the matrices are not square.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).tolist()
+    /// [[2.0, 0.0], [1.0, 2.0]]
+    fn cholesky(x, /, *, upper: bool = false) |graph| {
+        let lower = graph.cholesky(x)?;
+        if upper { graph.adjoint(lower) } else { Ok(lower) }
+    };
+
+    /// Return the eigenvalues of `eigh` alone.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.all_close(nx.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]), [1.0, 3.0]).item()
+    /// True
+    fn eigvalsh(x, /) |graph| graph.eigh(x).map(|(values, _)| values);
+
+    /// Return the singular values of `svd` alone.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.svdvals([[0.0, 2.0], [1.0, 0.0]]).tolist()
+    /// [2.0, 1.0]
+    fn svdvals(x, /) |graph| graph.singular_values(x);
 }
 
 type Parts = Vec<Py<PyAny>>;
 
 /// `p`, `l` and `u` of square matrices.
 #[pyfunction]
-fn lu(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
+fn lu_parts(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let operand = Value::of(a, "lu")?;
     apply_parts(a.py(), &[operand], |graph, ids| many(graph.lu(ids[0]).map(|(p, l, u)| [p, l, u])))
 }
 
 /// `q` and `r` of matrices.
 #[pyfunction]
-fn qr(a: &Bound<'_, PyAny>, complete: bool) -> PyResult<Parts> {
+fn qr_parts(a: &Bound<'_, PyAny>, complete: bool) -> PyResult<Parts> {
     let operand = Value::of(a, "qr")?;
     apply_parts(a.py(), &[operand], |graph, ids| {
         many(graph.qr(ids[0], complete).map(|(q, r)| [q, r]))
@@ -174,14 +410,14 @@ fn qr(a: &Bound<'_, PyAny>, complete: bool) -> PyResult<Parts> {
 
 /// Eigenvalues and eigenvectors of Hermitian matrices.
 #[pyfunction]
-fn eigh(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
+fn eigh_parts(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let operand = Value::of(a, "eigh")?;
     apply_parts(a.py(), &[operand], |graph, ids| many(graph.eigh(ids[0]).map(|(w, v)| [w, v])))
 }
 
 /// Singular vectors and values of matrices.
 #[pyfunction]
-fn svd(a: &Bound<'_, PyAny>, full: bool) -> PyResult<Parts> {
+fn svd_parts(a: &Bound<'_, PyAny>, full: bool) -> PyResult<Parts> {
     let operand = Value::of(a, "svd")?;
     apply_parts(a.py(), &[operand], |graph, ids| {
         many(graph.svd(ids[0], full).map(|(u, s, vh)| [u, s, vh]))
@@ -190,75 +426,28 @@ fn svd(a: &Bound<'_, PyAny>, full: bool) -> PyResult<Parts> {
 
 /// The sign and the logarithm of the magnitude of determinants.
 #[pyfunction]
-fn slogdet(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
+fn slogdet_parts(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let operand = Value::of(a, "slogdet")?;
     apply_parts(a.py(), &[operand], |graph, ids| {
         many(graph.slogdet(ids[0]).map(|(sign, logarithm)| [sign, logarithm]))
     })
 }
 
-macro_rules! of_matrices {
-    ($($(#[$doc:meta])* $function:ident($($argument:ident: $ty:ty),*);)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            fn $function(a: &Bound<'_, PyAny>, $($argument: $ty),*) -> PyResult<Py<PyAny>> {
-                let operand = Value::of(a, stringify!($function))?;
-                apply(a.py(), &[operand], |graph, ids| {
-                    one(graph.$function(ids[0], $($argument),*))
-                })
-            }
-        )*
-    };
-}
-
-of_matrices! {
-    /// The inverse of square matrices.
-    invert();
-    /// The determinant of square matrices.
-    determinant();
-    /// Square matrices multiplied with themselves.
-    matrix_power(power: i64);
-    /// The number of singular values above a multiple of the largest one.
-    matrix_rank(relative: Option<f64>);
-    /// The singular values of matrices.
-    singular_values();
-    /// The pseudo-inverse of matrices.
-    pinv(relative: Option<f64>);
-    /// The sum of a diagonal of matrices.
-    trace(offset: i64);
-}
-
 /// Solves systems of linear equations.
 #[pyfunction]
-fn solve(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+fn solve_batch(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operands = [Value::of(a, "solve")?, Value::of(b, "solve")?];
     apply(a.py(), &operands, |graph, ids| one(graph.solve(ids[0], ids[1])))
 }
 
-/// The solution of least norm among those with the least error.
-#[pyfunction]
-fn least_squares(
-    a: &Bound<'_, PyAny>,
-    b: &Bound<'_, PyAny>,
-    relative: Option<f64>,
-) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(a, "least_squares")?, Value::of(b, "least_squares")?];
-    apply(a.py(), &operands, |graph, ids| one(graph.least_squares(ids[0], ids[1], relative)))
-}
-
-/// The cross product of vectors of three elements.
-#[pyfunction]
-fn cross(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>, axis: i64) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(x, "cross")?, Value::of(y, "cross")?];
-    apply(x.py(), &operands, |graph, ids| one(graph.cross(ids[0], ids[1], axis)))
+/// The types of the functions of this family.
+pub(super) fn all_signatures() -> impl Iterator<Item = Signature> {
+    signatures().into_iter().chain(fourier::signatures())
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(
-        module: fft, ifft, rfft, irfft, fftn, ifftn, rfftn, irfftn, triangular_solve, cholesky,
-        adjoint, norm, lu, qr, eigh, svd, slogdet, invert, determinant, matrix_power, matrix_rank,
-        singular_values, pinv, trace, solve, least_squares, cross,
-    );
+    declared_functions(module)?;
+    fourier::declared_functions(module)?;
+    add_functions!(module: lu_parts, qr_parts, eigh_parts, svd_parts, slogdet_parts, solve_batch);
     Ok(())
 }

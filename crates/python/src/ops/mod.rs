@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod contract;
 mod control;
 mod create;
+pub(crate) mod declare;
 pub(crate) mod elementwise;
 mod index;
 pub(crate) mod indexing;
@@ -15,14 +16,17 @@ pub(crate) mod vectors;
 mod window;
 
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-/// Registers functions by name.
-macro_rules! functions {
+use declare::Signature;
+
+/// Adds functions to the module.
+macro_rules! add_functions {
     ($module:ident: $($function:ident),* $(,)?) => {
         $($module.add_function(pyo3::wrap_pyfunction!($function, $module)?)?;)*
     };
 }
-pub(crate) use functions;
+pub(crate) use add_functions;
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     create::register(module)?;
@@ -35,5 +39,49 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     linalg::register(module)?;
     random::register(module)?;
     control::register(module)?;
-    vectors::register(module)
+    vectors::register(module)?;
+    add_functions!(module: _signatures);
+    Ok(())
+}
+
+/// What is declared in the families whose functions are in the package itself.
+fn package_signatures() -> impl Iterator<Item = Signature> {
+    let families = [
+        create::signatures(),
+        elementwise::signatures(),
+        movement::signatures(),
+        reduce::signatures(),
+        window::signatures(),
+        contract::signatures(),
+        index::signatures(),
+    ];
+    elementwise::table_signatures().chain(families.into_iter().flatten())
+}
+
+/// Functions of the package that are not declared, but documented with what they are made of.
+const WRITTEN_OUT: [&str; 2] = ["result_type", "where"];
+
+/// The one row of the op table whose function in Python does more, and is written there.
+const EXTENDED: &str = "log";
+
+/// The names of the functions that the package takes over as they are.
+pub(crate) fn public_names() -> impl Iterator<Item = &'static str> {
+    let declared = package_signatures().map(|(name, ..)| name).filter(|name| *name != EXTENDED);
+    declared.chain(WRITTEN_OUT)
+}
+
+/// The types of the arguments of declared functions by name, as annotations, and of their results as
+/// `return`. The stubs are made of them.
+#[pyfunction]
+fn _signatures(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let functions = PyDict::new(py);
+    for (name, arguments, result) in package_signatures().chain(linalg::all_signatures()) {
+        let types = PyDict::new(py);
+        for (argument, ty) in arguments {
+            types.set_item(argument, ty)?;
+        }
+        types.set_item("return", result)?;
+        functions.set_item(name, types)?;
+    }
+    Ok(functions)
 }

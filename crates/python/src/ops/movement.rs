@@ -1,118 +1,405 @@
 //! Functions that move elements without computing.
 
-use nxla_runtime::graph::Padding;
+use std::borrow::Cow;
+
+use nxla_runtime::Result;
 use nxla_runtime::graph::build::OuterPadding;
+use nxla_runtime::graph::{ExprId, Padding};
 use nxla_runtime::host::AxisName;
 use pyo3::prelude::*;
 
-use super::args::{Axis, AxisList, NamesArg, ShapeArg, axes_of, count, counts, rows, sizes};
-use super::functions;
-use crate::apply::{Ids, apply, apply_all, many, one};
-use crate::errors::argument_error;
+use super::add_functions;
+use super::args::{Axis, AxisList, NamesArg, ShapeArg, count, rows, sizes};
+use super::declare::{Argument, Count, Site, functions};
+use crate::apply::{apply, apply_all, many, one};
+use crate::errors::{argument_error, user_error};
 use crate::value::{FromPython, Value};
 
 /// The axes in reverse order.
 pub(crate) fn reversed_axes(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "transpose")?;
+    let operand = Value::of(x, "permute_dims")?;
     apply(x.py(), &[operand], |graph, ids| one(graph.transpose(ids[0], None)))
 }
 
-/// The same elements under another shape; one size may be -1.
-#[pyfunction]
-#[pyo3(signature = (x, shape, names=None))]
-fn reshape(
-    x: &Bound<'_, PyAny>,
-    shape: &Bound<'_, PyAny>,
-    names: Option<NamesArg>,
-) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "reshape")?;
-    let sizes: Vec<Option<usize>> = sizes(shape)?
-        .into_iter()
-        .map(|size| match size {
+/// A shape in which one size may be -1, to be worked out.
+struct Sizes(Vec<i64>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Sizes {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        sizes(&value).map(Sizes)
+    }
+}
+
+impl Argument for Sizes {
+    type Given = Vec<Option<usize>>;
+
+    fn annotation() -> Cow<'static, str> {
+        "Shape".into()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Self::Given> {
+        let size = |size: i64| match size {
             -1 => Ok(None),
             size => usize::try_from(size).map(Some).map_err(|_| {
-                argument_error("reshape", format!("a size must be at least -1, got {size}"))
+                let why = format!("a size must be at least -1, got {size}");
+                user_error(argument_error(site.function, why))
             }),
-        })
-        .collect::<PyResult<_>>()?;
-    let names = names.and_then(|names| names.names());
-    apply(x.py(), &[operand], |graph, ids| {
-        let reshaped = graph.reshape_auto(ids[0], &sizes)?;
-        match names {
-            Some(names) => one(graph.rename(reshaped, Some(names))),
-            None => one(Ok::<_, nxla_runtime::Error>(reshaped)),
+        };
+        self.0.into_iter().map(size).collect()
+    }
+}
+
+/// An axis, or None for all elements in row-major order.
+struct AxisOrNone(Option<Axis>);
+
+impl From<i64> for AxisOrNone {
+    fn from(axis: i64) -> Self {
+        AxisOrNone(Some(axis.into()))
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AxisOrNone {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(AxisOrNone)
+    }
+}
+
+impl Argument for AxisOrNone {
+    type Given = Option<i64>;
+
+    fn annotation() -> Cow<'static, str> {
+        Option::<Axis>::annotation()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Option<i64>> {
+        self.0.given(site)
+    }
+}
+
+/// What comes before the elements of an axis, after them, and between them if that is given.
+struct PaddingOfAxis([i64; 3]);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for PaddingOfAxis {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if value.len().is_ok_and(|length| length == 2) {
+            let [low, high] = value.extract()?;
+            return Ok(PaddingOfAxis([low, high, 0]));
         }
-    })
+        value.extract().map(PaddingOfAxis)
+    }
 }
 
-/// The same tensor with other names for its axes.
-#[pyfunction]
-fn rename(x: &Bound<'_, PyAny>, names: NamesArg) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "rename")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.rename(ids[0], names.names())))
+impl Argument for PaddingOfAxis {
+    type Given = Padding;
+
+    fn annotation() -> Cow<'static, str> {
+        "tuple[int, int] | tuple[int, int, int]".into()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Padding> {
+        let [low, high, interior] = self.0;
+        let interior = count(site.function, "the interior", interior).map_err(user_error)?;
+        Ok(Padding { low, high, interior })
+    }
 }
 
-/// Without axes of size 1.
-#[pyfunction]
-#[pyo3(signature = (x, axes=None))]
-fn squeeze(x: &Bound<'_, PyAny>, axes: Option<AxisList>) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "squeeze")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axes = axes_of(&axes, graph, "squeeze", ids[0])?;
-        one(graph.squeeze(ids[0], axes.as_deref()))
-    })
-}
+functions! {
+    /// Give the elements, in row-major order, another shape.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// shape : int or sequence of int
+    ///     The new sizes; one of them may be -1, and is worked out.
+    /// names : sequence of (str or None), optional
+    ///     The names of the new axes.
+    /// copy : bool, optional
+    ///     Part of the standard. It makes no difference: tensors never change.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the number of elements differs.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.reshape([1, 2, 3, 4], (2, -1)).tolist()
+    /// [[1, 2], [3, 4]]
+    fn reshape(
+        x, /, shape: Sizes, *, names: Option<NamesArg> = None, copy: Option<bool> = None
+    ) |graph| {
+        // Nobody could tell a copy from what never changes.
+        let _ = copy;
+        let reshaped = graph.reshape_auto(x, &shape)?;
+        match names.flatten() {
+            Some(names) => graph.rename(reshaped, Some(names)),
+            None => Ok(reshaped),
+        }
+    };
 
-/// With a new axis of size 1.
-#[pyfunction]
-#[pyo3(signature = (x, axis, name=None))]
-fn new_axis(x: &Bound<'_, PyAny>, axis: i64, name: Option<String>) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "new_axis")?;
-    let name = name.map(AxisName::from);
-    apply(x.py(), &[operand], |graph, ids| one(graph.new_axis(ids[0], axis, name)))
-}
+    /// Merge neighbouring axes into one; all axes by default.
+    ///
+    /// Raises
+    /// ------
+    /// ArgumentError
+    ///     If the axes are not neighbours in increasing order.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.flatten([[1, 2], [3, 4]]).tolist()
+    /// [1, 2, 3, 4]
+    fn flatten(x, /, *, axes: Option<AxisList> = None) |graph| graph.flatten(x, axes.as_deref());
 
-/// The axes in another order, reversed if none is given.
-#[pyfunction]
-#[pyo3(signature = (x, axes=None))]
-fn transpose(x: &Bound<'_, PyAny>, axes: Option<AxisList>) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "transpose")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axes = axes_of(&axes, graph, "transpose", ids[0])?;
-        one(graph.transpose(ids[0], axes.as_deref()))
-    })
-}
+    /// Give the axes other names.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// names : sequence of (str or None)
+    ///     One for each axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> rows = nx.rename([[1, 2], [3, 4]], ["row", None])
+    /// >>> nx.sum(rows, axis="row").tolist()
+    /// [4, 6]
+    fn rename(x, names: NamesArg, /) |graph| graph.rename(x, names);
 
-/// Elements in reverse order along axes, all if none is given.
-#[pyfunction]
-#[pyo3(signature = (x, axes=None))]
-fn reverse(x: &Bound<'_, PyAny>, axes: Option<AxisList>) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "reverse")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axes = axes_of(&axes, graph, "reverse", ids[0])?;
-        one(graph.reverse(ids[0], axes.as_deref()))
-    })
-}
+    /// Drop axes of size 1.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; by default all of size 1.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If an axis has another size than 1.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.squeeze([[1, 2]], axis=0).shape
+    /// (2,)
+    fn squeeze(x, /, axis: Option<AxisList> = None) |graph| graph.squeeze(x, axis.as_deref());
 
-/// Repeated to a shape; `axes` says where each axis of the operand goes.
-#[pyfunction]
-#[pyo3(signature = (x, shape, axes=None, names=None))]
-fn broadcast(
-    x: &Bound<'_, PyAny>,
-    shape: ShapeArg,
-    axes: Option<Vec<i64>>,
-    names: Option<NamesArg>,
-) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "broadcast")?;
-    let names = names.and_then(|names| names.names());
-    apply(x.py(), &[operand], |graph, ids| {
-        one(graph.broadcast_and_name(ids[0], shape.0, axes.as_deref(), names))
-    })
+    /// Insert an axis of size 1.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// axis : int
+    ///     The position of the new axis in the result.
+    /// name : str, optional
+    ///     Its name.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the position is out of range.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.expand_dims([1, 2], axis=-1).tolist()
+    /// [[1], [2]]
+    fn expand_dims(x, /, *, axis: i64 = 0, name: Option<String> = None) |graph|
+        graph.new_axis(x, axis, name.map(AxisName::from));
+
+    /// Put the axes into another order.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// axes : sequence of int or str, optional
+    ///     For each axis of the result, the one of `x` that it is; reversed by default.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the axes are no permutation.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.permute_dims([[1, 2], [3, 4]], (1, 0)).tolist()
+    /// [[1, 3], [2, 4]]
+    fn permute_dims(x, /, axes: Option<AxisList> = None) |graph|
+        graph.transpose(x, axes.as_deref());
+
+    /// Reverse the order of elements along axes, along all by default.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is no such axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.flip([1, 2, 3]).tolist()
+    /// [3, 2, 1]
+    fn flip(x, /, *, axis: Option<AxisList> = None) |graph| graph.reverse(x, axis.as_deref());
+
+    /// Repeat elements to fill a shape.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// shape : int or sequence of int
+    ///     The sizes of the result.
+    /// axes : sequence of int, optional
+    ///     The axis of the result that each axis of `x` becomes, increasing; the last ones by default.
+    /// names : sequence of (str or None), optional
+    ///     The names of the result's axes; those of `x` are not kept.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If a size of `x` is neither 1 nor that of the result.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.broadcast_to([1, 2], (2, 2)).tolist(), nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
+    /// ([[1, 2], [1, 2]], [[1, 1], [2, 2]])
+    fn broadcast_to(
+        x, /, shape: ShapeArg, *, axes: Option<Vec<i64>> = None, names: Option<NamesArg> = None
+    ) |graph| graph.broadcast_and_name(x, shape, axes.as_deref(), names.flatten());
+
+    /// Repeat the elements of several tensors to fill their common shape.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If they have none.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> [x.tolist() for x in nx.broadcast_arrays([1, 2], 3)]
+    /// [[1, 2], [3, 3]]
+    fn broadcast_arrays(*arrays) -> Vec<ExprId> |graph| graph.broadcast_together(&arrays);
+
+    /// Join tensors along an axis.
+    ///
+    /// Parameters
+    /// ----------
+    /// arrays : sequence of tensor_like
+    ///     At least one; their shapes are equal but for `axis`, their dtypes promote.
+    /// axis : int or str, optional
+    ///     The axis; None flattens the tensors first.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If other axes differ in size.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.concat([[1, 2], [3.5]]).tolist()
+    /// [1.0, 2.0, 3.5]
+    fn concat(arrays: Vec<Bound<'_, PyAny>>, /, *, axis: AxisOrNone = 0) |graph|
+        match axis {
+            Some(axis) => graph.concatenate(&arrays, axis),
+            None => {
+                let flat = arrays.iter().map(|&x| graph.flatten(x, None));
+                let flat = flat.collect::<nxla_runtime::graph::Result<Vec<_>>>()?;
+                graph.concatenate(&flat, 0)
+            }
+        };
+
+    /// Join tensors of one shape along a new axis.
+    ///
+    /// Parameters
+    /// ----------
+    /// arrays : sequence of tensor_like
+    ///     At least one.
+    /// axis : int
+    ///     The position of the new axis in the result.
+    /// name : str, optional
+    ///     Its name.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the shapes differ.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.stack([[1, 2], [3, 4]], axis=1).tolist()
+    /// [[1, 3], [2, 4]]
+    fn stack(
+        arrays: Vec<Bound<'_, PyAny>>, /, *, axis: i64 = 0, name: Option<String> = None
+    ) |graph| graph.stack(&arrays, axis, name.map(AxisName::from));
+
+    /// Lay copies of a tensor next to each other.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// repetitions : sequence of int
+    ///     How often along each axis; of fewer numbers than axes, or more, the missing are 1.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.tile([1, 2], (2, 2)).tolist()
+    /// [[1, 2, 1, 2], [1, 2, 1, 2]]
+    fn tile(x, repetitions: Vec<Count>, /) |graph| graph.tile(x, &repetitions);
+
+    /// Put a number around the elements, and between them.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// value : number or scalar tensor
+    ///     What to fill in.
+    /// config : sequence of tuples
+    ///     For each axis ``(before, after)`` or ``(before, after, between)``. Negative numbers cut
+    ///     elements off.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is not one tuple for each axis, or the value is no scalar.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.pad([1, 2], 0, [(1, 2)]).tolist(), nx.pad([1, 2, 3], 0, [(-1, 0, 1)]).tolist()
+    /// ([0, 1, 2, 0, 0], [0, 2, 0, 3])
+    fn pad(x, value, config: Vec<PaddingOfAxis>, /) |graph| graph.pad(x, value, &config);
 }
 
 /// With a tensor's own elements beyond the ends of each axis: `(low, high)` for each.
 #[pyfunction]
-fn pad_outer(x: &Bound<'_, PyAny>, rule: &str, widths: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+fn pad_with_own(
+    x: &Bound<'_, PyAny>,
+    rule: &str,
+    widths: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
     let name = "pad_outer";
     let Some(rule) = OuterPadding::ALL.into_iter().find(|known| known.name() == rule) else {
         let known = OuterPadding::ALL.map(OuterPadding::name).join(", ");
@@ -125,55 +412,6 @@ fn pad_outer(x: &Bound<'_, PyAny>, rule: &str, widths: &Bound<'_, PyAny>) -> PyR
         .collect::<PyResult<_>>()?;
     let operand = Value::of(x, name)?;
     apply(x.py(), &[operand], |graph, ids| one(graph.pad_outer(ids[0], rule, &widths)))
-}
-
-/// With a value around and between elements: `(low, high, interior)` for each axis.
-#[pyfunction]
-fn pad(
-    x: &Bound<'_, PyAny>,
-    value: &Bound<'_, PyAny>,
-    config: &Bound<'_, PyAny>,
-) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(value, "pad")?, Value::of(x, "pad")?];
-    let padding: Vec<Padding> = rows::<3>(config)?
-        .into_iter()
-        .map(|[low, high, interior]| {
-            Ok(Padding { low, high, interior: count("pad", "the interior", interior)? })
-        })
-        .collect::<PyResult<_>>()?;
-    apply(x.py(), &operands, |graph, ids| one(graph.pad(ids[1], ids[0], &padding)))
-}
-
-fn values(parts: &[Bound<'_, PyAny>], function: &str) -> PyResult<Vec<Value>> {
-    parts.iter().map(|part| Value::of(part, function)).collect()
-}
-
-/// Tensors joined along an axis.
-#[pyfunction]
-#[pyo3(signature = (parts, axis=Axis::Number(0)))]
-fn concatenate(py: Python<'_>, parts: Vec<Bound<'_, PyAny>>, axis: Axis) -> PyResult<Py<PyAny>> {
-    let operands = values(&parts, "concatenate")?;
-    apply(py, &operands, |graph, ids| {
-        let axis = match ids.first() {
-            Some(&first) => axis.of(graph, "concatenate", first)?,
-            None => 0,
-        };
-        one(graph.concatenate(ids, axis))
-    })
-}
-
-/// Tensors joined along a new axis.
-#[pyfunction]
-#[pyo3(signature = (parts, axis=0, name=None))]
-fn stack(
-    py: Python<'_>,
-    parts: Vec<Bound<'_, PyAny>>,
-    axis: i64,
-    name: Option<String>,
-) -> PyResult<Py<PyAny>> {
-    let operands = values(&parts, "stack")?;
-    let name = name.map(AxisName::from);
-    apply(py, &operands, |graph, ids| one(graph.stack(ids, axis, name)))
 }
 
 /// The parts before and from an index on along an axis.
@@ -191,48 +429,8 @@ fn split_at(x: &Bound<'_, PyAny>, index: i64, axis: Axis) -> PyResult<(Py<PyAny>
     Ok((parts.pop().expect("two parts"), right))
 }
 
-/// Axes merged into one, all if none is given.
-#[pyfunction]
-#[pyo3(signature = (x, axes=None))]
-fn flatten(x: &Bound<'_, PyAny>, axes: Option<AxisList>) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "flatten")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axes = axes_of(&axes, graph, "flatten", ids[0])?;
-        one(graph.flatten(ids[0], axes.as_deref()))
-    })
-}
-
-/// Repeated along each axis.
-#[pyfunction]
-fn tile(x: &Bound<'_, PyAny>, repetitions: Vec<i64>) -> PyResult<Py<PyAny>> {
-    let repetitions = counts("tile", "repetitions", &repetitions)?;
-    let operand = Value::of(x, "tile")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.tile(ids[0], &repetitions)))
-}
-
-/// Operands broadcast to a common shape.
-#[pyfunction]
-fn broadcast_together(py: Python<'_>, operands: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<Py<PyAny>>> {
-    let operands = values(&operands, "broadcast_arrays")?;
-    let results = apply_all(py, &operands, |graph, ids| {
-        let mut shape = nxla_runtime::Shape::scalar();
-        for &id in ids {
-            shape =
-                nxla_runtime::host::broadcast_shapes(&shape, graph.shape(id)).map_err(|error| {
-                    graph.error("broadcast_arrays", nxla_runtime::graph::ErrorKind::from(error))
-                })?;
-        }
-        let mut results = Ids::new();
-        for &id in ids {
-            results.push(graph.broadcast(id, shape.clone(), None)?);
-        }
-        Ok(results)
-    })?;
-    Ok(results.into_iter().collect())
-}
-
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: reshape, rename, squeeze, new_axis, transpose, reverse, broadcast, pad,
-        pad_outer, concatenate, stack, split_at, flatten, tile, broadcast_together);
+    declared_functions(module)?;
+    add_functions!(module: pad_with_own, split_at);
     Ok(())
 }

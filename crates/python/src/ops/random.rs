@@ -4,8 +4,8 @@ use nxla_runtime::graph::build::{Choice, Covariance, Draw};
 use nxla_runtime::graph::{ExprId, Graph};
 use pyo3::prelude::*;
 
+use super::add_functions;
 use super::args::{Axis, NamesArg, ShapeArg};
-use super::functions;
 use crate::apply::{Ids, apply, apply_parts, many, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
@@ -190,7 +190,7 @@ fn random_choice(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(
+    add_functions!(
         module: random_key, random_split, random_fold_in, random_uniform, random_normal,
         random_integers, random_gumbel, random_multivariate_normal, random_shuffle, random_choice,
     );

@@ -4,246 +4,406 @@ use std::sync::Arc;
 
 use nxla_runtime::DType;
 use nxla_runtime::graph::build::Fold;
-use nxla_runtime::graph::{ExprId, Graph, Program, ReduceOp};
+use nxla_runtime::graph::{ExprId, Graph, Program};
+use nxla_runtime::host::Number;
 use nxla_runtime::vectors::control::Vectorized;
 use nxla_runtime::vectors::per_entry;
-use nxla_runtime::{Error, Expr, Trace, Vectors};
+use nxla_runtime::{Error, Expr, Result, Trace, Vectors};
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList, axes_of};
-use super::functions;
-use crate::apply::{apply, one};
+use super::declare::{Choice, Choices, functions};
+use crate::apply::one;
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
-use crate::value::{FromPython, Value};
 
-fn reduction(
-    op: ReduceOp,
-    x: &Bound<'_, PyAny>,
-    axes: Option<AxisList>,
-    keep_axes: bool,
-) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, op.name())?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axes = axes_of(&axes, graph, op.name(), ids[0])?;
-        one(graph.reduction(op, ids[0], axes.as_deref(), keep_axes))
+/// Whether the last of equal elements wins, rather than the first.
+#[derive(Clone, Copy)]
+struct TieHigh(bool);
+
+impl Choices for TieHigh {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("low", TieHigh(false)), ("high", TieHigh(true))];
+}
+
+/// `x` in a dtype, if one is given.
+fn converted(graph: &mut Graph, x: ExprId, dtype: Option<DType>) -> Result<ExprId> {
+    Ok(match dtype {
+        Some(dtype) => graph.as_type(x, dtype)?,
+        None => x,
     })
 }
 
-macro_rules! reductions {
-    ($($(#[$doc:meta])* $function:ident $op:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            #[pyo3(signature = (x, axes=None, keep_axes=false))]
-            fn $function(
-                x: &Bound<'_, PyAny>,
-                axes: Option<AxisList>,
-                keep_axes: bool,
-            ) -> PyResult<Py<PyAny>> {
-                reduction(ReduceOp::$op, x, axes, keep_axes)
-            }
-        )*
-    };
+/// A correction of degrees of freedom that is a whole number, as engines take it.
+#[expect(clippy::cast_possible_truncation, reason = "a number that large leaves nothing to divide")]
+fn whole(correction: f64) -> Option<i64> {
+    (correction.fract() == 0.0).then_some(correction as i64)
 }
 
-reductions! {
-    /// The sum over axes.
-    sum Sum;
-    /// The product over axes.
-    product Product;
-    /// Whether all elements are non-zero.
-    all All;
-    /// Whether any element is non-zero.
-    any Any;
-    /// The largest element.
-    reduce_max Max;
-    /// The smallest element.
-    reduce_min Min;
-}
-
-/// The arithmetic mean.
-#[pyfunction]
-#[pyo3(signature = (x, axes=None, keep_axes=false))]
-fn mean(x: &Bound<'_, PyAny>, axes: Option<AxisList>, keep_axes: bool) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "mean")?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axes = axes_of(&axes, graph, "mean", ids[0])?;
-        one(graph.mean(ids[0], axes.as_deref(), keep_axes))
-    })
-}
-
-/// The logarithm of the sum of exponentials, each scaled by `scale`.
-#[pyfunction]
-#[pyo3(signature = (x, axes=None, keep_axes=false, scale=None))]
-fn logsumexp(
-    x: &Bound<'_, PyAny>,
-    axes: Option<AxisList>,
+/// The variance with any correction of the denominator.
+fn variance(
+    graph: &mut Graph,
+    x: ExprId,
+    axes: Option<&[i64]>,
     keep_axes: bool,
-    scale: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Py<PyAny>> {
-    let mut operands = vec![Value::of(x, "logsumexp")?];
-    if let Some(scale) = scale {
-        operands.push(Value::of(scale, "logsumexp")?);
+    correction: f64,
+) -> Result<ExprId> {
+    if let Some(whole) = whole(correction) {
+        return Ok(graph.variance(x, axes, keep_axes, whole)?);
     }
-    apply(x.py(), &operands, |graph, ids| {
-        let (&x, scale) = ids.split_first().expect("there is an operand");
-        let axes = axes_of(&axes, graph, "logsumexp", x)?;
-        one(graph.logsumexp(x, axes.as_deref(), keep_axes, scale.first().copied()))
-    })
+    let variance = graph.variance(x, axes, keep_axes, 0)?;
+    let results = graph.shape(variance).size();
+    #[expect(clippy::cast_precision_loss, reason = "it is a ratio")]
+    let count = if results == 0 { 0.0 } else { graph.shape(x).size() as f64 / results as f64 };
+    let factor = graph.weak_number(Number::Float(count / (count - correction)), variance)?;
+    Ok(graph.multiply(variance, factor)?)
 }
 
-/// Generates the two measures of spread.
-macro_rules! spreads {
-    ($($(#[$doc:meta])* $function:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            #[pyo3(signature = (x, axes=None, keep_axes=false, ddof=0))]
-            fn $function(
-                x: &Bound<'_, PyAny>,
-                axes: Option<AxisList>,
-                keep_axes: bool,
-                ddof: i64,
-            ) -> PyResult<Py<PyAny>> {
-                let operand = Value::of(x, stringify!($function))?;
-                apply(x.py(), &[operand], |graph, ids| {
-                    let axes = axes_of(&axes, graph, stringify!($function), ids[0])?;
-                    one(graph.$function(ids[0], axes.as_deref(), keep_axes, ddof))
-                })
-            }
-        )*
+functions! {
+    /// Add up the elements.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers of any dtype.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    /// dtype : dtype_like, optional
+    ///     The dtype to add in, and of the result. By default narrow integers become ``int32`` or
+    ///     ``uint32``, and everything else keeps its dtype.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is no such axis, or one is given twice.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.sum([[1, 2], [3, 4]]).item(), nx.sum([[1, 2], [3, 4]], axis=0).tolist()
+    /// (10, [4, 6])
+    fn sum(
+        x, /, *, axis: Option<AxisList> = None, keepdims: bool = false,
+        dtype: Option<DTypeArg> = None
+    ) |graph| {
+        let x = converted(graph, x, dtype)?;
+        let result = graph.sum(x, axis.as_deref(), keepdims)?;
+        converted(graph, result, dtype)
     };
-}
 
-spreads! {
-    /// The mean squared distance from the mean, with `ddof` fewer in the denominator.
-    variance;
-    /// The square root of the variance.
-    standard_deviation;
-}
-
-/// The mean with a weight for each element.
-#[pyfunction]
-#[pyo3(signature = (x, weights, axes=None, keep_axes=false))]
-fn weighted_mean(
-    x: &Bound<'_, PyAny>,
-    weights: &Bound<'_, PyAny>,
-    axes: Option<AxisList>,
-    keep_axes: bool,
-) -> PyResult<Py<PyAny>> {
-    let operands = [Value::of(weights, "weighted_mean")?, Value::of(x, "weighted_mean")?];
-    apply(x.py(), &operands, |graph, ids| {
-        let axes = axes_of(&axes, graph, "weighted_mean", ids[1])?;
-        one(graph.weighted_mean(ids[1], ids[0], axes.as_deref(), keep_axes))
-    })
-}
-
-/// The covariance of the columns of matrices.
-#[pyfunction]
-#[pyo3(signature = (x, mean=None, ddof=0))]
-fn covariance(
-    x: &Bound<'_, PyAny>,
-    mean: Option<&Bound<'_, PyAny>>,
-    ddof: i64,
-) -> PyResult<Py<PyAny>> {
-    let mut operands = vec![Value::of(x, "covariance")?];
-    if let Some(mean) = mean {
-        operands.push(Value::of(mean, "covariance")?);
-    }
-    apply(x.py(), &operands, |graph, ids| one(graph.covariance(ids[0], ids.get(1).copied(), ddof)))
-}
-
-/// Generates the two order statistics.
-macro_rules! statistics {
-    ($($(#[$doc:meta])* $function:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            #[pyo3(signature = (x, axis=None, keep_axis=false))]
-            fn $function(
-                x: &Bound<'_, PyAny>,
-                axis: Option<Axis>,
-                keep_axis: bool,
-            ) -> PyResult<Py<PyAny>> {
-                let operand = Value::of(x, stringify!($function))?;
-                apply(x.py(), &[operand], |graph, ids| {
-                    let name = stringify!($function);
-                    let axis = axis.as_ref().map(|axis| axis.of(graph, name, ids[0])).transpose()?;
-                    one(graph.$function(ids[0], axis, keep_axis))
-                })
-            }
-        )*
+    /// Multiply the elements. Parameters and errors are those of `sum`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.prod([[1, 2], [3, 4]], axis=1).tolist()
+    /// [2, 12]
+    fn prod(
+        x, /, *, axis: Option<AxisList> = None, keepdims: bool = false,
+        dtype: Option<DTypeArg> = None
+    ) |graph| {
+        let x = converted(graph, x, dtype)?;
+        let result = graph.product(x, axis.as_deref(), keepdims)?;
+        converted(graph, result, dtype)
     };
-}
 
-statistics! {
-    /// The middle element in order; the mean of the two middle ones for an even number.
-    median;
-    /// The most frequent element, the smallest of several.
-    mode;
-}
+    /// Find the largest element; NaN if there is one.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    ///
+    /// Raises
+    /// ------
+    /// DTypeError
+    ///     If `x` is complex.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.max([[1, 5], [3, 4]], axis=1).tolist()
+    /// [5, 4]
+    fn max(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+        graph.reduce_max(x, axis.as_deref(), keepdims);
 
-/// The index of the largest element.
-#[pyfunction]
-#[pyo3(signature = (x, axis=None, keep_axis=false, tie_break="low", dtype=None))]
-fn argmax(
-    x: &Bound<'_, PyAny>,
-    axis: Option<Axis>,
-    keep_axis: bool,
-    tie_break: &str,
-    dtype: Option<DTypeArg>,
-) -> PyResult<Py<PyAny>> {
-    arg_reduction(x, axis, keep_axis, tie_break, dtype, true)
-}
+    /// Find the smallest element; NaN if there is one. Parameters and errors are those of `max`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.min([[1, 5], [3, 4]], axis=1).tolist()
+    /// [1, 3]
+    fn min(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+        graph.reduce_min(x, axis.as_deref(), keepdims);
 
-/// The index of the smallest element.
-#[pyfunction]
-#[pyo3(signature = (x, axis=None, keep_axis=false, tie_break="low", dtype=None))]
-fn argmin(
-    x: &Bound<'_, PyAny>,
-    axis: Option<Axis>,
-    keep_axis: bool,
-    tie_break: &str,
-    dtype: Option<DTypeArg>,
-) -> PyResult<Py<PyAny>> {
-    arg_reduction(x, axis, keep_axis, tie_break, dtype, false)
-}
+    /// Tell whether no element is zero. Parameters are those of `max`, any dtype will do.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.all([[1, 0], [3, 4]], axis=1).tolist()
+    /// [False, True]
+    fn all(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+        graph.all(x, axis.as_deref(), keepdims);
 
-fn arg_reduction(
-    x: &Bound<'_, PyAny>,
-    axis: Option<Axis>,
-    keep_axis: bool,
-    tie_break: &str,
-    dtype: Option<DTypeArg>,
-    max: bool,
-) -> PyResult<Py<PyAny>> {
-    let name = if max { "argmax" } else { "argmin" };
-    let tie_high = match tie_break {
-        "low" => false,
-        "high" => true,
-        other => {
-            let why = format!("tie_break must be \"low\" or \"high\", got {other:?}");
-            return Err(argument_error(name, why));
+    /// Tell whether an element is not zero. Parameters are those of `max`, any dtype will do.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.any([[0, 0], [3, 0]], axis=1).tolist()
+    /// [False, True]
+    fn any(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+        graph.any(x, axis.as_deref(), keepdims);
+
+    /// Count the elements that are not zero, as ``int32``. Parameters are those of `max`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.count_nonzero([[0, 1], [2, 3]]).item()
+    /// 3
+    fn count_nonzero(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph| {
+        let zero = graph.zero_like(x)?;
+        let counted = graph.not_equal(x, zero)?;
+        let counted = graph.as_type(counted, DType::S32)?;
+        graph.sum(counted, axis.as_deref(), keepdims)
+    };
+
+    /// Return the arithmetic mean.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers; integers count as ``float32``.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is no such axis, or one is given twice.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.mean([[1, 2], [3, 4]], axis=0).tolist()
+    /// [2.0, 3.0]
+    fn mean(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+        graph.mean(x, axis.as_deref(), keepdims);
+
+    /// Return the mean, with a weight for each element.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers; integers count as ``float32``.
+    /// weights : tensor_like
+    ///     Of the shape of `x`, or with one axis for each of `axis`.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the weights have another shape.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.weighted_mean([1.0, 3.0], [3, 1]).item()
+    /// 1.5
+    fn weighted_mean(
+        x, weights, /, *, axis: Option<AxisList> = None, keepdims: bool = false
+    ) |graph| graph.weighted_mean(x, weights, axis.as_deref(), keepdims);
+
+    /// Return the variance: the mean squared distance from the mean.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers; integers count as ``float32``.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// correction : float
+    ///     What is taken off the number of elements that the sum is divided by; 1 for a sample.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.var([1.0, 2.0, 3.0, 4.0]).item()
+    /// 1.25
+    fn var(
+        x, /, *, axis: Option<AxisList> = None, correction: f64 = 0, keepdims: bool = false
+    ) |graph| variance(graph, x, axis.as_deref(), keepdims, correction);
+
+    /// Return the standard deviation: the root of `var`, with its parameters.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.std([1.0, 3.0]).item()
+    /// 1.0
+    fn standard_deviation "std"(
+        x, /, *, axis: Option<AxisList> = None, correction: f64 = 0, keepdims: bool = false
+    ) |graph| {
+        if let Some(whole) = whole(correction) {
+            return Ok(graph.standard_deviation(x, axis.as_deref(), keepdims, whole)?);
         }
+        let variance = variance(graph, x, axis.as_deref(), keepdims, correction)?;
+        graph.sqrt(variance)
     };
-    let dtype = dtype.map_or(DType::S32, |dtype| dtype.0);
-    let operand = Value::of(x, name)?;
-    apply(x.py(), &[operand], |graph, ids| {
-        let axis = axis.as_ref().map(|axis| axis.of(graph, name, ids[0])).transpose()?;
-        one(match max {
-            true => graph.argmax(ids[0], axis, keep_axis, tie_high, dtype),
-            false => graph.argmin(ids[0], axis, keep_axis, tie_high, dtype),
-        })
-    })
+
+    /// Return the covariance of columns.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Matrices, one row for each observation, in the last two axes.
+    /// mean : tensor_like, optional
+    ///     One number for each column; computed by default.
+    /// correction : int
+    ///     What is taken off the number of rows that the sums are divided by.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     A matrix with a row and a column for each column of `x`.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are fewer than two axes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.covariance([[1.0, 2.0], [3.0, 6.0]]).tolist()
+    /// [[1.0, 2.0], [2.0, 4.0]]
+    fn covariance(x, /, mean: Option<&Bound<'_, PyAny>> = None, *, correction: i64 = 0) |graph|
+        graph.covariance(x, mean, correction);
+
+    /// Return the middle element in order of size; the mean of two of them for an even number.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers.
+    /// axis : int or str, optional
+    ///     The axis; all elements by default.
+    /// keepdims : bool
+    ///     Whether the axis stays, with size 1.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is no such axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.median([3, 1, 2]).item(), nx.median([4.0, 1.0, 2.0, 3.0]).item()
+    /// (2, 2.5)
+    fn median(x, /, *, axis: Option<Axis> = None, keepdims: bool = false) |graph|
+        graph.median(x, axis, keepdims);
+
+    /// Return the most frequent element, the smallest of several. Parameters are those of `median`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.mode([3, 1, 3, 2]).item()
+    /// 3
+    fn mode(x, /, *, axis: Option<Axis> = None, keepdims: bool = false) |graph|
+        graph.mode(x, axis, keepdims);
+
+    /// Return the index of the largest element; of a NaN if there is one.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers.
+    /// axis : int or str, optional
+    ///     The axis; by default the index is one into all elements in row-major order.
+    /// keepdims : bool
+    ///     Whether the axis stays, with size 1.
+    /// tie_break : {"low", "high"}
+    ///     Which of several equal elements: the first or the last.
+    /// dtype : dtype_like
+    ///     The dtype of the index.
+    ///
+    /// Raises
+    /// ------
+    /// DTypeError
+    ///     If `x` is complex.
+    /// ShapeError
+    ///     If there is no such axis, or no element.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.argmax([[1, 5], [3, 3]], axis=1).tolist()
+    /// [1, 0]
+    fn argmax(
+        x, /, *, axis: Option<Axis> = None, keepdims: bool = false,
+        tie_break: Choice<TieHigh> = "low", dtype: DTypeArg = "int32"
+    ) |graph| graph.argmax(x, axis, keepdims, tie_break.0, dtype);
+
+    /// Return the index of the smallest element. Parameters and errors are those of `argmax`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.argmin([3, 1, 1], tie_break="high").item()
+    /// 2
+    fn argmin(
+        x, /, *, axis: Option<Axis> = None, keepdims: bool = false,
+        tie_break: Choice<TieHigh> = "low", dtype: DTypeArg = "int32"
+    ) |graph| graph.argmin(x, axis, keepdims, tie_break.0, dtype);
+
+    /// Return the logarithm of the sum of exponentials, without overflow.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers; integers count as ``float32``.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    /// scale : tensor_like, optional
+    ///     A factor for each exponential.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.logsumexp([1000.0, 1000.0]).item()
+    /// 1000.6931762695312
+    fn logsumexp(
+        x, /, *, axis: Option<AxisList> = None, keepdims: bool = false,
+        scale: Option<&Bound<'_, PyAny>> = None
+    ) |graph| graph.logsumexp(x, axis.as_deref(), keepdims, scale);
 }
 
 /// Folds elements with `function(element, accumulator)`. Only inside a trace; the Python package
 /// traces it otherwise.
 #[pyfunction]
 #[pyo3(signature = (x, initial, function, axes=None, keep_axes=false))]
-fn reduce(
+fn fold(
     x: &Bound<'_, PyAny>,
     initial: &Bound<'_, PyAny>,
     function: &Bound<'_, PyAny>,
@@ -311,7 +471,6 @@ pub(super) fn call_fold(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: sum, product, all, any, reduce_max, reduce_min, mean, logsumexp, variance,
-        standard_deviation, weighted_mean, covariance, median, mode, argmax, argmin, reduce);
-    Ok(())
+    declared_functions(module)?;
+    module.add_function(wrap_pyfunction!(fold, module)?)
 }

@@ -6,8 +6,8 @@ use nxla_runtime::{Expr, Tensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::add_functions;
 use super::args::{NamesArg, sizes};
-use super::functions;
 use crate::apply::{capture, number_tensor};
 use crate::derivative::{Values, leaves, wrap};
 use crate::errors::{OrRaise, argument_error, trace_error, user_error};
@@ -182,6 +182,6 @@ fn map_entries(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: map_entries, vectorize, devectorize, revectorize, align_vectors);
+    add_functions!(module: map_entries, vectorize, devectorize, revectorize, align_vectors);
     Ok(())
 }

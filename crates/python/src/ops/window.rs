@@ -1,15 +1,18 @@
-//! Functions over sliding windows.
+//! Functions over sliding windows, and cumulative ones.
 
-use nxla_runtime::graph::WindowOp;
+use std::borrow::Cow;
+
 use nxla_runtime::graph::build::{Cumulative, WindowOptions, WindowPadding};
+use nxla_runtime::graph::{ExprId, Graph, Padding};
+use nxla_runtime::host::Number;
+use nxla_runtime::{DType, Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::args::{Axis, count, counts, rows};
-use super::functions;
-use crate::apply::{apply, one};
-use crate::errors::{OrRaise, argument_error};
-use crate::value::{FromPython, Value};
+use super::args::{Axis, rows};
+use super::declare::{Argument, Count, Site, functions, plain_arguments};
+use crate::dtype::DTypeArg;
+use crate::errors::{OrRaise, argument_error, user_error};
 
 /// `"valid"`, `"same"`, or `(low, high)` for each axis.
 pub(super) struct PaddingArg(pub(super) WindowPadding);
@@ -33,6 +36,16 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingArg {
     }
 }
 
+impl From<&'static str> for PaddingArg {
+    fn from(name: &'static str) -> Self {
+        PaddingArg(if name == "same" { WindowPadding::Same } else { WindowPadding::Valid })
+    }
+}
+
+plain_arguments! {
+    PaddingArg as "Padding": WindowPadding = |PaddingArg(padding)| padding;
+}
+
 /// One number for all axes, or one for each.
 pub(super) enum PerAxis {
     All(i64),
@@ -50,142 +63,343 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PerAxis {
     }
 }
 
-impl PerAxis {
+/// [`PerAxis`] for numbers that count something.
+pub(super) enum EachAxis {
+    All(usize),
+    Each(Vec<usize>),
+}
+
+impl EachAxis {
     /// One number for each of `axes` axes.
-    pub(super) fn repeated(
-        self,
-        function: &str,
-        argument: &str,
-        axes: usize,
-    ) -> PyResult<Vec<usize>> {
+    pub(super) fn of(self, axes: usize) -> Vec<usize> {
         match self {
-            PerAxis::All(one) => Ok(vec![count(function, argument, one)?; axes]),
-            PerAxis::Each(numbers) => counts(function, argument, &numbers),
+            EachAxis::All(one) => vec![one; axes],
+            EachAxis::Each(numbers) => numbers,
         }
     }
 }
 
-/// The sizes of a window, and how it moves.
+impl Argument for PerAxis {
+    type Given = EachAxis;
+
+    fn annotation() -> Cow<'static, str> {
+        "PerAxis".into()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<EachAxis> {
+        Ok(match self {
+            PerAxis::All(one) => EachAxis::All(site.count(one)?),
+            PerAxis::Each(numbers) => {
+                let numbers = numbers.into_iter().map(|number| site.count(number));
+                EachAxis::Each(numbers.collect::<Result<_>>()?)
+            }
+        })
+    }
+}
+
+/// How windows of these sizes move.
 fn window(
+    dimensions: &[usize],
+    strides: Option<EachAxis>,
+    padding: WindowPadding,
+    dilations: Option<EachAxis>,
+) -> WindowOptions {
+    let each = |given: Option<EachAxis>| given.map(|given| given.of(dimensions.len()));
+    WindowOptions { strides: each(strides), padding, dilations: each(dilations) }
+}
+
+/// The axis of a tensor that has only one, for functions that are not told which.
+pub(super) fn only_axis(graph: &Graph, function: &str, x: ExprId) -> Result<i64> {
+    match graph.shape(x).rank() {
+        1 => Ok(0),
+        rank => {
+            let why = format!("axis must be given, x has {rank} axes");
+            Err(user_error(argument_error(function, why)))
+        }
+    }
+}
+
+/// The operand of a cumulative function, and the axis that it goes along.
+fn operand(
+    graph: &mut Graph,
     function: &str,
-    dimensions: &[i64],
-    strides: Option<PerAxis>,
-    padding: Option<PaddingArg>,
-    dilations: Option<PerAxis>,
-) -> PyResult<(Vec<usize>, WindowOptions)> {
-    let axes = dimensions.len();
-    let per_axis = |argument: &str, given: Option<PerAxis>| {
-        given.map(|given| given.repeated(function, argument, axes)).transpose()
+    x: ExprId,
+    axis: Option<i64>,
+    dtype: Option<DType>,
+) -> Result<(ExprId, i64)> {
+    let axis = axis.map_or_else(|| only_axis(graph, function, x), Ok)?;
+    let x = dtype.map_or(Ok(x), |dtype| graph.as_type(x, dtype))?;
+    Ok((x, axis))
+}
+
+/// The result of a cumulative function, with what it begins with if that is asked for.
+fn with_initial(
+    graph: &mut Graph,
+    result: ExprId,
+    initial: i128,
+    axis: i64,
+    include: bool,
+    reverse: bool,
+) -> Result<ExprId> {
+    if !include {
+        return Ok(result);
+    }
+    let rank = graph.shape(result).rank();
+    let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
+    let position = usize::try_from(axis.rem_euclid(i64::try_from(rank).expect("ranks are small")));
+    let one = &mut padding[position.expect("an axis is small")];
+    (one.low, one.high) = if reverse { (0, 1) } else { (1, 0) };
+    let initial = graph.weak_number(Number::Int(initial), result)?;
+    Ok(graph.pad(result, initial, &padding)?)
+}
+
+functions! {
+    /// Add up the elements of each window.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers.
+    /// dimensions : sequence of int
+    ///     The size of the window along each axis.
+    /// strides : int or sequence of int, optional
+    ///     How far a window is from the next; 1 by default.
+    /// padding : {"valid", "same"} or sequence of (int, int)
+    ///     Neutral elements around `x`: none, as many as keep the shape at stride 1, or as many as
+    ///     given before and after each axis.
+    /// dilations : int or sequence of int, optional
+    ///     How far the elements of a window are apart; 1 by default.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     One element for each window.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is not one size for each axis, or no window fits.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.window_sum([1, 2, 3, 4], (2,)).tolist()
+    /// [3, 5, 7]
+    /// >>> nx.window_sum([1, 2, 3, 4], (2,), strides=2, padding="same").tolist()
+    /// [3, 7]
+    fn window_sum(
+        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
+    ) |graph| graph.window_sum(x, &dimensions, &window(&dimensions, strides, padding, dilations));
+
+    /// Multiply the elements of each window. Parameters and errors are those of `window_sum`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.window_product([1, 2, 3, 4], (2,)).tolist()
+    /// [2, 6, 12]
+    fn window_product(
+        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
+    ) |graph|
+        graph.window_product(x, &dimensions, &window(&dimensions, strides, padding, dilations));
+
+    /// Find the largest element of each window. Parameters and errors are those of `window_sum`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.window_max([1, 4, 2, 3], (2,)).tolist()
+    /// [4, 4, 3]
+    fn window_max(
+        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
+    ) |graph| graph.window_max(x, &dimensions, &window(&dimensions, strides, padding, dilations));
+
+    /// Find the smallest element of each window. Parameters and errors are those of `window_sum`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.window_min([1, 4, 2, 3], (2,)).tolist()
+    /// [1, 2, 2]
+    fn window_min(
+        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
+    ) |graph| graph.window_min(x, &dimensions, &window(&dimensions, strides, padding, dilations));
+
+    /// Return the mean of each window; padding counts as zeros.
+    ///
+    /// Parameters and errors are those of `window_sum`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.window_mean([1, 2, 3, 4], (2,)).tolist()
+    /// [1.5, 2.5, 3.5]
+    fn window_mean(
+        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
+    ) |graph| graph.window_mean(x, &dimensions, &window(&dimensions, strides, padding, dilations));
+
+    /// Add each element of a source where the largest element of its window is.
+    ///
+    /// It is the gradient of `window_max`.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Where the windows are.
+    /// source : tensor_like
+    ///     One element for each window.
+    /// initial : number or scalar tensor
+    ///     What the result holds before anything is added.
+    /// dimensions, strides, padding
+    ///     As for `window_sum`.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Of the shape of `x`.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the source has not one element for each window.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.window_scatter_max([1, 4, 2, 3], [10, 20], 0, (2,), strides=2).tolist()
+    /// [0, 10, 0, 20]
+    fn window_scatter_max(
+        x, source, initial, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        padding: PaddingArg = "valid"
+    ) |graph|
+        graph.window_scatter_max(x, source, initial, &dimensions, &window(&dimensions, strides, padding, None));
+
+    /// Add each element of a source where the smallest element of its window is.
+    ///
+    /// Parameters and errors are those of `window_scatter_max`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.window_scatter_min([1, 4, 2, 3], [10, 20], 0, (2,), strides=2).tolist()
+    /// [10, 0, 20, 0]
+    fn window_scatter_min(
+        x, source, initial, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        padding: PaddingArg = "valid"
+    ) |graph|
+        graph.window_scatter_min(x, source, initial, &dimensions, &window(&dimensions, strides, padding, None));
+
+    /// Return the sum of all elements up to and including each one.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers, with at least one axis.
+    /// axis : int or str, optional
+    ///     The axis; may be left out if there is only one.
+    /// dtype : dtype_like, optional
+    ///     The dtype to add in, and of the result; that of `x` by default.
+    /// include_initial : bool
+    ///     Whether the sum of no element, zero, comes first; the axis is longer by one then.
+    /// reverse : bool
+    ///     Whether to add from the end.
+    ///
+    /// Raises
+    /// ------
+    /// ArgumentError
+    ///     If there are several axes, and none is given.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3], reverse=True).tolist()
+    /// ([1, 3, 6], [6, 5, 3])
+    fn cumulative_sum(
+        x, /, *, axis: Option<Axis> = None, dtype: Option<DTypeArg> = None,
+        include_initial: bool = false, reverse: bool = false
+    ) |graph| {
+        let (x, axis) = operand(graph, "cumulative_sum", x, axis, dtype)?;
+        let result = graph.cumulative(Cumulative::Sum, x, axis, reverse)?;
+        with_initial(graph, result, 0, axis, include_initial, reverse)
     };
-    let options = WindowOptions {
-        strides: per_axis("strides", strides)?,
-        padding: padding.map_or(WindowPadding::Valid, |padding| padding.0),
-        dilations: per_axis("dilations", dilations)?,
+
+    /// Return the product of all elements up to and including each one.
+    ///
+    /// Parameters and errors are those of `cumulative_sum`; the product of no element is one.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.cumulative_prod([1, 2, 3], include_initial=True).tolist()
+    /// [1, 1, 2, 6]
+    fn cumulative_prod(
+        x, /, *, axis: Option<Axis> = None, dtype: Option<DTypeArg> = None,
+        include_initial: bool = false, reverse: bool = false
+    ) |graph| {
+        let (x, axis) = operand(graph, "cumulative_prod", x, axis, dtype)?;
+        let result = graph.cumulative(Cumulative::Product, x, axis, reverse)?;
+        with_initial(graph, result, 1, axis, include_initial, reverse)
     };
-    Ok((counts(function, "dimensions", dimensions)?, options))
-}
 
-macro_rules! window_functions {
-    ($($(#[$doc:meta])* $function:ident $op:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            #[pyo3(signature = (x, dimensions, strides=None, padding=None, dilations=None))]
-            fn $function(
-                x: &Bound<'_, PyAny>,
-                dimensions: Vec<i64>,
-                strides: Option<PerAxis>,
-                padding: Option<PaddingArg>,
-                dilations: Option<PerAxis>,
-            ) -> PyResult<Py<PyAny>> {
-                let operand = Value::of(x, stringify!($function))?;
-                let name = stringify!($function);
-                let (dimensions, options) = window(name, &dimensions, strides, padding, dilations)?;
-                apply(x.py(), &[operand], |graph, ids| {
-                    one(graph.window_reduction(WindowOp::$op, ids[0], &dimensions, &options))
-                })
-            }
-        )*
+    /// Return the largest element up to and including each one.
+    ///
+    /// Parameters and errors are those of `cumulative_sum`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.cumulative_max([1, 3, 2]).tolist()
+    /// [1, 3, 3]
+    fn cumulative_max(x, /, *, axis: Option<Axis> = None, reverse: bool = false) |graph| {
+        let (x, axis) = operand(graph, "cumulative_max", x, axis, None)?;
+        graph.cumulative(Cumulative::Max, x, axis, reverse)
     };
-}
 
-window_functions! {
-    /// The sum of each window.
-    window_sum Sum;
-    /// The product of each window.
-    window_product Product;
-    /// The largest element of each window.
-    window_max Max;
-    /// The smallest element of each window.
-    window_min Min;
-}
-
-/// The mean of each window.
-#[pyfunction]
-#[pyo3(signature = (x, dimensions, strides=None, padding=None, dilations=None))]
-fn window_mean(
-    x: &Bound<'_, PyAny>,
-    dimensions: Vec<i64>,
-    strides: Option<PerAxis>,
-    padding: Option<PaddingArg>,
-    dilations: Option<PerAxis>,
-) -> PyResult<Py<PyAny>> {
-    let operand = Value::of(x, "window_mean")?;
-    let (dimensions, options) = window("window_mean", &dimensions, strides, padding, dilations)?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.window_mean(ids[0], &dimensions, &options)))
-}
-
-macro_rules! scatter_functions {
-    ($($(#[$doc:meta])* $function:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            #[pyo3(signature = (x, source, initial, dimensions, strides=None, padding=None))]
-            fn $function(
-                x: &Bound<'_, PyAny>,
-                source: &Bound<'_, PyAny>,
-                initial: &Bound<'_, PyAny>,
-                dimensions: Vec<i64>,
-                strides: Option<PerAxis>,
-                padding: Option<PaddingArg>,
-            ) -> PyResult<Py<PyAny>> {
-                let name = stringify!($function);
-                let operands = [
-                    Value::of(x, name)?,
-                    Value::of(initial, name)?,
-                    Value::of(source, name)?,
-                ];
-                let (dimensions, options) = window(name, &dimensions, strides, padding, None)?;
-                apply(x.py(), &operands, |graph, ids| {
-                    one(graph.$function(ids[0], ids[2], ids[1], &dimensions, &options))
-                })
-            }
-        )*
+    /// Return the smallest element up to and including each one.
+    ///
+    /// Parameters and errors are those of `cumulative_sum`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.cumulative_min([3, 1, 2]).tolist()
+    /// [3, 1, 1]
+    fn cumulative_min(x, /, *, axis: Option<Axis> = None, reverse: bool = false) |graph| {
+        let (x, axis) = operand(graph, "cumulative_min", x, axis, None)?;
+        graph.cumulative(Cumulative::Min, x, axis, reverse)
     };
-}
-
-scatter_functions! {
-    /// Sends each source element to the position of its window's largest element.
-    window_scatter_max;
-    /// Sends each source element to the position of its window's smallest element.
-    window_scatter_min;
 }
 
 /// Folds each window with `function(element, accumulator)`, inside a trace.
 #[pyfunction]
-#[pyo3(signature = (x, initial, function, dimensions, strides=None, padding=None, dilations=None))]
+#[pyo3(signature = (x, initial, function, dimensions, strides=None, padding=PaddingArg(WindowPadding::Valid), dilations=None))]
 fn window_reduce(
     x: &Bound<'_, PyAny>,
     initial: &Bound<'_, PyAny>,
     function: &Bound<'_, PyAny>,
-    dimensions: Vec<i64>,
+    dimensions: Vec<Count>,
     strides: Option<PerAxis>,
-    padding: Option<PaddingArg>,
+    padding: PaddingArg,
     dilations: Option<PerAxis>,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
-    let (dimensions, options) = window("window_reduce", &dimensions, strides, padding, dilations)?;
     let (trace, values) = super::control::in_trace(py, "window_reduce", &[x, initial])?;
+    let given = trace.build(|graph| {
+        let mut site = Site::new("window_reduce", graph, &[]);
+        site.argument = "dimensions";
+        let dimensions = dimensions.given(&mut site)?;
+        site.argument = "strides";
+        let strides = strides.given(&mut site)?;
+        site.argument = "dilations";
+        let options = window(&dimensions, strides, padding.0, dilations.given(&mut site)?);
+        Ok::<_, Error>((dimensions, options))
+    });
+    let (dimensions, options) = given.or_raise()?;
     let fold = trace.build(|graph| graph.open_window_fold(values[0].0, values[1].0)).or_raise()?;
     let result = super::reduce::call_fold(&trace, function, fold.element(), fold.accumulator())?;
     super::reduce::folded(py, trace, &fold, result, values, |graph, function, operands| {
@@ -193,37 +407,7 @@ fn window_reduce(
     })
 }
 
-macro_rules! cumulative_functions {
-    ($($(#[$doc:meta])* $function:ident $op:ident;)*) => {
-        $(
-            $(#[$doc])*
-            #[pyfunction]
-            #[pyo3(signature = (x, axis=Axis::Number(0), reverse=false))]
-            fn $function(x: &Bound<'_, PyAny>, axis: Axis, reverse: bool) -> PyResult<Py<PyAny>> {
-                let operand = Value::of(x, stringify!($function))?;
-                apply(x.py(), &[operand], |graph, ids| {
-                    let axis = axis.of(graph, stringify!($function), ids[0])?;
-                    one(graph.cumulative(Cumulative::$op, ids[0], axis, reverse))
-                })
-            }
-        )*
-    };
-}
-
-cumulative_functions! {
-    /// The sum of all elements up to each one.
-    cumulative_sum Sum;
-    /// The product of all elements up to each one.
-    cumulative_product Product;
-    /// The largest element up to each one.
-    cumulative_max Max;
-    /// The smallest element up to each one.
-    cumulative_min Min;
-}
-
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module: window_sum, window_product, window_max, window_min, window_mean,
-        window_scatter_max, window_scatter_min, window_reduce, cumulative_sum,
-        cumulative_product, cumulative_max, cumulative_min);
-    Ok(())
+    declared_functions(module)?;
+    module.add_function(wrap_pyfunction!(window_reduce, module)?)
 }

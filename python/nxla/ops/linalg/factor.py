@@ -45,37 +45,6 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
-def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
-    """Return the triangular root of symmetric (Hermitian) positive definite matrices.
-
-    Parameters
-    ----------
-    x : tensor_like
-        Square matrices in the last two axes; only the lower triangle is read.
-    upper : bool
-        Whether the root is the upper triangular one.
-
-    Returns
-    -------
-    Tensor
-        ``L`` with ``L @ adjoint(L) == x``, or its adjoint. NaN where a matrix is not positive
-        definite.
-
-    Raises
-    ------
-    ShapeError
-        If the matrices are not square.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]]).tolist()
-    [[2.0, 0.0], [1.0, 2.0]]
-    """
-    lower = _core.cholesky(x)
-    return _core.adjoint(lower) if upper else lower
-
-
 def lu(x: TensorLike, /) -> LUResult:
     """Factor square matrices into a permutation and two triangles.
 
@@ -102,7 +71,7 @@ def lu(x: TensorLike, /) -> LUResult:
     >>> p.tolist(), l.tolist(), u.tolist()
     ([[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]], [[2.0, 6.0], [0.0, 1.0]])
     """
-    return LUResult(*_core.lu(x))
+    return LUResult(*_core.lu_parts(x))
 
 
 def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
@@ -136,7 +105,7 @@ def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") ->
     """
     if mode not in ("reduced", "complete"):
         raise ArgumentError(f'qr: mode must be "reduced" or "complete", got {mode!r}')
-    return QRResult(*_core.qr(x, mode == "complete"))
+    return QRResult(*_core.qr_parts(x, mode == "complete"))
 
 
 def eigh(x: TensorLike, /) -> EighResult:
@@ -164,19 +133,7 @@ def eigh(x: TensorLike, /) -> EighResult:
     >>> nx.all_close(values, [1.0, 3.0]).item()
     True
     """
-    return EighResult(*_core.eigh(x))
-
-
-def eigvalsh(x: TensorLike, /) -> Tensor:
-    """Return the eigenvalues of `eigh` alone.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.all_close(nx.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]), [1.0, 3.0]).item()
-    True
-    """
-    return _core.eigh(x)[0]
+    return EighResult(*_core.eigh_parts(x))
 
 
 def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
@@ -207,16 +164,4 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
     >>> s.tolist(), nx.all_close(u * s @ vh, [[0.0, 2.0], [1.0, 0.0]]).item()
     ([2.0, 1.0], True)
     """
-    return SVDResult(*_core.svd(x, full_matrices))
-
-
-def svdvals(x: TensorLike, /) -> Tensor:
-    """Return the singular values of `svd` alone.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.linalg.svdvals([[0.0, 2.0], [1.0, 0.0]]).tolist()
-    [2.0, 1.0]
-    """
-    return _core.singular_values(x)
+    return SVDResult(*_core.svd_parts(x, full_matrices))

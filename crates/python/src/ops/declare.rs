@@ -1,0 +1,546 @@
+//! Functions of the module, each declared in one place.
+//!
+//! [`functions`] takes what Python users see (documentation, names and kinds of arguments,
+//! defaults) and the builder that does the work, and makes the function of the module, its
+//! signature as `inspect` shows it, and the types that the stubs show.
+
+use std::borrow::Cow;
+
+use nxla_runtime::graph::{ExprId, Graph};
+use nxla_runtime::host::Names;
+use nxla_runtime::{DType, Error, Result, Shape};
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use super::args::{Axis, AxisList, NamesArg, ShapeArg};
+use crate::apply::{Built, Ids, apply_all};
+use crate::dtype::DTypeArg;
+use crate::errors::{argument_error, user_error};
+use crate::value::{FromPython, Value};
+
+/// What a function computes with, in the order of its arguments.
+pub(crate) type Operands = SmallVec<[Value; 3]>;
+
+/// What an argument is seen from when the builder is about to run.
+pub(crate) struct Site<'a> {
+    /// The public name of the function.
+    pub(crate) function: &'static str,
+    /// The name of the argument.
+    pub(crate) argument: &'static str,
+    pub(crate) graph: &'a Graph,
+    /// The nodes of all operands.
+    pub(crate) ids: &'a [ExprId],
+    /// How many of them earlier arguments have taken.
+    taken: usize,
+}
+
+impl<'a> Site<'a> {
+    pub(crate) fn new(function: &'static str, graph: &'a Graph, ids: &'a [ExprId]) -> Self {
+        Self { function, argument: "", graph, ids, taken: 0 }
+    }
+
+    /// The node of the next operand.
+    pub(crate) fn next(&mut self) -> ExprId {
+        self.taken += 1;
+        self.ids[self.taken - 1]
+    }
+
+    /// What is wrong with the argument, after its name.
+    pub(crate) fn refuse(&self, why: impl std::fmt::Display) -> Error {
+        user_error(argument_error(self.function, format!("{} {why}", self.argument)))
+    }
+
+    /// A number that counts something. Python's ints may be negative, and then say so clearly.
+    pub(crate) fn count(&self, value: i64) -> Result<usize> {
+        usize::try_from(value)
+            .map_err(|_| self.refuse(format!("must not be negative, got {value}")))
+    }
+}
+
+/// An argument of a declared function.
+pub(crate) trait Argument: Sized {
+    /// What the builder is given.
+    type Given;
+
+    /// What type checkers are told.
+    fn annotation() -> Cow<'static, str>;
+
+    /// Adds the operands that are in it.
+    fn operands(&self, _function: &'static str, _operands: &mut Operands) -> PyResult<()> {
+        Ok(())
+    }
+
+    /// What the builder is given.
+    fn given(self, site: &mut Site<'_>) -> Result<Self::Given>;
+}
+
+impl Argument for &Bound<'_, PyAny> {
+    type Given = ExprId;
+
+    fn annotation() -> Cow<'static, str> {
+        "TensorLike".into()
+    }
+
+    fn operands(&self, function: &'static str, operands: &mut Operands) -> PyResult<()> {
+        operands.push(Value::of(self, function)?);
+        Ok(())
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<ExprId> {
+        Ok(site.next())
+    }
+}
+
+impl Argument for Bound<'_, PyAny> {
+    type Given = ExprId;
+
+    fn annotation() -> Cow<'static, str> {
+        <&Self as Argument>::annotation()
+    }
+
+    fn operands(&self, function: &'static str, operands: &mut Operands) -> PyResult<()> {
+        Argument::operands(&self, function, operands)
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<ExprId> {
+        Ok(site.next())
+    }
+}
+
+impl<T: Argument> Argument for Option<T> {
+    type Given = Option<T::Given>;
+
+    fn annotation() -> Cow<'static, str> {
+        format!("{} | None", T::annotation()).into()
+    }
+
+    fn operands(&self, function: &'static str, operands: &mut Operands) -> PyResult<()> {
+        self.as_ref().map_or(Ok(()), |argument| argument.operands(function, operands))
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Self::Given> {
+        self.map(|argument| argument.given(site)).transpose()
+    }
+}
+
+impl<T: Argument> Argument for Vec<T> {
+    type Given = Vec<T::Given>;
+
+    fn annotation() -> Cow<'static, str> {
+        format!("Sequence[{}]", T::annotation()).into()
+    }
+
+    fn operands(&self, function: &'static str, operands: &mut Operands) -> PyResult<()> {
+        self.iter().try_for_each(|argument| argument.operands(function, operands))
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Self::Given> {
+        self.into_iter().map(|argument| argument.given(site)).collect()
+    }
+}
+
+/// Arguments that builders get as they are, or as what they wrap.
+macro_rules! plain_arguments {
+    ($($ty:ty as $annotation:literal: $given:ty = |$value:pat_param| $unwrapped:expr;)*) => {
+        $(
+            impl Argument for $ty {
+                type Given = $given;
+
+                fn annotation() -> Cow<'static, str> {
+                    $annotation.into()
+                }
+
+                fn given(self, _site: &mut Site<'_>) -> Result<$given> {
+                    let $value = self;
+                    Ok($unwrapped)
+                }
+            }
+        )*
+    };
+}
+pub(crate) use plain_arguments;
+
+plain_arguments! {
+    bool as "bool": bool = |value| value;
+    i64 as "int": i64 = |value| value;
+    f64 as "float": f64 = |value| value;
+    String as "str": String = |value| value;
+    DTypeArg as "DTypeLike": DType = |DTypeArg(dtype)| dtype;
+    ShapeArg as "Shape": Shape = |ShapeArg(shape)| shape;
+    NamesArg as "Names": Option<Names> = |names| names.names();
+}
+
+impl Argument for Axis {
+    type Given = i64;
+
+    fn annotation() -> Cow<'static, str> {
+        "Axis".into()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<i64> {
+        match (self, site.ids) {
+            (Axis::Number(axis), _) => Ok(axis),
+            (axis, [first, ..]) => axis.of(site.graph, site.function, *first),
+            (Axis::Name(_), []) => Err(site.refuse("has a name, and there is no operand")),
+        }
+    }
+}
+
+/// Axes of the operand at position `OF`.
+impl<const OF: usize> Argument for AxisList<OF> {
+    type Given = Vec<i64>;
+
+    fn annotation() -> Cow<'static, str> {
+        "Axes".into()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Vec<i64>> {
+        self.of(site.graph, site.function, site.ids[OF])
+    }
+}
+
+/// An int that counts something.
+pub(crate) struct Count(i64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Count {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(Count)
+    }
+}
+
+impl From<i64> for Count {
+    fn from(count: i64) -> Self {
+        Count(count)
+    }
+}
+
+impl Argument for Count {
+    type Given = usize;
+
+    fn annotation() -> Cow<'static, str> {
+        "int".into()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<usize> {
+        site.count(self.0)
+    }
+}
+
+/// What can be chosen by name.
+pub(crate) trait Choices: Copy + 'static {
+    /// The names, and what they stand for.
+    const ALL: &'static [(&'static str, Self)];
+}
+
+/// One of several names.
+pub(crate) struct Choice<T>(Cow<'static, str>, std::marker::PhantomData<T>);
+
+impl<T> From<&'static str> for Choice<T> {
+    fn from(name: &'static str) -> Self {
+        Choice(name.into(), std::marker::PhantomData)
+    }
+}
+
+impl<'a, 'py, T> FromPyObject<'a, 'py> for Choice<T> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Choice(value.extract::<String>()?.into(), std::marker::PhantomData))
+    }
+}
+
+impl<T: Choices> Argument for Choice<T> {
+    type Given = T;
+
+    fn annotation() -> Cow<'static, str> {
+        let names: Vec<String> = T::ALL.iter().map(|(name, _)| format!("{name:?}")).collect();
+        format!("Literal[{}]", names.join(", ")).into()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<T> {
+        if let Some((_, choice)) = T::ALL.iter().find(|(name, _)| *name == self.0) {
+            return Ok(*choice);
+        }
+        let names: Vec<String> = T::ALL.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let (last, others) = names.split_last().expect("there is something to choose");
+        Err(site.refuse(format!("must be {} or {last}, got {:?}", others.join(", "), self.0)))
+    }
+}
+
+/// What a builder gives, and what becomes of it.
+pub(crate) trait Results: Sized {
+    /// What Python gets.
+    type Python: for<'py> IntoPyObject<'py>;
+
+    /// What type checkers are told.
+    const ANNOTATION: &'static str;
+
+    /// The nodes.
+    fn ids(self) -> Ids;
+
+    /// What Python gets for the nodes.
+    fn wrapped(results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python;
+}
+
+impl Results for ExprId {
+    type Python = Py<PyAny>;
+
+    const ANNOTATION: &'static str = "Tensor";
+
+    fn ids(self) -> Ids {
+        Ids::from_slice(&[self])
+    }
+
+    fn wrapped(mut results: SmallVec<[Py<PyAny>; 2]>) -> Py<PyAny> {
+        results.pop().expect("the builder gives one result")
+    }
+}
+
+impl Results for (ExprId, ExprId) {
+    type Python = (Py<PyAny>, Py<PyAny>);
+
+    const ANNOTATION: &'static str = "tuple[Tensor, Tensor]";
+
+    fn ids(self) -> Ids {
+        Ids::from_slice(&[self.0, self.1])
+    }
+
+    fn wrapped(mut results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python {
+        let second = results.pop().expect("the builder gives two results");
+        (results.pop().expect("the builder gives two results"), second)
+    }
+}
+
+impl Results for Vec<ExprId> {
+    type Python = Vec<Py<PyAny>>;
+
+    const ANNOTATION: &'static str = "list[Tensor]";
+
+    fn ids(self) -> Ids {
+        Ids::from_vec(self)
+    }
+
+    fn wrapped(results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python {
+        results.into_vec()
+    }
+}
+
+/// Applies a builder to operands.
+pub(crate) fn run<R: Results>(
+    py: Python<'_>,
+    operands: &[Value],
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
+) -> PyResult<R::Python> {
+    apply_all(py, operands, |graph, ids| -> Built { Ok(build(graph, ids)?.ids()) }).map(R::wrapped)
+}
+
+/// The types of a function's arguments by name, and of its result.
+pub(crate) type Signature =
+    (&'static str, Vec<(&'static str, Cow<'static, str>)>, Cow<'static, str>);
+
+/// Declares functions of the module, and `declared_functions`, which adds them to it and tells
+/// their types.
+///
+/// `fn name(x, /, *, axis: Option<AxisList> = None) |graph| body;` reads as Python's signature
+/// does: an argument without a type is an operand, and one with a default is optional. The body
+/// has the nodes of the operands, and what [`Argument::given`] makes of the rest. It gives one
+/// node, unless a type is written after an arrow. A name in quotes is the one in Python, for words
+/// that Rust keeps to itself or that the file uses otherwise.
+macro_rules! functions {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident $($public:literal)? ($($argument:tt)*) $(-> $result:ty)?
+            |$graph:ident| $body:expr;
+    )*) => {
+        $(
+            $crate::ops::declare::function! {
+                [[$(#[$doc])*] $name [$($public)?] [$($result)?] $graph $body]
+                [$($argument)* ,] [] [] [] ""
+            }
+        )*
+
+        /// Adds the functions to the module, and their types to a list.
+        pub(in crate::ops) fn declared_functions(
+            module: &pyo3::Bound<'_, pyo3::types::PyModule>,
+        ) -> pyo3::PyResult<()> {
+            $(module.add_function(pyo3::wrap_pyfunction!($name, module)?)?;)*
+            Ok(())
+        }
+
+        /// The types of their arguments and results.
+        pub(in crate::ops) fn signatures() -> Vec<$crate::ops::declare::Signature> {
+            vec![$($crate::ops::declare::signature! {
+                [$crate::ops::declare::public!($name $($public)?)] [$($result)?]
+                [$($argument)* ,] []
+            }),*]
+        }
+    };
+}
+
+/// Reads the arguments of one function, one after the other, and then writes it.
+///
+/// In brackets: what is known of the function, the arguments still to be read, and what has been
+/// made of the others: PyO3's signature, parameters in Rust, and the text of the signature.
+macro_rules! function {
+    ($about:tt [/ , $($rest:tt)*] [$($sig:tt)*] $parameters:tt [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* /,] $parameters [$($text)* $comma, "/",] ", "
+        }
+    };
+    ($about:tt [* , $($rest:tt)*] [$($sig:tt)*] $parameters:tt [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* *,] $parameters [$($text)* $comma, "*",] ", "
+        }
+    };
+    ($about:tt [* $name:ident , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* *$name,]
+            [$($parameters)* $name: Vec<pyo3::Bound<'_, pyo3::PyAny>>,]
+            [$($text)* $comma, "*", stringify!($name),] ", "
+        }
+    };
+    ($about:tt [$name:ident , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* $name,]
+            [$($parameters)* $name: &pyo3::Bound<'_, pyo3::PyAny>,]
+            [$($text)* $comma, stringify!($name),] ", "
+        }
+    };
+    ($about:tt [$name:ident: $ty:ty , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* $name,] [$($parameters)* $name: $ty,]
+            [$($text)* $comma, stringify!($name),] ", "
+        }
+    };
+    ($about:tt [$name:ident: $ty:ty = None , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* $name = None,] [$($parameters)* $name: $ty,]
+            [$($text)* $comma, stringify!($name), "=None",] ", "
+        }
+    };
+    ($about:tt [$name:ident: $ty:ty = - $default:tt , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* $name = (-$default).into(),]
+            [$($parameters)* $name: $ty,]
+            [$($text)* $comma, stringify!($name), "=-", stringify!($default),] ", "
+        }
+    };
+    ($about:tt [$name:ident: $ty:ty = $default:tt , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* $name = ($default).into(),]
+            [$($parameters)* $name: $ty,]
+            [$($text)* $comma, stringify!($name), "=", $crate::ops::declare::default!($default),]
+            ", "
+        }
+    };
+    (
+        [[$($doc:tt)*] $name:ident [$($public:literal)?] [$($result:ty)?] $graph:ident $body:expr]
+        [$(,)?] [$($sig:tt)*] [$($parameter:ident: $ty:ty,)*] [$($text:tt)*] $comma:literal
+    ) => {
+        #[doc = concat!(
+            $crate::ops::declare::public!($name $($public)?), "(", $($text)* ")\n--\n"
+        )]
+        $($doc)*
+        #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
+        #[pyo3::pyfunction]
+        $(#[pyo3(name = $public)])?
+        #[pyo3(signature = ($($sig)*), text_signature = None)]
+        fn $name(
+            py: pyo3::Python<'_>,
+            $($parameter: $ty),*
+        ) -> pyo3::PyResult<
+            <$crate::ops::declare::result!($($result)?) as $crate::ops::declare::Results>::Python
+        > {
+            use $crate::ops::declare::{Argument, Operands, Site, run};
+            const NAME: &str = $crate::ops::declare::public!($name $($public)?);
+            let mut operands = Operands::new();
+            $(Argument::operands(&$parameter, NAME, &mut operands)?;)*
+            run::<$crate::ops::declare::result!($($result)?)>(py, &operands, |$graph, ids| {
+                let mut site = Site::new(NAME, $graph, ids);
+                $(
+                    site.argument = stringify!($parameter);
+                    let $parameter = Argument::given($parameter, &mut site)?;
+                )*
+                Ok($body?)
+            })
+        }
+    };
+}
+
+/// The types of one function's arguments, and of its result.
+macro_rules! signature {
+    ($name:tt $result:tt [/ , $($rest:tt)*] $done:tt) => {
+        $crate::ops::declare::signature!($name $result [$($rest)*] $done)
+    };
+    ($name:tt $result:tt [* , $($rest:tt)*] $done:tt) => {
+        $crate::ops::declare::signature!($name $result [$($rest)*] $done)
+    };
+    ($name:tt $result:tt [* $argument:ident , $($rest:tt)*] $done:tt) => {
+        $crate::ops::declare::signature!($name $result [$argument, $($rest)*] $done)
+    };
+    ($name:tt $result:tt [$argument:ident , $($rest:tt)*] $done:tt) => {
+        $crate::ops::declare::signature!(
+            $name $result [$argument: &pyo3::Bound<'_, pyo3::PyAny>, $($rest)*] $done
+        )
+    };
+    ($name:tt $result:tt [$argument:ident: $ty:ty = - $default:tt , $($rest:tt)*] $done:tt) => {
+        $crate::ops::declare::signature!($name $result [$argument: $ty, $($rest)*] $done)
+    };
+    ($name:tt $result:tt [$argument:ident: $ty:ty = $default:tt , $($rest:tt)*] $done:tt) => {
+        $crate::ops::declare::signature!($name $result [$argument: $ty, $($rest)*] $done)
+    };
+    ($name:tt $result:tt [$argument:ident: $ty:ty , $($rest:tt)*] [$($done:tt)*]) => {
+        $crate::ops::declare::signature!(
+            $name $result [$($rest)*]
+            [$($done)* (
+                stringify!($argument),
+                <$ty as $crate::ops::declare::Argument>::annotation(),
+            ),]
+        )
+    };
+    ([$name:expr] [$($result:ty)?] [$(,)?] [$($done:tt)*]) => {
+        (
+            $name,
+            vec![$($done)*],
+            <$crate::ops::declare::result!($($result)?)
+                as $crate::ops::declare::Results>::ANNOTATION.into(),
+        )
+    };
+}
+
+/// The name in Python.
+macro_rules! public {
+    ($name:ident) => {
+        stringify!($name)
+    };
+    ($name:ident $public:literal) => {
+        $public
+    };
+}
+
+/// What a builder gives: one node, unless something else is written.
+macro_rules! result {
+    () => {
+        nxla_runtime::graph::ExprId
+    };
+    ($result:ty) => {
+        $result
+    };
+}
+
+/// A default as Python writes it.
+macro_rules! default {
+    (true) => {
+        "True"
+    };
+    (false) => {
+        "False"
+    };
+    ($default:tt) => {
+        stringify!($default)
+    };
+}
+
+pub(crate) use {default, function, functions, public, result, signature};

@@ -1,0 +1,417 @@
+//! Fourier transforms.
+
+use std::borrow::Cow;
+
+use nxla_runtime::Result;
+use nxla_runtime::graph::{self, ExprId, Graph};
+use nxla_runtime::host::Number;
+use pyo3::prelude::*;
+
+use crate::errors::{argument_error, user_error};
+use crate::ops::args::{Axis, AxisList};
+use crate::ops::declare::{Argument, Choice, Choices, Site, functions};
+
+/// Which direction of a transform divides by the number of points.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    Backward,
+    Ortho,
+    Forward,
+}
+
+impl Choices for Scale {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("backward", Scale::Backward), ("ortho", Scale::Ortho), ("forward", Scale::Forward)];
+}
+
+impl Scale {
+    /// The scale of the transform in the other direction.
+    fn opposite(self) -> Self {
+        match self {
+            Scale::Backward => Scale::Forward,
+            Scale::Ortho => Scale::Ortho,
+            Scale::Forward => Scale::Backward,
+        }
+    }
+}
+
+/// The number of points along an axis.
+struct Points(i64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Points {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(Points)
+    }
+}
+
+impl Argument for Points {
+    type Given = usize;
+
+    fn annotation() -> Cow<'static, str> {
+        "int".into()
+    }
+
+    fn given(self, _site: &mut Site<'_>) -> Result<usize> {
+        usize::try_from(self.0).ok().filter(|&points| points > 0).ok_or_else(|| {
+            user_error(argument_error("fft", format!("n must be at least 1, got {}", self.0)))
+        })
+    }
+}
+
+/// Two axes, the last ones by default.
+struct AxisPair(Axis, Axis);
+
+impl From<(i64, i64)> for AxisPair {
+    fn from((first, second): (i64, i64)) -> Self {
+        AxisPair(first.into(), second.into())
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AxisPair {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let [first, second] = value.extract()?;
+        Ok(AxisPair(first, second))
+    }
+}
+
+impl Argument for AxisPair {
+    type Given = Vec<i64>;
+
+    fn annotation() -> Cow<'static, str> {
+        "tuple[Axis, Axis]".into()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Vec<i64>> {
+        Ok(vec![self.0.given(site)?, self.1.given(site)?])
+    }
+}
+
+/// Where the points of a transform are counted, and its direction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// Forwards, counted along the result.
+    Result,
+    /// Forwards, counted along the operand: the result has only half of them.
+    Operand,
+    /// Backwards, counted along the result.
+    Inverse,
+}
+
+/// The result of a transform of so many points, scaled. By itself, it is divided by their number if
+/// it goes backwards.
+fn scaled(
+    graph: &mut Graph,
+    transformed: ExprId,
+    points: usize,
+    side: Side,
+    scale: Scale,
+) -> Result<ExprId> {
+    #[expect(clippy::cast_precision_loss, reason = "no tensor has 2^53 elements")]
+    let points = points as f64;
+    let factor = match (scale, side) {
+        (Scale::Backward, _) => return Ok(transformed),
+        (Scale::Ortho, Side::Inverse) => points.sqrt(),
+        (Scale::Ortho, Side::Result | Side::Operand) => 1.0 / points.sqrt(),
+        (Scale::Forward, Side::Inverse) => points,
+        (Scale::Forward, Side::Result | Side::Operand) => 1.0 / points,
+    };
+    let factor = graph.weak_number(Number::Float(factor), transformed)?;
+    Ok(graph.multiply(transformed, factor)?)
+}
+
+/// The size of an axis which is in range: the transform has checked it.
+fn size(graph: &Graph, x: ExprId, axis: i64) -> usize {
+    let shape = graph.shape(x);
+    let from_end = usize::try_from(axis.unsigned_abs()).unwrap_or(usize::MAX);
+    shape[if axis < 0 { shape.rank() - from_end } else { from_end }]
+}
+
+/// A transform along one axis.
+fn along(
+    graph: &mut Graph,
+    transform: fn(&mut Graph, ExprId, Option<usize>, i64) -> graph::Result<ExprId>,
+    side: Side,
+    x: ExprId,
+    n: Option<usize>,
+    axis: i64,
+    scale: Scale,
+) -> Result<ExprId> {
+    let transformed = transform(graph, x, n, axis)?;
+    let points = match side {
+        Side::Operand => n.unwrap_or_else(|| size(graph, x, axis)),
+        Side::Result | Side::Inverse => size(graph, transformed, axis),
+    };
+    scaled(graph, transformed, points, side, scale)
+}
+
+type TransformOfAxes =
+    fn(&mut Graph, ExprId, Option<&[usize]>, Option<&[i64]>) -> graph::Result<ExprId>;
+
+/// A transform along several axes.
+fn along_all(
+    graph: &mut Graph,
+    transform: TransformOfAxes,
+    side: Side,
+    x: ExprId,
+    s: Option<Vec<usize>>,
+    axes: Option<Vec<i64>>,
+    scale: Scale,
+) -> Result<ExprId> {
+    let transformed = transform(graph, x, s.as_deref(), axes.as_deref())?;
+    let rank = i64::try_from(graph.shape(x).rank()).expect("a rank is small");
+    // Sizes without axes are those of the last ones.
+    let given = s.as_ref().map_or(rank, |s| i64::try_from(s.len()).expect("a rank is small"));
+    let axes = axes.unwrap_or_else(|| (-given..0).collect());
+    let counted = if side == Side::Operand { x } else { transformed };
+    let points = match (side, s) {
+        (Side::Operand, Some(s)) => s.iter().product(),
+        _ => axes.iter().map(|&axis| size(graph, counted, axis)).product(),
+    };
+    scaled(graph, transformed, points, side, scale)
+}
+
+functions! {
+    /// Return the discrete Fourier transform along an axis.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers of any dtype.
+    /// n : int, optional
+    ///     How many elements to transform; the axis is cut, or filled with zeros. All by default.
+    /// axis : int or str
+    ///     The axis.
+    /// norm : {"backward", "ortho", "forward"}
+    ///     Which direction divides by the number of elements: the inverse, both by its root, or this
+    ///     one.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Complex numbers.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is no such axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.fft([1.0, 2.0, 3.0, 4.0]).tolist()
+    /// [(10+0j), (-2+2j), (-2+0j), (-2-2j)]
+    fn fft(
+        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+    ) |graph| along(graph, Graph::fft, Side::Result, x, n, axis, norm);
+
+    /// Return the inverse discrete Fourier transform. Parameters and errors are those of `fft`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.ifft([6.0, -2.0 + 2.0j, -2.0, -2.0 - 2.0j]).tolist()
+    /// [0j, (1+0j), (2+0j), (3+0j)]
+    fn ifft(
+        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+    ) |graph| along(graph, Graph::ifft, Side::Inverse, x, n, axis, norm);
+
+    /// Return the half of the Fourier transform of real numbers that determines the other.
+    ///
+    /// Parameters are those of `fft`.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Complex numbers, ``n // 2 + 1`` along the axis.
+    ///
+    /// Raises
+    /// ------
+    /// DTypeError
+    ///     If `x` is complex.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.rfft([1.0, 0.0, 0.0, 0.0]).tolist()
+    /// [(1+0j), (1+0j), (1+0j)]
+    fn rfft(
+        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+    ) |graph| along(graph, Graph::rfft, Side::Operand, x, n, axis, norm);
+
+    /// Return the inverse of `rfft`.
+    ///
+    /// Parameters are those of `fft`; `n` is the number of elements of the result, by default
+    /// ``2 * (m - 1)`` for ``m`` elements of `x`.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Floats.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.irfft([1.0, 1.0, 1.0]).tolist()
+    /// [1.0, 0.0, 0.0, 0.0]
+    fn irfft(
+        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+    ) |graph| along(graph, Graph::irfft, Side::Inverse, x, n, axis, norm);
+
+    /// Return the discrete Fourier transform along several axes.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers of any dtype.
+    /// s : sequence of int, optional
+    ///     How many elements to transform along each axis, which is cut, or filled with zeros.
+    /// axes : int or str, or a sequence, optional
+    ///     The axes; by default as many of the last as `s` has entries, or all.
+    /// norm : {"backward", "ortho", "forward"}
+    ///     As for `fft`.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Complex numbers.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are no such axes.
+    /// ArgumentError
+    ///     If `s` has not one entry for each axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.fftn([[1.0, 0.0], [0.0, 0.0]]).tolist()
+    /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    fn fftn(
+        x, /, *, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        norm: Choice<Scale> = "backward"
+    ) |graph| along_all(graph, Graph::fftn, Side::Result, x, s, axes, norm);
+
+    /// Return the inverse of `fftn`, with its parameters.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.ifftn([[4.0, 0.0], [0.0, 0.0]]).tolist()
+    /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    fn ifftn(
+        x, /, *, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        norm: Choice<Scale> = "backward"
+    ) |graph| along_all(graph, Graph::ifftn, Side::Inverse, x, s, axes, norm);
+
+    /// Return the half of the transform of real numbers that determines the other.
+    ///
+    /// The last axis is transformed by `rfft`, the others by `fft`. Parameters are those of `fftn`.
+    ///
+    /// Raises
+    /// ------
+    /// DTypeError
+    ///     If `x` is complex.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.rfftn([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]).shape
+    /// (2, 2)
+    fn rfftn(
+        x, /, *, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        norm: Choice<Scale> = "backward"
+    ) |graph| along_all(graph, Graph::rfftn, Side::Operand, x, s, axes, norm);
+
+    /// Return the inverse of `rfftn`, with its parameters.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.irfftn(nx.ones((2, 2))).tolist()
+    /// [[1.0, 0.0], [0.0, 0.0]]
+    fn irfftn(
+        x, /, *, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        norm: Choice<Scale> = "backward"
+    ) |graph| along_all(graph, Graph::irfftn, Side::Inverse, x, s, axes, norm);
+
+    /// Return the transform, which is real, of a signal whose other half is the conjugate.
+    ///
+    /// Parameters are those of `fft`; `n` is the number of elements of the result, by default
+    /// ``2 * (m - 1)`` for ``m`` elements of `x`.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Floats.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.hfft([1.0, 0.0, 0.0]).tolist()
+    /// [1.0, 1.0, 1.0, 1.0]
+    fn hfft(
+        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+    ) |graph| {
+        let conjugate = graph.conjugate(x)?;
+        along(graph, Graph::irfft, Side::Inverse, conjugate, n, axis, norm.opposite())
+    };
+
+    /// Return the inverse of `hfft`. Parameters are those of `fft`.
+    ///
+    /// Raises
+    /// ------
+    /// DTypeError
+    ///     If `x` is complex.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.ihfft([1.0, 1.0, 1.0, 1.0]).tolist()
+    /// [(1-0j), -0j, -0j]
+    fn ihfft(
+        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+    ) |graph| {
+        let half = along(graph, Graph::rfft, Side::Operand, x, n, axis, norm.opposite())?;
+        graph.conjugate(half)
+    };
+
+    /// Return the discrete Fourier transform along two axes.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers, with at least two axes.
+    /// s : (int, int), optional
+    ///     How many elements to transform along each.
+    /// axes : (int or str, int or str)
+    ///     The axes.
+    /// norm : {"backward", "ortho", "forward"}
+    ///     As for `fft`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.fft2([[1.0, 0.0], [0.0, 0.0]]).tolist()
+    /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    fn fft2(
+        x, /, *, s: Option<Vec<Points>> = None, axes: AxisPair = (-2, -1),
+        norm: Choice<Scale> = "backward"
+    ) |graph| along_all(graph, Graph::fftn, Side::Result, x, s, Some(axes), norm);
+
+    /// Return the inverse of `fft2`, with its parameters.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.fft.ifft2([[4.0, 0.0], [0.0, 0.0]]).tolist()
+    /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    fn ifft2(
+        x, /, *, s: Option<Vec<Points>> = None, axes: AxisPair = (-2, -1),
+        norm: Choice<Scale> = "backward"
+    ) |graph| along_all(graph, Graph::ifftn, Side::Inverse, x, s, Some(axes), norm);
+}

@@ -1,0 +1,85 @@
+"""Element-wise functions that are more than an operation of the compiled module."""
+
+from __future__ import annotations
+
+import math
+
+from nxla import _core
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nxla._core import Tensor
+    from nxla._types import DTypeLike, TensorLike
+
+
+def positive(x: TensorLike, /) -> Tensor:
+    """Return the elements as they are; the operator ``+``.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.positive([1, -2]).tolist()
+    [1, -2]
+    """
+    return as_tensor(x)
+
+
+def log(x: TensorLike, /, base: TensorLike | None = None) -> Tensor:
+    """Return the logarithm of each element, the natural one by default.
+
+    Negative real numbers give NaN, zero gives minus infinity.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+    base : tensor_like, optional
+        Another base than ``e``. Tensors broadcast, and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Floats or complex numbers of the shape of `x`.
+
+    Raises
+    ------
+    ArgumentError
+        If `base` is a number that is not positive, or 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.log([1.0, 2.0]).tolist(), nx.log([1.0, 8.0], 2).tolist()
+    ([0.0, 0.6931471824645996], [0.0, 3.0])
+    """
+    if base is None:
+        return _core.log(x)
+    if isinstance(base, int | float):
+        if base <= 0 or base == 1:
+            raise ArgumentError(f"log: base must be positive and not 1, got {base}")
+        return _core.divide(_core.log(x), math.log(base))
+    return _core.divide(_core.log(x), _core.log(base))
+
+
+def can_cast(from_: TensorLike | DTypeLike, to: DTypeLike, /) -> bool:
+    """Tell whether an operand of one dtype next to one of another takes the dtype of the other.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.can_cast(nx.int8, nx.int32), nx.can_cast(nx.float32, nx.int32)
+    (True, False)
+    """
+    return _core.result_type(from_, to) == to

@@ -1,1 +1,0 @@
-"""Functions of single elements, applied to whole tensors; operands broadcast."""

@@ -1,0 +1,65 @@
+"""What the package offers is what a list says: every public name, with its signature.
+
+The list makes changes deliberate: `NXLA_BLESS=1` rewrites it.
+"""
+
+import importlib
+import inspect
+import os
+import pkgutil
+import re
+from pathlib import Path
+
+import nxla as nx
+
+LIST = Path(__file__).with_name("public_api.txt")
+
+
+def namespaces():
+    """The package and its public modules."""
+    modules = (module.name for module in pkgutil.iter_modules(nx.__path__))
+    public = (name for name in modules if not name.startswith("_"))
+    return [nx, *(importlib.import_module(f"nxla.{name}") for name in public)]
+
+
+def public_names(namespace):
+    """What a namespace offers: what it lists, or else what it defines."""
+    if hasattr(namespace, "__all__"):
+        return sorted(namespace.__all__)
+    defined = vars(namespace).items()
+    return sorted(
+        name
+        for name, value in defined
+        if not name.startswith("_") and getattr(value, "__module__", None) == namespace.__name__
+    )
+
+
+def signature_of(function):
+    """Names, kinds and defaults of arguments; annotations are for type checkers."""
+    signature = inspect.signature(function)
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in signature.parameters.values()
+    ]
+    text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
+def described(namespace):
+    for name in public_names(namespace):
+        value = getattr(namespace, name)
+        path = f"{namespace.__name__.replace('nxla', 'nx', 1)}.{name}"
+        if inspect.isclass(value):
+            yield f"{path}: class"
+        elif inspect.isroutine(value):
+            yield f"{path}{signature_of(value)}"
+        else:
+            yield f"{path}: {type(value).__name__}"
+
+
+def test_names_and_signatures_are_those_of_the_list():
+    found = [line for namespace in namespaces() for line in described(namespace)]
+    if os.environ.get("NXLA_BLESS"):
+        LIST.write_text("\n".join(found) + "\n", encoding="utf-8")
+    assert len(found) > 300
+    assert found == LIST.read_text(encoding="utf-8").splitlines()

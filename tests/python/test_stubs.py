@@ -1,0 +1,67 @@
+"""Stubs and export lists say what the compiled module says, which also documents itself."""
+
+import doctest
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nxla as nx
+from nxla import _core
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+#: Names of the compiled module, as users find them.
+COMPILED = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (nx, nx.linalg, nx.fft)
+    for name in module.__all__
+    if inspect.isbuiltin(getattr(module, name))
+}
+
+
+def test_stubs_and_exports_are_as_they_would_be_written_now():
+    command = [sys.executable, str(ROOT / "tools/stubs.py"), "--check"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_public_functions_are_the_compiled_ones():
+    assert nx.sin is _core.sin
+    assert nx.sum is _core.sum
+    assert nx.linalg.det is _core.det
+    assert len(COMPILED) > 150
+
+
+@pytest.mark.parametrize("name", sorted(COMPILED))
+def test_examples_of_a_compiled_function_are_true(name):
+    function = COMPILED[name]
+    parsed = doctest.DocTestParser().get_doctest(inspect.getdoc(function), {}, name, name, 0)
+    assert parsed.examples, f"{name} has no example"
+    report = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(parsed, out=report.append)
+    assert report == []
+
+
+@pytest.mark.parametrize("name", sorted(COMPILED))
+def test_a_compiled_function_says_what_help_shows(name):
+    function = COMPILED[name]
+    documented = inspect.getdoc(function)
+    summary = documented.split("\n")[0]
+    assert summary[0].isupper() or summary.startswith("`")
+    assert summary.endswith(".")
+    # A section on parameters names every one of them.
+    if "\nParameters\n" in documented:
+        section = documented.split("\nParameters\n")[1].split("\n\n")[0]
+        named = {word for line in section.split("\n") for word in line.split(" : ")[0].split(", ")}
+        assert set(inspect.signature(function).parameters) <= {word.strip("* ") for word in named}
+
+
+def test_modules_export_what_they_import():
+    for name in ("nxla", "nxla.linalg", "nxla.fft"):
+        module = importlib.import_module(name)
+        assert len(set(module.__all__)) == len(module.__all__)
+        assert [one for one in module.__all__ if not hasattr(module, one)] == []

@@ -1,0 +1,173 @@
+"""Writes what follows from the compiled module: its stubs, and the export lists of the package.
+
+Functions that are declared in Rust tell their types and documentation themselves. Classes, and
+functions that only this package calls, have their types in `stubs.pyi` beside this file; their
+documentation is taken from the module too. `make stubs` writes the files, and a test finds out when
+that has been forgotten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from nxla import _core
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "python/nxla"
+
+HEADER = """\
+# Types of the compiled module. `make stubs` writes them, from the module and `tools/stubs.pyi`.
+
+"""
+#: Between these lines stands what a module exports.
+EXPORTS = re.compile(r"# What is imported above\..*?(?=\n# fmt: on|\Z)", re.DOTALL)
+
+
+def stub() -> str:
+    """Return the stub of the compiled module."""
+    written = (Path(__file__).parent / "stubs.pyi").read_text(encoding="utf-8")
+    names = sorted(_core.__all__, key=export_order)
+    exported = f"__all__ = [{', '.join(map(repr, names))}]\n"
+    dtypes = [name for name, value in vars(_core).items() if isinstance(value, _core.DType)]
+    constants = "".join(f"{name}: Final[DType]\n" for name in dtypes)
+    types: dict[str, dict[str, str]] = _core._signatures()
+    functions = [declared(name, types[name]) for name in sorted(types)]
+    parts = [HEADER + documented(written), constants, *functions, exported]
+    return formatted("\n".join(parts), PACKAGE / "_core.pyi")
+
+
+def declared(name: str, types: dict[str, str]) -> str:
+    """Return the stub of a function that is declared in Rust."""
+    function = getattr(_core, name)
+    signature = inspect.signature(function)
+    parameters = []
+    for parameter in signature.parameters.values():
+        annotation = types.get(parameter.name) or types["*"]
+        parameters.append(parameter.replace(annotation=Verbatim(annotation)))
+    result = Verbatim(types["return"])
+    shown = signature.replace(parameters=parameters, return_annotation=result)
+    return f"def {name}{shown}:\n{docstring(function, 1)}"
+
+
+class Verbatim:
+    """An annotation that `inspect` shows as it is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def docstring(value: Any, depth: int) -> str:
+    """Return the docstring of something as source."""
+    text = inspect.getdoc(value) or ""
+    if "\n" in text:
+        text += "\n"
+    quoted = ("r" if "\\" in text else "") + f'"""{text}"""\n'
+    return textwrap.indent(quoted, "    " * depth)
+
+
+def documented(written: str) -> str:
+    """Return stubs with the documentation that the compiled module has."""
+    lines = written.split("\n")
+    for statement, value, depth in reversed(described(ast.parse(written), _core, 0)):
+        first = statement.body[0]
+        line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", []))])
+        text = docstring(value, depth).rstrip("\n")
+        if isinstance(first, ast.Expr):
+            lines[line - 1] = lines[line - 1].removesuffix(" ...")
+            lines.insert(line, text)
+        else:
+            lines.insert(line - 1, text)
+    return "\n".join(lines)
+
+
+def described(
+    tree: ast.Module | ast.ClassDef, owner: Any, depth: int
+) -> list[tuple[ast.ClassDef | ast.FunctionDef, Any, int]]:
+    """Return the statements of stubs that are documented in the compiled module."""
+    found: list[tuple[ast.ClassDef | ast.FunctionDef, Any, int]] = []
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("__"):
+            continue
+        # What tensors and traced values have in common is a class for type checkers only.
+        value = getattr(owner, node.name, _core.Tensor if node.name == "_Operators" else None)
+        overloaded = any(ast.unparse(one) == "overload" for one in node.decorator_list)
+        public = not node.name.startswith("_")
+        if public and not overloaded and inspect.getdoc(value):
+            found.append((node, value, depth + 1))
+        if isinstance(node, ast.ClassDef):
+            inner = described(node, value, depth + 1)
+            found.extend(inner)
+    return sorted(found, key=lambda entry: entry[0].body[0].lineno)
+
+
+def exports(path: Path) -> str:
+    """Return a module of the package with the list of what it exports."""
+    text = path.read_text(encoding="utf-8")
+    names = set[str]()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom):
+            names.update(one.asname or one.name for one in node.names)
+        elif isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    everything = "*" in names
+    own = sorted((n for n in names if re.match("[a-zA-Z]|__version__$", n)), key=export_order)
+    listed = textwrap.fill(
+        ", ".join(f'"{name}"' for name in own) + ",",
+        width=100,
+        initial_indent="    ",
+        subsequent_indent="    ",
+    )
+    block = f"# What is imported above. `make stubs` writes this list.\n__all__ = [\n{listed}\n]\n"
+    if everything:
+        block += "__all__ += _core.__all__\n"
+    return formatted(EXPORTS.sub(lambda _: block.rstrip("\n"), text), path)
+
+
+def export_order(name: str) -> tuple[int, list[tuple[int, int, str]]]:
+    """Return what ruff sorts exports by: classes come first, and numbers count as such."""
+    parts = re.findall(r"\d+|\D+", name)
+    natural = [(0, int(one), "") if one.isdigit() else (1, 0, one) for one in parts]
+    return (1 if name[0].isupper() else 2), natural
+
+
+def formatted(source: str, path: Path) -> str:
+    """Return source as ruff formats it."""
+    command = [str(Path(sys.executable).parent / "ruff"), "format", f"--stdin-filename={path}", "-"]
+    return subprocess.run(
+        command, input=source, capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+
+
+def files() -> dict[Path, str]:
+    """Return the files that follow from the module, and what is to be in them."""
+    found = {PACKAGE / "_core.pyi": stub()}
+    for name in ("__init__.py", "linalg.py", "fft.py"):
+        found[PACKAGE / name] = exports(PACKAGE / name)
+    return found
+
+
+def main() -> None:
+    """Write the files, or tell which of them would change."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if one is old")
+    check = parser.parse_args().check
+    old = [path for path, text in files().items() if path.read_text(encoding="utf-8") != text]
+    for path in old if not check else []:
+        path.write_text(files()[path], encoding="utf-8")
+    if old and check:
+        sys.exit(f"run `make stubs`: {', '.join(str(path.relative_to(ROOT)) for path in old)}")
+
+
+if __name__ == "__main__":
+    main()
