@@ -347,9 +347,11 @@ class Expression:
     def has_hooks(self) -> bool:
         """Whether the expression calls hooks."""
     def __len__(self) -> int: ...
-    def lines(self, limit: int | None = None) -> list[str]:
+    def lines(
+        self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name"
+    ) -> list[str]:
         """The lines of all outputs, which share their names, without a header."""
-    def to_text(self, limit: int | None = None) -> str:
+    def to_text(self, limit: int | None = None, *, blocks: Literal["name", "body"] = "name") -> str:
         """The text, with at most ``limit`` nodes."""
     def to_svg(self) -> str:
         """A picture as SVG text."""
@@ -474,38 +476,6 @@ class Stream:
         """Ends the stream without its state; chunks that wait for their step are dropped."""
 
 @final
-class GradientTape:
-    """A gradient in the making: ``stand_ins`` are what the function is called with."""
-    def __new__(cls, wrt: Sequence[TensorLike]) -> Self: ...
-    @property
-    def stand_ins(self) -> list[Expr]:
-        """What the function is to be called with, one for each value."""
-    def per_entry(self, value: TensorLike) -> GradientTape | None:
-        """The gradient to take instead, with the function called again, if ``value`` has vectorized
-        axes that the stand-ins have not: each entry has a gradient of its own then.
-        """
-    def finish(
-        self, value: TensorLike, results: Sequence[TensorLike]
-    ) -> tuple[list[Expr], list[Expr]]:
-        """The results in terms of the values, and the gradients of the sum of ``value``."""
-
-@final
-class DerivativeTape:
-    """A function that is being traced: ``stand_ins`` are what it is called with."""
-    def __new__(cls, values: Sequence[TensorLike]) -> Self: ...
-    @property
-    def stand_ins(self) -> list[Expr]:
-        """What the function is to be called with, one for each value."""
-    def per_entry(self, results: Sequence[TensorLike]) -> DerivativeTape | None:
-        """The tape to take instead, with the function called again, if results have vectorized axes
-        that the stand-ins have not: each entry has cotangents of its own then.
-        """
-    def close(
-        self, results: Sequence[TensorLike], passed_on: Sequence[TensorLike] = ...
-    ) -> Differentiable:
-        """Ends the tracing: the function gave these results, and more that is passed on."""
-
-@final
 class Differentiable:
     """A function that has been traced, with the values that it was called with."""
     def jvp(self, tangents: Sequence[TensorLike]) -> tuple[list[Expr], list[Expr]]:
@@ -528,6 +498,23 @@ class LinearMap:
         """What the map gives, from what it has to know and its arguments."""
 
 # Stages
+
+def values_and_grads(
+    values: Sequence[TensorLike],
+    function: Callable[[list[Expr]], tuple[TensorLike, Sequence[TensorLike]]],
+) -> tuple[list[Expr], list[Expr]]:
+    """Calls a function on stand-ins for values of the current trace; it gives what is differentiated,
+    and its results. Gives the results in terms of the values, and the gradients.
+    """
+
+def trace_derivative(
+    values: Sequence[TensorLike],
+    function: Callable[[list[Expr]], tuple[Sequence[TensorLike], Sequence[TensorLike]]],
+    reverse: bool,
+) -> Differentiable:
+    """Calls a function on stand-ins for values of the current trace; it gives the results that are
+    differentiated, and more that is passed on. Gives the function, traced.
+    """
 
 @final
 class Node:
@@ -877,8 +864,15 @@ def revectorize(
 ) -> Tensor:
     """All elements under other vectorized axes and another shape; a size of -1 is worked out."""
 
-def devectorize_axis(x: TensorLike, name: str, size: int) -> Tensor:
-    """One vectorized axis as the first axis of the entries."""
+def map_entries(
+    values: Sequence[TensorLike],
+    axes: Sequence[int | None],
+    out_axis: int,
+    function: Callable[[list[Expr]], Sequence[TensorLike]],
+) -> list[Expr]:
+    """Calls a function for each entry along axes of values of the current trace, at once; gives its
+    results, the entries along `out_axis`.
+    """
 
 def align_vectors(values: Sequence[TensorLike], align_ranks: bool, repeat: bool) -> list[Tensor]:
     """Values with the same vectorized axes: of size 1 where one had none, or repeated."""
