@@ -1,6 +1,6 @@
 //! What every op means, in its plainest form.
 //!
-//! [`run`] computes what a program does, one element at a time, and is meant to be read: who wants
+//! [`run()`] computes what a program does, one element at a time, and is meant to be read: who wants
 //! to know what `window_scatter_max` is finds a loop over the windows and a loop over each window's
 //! elements. Nothing is fused, shared, vectorized or parallel. The evaluator, which is all of that,
 //! is tested against it; nothing but tests depends on this crate.
