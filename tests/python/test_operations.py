@@ -146,3 +146,49 @@ def test_an_axis_of_vecdot_is_one_of_the_common_shape():
     x, y = nx.tensor([1, 2], names=["x"]), nx.tensor([[1, 1], [3, 4]], names=[None, "x"])
     assert nx.vecdot(x, y, axis="x").tolist() == nx.vecdot(x, y).tolist() == [3, 11]
     assert nx.vecdot([1, 2], [[1, 1], [3, 4]], axis=0).tolist() == [4, 10]
+
+
+def test_statistics_do_not_overflow_on_the_way(compiler):
+    def of(function, *args, **options):
+        return nx.jit(lambda *x: function(*x, **options), compiler=compiler)(*args)
+
+    largest = 2**31 - 1
+    assert of(nx.mean, nx.tensor([largest] * 4)).item() == np.float32(largest)
+    assert of(nx.median, nx.tensor([largest] * 2)).item() == np.float32(largest)
+    assert of(nx.mean, nx.tensor([2**32 - 1] * 3, dtype=nx.uint32)).item() == np.float32(2**32)
+    for dtype, value in ((nx.uint64, 2**64 - 1), (nx.int64, -(2**63))):
+        found = of(nx.mean, nx.full((5,), value, dtype=dtype)).item()
+        assert found == np.float32(value)
+        assert of(nx.var, nx.full((5,), value, dtype=dtype)).item() == 0
+    large = nx.full((70_000,), 3.0, dtype=nx.float16)
+    assert (of(nx.mean, large).item(), of(nx.var, large).item()) == (3.0, 0.0)
+    assert of(nx.mean, large).dtype == nx.float16
+    high = nx.tensor([60_000.0, 60_000.0], dtype=nx.float16)
+    assert of(nx.mean, high).item() == np.float16(60_000)
+
+
+def test_spread_of_complex_numbers_is_real(compiler):
+    x = np.array([1 + 2j, 3 - 1j, -2j], np.complex64)
+    for function, expected in ((nx.var, np.var(x)), (nx.std, np.std(x))):
+        found = nx.jit(function, compiler=compiler)(x)
+        assert found.dtype == nx.float32
+        assert found.item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_median_keeps_nan_and_axes(compiler):
+    x = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]], np.float32)
+    median = nx.jit(lambda x: nx.median(x, axis=1), compiler=compiler)
+    np.testing.assert_array_equal(median(x), np.median(x, axis=1))
+    for function in (nx.median, nx.argmax, nx.argmin):
+        found = nx.jit(lambda x, f=function: f(x, keepdims=True), compiler=compiler)(x[1:])
+        assert found.shape == (1, 1)
+        assert found.item() == function(x[1:]).item()
+
+
+def test_all_close_compares_integers_by_value(compiler):
+    close = nx.jit(lambda x, y: nx.all_close(x, y, atol=3.0), compiler=compiler)
+    u8 = nx.uint8
+    assert not close(nx.tensor([0], dtype=u8), nx.tensor([255], dtype=u8)).item()
+    assert close(nx.tensor([0], dtype=u8), nx.tensor([3], dtype=u8)).item()
+    low, high = nx.tensor([-(2**31)]), nx.tensor([2**31 - 1])
+    assert not close(low, high).item()

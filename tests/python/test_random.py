@@ -191,7 +191,7 @@ def test_names():
         (
             lambda: random.uniform(random.key(1), nx.zeros(3), nx.ones(3), shape=2),
             nx.ShapeError,
-            "cannot broadcast",
+            "low has shape",
         ),
         (
             lambda: random.multivariate_normal(random.key(1), [0.0], [[1.0, 0.0]]),
@@ -215,3 +215,19 @@ def test_names():
 def test_what_is_refused(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_parameters_that_make_no_sense_are_refused(compiler):
+    key = nx.random.key(1)
+    shape_as_bound = r"low has shape \[1\], expected one that broadcasts to shape=\[\]"
+    for draw in (nx.random.uniform, lambda key, low: nx.random.randint(key, low, 9)):
+        with pytest.raises(nx.ShapeError, match=shape_as_bound):
+            nx.jit(lambda k, draw=draw: draw(k, (5,)), compiler=compiler)(key)
+    with pytest.raises(nx.ShapeError, match="mean has shape"):
+        nx.random.normal(key, (2, 3))
+    for low, high in ((5, 5), (7, 2)):
+        with pytest.raises(nx.ArgumentError, match="there are no integers from"):
+            nx.random.randint(key, low, high)
+    rows = nx.random.uniform_split(key, [[0.0], [10.0]], [[1.0], [11.0]], shape=(2, 3))
+    assert (rows[0] < 1).tolist() == [True] * 3
+    assert (rows[1] >= 10).tolist() == [True] * 3

@@ -85,13 +85,16 @@ impl Graph {
     pub fn repeat(&mut self, x: ExprId, counts: &[usize], axis: i64) -> Result<ExprId> {
         let position = self.axis("repeat", x, axis)?;
         let size = self.shape(x)[position];
-        let of = |place: usize| if counts.len() == 1 { counts[0] } else { counts[place] };
-        if counts.len() != 1 && counts.len() != size {
+        if let &[count] = counts {
+            return self.repeat_each(x, count, position);
+        }
+        if counts.len() != size {
             let why = format!("has {} counts, the axis has {size} elements", counts.len());
             return Err(self.invalid("repeat", "counts", why));
         }
         let places: Vec<i64> = (0..size)
-            .flat_map(|place| std::iter::repeat_n(place, of(place)))
+            .zip(counts)
+            .flat_map(|(place, &count)| std::iter::repeat_n(place, count))
             .map(|place| i64::try_from(place).expect("an axis has below 2^63 elements"))
             .collect();
         let length = places.len();
@@ -99,6 +102,23 @@ impl Graph {
         let places = self.tensor(places)?;
         let places = self.as_type(places, DType::S32)?;
         self.take(x, places, axis)
+    }
+
+    /// `x` with each element along an axis so many times: a new axis beside it has the copies.
+    fn repeat_each(&mut self, x: ExprId, count: usize, axis: usize) -> Result<ExprId> {
+        let (shape, names) = (self.shape(x).to_vec(), self.tensor_type(x).names.clone());
+        let Some(length) = shape[axis].checked_mul(count) else {
+            return Err(self.invalid("repeat", "counts", format!("{count} is too large")));
+        };
+        let (mut apart, mut copied, mut joined) = (shape.clone(), shape.clone(), shape);
+        apart.insert(axis + 1, 1);
+        copied.insert(axis + 1, count);
+        joined[axis] = length;
+        let x = self.rename(x, None)?;
+        let x = self.reshape(x, apart)?;
+        let x = self.broadcast(x, copied, None)?;
+        let x = self.reshape(x, joined)?;
+        self.rename(x, names)
     }
 
     /// The parts of `x` along an axis, each without that axis.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use nxla_tensor::{Scalar, promote};
+use nxla_tensor::{DType, Scalar, promote};
 
 use super::of_op;
 use crate::graph::{ExprId, Graph, Result};
@@ -120,6 +120,11 @@ impl Graph {
         relative: f64,
         absolute: f64,
     ) -> Result<ExprId> {
+        // Differences of integers may not fit in their dtype.
+        let [x, y] = match self.dtype(x).is_integer() && self.dtype(y).is_integer() {
+            true => [self.as_type(x, DType::F64)?, self.as_type(y, DType::F64)?],
+            false => [x, y],
+        };
         let magnitude = self.abs(y)?;
         let relative = self.weak_number(relative.into(), magnitude)?;
         let scaled = self.multiply(magnitude, relative)?;

@@ -124,10 +124,14 @@ impl Graph {
     }
 }
 
-/// The elements of a padded axis; `None` for more of them than can be counted.
+/// The elements of a padded axis; `None` for more of them than can be counted, or than there is
+/// memory for.
 fn places(rule: OuterPadding, size: usize, low: usize, high: usize) -> Option<Vec<i64>> {
     let (size, low) = (i64::try_from(size).ok()?, i64::try_from(low).ok()?);
     let end = size.checked_add(i64::try_from(high).ok()?)?;
     size.checked_mul(2)?;
-    Some((-low..end).map(|place| rule.source(place, size)).collect())
+    let mut places = Vec::new();
+    places.try_reserve_exact(usize::try_from(end.checked_add(low)?).ok()?).ok()?;
+    places.extend((-low..end).map(|place| rule.source(place, size)));
+    Some(places)
 }

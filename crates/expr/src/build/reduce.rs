@@ -157,7 +157,11 @@ impl Graph {
         let axis = axis.map(|axis| self.axis(name, x, axis)).transpose()?;
         let attributes = ArgReduce { axis, keep_axis, tie_high, dtype: index_dtype(dtype) };
         let index = self.make(Op::ArgReduce(op, Box::new(attributes)), &[x])?;
-        self.as_type(index, dtype)
+        let index = self.as_type(index, dtype)?;
+        match axis {
+            None if keep_axis => self.reshape(index, vec![1; self.shape(x).rank()]),
+            None | Some(_) => Ok(index),
+        }
     }
 
     /// Folds elements with `function(element, accumulator)`, starting from the scalar `initial`,

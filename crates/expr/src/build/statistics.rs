@@ -6,14 +6,18 @@ use super::{Cumulative, SliceStart, of_op};
 use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {
-    /// The arithmetic mean, as a float; NaN for no elements.
+    /// The arithmetic mean, as a float; NaN for no elements. The sum is taken in a dtype that holds
+    /// it: 64 bits for integers whose sum might not fit in 32, and 32 for narrow floats.
     ///
     /// # Errors
     /// An axis out of range or given twice.
     pub fn mean(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
         let count = self.reduced_size("mean", x, axes)?;
-        let sum = self.sum(x, axes, keep_axes)?;
-        self.divide_by(sum, count)
+        let dtype = self.dtype(x);
+        let terms = self.as_type(x, dtype_of_sum(dtype, count))?;
+        let sum = self.sum(terms, axes, keep_axes)?;
+        let mean = self.divide_by(sum, count)?;
+        self.as_type(mean, dtype.to_floating())
     }
 
     /// The mean weighted by `weights`, which have the shape of `x` or one axis for each of
@@ -68,7 +72,8 @@ impl Graph {
         self.reshape(weights, shape)
     }
 
-    /// The mean squared distance from the mean, divided by `count - ddof` rather than `count`.
+    /// The mean squared distance from the mean, divided by `count - ddof` rather than `count`: a
+    /// real number, also of complex ones. Narrow floats are added up in 32 bits.
     ///
     /// # Errors
     /// An axis out of range or given twice.
@@ -80,13 +85,26 @@ impl Graph {
         ddof: i64,
     ) -> Result<ExprId> {
         let count = self.reduced_size("variance", x, axes)?;
+        let dtype = self.dtype(x);
+        let x = if dtype.is_float() { self.as_type(x, dtype_of_sum(dtype, count))? } else { x };
         let all = self.all_axes(x);
         let mean = self.mean(x, Some(axes.unwrap_or(&all)), true)?;
         let distance = self.subtract(x, mean)?;
-        let two = self.weak_number(Number::Int(2), distance)?;
-        let squared = self.pow(distance, two)?;
+        let squared = self.squared_magnitude(distance)?;
         let sum = self.sum(squared, axes, keep_axes)?;
-        self.divide_by(sum, count - i128::from(ddof))
+        let variance = self.divide_by(sum, count - i128::from(ddof))?;
+        self.as_type(variance, dtype.to_floating().to_real())
+    }
+
+    /// `|x|²`.
+    fn squared_magnitude(&mut self, x: ExprId) -> Result<ExprId> {
+        if self.dtype(x).is_complex() {
+            let (real, imag) = (self.real(x)?, self.imag(x)?);
+            let (real, imag) = (self.multiply(real, real)?, self.multiply(imag, imag)?);
+            return self.add(real, imag);
+        }
+        let two = self.weak_number(Number::Int(2), x)?;
+        self.pow(x, two)
     }
 
     /// The square root of [`Graph::variance`].
@@ -166,33 +184,40 @@ impl Graph {
         self.divide_by(products, count - i128::from(ddof))
     }
 
-    /// The middle element in order of size, or the mean of the two middle ones. `None` takes the
-    /// flattened tensor and gives a scalar.
+    /// The middle element in order of size, or the mean of the two middle ones; NaN where there is
+    /// one. `None` takes the flattened tensor.
     ///
     /// # Errors
     /// An axis out of range or without elements; complex numbers.
     pub fn median(&mut self, x: ExprId, axis: Option<i64>, keep_axis: bool) -> Result<ExprId> {
-        let (x, at, keep_axis) = match axis {
-            Some(axis) => (x, self.axis("median", x, axis)?, keep_axis),
-            None => (self.flatten(x, None)?, 0, false),
+        let Some(axis) = axis else {
+            let rank = self.shape(x).rank();
+            let flat = self.flatten(x, None)?;
+            let median = self.median(flat, Some(0), false)?;
+            return if keep_axis { self.reshape(median, vec![1; rank]) } else { Ok(median) };
         };
-        let axis = i64::try_from(at).expect("an axis is small");
+        let at = self.axis("median", x, axis)?;
         let size = self.shape(x)[at];
         if size == 0 {
             let why = format!("there is no median of the 0 elements of {}", self.tensor_type(x));
             return Err(self.invalid("median", "operand", why));
         }
         let sorted = self.sort(x, axis, false, false).map_err(of_op("median"))?;
-        if size == 2 {
-            return self.mean(sorted, Some(&[axis]), keep_axis);
+        let median = match size % 2 {
+            1 => self.element_along(sorted, size / 2, axis, keep_axis)?,
+            _ => {
+                let middle = SliceStart::at(size / 2 - 1);
+                let middle = self.slice_along_axis(sorted, middle, 2, axis, 1)?;
+                self.mean(middle, Some(&[axis]), keep_axis)?
+            }
+        };
+        if !self.dtype(x).is_float() {
+            return Ok(median);
         }
-        let upper = self.element_along(sorted, size / 2, axis, keep_axis)?;
-        if size % 2 == 1 {
-            return Ok(upper);
-        }
-        let lower = self.element_along(sorted, size / 2 - 1, axis, keep_axis)?;
-        let sum = self.add(lower, upper)?;
-        self.divide_by(sum, 2)
+        // NaN is sorted last.
+        let last = self.element_along(sorted, size - 1, axis, keep_axis)?;
+        let has_nan = self.is_nan(last)?;
+        self.select(has_nan, last, median)
     }
 
     /// The element that occurs most often, the smallest of several. `None` takes the flattened
@@ -278,5 +303,17 @@ impl Graph {
     pub(super) fn divide_by(&mut self, x: ExprId, count: i128) -> Result<ExprId> {
         let count = self.weak_number(Number::Int(count), x)?;
         self.divide(x, count)
+    }
+}
+
+/// A dtype in which `count` numbers can be added up.
+fn dtype_of_sum(dtype: DType, count: i128) -> DType {
+    let bits_of_count = i128::BITS - count.leading_zeros();
+    match dtype {
+        DType::F16 | DType::F8E5M2 | DType::F8E4M3FN => DType::F32,
+        _ if !dtype.is_integer() || dtype.bits() + bits_of_count < u32::BITS => dtype,
+        _ if dtype.bits() > u32::BITS => DType::F64,
+        _ if dtype.is_signed() => DType::S64,
+        _ => DType::U64,
     }
 }

@@ -31,6 +31,9 @@ fn window_dtype(reduction: WindowOp, dtype: DType) -> Result<DType, ErrorKind> {
     }
 }
 
+/// A window of more elements would be looked at for hours.
+const MOST_ELEMENTS: usize = 1 << 32;
+
 /// How many windows there are along each axis.
 fn windows(x: &TensorType, window: &Window) -> Result<Shape, ErrorKind> {
     let Window { dimensions, strides, padding, dilations } = window;
@@ -39,6 +42,11 @@ fn windows(x: &TensorType, window: &Window) -> Result<Shape, ErrorKind> {
     check::count("padding", padding.len(), x.rank(), x)?;
     check::count("dilations", dilations.len(), x.rank(), x)?;
     check::positive("dimensions", dimensions)?;
+    let elements = dimensions.iter().try_fold(1_usize, |all, &size| all.checked_mul(size));
+    if elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
+        let why = format!("a window of {dimensions:?} has more than 2^32 elements");
+        return Err(ErrorKind::invalid("dimensions", why));
+    }
     check::positive("strides", strides)?;
     check::positive("dilations", dilations)?;
     let count = |axis: usize| -> Option<usize> {

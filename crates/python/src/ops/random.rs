@@ -1,5 +1,6 @@
 //! Random numbers from keys.
 
+use nxla_runtime::Number;
 use nxla_runtime::graph::build::{Choice, Covariance, Draw};
 use nxla_runtime::graph::{ExprId, Graph};
 use pyo3::prelude::*;
@@ -71,8 +72,25 @@ fn draw_of(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) ->
     Draw { shape: shape.0, dtype: dtype.map(|dtype| dtype.0), names }
 }
 
+/// Any two parameters.
+#[expect(clippy::unnecessary_wraps, reason = "it stands where a check may")]
+fn any(_: &Value, _: &Value) -> PyResult<()> {
+    Ok(())
+}
+
+/// Refuses plain numbers that nothing is between; what is computed shows only when it runs.
+fn between(low: &Value, high: &Value) -> PyResult<()> {
+    match (low, high) {
+        (Value::Number(Number::Int(low)), Value::Number(Number::Int(high))) if low >= high => {
+            let why = format!("high: there are no integers from {low} to below {high}");
+            Err(argument_error("randint", why))
+        }
+        _ => Ok(()),
+    }
+}
+
 macro_rules! distributions {
-    ($($(#[$doc:meta])* $function:ident as $name:literal ($first:ident, $second:ident);)*) => {
+    ($($(#[$doc:meta])* $function:ident as $name:literal ($first:ident, $second:ident) $check:ident;)*) => {
         $(
             $(#[$doc])*
             #[pyfunction]
@@ -86,6 +104,7 @@ macro_rules! distributions {
                 advance: bool,
             ) -> PyResult<Parts> {
                 let ($first, $second) = (Value::of($first, $name)?, Value::of($second, $name)?);
+                $check(&$first, &$second)?;
                 let operands = [
                     Value::of(key, $name)?,
                     alone($first.clone(), Some(&$second))?,
@@ -102,11 +121,11 @@ macro_rules! distributions {
 
 distributions! {
     /// Floats that are equally likely everywhere between two bounds.
-    random_uniform as "uniform" (low, high);
+    random_uniform as "uniform" (low, high) any;
     /// Floats with the normal distribution.
-    random_normal as "normal" (mean, deviation);
+    random_normal as "normal" (mean, deviation) any;
     /// Integers that are equally likely everywhere between two bounds.
-    random_integers as "randint" (low, high);
+    random_integers as "randint" (low, high) between;
 }
 
 /// Floats with the Gumbel distribution.

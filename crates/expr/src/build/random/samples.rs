@@ -3,7 +3,7 @@
 use nxla_tensor::{DType, Names, Scalar, Shape, promote};
 
 use super::super::{Cumulative, SliceStart, of_op};
-use crate::graph::{ErrorKind, ExprId, Graph, Result};
+use crate::graph::{ErrorKind, ExprId, Graph, Op, Result};
 
 /// How many numbers are drawn, and of which dtype.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,8 @@ impl Graph {
     /// are. `low` and `high` broadcast to the shape.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; a dtype that is neither float nor complex.
+    /// A `key` that is no `u32[2]`; a dtype that is neither float nor complex; bounds that do not
+    /// broadcast to the shape.
     pub fn random_uniform(
         &mut self,
         key: ExprId,
@@ -69,6 +70,7 @@ impl Graph {
     ) -> Result<ExprId> {
         let op = "uniform";
         self.check_key(op, key)?;
+        self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
         let dtype = self.float_of(op, low, high, draw)?;
         let x = self.real_or_complex(dtype, &draw.shape, |graph, dtype, shape| {
             graph.uniform_in(key, low, high, dtype, shape)
@@ -89,6 +91,8 @@ impl Graph {
     ) -> Result<ExprId> {
         let op = "normal";
         self.check_key(op, key)?;
+        let parameters = [("mean", mean), ("standard_deviation", deviation)];
+        self.check_spread(op, parameters, &draw.shape)?;
         let dtype = self.float_of(op, mean, deviation, draw)?;
         let x = self.real_or_complex(dtype, &draw.shape, |graph, dtype, shape| {
             // The number after -1: the inverse of the error function is infinite there.
@@ -133,7 +137,8 @@ impl Graph {
     /// the shape.
     ///
     /// # Errors
-    /// A `key` that is no `u32[2]`; a dtype that is no integer.
+    /// A `key` that is no `u32[2]`; a dtype that is no integer; bounds that do not broadcast to the
+    /// shape, or that nothing is between.
     pub fn random_integers(
         &mut self,
         key: ExprId,
@@ -143,6 +148,13 @@ impl Graph {
     ) -> Result<ExprId> {
         let op = "randint";
         self.check_key(op, key)?;
+        self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
+        if let (Some(least), Some(limit)) = (self.known_integer(low), self.known_integer(high))
+            && least >= limit
+        {
+            let why = format!("there are no integers from {least} to below {limit}");
+            return Err(self.invalid(op, "high", why));
+        }
         let dtype = draw.dtype.unwrap_or(promote(self.dtype(low), self.dtype(high)));
         if !dtype.is_integer() || dtype.bits() < 8 {
             return Err(self.not_a(op, dtype, "an integer dtype of at least 8 bits"));
@@ -354,6 +366,40 @@ impl Graph {
     }
 
     // --- steps that several distributions share ---
+
+    /// Refuses parameters that would make more numbers than were asked for.
+    fn check_spread(
+        &self,
+        op: &str,
+        parameters: [(&'static str, ExprId); 2],
+        shape: &Shape,
+    ) -> Result<()> {
+        for (argument, id) in parameters {
+            let own = self.shape(id);
+            let fits = own.rank() <= shape.rank()
+                && own.iter().rev().zip(shape.iter().rev()).all(|(&a, &b)| a == 1 || a == b);
+            if !fits {
+                let expected = format!(
+                    "one that broadcasts to shape={:?}, which says how many numbers are drawn",
+                    &shape[..]
+                );
+                let found = format!("{:?}", &own[..]);
+                let kind = ErrorKind::Shape { argument, found, expected };
+                return Err(self.error(op, kind));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of an integer that is known while tracing.
+    fn known_integer(&self, id: ExprId) -> Option<i128> {
+        match self.op(id) {
+            Op::Constant(constant) if constant.ty.rank() == 0 && constant.ty.dtype.is_integer() => {
+                constant.value.as_i128()
+            }
+            _ => None,
+        }
+    }
 
     /// Uniform real numbers. The random bits are those of the mantissa of a number in `[1, 2)`.
     fn uniform_in(

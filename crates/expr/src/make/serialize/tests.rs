@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{FORMAT, HEADER, SerializeError, Writer, checksum, from_bytes, to_bytes};
 use crate::build::{ConvOptions, SliceStart, WindowOptions};
 use crate::graph::{
-    ExprId, Graph, Iota, Line, MAX_NESTING, Op, Padding, Parameter, Program, Result, Source,
+    Cond, ExprId, Graph, Iota, Line, MAX_NESTING, Op, Padding, Parameter, Program, Result, Source,
     TensorType, Transform, TriangularSolve, UnaryOp,
 };
 use crate::make::verify::verify_program;
@@ -329,15 +329,22 @@ fn every_flipped_bit_is_noticed() {
 /// Bytes of one program with a single input `f32[2][3]` and nodes as a hostile writer puts them:
 /// the op, and how far back its operands are.
 fn hostile(nodes: &[(Op, &[usize])], outputs: &[usize]) -> Result<Program, SerializeError> {
+    written(|writer| {
+        writer.put(&nodes.len());
+        for (op, operands) in nodes {
+            writer.op(op);
+            writer.put(operands);
+            writer.put(&(0_u32, 0_u32));
+        }
+        writer.put(&(outputs, Vec::<usize>::new()));
+    })
+}
+
+/// What comes of one program with a single input and of whatever is written after that.
+fn written(nodes: impl FnOnce(&mut Writer)) -> Result<Program, SerializeError> {
     let mut writer = Writer::default();
     writer.put(&(Vec::<String>::new(), 1_usize, false, vec![ty()]));
-    writer.put(&nodes.len());
-    for (op, operands) in nodes {
-        writer.op(op);
-        writer.put(operands);
-        writer.put(&(0_u32, 0_u32));
-    }
-    writer.put(&(outputs, Vec::<usize>::new()));
+    nodes(&mut writer);
     let mut bytes = b"nxla".to_vec();
     bytes.extend_from_slice(&FORMAT.to_le_bytes());
     bytes.extend_from_slice(&[0; 32]);
@@ -443,4 +450,20 @@ fn serde_alone_refuses_programs() {
     let empty = Program::from_parts(Graph::new(), vec![], vec![], vec![], vec![]);
     assert!(postcard::to_stdvec(&empty).is_ok());
     assert!(postcard::to_stdvec(&rich()).is_err());
+}
+
+#[test]
+fn regions_that_are_only_counted_cost_no_memory() {
+    let region = Arc::new(rich());
+    let clauses = vec![(region.clone(), region.clone())];
+    let op = Op::Cond(Arc::new(Cond { clauses, otherwise: region }));
+    let mut conditional = Writer::default();
+    conditional.op(&op);
+    let found = written(|writer| {
+        writer.put(&1_usize);
+        // The number of the op, and then that of its clauses.
+        writer.bytes.push(conditional.bytes[0]);
+        writer.put(&(1_u64 << 40));
+    });
+    assert!(matches!(found, Err(SerializeError::Malformed { what: "an operation", .. })));
 }

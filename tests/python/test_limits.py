@@ -1,0 +1,45 @@
+"""Sizes beyond all memory are errors that name what asked for them, and take no time."""
+
+import pytest
+
+import nxla as nx
+
+HUGE = 2**40
+BEYOND = 2**62
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: nx.window_max(nx.ones(3), (1,), padding=[(0, HUGE)]),
+        lambda: nx.pad_outer(nx.ones(3), "reflect", [(HUGE, HUGE)]),
+        lambda: nx.pad(nx.ones(3), 0, [(BEYOND, 0)]),
+        lambda: nx.pad(nx.ones(3), 0, [(BEYOND, BEYOND)]),
+        lambda: nx.conv(nx.ones((1, 1, 3)), nx.ones((1, 1, 1)), input_dilation=[BEYOND]),
+        lambda: nx.conv(nx.ones((1, 1, 3)), nx.ones((1, 1, 2)), padding=[(BEYOND, 0)]),
+        lambda: nx.tile(nx.ones(3), (HUGE,)),
+    ],
+    ids=["window", "pad_outer", "pad", "pad twice", "dilation", "padding", "tile"],
+)
+def test_results_beyond_memory_are_errors(call):
+    with pytest.raises(
+        (nx.ExecutionError, nx.ArgumentError),
+        match=r"more memory than there is|larger than the address|is too large",
+    ):
+        call()
+
+
+def test_a_window_of_too_many_elements_is_refused(compiler):
+    window = nx.jit(lambda x: nx.window_sum(x, (BEYOND,), padding="same"), compiler=compiler)
+    with pytest.raises(nx.ArgumentError, match=r"more than 2\^32 elements"):
+        window(nx.ones(3))
+
+
+def test_nothing_is_computed_for_results_without_elements():
+    assert nx.conv(nx.zeros((0, 1, HUGE)), nx.zeros((1, 1, 3))).shape == (0, 1, HUGE - 2)
+    assert nx.fft.fft(nx.zeros((HUGE, 0)), axis=0).shape == (HUGE, 0)
+    assert nx.sort(nx.zeros((HUGE, 0)), axis=0).shape == (HUGE, 0)
+    assert nx.sum(nx.zeros((HUGE, 0)), axis=0).tolist() == []
+    seen = []
+    nx.jit(lambda x: nx.fori(0, 3, lambda i, x: nx.hook(x, seen.append), x))(nx.zeros((0,)))
+    assert len(seen) == 3
