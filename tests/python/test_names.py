@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import nxla as nx
+from nxla._elsewhere import NAMES
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -57,3 +58,19 @@ def test_what_is_in_python_is_in_rust_or_says_what_to_write_instead():
 
 def test_what_has_no_python_name_says_what_to_write_instead():
     assert [row[0] for row in ROWS if not row[1] and not row[3]] == []
+
+
+def test_names_of_other_libraries_are_told_and_listed():
+    for name, here in NAMES.items():
+        with pytest.raises(AttributeError, match=re.escape(f"{name!r}; here it is {here}")):
+            getattr(nx, name)
+        for mentioned in re.findall(r"nx\.(\w+)", here):
+            assert hasattr(nx, mentioned), here
+        for method in re.findall(r"the method (\w+) of a tensor", here):
+            assert hasattr(nx.Tensor, method)
+    with pytest.raises(AttributeError, match=r"'nothing_like_it'$"):
+        _ = nx.nothing_like_it
+    assert not hasattr(nx, "concatenate")
+    lines = (ROOT / "docs/names.md").read_text(encoding="utf-8").splitlines()
+    rows = [f"| {name} | {here} |" for name, here in sorted(NAMES.items())]
+    assert [line for line in lines if line in rows] == rows

@@ -1,0 +1,98 @@
+"""What functions of numpy, JAX, PyTorch and Nx are called here, where they have another name."""
+
+from __future__ import annotations
+
+#: By the name elsewhere: how to write it here, after ``import nxla as nx``.
+NAMES: dict[str, str] = {
+    # numpy and jax.numpy
+    "absolute": "nx.abs",
+    "allclose": "nx.all_close",
+    "amax": "nx.max",
+    "amin": "nx.min",
+    "append": "nx.concat",
+    "arccos": "nx.acos",
+    "arccosh": "nx.acosh",
+    "arcsin": "nx.asin",
+    "arcsinh": "nx.asinh",
+    "arctan": "nx.atan",
+    "arctan2": "nx.atan2",
+    "arctanh": "nx.atanh",
+    "array": "nx.tensor",
+    "average": "nx.weighted_mean",
+    "bitwise_not": "nx.bitwise_invert",
+    "column_stack": "nx.concat(…, axis=1)",
+    "concatenate": "nx.concat",
+    "conjugate": "nx.conj",
+    "cov": "nx.covariance",
+    "cumprod": "nx.cumulative_prod",
+    "cumsum": "nx.cumulative_sum",
+    "cumulative_product": "nx.cumulative_prod",
+    "diag": "nx.make_diagonal, or nx.take_diagonal of a matrix",
+    "diagonal": "nx.take_diagonal",
+    "fabs": "nx.abs",
+    "fix": "nx.trunc",
+    "float_power": "nx.pow",
+    "fliplr": "nx.flip(…, axis=1)",
+    "flipud": "nx.flip(…, axis=0)",
+    "hstack": "nx.concat(…, axis=1)",
+    "identity": "nx.eye",
+    "invert": "nx.bitwise_invert",
+    "left_shift": "nx.bitwise_left_shift",
+    "mod": "nx.remainder",
+    "power": "nx.pow",
+    "product": "nx.prod",
+    "ravel": "nx.flatten",
+    "right_shift": "nx.bitwise_right_shift",
+    "row_stack": "nx.concat(…, axis=0)",
+    "swapaxes": "nx.moveaxis, or nx.permute_dims",
+    "transpose": "nx.permute_dims",
+    "true_divide": "nx.divide",
+    "vdot": "nx.vecdot",
+    "vstack": "nx.concat(…, axis=0)",
+    # jax and jax.lax
+    "associative_scan": "nx.scan, or nx.cumulative_sum and its like",
+    "block_until_ready": "the method block_until_ready of a tensor",
+    "device_get": "the method numpy of a tensor",
+    "dynamic_slice": "nx.slice",
+    "dynamic_update_slice": "nx.put_slice",
+    "fori_loop": "nx.fori",
+    "local_devices": "nx.devices",
+    "make_jaxpr": "nx.debug_expr",
+    "pure_callback": "nx.runtime_call",
+    "stop_gradient": "nx.stop_grad",
+    # PyTorch
+    "cat": "nx.concat",
+    "clamp": "nx.clip",
+    "div": "nx.divide",
+    "eq": "nx.equal",
+    "ge": "nx.greater_equal",
+    "gt": "nx.greater",
+    "le": "nx.less_equal",
+    "lt": "nx.less",
+    "masked_fill": "nx.where",
+    "mm": "nx.matmul",
+    "mul": "nx.multiply",
+    "ne": "nx.not_equal",
+    "neg": "nx.negative",
+    "no_grad": "nx.stop_grad",
+    "permute": "nx.permute_dims",
+    "sub": "nx.subtract",
+    "topk": "nx.top_k",
+    "unsqueeze": "nx.expand_dims",
+    "view": "nx.reshape",
+    # Nx
+    "as_type": "nx.astype",
+    "broadcast": "nx.broadcast_to",
+    "new_axis": "nx.expand_dims",
+    "reduce_max": "nx.max",
+    "reduce_min": "nx.min",
+    "standard_deviation": "nx.std",
+    "variance": "nx.var",
+}
+
+
+def missing(name: str) -> AttributeError:
+    """Return what to raise for a name that the package does not have."""
+    text = f"module 'nxla' has no attribute {name!r}"
+    here = NAMES.get(name)
+    return AttributeError(text if here is None else f"{text}; here it is {here}", name=name)
