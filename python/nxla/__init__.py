@@ -124,3 +124,6 @@ if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to
         from nxla._elsewhere import missing
 
         raise missing(name)
+
+
+del TYPE_CHECKING

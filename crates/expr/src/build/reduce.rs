@@ -159,7 +159,7 @@ impl Graph {
         let index = self.make(Op::ArgReduce(op, Box::new(attributes)), &[x])?;
         let index = self.as_type(index, dtype)?;
         match axis {
-            None if keep_axis => self.reshape(index, vec![1; self.shape(x).rank()]),
+            None if keep_axis => self.with_axes_of(index, x),
             None | Some(_) => Ok(index),
         }
     }

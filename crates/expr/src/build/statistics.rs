@@ -191,10 +191,9 @@ impl Graph {
     /// An axis out of range or without elements; complex numbers.
     pub fn median(&mut self, x: ExprId, axis: Option<i64>, keep_axis: bool) -> Result<ExprId> {
         let Some(axis) = axis else {
-            let rank = self.shape(x).rank();
             let flat = self.flatten(x, None)?;
             let median = self.median(flat, Some(0), false)?;
-            return if keep_axis { self.reshape(median, vec![1; rank]) } else { Ok(median) };
+            return if keep_axis { self.with_axes_of(median, x) } else { Ok(median) };
         };
         let at = self.axis("median", x, axis)?;
         let size = self.shape(x)[at];
@@ -231,10 +230,9 @@ impl Graph {
     pub fn mode(&mut self, x: ExprId, axis: Option<i64>, keep_axis: bool) -> Result<ExprId> {
         let op = "mode";
         let Some(axis) = axis else {
-            let rank = self.shape(x).rank();
             let flat = self.flatten(x, None)?;
             let mode = self.mode(flat, Some(0), false)?;
-            return if keep_axis { self.reshape(mode, vec![1; rank]) } else { Ok(mode) };
+            return if keep_axis { self.with_axes_of(mode, x) } else { Ok(mode) };
         };
         let at = self.axis(op, x, axis)?;
         let size = self.shape(x)[at];
@@ -293,6 +291,13 @@ impl Graph {
         };
         let size: Shape = axes.iter().map(|&axis| self.shape(x)[axis]).collect();
         Ok(i128::try_from(size.size()).expect("a size fits in 128 bits"))
+    }
+
+    /// A scalar with the axes of `x`, all of size 1.
+    pub(super) fn with_axes_of(&mut self, scalar: ExprId, x: ExprId) -> Result<ExprId> {
+        let (rank, names) = (self.shape(x).rank(), self.tensor_type(x).names.clone());
+        let spread = self.reshape(scalar, vec![1; rank])?;
+        self.rename(spread, names)
     }
 
     fn all_axes(&self, x: ExprId) -> Vec<i64> {
