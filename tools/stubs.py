@@ -120,6 +120,8 @@ def exports(path: Path) -> str:
             names.update(one.asname or one.name for one in node.names)
         elif isinstance(node, ast.Assign):
             names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    # A flag for type checkers is nobody else's business.
+    names.discard("TYPE_CHECKING")
     everything = "*" in names
     own = sorted((n for n in names if re.match("[a-zA-Z]|__version__$", n)), key=export_order)
     listed = textwrap.fill(
