@@ -340,6 +340,16 @@ impl Graph {
         }
     }
 
+    /// The value of an integer that is known while tracing.
+    pub(super) fn known_integer(&self, id: ExprId) -> Option<i128> {
+        match self.op(id) {
+            Op::Constant(constant) if constant.ty.rank() == 0 && constant.ty.dtype.is_integer() => {
+                constant.value.as_i128()
+            }
+            _ => None,
+        }
+    }
+
     /// Takes the body of the first clause whose predicate is non-zero, else `otherwise`.
     ///
     /// `mark` is the position before the first branch was traced; everything built since goes

@@ -67,24 +67,15 @@ impl Graph {
         let mut dynamic = Vec::new();
         let starts = starts.iter().map(|&start| match start {
             SliceStart::Static(start) => Start::Static(start),
-            SliceStart::Dynamic(id) => match self.constant_start(id) {
-                Some(start) => Start::Static(start),
-                None => {
+            SliceStart::Dynamic(id) => match self.known_integer(id).map(i64::try_from) {
+                Some(Ok(start)) => Start::Static(start),
+                Some(Err(_)) | None => {
                     dynamic.push(id);
                     Start::Dynamic
                 }
             },
         });
         (starts.collect(), dynamic)
-    }
-
-    fn constant_start(&self, id: ExprId) -> Option<i64> {
-        match self.op(id) {
-            Op::Constant(constant) if constant.ty.rank() == 0 && constant.ty.dtype.is_integer() => {
-                constant.value.as_i64()
-            }
-            _ => None,
-        }
     }
 
     /// [`Graph::slice`] of one axis, all others kept whole.

@@ -1,9 +1,9 @@
 //! What is drawn: distributions, orders and choices.
 
-use nxla_tensor::{DType, Names, Scalar, Shape, promote};
+use nxla_tensor::{DType, Names, Scalar, Shape, broadcast_shapes, promote};
 
 use super::super::{Cumulative, SliceStart, of_op};
-use crate::graph::{ErrorKind, ExprId, Graph, Op, Result};
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// How many numbers are drawn, and of which dtype.
 #[derive(Clone, Debug, Default)]
@@ -376,9 +376,7 @@ impl Graph {
     ) -> Result<()> {
         for (argument, id) in parameters {
             let own = self.shape(id);
-            let fits = own.rank() <= shape.rank()
-                && own.iter().rev().zip(shape.iter().rev()).all(|(&a, &b)| a == 1 || a == b);
-            if !fits {
+            if broadcast_shapes(own, shape).ok().as_ref() != Some(shape) {
                 let expected = format!(
                     "one that broadcasts to shape={:?}, which says how many numbers are drawn",
                     &shape[..]
@@ -389,16 +387,6 @@ impl Graph {
             }
         }
         Ok(())
-    }
-
-    /// The value of an integer that is known while tracing.
-    fn known_integer(&self, id: ExprId) -> Option<i128> {
-        match self.op(id) {
-            Op::Constant(constant) if constant.ty.rank() == 0 && constant.ty.dtype.is_integer() => {
-                constant.value.as_i128()
-            }
-            _ => None,
-        }
     }
 
     /// Uniform real numbers. The random bits are those of the mantissa of a number in `[1, 2)`.
