@@ -590,6 +590,15 @@ def linspace(
 def lu_parts(a: TensorLike) -> list[Tensor]: ...
 def pad_with_own(x: TensorLike, rule: str, widths: Sequence[Sequence[int]]) -> Tensor: ...
 def qr_parts(a: TensorLike, complete: bool) -> list[Tensor]: ...
+def random_categorical(
+    key: TensorLike,
+    logits: TensorLike,
+    axis: Axis,
+    shape: Shape,
+    dtype: DTypeLike | None,
+    names: Names | None,
+    advance: bool,
+) -> list[Tensor]: ...
 def random_choice(
     key: TensorLike,
     x: TensorLike,
@@ -599,6 +608,15 @@ def random_choice(
     replace: bool,
 ) -> list[Tensor]: ...
 def random_fold_in(key: TensorLike, data: TensorLike) -> Tensor: ...
+def random_from(
+    name: str,
+    key: TensorLike,
+    parameters: Sequence[TensorLike],
+    shape: Shape,
+    dtype: DTypeLike | None,
+    names: Names | None,
+    advance: bool,
+) -> list[Tensor]: ...
 def random_gumbel(
     key: TensorLike,
     shape: Shape,
@@ -648,6 +666,17 @@ def random_uniform(
     names: Names | None,
     advance: bool,
 ) -> list[Tensor]: ...
+def sum_of_products(
+    subscripts: str, operands: Sequence[TensorLike], order: Sequence[Sequence[int]] | None
+) -> Tensor: ...
+def segment(
+    kind: Literal["sum", "prod", "max", "min"], x: TensorLike, numbers: TensorLike, segments: int
+) -> Tensor: ...
+def count_numbers(x: TensorLike, weights: TensorLike | None, length: int) -> Tensor: ...
+def bin_edges(x: TensorLike, bins: int, range: tuple[float, float] | None) -> Tensor: ...
+def histogram_of(
+    x: TensorLike, edges: TensorLike, weights: TensorLike | None, density: bool
+) -> Tensor: ...
 def fold(
     x: TensorLike,
     initial: TensorLike,

@@ -47,7 +47,8 @@ from nxla.limits import finfo, iinfo, isdtype
 from nxla.ops.bytes import (
     deserialize, from_binary, load_numpy, load_numpy_archive, serialize, to_binary,
 )
-from nxla.ops.contract import tensordot
+from nxla.linalg import cross
+from nxla.ops.contract import einsum, tensordot
 from nxla.ops.control import (
     annotate, cond, for_each, fori, hook, if_, map, print_expr, print_value, runtime_call, scan,
     while_loop,
@@ -62,6 +63,10 @@ from nxla.ops.movement import (
     matrix_transpose, moveaxis, pad_outer, repeat, roll, split, to_batched, unstack,
 )
 from nxla.ops.reduce import reduce
+from nxla.ops.scans import associative_scan, switch
+from nxla.ops.statistics import (
+    bincount, histogram, segment_max, segment_min, segment_prod, segment_sum,
+)
 from nxla.ops.window import window_reduce
 from nxla.options import (
     compilers, default_options, global_default_options, partitions_options, to_backend,
@@ -94,24 +99,26 @@ __all__ = [
     "ArgumentError", "CaptureWarning", "Comparison", "Compiler", "DTypeError", "Device",
     "DeviceError", "ExecutionError", "GradientError", "InternalError", "NxlaError", "OptionError",
     "RecompileWarning", "ShapeError", "Stream", "TraceError", "__version__", "annotate", "arange",
-    "asarray", "axis_index", "axis_size", "bfloat16", "bool", "broadcast_vectors", "cache_report",
-    "can_cast", "compare", "compatible", "compile", "compilers", "complex64", "complex128",
-    "composite", "cond", "constants", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp",
-    "debug_expr", "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize",
-    "devectorize", "device_put", "devices", "e", "errors", "expr", "eye", "fft", "finfo",
-    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "for_each", "fori",
-    "from_binary", "from_dlpack", "full", "full_like", "global_default_options", "grad", "graph",
-    "hessian", "hessian_diagonal", "hook", "if_", "iinfo", "inf", "int2", "int4", "int8", "int16",
-    "int32", "int64", "iota", "isdtype", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp",
-    "linalg", "linearize", "linspace", "load_numpy", "load_numpy_archive", "log", "map",
-    "matrix_transpose", "meshgrid", "moveaxis", "nan", "newaxis", "ones", "ones_like", "pad_outer",
+    "asarray", "associative_scan", "axis_index", "axis_size", "bfloat16", "bincount", "bool",
+    "broadcast_vectors", "cache_report", "can_cast", "compare", "compatible", "compile",
+    "compilers", "complex64", "complex128", "composite", "cond", "constants", "cross",
+    "current_compiler", "custom_grad", "custom_jvp", "custom_vjp", "debug_expr", "debug_expr_apply",
+    "debug_nans", "default_options", "defn", "deserialize", "devectorize", "device_put", "devices",
+    "e", "einsum", "errors", "expr", "eye", "fft", "finfo", "float8_e4m3fn", "float8_e5m2",
+    "float16", "float32", "float64", "for_each", "fori", "from_binary", "from_dlpack", "full",
+    "full_like", "global_default_options", "grad", "graph", "hessian", "hessian_diagonal",
+    "histogram", "hook", "if_", "iinfo", "inf", "int2", "int4", "int8", "int16", "int32", "int64",
+    "iota", "isdtype", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "linalg",
+    "linearize", "linspace", "load_numpy", "load_numpy_archive", "log", "map", "matrix_transpose",
+    "meshgrid", "moveaxis", "nan", "newaxis", "ones", "ones_like", "pad_outer",
     "partitions_options", "pi", "positive", "print_expr", "print_value", "random", "reduce",
     "register_compiler", "register_container", "repeat", "reshape_vectors", "revectorize", "roll",
-    "runtime_call", "scan", "serialize", "set_cache_limit", "split", "stop_grad", "stream",
-    "template", "tensor", "tensordot", "testing", "to_backend", "to_batched", "to_binary",
-    "to_heatmap", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32",
-    "uint64", "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop",
-    "window_reduce", "zeros", "zeros_like",
+    "runtime_call", "scan", "segment_max", "segment_min", "segment_prod", "segment_sum",
+    "serialize", "set_cache_limit", "split", "stop_grad", "stream", "switch", "template", "tensor",
+    "tensordot", "testing", "to_backend", "to_batched", "to_binary", "to_heatmap",
+    "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
+    "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop", "window_reduce", "zeros",
+    "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

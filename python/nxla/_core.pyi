@@ -928,6 +928,17 @@ def pad_with_own(x: TensorLike, rule: str, widths: Sequence[Sequence[int]]) -> T
 def qr_parts(a: TensorLike, complete: bool) -> list[Tensor]:
     """`q` and `r` of matrices."""
 
+def random_categorical(
+    key: TensorLike,
+    logits: TensorLike,
+    axis: Axis,
+    shape: Shape,
+    dtype: DTypeLike | None,
+    names: Names | None,
+    advance: bool,
+) -> list[Tensor]:
+    """Categories by their logits."""
+
 def random_choice(
     key: TensorLike,
     x: TensorLike,
@@ -940,6 +951,17 @@ def random_choice(
 
 def random_fold_in(key: TensorLike, data: TensorLike) -> Tensor:
     """A key for each of some integers."""
+
+def random_from(
+    name: str,
+    key: TensorLike,
+    parameters: Sequence[TensorLike],
+    shape: Shape,
+    dtype: DTypeLike | None,
+    names: Names | None,
+    advance: bool,
+) -> list[Tensor]:
+    """Draws from a distribution."""
 
 def random_gumbel(
     key: TensorLike,
@@ -1003,6 +1025,27 @@ def random_uniform(
     advance: bool,
 ) -> list[Tensor]:
     """Floats that are equally likely everywhere between two bounds."""
+
+def sum_of_products(
+    subscripts: str, operands: Sequence[TensorLike], order: Sequence[Sequence[int]] | None
+) -> Tensor:
+    """A sum of products that subscripts write, in an order of contractions if one is given."""
+
+def segment(
+    kind: Literal["sum", "prod", "max", "min"], x: TensorLike, numbers: TensorLike, segments: int
+) -> Tensor:
+    """Combines the entries of segments."""
+
+def count_numbers(x: TensorLike, weights: TensorLike | None, length: int) -> Tensor:
+    """How often each number occurs."""
+
+def bin_edges(x: TensorLike, bins: int, range: tuple[float, float] | None) -> Tensor:
+    """The edges of a histogram's bins."""
+
+def histogram_of(
+    x: TensorLike, edges: TensorLike, weights: TensorLike | None, density: bool
+) -> Tensor:
+    """What is in the bins of a histogram."""
 
 def fold(
     x: TensorLike,
@@ -1249,6 +1292,25 @@ def all_close(
     >>> import nxla as nx
     >>> nx.all_close([1.0, 2.0], [1.0, 2.00001]).item(), nx.all_close(1.0, 1.1).item()
     (True, False)
+    """
+
+def allclose(
+    x1: TensorLike,
+    x2: TensorLike,
+    /,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Tell whether all elements are equal up to a tolerance.
+
+    This is `all_close` under numpy's name.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.allclose([1.0, 2.0], [1.0, 2.00001]).item()
+    True
     """
 
 def any(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
@@ -2939,6 +3001,42 @@ def indexed_put(
     [0, 5, 7]
     """
 
+def interp(
+    x: TensorLike,
+    xp: TensorLike,
+    fp: TensorLike,
+    /,
+    left: TensorLike | None = None,
+    right: TensorLike | None = None,
+    period: float | None = None,
+) -> Tensor:
+    """Return values of the function that is linear between points.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Where to evaluate it: real numbers of any shape.
+    xp, fp : tensor_like
+        The points: two vectors of one length, of which `xp` increases unless there is a period.
+    left, right : tensor_like, optional
+        The values before the first and after the last point; by default those of these points.
+    period : float, optional
+        The period after which the function repeats itself; `left` and `right` do not matter then.
+
+    Raises
+    ------
+    ShapeError
+        If the points are no two vectors of one length, or there are none.
+    ArgumentError
+        If the period is 0.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.interp([0.5, 2.5, 9.0], [0.0, 1.0, 3.0], [0.0, 10.0, 30.0]).tolist()
+    [5.0, 25.0, 30.0]
+    """
+
 def inv(x: TensorLike, /) -> Tensor:
     """Return the inverse of square matrices.
 
@@ -3006,6 +3104,37 @@ def irfftn(
     [[1.0, 0.0], [0.0, 0.0]]
     """
 
+def isclose(
+    x1: TensorLike,
+    x2: TensorLike,
+    /,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Tell where elements are equal up to a tolerance.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Numbers; their shapes broadcast.
+    rtol, atol : float
+        Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are close.
+    equal_nan : bool
+        Whether NaN is close to NaN.
+
+    Returns
+    -------
+    Tensor
+        Truth values.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.isclose([1.0, 2.0], [1.0, 2.1]).tolist()
+    [True, False]
+    """
+
 def isfinite(x: TensorLike, /) -> Tensor:
     """Tell where elements are neither infinite nor NaN.
 
@@ -3064,6 +3193,28 @@ def isnan(x: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.isnan([1.0, float("nan")]).tolist()
     [False, True]
+    """
+
+def kron(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Multiply each element of one tensor with all of another, in a block at its place.
+
+    The product of Kronecker. The operand with fewer axes gets leading ones.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Numbers.
+
+    Returns
+    -------
+    Tensor
+        Whose sizes are the products of those of the operands.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.kron([1, 10], [1, 2, 3]).tolist()
+    [1, 2, 3, 10, 20, 30]
     """
 
 def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: float | None = None) -> Tensor:
@@ -3658,6 +3809,225 @@ def multiply(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     [[3, 4], [6, 8]]
     """
 
+def nanargmax(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
+    """Return the index of the largest element that is not NaN; -1 where all are.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers.
+    axis : int or str, optional
+        The axis; by default the index is one into all elements in row-major order.
+    keepdims : bool
+        Whether the axis stays, with size 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanargmax([float("nan"), 1.0, 2.0]).item()
+    2
+    """
+
+def nanargmin(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
+    """Return the index of the smallest element that is not NaN; -1 where all are.
+
+    Parameters are those of `nanargmax`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanargmin([float("nan"), 1.0, 2.0]).item()
+    1
+    """
+
+def nancumprod(x: TensorLike, /, axis: Axis | None = None) -> Tensor:
+    """Multiply the elements along an axis, NaN as 1. Parameters are those of `nancumsum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nancumprod([2.0, float("nan"), 3.0]).tolist()
+    [2.0, 2.0, 6.0]
+    """
+
+def nancumsum(x: TensorLike, /, axis: Axis | None = None) -> Tensor:
+    """Add up the elements along an axis, NaN as 0.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers.
+    axis : int or str, optional
+        The axis; by default the elements in row-major order.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nancumsum([1.0, float("nan"), 3.0]).tolist()
+    [1.0, 1.0, 4.0]
+    """
+
+def nanmax(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+    """Find the largest element that is not NaN; NaN where all are.
+
+    Parameters are those of `nansum`, but for complex numbers, which have no order.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanmax([[1.0, float("nan")], [float("nan")] * 2], axis=1).tolist()
+    [1.0, nan]
+    """
+
+def nanmean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+    """Return the mean of the elements that are not NaN; NaN where all are.
+
+    Parameters are those of `nansum`; integers become floats.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanmean([1.0, float("nan"), 3.0]).item()
+    2.0
+    """
+
+def nanmedian(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+    """Return the middle of the elements that are not NaN, as a float; NaN where all are.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanmedian([1.0, float("nan"), 3.0]).item()
+    2.0
+    """
+
+def nanmin(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+    """Find the smallest element that is not NaN; NaN where all are. Parameters are those of `nanmax`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanmin([float("nan"), 2.0, 1.0]).item()
+    1.0
+    """
+
+def nanpercentile(
+    x: TensorLike,
+    q: TensorLike,
+    /,
+    axis: Axes | None = None,
+    *,
+    method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """Return percentiles of the elements that are not NaN; NaN where all are.
+
+    Parameters and errors are those of `percentile`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanpercentile([1.0, float("nan"), 3.0], 100).item()
+    3.0
+    """
+
+def nanprod(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+    """Multiply the elements that are not NaN. Parameters are those of `nansum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanprod([2.0, float("nan"), 3.0]).item()
+    6.0
+    """
+
+def nanquantile(
+    x: TensorLike,
+    q: TensorLike,
+    /,
+    axis: Axes | None = None,
+    *,
+    method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """Return quantiles of the elements that are not NaN; NaN where all are.
+
+    Parameters and errors are those of `quantile`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanquantile([1.0, float("nan"), 3.0], 0.5).item()
+    2.0
+    """
+
+def nanstd(
+    x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+) -> Tensor:
+    """Return the standard deviation of the elements that are not NaN.
+
+    The root of `nanvar`, with its parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanstd([1.0, float("nan"), 5.0]).item()
+    2.0
+    """
+
+def nansum(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+    """Add up the elements that are not NaN.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype; narrow integers are added up in 32 bits.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nansum([1.0, float("nan"), 3.0]).item()
+    4.0
+    """
+
+def nanvar(
+    x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+) -> Tensor:
+    """Return the variance of the elements that are not NaN.
+
+    NaN where there are no more of them than the correction.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers; integers count as ``float32``.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    correction : float
+        What is taken off the number of elements that the sum is divided by; 1 for a sample.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nanvar([1.0, float("nan"), 3.0]).item()
+    1.0
+    """
+
 def negative(x: TensorLike, /) -> Tensor:
     """Negate each element; the operator ``-``.
 
@@ -3784,6 +4154,26 @@ def pad(
     >>> import nxla as nx
     >>> nx.pad([1, 2], 0, [(1, 2)]).tolist(), nx.pad([1, 2, 3], 0, [(-1, 0, 1)]).tolist()
     ([0, 1, 2, 0, 0], [0, 2, 0, 3])
+    """
+
+def percentile(
+    x: TensorLike,
+    q: TensorLike,
+    /,
+    axis: Axes | None = None,
+    *,
+    method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """Return the values below which given percentages of the elements are.
+
+    It is `quantile` with `q` from 0 to 100.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.percentile([1.0, 2.0, 3.0, 10.0], 50).item()
+    2.5
     """
 
 def permute_dims(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
@@ -3958,6 +4348,45 @@ def put_slice(x: TensorLike, starts: Sequence[TensorLike], update: TensorLike, /
     >>> import nxla as nx
     >>> nx.put_slice([1, 2, 3, 4], [1], [8, 9]).tolist()
     [1, 8, 9, 4]
+    """
+
+def quantile(
+    x: TensorLike,
+    q: TensorLike,
+    /,
+    axis: Axes | None = None,
+    *,
+    method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
+    keepdims: bool = False,
+) -> Tensor:
+    """Return the values below which given shares of the elements are.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``. The result is NaN where one is.
+    q : tensor_like
+        From 0 to 1: one share, or a vector of them, whose axis comes first in the result.
+        Others give NaN.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
+    method : {"linear", "lower", "higher", "midpoint", "nearest"}
+        What is taken where the quantile falls between two elements.
+    keepdims : bool
+        Whether these axes stay, with size 1.
+
+    Raises
+    ------
+    ArgumentError
+        If there are no elements.
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.quantile([1.0, 2.0, 3.0, 10.0], [0.0, 0.5, 1.0]).tolist()
+    [1.0, 2.5, 10.0]
     """
 
 def quotient(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -4154,6 +4583,32 @@ def rfftn(
     >>> import nxla as nx
     >>> nx.fft.rfftn([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]).shape
     (2, 2)
+    """
+
+def rot90(x: TensorLike, /, k: int = 1, axes: Axes | None = None) -> Tensor:
+    """Turn a plane by quarters of a circle, from its first axis to its second.
+
+    Parameters
+    ----------
+    x : tensor_like
+        A tensor with at least two axes.
+    k : int
+        How many quarters; negative ones turn the other way.
+    axes : (int or str, int or str), optional
+        The plane; the first two axes by default.
+
+    Raises
+    ------
+    ShapeError
+        If there are no such axes, or both are the same.
+    ArgumentError
+        If there are not two of them.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.rot90([[1, 2], [3, 4]]).tolist()
+    [[2, 4], [1, 3]]
     """
 
 def round(x: TensorLike, /) -> Tensor:
@@ -4573,6 +5028,28 @@ def svdvals(x: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.linalg.svdvals([[0.0, 2.0], [1.0, 0.0]]).tolist()
     [2.0, 1.0]
+    """
+
+def swapaxes(x: TensorLike, /, axis1: Axis, axis2: Axis) -> Tensor:
+    """Put two axes in each other's place.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    axis1, axis2 : int or str
+        The axes.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.swapaxes(nx.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
     """
 
 def take(x: TensorLike, indices: TensorLike, /, *, axis: Axis | None = None) -> Tensor:
@@ -5124,6 +5601,7 @@ __all__ = [
     "add",
     "all",
     "all_close",
+    "allclose",
     "any",
     "argmax",
     "argmin",
@@ -5182,9 +5660,12 @@ __all__ = [
     "imag",
     "indexed_add",
     "indexed_put",
+    "interp",
+    "isclose",
     "isfinite",
     "isinf",
     "isnan",
+    "kron",
     "less",
     "less_equal",
     "log1p",
@@ -5206,10 +5687,25 @@ __all__ = [
     "minimum",
     "mode",
     "multiply",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
     "negative",
     "not_equal",
     "outer",
     "pad",
+    "percentile",
     "permute_dims",
     "phase",
     "population_count",
@@ -5217,6 +5713,7 @@ __all__ = [
     "prod",
     "put_diagonal",
     "put_slice",
+    "quantile",
     "quotient",
     "real",
     "reciprocal",
@@ -5224,6 +5721,7 @@ __all__ = [
     "rename",
     "reshape",
     "result_type",
+    "rot90",
     "round",
     "round_half_away",
     "rsqrt",
@@ -5242,6 +5740,7 @@ __all__ = [
     "std",
     "subtract",
     "sum",
+    "swapaxes",
     "take",
     "take_along_axis",
     "take_diagonal",

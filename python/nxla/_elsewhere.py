@@ -6,7 +6,6 @@ from __future__ import annotations
 NAMES: dict[str, str] = {
     # numpy and jax.numpy
     "absolute": "nx.abs",
-    "allclose": "nx.all_close",
     "amax": "nx.max",
     "amin": "nx.min",
     "append": "nx.concat",
@@ -44,13 +43,11 @@ NAMES: dict[str, str] = {
     "ravel": "nx.flatten",
     "right_shift": "nx.bitwise_right_shift",
     "row_stack": "nx.concat(…, axis=0)",
-    "swapaxes": "nx.moveaxis, or nx.permute_dims",
     "transpose": "nx.permute_dims",
     "true_divide": "nx.divide",
     "vdot": "nx.vecdot",
     "vstack": "nx.concat(…, axis=0)",
     # jax and jax.lax
-    "associative_scan": "nx.scan, or nx.cumulative_sum and its like",
     "block_until_ready": "the method block_until_ready of a tensor",
     "device_get": "the method numpy of a tensor",
     "dynamic_slice": "nx.slice",

@@ -20,6 +20,27 @@ from __future__ import annotations
 from nxla import _core
 from nxla.devices import made_on
 from nxla.errors import ArgumentError
+from nxla.ops.random import (
+    bernoulli,
+    bernoulli_split,
+    beta,
+    beta_split,
+    categorical,
+    categorical_split,
+    dirichlet,
+    dirichlet_split,
+    exponential,
+    exponential_split,
+    gamma,
+    gamma_split,
+    laplace,
+    laplace_split,
+    permutation,
+    poisson,
+    poisson_split,
+    truncated_normal,
+    truncated_normal_split,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,19 +52,38 @@ if TYPE_CHECKING:
     Method = Literal["cholesky", "eigh", "svd"]
 
 __all__ = [
+    "bernoulli",
+    "bernoulli_split",
+    "beta",
+    "beta_split",
+    "categorical",
+    "categorical_split",
     "choice",
+    "dirichlet",
+    "dirichlet_split",
+    "exponential",
+    "exponential_split",
     "fold_in",
+    "gamma",
+    "gamma_split",
     "gumbel",
     "gumbel_split",
     "key",
+    "laplace",
+    "laplace_split",
     "multivariate_normal",
     "multivariate_normal_split",
     "normal",
     "normal_split",
+    "permutation",
+    "poisson",
+    "poisson_split",
     "randint",
     "randint_split",
     "shuffle",
     "split",
+    "truncated_normal",
+    "truncated_normal_split",
     "uniform",
     "uniform_split",
 ]

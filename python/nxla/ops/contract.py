@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import string
+
 from nxla import _core
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from nxla._core import Tensor
     from nxla._types import TensorLike
@@ -47,3 +51,113 @@ def tensordot(
         raise ArgumentError(f"tensordot: axes must not be negative, got {axes}")
     last, first = list(range(-axes, 0)), list(range(axes))
     return _core.dot(x1, x2, x1_contract=last, x2_contract=first)
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    optimize: bool | str | Sequence[Any] = True,
+) -> Tensor:
+    """Add up products along labelled axes, as Einstein's convention writes them.
+
+    Parameters
+    ----------
+    subscripts : str
+        A letter for each axis of each operand, operands apart by commas, and the axes of the result
+        after an arrow: ``"ij,jk->ik"``. What the result does not name is added up; a letter that an
+        operand has twice takes its diagonal. ``...`` stands for axes without letters, which
+        broadcast. Without an arrow the result has these, and the letters that occur once in
+        alphabetic order. Operands may also come with lists of ints in place of letters:
+        ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
+    *operands : tensor_like
+        Tensors; their dtypes promote. Axes of size 1 broadcast.
+    optimize : bool, str or sequence
+        In which order to contract more than two operands. True asks the package `opt_einsum` if it
+        is installed, and else takes the pair first that frees the most memory; False goes from the
+        left to the right. A name is one of `opt_einsum`'s strategies, which it is needed for; a
+        sequence of tuples of positions is a path as `opt_einsum.contract_path` and
+        `numpy.einsum_path` give it.
+
+    Returns
+    -------
+    Tensor
+        With the axes that the subscripts say.
+
+    Raises
+    ------
+    ArgumentError
+        If the subscripts cannot be read or do not fit the operands, or a path is none; if a
+        strategy is named and `opt_einsum` is not installed.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.tensor([[1, 2], [3, 4]])
+    >>> nx.einsum("ij,jk->ik", x, x).tolist()
+    [[7, 10], [15, 22]]
+    >>> nx.einsum("ii", x).item(), nx.einsum("...j->...", x).tolist()
+    (5, [3, 7])
+    """
+    if not isinstance(subscripts, str):
+        subscripts, operands = _written_out((subscripts, *operands))
+    tensors = [as_tensor(operand) for operand in operands]
+    return _core.sum_of_products(subscripts, tensors, _path(subscripts, tensors, optimize))
+
+
+def _written_out(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Return subscripts and operands for operands that alternate with lists of ints."""
+    operands, lists, output = given[:-1:2], given[1::2], given[-1]
+    if len(given) % 2 == 0:
+        operands = given[::2]
+    terms = [_letters(one) for one in lists]
+    if len(given) % 2 == 0:
+        return ",".join(terms), operands
+    return f"{','.join(terms)}->{_letters(output)}", operands
+
+
+def _letters(labels: Any) -> str:
+    letters = ""
+    for label in labels:
+        if label is Ellipsis:
+            letters += "..."
+        elif isinstance(label, int) and 0 <= label < len(string.ascii_letters):
+            # The order of these letters is that of the numbers.
+            letters += (string.ascii_uppercase + string.ascii_lowercase)[label]
+        else:
+            raise ArgumentError(f"einsum: a label must be an int from 0 to 51, got {label!r}")
+    return letters
+
+
+def _path(
+    subscripts: str, tensors: list[Tensor], optimize: bool | str | Sequence[Any]
+) -> list[list[int]] | None:
+    """Return which operands to multiply one after another, as positions; None to work it out."""
+    if not isinstance(optimize, bool | str):
+        steps = [step for step in optimize if not isinstance(step, str)]
+        return [list(step) for step in steps]
+    if len(tensors) < 3:
+        return None
+    if optimize is False:
+        # What comes out is put last; the next operand is always the first.
+        last = len(tensors) - 1
+        return [[0, 1], *([0, position] for position in range(last - 1, 0, -1))]
+    try:
+        import opt_einsum
+    except ModuleNotFoundError:
+        if optimize is True:
+            return None
+        raise ArgumentError(
+            f"einsum: optimize={optimize!r} is a strategy of the package opt_einsum, which is not "
+            "installed; try True"
+        ) from None
+    try:
+        shapes = [tensor.shape for tensor in tensors]
+        strategy = "auto" if optimize is True else optimize
+        path = opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=strategy)[0]
+    except (ValueError, KeyError) as cause:
+        if optimize is True:
+            # Subscripts that do not fit are reported by the engine, with the types of operands.
+            return None
+        raise ArgumentError(f"einsum: {cause}") from cause
+    return [list(step) for step in path]

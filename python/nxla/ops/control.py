@@ -450,6 +450,7 @@ def scan(
     /,
     *,
     length: int | None = None,
+    reverse: bool = False,
     unroll: bool | int = False,
 ) -> tuple[C, Any]:
     """Carry a state over the elements of the first axis, and collect a result for each.
@@ -465,6 +466,8 @@ def scan(
         What is gone through; the first axes of all its tensors have the same size.
     length : int, optional
         How many steps; needed if there are no `xs`.
+    reverse : bool
+        Whether to begin at the last element. Results are where their elements are all the same.
     unroll : bool or int
         As for `for_each`.
 
@@ -494,8 +497,11 @@ def scan(
     leaves = [as_tensor(x) for x in leaves]
     count = _steps(leaves, length)
 
+    def place(index: Any) -> Any:
+        return count - 1 - index if reverse else index
+
     def step(carry: C, index: TensorLike, *, first: bool = False) -> tuple[C, Any]:
-        answer = f(carry, structure.unflatten([x[index] for x in leaves]))
+        answer = f(carry, structure.unflatten([x[place(index)] for x in leaves]))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError("scan: the function must give (carry, y)")
         _check_step("carry", carry, answer[0], first=first)
@@ -508,12 +514,12 @@ def scan(
         return tree.map(_tensor, init), ys
     # The first step goes before the loop: it tells the types of the results and of the carry.
     carry, y = step(init, 0, first=True)
-    ys = tree.map(lambda y: _write(_rows(_tensor(y), count), 0, y), y)
+    ys = tree.map(lambda y: _write(_rows(_tensor(y), count), place(0), y), y)
 
     def body(index: Tensor, state: tuple[C, Any]) -> tuple[C, Any]:
         carry, later = step(state[0], index)
         _check_step("y", y, later)
-        return carry, tree.map(lambda rows, y: _write(rows, index, y), state[1], later)
+        return carry, tree.map(lambda rows, y: _write(rows, place(index), y), state[1], later)
 
     if count == 1:
         return tree.map(as_tensor, carry), ys

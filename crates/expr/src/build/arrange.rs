@@ -3,7 +3,7 @@
 use nxla_tensor::{DType, HostTensor, Shape, broadcast_shapes};
 
 use super::SliceStart;
-use crate::graph::{ErrorKind, ExprId, Graph, Result};
+use crate::graph::{ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {
     /// Values broadcast to the shape that they have together.
@@ -60,6 +60,38 @@ impl Graph {
         let order: Vec<i64> =
             order.iter().map(|&axis| i64::try_from(axis).expect("an axis is small")).collect();
         self.transpose(x, Some(&order))
+    }
+
+    /// `x` with two axes in each other's place.
+    ///
+    /// # Errors
+    /// An axis out of range.
+    pub fn swap_axes(&mut self, x: ExprId, first: i64, second: i64) -> Result<ExprId> {
+        let op = "swapaxes";
+        let (first, second) = (self.axis(op, x, first)?, self.axis(op, x, second)?);
+        let mut order: Vec<usize> = (0..self.shape(x).rank()).collect();
+        order.swap(first, second);
+        self.make(Op::Transpose(order.into()), &[x])
+    }
+
+    /// `x` turned by `quarters` of a circle in the plane of two axes, from the first to the second.
+    ///
+    /// # Errors
+    /// An axis out of range; the same axis twice.
+    pub fn rotate(&mut self, x: ExprId, quarters: i64, [from, to]: [i64; 2]) -> Result<ExprId> {
+        self.axes("rot90", x, &[from, to])?;
+        match quarters.rem_euclid(4) {
+            0 => Ok(x),
+            1 => {
+                let flipped = self.reverse(x, Some(&[to]))?;
+                self.swap_axes(flipped, from, to)
+            }
+            2 => self.reverse(x, Some(&[from, to])),
+            _ => {
+                let swapped = self.swap_axes(x, from, to)?;
+                self.reverse(swapped, Some(&[to]))
+            }
+        }
     }
 
     /// `x` moved by `shift` along an axis; what leaves at one end enters at the other.

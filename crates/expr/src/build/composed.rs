@@ -6,7 +6,7 @@ use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// A number as it stands next to `x`.
-    fn near(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
+    pub(super) fn near(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
         self.weak_number(Number::Float(number), x)
     }
 

@@ -175,6 +175,28 @@ impl Graph {
         self.multiply(x, y)
     }
 
+    /// The product of Kronecker: each element of `x` times all of `y`, in a block at its place. The
+    /// operand with fewer axes gets leading ones; names are dropped.
+    ///
+    /// # Errors
+    /// A result too large to count.
+    pub fn kron(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let rank = self.shape(x).rank().max(self.shape(y).rank());
+        let sizes = |graph: &Graph, id: ExprId| -> Vec<usize> {
+            let shape = graph.shape(id);
+            std::iter::repeat_n(1, rank - shape.rank()).chain(shape.iter().copied()).collect()
+        };
+        let (left, right) = (sizes(self, x), sizes(self, y));
+        let blocks: Shape = left.iter().flat_map(|&size| [size, 1]).collect();
+        let inside: Shape = right.iter().flat_map(|&size| [1, size]).collect();
+        let result: Shape =
+            left.iter().zip(&right).map(|(left, right)| left.saturating_mul(*right)).collect();
+        let (x, y) = (self.rename(x, None)?, self.rename(y, None)?);
+        let (x, y) = (self.reshape(x, blocks)?, self.reshape(y, inside)?);
+        let product = self.multiply(x, y)?;
+        self.reshape(product, result)
+    }
+
     /// The name of the only axis.
     fn vector_name(&self, x: ExprId) -> Option<AxisName> {
         match self.tensor_type(x).names.as_deref() {

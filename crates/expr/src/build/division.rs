@@ -102,15 +102,30 @@ impl Graph {
         let attributes: [(&str, &dyn fmt::Display); 3] =
             [("equal_nan", &equal_nan), ("rtol", &tolerances[0]), ("atol", &tolerances[1])];
         self.composite("all_close", &attributes, [x, y], |graph, [x, y]| {
-            let near = graph.near_elements(x, y, relative, absolute)?;
-            if !equal_nan {
-                return graph.all(near, None, false);
-            }
-            let (x_nan, y_nan) = (graph.is_nan(x)?, graph.is_nan(y)?);
-            let both = graph.logical_and(x_nan, y_nan)?;
-            let close = graph.logical_or(near, both)?;
+            let close = graph.is_close(x, y, relative, absolute, equal_nan)?;
             graph.all(close, None, false)
         })
+    }
+
+    /// Where elements are as near as [`Graph::all_close`] says.
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast.
+    pub fn is_close(
+        &mut self,
+        x: ExprId,
+        y: ExprId,
+        relative: f64,
+        absolute: f64,
+        equal_nan: bool,
+    ) -> Result<ExprId> {
+        let near = self.near_elements(x, y, relative, absolute)?;
+        if !equal_nan {
+            return Ok(near);
+        }
+        let (x_nan, y_nan) = (self.is_nan(x)?, self.is_nan(y)?);
+        let both = self.logical_and(x_nan, y_nan)?;
+        self.logical_or(near, both)
     }
 
     fn near_elements(

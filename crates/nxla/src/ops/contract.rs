@@ -1,8 +1,19 @@
 //! Products that contract axes, and convolutions.
 
-use super::{Convolution, methods};
+use super::{Convolution, joiners, methods};
 
 methods! {
+    /// Each element times all of the other, in a block at its place.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let product = Tensor::from(vec![1, 10]).kron(Tensor::from(vec![1, 2]))?;
+    /// assert_eq!(product.to_vec::<i32>()?, [1, 2, 10, 20]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn kron(x, other) one |graph| graph.kron(x, other);
+
     /// The dot product: contracts the last axis with the last but one axis of the other (its only
     /// one if that is a vector). A scalar multiplies. The dtypes promote.
     ///
@@ -74,4 +85,18 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn conv(x, kernel; options: &Convolution) one |graph| graph.conv(x, kernel, options);
+}
+
+joiners! {
+    /// The sum of products that subscripts write: `ij,jk->ik` is a matrix product.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::new(vec![1, 2, 3, 4], [2, 2])?;
+    /// assert_eq!(Tensor::einsum(&[&x, &x], "ij,jk->ik")?.to_vec::<i32>()?, [7, 10, 15, 22]);
+    /// assert_eq!(Tensor::einsum(&[&x], "ii")?.to_vec::<i32>()?, [5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn einsum(operands; subscripts: &str) one |graph| graph.einsum(subscripts, operands, None);
 }

@@ -23,6 +23,7 @@ mod metadata;
 mod movement;
 mod random;
 mod reduce;
+mod statistics;
 mod window;
 
 pub use axes::{Axis, Over};
@@ -33,6 +34,7 @@ pub use index::{Slice, Sort};
 pub use linalg::Triangular;
 pub use loops::{fori, map, scan, scan_times, while_loop};
 pub use nxla_expr::build::ConvOptions as Convolution;
+pub use nxla_expr::build::{Between, Quantile, Segment};
 pub use reduce::Arg;
 pub use window::Window;
 

@@ -44,6 +44,24 @@ methods! {
     fn new_named_axis(x; axis: i64, name: &str) one |graph|
         graph.new_axis(x, axis, Some(AxisName::from(name)));
 
+    /// With two axes in each other's place.
+    fn swap_axes(x; first: impl Into<Axis>, second: impl Into<Axis>) one |graph| {
+        let first = first.into().of(graph, "swap_axes", x)?;
+        let second = second.into().of(graph, "swap_axes", x)?;
+        graph.swap_axes(x, first, second)
+    };
+
+    /// Turned by quarters of a circle in the plane of two axes, from the first to the second.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::new(vec![1, 2, 3, 4], [2, 2])?;
+    /// assert_eq!(x.rotate(1, [0, 1])?.to_vec::<i32>()?, [2, 4, 1, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn rotate(x; quarters: i64, plane: [i64; 2]) one |graph| graph.rotate(x, quarters, plane);
+
     /// The axes in another order; `()` reverses it.
     ///
     /// ```

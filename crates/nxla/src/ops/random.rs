@@ -81,6 +81,71 @@ methods! {
         graph.random_gumbel(key, &draw).map(|drawn| (drawn, next))
     };
 
+    /// Truth values that are true with the probability `p`, and the next key.
+    fn random_bernoulli(key, p as position; draw: Draw) two |graph| {
+        let (next, key) = graph.random_next(key)?;
+        graph.random_bernoulli(key, p, &draw).map(|drawn| (drawn, next))
+    };
+
+    /// Floats with the exponential distribution of mean `scale`, and the next key.
+    fn random_exponential(key, scale as position; draw: Draw) two |graph| {
+        let (next, key) = graph.random_next(key)?;
+        graph.random_exponential(key, scale, &draw).map(|drawn| (drawn, next))
+    };
+
+    /// Floats with the Laplace distribution, and the next key.
+    fn random_laplace(key, mean as position, scale as position; draw: Draw) two |graph| {
+        let (next, key) = graph.random_next(key)?;
+        graph.random_laplace(key, mean, scale, &draw).map(|drawn| (drawn, next))
+    };
+
+    /// Floats with the standard normal distribution between two bounds, and the next key.
+    fn random_truncated_normal(key, low as position, high as position; draw: Draw) two |graph| {
+        let (next, key) = graph.random_next(key)?;
+        graph.random_truncated_normal(key, low, high, &draw).map(|drawn| (drawn, next))
+    };
+
+    /// Floats with the gamma distribution of shape `a`, and the next key.
+    fn random_gamma(key, a as position; draw: Draw) two |graph| {
+        let (next, key) = graph.random_next(key)?;
+        graph.random_gamma(key, a, &draw).map(|drawn| (drawn, next))
+    };
+
+    /// Floats with the beta distribution, and the next key.
+    fn random_beta(key, a as position, b as position; draw: Draw) two |graph| {
+        let (next, key) = graph.random_next(key)?;
+        graph.random_beta(key, a, b, &draw).map(|drawn| (drawn, next))
+    };
+
+    /// Numbers of events with the Poisson distribution, `s32` by default, and the next key.
+    fn random_poisson(key, rate as position; draw: Draw) two |graph| {
+        let (next, key) = graph.random_next(key)?;
+        graph.random_poisson(key, rate, &draw).map(|drawn| (drawn, next))
+    };
+
+    /// Shares with the distribution of Dirichlet along the last axis of `alpha`, and the next key.
+    fn random_dirichlet(key, alpha as position; draw: Draw) two |graph| {
+        let (next, key) = graph.random_next(key)?;
+        graph.random_dirichlet(key, alpha, &draw).map(|drawn| (drawn, next))
+    };
+
+    /// Indices along an axis of `logits`, with a probability in proportion to their exponentials,
+    /// and the next key.
+    ///
+    /// ```
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let logits = Tensor::from(vec![f32::NEG_INFINITY, 0.0]);
+    /// let (x, _) = Tensor::random_key(0)?.random_categorical(&logits, -1, Draw::new([3]))?;
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 1, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn random_categorical(key, logits; axis: impl Into<Axis>, draw: Draw) two |graph| {
+        let axis = axis.into().of(graph, "categorical", logits)?;
+        let (next, key) = graph.random_next(key)?;
+        graph.random_categorical(key, logits, axis, &draw).map(|drawn| (drawn, next))
+    };
+
     /// Vectors with a normal distribution, and the next key; `method` says how to take the root of
     /// the covariance.
     fn random_multivariate_normal(key, mean, covariance; method: Covariance, draw: Draw)

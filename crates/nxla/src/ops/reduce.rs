@@ -203,7 +203,12 @@ impl Arg {
         Self { dtype, ..self }
     }
 
-    fn resolve(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<i64>> {
+    /// Whether the axis stays in the result.
+    pub(super) fn keeps(&self) -> bool {
+        self.keep
+    }
+
+    pub(super) fn resolve(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<i64>> {
         self.axis.as_ref().map(|axis| axis.of(graph, op, x)).transpose()
     }
 }

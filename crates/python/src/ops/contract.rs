@@ -52,6 +52,27 @@ impl Argument for AxisOfResult {
 }
 
 functions! {
+    /// Multiply each element of one tensor with all of another, in a block at its place.
+    ///
+    /// The product of Kronecker. The operand with fewer axes gets leading ones.
+    ///
+    /// Parameters
+    /// ----------
+    /// x1, x2 : tensor_like
+    ///     Numbers.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Whose sizes are the products of those of the operands.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.kron([1, 10], [1, 2, 3]).tolist()
+    /// [1, 2, 3, 10, 20, 30]
+    fn kron(x1, x2, /) |graph| graph.kron(x1, x2);
+
     /// Multiply matrices; the operator ``@``.
     ///
     /// Parameters
@@ -213,4 +234,20 @@ functions! {
     };
 }
 
-pub(super) use declared_functions as register;
+/// A sum of products that subscripts write, in an order of contractions if one is given.
+#[pyfunction]
+fn sum_of_products(
+    py: Python<'_>,
+    subscripts: &str,
+    operands: Vec<Bound<'_, PyAny>>,
+    order: Option<Vec<Vec<usize>>>,
+) -> PyResult<Py<PyAny>> {
+    let operands: Vec<Value> =
+        operands.iter().map(|operand| Value::of(operand, "einsum")).collect::<PyResult<_>>()?;
+    apply(py, &operands, |graph, ids| one(graph.einsum(subscripts, ids, order.as_deref())))
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    declared_functions(module)?;
+    module.add_function(wrap_pyfunction!(sum_of_products, module)?)
+}

@@ -223,6 +223,44 @@ functions! {
         x1, x2, /, *, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
     ) |graph| graph.all_close(x1, x2, rtol, atol, equal_nan);
 
+    /// Tell whether all elements are equal up to a tolerance.
+    ///
+    /// This is `all_close` under numpy's name.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.allclose([1.0, 2.0], [1.0, 2.00001]).item()
+    /// True
+    fn allclose(
+        x1, x2, /, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
+    ) |graph| graph.all_close(x1, x2, rtol, atol, equal_nan);
+
+    /// Tell where elements are equal up to a tolerance.
+    ///
+    /// Parameters
+    /// ----------
+    /// x1, x2 : tensor_like
+    ///     Numbers; their shapes broadcast.
+    /// rtol, atol : float
+    ///     Elements are close if ``abs(x1 - x2) <= atol + rtol * abs(x2)``. Equal infinities are close.
+    /// equal_nan : bool
+    ///     Whether NaN is close to NaN.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     Truth values.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.isclose([1.0, 2.0], [1.0, 2.1]).tolist()
+    /// [True, False]
+    fn isclose(
+        x1, x2, /, rtol: f64 = 1e-05, atol: f64 = 1e-08, equal_nan: bool = false
+    ) |graph| graph.is_close(x1, x2, rtol, atol, equal_nan);
+
     /// Convert elements to another dtype.
     ///
     /// Floats lose what is behind the point when they become integers, and are limited to what the

@@ -12,6 +12,7 @@ mod linalg;
 pub(crate) mod movement;
 mod random;
 mod reduce;
+mod statistics;
 pub(crate) mod vectors;
 mod window;
 
@@ -33,6 +34,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     elementwise::register(module)?;
     movement::register(module)?;
     reduce::register(module)?;
+    statistics::register(module)?;
     window::register(module)?;
     contract::register(module)?;
     index::register(module)?;
@@ -51,6 +53,7 @@ fn package_signatures() -> impl Iterator<Item = Signature> {
         elementwise::signatures(),
         movement::signatures(),
         reduce::signatures(),
+        statistics::signatures(),
         window::signatures(),
         contract::signatures(),
         index::signatures(),

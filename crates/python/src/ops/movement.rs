@@ -110,6 +110,59 @@ impl Argument for PaddingOfAxis {
 }
 
 functions! {
+    /// Put two axes in each other's place.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Any tensor.
+    /// axis1, axis2 : int or str
+    ///     The axes.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is no such axis.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.swapaxes(nx.zeros((2, 3, 4)), 0, 2).shape
+    /// (4, 3, 2)
+    fn swapaxes(x, /, axis1: Axis, axis2: Axis) |graph| graph.swap_axes(x, axis1, axis2);
+
+    /// Turn a plane by quarters of a circle, from its first axis to its second.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     A tensor with at least two axes.
+    /// k : int
+    ///     How many quarters; negative ones turn the other way.
+    /// axes : (int or str, int or str), optional
+    ///     The plane; the first two axes by default.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are no such axes, or both are the same.
+    /// ArgumentError
+    ///     If there are not two of them.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.rot90([[1, 2], [3, 4]]).tolist()
+    /// [[2, 4], [1, 3]]
+    fn rot90(x, /, k: i64 = 1, axes: Option<AxisList> = None) |graph| {
+        let axes = axes.unwrap_or_else(|| vec![0, 1]);
+        let plane: [i64; 2] = axes.try_into().map_err(|axes: Vec<i64>| {
+            let why = format!("axes must be two, got {}", axes.len());
+            user_error(argument_error("rot90", why))
+        })?;
+        graph.rotate(x, k, plane)
+    };
+
     /// Give the elements, in row-major order, another shape.
     ///
     /// Parameters

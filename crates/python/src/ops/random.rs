@@ -2,7 +2,7 @@
 
 use nxla_runtime::Number;
 use nxla_runtime::graph::build::{Choice, Covariance, Draw};
-use nxla_runtime::graph::{ExprId, Graph};
+use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
 use pyo3::prelude::*;
 
 use super::add_functions;
@@ -208,10 +208,82 @@ fn random_choice(
     })
 }
 
+/// What a distribution with one parameter, or two, draws.
+type Draws = fn(&mut Graph, ExprId, &[ExprId], &Draw) -> nxla_runtime::graph::Result<ExprId>;
+
+/// The public name of a distribution, and what draws from it.
+fn distribution(name: &str) -> PyResult<(&'static str, Draws)> {
+    Ok(match name {
+        "bernoulli" => ("bernoulli", |graph, key, p, draw| graph.random_bernoulli(key, p[0], draw)),
+        "exponential" => {
+            ("exponential", |graph, key, p, draw| graph.random_exponential(key, p[0], draw))
+        }
+        "gamma" => ("gamma", |graph, key, p, draw| graph.random_gamma(key, p[0], draw)),
+        "poisson" => ("poisson", |graph, key, p, draw| graph.random_poisson(key, p[0], draw)),
+        "dirichlet" => ("dirichlet", |graph, key, p, draw| graph.random_dirichlet(key, p[0], draw)),
+        "laplace" => ("laplace", |graph, key, p, draw| graph.random_laplace(key, p[0], p[1], draw)),
+        "beta" => ("beta", |graph, key, p, draw| graph.random_beta(key, p[0], p[1], draw)),
+        "truncated_normal" => ("truncated_normal", |graph, key, p, draw| {
+            graph.random_truncated_normal(key, p[0], p[1], draw)
+        }),
+        other => return Err(argument_error("random", format!("there is no {other:?}"))),
+    })
+}
+
+/// Draws from a distribution.
+#[pyfunction]
+fn random_from(
+    py: Python<'_>,
+    name: &str,
+    key: &Bound<'_, PyAny>,
+    parameters: Vec<Bound<'_, PyAny>>,
+    shape: ShapeArg,
+    dtype: Option<DTypeArg>,
+    names: Option<NamesArg>,
+    advance: bool,
+) -> PyResult<Parts> {
+    let (name, draws) = distribution(name)?;
+    let values: Vec<Value> =
+        parameters.iter().map(|one| Value::of(one, name)).collect::<PyResult<_>>()?;
+    let mut operands = vec![Value::of(key, name)?];
+    for (index, value) in values.iter().enumerate() {
+        let other = values.iter().enumerate().find(|(at, _)| *at != index).map(|(_, other)| other);
+        operands.push(alone(value.clone(), other)?);
+    }
+    let attributes = draw_of(shape, dtype, names);
+    draw(py, &operands, advance, |graph, key, ids| draws(graph, key, ids, &attributes))
+}
+
+/// Categories by their logits.
+#[pyfunction]
+fn random_categorical(
+    key: &Bound<'_, PyAny>,
+    logits: &Bound<'_, PyAny>,
+    axis: Axis,
+    shape: ShapeArg,
+    dtype: Option<DTypeArg>,
+    names: Option<NamesArg>,
+    advance: bool,
+) -> PyResult<Parts> {
+    const NAME: &str = "categorical";
+    let logits = alone(Value::of(logits, NAME)?, None)?;
+    let operands = [Value::of(key, NAME)?, logits];
+    let attributes = draw_of(shape, dtype, names);
+    draw(key.py(), &operands, advance, |graph, key, ids| {
+        let Axis::Number(axis) = axis else {
+            let axis = axis.of_type(graph.tensor_type(ids[0]));
+            let axis = axis.map_err(|why| graph.error(NAME, ErrorKind::invalid("axis", why)))?;
+            return graph.random_categorical(key, ids[0], axis, &attributes);
+        };
+        graph.random_categorical(key, ids[0], axis, &attributes)
+    })
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add_functions!(
         module: random_key, random_split, random_fold_in, random_uniform, random_normal,
         random_integers, random_gumbel, random_multivariate_normal, random_shuffle, random_choice,
+        random_from, random_categorical,
     );
     Ok(())
 }

@@ -10,6 +10,7 @@
 //! rounding. No gradient flows through a draw.
 
 mod bits;
+mod distributions;
 mod samples;
 
 pub use samples::{Choice, Covariance, Draw};

@@ -368,7 +368,7 @@ impl Graph {
     // --- steps that several distributions share ---
 
     /// Refuses parameters that would make more numbers than were asked for.
-    fn check_spread(
+    pub(super) fn check_spread(
         &self,
         op: &str,
         parameters: [(&'static str, ExprId); 2],
@@ -390,7 +390,7 @@ impl Graph {
     }
 
     /// Uniform real numbers. The random bits are those of the mantissa of a number in `[1, 2)`.
-    fn uniform_in(
+    pub(super) fn uniform_in(
         &mut self,
         key: ExprId,
         low: ExprId,
@@ -436,7 +436,7 @@ impl Graph {
     }
 
     /// The finished draw: in its shape, with names, and without a derivative.
-    fn drawn(&mut self, op: &'static str, x: ExprId, draw: &Draw) -> Result<ExprId> {
+    pub(super) fn drawn(&mut self, op: &'static str, x: ExprId, draw: &Draw) -> Result<ExprId> {
         let x = self.rename(x, None)?;
         if self.shape(x).size() != draw.shape.size() {
             let why =
@@ -448,7 +448,7 @@ impl Graph {
     }
 
     /// The float or complex dtype of a draw.
-    fn float_of(&self, op: &str, x: ExprId, y: ExprId, draw: &Draw) -> Result<DType> {
+    pub(super) fn float_of(&self, op: &str, x: ExprId, y: ExprId, draw: &Draw) -> Result<DType> {
         match draw.dtype {
             None => Ok(promote(self.dtype(x), self.dtype(y)).to_floating()),
             Some(dtype) if dtype.is_float() || dtype.is_complex() => Ok(dtype),
@@ -456,7 +456,7 @@ impl Graph {
         }
     }
 
-    fn not_a(&self, op: &str, found: DType, expected: &'static str) -> crate::Error {
+    pub(super) fn not_a(&self, op: &str, found: DType, expected: &'static str) -> crate::Error {
         self.error(op, ErrorKind::DType { argument: "dtype", found, expected })
     }
 }

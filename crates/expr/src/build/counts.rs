@@ -1,0 +1,456 @@
+//! Counts and sums by number: histograms, segments, and positions in a sorted list.
+
+use nxla_tensor::{DType, Number, Scalar, Shape, promote};
+
+use super::index::counting_dtype;
+use super::{SliceStart, of_op};
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
+
+/// What is done with the entries of a segment, see [`Graph::segment`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Segment {
+    /// Their sum; 0 for none.
+    Sum,
+    /// Their product; 1 for none.
+    Product,
+    /// The largest; the least value of the dtype for none.
+    Max,
+    /// The smallest; the largest value of the dtype for none.
+    Min,
+}
+
+/// How far beyond its ends a function is known, see [`Graph::interpolate`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beyond {
+    /// The value before the first point; that of the first point by default.
+    pub left: Option<ExprId>,
+    /// The value after the last point; that of the last point by default.
+    pub right: Option<ExprId>,
+    /// The period after which the function repeats itself, which leaves nothing beyond.
+    pub period: Option<f64>,
+}
+
+impl Graph {
+    /// How many elements of an increasing vector come before each of `x`: those that are less, or,
+    /// with `equal`, those that are not greater. As `s32` (or `s64`), by bisection.
+    ///
+    /// # Errors
+    /// A `sorted` that is no vector; complex numbers.
+    pub(super) fn count_before(
+        &mut self,
+        op: &'static str,
+        sorted: ExprId,
+        x: ExprId,
+        equal: bool,
+    ) -> Result<ExprId> {
+        let &[count] = self.shape(sorted).as_slice() else {
+            let (found, expected) = (self.tensor_type(sorted).to_string(), "a vector".to_owned());
+            return Err(self.error(op, ErrorKind::Shape { argument: "sorted", found, expected }));
+        };
+        let dtype = counting_dtype(&[count]);
+        let number = |graph: &mut Graph, value: usize| {
+            let value = i64::try_from(value).expect("a size fits in 64 bits");
+            graph.scalar_constant(Scalar::Int(value), dtype)
+        };
+        let zero = number(self, 0)?;
+        let shape = self.shape(x).clone();
+        let mut before = self.broadcast(zero, shape, None)?;
+        let limit = number(self, count)?;
+        let one = number(self, 1)?;
+        let mut step = if count == 0 { 0 } else { 1 << count.ilog2() };
+        while step > 0 {
+            let length = number(self, step)?;
+            let further = self.add(before, length)?;
+            let inside = self.less_equal(further, limit)?;
+            let within = self.min(further, limit)?;
+            let last = self.subtract(within, one)?;
+            let element = self.take(sorted, last, 0)?;
+            let precedes = if equal { self.less_equal(element, x) } else { self.less(element, x) };
+            let precedes = precedes.map_err(of_op(op))?;
+            let go = self.logical_and(inside, precedes)?;
+            before = self.select(go, further, before)?;
+            step /= 2;
+        }
+        Ok(before)
+    }
+
+    /// Combines the entries of `x` along its first axis that have the same number in `numbers`,
+    /// as one entry for each number below `count`. Entries with other numbers are left out.
+    ///
+    /// Sums scatter. For the others, entries are sorted by number and then by value, so that the
+    /// largest of a segment is the last of it.
+    ///
+    /// # Errors
+    /// Numbers that are no vector of integers with one for each entry; complex numbers but for
+    /// sums and products.
+    pub fn segment(
+        &mut self,
+        kind: Segment,
+        x: ExprId,
+        numbers: ExprId,
+        count: usize,
+    ) -> Result<ExprId> {
+        let op = match kind {
+            Segment::Sum => "segment_sum",
+            Segment::Product => "segment_prod",
+            Segment::Max => "segment_max",
+            Segment::Min => "segment_min",
+        };
+        self.check_numbers(op, x, numbers)?;
+        let (x, numbers) = (self.rename(x, None)?, self.rename(numbers, None)?);
+        match kind {
+            Segment::Sum => self.segment_sum(x, numbers, count),
+            Segment::Product => self.segment_product(x, numbers, count),
+            Segment::Max => self.segment_extreme(op, x, numbers, count, true),
+            Segment::Min => self.segment_extreme(op, x, numbers, count, false),
+        }
+    }
+
+    fn check_numbers(&self, op: &'static str, x: ExprId, numbers: ExprId) -> Result<()> {
+        let (found, entries) = (self.tensor_type(numbers), self.shape(x).first().copied());
+        if !found.dtype.is_integer() {
+            let (argument, expected) = ("segment_ids", "an integer dtype");
+            let kind = ErrorKind::DType { argument, found: found.dtype, expected };
+            return Err(self.error(op, kind));
+        }
+        if entries.is_some_and(|entries| found.shape[..] == [entries]) {
+            return Ok(());
+        }
+        let expected =
+            format!("a vector with one number for each entry of {}", self.tensor_type(x));
+        let argument = "segment_ids";
+        Err(self.error(op, ErrorKind::Shape { argument, found: found.to_string(), expected }))
+    }
+
+    /// `mask`, which has the first axis of `x`, with its other axes.
+    fn along_first(&mut self, mask: ExprId, x: ExprId) -> Result<ExprId> {
+        let shape = self.shape(x).clone();
+        self.broadcast(mask, shape, Some(&[0]))
+    }
+
+    fn segment_sum(&mut self, x: ExprId, numbers: ExprId, count: usize) -> Result<ExprId> {
+        // Truth values count.
+        let x = if self.dtype(x).is_pred() { self.as_type(x, DType::S32)? } else { x };
+        let zero = self.zero_like(x)?;
+        let mut shape = self.shape(x).clone();
+        shape.as_mut_slice()[0] = count;
+        let zeros = self.broadcast(zero, shape, None)?;
+        if count == 0 {
+            return Ok(zeros);
+        }
+        // Narrow numbers could not be compared with a large count; what is outside is dropped.
+        let numbers = self.as_type(numbers, DType::S64)?;
+        let numbers = self.new_axis(numbers, -1, None)?;
+        self.indexed_add(zeros, numbers, x, Some(&[0]))
+    }
+
+    /// Entries in the order of their numbers are multiplied with those at distance 1, 2, 4… of the
+    /// same segment, so that its last entry has the product of all.
+    fn segment_product(&mut self, x: ExprId, numbers: ExprId, count: usize) -> Result<ExprId> {
+        let order = self.argsort(numbers, 0, false, true, DType::S32)?;
+        let mut product = self.take(x, order, 0)?;
+        let numbers = self.take(numbers, order, 0)?;
+        let entries = self.shape(numbers)[0];
+        let one = self.one_like(x)?;
+        let mut distance = 1;
+        while distance < entries {
+            let rest = entries - distance;
+            let earlier = self.slice_along_axis(product, 0, rest, 0, 1)?;
+            let later = self.slice_along_axis(product, SliceStart::at(distance), rest, 0, 1)?;
+            let first = self.slice_along_axis(numbers, 0, rest, 0, 1)?;
+            let second = self.slice_along_axis(numbers, SliceStart::at(distance), rest, 0, 1)?;
+            let same = self.equal(first, second)?;
+            let same = self.along_first(same, later)?;
+            let factor = self.select(same, earlier, one)?;
+            let multiplied = self.multiply(later, factor)?;
+            let untouched = self.slice_along_axis(product, 0, distance, 0, 1)?;
+            product = self.concatenate(&[untouched, multiplied], 0)?;
+            distance *= 2;
+        }
+        let one = self.one_like(product)?;
+        self.last_of_segments("segment_prod", product, numbers, count, one)
+    }
+
+    fn segment_extreme(
+        &mut self,
+        op: &'static str,
+        x: ExprId,
+        numbers: ExprId,
+        count: usize,
+        largest: bool,
+    ) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let none = if largest { dtype.min_value() } else { dtype.max_value() };
+        if dtype.is_complex() {
+            let (argument, expected) = ("operand", "a real dtype");
+            return Err(self.error(op, ErrorKind::DType { argument, found: dtype, expected }));
+        }
+        let none = self.scalar_constant(none, dtype)?;
+        let spread = self.along_first(numbers, x)?;
+        let by_value = self.argsort(x, 0, !largest, true, DType::S32)?;
+        let theirs = self.take_along_axis(spread, by_value, 0)?;
+        let by_number = self.argsort(theirs, 0, false, true, DType::S32)?;
+        let order = self.take_along_axis(by_value, by_number, 0)?;
+        let sorted = self.take_along_axis(x, order, 0)?;
+        let ordered = self.sort(numbers, 0, false, true)?;
+        let extreme = self.last_of_segments(op, sorted, ordered, count, none)?;
+        if !dtype.is_float() || largest {
+            // NaN is sorted last, and so is the largest.
+            return Ok(extreme);
+        }
+        let is_nan = self.is_nan(x)?;
+        let nans = self.segment_sum(is_nan, numbers, count)?;
+        let zero = self.zero_like(nans)?;
+        let has_nan = self.greater(nans, zero)?;
+        let nan = self.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
+        self.select(has_nan, nan, extreme)
+    }
+
+    /// The last entry of each segment, where entries are in the order of their numbers.
+    fn last_of_segments(
+        &mut self,
+        op: &'static str,
+        x: ExprId,
+        numbers: ExprId,
+        count: usize,
+        none: ExprId,
+    ) -> Result<ExprId> {
+        let mut shape = self.shape(x).clone();
+        let entries = shape[0];
+        shape.as_mut_slice()[0] = count;
+        if entries == 0 || count == 0 {
+            return self.broadcast(none, shape, None);
+        }
+        let segments = self.iota([count], Some(0), DType::S64)?;
+        let wide = self.as_type(numbers, DType::S64)?;
+        let end = self.count_before(op, wide, segments, true)?;
+        let start = self.count_before(op, wide, segments, false)?;
+        let occurs = self.less(start, end)?;
+        let one = self.one_like(end)?;
+        let last = self.subtract(end, one)?;
+        let zero = self.zero_like(last)?;
+        let last = self.max(last, zero)?;
+        let taken = self.take(x, last, 0)?;
+        let occurs = self.along_first(occurs, taken)?;
+        self.select(occurs, taken, none)
+    }
+
+    /// How often each number below `count` occurs among integers, as `s32`, or the sum of the
+    /// weights at these places. Other numbers are left out.
+    ///
+    /// # Errors
+    /// A tensor that is no vector of integers; weights of another shape.
+    pub fn bincount(&mut self, x: ExprId, weights: Option<ExprId>, count: usize) -> Result<ExprId> {
+        let op = "bincount";
+        let weights = match weights {
+            Some(weights) => weights,
+            None => {
+                let one = self.scalar_constant(Scalar::Int(1), DType::S32)?;
+                let shape = self.shape(x).clone();
+                self.broadcast(one, shape, None)?
+            }
+        };
+        if self.shape(x).rank() != 1 {
+            let (found, expected) = (self.tensor_type(x).to_string(), "a vector".to_owned());
+            return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
+        }
+        self.segment(Segment::Sum, weights, x, count).map_err(of_op(op))
+    }
+
+    /// Where the bins of a histogram begin and end: `bins + 1` numbers that are evenly spaced over
+    /// a range, by default that of the elements. A range without extent gets one of 1.
+    ///
+    /// # Errors
+    /// No bins; a range that ends before it begins; no elements to have a range.
+    pub fn bin_edges(
+        &mut self,
+        x: ExprId,
+        bins: usize,
+        range: Option<(f64, f64)>,
+    ) -> Result<ExprId> {
+        let op = "histogram";
+        if bins == 0 {
+            return Err(self.invalid(op, "bins", "must be at least 1"));
+        }
+        let dtype = self.dtype(x).to_floating();
+        let number =
+            |graph: &mut Graph, value: f64| graph.scalar_constant(Scalar::Float(value), dtype);
+        let (low, high) = match range {
+            Some((low, high)) if !(low <= high && low.is_finite() && high.is_finite()) => {
+                let why = format!("must be two finite numbers in order, got {low} and {high}");
+                return Err(self.invalid(op, "range", why));
+            }
+            Some((low, high)) => (number(self, low)?, number(self, high)?),
+            None if self.shape(x).size() == 0 => (number(self, 0.0)?, number(self, 1.0)?),
+            None => {
+                let x = self.as_type(x, dtype)?;
+                (self.reduce_min(x, None, false)?, self.reduce_max(x, None, false)?)
+            }
+        };
+        let flat = self.equal(low, high)?;
+        let (half, none) = (number(self, 0.5)?, number(self, 0.0)?);
+        let widened = self.select(flat, half, none)?;
+        let (low, high) = (self.subtract(low, widened)?, self.add(high, widened)?);
+        let edges = self.linspace_between(low, high, bins + 1, true, dtype, None)?;
+        // The last one is not to be missed by a rounding error.
+        let last = self.new_axis(high, 0, None)?;
+        let others = self.slice_along_axis(edges, 0, bins, 0, 1)?;
+        self.concatenate(&[others, last], 0)
+    }
+
+    /// How many elements are in each bin, as `s32`, or the sum of their weights; with `density`
+    /// the share of the whole, divided by the width of the bin. A bin has its first edge and not
+    /// its last one, but for the last bin, which has both. Elements outside are left out.
+    ///
+    /// # Errors
+    /// Edges that are no vector of at least two; weights of another shape; complex numbers.
+    pub fn histogram(
+        &mut self,
+        x: ExprId,
+        edges: ExprId,
+        weights: Option<ExprId>,
+        density: bool,
+    ) -> Result<ExprId> {
+        let op = "histogram";
+        let bins = match self.shape(edges).as_slice() {
+            &[count] if count > 1 => count - 1,
+            _ => {
+                let found = self.tensor_type(edges).to_string();
+                let (argument, expected) = ("bins", "a vector of at least two edges".to_owned());
+                return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
+            }
+        };
+        if let Some(weights) = weights
+            && self.shape(weights) != self.shape(x)
+        {
+            let found = self.tensor_type(weights).to_string();
+            let expected = format!("the shape of {}", self.tensor_type(x));
+            let argument = "weights";
+            return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
+        }
+        let (x, edges) = (self.flatten(x, None)?, self.rename(edges, None)?);
+        let x = self.rename(x, None)?;
+        let weights = weights.map(|weights| self.flatten(weights, None)).transpose()?;
+        let before = self.count_before(op, edges, x, true)?;
+        let one = self.one_like(before)?;
+        let bin = self.subtract(before, one)?;
+        let last = self.slice_along_axis(edges, SliceStart::at(bins), 1, 0, 1)?;
+        let at_end = self.equal(x, last)?;
+        let last_bin = i64::try_from(bins - 1).expect("a size fits in 64 bits");
+        let last_bin = self.weak_number(Number::Int(last_bin.into()), bin)?;
+        let bin = self.select(at_end, last_bin, bin)?;
+        let counts = self.bincount(bin, weights, bins).map_err(of_op(op))?;
+        if !density {
+            return Ok(counts);
+        }
+        let widths = self.diff(edges, 1, 0)?;
+        let total = self.sum(counts, None, false)?;
+        let share = self.divide(counts, total)?;
+        self.divide(share, widths)
+    }
+
+    /// The value at each `x` of the function that is linear between the points `(xs, ys)`, whose
+    /// `xs` increase.
+    ///
+    /// # Errors
+    /// Points that are no two vectors of one length, or none; a period of 0; complex `x`.
+    pub fn interpolate(
+        &mut self,
+        x: ExprId,
+        xs: ExprId,
+        ys: ExprId,
+        beyond: &Beyond,
+    ) -> Result<ExprId> {
+        let op = "interp";
+        let count = match (self.shape(xs).as_slice(), self.shape(ys).as_slice()) {
+            (&[count], &[other]) if count == other && count > 0 => count,
+            _ => {
+                let found = self.tensor_type(ys).to_string();
+                let expected = format!("a vector as long as {}, not empty", self.tensor_type(xs));
+                return Err(self.error(op, ErrorKind::Shape { argument: "fp", found, expected }));
+            }
+        };
+        let dtype = promote(self.dtype(x), self.dtype(xs)).to_floating();
+        let (mut x, mut xs) = (self.as_type(x, dtype)?, self.as_type(xs, dtype)?);
+        xs = self.rename(xs, None)?;
+        let float = self.dtype(ys).to_floating();
+        let mut ys = self.as_type(ys, float)?;
+        ys = self.rename(ys, None)?;
+        let mut count = count;
+        if let Some(period) = beyond.period {
+            (x, xs, ys) = self.one_period(x, xs, ys, period)?;
+            count += 2;
+        }
+        let (first_x, first_y) = (self.element(xs, 0)?, self.element(ys, 0)?);
+        let (last_x, last_y) = (self.element(xs, count - 1)?, self.element(ys, count - 1)?);
+        let inner = if count == 1 { first_y } else { self.between_points(op, x, xs, ys, count)? };
+        let (left, right) = match beyond.period {
+            Some(_) => (None, None),
+            None => (beyond.left, beyond.right),
+        };
+        let before = self.less(x, first_x).map_err(of_op(op))?;
+        let value = self.select(before, left.unwrap_or(first_y), inner)?;
+        let after = self.greater(x, last_x)?;
+        self.select(after, right.unwrap_or(last_y), value)
+    }
+
+    fn between_points(
+        &mut self,
+        op: &'static str,
+        x: ExprId,
+        xs: ExprId,
+        ys: ExprId,
+        count: usize,
+    ) -> Result<ExprId> {
+        let after = self.count_before(op, xs, x, true)?;
+        let one = self.one_like(after)?;
+        let limit = i64::try_from(count - 1).expect("a size fits in 64 bits");
+        let limit = self.weak_number(Number::Int(limit.into()), after)?;
+        let after = self.clip(after, one, limit)?;
+        let before = self.subtract(after, one)?;
+        let (x0, x1) = (self.take(xs, before, 0)?, self.take(xs, after, 0)?);
+        let (y0, y1) = (self.take(ys, before, 0)?, self.take(ys, after, 0)?);
+        let (width, rise) = (self.subtract(x1, x0)?, self.subtract(y1, y0)?);
+        let zero = self.zero_like(width)?;
+        let step = self.equal(width, zero)?;
+        let one = self.one_like(width)?;
+        let width = self.select(step, one, width)?;
+        let distance = self.subtract(x, x0)?;
+        let part = self.divide(distance, width)?;
+        let part = self.select(step, zero, part)?;
+        let climbed = self.multiply(part, rise)?;
+        self.add(y0, climbed)
+    }
+
+    /// Positions within one period, and points in order with a neighbour on each side.
+    fn one_period(
+        &mut self,
+        x: ExprId,
+        xs: ExprId,
+        ys: ExprId,
+        period: f64,
+    ) -> Result<(ExprId, ExprId, ExprId)> {
+        if period == 0.0 || !period.is_finite() {
+            let why = format!("must be a finite number other than 0, got {period}");
+            return Err(self.invalid("interp", "period", why));
+        }
+        let period = self.weak_number(Number::Float(period.abs()), xs)?;
+        let (x, xs) = (self.floor_remainder(x, period)?, self.floor_remainder(xs, period)?);
+        let order = self.argsort(xs, 0, false, true, DType::S32)?;
+        let (xs, ys) = (self.take(xs, order, 0)?, self.take(ys, order, 0)?);
+        let count = self.shape(xs)[0];
+        let part =
+            |graph: &mut Graph, of, at| graph.slice_along_axis(of, SliceStart::at(at), 1, 0, 1);
+        let (first, last) = (part(self, xs, 0)?, part(self, xs, count - 1)?);
+        let (before, after) = (self.subtract(last, period)?, self.add(first, period)?);
+        let xs = self.concatenate(&[before, xs, after], 0)?;
+        let (first, last) = (part(self, ys, 0)?, part(self, ys, count - 1)?);
+        let ys = self.concatenate(&[last, ys, first], 0)?;
+        Ok((x, xs, ys))
+    }
+
+    fn element(&mut self, vector: ExprId, at: usize) -> Result<ExprId> {
+        let element = self.slice_along_axis(vector, SliceStart::at(at), 1, 0, 1)?;
+        self.reshape(element, Shape::scalar())
+    }
+}

@@ -1,0 +1,347 @@
+//! Einstein's sum convention: products over labelled axes, added up along those that the result
+//! does not name.
+
+use std::collections::BTreeMap;
+
+use nxla_tensor::promote;
+
+use crate::graph::{Error, ExprId, Graph, Result};
+
+/// The label of an axis: a letter, or a place under the ellipsis, counted from its end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Label {
+    Covered(usize),
+    Letter(char),
+}
+
+/// An operand on its way into the result.
+#[derive(Clone, Debug)]
+struct Term {
+    id: ExprId,
+    labels: Vec<Label>,
+}
+
+/// What is written for one operand, or for the result.
+struct Written {
+    /// `None` stands for the ellipsis.
+    places: Vec<Option<char>>,
+}
+
+impl Written {
+    fn has_ellipsis(&self) -> bool {
+        self.places.contains(&None)
+    }
+
+    /// The labels of so many axes.
+    fn labels(&self, covered: usize) -> Vec<Label> {
+        let mut labels = Vec::new();
+        for place in &self.places {
+            match place {
+                Some(letter) => labels.push(Label::Letter(*letter)),
+                None => labels.extend((0..covered).rev().map(Label::Covered)),
+            }
+        }
+        labels
+    }
+}
+
+impl Graph {
+    /// The sum of products that `subscripts` write, as `numpy.einsum` reads them: `ij,jk->ik` is a
+    /// matrix product. Without an arrow the result has the axes under an ellipsis, then the labels
+    /// that occur once, in alphabetic order. Axes of size 1 broadcast. The dtypes promote.
+    ///
+    /// `order` says which terms to multiply, as lists of positions: these terms are taken out, and
+    /// their product is put at the end. By default a pair that frees the most memory comes first.
+    ///
+    /// # Errors
+    /// Subscripts that cannot be read or do not fit the operands; an order that is none.
+    pub fn einsum(
+        &mut self,
+        subscripts: &str,
+        operands: &[ExprId],
+        order: Option<&[Vec<usize>]>,
+    ) -> Result<ExprId> {
+        let (inputs, output) = self.read_subscripts(subscripts)?;
+        if inputs.len() != operands.len() {
+            let why = format!("{subscripts:?} has {} terms", inputs.len());
+            let why = format!("{why}, and there are {} operands", operands.len());
+            return Err(self.invalid("einsum", "subscripts", why));
+        }
+        let mut terms = Vec::with_capacity(operands.len());
+        let mut covered = 0;
+        for (written, &id) in inputs.iter().zip(operands) {
+            let own = self.covered_by_ellipsis(written, id)?;
+            covered = covered.max(own);
+            terms.push(Term { id: self.rename(id, None)?, labels: written.labels(own) });
+        }
+        let result = self.result_labels(output.as_ref(), &terms, covered)?;
+        let dtypes = operands.iter().map(|&id| self.dtype(id));
+        let dtype = dtypes.reduce(promote).expect("there is a term, so there is an operand");
+        let sizes = self.sizes_of_labels(&terms)?;
+        for term in &mut terms {
+            self.one_axis_a_label(term, &sizes)?;
+        }
+        for label in &result {
+            if !terms.iter().any(|term| term.labels.contains(label)) {
+                let why = format!("{subscripts:?} has {label:?} in the result, and in no operand");
+                return Err(self.invalid("einsum", "subscripts", why));
+            }
+        }
+        let last = self.multiply_terms(terms, &result, order)?;
+        let last = self.reduced(last, &result)?;
+        let axes: Vec<i64> = result.iter().map(|label| axis_of(&last, *label)).collect();
+        let placed = self.transpose(last.id, Some(&axes))?;
+        self.as_type(placed, dtype)
+    }
+
+    /// What is written for the operands, and for the result if there is an arrow.
+    fn read_subscripts(&self, subscripts: &str) -> Result<(Vec<Written>, Option<Written>)> {
+        let text: String = subscripts.chars().filter(|letter| !letter.is_whitespace()).collect();
+        let (inputs, output) = match text.split_once("->") {
+            Some((inputs, output)) => (inputs, Some(output)),
+            None => (text.as_str(), None),
+        };
+        let inputs = inputs.split(',').map(|term| self.read_term(term)).collect::<Result<_>>()?;
+        Ok((inputs, output.map(|term| self.read_term(term)).transpose()?))
+    }
+
+    fn read_term(&self, term: &str) -> Result<Written> {
+        let mut places = Vec::new();
+        let mut rest = term;
+        while let Some(first) = rest.chars().next() {
+            if let Some(after) = rest.strip_prefix("...") {
+                if places.contains(&None) {
+                    let why = format!("{term:?} has more than one ellipsis");
+                    return Err(self.invalid("einsum", "subscripts", why));
+                }
+                places.push(None);
+                rest = after;
+            } else if first.is_alphabetic() {
+                places.push(Some(first));
+                rest = &rest[first.len_utf8()..];
+            } else {
+                let why = format!("{first:?} in {term:?} is no letter and no ellipsis (...)");
+                return Err(self.invalid("einsum", "subscripts", why));
+            }
+        }
+        Ok(Written { places })
+    }
+
+    /// How many axes of an operand are under the ellipsis.
+    fn covered_by_ellipsis(&self, written: &Written, id: ExprId) -> Result<usize> {
+        let rank = self.shape(id).rank();
+        let letters = written.places.iter().flatten().count();
+        if letters == rank || (letters < rank && written.has_ellipsis()) {
+            return Ok(rank - letters);
+        }
+        let term: String = written.places.iter().flatten().collect();
+        let why = format!("{term:?} labels {letters} axes of {}", self.tensor_type(id));
+        Err(self.invalid("einsum", "subscripts", why))
+    }
+
+    fn result_labels(
+        &self,
+        output: Option<&Written>,
+        terms: &[Term],
+        covered: usize,
+    ) -> Result<Vec<Label>> {
+        let Some(output) = output else {
+            let mut counts = BTreeMap::<Label, usize>::new();
+            for label in terms.iter().flat_map(|term| &term.labels) {
+                *counts.entry(*label).or_default() += 1;
+            }
+            let once = counts.into_iter().filter(|(_, count)| *count == 1);
+            let letters = once.map(|(label, _)| label).filter(|label| is_letter(*label));
+            return Ok((0..covered).rev().map(Label::Covered).chain(letters).collect());
+        };
+        if covered > 0 && !output.has_ellipsis() {
+            let why = "have an ellipsis for operands, and none for the result";
+            return Err(self.invalid("einsum", "subscripts", why));
+        }
+        let labels = output.labels(covered);
+        for (position, label) in labels.iter().enumerate() {
+            if labels[..position].contains(label) {
+                let why = format!("have {label:?} more than once in the result");
+                return Err(self.invalid("einsum", "subscripts", why));
+            }
+        }
+        Ok(labels)
+    }
+
+    /// The size of each label; an axis of size 1 goes with any.
+    fn sizes_of_labels(&self, terms: &[Term]) -> Result<BTreeMap<Label, usize>> {
+        let mut sizes = BTreeMap::<Label, usize>::new();
+        for term in terms {
+            for (label, &size) in term.labels.iter().zip(self.shape(term.id).iter()) {
+                let known = sizes.entry(*label).or_insert(size);
+                if *known == 1 {
+                    *known = size;
+                }
+                if size != 1 && size != *known {
+                    let why = format!("give {label:?} the sizes {known} and {size}");
+                    return Err(self.invalid("einsum", "subscripts", why));
+                }
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// Takes diagonals where a label is repeated, and drops axes of size 1 that broadcast.
+    fn one_axis_a_label(&mut self, term: &mut Term, sizes: &BTreeMap<Label, usize>) -> Result<()> {
+        let broadcast: Vec<usize> = (0..term.labels.len())
+            .filter(|&axis| self.shape(term.id)[axis] == 1 && sizes[&term.labels[axis]] != 1)
+            .collect();
+        let squeezed: Vec<i64> = broadcast.iter().map(|&axis| position(axis)).collect();
+        term.id = self.squeeze(term.id, Some(&squeezed))?;
+        for axis in broadcast.into_iter().rev() {
+            term.labels.remove(axis);
+        }
+        let repeated = |labels: &[Label]| {
+            (0..labels.len()).find_map(|axis| {
+                let first = labels[..axis].iter().position(|label| *label == labels[axis])?;
+                Some((first, axis))
+            })
+        };
+        while let Some((first, second)) = repeated(&term.labels) {
+            let label = term.labels[first];
+            let pair = [position(first), position(second)];
+            let moved = self.move_axes(term.id, &pair, &[-2, -1])?;
+            term.id = self.take_diagonal(moved, 0)?;
+            term.labels.remove(second);
+            term.labels.remove(first);
+            term.labels.push(label);
+        }
+        Ok(())
+    }
+
+    /// Multiplies terms, a few at a time, until one is left.
+    fn multiply_terms(
+        &mut self,
+        mut terms: Vec<Term>,
+        result: &[Label],
+        order: Option<&[Vec<usize>]>,
+    ) -> Result<Term> {
+        for positions in order.unwrap_or(&[]) {
+            let mut sorted = positions.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            let fits = sorted.last().is_some_and(|&last| last < terms.len());
+            if !fits || sorted.len() != positions.len() {
+                let why = format!("{positions:?} are not positions of {} terms", terms.len());
+                return Err(self.invalid("einsum", "order", why));
+            }
+            let mut taken: Vec<Term> =
+                sorted.into_iter().rev().map(|at| terms.remove(at)).collect();
+            let mut product = taken.pop().expect("there is a position");
+            while let Some(next) = taken.pop() {
+                let others = || terms.iter().chain(&taken).flat_map(|term| &term.labels);
+                let kept: Vec<Label> = others().chain(result).copied().collect();
+                product = self.product_of(product, next, &kept)?;
+            }
+            terms.push(product);
+        }
+        while terms.len() > 1 {
+            let (first, second) = self.best_pair(&terms, result);
+            let (second, first) = (terms.remove(second), terms.remove(first));
+            let others = terms.iter().flat_map(|term| &term.labels);
+            let kept: Vec<Label> = others.chain(result).copied().collect();
+            let product = self.product_of(first, second, &kept)?;
+            terms.push(product);
+        }
+        Ok(terms.pop().expect("there is a term"))
+    }
+
+    /// The pair whose product needs the least memory beyond its own.
+    fn best_pair(&self, terms: &[Term], result: &[Label]) -> (usize, usize) {
+        let elements = |labels: &[(Label, usize)]| -> f64 {
+            #[expect(clippy::cast_precision_loss, reason = "it is an estimate")]
+            labels.iter().map(|(_, size)| *size as f64).product()
+        };
+        let sized = |at: usize| -> Vec<(Label, usize)> {
+            let shape = self.shape(terms[at].id);
+            terms[at].labels.iter().copied().zip(shape.iter().copied()).collect()
+        };
+        let pairs =
+            (1..terms.len()).flat_map(|second| (0..second).map(move |first| (first, second)));
+        let cost = |&(first, second): &(usize, usize)| {
+            let (left, right) = (sized(first), sized(second));
+            let kept = |label: &Label| {
+                let others = (0..terms.len()).filter(|at| *at != first && *at != second);
+                result.contains(label)
+                    || others.into_iter().any(|at| terms[at].labels.contains(label))
+            };
+            let mut product: BTreeMap<Label, usize> = left.iter().copied().collect();
+            product.extend(right.iter().copied());
+            let product: Vec<_> = product.into_iter().filter(|(label, _)| kept(label)).collect();
+            elements(&product) - elements(&left) - elements(&right)
+        };
+        pairs.min_by(|left, right| cost(left).total_cmp(&cost(right))).expect("there are two terms")
+    }
+
+    /// The product of two terms, added up along labels that nothing else needs.
+    fn product_of(&mut self, left: Term, right: Term, kept: &[Label]) -> Result<Term> {
+        let needed = |other: &Term| -> Vec<Label> { [kept, &other.labels].concat() };
+        let left = self.reduced(left.clone(), &needed(&right))?;
+        let right = self.reduced(right, &needed(&left))?;
+        let both = |label: &&Label| right.labels.contains(label);
+        let (shared, left_free): (Vec<Label>, Vec<Label>) =
+            left.labels.iter().partition(|label| both(label));
+        let (batch, summed): (Vec<Label>, Vec<Label>) =
+            shared.into_iter().partition(|label| kept.contains(label));
+        let right_free: Vec<Label> =
+            right.labels.iter().filter(|label| !left.labels.contains(label)).copied().collect();
+        let ordered = |term: &Term, groups: [&[Label]; 3]| -> Vec<i64> {
+            groups.concat().into_iter().map(|label| axis_of(term, label)).collect()
+        };
+        let axes = ordered(&left, [&batch, &left_free, &summed]);
+        let x = self.transpose(left.id, Some(&axes))?;
+        let axes = ordered(&right, [&batch, &right_free, &summed]);
+        let y = self.transpose(right.id, Some(&axes))?;
+        let labels = [&batch[..], &left_free, &right_free].concat();
+        if summed.is_empty() {
+            let at = batch.len() + left_free.len();
+            let added = |count: usize, at: usize| vec![position(at); count];
+            let x = self.new_axes(x, &added(right_free.len(), at))?;
+            let y = self.new_axes(y, &added(left_free.len(), batch.len()))?;
+            return Ok(Term { id: self.multiply(x, y)?, labels });
+        }
+        let leading: Vec<i64> = (0..batch.len()).map(position).collect();
+        let last =
+            |rank: usize| -> Vec<i64> { (rank - summed.len()..rank).map(position).collect() };
+        let (x_last, y_last) = (last(left.labels.len()), last(right.labels.len()));
+        let id = self.dot_general(x, &x_last, &leading, y, &y_last, &leading)?;
+        Ok(Term { id, labels })
+    }
+
+    fn new_axes(&mut self, x: ExprId, axes: &[i64]) -> Result<ExprId> {
+        axes.iter().try_fold(x, |x, &axis| self.new_axis(x, axis, None))
+    }
+
+    /// A term, added up along the labels that nothing needs.
+    fn reduced(&mut self, term: Term, kept: &[Label]) -> Result<Term> {
+        let (labels, summed): (Vec<Label>, Vec<Label>) =
+            term.labels.iter().partition(|label| kept.contains(label));
+        if summed.is_empty() {
+            return Ok(term);
+        }
+        let axes: Vec<i64> = summed.iter().map(|label| axis_of(&term, *label)).collect();
+        let dtype = self.dtype(term.id);
+        let sum = self.sum(term.id, Some(&axes), false)?;
+        // Sums of narrow integers are wider; products keep their dtype.
+        let id = if dtype.is_pred() { sum } else { self.as_type(sum, dtype)? };
+        Ok::<_, Error>(Term { id, labels })
+    }
+}
+
+fn is_letter(label: Label) -> bool {
+    matches!(label, Label::Letter(_))
+}
+
+fn position(axis: usize) -> i64 {
+    i64::try_from(axis).expect("an axis is small")
+}
+
+fn axis_of(term: &Term, label: Label) -> i64 {
+    let axis = term.labels.iter().position(|own| *own == label);
+    position(axis.expect("the term has the label"))
+}

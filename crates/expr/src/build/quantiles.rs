@@ -1,0 +1,361 @@
+//! Quantiles, and reductions that leave NaN out.
+
+use nxla_tensor::{DType, Number, Scalar, Shape};
+
+use super::{Cumulative, of_op};
+use crate::graph::{ErrorKind, ExprId, Graph, ReduceOp, Result};
+
+/// What a quantile is where it falls between two elements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Between {
+    /// As far from one to the other as the quantile is.
+    #[default]
+    Linear,
+    /// The one before.
+    Lower,
+    /// The one after.
+    Higher,
+    /// The mean of both.
+    Midpoint,
+    /// The nearer one; of two equally near the one with the even position.
+    Nearest,
+}
+
+/// How a quantile is taken, see [`Graph::quantile`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Quantile {
+    /// What is taken where it falls between two elements.
+    pub between: Between,
+    /// Whether the axes stay, with size 1.
+    pub keep_axes: bool,
+    /// Whether NaN is left out, rather than the result.
+    pub ignore_nan: bool,
+}
+
+impl Graph {
+    /// The values below which shares `q` of the elements are, along axes: `q` from 0 to 1, whose
+    /// axes come first in the result. A float. NaN where an element is, or with `ignore_nan` where
+    /// all are; NaN for a `q` outside of its range.
+    ///
+    /// # Errors
+    /// Axes out of range, given twice or without elements; more than one axis of `q`; complex
+    /// numbers.
+    pub fn quantile(
+        &mut self,
+        x: ExprId,
+        q: ExprId,
+        axes: Option<&[i64]>,
+        options: Quantile,
+    ) -> Result<ExprId> {
+        let op = "quantile";
+        let dtype = self.dtype(x).to_floating();
+        if dtype.is_complex() {
+            let (argument, expected) = ("operand", "a real dtype");
+            return Err(self.error(op, ErrorKind::DType { argument, found: dtype, expected }));
+        }
+        if self.shape(q).rank() > 1 {
+            let (found, expected) =
+                (self.tensor_type(q).to_string(), "a scalar or a vector".into());
+            return Err(self.error(op, ErrorKind::Shape { argument: "q", found, expected }));
+        }
+        let (last, rest, kept) = self.axes_last(op, x, axes)?;
+        if self.shape(last).last() == Some(&0) {
+            let why = format!("there is no quantile of the 0 elements of {}", self.tensor_type(x));
+            return Err(self.invalid(op, "operand", why));
+        }
+        let x = self.as_type(last, dtype)?;
+        let sorted = self.sort(x, -1, false, false)?;
+        let is_nan = self.is_nan(sorted)?;
+        // How many elements count, less one, and where there is no quantile.
+        let (limit, missing) = self.last_position(is_nan, options.ignore_nan)?;
+        let several = self.shape(q).rank() == 1;
+        let q = self.as_type(q, DType::F64)?;
+        let q = self.reshape(q, [self.shape(q).size()])?;
+        let wide_limit = self.as_type(limit, DType::F64)?;
+        let place = self.multiply(wide_limit, q)?;
+        let value = self.value_at(sorted, place, limit, options.between)?;
+        let (zero, one) = (self.zero_like(q)?, self.one_like(q)?);
+        let (low, high) = (self.greater_equal(q, zero)?, self.less_equal(q, one)?);
+        let inside = self.logical_and(low, high)?;
+        let outside = self.logical_not(inside)?;
+        let missing = self.logical_or(missing, outside)?;
+        let nan = self.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
+        let value = self.select(missing, nan, value)?;
+        let first = self.move_axes(value, &[-1], &[0])?;
+        let shape = if options.keep_axes { kept } else { rest };
+        let own = several.then_some(self.shape(first)[0]);
+        let shape: Shape = own.into_iter().chain(shape).collect();
+        self.reshape(first, shape)
+    }
+
+    /// `x` without names and with these axes as one last axis; the shape of the others, and that
+    /// with ones for the axes.
+    fn axes_last(
+        &mut self,
+        op: &'static str,
+        x: ExprId,
+        axes: Option<&[i64]>,
+    ) -> Result<(ExprId, Vec<usize>, Vec<usize>)> {
+        let shape = self.shape(x).clone();
+        let axes: Vec<usize> = match axes {
+            Some(axes) => self.axis_set(op, x, axes)?.to_vec(),
+            None => (0..shape.rank()).collect(),
+        };
+        let others: Vec<usize> = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
+        let rest: Vec<usize> = others.iter().map(|&axis| shape[axis]).collect();
+        let one_or = |(axis, &size): (usize, &usize)| if axes.contains(&axis) { 1 } else { size };
+        let kept = shape.iter().enumerate().map(one_or).collect();
+        let order: Vec<i64> = others
+            .iter()
+            .chain(&axes)
+            .map(|&axis| i64::try_from(axis).expect("an axis is small"))
+            .collect();
+        let x = self.rename(x, None)?;
+        let x = self.transpose(x, Some(&order))?;
+        let size: usize = axes.iter().map(|&axis| shape[axis]).product();
+        let last: Shape = rest.iter().copied().chain([size]).collect();
+        Ok((self.reshape(x, last)?, rest, kept))
+    }
+
+    /// The position of the last of sorted elements that counts, and where none does.
+    fn last_position(&mut self, is_nan: ExprId, ignore: bool) -> Result<(ExprId, ExprId)> {
+        let one = self.scalar_constant(Scalar::Int(1), DType::S32)?;
+        if ignore {
+            let known = self.logical_not(is_nan)?;
+            let known = self.as_type(known, DType::S32)?;
+            let count = self.sum(known, Some(&[-1]), true)?;
+            let zero = self.zero_like(count)?;
+            let missing = self.equal(count, zero)?;
+            let limit = self.subtract(count, one)?;
+            return Ok((self.max(limit, zero)?, missing));
+        }
+        let size = self.shape(is_nan).last().copied().unwrap_or(1);
+        let missing = self.any(is_nan, Some(&[-1]), true)?;
+        let limit = i64::try_from(size - 1).expect("a size fits in 64 bits");
+        let limit = self.scalar_constant(Scalar::Int(limit), DType::S32)?;
+        let shape = self.shape(missing).clone();
+        Ok((self.broadcast(limit, shape, None)?, missing))
+    }
+
+    /// The value at places between the sorted elements of the last axis.
+    fn value_at(
+        &mut self,
+        sorted: ExprId,
+        place: ExprId,
+        limit: ExprId,
+        between: Between,
+    ) -> Result<ExprId> {
+        let dtype = self.dtype(sorted);
+        let element = |graph: &mut Graph, place: ExprId| {
+            let position = graph.as_type(place, DType::S32)?;
+            let zero = graph.zero_like(position)?;
+            let position = graph.max(position, zero)?;
+            let position = graph.min(position, limit)?;
+            graph.take_along_axis(sorted, position, -1)
+        };
+        match between {
+            Between::Lower => {
+                let place = self.floor(place)?;
+                element(self, place)
+            }
+            Between::Higher => {
+                let place = self.ceil(place)?;
+                element(self, place)
+            }
+            Between::Nearest => {
+                let place = self.round_half_even(place)?;
+                element(self, place)
+            }
+            Between::Midpoint | Between::Linear => {
+                let (floor, ceil) = (self.floor(place)?, self.ceil(place)?);
+                let (low, high) = (element(self, floor)?, element(self, ceil)?);
+                let share = self.subtract(place, floor)?;
+                let zero = self.zero_like(share)?;
+                let exact = self.equal(share, zero)?;
+                let share = match between {
+                    Between::Midpoint => self.scalar_constant(Scalar::Float(0.5), dtype)?,
+                    _ => self.as_type(share, dtype)?,
+                };
+                // Equal infinities have no difference, and none is needed.
+                let same = self.equal(low, high)?;
+                let exact = self.logical_or(exact, same)?;
+                let width = self.subtract(high, low)?;
+                let zero = self.zero_like(width)?;
+                let width = self.select(exact, zero, width)?;
+                let step = self.multiply(width, share)?;
+                self.add(low, step)
+            }
+        }
+    }
+
+    /// `x` with another number where it is NaN.
+    fn without_nan(&mut self, x: ExprId, other: Scalar) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        if dtype.is_integer() {
+            return Ok(x);
+        }
+        let is_nan = self.is_nan(x)?;
+        let other = self.scalar_constant(other, dtype)?;
+        self.select(is_nan, other, x)
+    }
+
+    /// The sum, the product, the largest or the smallest of the elements that are not NaN. The
+    /// last two are NaN where all elements are; sums and products leave nothing to add up then.
+    ///
+    /// # Errors
+    /// As for [`Graph::reduction`].
+    pub fn nan_reduction(
+        &mut self,
+        op: ReduceOp,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+    ) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let neutral = match op {
+            ReduceOp::Sum | ReduceOp::Any => Scalar::zero(dtype),
+            ReduceOp::Product | ReduceOp::All => Scalar::one(dtype),
+            ReduceOp::Max => dtype.min_value(),
+            ReduceOp::Min => dtype.max_value(),
+        };
+        let known = self.without_nan(x, neutral)?;
+        let result = self.reduction(op, known, axes, keep_axes)?;
+        if dtype.is_integer() || !matches!(op, ReduceOp::Max | ReduceOp::Min) {
+            return Ok(result);
+        }
+        let is_nan = self.is_nan(x)?;
+        let none = self.all(is_nan, axes, keep_axes)?;
+        let nan = self.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
+        self.select(none, nan, result)
+    }
+
+    /// How many elements are not NaN, as a float next to `x`.
+    fn count_of_known(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+    ) -> Result<ExprId> {
+        let known = self.equal(x, x)?;
+        let known = self.as_type(known, DType::S32)?;
+        let count = self.sum(known, axes, keep_axes)?;
+        let dtype = match self.dtype(x).to_floating().to_real() {
+            DType::F64 => DType::F64,
+            _ => DType::F32,
+        };
+        self.as_type(count, dtype)
+    }
+
+    /// The mean of the elements that are not NaN, as a float; NaN where all are. Narrow floats are
+    /// added up in 32 bits.
+    ///
+    /// # Errors
+    /// An axis out of range or given twice.
+    pub fn nan_mean(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
+        let dtype = self.dtype(x).to_floating();
+        let count = self.count_of_known(x, axes, keep_axes)?;
+        let wide = nxla_tensor::promote(dtype, self.dtype(count));
+        let known = self.without_nan(x, Scalar::zero(self.dtype(x)))?;
+        let known = self.as_type(known, wide)?;
+        let sum = self.sum(known, axes, keep_axes)?;
+        let mean = self.divide(sum, count)?;
+        self.as_type(mean, dtype)
+    }
+
+    /// The mean squared distance from the mean of the elements that are not NaN, divided by their
+    /// number less `correction`; NaN where there are no more than that.
+    ///
+    /// # Errors
+    /// An axis out of range or given twice.
+    pub fn nan_variance(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+        correction: f64,
+    ) -> Result<ExprId> {
+        let dtype = self.dtype(x).to_floating();
+        let count = self.count_of_known(x, axes, keep_axes)?;
+        let wide = nxla_tensor::promote(dtype, self.dtype(count));
+        let x = self.as_type(x, wide)?;
+        let all: Vec<i64> = (0..).take(self.shape(x).rank()).collect();
+        let mean = self.nan_mean(x, Some(axes.unwrap_or(&all)), true)?;
+        // NaN is taken out before anything is computed with it, for the sake of derivatives.
+        let (known, is_known) = (self.without_nan(x, Scalar::zero(wide))?, self.equal(x, x)?);
+        let distance = self.subtract(known, mean)?;
+        let zero = self.zero_like(distance)?;
+        let distance = self.select(is_known, distance, zero)?;
+        let magnitude = self.abs(distance)?;
+        let squared = self.multiply(magnitude, magnitude)?;
+        let sum = self.sum(squared, axes, keep_axes)?;
+        let correction = self.weak_number(Number::Float(correction), count)?;
+        let freedom = self.subtract(count, correction)?;
+        let zero = self.zero_like(freedom)?;
+        let enough = self.greater(freedom, zero)?;
+        let one = self.one_like(freedom)?;
+        let divisor = self.select(enough, freedom, one)?;
+        let variance = self.divide(sum, divisor)?;
+        let real = self.dtype(variance);
+        let nan = self.scalar_constant(Scalar::Float(f64::NAN), real)?;
+        let variance = self.select(enough, variance, nan)?;
+        self.as_type(variance, dtype.to_real())
+    }
+
+    /// Where the largest (or smallest) element that is not NaN is, as [`Graph::argmax`] tells it;
+    /// -1 where all are NaN.
+    ///
+    /// # Errors
+    /// As for [`Graph::argmax`].
+    pub fn nan_arg(
+        &mut self,
+        x: ExprId,
+        axis: Option<i64>,
+        keep_axis: bool,
+        largest: bool,
+    ) -> Result<ExprId> {
+        let op = if largest { "nanargmax" } else { "nanargmin" };
+        let dtype = self.dtype(x);
+        let neutral = if largest { dtype.min_value() } else { dtype.max_value() };
+        let known = self.without_nan(x, neutral)?;
+        let index = match largest {
+            true => self.argmax(known, axis, keep_axis, false, DType::S32),
+            false => self.argmin(known, axis, keep_axis, false, DType::S32),
+        };
+        let index = index.map_err(of_op(op))?;
+        if dtype.is_integer() {
+            return Ok(index);
+        }
+        let is_nan = self.is_nan(x)?;
+        // A NaN became the neutral element, which an infinity may equal that comes after it.
+        let infinite = self.scalar_constant(neutral, dtype)?;
+        let is_neutral = self.equal(x, infinite)?;
+        let mark = self.as_type(is_neutral, DType::S32)?;
+        let first = self.argmax(mark, axis, keep_axis, false, DType::S32)?;
+        let axes = axis.map(|axis| [axis]);
+        let axes = axes.as_ref().map(|axes| &axes[..]);
+        let known = self.logical_not(is_nan)?;
+        let finite = self.logical_not(is_neutral)?;
+        let better = self.logical_and(known, finite)?;
+        let better = self.any(better, axes, keep_axis)?;
+        let some = self.any(known, axes, keep_axis)?;
+        let none = self.scalar_constant(Scalar::Int(-1), DType::S32)?;
+        let index = self.select(better, index, first)?;
+        self.select(some, index, none)
+    }
+
+    /// Cumulative sums or products in which NaN counts as nothing.
+    ///
+    /// # Errors
+    /// As for [`Graph::cumulative`].
+    pub fn nan_cumulative(&mut self, op: Cumulative, x: ExprId, axis: i64) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let neutral = match op {
+            Cumulative::Sum => Scalar::zero(dtype),
+            Cumulative::Product => Scalar::one(dtype),
+            Cumulative::Max => dtype.min_value(),
+            Cumulative::Min => dtype.max_value(),
+        };
+        let known = self.without_nan(x, neutral)?;
+        self.cumulative(op, known, axis, false)
+    }
+}

@@ -1,0 +1,574 @@
+//! Distributions with parameters of their own: waiting times, counts, shares and categories.
+//!
+//! Where there is no formula for a sample, candidates are drawn in a loop until each place has
+//! accepted one.
+
+use nxla_tensor::{DType, Scalar, Shape};
+
+use super::Draw;
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
+
+/// From this rate on Poisson samples are drawn by rejection.
+const LARGE_RATE: f64 = 10.0;
+
+impl Graph {
+    /// A float dtype of a draw, and the one to compute in.
+    fn float_draw(
+        &self,
+        op: &'static str,
+        x: ExprId,
+        y: ExprId,
+        draw: &Draw,
+    ) -> Result<[DType; 2]> {
+        let dtype = self.float_of(op, x, y, draw)?;
+        if !dtype.is_float() {
+            return Err(self.not_a(op, dtype, "a float dtype"));
+        }
+        Ok([dtype, if dtype == DType::F64 { dtype } else { DType::F32 }])
+    }
+
+    /// Uniform numbers in `[0, 1)`.
+    fn unit(&mut self, key: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
+        let low = self.scalar_constant(Scalar::Float(0.0), dtype)?;
+        let high = self.scalar_constant(Scalar::Float(1.0), dtype)?;
+        self.uniform_in(key, low, high, dtype, shape)
+    }
+
+    /// Numbers with the standard normal distribution.
+    fn standard_normal(&mut self, key: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
+        let mean = self.scalar_constant(Scalar::Float(0.0), dtype)?;
+        let deviation = self.scalar_constant(Scalar::Float(1.0), dtype)?;
+        self.random_normal(key, mean, deviation, &Draw::new(shape.clone()))
+    }
+
+    /// So many keys.
+    fn keys<const N: usize>(&mut self, key: ExprId) -> Result<[ExprId; N]> {
+        let keys = self.random_split(key, N)?;
+        let mut rows = [keys; N];
+        for (index, row) in rows.iter_mut().enumerate() {
+            *row = self.row(keys, index)?;
+        }
+        Ok(rows)
+    }
+
+    /// Parameters in a dtype and of the shape that is drawn.
+    fn spread_to(&mut self, x: ExprId, dtype: DType, shape: &Shape) -> Result<ExprId> {
+        let (x, shape) = (self.rename(x, None)?, shape.clone());
+        let x = self.as_type(x, dtype)?;
+        self.broadcast(x, shape, None)
+    }
+
+    /// Truth values, true with a probability of `p`.
+    ///
+    /// # Errors
+    /// A `key` that is no `u32[2]`; a `p` that does not broadcast to the shape; complex numbers.
+    pub fn random_bernoulli(&mut self, key: ExprId, p: ExprId, draw: &Draw) -> Result<ExprId> {
+        let op = "bernoulli";
+        self.check_key(op, key)?;
+        self.check_spread(op, [("p", p), ("p", p)], &draw.shape)?;
+        let untyped = Draw { dtype: None, ..draw.clone() };
+        let [_, wide] = self.float_draw(op, p, p, &untyped)?;
+        let u = self.unit(key, wide, &draw.shape)?;
+        let p = self.spread_to(p, wide, &draw.shape)?;
+        let x = self.less(u, p)?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Floats with the exponential distribution of mean `scale`.
+    ///
+    /// # Errors
+    /// As for [`Graph::random_uniform`]; complex numbers.
+    pub fn random_exponential(
+        &mut self,
+        key: ExprId,
+        scale: ExprId,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "exponential";
+        self.check_key(op, key)?;
+        self.check_spread(op, [("scale", scale), ("scale", scale)], &draw.shape)?;
+        let [dtype, wide] = self.float_draw(op, scale, scale, draw)?;
+        let u = self.unit(key, wide, &draw.shape)?;
+        let u = self.negate(u)?;
+        let x = self.log1p(u)?;
+        let x = self.negate(x)?;
+        let scale = self.spread_to(scale, wide, &draw.shape)?;
+        let x = self.multiply(x, scale)?;
+        let x = self.as_type(x, dtype)?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Floats with the Laplace distribution about `mean`.
+    ///
+    /// # Errors
+    /// As for [`Graph::random_uniform`]; complex numbers.
+    pub fn random_laplace(
+        &mut self,
+        key: ExprId,
+        mean: ExprId,
+        scale: ExprId,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "laplace";
+        self.check_key(op, key)?;
+        self.check_spread(op, [("mean", mean), ("scale", scale)], &draw.shape)?;
+        let [dtype, wide] = self.float_draw(op, mean, scale, draw)?;
+        // The sign has bits of its own, which leaves all others to the distance.
+        let [side, distance] = self.keys(key)?;
+        let side = self.unit(side, wide, &draw.shape)?;
+        let half = self.near(side, 0.5)?;
+        let is_left = self.less(side, half)?;
+        let u = self.unit(distance, wide, &draw.shape)?;
+        let u = self.negate(u)?;
+        let left = self.log1p(u)?;
+        let right = self.negate(left)?;
+        let x = self.select(is_left, left, right)?;
+        let mean = self.spread_to(mean, wide, &draw.shape)?;
+        let scale = self.spread_to(scale, wide, &draw.shape)?;
+        let x = self.multiply(x, scale)?;
+        let x = self.add(x, mean)?;
+        let x = self.as_type(x, dtype)?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Floats with the standard normal distribution, of those from `low` to `high`. Computed in 64
+    /// bits, which have enough of its tails for bounds up to 8.
+    ///
+    /// # Errors
+    /// As for [`Graph::random_uniform`]; complex numbers.
+    pub fn random_truncated_normal(
+        &mut self,
+        key: ExprId,
+        low: ExprId,
+        high: ExprId,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "truncated_normal";
+        self.check_key(op, key)?;
+        self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
+        let [dtype, _] = self.float_draw(op, low, high, draw)?;
+        let low = self.spread_to(low, DType::F64, &draw.shape)?;
+        let high = self.spread_to(high, DType::F64, &draw.shape)?;
+        let root = self.near(low, std::f64::consts::FRAC_1_SQRT_2)?;
+        let ends = [self.multiply(low, root)?, self.multiply(high, root)?];
+        let ends = [self.erf(ends[0])?, self.erf(ends[1])?];
+        let u = self.uniform_in(key, ends[0], ends[1], DType::F64, &draw.shape)?;
+        let x = self.erf_inv(u)?;
+        let x = self.divide(x, root)?;
+        let x = self.max(x, low)?;
+        let x = self.min(x, high)?;
+        let x = self.as_type(x, dtype)?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Floats with the gamma distribution of shape `a` and scale 1. NaN where `a` is negative.
+    ///
+    /// # Errors
+    /// As for [`Graph::random_uniform`]; complex numbers.
+    pub fn random_gamma(&mut self, key: ExprId, a: ExprId, draw: &Draw) -> Result<ExprId> {
+        let op = "gamma";
+        self.check_key(op, key)?;
+        self.check_spread(op, [("a", a), ("a", a)], &draw.shape)?;
+        let [dtype, wide] = self.float_draw(op, a, a, draw)?;
+        let logarithm = self.log_gamma_samples(key, a, wide, &draw.shape)?;
+        let x = self.exp(logarithm)?;
+        let x = self.as_type(x, dtype)?;
+        self.drawn(op, x, draw)
+    }
+
+    /// Floats with the beta distribution. NaN where a parameter is negative.
+    ///
+    /// # Errors
+    /// As for [`Graph::random_uniform`]; complex numbers.
+    pub fn random_beta(
+        &mut self,
+        key: ExprId,
+        a: ExprId,
+        b: ExprId,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "beta";
+        self.check_key(op, key)?;
+        self.check_spread(op, [("a", a), ("b", b)], &draw.shape)?;
+        let [dtype, wide] = self.float_draw(op, a, b, draw)?;
+        let [first, second] = self.keys(key)?;
+        let x = self.log_gamma_samples(first, a, wide, &draw.shape)?;
+        let y = self.log_gamma_samples(second, b, wide, &draw.shape)?;
+        // x / (x + y), of numbers whose logarithms are known: they may be too small themselves.
+        let difference = self.subtract(x, y)?;
+        let share = self.sigmoid(difference)?;
+        let share = self.as_type(share, dtype)?;
+        self.drawn(op, share, draw)
+    }
+
+    /// Shares that add up to 1, with the distribution of Dirichlet: `alpha` has a number for each
+    /// along its last axis, which `draw.shape` does not count. `draw.names` are those of the
+    /// result.
+    ///
+    /// # Errors
+    /// As for [`Graph::random_uniform`]; an `alpha` without axes or shares; complex numbers.
+    pub fn random_dirichlet(&mut self, key: ExprId, alpha: ExprId, draw: &Draw) -> Result<ExprId> {
+        let op = "dirichlet";
+        self.check_key(op, key)?;
+        let Some(&shares) = self.shape(alpha).last().filter(|&&shares| shares > 0) else {
+            let found = self.tensor_type(alpha).to_string();
+            let (argument, expected) = ("alpha", "a last axis of at least one share".to_owned());
+            return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
+        };
+        let shape: Shape = draw.shape.iter().copied().chain([shares]).collect();
+        self.check_spread(op, [("alpha", alpha), ("alpha", alpha)], &shape)?;
+        let [dtype, wide] = self.float_draw(op, alpha, alpha, draw)?;
+        let logarithms = self.log_gamma_samples(key, alpha, wide, &shape)?;
+        let largest = self.reduce_max(logarithms, Some(&[-1]), true)?;
+        let lower = self.subtract(logarithms, largest)?;
+        let parts = self.exp(lower)?;
+        let whole = self.sum(parts, Some(&[-1]), true)?;
+        let x = self.divide(parts, whole)?;
+        let x = self.as_type(x, dtype)?;
+        self.drawn(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
+    }
+
+    /// Logarithms of numbers with the gamma distribution, by G. Marsaglia and W. W. Tsang, "A simple
+    /// method for generating gamma variables" (2000). Shapes below 1 are drawn for `a + 1` and taken
+    /// down by a power of a uniform number, in logarithms, where nothing gets too small.
+    fn log_gamma_samples(
+        &mut self,
+        key: ExprId,
+        a: ExprId,
+        dtype: DType,
+        shape: &Shape,
+    ) -> Result<ExprId> {
+        let a = self.spread_to(a, dtype, shape)?;
+        let [own, boost] = self.keys(key)?;
+        let one = self.near(a, 1.0)?;
+        let is_small = self.less(a, one)?;
+        let raised = self.add(a, one)?;
+        let raised = self.select(is_small, raised, a)?;
+        let third = self.near(a, 1.0 / 3.0)?;
+        let d = self.subtract(raised, third)?;
+        let nine = self.near(d, 9.0)?;
+        let c = self.multiply(nine, d)?;
+        let c = self.rsqrt(c)?;
+        // What has no sample waits for none.
+        let (zero, finite) = (self.near(a, 0.0)?, self.is_finite(a)?);
+        let positive = self.greater(a, zero)?;
+        let proper = self.logical_and(finite, positive)?;
+        let done = self.logical_not(proper)?;
+        let start = self.broadcast(zero, shape.clone(), None)?;
+        let state = [own, done, start];
+        let accepted =
+            self.until_all(state, |graph, key| graph.gamma_candidate(key, c, d, dtype, shape))?;
+        let scale = self.log(d)?;
+        let logarithm = self.add(scale, accepted)?;
+        let u = self.unit(boost, dtype, shape)?;
+        let u = self.negate(u)?;
+        let u = self.log1p(u)?;
+        let taken = self.divide(u, a)?;
+        let smaller = self.add(logarithm, taken)?;
+        let logarithm = self.select(is_small, smaller, logarithm)?;
+        // log(a) is minus infinity for 0, infinity for that, and NaN otherwise.
+        let limit = self.log(a)?;
+        self.select(proper, logarithm, limit)
+    }
+
+    /// The logarithm of a candidate over `d`, and whether it is accepted.
+    fn gamma_candidate(
+        &mut self,
+        key: ExprId,
+        c: ExprId,
+        d: ExprId,
+        dtype: DType,
+        shape: &Shape,
+    ) -> Result<(ExprId, ExprId)> {
+        let [first, second] = self.keys(key)?;
+        let x = self.standard_normal(first, dtype, shape)?;
+        let one = self.near(x, 1.0)?;
+        let root = self.multiply(c, x)?;
+        let root = self.add(root, one)?;
+        let zero = self.near(x, 0.0)?;
+        let positive = self.greater(root, zero)?;
+        let root = self.select(positive, root, one)?;
+        let square = self.multiply(root, root)?;
+        let v = self.multiply(square, root)?;
+        let log_v = self.log(v)?;
+        let half = self.near(x, 0.5)?;
+        let x = self.multiply(x, x)?;
+        let bound = self.multiply(half, x)?;
+        let excess = self.subtract(one, v)?;
+        let excess = self.add(excess, log_v)?;
+        let excess = self.multiply(d, excess)?;
+        let bound = self.add(bound, excess)?;
+        let u = self.unit(second, dtype, shape)?;
+        let u = self.negate(u)?;
+        let log_u = self.log1p(u)?;
+        let below = self.less(log_u, bound)?;
+        Ok((log_v, self.logical_and(positive, below)?))
+    }
+
+    /// Draws candidates until each place has one that is accepted. The state is a key, where there
+    /// is nothing more to do, and the samples; `candidate` gives samples, and which of them to take.
+    fn until_all(
+        &mut self,
+        initial: [ExprId; 3],
+        candidate: impl FnOnce(&mut Graph, ExprId) -> Result<(ExprId, ExprId)>,
+    ) -> Result<ExprId> {
+        let types: Vec<_> = initial.iter().map(|&id| self.tensor_type(id).clone()).collect();
+        let mark = self.mark();
+        let scope = self.open_scope(&types);
+        let (key, done, samples) = (scope.parameters[0], scope.parameters[1], scope.parameters[2]);
+        let all = self.all(done, None, false)?;
+        let goes_on = self.logical_not(all)?;
+        let condition = self.traced(mark, vec![goes_on]);
+        let inner = self.mark();
+        let (next, own) = self.random_next(key)?;
+        let (drawn, accepted) = candidate(self, own)?;
+        let waiting = self.logical_not(done)?;
+        let taken = self.logical_and(waiting, accepted)?;
+        let samples = self.select(taken, drawn, samples)?;
+        let done = self.logical_or(done, accepted)?;
+        let body = self.traced(inner, vec![next, done, samples]);
+        Ok(self.while_loop(mark, &scope, &initial, condition, body)?[2])
+    }
+
+    /// Numbers of events that have the Poisson distribution of a rate, as `s32` unless another
+    /// dtype is asked for. -1 where the rate is negative or NaN.
+    ///
+    /// Below a rate of 10 the distribution is inverted; above it candidates are drawn, by W.
+    /// Hörmann, "The transformed rejection method for generating Poisson random variables" (1993).
+    ///
+    /// # Errors
+    /// As for [`Graph::random_uniform`]; a dtype that is no integer, or complex rates.
+    pub fn random_poisson(&mut self, key: ExprId, rate: ExprId, draw: &Draw) -> Result<ExprId> {
+        let op = "poisson";
+        self.check_key(op, key)?;
+        self.check_spread(op, [("rate", rate), ("rate", rate)], &draw.shape)?;
+        let dtype = draw.dtype.unwrap_or(DType::S32);
+        if !dtype.is_integer() || dtype.is_pred() {
+            return Err(self.not_a(op, dtype, "an integer dtype"));
+        }
+        if self.dtype(rate).is_complex() {
+            return Err(self.not_a(op, self.dtype(rate), "a real dtype"));
+        }
+        let rate = self.spread_to(rate, DType::F64, &draw.shape)?;
+        let limit = self.near(rate, LARGE_RATE)?;
+        let is_large = self.greater_equal(rate, limit)?;
+        let [small_key, large_key] = self.keys(key)?;
+        let small = self.few_events(small_key, rate, is_large)?;
+        let large = self.many_events(large_key, rate, is_large)?;
+        let x = self.select(is_large, large, small)?;
+        let zero = self.near(rate, 0.0)?;
+        let proper = self.greater_equal(rate, zero)?;
+        let none = self.near(rate, -1.0)?;
+        let x = self.select(proper, x, none)?;
+        let x = self.as_type(x, dtype)?;
+        self.drawn(op, x, draw)
+    }
+
+    /// How many terms of the distribution it takes to get to a uniform number.
+    fn few_events(&mut self, key: ExprId, rate: ExprId, is_large: ExprId) -> Result<ExprId> {
+        let shape = self.shape(rate).clone();
+        let u = self.unit(key, DType::F64, &shape)?;
+        let zero = self.near(rate, 0.0)?;
+        let small = self.select(is_large, zero, rate)?;
+        let small = self.max(small, zero)?;
+        let negative = self.negate(small)?;
+        let term = self.exp(negative)?;
+        let number = self.broadcast(zero, shape, None)?;
+        let initial = [number, term, term];
+        let types: Vec<_> = initial.iter().map(|&id| self.tensor_type(id).clone()).collect();
+        let mark = self.mark();
+        let scope = self.open_scope(&types);
+        let (number, term, sum) = (scope.parameters[0], scope.parameters[1], scope.parameters[2]);
+        // A term that adds nothing any more ends the search as well.
+        let searching = |graph: &mut Graph| -> Result<ExprId> {
+            let before = graph.less(sum, u)?;
+            let tiny = graph.near(term, 1e-30)?;
+            let matters = graph.greater(term, tiny)?;
+            graph.logical_and(before, matters)
+        };
+        let goes_on = searching(self)?;
+        let goes_on = self.any(goes_on, None, false)?;
+        let condition = self.traced(mark, vec![goes_on]);
+        let inner = self.mark();
+        let active = searching(self)?;
+        let one = self.near(number, 1.0)?;
+        let following = self.add(number, one)?;
+        let ratio = self.divide(small, following)?;
+        let next_term = self.multiply(term, ratio)?;
+        let next_sum = self.add(sum, next_term)?;
+        let results = vec![
+            self.select(active, following, number)?,
+            self.select(active, next_term, term)?,
+            self.select(active, next_sum, sum)?,
+        ];
+        let body = self.traced(inner, results);
+        Ok(self.while_loop(mark, &scope, &initial, condition, body)?[0])
+    }
+
+    fn many_events(&mut self, key: ExprId, rate: ExprId, is_large: ExprId) -> Result<ExprId> {
+        let limit = self.near(rate, LARGE_RATE)?;
+        let finite = self.is_finite(rate)?;
+        let proper = self.logical_and(is_large, finite)?;
+        let done = self.logical_not(proper)?;
+        let safe = self.select(proper, rate, limit)?;
+        let shape = self.shape(rate).clone();
+        let zero = self.near(rate, 0.0)?;
+        let start = self.broadcast(zero, shape.clone(), None)?;
+        let events = self.until_all([key, done, start], |graph, key| {
+            graph.poisson_candidate(key, safe, &shape)
+        })?;
+        self.select(proper, events, rate)
+    }
+
+    /// A number of events, and whether it is accepted. The numbers are those of the paper.
+    fn poisson_candidate(
+        &mut self,
+        key: ExprId,
+        rate: ExprId,
+        shape: &Shape,
+    ) -> Result<(ExprId, ExprId)> {
+        let [first, second] = self.keys(key)?;
+        let u = self.unit(first, DType::F64, shape)?;
+        let half = self.near(u, 0.5)?;
+        let u = self.subtract(u, half)?;
+        let v = self.unit(second, DType::F64, shape)?;
+        let linear = |graph: &mut Graph, offset: f64, factor: f64, x: ExprId| -> Result<ExprId> {
+            let factor = graph.near(x, factor)?;
+            let scaled = graph.multiply(factor, x)?;
+            let offset = graph.near(x, offset)?;
+            graph.add(offset, scaled)
+        };
+        let inverse = |graph: &mut Graph, x: ExprId, less: f64| -> Result<ExprId> {
+            let shifted = linear(graph, -less, 1.0, x)?;
+            graph.reciprocal(shifted)
+        };
+        let root = self.sqrt(rate)?;
+        let b = linear(self, 0.931, 2.53, root)?;
+        let a = linear(self, -0.059, 0.02483, b)?;
+        let from_b = inverse(self, b, 3.4)?;
+        let inverse_alpha = linear(self, 1.1239, 1.1328, from_b)?;
+        let from_b = inverse(self, b, 2.0)?;
+        let quick_limit = linear(self, 0.9277, -3.6224, from_b)?;
+        let distance = self.abs(u)?;
+        let us = linear(self, 0.5, -1.0, distance)?;
+        // k = floor((2 a / us + b) u + rate + 0.43)
+        let double = linear(self, 0.0, 2.0, a)?;
+        let steep = self.divide(double, us)?;
+        let slope = self.add(steep, b)?;
+        let place = self.multiply(slope, u)?;
+        let place = self.add(place, rate)?;
+        let place = linear(self, 0.43, 1.0, place)?;
+        let k = self.floor(place)?;
+        let bound = |graph: &mut Graph, value: f64| graph.near(us, value);
+        let (wide, narrow) = (bound(self, 0.07)?, bound(self, 0.013)?);
+        let inside = self.greater_equal(us, wide)?;
+        let below = self.less_equal(v, quick_limit)?;
+        let quick = self.logical_and(inside, below)?;
+        let zero = self.near(k, 0.0)?;
+        let possible = self.greater_equal(k, zero)?;
+        let edge = self.less(us, narrow)?;
+        let above = self.greater(v, us)?;
+        let refused = self.logical_and(edge, above)?;
+        let not_refused = self.logical_not(refused)?;
+        let possible = self.logical_and(possible, not_refused)?;
+        // log(v / alpha / (a / us² + b)) <= k log(rate) - rate - log(k!)
+        let square = self.multiply(us, us)?;
+        let density = self.divide(a, square)?;
+        let density = self.add(density, b)?;
+        let height = self.multiply(v, inverse_alpha)?;
+        let height = self.divide(height, density)?;
+        let height = self.log(height)?;
+        let count = self.max(k, zero)?;
+        let log_rate = self.log(rate)?;
+        let allowed = self.multiply(count, log_rate)?;
+        let allowed = self.subtract(allowed, rate)?;
+        let factorial = self.log_factorial(count)?;
+        let allowed = self.subtract(allowed, factorial)?;
+        let exact = self.less_equal(height, allowed)?;
+        let exact = self.logical_and(possible, exact)?;
+        Ok((k, self.logical_or(quick, exact)?))
+    }
+
+    /// `log(k!)` by Stirling's series, for numbers below 8 of a factorial that is 8 further on.
+    fn log_factorial(&mut self, k: ExprId) -> Result<ExprId> {
+        let one = self.near(k, 1.0)?;
+        let z = self.add(k, one)?;
+        let eight = self.near(z, 8.0)?;
+        let is_small = self.less(z, eight)?;
+        let mut product = z;
+        for step in 1..8 {
+            let step = self.near(z, f64::from(step))?;
+            let factor = self.add(z, step)?;
+            product = self.multiply(product, factor)?;
+        }
+        let product = self.select(is_small, product, one)?;
+        let further = self.add(z, eight)?;
+        let z = self.select(is_small, further, z)?;
+        let inverse = self.reciprocal(z)?;
+        let square = self.multiply(inverse, inverse)?;
+        let mut series = self.near(z, 1.0 / 1260.0)?;
+        for coefficient in [-1.0 / 360.0, 1.0 / 12.0] {
+            series = self.multiply(series, square)?;
+            let coefficient = self.near(z, coefficient)?;
+            series = self.add(series, coefficient)?;
+        }
+        let series = self.multiply(series, inverse)?;
+        let half = self.near(z, 0.5)?;
+        let power = self.subtract(z, half)?;
+        let logarithm = self.log(z)?;
+        let main = self.multiply(power, logarithm)?;
+        let main = self.subtract(main, z)?;
+        let constant = self.near(z, 0.5 * std::f64::consts::TAU.ln())?;
+        let main = self.add(main, constant)?;
+        let value = self.add(main, series)?;
+        let taken = self.log(product)?;
+        self.subtract(value, taken)
+    }
+
+    /// Indices along an axis of `logits`, with a probability in proportion to `exp(logits)`: where
+    /// the sum of logits and Gumbel noise is largest. `draw.shape` is the shape of the result, which
+    /// ends with the other axes of `logits`. As `s32` unless another dtype is asked for.
+    ///
+    /// # Errors
+    /// A `key` that is no `u32[2]`; an axis out of range or without elements; a shape that does not
+    /// fit; complex numbers, or a dtype that is no integer.
+    pub fn random_categorical(
+        &mut self,
+        key: ExprId,
+        logits: ExprId,
+        axis: i64,
+        draw: &Draw,
+    ) -> Result<ExprId> {
+        let op = "categorical";
+        self.check_key(op, key)?;
+        let at = self.axis(op, logits, axis)?;
+        let own = self.shape(logits).clone();
+        let mut batch = own.clone();
+        let categories = batch.remove(at);
+        let added = draw.shape.rank().checked_sub(batch.rank());
+        let Some(added) = added.filter(|&added| draw.shape[added..] == batch[..]) else {
+            let (argument, found) = ("shape", format!("{:?}", &draw.shape[..]));
+            let expected = format!("one that ends with {:?}, as the logits do", &batch[..]);
+            return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
+        };
+        if categories == 0 {
+            return Err(self.invalid(op, "logits", "must have at least one category"));
+        }
+        let dtype = draw.dtype.unwrap_or(DType::S32);
+        if !dtype.is_integer() || dtype.is_pred() {
+            return Err(self.not_a(op, dtype, "an integer dtype"));
+        }
+        let float = self.dtype(logits).to_floating();
+        if !float.is_float() {
+            return Err(self.not_a(op, float, "a real dtype"));
+        }
+        let shape: Shape = draw.shape[..added].iter().chain(own.iter()).copied().collect();
+        let noise = Draw { shape, dtype: Some(float), names: None };
+        let noise = self.random_gumbel(key, &noise)?;
+        let logits = self.rename(logits, None)?;
+        let total = self.add(noise, logits)?;
+        let axis = i64::try_from(added + at).expect("an axis is small");
+        let x = self.argmax(total, Some(axis), false, false, dtype)?;
+        self.drawn(op, x, draw)
+    }
+}

@@ -1,0 +1,151 @@
+//! Quantiles, reductions that leave NaN out, counts and sums by number.
+
+use nxla_expr::ReduceOp;
+use nxla_expr::build::{Beyond, Quantile, Segment};
+
+use super::axes::Over;
+use super::methods;
+use super::reduce::Arg;
+
+/// Generates reductions of what is not NaN.
+macro_rules! known {
+    ($($(#[$doc:meta])* $name:ident $op:ident;)*) => {
+        methods! {
+            $(
+                $(#[$doc])*
+                fn $name(x; over: impl Into<Over>) one |graph| {
+                    let over = over.into();
+                    let axes = over.of(graph, stringify!($name), x)?;
+                    graph.nan_reduction(ReduceOp::$op, x, axes.as_deref(), over.keeps())
+                };
+            )*
+        }
+    };
+}
+
+known! {
+    /// The sum of what is not NaN, over these axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from(vec![1.0f32, f32::NAN]).nan_sum(())?.item()?.as_f64(), 1.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    nan_sum Sum;
+    /// The product of what is not NaN, over these axes.
+    nan_product Product;
+    /// The largest element that is not NaN, over these axes; NaN where all are.
+    nan_max Max;
+    /// The smallest element that is not NaN, over these axes; NaN where all are.
+    nan_min Min;
+}
+
+methods! {
+    /// The mean of what is not NaN, over these axes.
+    fn nan_mean(x; over: impl Into<Over>) one |graph| {
+        let over = over.into();
+        let axes = over.of(graph, "nan_mean", x)?;
+        graph.nan_mean(x, axes.as_deref(), over.keeps())
+    };
+
+    /// The variance of what is not NaN, over these axes, with `correction` taken off the number of
+    /// elements.
+    fn nan_variance(x; over: impl Into<Over>, correction: f64) one |graph| {
+        let over = over.into();
+        let axes = over.of(graph, "nan_variance", x)?;
+        graph.nan_variance(x, axes.as_deref(), over.keeps(), correction)
+    };
+
+    /// Where the largest element is that is not NaN; -1 where all are.
+    fn nan_argmax(x; over: impl Into<Arg>) one |graph| {
+        let over = over.into();
+        let axis = over.resolve(graph, "nan_argmax", x)?;
+        graph.nan_arg(x, axis, over.keeps(), true)
+    };
+
+    /// Where the smallest element is that is not NaN; -1 where all are.
+    fn nan_argmin(x; over: impl Into<Arg>) one |graph| {
+        let over = over.into();
+        let axis = over.resolve(graph, "nan_argmin", x)?;
+        graph.nan_arg(x, axis, over.keeps(), false)
+    };
+
+    /// The values below which shares `q` of the elements are, over these axes. The axis of `q`, if
+    /// it has one, comes first.
+    ///
+    /// ```
+    /// use nxla::{Quantile, Tensor};
+    ///
+    /// let x = Tensor::from(vec![1.0f32, 2.0, 3.0, 10.0]);
+    /// assert_eq!(x.quantile(0.5, (), Quantile::default())?.item()?.as_f64(), 2.5);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn quantile(x, q; over: impl Into<Over>, options: Quantile) one |graph| {
+        let over = over.into();
+        let axes = over.of(graph, "quantile", x)?;
+        let options = Quantile { keep_axes: options.keep_axes || over.keeps(), ..options };
+        graph.quantile(x, q, axes.as_deref(), options)
+    };
+
+    /// What is combined of the entries of each segment: those along the first axis that have the
+    /// same number.
+    ///
+    /// ```
+    /// use nxla::{Segment, Tensor};
+    ///
+    /// let x = Tensor::from(vec![1, 2, 4]);
+    /// let sums = x.segment(Tensor::from(vec![0, 2, 0]), Segment::Sum, 3)?;
+    /// assert_eq!(sums.to_vec::<i32>()?, [5, 0, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn segment(x, numbers; kind: Segment, count: usize) one |graph|
+        graph.segment(kind, x, numbers, count);
+
+    /// How often each number below `count` occurs.
+    fn bincount(x; count: usize) one |graph| graph.bincount(x, None, count);
+
+    /// The edges of evenly spaced bins over a range, by default that of the elements.
+    fn bin_edges(x; bins: usize, range: Option<(f64, f64)>) one |graph|
+        graph.bin_edges(x, bins, range);
+
+    /// How many elements are in each bin, or the density of them.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from(vec![1.0f32, 2.0, 1.0, 4.0]);
+    /// let edges = x.bin_edges(3, None)?;
+    /// assert_eq!(x.histogram(&edges, false)?.to_vec::<i32>()?, [2, 1, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn histogram(x, edges; density: bool) one |graph| graph.histogram(x, edges, None, density);
+
+    /// The sum of the weights of the elements in each bin, or the density of it.
+    fn weighted_histogram(x, edges, weights; density: bool) one |graph|
+        graph.histogram(x, edges, Some(weights), density);
+
+    /// The values of the function that is linear between the points `(xs, ys)`, and constant
+    /// beyond them.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (xs, ys) = (Tensor::from(vec![0.0f32, 1.0]), Tensor::from(vec![0.0f32, 10.0]));
+    /// let y = Tensor::from(vec![0.5f32, 2.0]).interpolate(&xs, &ys)?;
+    /// assert_eq!(y.to_vec::<f32>()?, [5.0, 10.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn interpolate(x, xs, ys) one |graph| graph.interpolate(x, xs, ys, &Beyond::default());
+
+    /// As [`interpolate`](Self::interpolate), with values of one's own beyond the points.
+    fn interpolate_between(x, xs, ys, left, right) one |graph| {
+        let beyond = Beyond { left: Some(left), right: Some(right), period: None };
+        graph.interpolate(x, xs, ys, &beyond)
+    };
+
+    /// As [`interpolate`](Self::interpolate), for a function that repeats itself.
+    fn interpolate_periodic(x, xs, ys; period: f64) one |graph| {
+        graph.interpolate(x, xs, ys, &Beyond { period: Some(period), ..Beyond::default() })
+    };
+}

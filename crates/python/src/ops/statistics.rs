@@ -1,0 +1,423 @@
+//! Quantiles, reductions that leave NaN out, counts and sums by number.
+
+use nxla_runtime::graph::build::{Between, Beyond, Cumulative, Quantile, Segment};
+use nxla_runtime::graph::{ExprId, Graph, ReduceOp};
+use nxla_runtime::host::Number;
+use nxla_runtime::{Error, Result};
+use pyo3::prelude::*;
+
+use super::add_functions;
+use super::args::{Axis, AxisList, count};
+use super::declare::{Choice, Choices, functions};
+use crate::apply::{apply, one};
+use crate::errors::argument_error;
+use crate::value::{FromPython, Value};
+
+impl Choices for Between {
+    const ALL: &'static [(&'static str, Self)] = &[
+        ("linear", Between::Linear),
+        ("lower", Between::Lower),
+        ("higher", Between::Higher),
+        ("midpoint", Between::Midpoint),
+        ("nearest", Between::Nearest),
+    ];
+}
+
+/// A quantile, of percent if that is said.
+fn quantile(
+    graph: &mut Graph,
+    [x, q]: [ExprId; 2],
+    axes: Option<Vec<i64>>,
+    options: Quantile,
+    percent: bool,
+) -> Result<ExprId> {
+    let q = match percent {
+        true => {
+            let hundred = graph.weak_number(Number::Float(100.0), q)?;
+            graph.divide(q, hundred)?
+        }
+        false => q,
+    };
+    Ok(graph.quantile(x, q, axes.as_deref(), options)?)
+}
+
+functions! {
+    /// Return the values below which given shares of the elements are.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers; integers count as ``float32``. The result is NaN where one is.
+    /// q : tensor_like
+    ///     From 0 to 1: one share, or a vector of them, whose axis comes first in the result.
+    ///     Others give NaN.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// method : {"linear", "lower", "higher", "midpoint", "nearest"}
+    ///     What is taken where the quantile falls between two elements.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    ///
+    /// Raises
+    /// ------
+    /// ArgumentError
+    ///     If there are no elements.
+    /// DTypeError
+    ///     If `x` is complex.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.quantile([1.0, 2.0, 3.0, 10.0], [0.0, 0.5, 1.0]).tolist()
+    /// [1.0, 2.5, 10.0]
+    fn quantile_of "quantile"(
+        x, q, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
+        keepdims: bool = false
+    ) |graph| {
+        let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: false };
+        quantile(graph, [x, q], axis, options, false)
+    };
+
+    /// Return the values below which given percentages of the elements are.
+    ///
+    /// It is `quantile` with `q` from 0 to 100.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.percentile([1.0, 2.0, 3.0, 10.0], 50).item()
+    /// 2.5
+    fn percentile(
+        x, q, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
+        keepdims: bool = false
+    ) |graph| {
+        let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: false };
+        quantile(graph, [x, q], axis, options, true)
+    };
+
+    /// Return quantiles of the elements that are not NaN; NaN where all are.
+    ///
+    /// Parameters and errors are those of `quantile`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanquantile([1.0, float("nan"), 3.0], 0.5).item()
+    /// 2.0
+    fn nanquantile(
+        x, q, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
+        keepdims: bool = false
+    ) |graph| {
+        let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: true };
+        quantile(graph, [x, q], axis, options, false)
+    };
+
+    /// Return percentiles of the elements that are not NaN; NaN where all are.
+    ///
+    /// Parameters and errors are those of `percentile`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanpercentile([1.0, float("nan"), 3.0], 100).item()
+    /// 3.0
+    fn nanpercentile(
+        x, q, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
+        keepdims: bool = false
+    ) |graph| {
+        let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: true };
+        quantile(graph, [x, q], axis, options, true)
+    };
+
+    /// Return the middle of the elements that are not NaN, as a float; NaN where all are.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers; integers count as ``float32``.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanmedian([1.0, float("nan"), 3.0]).item()
+    /// 2.0
+    fn nanmedian(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph| {
+        let half = graph.weak_number(Number::Float(0.5), x)?;
+        let options = Quantile { keep_axes: keepdims, ignore_nan: true, ..Quantile::default() };
+        quantile(graph, [x, half], axis, options, false)
+    };
+
+    /// Add up the elements that are not NaN.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers of any dtype; narrow integers are added up in 32 bits.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nansum([1.0, float("nan"), 3.0]).item()
+    /// 4.0
+    fn nansum(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
+        graph.nan_reduction(ReduceOp::Sum, x, axis.as_deref(), keepdims);
+
+    /// Multiply the elements that are not NaN. Parameters are those of `nansum`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanprod([2.0, float("nan"), 3.0]).item()
+    /// 6.0
+    fn nanprod(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
+        graph.nan_reduction(ReduceOp::Product, x, axis.as_deref(), keepdims);
+
+    /// Find the largest element that is not NaN; NaN where all are.
+    ///
+    /// Parameters are those of `nansum`, but for complex numbers, which have no order.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanmax([[1.0, float("nan")], [float("nan")] * 2], axis=1).tolist()
+    /// [1.0, nan]
+    fn nanmax(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
+        graph.nan_reduction(ReduceOp::Max, x, axis.as_deref(), keepdims);
+
+    /// Find the smallest element that is not NaN; NaN where all are. Parameters are those of `nanmax`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanmin([float("nan"), 2.0, 1.0]).item()
+    /// 1.0
+    fn nanmin(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
+        graph.nan_reduction(ReduceOp::Min, x, axis.as_deref(), keepdims);
+
+    /// Return the mean of the elements that are not NaN; NaN where all are.
+    ///
+    /// Parameters are those of `nansum`; integers become floats.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanmean([1.0, float("nan"), 3.0]).item()
+    /// 2.0
+    fn nanmean(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
+        graph.nan_mean(x, axis.as_deref(), keepdims);
+
+    /// Return the variance of the elements that are not NaN.
+    ///
+    /// NaN where there are no more of them than the correction.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers; integers count as ``float32``.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
+    /// correction : float
+    ///     What is taken off the number of elements that the sum is divided by; 1 for a sample.
+    /// keepdims : bool
+    ///     Whether these axes stay, with size 1.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanvar([1.0, float("nan"), 3.0]).item()
+    /// 1.0
+    fn nanvar(
+        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
+    ) |graph| graph.nan_variance(x, axis.as_deref(), keepdims, correction);
+
+    /// Return the standard deviation of the elements that are not NaN.
+    ///
+    /// The root of `nanvar`, with its parameters.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanstd([1.0, float("nan"), 5.0]).item()
+    /// 2.0
+    fn nanstd(
+        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
+    ) |graph| {
+        let variance = graph.nan_variance(x, axis.as_deref(), keepdims, correction)?;
+        graph.sqrt(variance)
+    };
+
+    /// Return the index of the largest element that is not NaN; -1 where all are.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers.
+    /// axis : int or str, optional
+    ///     The axis; by default the index is one into all elements in row-major order.
+    /// keepdims : bool
+    ///     Whether the axis stays, with size 1.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanargmax([float("nan"), 1.0, 2.0]).item()
+    /// 2
+    fn nanargmax(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
+        graph.nan_arg(x, axis, keepdims, true);
+
+    /// Return the index of the smallest element that is not NaN; -1 where all are.
+    ///
+    /// Parameters are those of `nanargmax`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nanargmin([float("nan"), 1.0, 2.0]).item()
+    /// 1
+    fn nanargmin(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
+        graph.nan_arg(x, axis, keepdims, false);
+
+    /// Add up the elements along an axis, NaN as 0.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Numbers.
+    /// axis : int or str, optional
+    ///     The axis; by default the elements in row-major order.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nancumsum([1.0, float("nan"), 3.0]).tolist()
+    /// [1.0, 1.0, 4.0]
+    fn nancumsum(x, /, axis: Option<Axis> = None) |graph|
+        nan_cumulative(graph, Cumulative::Sum, x, axis);
+
+    /// Multiply the elements along an axis, NaN as 1. Parameters are those of `nancumsum`.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.nancumprod([2.0, float("nan"), 3.0]).tolist()
+    /// [2.0, 2.0, 6.0]
+    fn nancumprod(x, /, axis: Option<Axis> = None) |graph|
+        nan_cumulative(graph, Cumulative::Product, x, axis);
+
+    /// Return values of the function that is linear between points.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Where to evaluate it: real numbers of any shape.
+    /// xp, fp : tensor_like
+    ///     The points: two vectors of one length, of which `xp` increases unless there is a period.
+    /// left, right : tensor_like, optional
+    ///     The values before the first and after the last point; by default those of these points.
+    /// period : float, optional
+    ///     The period after which the function repeats itself; `left` and `right` do not matter then.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If the points are no two vectors of one length, or there are none.
+    /// ArgumentError
+    ///     If the period is 0.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.interp([0.5, 2.5, 9.0], [0.0, 1.0, 3.0], [0.0, 10.0, 30.0]).tolist()
+    /// [5.0, 25.0, 30.0]
+    fn interp(
+        x, xp, fp, /, left: Option<&Bound<'_, PyAny>> = None,
+        right: Option<&Bound<'_, PyAny>> = None, period: Option<f64> = None
+    ) |graph| graph.interpolate(x, xp, fp, &Beyond { left, right, period });
+}
+
+/// Cumulative results along an axis, or of the elements in row-major order.
+fn nan_cumulative(
+    graph: &mut Graph,
+    op: Cumulative,
+    x: ExprId,
+    axis: Option<i64>,
+) -> Result<ExprId> {
+    let x = if axis.is_none() { graph.flatten(x, None)? } else { x };
+    Ok(graph.nan_cumulative(op, x, axis.unwrap_or(0))?)
+}
+
+/// Combines the entries of segments.
+#[pyfunction]
+fn segment(
+    kind: &str,
+    x: &Bound<'_, PyAny>,
+    numbers: &Bound<'_, PyAny>,
+    segments: i64,
+) -> PyResult<Py<PyAny>> {
+    let (name, kind) = match kind {
+        "sum" => ("segment_sum", Segment::Sum),
+        "prod" => ("segment_prod", Segment::Product),
+        "max" => ("segment_max", Segment::Max),
+        "min" => ("segment_min", Segment::Min),
+        other => return Err(argument_error("segment", format!("there is no kind {other:?}"))),
+    };
+    let segments = count(name, "num_segments", segments)?;
+    let operands = [Value::of(x, name)?, Value::of(numbers, name)?];
+    apply(x.py(), &operands, |graph, ids| one(graph.segment(kind, ids[0], ids[1], segments)))
+}
+
+/// How often each number occurs.
+#[pyfunction]
+#[pyo3(name = "count_numbers")]
+fn bincount(
+    x: &Bound<'_, PyAny>,
+    weights: Option<&Bound<'_, PyAny>>,
+    length: i64,
+) -> PyResult<Py<PyAny>> {
+    let length = count("bincount", "length", length)?;
+    let mut operands = vec![Value::of(x, "bincount")?];
+    if let Some(weights) = weights {
+        operands.push(Value::of(weights, "bincount")?);
+    }
+    apply(x.py(), &operands, |graph, ids| one(graph.bincount(ids[0], ids.get(1).copied(), length)))
+}
+
+/// The edges of a histogram's bins.
+#[pyfunction]
+fn bin_edges(x: &Bound<'_, PyAny>, bins: i64, range: Option<(f64, f64)>) -> PyResult<Py<PyAny>> {
+    let bins = count("histogram", "bins", bins)?;
+    let operand = Value::of(x, "histogram")?;
+    apply(x.py(), &[operand], |graph, ids| one(graph.bin_edges(ids[0], bins, range)))
+}
+
+/// What is in the bins of a histogram.
+#[pyfunction]
+#[pyo3(name = "histogram_of")]
+fn histogram(
+    x: &Bound<'_, PyAny>,
+    edges: &Bound<'_, PyAny>,
+    weights: Option<&Bound<'_, PyAny>>,
+    density: bool,
+) -> PyResult<Py<PyAny>> {
+    let mut operands = vec![Value::of(x, "histogram")?, Value::of(edges, "histogram")?];
+    if let Some(weights) = weights {
+        operands.push(Value::of(weights, "histogram")?);
+    }
+    apply(x.py(), &operands, |graph, ids| -> std::result::Result<_, Error> {
+        one(graph.histogram(ids[0], ids[1], ids.get(2).copied(), density))
+    })
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    declared_functions(module)?;
+    add_functions!(module: segment, bincount, bin_edges, histogram);
+    Ok(())
+}

@@ -1,0 +1,197 @@
+"""Branches by number, and scans whose steps need no order."""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError, ShapeError
+from nxla.ops.control import cond
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+
+def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operands: Any) -> Any:
+    """Run one of several functions, by its number.
+
+    Parameters
+    ----------
+    index : integer scalar
+        Which; numbers before the first and after the last one mean these.
+    branches : sequence of callable
+        Take the operands.
+    *operands
+        Tensors, or containers of them.
+
+    Returns
+    -------
+    tensor or container
+        What the branch gives, as for `cond`.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no branch, or branches give different structures.
+    DTypeError
+        If the index is no integer.
+    ShapeError
+        If it is no scalar.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> f = nx.jit(lambda i, x: nx.switch(i, [nx.sin, nx.cos, nx.zeros_like], x))
+    >>> f(1, 0.0).item(), f(9, 1.0).item()
+    (1.0, 0.0)
+    """
+    branches = list(branches)
+    if not branches:
+        raise ArgumentError("switch: there must be a branch")
+    index = as_tensor(index)
+    if index.dtype.kind not in ("signed", "unsigned", "pred"):
+        raise _core.DTypeError(f"switch: index is {index.dtype}, expected an integer dtype")
+    if index.ndim:
+        raise ShapeError(f"switch: index has shape {index.shape}, expected a scalar")
+    if len(branches) == 1:
+        return branches[0](*operands)
+    clauses: list[tuple[TensorLike, Callable[[], Any]]] = [
+        (_core.less_equal(index, number), _Call(branch, operands))
+        for number, branch in enumerate(branches[:-1])
+    ]
+    return cond(clauses, otherwise=_Call(branches[-1], operands))
+
+
+class _Call:
+    """A branch with its operands."""
+
+    def __init__(self, branch: Callable[..., Any], operands: tuple[Any, ...]) -> None:
+        self.branch, self.operands = branch, operands
+
+    def __call__(self) -> Any:
+        return self.branch(*self.operands)
+
+
+def associative_scan(
+    f: Callable[[Any, Any], Any], xs: Any, /, reverse: bool = False, axis: int = 0
+) -> Any:
+    """Combine each element of an axis with all before it, many at a time.
+
+    The function is called on many pairs at once, some two times the logarithm of their number, and
+    so must be associative: ``f(f(a, b), c)`` is ``f(a, f(b, c))``. The order of computation is that
+    of Blelloch, "Prefix sums and their applications" (1990).
+
+    Parameters
+    ----------
+    f : callable
+        Takes two structures like `xs`, of which the tensors have some entries along the axis, and
+        gives one, entry by entry.
+    xs : tensor or container
+        The axis of all its tensors has the same size.
+    reverse : bool
+        Whether to begin at the last element.
+    axis : int
+        The axis.
+
+    Returns
+    -------
+    tensor or container
+        Like `xs`; entry ``i`` is the combination of those up to and with ``i``.
+
+    Raises
+    ------
+    ArgumentError
+        If the sizes differ, there is no tensor, or the function gives another structure.
+    ShapeError
+        If a tensor has no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.associative_scan(nx.multiply, nx.tensor([1, 2, 3, 4])).tolist()
+    [1, 2, 6, 24]
+    >>> step = lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1])  # x -> a x + b, one after another
+    >>> [part.tolist() for part in nx.associative_scan(step, (nx.full(3, 2.0), nx.ones(3)))]
+    [[2.0, 4.0, 8.0], [1.0, 3.0, 7.0]]
+    """
+    leaves, structure = tree.flatten(xs)
+    leaves = [as_tensor(x) for x in leaves]
+    sizes = {_size(x, axis) for x in leaves}
+    if len(sizes) != 1:
+        shapes = ", ".join(str(x.shape) for x in leaves) or "none"
+        raise ArgumentError(
+            f"associative_scan: tensors must have one size along axis {axis}, shapes are {shapes}"
+        )
+    # The axis goes first, so that parts of it are easily taken.
+    rows = [_core.flip(x, axis=0) if reverse else x for x in (_moved(x, axis, 0) for x in leaves)]
+
+    def combine(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
+        sides = ([_moved(x, 0, axis) for x in side] for side in (first, second))
+        result = f(*(structure.unflatten(side) for side in sides))
+        found, kind = tree.flatten(result)
+        if kind != structure:
+            raise ArgumentError(f"associative_scan: the function gave {kind}, for {structure}")
+        return [_moved(as_tensor(x), axis, 0) for x in found]
+
+    done = _prefixes(combine, rows)
+    done = [_core.flip(x, axis=0) if reverse else x for x in done]
+    return structure.unflatten([_moved(x, 0, axis) for x in done])
+
+
+def _size(x: Tensor, axis: int) -> int:
+    if not -x.ndim <= axis < x.ndim:
+        raise ShapeError(f"associative_scan: there is no axis {axis} in shape {x.shape}")
+    return x.shape[axis]
+
+
+def _moved(x: Tensor, source: int, destination: int) -> Tensor:
+    if source == destination:
+        return x
+    order = list(range(x.ndim))
+    order.insert(destination % x.ndim, order.pop(source % x.ndim))
+    return _core.permute_dims(x, order)
+
+
+def _prefixes(
+    combine: Callable[[list[Tensor], list[Tensor]], list[Tensor]], rows: list[Tensor]
+) -> list[Tensor]:
+    """Combine rows with all before them: neighbours first, then what they gave among itself."""
+    levels = []
+    while rows[0].shape[0] > 1:
+        levels.append(rows)
+        pairs = rows[0].shape[0] // 2
+        rows = combine(
+            [_every_second(x, 0, pairs) for x in rows], [_every_second(x, 1, pairs) for x in rows]
+        )
+    for whole in reversed(levels):
+        count = whole[0].shape[0]
+        # `rows` ends with each odd element; the even ones go after the odd ones before them.
+        evens = (count - 1) // 2
+        first = [_core.slice_along_axis(x, 0, 1) for x in whole]
+        if evens:
+            later = combine(
+                [_core.slice_along_axis(x, 0, evens) for x in rows],
+                [_every_second(x, 2, evens) for x in whole],
+            )
+            first = [_core.concat([x, y], axis=0) for x, y in zip(first, later, strict=True)]
+        rows = [_interleaved(x, y, count) for x, y in zip(first, rows, strict=True)]
+    return rows
+
+
+def _every_second(x: Tensor, start: int, count: int) -> Tensor:
+    length = max(0, 2 * count - 1)
+    return _core.slice_along_axis(x, start, length, stride=2)
+
+
+def _interleaved(even: Tensor, odd: Tensor, count: int) -> Tensor:
+    """Put rows between others."""
+    if even.shape[0] > odd.shape[0]:
+        # The last row has no partner.
+        odd = _core.concat([odd, _core.slice_along_axis(even, 0, 1)], axis=0)
+    pairs = _core.stack([even, odd], axis=1)
+    rows = _core.reshape(pairs, (2 * even.shape[0], *even.shape[1:]))
+    return _core.slice_along_axis(rows, 0, count)

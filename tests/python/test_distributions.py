@@ -1,0 +1,207 @@
+"""Distributions of `nx.random` against those of scipy, with fixed keys."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+stats = pytest.importorskip("scipy.stats")
+random = nx.random
+
+COUNT = 4000
+#: Far less likely than a mistake; the keys are fixed, so that the tests always say the same.
+UNLIKELY = 1e-4
+
+CONTINUOUS = [
+    ("exponential", (2.0,), stats.expon(scale=2.0)),
+    ("laplace", (1.0, 3.0), stats.laplace(1.0, 3.0)),
+    ("truncated_normal", (-1.0, 2.0), stats.truncnorm(-1.0, 2.0)),
+    ("truncated_normal", (4.0, 6.0), stats.truncnorm(4.0, 6.0)),
+    ("truncated_normal", (-np.inf, -7.0), stats.truncnorm(-np.inf, -7.0)),
+    ("truncated_normal", (-np.inf, np.inf), stats.norm()),
+    ("gamma", (0.05,), stats.gamma(0.05)),
+    ("gamma", (0.7,), stats.gamma(0.7)),
+    ("gamma", (1.0,), stats.gamma(1.0)),
+    ("gamma", (3.5,), stats.gamma(3.5)),
+    ("gamma", (1000.0,), stats.gamma(1000.0)),
+    ("beta", (2.0, 5.0), stats.beta(2.0, 5.0)),
+    ("beta", (0.5, 0.5), stats.beta(0.5, 0.5)),
+    ("beta", (1.0, 1.0), stats.uniform()),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "expected"),
+    CONTINUOUS,
+    ids=[f"{name}{parameters}" for name, parameters, _ in CONTINUOUS],
+)
+def test_continuous_distributions(compiler, name, parameters, expected):
+    with nx.default_options(compiler=compiler):
+        draw = getattr(random, name)
+        # Compiling takes longer than drawing.
+        runs = [("f32", False), ("f64", True)]
+        for dtype, jitted in runs if compiler == "evaluator" else [("f32", True)]:
+            run = lambda key, dtype=dtype: draw(key, *parameters, shape=COUNT, dtype=dtype)  # noqa: E731
+            x, _ = (nx.jit(run) if jitted else run)(random.key(5))
+            assert str(x.dtype) == dtype
+            x = np.asarray(x).astype("f8")
+            assert stats.kstest(x, expected.cdf).pvalue > UNLIKELY
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 4.0, 9.99, 10.0, 55.0, 3000.0])
+def test_poisson(compiler, rate):
+    with nx.default_options(compiler=compiler):
+        x, _ = random.poisson(random.key(2), rate, shape=COUNT)
+    assert x.dtype == nx.int32
+    x = np.asarray(x)
+    assert x.min() >= 0
+    if rate == 0.0:
+        assert x.max() == 0
+        return
+    # Counts of ranges that are expected to have the same number of samples each.
+    edges = np.unique(stats.poisson(rate).ppf(np.linspace(0, 1, 12))[1:-1])
+    expected = np.diff(np.concatenate([[0.0], stats.poisson(rate).cdf(edges), [1.0]])) * COUNT
+    found = np.bincount(np.searchsorted(edges, x), minlength=len(expected))
+    kept = expected > 5
+    chi = ((found - expected)[kept] ** 2 / expected[kept]).sum()
+    assert stats.chi2(kept.sum()).sf(chi) > UNLIKELY
+    assert abs(x.mean() - rate) < 5 * np.sqrt(rate / COUNT)
+
+
+def test_rates_of_one_draw(compiler):
+    rates = nx.tensor([0.5, -1.0, np.nan, 20.0, 1e6, 0.0])
+    with nx.default_options(compiler=compiler):
+        x, _ = random.poisson(random.key(0), rates, shape=(2000, 6), dtype="s64")
+    means = np.asarray(x).mean(axis=0)
+    assert x.dtype == nx.int64
+    np.testing.assert_allclose(means, [0.5, -1.0, -1.0, 20.0, 1e6, 0.0], rtol=0.1)
+
+
+def test_bernoulli(compiler):
+    p = nx.tensor([0.0, 0.2, 0.9, 1.0])
+    with nx.default_options(compiler=compiler):
+        x, _ = random.bernoulli(random.key(1), p, shape=(COUNT, 4))
+        assert x.dtype == nx.bool
+        means = np.asarray(x).mean(axis=0)
+        np.testing.assert_allclose(means, [0.0, 0.2, 0.9, 1.0], atol=0.03)
+        assert (means[0], means[3]) == (0.0, 1.0)
+        assert random.bernoulli(random.key(1), p)[0].shape == (4,)
+        assert abs(np.asarray(random.bernoulli(random.key(1), shape=COUNT)[0]).mean() - 0.5) < 0.04
+
+
+def test_categories(compiler):
+    p = np.array([[0.1, 0.2, 0.7], [0.0, 0.5, 0.5]])
+    with nx.default_options(compiler=compiler), np.errstate(divide="ignore"):
+        logits = nx.tensor(np.log(p))
+        x, _ = random.categorical(random.key(1), logits, shape=(COUNT, 2))
+        assert x.dtype == nx.int32
+        for row in range(2):
+            shares = np.bincount(np.asarray(x)[:, row], minlength=3) / COUNT
+            np.testing.assert_allclose(shares, p[row], atol=0.03)
+            assert row == 0 or shares[0] == 0
+        turned, _ = random.categorical(random.key(1), nx.tensor(np.log(p.T)), axis=0, shape=(9, 2))
+        assert turned.shape == (9, 2)
+        named = nx.tensor(np.log(p), names=["example", "class"])
+        assert random.categorical(random.key(1), named, axis="class")[0].shape == (2,)
+        assert random.categorical(random.key(1), [0, 5], dtype="u8")[0].dtype == nx.uint8
+
+
+def test_shares(compiler):
+    alpha = np.array([0.5, 2.0, 3.5])
+    with nx.default_options(compiler=compiler):
+        x, _ = random.dirichlet(random.key(3), nx.tensor(alpha), shape=COUNT)
+        x = np.asarray(x)
+        np.testing.assert_allclose(x.sum(axis=1), 1.0, rtol=1e-9)
+        for index in range(3):
+            expected = stats.beta(alpha[index], alpha.sum() - alpha[index])
+            assert stats.kstest(x[:, index], expected.cdf).pvalue > UNLIKELY
+        # So small that the numbers behind the shares are zero.
+        tiny, _ = random.dirichlet(random.key(3), nx.full(3, 1e-4), shape=50)
+        np.testing.assert_allclose(np.asarray(tiny).sum(axis=1), 1.0, rtol=1e-6)
+        assert random.dirichlet(random.key(3), nx.ones((5, 2)))[0].shape == (5, 2)
+
+
+def test_permutations(compiler):
+    with nx.default_options(compiler=compiler):
+        orders = []
+        key = random.key(0)
+        for _ in range(300):
+            order, key = random.permutation(key, 3)
+            orders.append(tuple(order.tolist()))
+        counts = [orders.count(order) for order in set(orders)]
+        assert len(counts) == 6
+        assert min(counts) > 25
+        x = nx.reshape(nx.arange(12), (4, 3))
+        rows, following = random.permutation(random.key(1), x)
+        again, same = random.shuffle(random.key(1), x)
+        assert rows.tolist() == again.tolist()
+        assert following.tolist() == same.tolist()
+    with pytest.raises(nx.ArgumentError):
+        random.permutation(random.key(0), -1)
+
+
+SPLIT = [
+    ("bernoulli", (0.5,)),
+    ("exponential", (1.0,)),
+    ("laplace", (0.0, 2.0)),
+    ("truncated_normal", (-1.0, 1.0)),
+    ("gamma", (2.0,)),
+    ("beta", (2.0, 3.0)),
+    ("poisson", (3.0,)),
+    ("dirichlet", ([1.0, 2.0],)),
+    ("categorical", ([0.0, 1.0],)),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters"), SPLIT)
+def test_split_forms_and_vectors(name, parameters):
+    key = random.key(7)
+    following, own = random.split(key)
+    drawn, after = getattr(random, name)(key, *parameters, shape=(3,))
+    assert after.tolist() == following.tolist()
+    alone = getattr(random, name + "_split")(own, *parameters, shape=(3,))
+    assert drawn.tolist() == alone.tolist()
+    keys = random.split(key, parts=4)
+    each = nx.vmap(lambda key: getattr(random, name + "_split")(key, *parameters, shape=(3,)))(keys)
+    for index in range(4):
+        row = getattr(random, name + "_split")(keys[index], *parameters, shape=(3,))
+        np.testing.assert_allclose(np.asarray(each[index]), np.asarray(row), rtol=1e-6)
+
+
+def test_ends_of_parameters():
+    key = random.key(0)
+    assert np.isnan(random.gamma(key, -1.0)[0].item())
+    assert random.gamma(key, 0.0)[0].item() == 0.0
+    assert random.gamma(key, np.inf)[0].item() == np.inf
+    assert random.gamma(key, nx.tensor(2.0, "bf16"))[0].dtype == nx.bfloat16
+    x = np.asarray(random.exponential(key, shape=100000)[0])
+    assert np.isfinite(x).all()
+    assert x.min() >= 0
+    x = np.asarray(random.truncated_normal(key, 9.0, 10.0, shape=100)[0])
+    assert ((x >= 9.0) & (x <= 10.0)).all()
+    assert nx.grad(lambda a: random.gamma(key, a)[0])(2.0).item() == 0.0
+
+
+@pytest.mark.parametrize(("name", "parameters"), SPLIT)
+def test_what_is_refused(name, parameters):
+    draw = getattr(random, name)
+    with pytest.raises(nx.ShapeError, match="key"):
+        draw([1, 2, 3], *parameters)
+    with pytest.raises(nx.NxlaError):
+        draw(random.key(0), *(nx.ones((4, 5)) for _ in parameters), shape=(2, 3))
+    if name != "bernoulli":
+        wrong = "f32" if name in ("poisson", "categorical") else "s32"
+        with pytest.raises(nx.DTypeError, match="dtype"):
+            draw(random.key(0), *parameters, dtype=wrong)
+
+
+def test_parameters_that_do_not_go_together():
+    with pytest.raises(nx.ShapeError, match="do not broadcast"):
+        random.beta(random.key(0), nx.ones(2), nx.ones(3))
+    with pytest.raises(nx.ShapeError, match="ends with"):
+        random.categorical(random.key(0), nx.ones((2, 3)), shape=(3,))
+    with pytest.raises(nx.ShapeError):
+        random.categorical(random.key(0), nx.ones((2, 3)), axis=5)
+    with pytest.raises(nx.DTypeError):
+        random.gamma(random.key(0), 1j)
+    assert random.beta(random.key(0), nx.ones((2, 1)), nx.ones(3))[0].shape == (2, 3)

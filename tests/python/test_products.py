@@ -1,0 +1,250 @@
+"""Sums of products by subscripts, Kronecker's products, turns, switches, scans without order."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import nxla as nx
+
+ENGINES = ["evaluator", "xla"]
+
+
+@st.composite
+def sums(draw):
+    """Subscripts, and arrays that fit them."""
+    sizes = {letter: draw(st.integers(1, 3)) for letter in "abcdZ"}
+    terms, arrays = [], []
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    covered = draw(st.lists(st.integers(1, 3), max_size=2))
+    for _ in range(draw(st.integers(1, 4))):
+        letters = draw(st.lists(st.sampled_from(sorted(sizes)), max_size=3))
+        shape = [draw(st.sampled_from([1, sizes[letter]])) for letter in letters]
+        # A letter that is repeated in one operand takes a diagonal, of axes of one size.
+        shape = [shape[letters.index(letter)] for letter in letters]
+        term = "".join(letters)
+        if covered and draw(st.booleans()):
+            at, own = draw(st.integers(0, len(letters))), draw(st.integers(0, len(covered)))
+            term = term[:at] + "..." + term[at:]
+            shape[at:at] = covered[len(covered) - own :]
+        terms.append(term)
+        arrays.append(rng.integers(-3, 4, shape).astype("f8"))
+    subscripts = draw(st.sampled_from([",", " , "])).join(terms)
+    if draw(st.booleans()):
+        used = sorted(set("".join(terms)) - {"."})
+        output = draw(st.permutations(used)) if used else []
+        output = "".join(output[: draw(st.integers(0, len(used)))])
+        subscripts += "->" + ("..." if "..." in subscripts else "") + output
+    return subscripts, arrays
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_einsum(engine):
+    @settings(max_examples=150 if engine == "evaluator" else 20, deadline=None)
+    @given(sums(), st.sampled_from([True, False, "greedy"]))
+    def check(sum_of, optimize):
+        subscripts, arrays = sum_of
+        try:
+            expected = np.einsum(subscripts, *arrays)
+        except ValueError:
+            assume(False)
+        with nx.default_options(compiler=engine):
+            got = nx.einsum(subscripts, *arrays, optimize=optimize)
+        np.testing.assert_allclose(got, expected)
+
+    check()
+
+
+def test_lists_in_place_of_subscripts():
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    for given_ in [(x, [0, 1], y, [1, 2], [0, 2]), (x, [5, 30], y, [30, 2]), (x, [1, 0])]:
+        np.testing.assert_allclose(nx.einsum(*given_), np.einsum(*given_))
+    batch = (x, [..., 0], y, [0, 2], [..., 2])
+    np.testing.assert_allclose(nx.einsum(*batch), np.einsum(*batch))
+
+
+def test_order_of_contractions(compiler, monkeypatch):
+    rng = np.random.default_rng(1)
+    arrays = [rng.normal(size=shape).astype("f4") for shape in [(2, 30), (30, 30), (30, 2), (2,)]]
+    subscripts = "ab,bc,cd,d->a"
+    expected = np.einsum(subscripts, *arrays)
+    path, _ = np.einsum_path(subscripts, *arrays)
+    with nx.default_options(compiler=compiler):
+        for optimize in (True, False, "optimal", path, path[1:], [(0, 1, 2, 3)]):
+            got = nx.einsum(subscripts, *arrays, optimize=optimize)
+            np.testing.assert_allclose(got, expected, rtol=1e-4)
+        # Without the package the engine chooses.
+        monkeypatch.setitem(sys.modules, "opt_einsum", None)
+        np.testing.assert_allclose(nx.einsum(subscripts, *arrays), expected, rtol=1e-4)
+    with pytest.raises(nx.ArgumentError, match="not installed"):
+        nx.einsum(subscripts, *arrays, optimize="greedy")
+
+
+def test_the_cheapest_pair_comes_first(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opt_einsum", None)
+    expression = nx.debug_expr(lambda *x: nx.einsum("ab,bc,cd,d->a", *x))(
+        *(nx.template(shape, "f32") for shape in [(20, 30), (30, 40), (40, 50), (50,)])
+    )
+    # Products of a matrix and a vector, never of two matrices.
+    assert "f32[20][40]" not in str(expression)
+    assert "f32[30][50]" not in str(expression)
+
+
+def test_einsum_traced_differentiated_and_vectorized(compiler):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(3, 4)), rng.normal(size=(4, 4))
+
+    def value(x, y):
+        return nx.sum(nx.sin(nx.einsum("ij,jk,kk->i", x, y, y)))
+
+    with nx.default_options(compiler=compiler):
+        slopes = nx.jit(nx.grad(value, argnums=(0, 1)))(nx.tensor(x), nx.tensor(y))
+        step = 1e-6
+        for position, slope in enumerate(slopes):
+            moved = [x.copy(), y.copy()]
+            moved[position][1, 2] += step
+            rise = (value(*map(nx.tensor, moved)) - value(nx.tensor(x), nx.tensor(y))).item() / step
+            assert slope[1, 2].item() == pytest.approx(rise, abs=1e-4)
+        rows = nx.vmap(lambda row: nx.einsum("i,ij->j", row, nx.tensor(y)))(nx.tensor(x))
+        np.testing.assert_allclose(rows, x @ y)
+
+
+def test_dtypes_of_einsum():
+    small = nx.tensor([[100, 100]], "u8")
+    assert nx.einsum("ij->", small).dtype == nx.uint8
+    assert nx.einsum("ij,ij", small, nx.tensor([[1.0, 2.0]], "f16")).dtype == nx.float16
+    assert nx.einsum("ij,ij->i", [[1j, 2]], [[1, 2]]).tolist() == [4 + 1j]
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes", "why"),
+    [
+        ("ij,jk", [(2, 3)], "2 terms"),
+        ("ij", [(2,)], "labels 2 axes"),
+        ("i", [(2, 3)], "labels 1 axes"),
+        ("ij,jk", [(2, 3), (4, 5)], "sizes 3 and 4"),
+        ("i->ij", [(2,)], "no operand"),
+        ("i->ii", [(2,)], "more than once"),
+        ("i.j", [(2, 3)], "no letter"),
+        ("......i", [(2, 3)], "more than one ellipsis"),
+        ("...i->i", [(2, 3)], "none for the result"),
+    ],
+)
+def test_subscripts_that_cannot_be(subscripts, shapes, why):
+    with pytest.raises(nx.ArgumentError, match=why):
+        nx.einsum(subscripts, *map(nx.zeros, shapes))
+
+
+def test_paths_that_cannot_be():
+    x = nx.ones((2, 2))
+    for path in ([(0, 3)], [(0, 0)], [(1,), (5, 6)]):
+        with pytest.raises(nx.ArgumentError, match="not positions"):
+            nx.einsum("ij,jk,kl", x, x, x, optimize=path)
+    with pytest.raises(nx.ArgumentError, match="einsum"):
+        nx.einsum("ij,jk,kl", x, x, x, optimize="nonsense")
+    with pytest.raises(nx.ArgumentError, match="from 0 to 51"):
+        nx.einsum(x, [0, 99])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_kronecker(data):
+    shapes = [tuple(data.draw(st.lists(st.integers(1, 3), max_size=3))) for _ in range(2)]
+    x, y = (np.arange(np.prod(shape, dtype=int)).reshape(shape) for shape in shapes)
+    np.testing.assert_array_equal(nx.kron(x, y), np.kron(x, y))
+
+
+def test_turns_and_swaps(compiler):
+    x = np.arange(24).reshape(2, 3, 4)
+    with nx.default_options(compiler=compiler):
+        for axes in [(0, 1), (2, 0), (-1, 1)]:
+            for k in range(-2, 6):
+                np.testing.assert_array_equal(nx.rot90(x, k, axes), np.rot90(x, k, axes))
+            np.testing.assert_array_equal(nx.swapaxes(x, *axes), np.swapaxes(x, *axes))
+    named = nx.tensor(x, names=["a", "b", "c"])
+    assert nx.swapaxes(named, "a", 2).names == ["c", "b", "a"]
+    with pytest.raises(nx.ShapeError):
+        nx.rot90(x, 1, (0, 0))
+    with pytest.raises(nx.ArgumentError, match="two"):
+        nx.rot90(x, 1, (0, 1, 2))
+    with pytest.raises(nx.ShapeError):
+        nx.swapaxes(x, 0, 3)
+    np.testing.assert_array_equal(
+        nx.cross([1.0, 2.0, 3.0], [0.0, 1.0, 0.0]), np.cross([1, 2, 3], [0, 1, 0])
+    )
+
+
+def test_switch(compiler):
+    branches = [lambda x: x + 1, lambda x: x * 10.0, lambda x: -x]
+    with nx.default_options(compiler=compiler):
+        for run in (nx.switch, nx.jit(lambda i, x: nx.switch(i, branches, x))):
+            arguments = (branches,) if run is nx.switch else ()
+            got = [run(i, *arguments, 4.0).item() for i in (-3, 0, 1, 2, 7)]
+            assert got == [5.0, 5.0, 40.0, -4.0, -4.0]
+        slope = nx.jit(nx.grad(lambda x, i: nx.switch(i, branches, x)))
+        assert [slope(2.0, i).item() for i in range(3)] == [1.0, 10.0, -1.0]
+        each = nx.vmap(lambda i: nx.switch(i, branches, 4.0))(nx.tensor([2, 0, 1]))
+        assert each.tolist() == [-4.0, 5.0, 40.0]
+    assert nx.switch(nx.tensor(1, "u8"), [lambda: {"a": 1}, lambda: {"a": 2}])["a"].item() == 2
+    with pytest.raises(nx.ArgumentError, match="a branch"):
+        nx.switch(0, [])
+    with pytest.raises(nx.DTypeError, match="integer"):
+        nx.switch(0.5, branches, 1.0)
+    with pytest.raises(nx.ShapeError, match="scalar"):
+        nx.switch([0], branches, 1.0)
+
+
+def test_scans_backwards(compiler):
+    def step(carry, x):
+        return carry * 2 + x["a"], carry
+
+    xs = {"a": nx.tensor([1.0, 2.0, 3.0, 4.0, 5.0])}
+    with nx.default_options(compiler=compiler):
+        for unroll in (False, True, 2):
+            run = lambda xs, unroll=unroll: nx.scan(step, 1.0, xs, reverse=True, unroll=unroll)  # noqa: E731
+            for carry, ys in (run(xs), nx.jit(run)(xs)):
+                assert carry.item() == 161.0
+                assert ys.tolist() == [80.0, 39.0, 18.0, 7.0, 1.0]
+        slope = nx.grad(lambda xs: nx.scan(step, 1.0, xs, reverse=True)[0])(xs)["a"]
+        assert slope.tolist() == [1.0, 2.0, 4.0, 8.0, 16.0]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 20), st.booleans(), st.sampled_from([0, 1, -1]), st.booleans())
+def test_scans_without_order(count, reverse, axis, jitted):
+    rng = np.random.default_rng(count)
+    shape = (count, 2) if axis == 0 else (2, count)
+    a, b = rng.uniform(0.5, 1.5, shape), rng.normal(size=shape)
+
+    def step(p, q):
+        return {"a": p["a"] * q["a"], "b": p["b"] * q["a"] + q["b"]}
+
+    def run(a, b):
+        return nx.associative_scan(step, {"a": a, "b": b}, reverse=reverse, axis=axis)
+
+    got = (nx.jit(run) if jitted else run)(nx.tensor(a), nx.tensor(b))
+    a, b = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
+    order = range(count)[:: -1 if reverse else 1]
+    product, total = np.ones(2), np.zeros(2)
+    for i in order:
+        product, total = product * a[i], total * a[i] + b[i]
+        np.testing.assert_allclose(np.moveaxis(np.asarray(got["a"]), axis, 0)[i], product)
+        np.testing.assert_allclose(np.moveaxis(np.asarray(got["b"]), axis, 0)[i], total, atol=1e-12)
+
+
+def test_scans_without_order_that_cannot_be():
+    x = nx.arange(3)
+    with pytest.raises(nx.ArgumentError, match="one size"):
+        nx.associative_scan(nx.add, (x, nx.arange(4)))
+    with pytest.raises(nx.ArgumentError, match="one size"):
+        nx.associative_scan(nx.add, ())
+    with pytest.raises(nx.ShapeError, match="axis 1"):
+        nx.associative_scan(nx.add, x, axis=1)
+    with pytest.raises(nx.ArgumentError, match="the function gave"):
+        nx.associative_scan(lambda p, q: (p, q), x)
+    slope = nx.grad(lambda x: nx.sum(nx.associative_scan(nx.multiply, x)))(
+        nx.tensor([2.0, 3.0, 4.0])
+    )
+    assert slope.tolist() == [16.0, 10.0, 6.0]

@@ -1,0 +1,316 @@
+"""Quantiles, NaN left out, counts by number, points on lines, against numpy."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import nxla as nx
+
+METHODS = ["linear", "lower", "higher", "midpoint", "nearest"]
+ENGINES = ["evaluator", "xla"]
+
+shapes = hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4)
+floats = st.floats(-100, 100, width=32, allow_subnormal=False)
+holes = st.one_of(floats, st.just(np.nan))
+
+
+def axes_of(x):
+    """Some axes of an array, as numpy takes them."""
+    subsets = st.lists(st.sampled_from(range(x.ndim)), min_size=1, unique=True).map(tuple)
+    return st.one_of(st.none(), st.integers(-x.ndim, x.ndim - 1), subsets)
+
+
+def quick(engine):
+    """Fewer examples where each is compiled."""
+    return settings(max_examples=100 if engine == "evaluator" else 12, deadline=None)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_quantiles(engine):
+    @quick(engine)
+    @given(st.data())
+    def check(data):
+        x = data.draw(hnp.arrays(np.float64, shapes, elements=holes))
+        q = data.draw(
+            st.one_of(st.floats(0, 1), hnp.arrays(np.float64, 3, elements=st.floats(0, 1)))
+        )
+        axis, keep = data.draw(axes_of(x)), data.draw(st.booleans())
+        method = data.draw(st.sampled_from(METHODS))
+        options = {"axis": axis, "method": method, "keepdims": keep}
+        with nx.default_options(compiler=engine), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for ours, theirs, share in [
+                (nx.quantile, np.quantile, q),
+                (nx.nanquantile, np.nanquantile, q),
+                (nx.percentile, np.percentile, q * 100),
+                (nx.nanpercentile, np.nanpercentile, q * 100),
+            ]:
+                got, expected = np.asarray(ours(x, share, **options)), theirs(x, share, **options)
+                if method in ("linear", "midpoint"):
+                    np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-9)
+                else:
+                    # A rounding error in the position takes another neighbour.
+                    near = theirs(x, np.clip(share, 0, 100), **{**options, "method": "linear"})
+                    assert got.shape == np.shape(near)
+                    np.testing.assert_array_equal(np.isnan(got), np.isnan(near))
+
+    check()
+
+
+def test_methods_of_quantiles(compiler):
+    x = np.array([[3.0, 1.0, 2.0, 10.0, 7.0], [0.0, -1.0, 5.0, 5.0, 9.0]])
+    q = np.array([0.0, 0.1, 0.25, 0.5, 0.8, 1.0])
+    with nx.default_options(compiler=compiler):
+        for method in METHODS:
+            got = nx.quantile(x, q, axis=1, method=method)
+            np.testing.assert_allclose(got, np.quantile(x, q, axis=1, method=method))
+        assert nx.quantile(x, q, axis=1).shape == (6, 2)
+        assert np.isnan(np.asarray(nx.quantile(x, [-0.1, 1.1]))).all()
+        # Equal infinities have no distance to go.
+        assert nx.quantile([0.0, np.inf, np.inf], [0.5, 0.7]).tolist() == [np.inf, np.inf]
+        assert nx.quantile([1, 2], 0.5).dtype == nx.float32
+        assert nx.quantile(nx.tensor([1.0, 2.0], "f16"), 0.5).dtype == nx.float16
+
+
+def test_quantiles_that_cannot_be():
+    with pytest.raises(nx.ArgumentError, match="0 elements"):
+        nx.quantile(nx.zeros((2, 0)), 0.5, axis=1)
+    with pytest.raises(nx.ShapeError, match="scalar or a vector"):
+        nx.quantile([1.0], [[0.5]])
+    with pytest.raises(nx.DTypeError, match="real"):
+        nx.quantile([1j], 0.5)
+    with pytest.raises(nx.ArgumentError, match="method must be"):
+        nx.quantile([1.0], 0.5, method="cubic")
+
+
+NAMES = ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanmedian"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", NAMES)
+def test_reductions_without_nan(engine, name):
+    @quick(engine)
+    @given(st.data())
+    def check(data):
+        x = data.draw(hnp.arrays(np.float64, shapes, elements=holes))
+        axis, keep = data.draw(axes_of(x)), data.draw(st.booleans())
+        with nx.default_options(compiler=engine), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            got = getattr(nx, name)(x, axis, keepdims=keep)
+            expected = getattr(np, name)(x, axis=axis, keepdims=keep)
+        assert got.shape == expected.shape
+        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-9, atol=1e-6)
+
+    check()
+
+
+def test_what_is_left_without_nan(compiler):
+    nan, inf = np.nan, np.inf
+    x = nx.tensor([[nan, -inf, 1.0], [nan, nan, -inf], [nan, nan, nan]])
+    with nx.default_options(compiler=compiler):
+        assert nx.nanargmax(x, axis=1).tolist() == [2, 2, -1]
+        assert nx.nanargmin(x, axis=1).tolist() == [1, 2, -1]
+        assert nx.nanargmax(x).item() == 2
+        assert nx.nanargmax([3, 9, 4]).item() == 1
+        assert nx.nancumsum([1.0, nan, 2.0]).tolist() == [1.0, 1.0, 3.0]
+        assert nx.nancumprod([[2.0, nan], [nan, 3.0]], axis=1).tolist() == [[2.0, 2.0], [1.0, 3.0]]
+        assert nx.nanvar([1.0, nan, 3.0], correction=1).item() == 2.0
+        assert np.isnan(nx.nanvar([1.0, nan], correction=1).item())
+        assert nx.nansum([1, 2]).dtype == nx.int32
+        # What is small enough to be written down is not too large to be added up.
+        assert nx.nanmean(nx.full(4000, 100.0, dtype="f16")).item() == 100.0
+        values = nx.tensor([1 + 1j, complex(nan, 0), 3 - 1j])
+        assert nx.nansum(values).item() == 4 + 0j
+        assert nx.nanmean(values).item() == 2 + 0j
+        assert nx.nanvar(values).item() == pytest.approx(2.0)
+
+
+def test_derivatives_of_what_is_not_nan(compiler):
+    x = nx.tensor([1.0, np.nan, 4.0, 2.0])
+    with nx.default_options(compiler=compiler):
+        assert nx.grad(nx.nansum)(x).tolist() == [1.0, 0.0, 1.0, 1.0]
+        assert nx.grad(nx.nanmax)(x).tolist() == [0.0, 0.0, 1.0, 0.0]
+        np.testing.assert_allclose(nx.grad(nx.nanmean)(x), [1 / 3, 0, 1 / 3, 1 / 3], rtol=1e-6)
+        expected = 2 * (np.array([1.0, 7 / 3, 4.0, 2.0]) - 7 / 3) / 3
+        np.testing.assert_allclose(nx.grad(nx.nanvar)(x), expected, atol=1e-6)
+        rise = nx.grad(lambda x: nx.quantile(x, 0.25))(nx.tensor([4.0, 1.0, 3.0]))
+        assert rise.tolist() == [0.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_histograms(engine):
+    @quick(engine)
+    @given(st.data())
+    def check(data):
+        x = data.draw(
+            hnp.arrays(
+                np.float64, st.integers(1, 20), elements=st.floats(-5, 5, allow_subnormal=False)
+            )
+        )
+        weights = data.draw(hnp.arrays(np.float64, x.shape, elements=st.floats(0, 2)))
+        edges = np.unique(data.draw(hnp.arrays(np.float64, 5, elements=st.integers(-5, 5))))
+        with nx.default_options(compiler=engine):
+            if len(edges) > 1:
+                for options in ({}, {"weights": weights}):
+                    counts, where = nx.histogram(x, edges, **options)
+                    expected, _ = np.histogram(x, edges, **options)
+                    np.testing.assert_allclose(counts, expected, atol=1e-9)
+                    np.testing.assert_array_equal(where, edges)
+            counts, where = nx.histogram(x, bins=4, range=(-2.0, 2.0))
+            expected, their_edges = np.histogram(x, bins=4, range=(-2.0, 2.0))
+            np.testing.assert_array_equal(counts, expected)
+            np.testing.assert_allclose(where, their_edges)
+
+    check()
+
+
+def test_bins(compiler):
+    with nx.default_options(compiler=compiler):
+        counts, edges = nx.jit(lambda x: nx.histogram(x, bins=2))(nx.tensor([0.0, 1.0, 4.0]))
+        assert counts.tolist() == [2, 1]
+        assert edges.tolist() == [0.0, 2.0, 4.0]
+        assert counts.dtype == nx.int32
+        density, _ = nx.histogram([0.0, 1.0, 4.0], bins=[0.0, 1.0, 5.0], density=True)
+        np.testing.assert_allclose(density, [1 / 3, 1 / 6], rtol=1e-6)
+        assert nx.histogram([7.0], bins=1)[1].tolist() == [6.5, 7.5]
+        assert nx.histogram([1.0, np.nan], bins=[0.0, 2.0])[0].tolist() == [1]
+        assert nx.histogram(nx.zeros(0), bins=2)[0].tolist() == [0, 0]
+    with pytest.raises(nx.ArgumentError, match="at least 1"):
+        nx.histogram([1.0], bins=0)
+    with pytest.raises(nx.ArgumentError, match="in order"):
+        nx.histogram([1.0], range=(2.0, 1.0))
+    with pytest.raises(nx.ShapeError, match="two edges"):
+        nx.histogram([1.0], bins=[1.0])
+    with pytest.raises(nx.ShapeError, match="weights"):
+        nx.histogram([1.0], weights=[1.0, 2.0])
+
+
+def test_counts(compiler):
+    with nx.default_options(compiler=compiler):
+        x = np.array([0, 5, 1, 1, 3], "u8")
+        np.testing.assert_array_equal(nx.bincount(x), np.bincount(x))
+        np.testing.assert_array_equal(nx.bincount(x, minlength=9), np.bincount(x, minlength=9))
+        weights = np.arange(5.0)
+        np.testing.assert_allclose(nx.bincount(x, weights), np.bincount(x, weights))
+        assert nx.jit(lambda x: nx.bincount(x, length=3))(nx.tensor([2, 7, -1, 2])).tolist() == [
+            0, 0, 2,
+        ]  # fmt: skip
+        assert nx.bincount(nx.zeros(0, dtype="s32")).tolist() == []
+    with pytest.raises(nx.TraceError, match="length="):
+        nx.jit(nx.bincount)(nx.tensor([1]))
+    with pytest.raises(nx.ArgumentError, match="negative"):
+        nx.bincount([-1])
+    with pytest.raises(nx.DTypeError):
+        nx.bincount([1.5])
+    with pytest.raises(nx.ShapeError):
+        nx.bincount([[1]])
+
+
+def test_segments(compiler):
+    rng = np.random.default_rng(0)
+    with nx.default_options(compiler=compiler):
+        for shape in [(12,), (12, 3), (7, 2, 2)]:
+            data = rng.integers(-9, 9, shape).astype("f4")
+            ids = rng.integers(-1, 5, shape[0])
+            for name, ufunc, none in [
+                ("sum", np.add, 0.0),
+                ("prod", np.multiply, 1.0),
+                ("max", np.maximum, -np.inf),
+                ("min", np.minimum, np.inf),
+            ]:
+                expected = np.full((6, *shape[1:]), none, "f4")
+                for entry, number in zip(data, ids, strict=True):
+                    if number >= 0:
+                        expected[number] = ufunc(expected[number], entry)
+                got = nx.jit(getattr(nx, f"segment_{name}"), static_argnums=(2,))(data, ids, 6)
+                np.testing.assert_array_equal(got, expected)
+        assert nx.segment_max([1, 2], [0, 2]).tolist() == [1, -(2**31), 2]
+        assert nx.segment_sum([1, 2, 3], [1, 1, 0]).tolist() == [3, 3]
+        for name in ("max", "min"):
+            reduced = getattr(nx, f"segment_{name}")([np.nan, 1.0, 2.0], [0, 0, 1])
+            np.testing.assert_array_equal(reduced, [np.nan, 2.0])
+        assert nx.segment_sum(nx.zeros((0, 2)), nx.zeros(0, dtype="s32"), 2).shape == (2, 2)
+        assert nx.segment_max(nx.zeros((0,)), nx.zeros(0, dtype="s32"), 1).tolist() == [-np.inf]
+
+
+def test_derivatives_of_segments(compiler):
+    data, ids = nx.tensor([3.0, 5.0, 2.0, 4.0]), nx.tensor([0, 1, 0, 7])
+    weights = nx.tensor([10.0, 100.0])
+    with nx.default_options(compiler=compiler):
+        for name, expected in [
+            ("sum", [10.0, 100.0, 10.0, 0.0]),
+            ("prod", [20.0, 100.0, 30.0, 0.0]),
+            ("max", [10.0, 100.0, 0.0, 0.0]),
+            ("min", [0.0, 100.0, 10.0, 0.0]),
+        ]:
+            function = getattr(nx, f"segment_{name}")
+            rise = nx.grad(lambda x, f=function: nx.sum(weights * f(x, ids, 2)))(data)
+            assert rise.tolist() == expected
+
+
+def test_segments_that_cannot_be():
+    with pytest.raises(nx.TraceError, match="num_segments="):
+        nx.jit(nx.segment_sum)(nx.tensor([1.0]), nx.tensor([0]))
+    with pytest.raises(nx.DTypeError, match="segment_ids"):
+        nx.segment_sum([1.0], [0.5], 1)
+    with pytest.raises(nx.ShapeError, match="one number for each entry"):
+        nx.segment_sum([1.0, 2.0], [0], 1)
+    with pytest.raises(nx.DTypeError, match="real"):
+        nx.segment_max([1j], [0], 1)
+    with pytest.raises(nx.ArgumentError, match="negative"):
+        nx.segment_sum([1.0], [0], -1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_interpolation(engine):
+    @quick(engine)
+    @given(st.data())
+    def check(data):
+        numbers = st.floats(-10, 10, width=16)
+        xp = data.draw(hnp.arrays(np.float64, st.integers(1, 6), elements=numbers, unique=True))
+        fp = data.draw(hnp.arrays(np.float64, xp.shape, elements=numbers))
+        x = data.draw(hnp.arrays(np.float64, shapes, elements=numbers))
+        period = data.draw(st.sampled_from([None, 7.5, -3.0]))
+        with nx.default_options(compiler=engine):
+            points = np.sort(xp)
+            np.testing.assert_allclose(nx.interp(x, points, fp), np.interp(x, points, fp))
+            got = nx.interp(x, points, fp, left=-1.0, right=8.0)
+            np.testing.assert_allclose(got, np.interp(x, points, fp, left=-1.0, right=8.0))
+            if period is not None and len(np.unique(xp % abs(period))) == len(xp):
+                got = nx.interp(x, xp, fp, period=period)
+                np.testing.assert_allclose(got, np.interp(x, xp, fp, period=period), atol=1e-9)
+
+    check()
+
+
+def test_interpolation_at_its_edges(compiler):
+    with nx.default_options(compiler=compiler):
+        # Of two points at one place the last one counts, as in numpy.
+        assert nx.interp([1.0], [0.0, 1.0, 1.0, 2.0], [0.0, 1.0, 5.0, 6.0]).tolist() == [5.0]
+        assert np.isnan(nx.interp(np.nan, [0.0, 1.0], [0.0, 1.0]).item())
+        slope = nx.grad(lambda x: nx.interp(x, [0.0, 1.0, 3.0], [0.0, 10.0, 14.0]))
+        assert [slope(x).item() for x in (0.5, 2.0, 9.0)] == [10.0, 2.0, 0.0]
+        shares = nx.grad(lambda fp: nx.interp(0.25, [0.0, 1.0], fp))(nx.tensor([3.0, 4.0]))
+        assert shares.tolist() == [0.75, 0.25]
+    with pytest.raises(nx.ShapeError, match="as long as"):
+        nx.interp(0.0, [0.0, 1.0], [0.0])
+    with pytest.raises(nx.ArgumentError, match="period"):
+        nx.interp(0.0, [0.0], [0.0], period=0.0)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_closeness(data):
+    odd = st.sampled_from([0.0, 1.0, 1.0 + 1e-6, 1.1, -1.0, np.inf, -np.inf, np.nan])
+    x = data.draw(hnp.arrays(np.float64, 4, elements=odd))
+    y = data.draw(hnp.arrays(np.float64, 4, elements=odd))
+    equal_nan = data.draw(st.booleans())
+    for rtol, atol in [(1e-5, 1e-8), (0.0, 0.2)]:
+        options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan}
+        expected = np.isclose(x, y, **options)
+        np.testing.assert_array_equal(nx.isclose(x, y, **options), expected)
+        assert nx.allclose(x, y, **options).item() == expected.all()
