@@ -497,6 +497,8 @@ def while_loop(
     initial: _S,
     function: str = "while_loop",
     roots: Sequence[tuple[str, str]] = ...,
+    gradient: str = "auto",
+    gradient_bytes: int = ...,
 ) -> _S: ...
 def hook(
     value: _T, name: str | None = None, function: Callable[[Any], object] | None = None
@@ -512,6 +514,12 @@ def custom_grad(
     inputs: Sequence[TensorLike],
     rule: Callable[[list[Tensor]], Sequence[TensorLike]],
 ) -> list[Tensor]: ...
+def checkpoint(
+    values: Sequence[TensorLike],
+    function: Callable[[list[Expr]], Sequence[TensorLike]],
+    keep: str,
+    names: Sequence[str],
+) -> list[Expr]: ...
 def custom_jvp(
     value: Sequence[TensorLike],
     inputs: Sequence[TensorLike],

@@ -42,6 +42,7 @@ from nxla.errors import (
     ArgumentError, CaptureWarning, DeviceError, DTypeError, ExecutionError, GradientError,
     InternalError, NxlaError, OptionError, RecompileWarning, ShapeError, TraceError,
 )
+from nxla.gradients import grad, value_and_grad
 from nxla.heatmap import to_heatmap
 from nxla.limits import finfo, iinfo, isdtype
 from nxla.ops.bytes import (
@@ -71,10 +72,10 @@ from nxla.ops.window import window_reduce
 from nxla.options import (
     compilers, default_options, global_default_options, partitions_options, to_backend,
 )
+from nxla.recompute import checkpoint
 from nxla.stream import Stream, stream
 from nxla.transform import (
-    compile, custom_grad, debug_expr, debug_expr_apply, defn, grad, jit, jit_apply, stop_grad,
-    template, value_and_grad,
+    compile, custom_grad, debug_expr, debug_expr_apply, defn, jit, jit_apply, stop_grad, template,
 )
 from nxla.tree import register_container
 from nxla.vectors import (

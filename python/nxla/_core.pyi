@@ -764,6 +764,8 @@ def while_loop(
     initial: _S,
     function: str = "while_loop",
     roots: Sequence[tuple[str, str]] = ...,
+    gradient: str = "auto",
+    gradient_bytes: int = ...,
 ) -> _S:
     """Repeats `body(state)` while `condition(state)` holds.
 
@@ -795,6 +797,16 @@ def custom_grad(
 ) -> list[Tensor]:
     """`value` with a derivative of the user's: `rule` gets the cotangents of the leaves of the value
     as a list and gives those of the inputs.
+    """
+
+def checkpoint(
+    values: Sequence[TensorLike],
+    function: Callable[[list[Expr]], Sequence[TensorLike]],
+    keep: str,
+    names: Sequence[str],
+) -> list[Expr]:
+    """What a function gives for some values, as a block whose derivative keeps nothing but what `keep`
+    says, or the values with the notes of `names`. The function takes and gives lists.
     """
 
 def custom_jvp(

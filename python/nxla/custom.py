@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from nxla import _core, tree
+from nxla._arguments import name_of
 from nxla.errors import ArgumentError
-from nxla.transform import custom_grad, name_of
+from nxla.transform import custom_grad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from nxla import _core, tree
+from nxla._arguments import Chosen, name_of
 from nxla.errors import ArgumentError
 from nxla.ops.create import ones_like
-from nxla.transform import _derived, _recipe, make_function, name_of
+from nxla.transform import _derived, _recipe, make_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, TypeAlias
+    from typing import Any
 
+    from nxla._arguments import Argument
     from nxla._core import Differentiable, Function, LinearMap, TreeDef
     from nxla.transform import _Recipe
-
-    #: An argument by position or by name, or a part of one by its path.
-    Argument: TypeAlias = int | str
 
 __all__ = [
     "hessian",
@@ -316,7 +315,7 @@ def hessian_diagonal(
     name = name_of(recipe.function)
 
     def diagonal(*args: Any, **kwargs: Any) -> Any:
-        chosen = _Chosen("hessian_diagonal", recipe.function, argnums, args, kwargs)
+        chosen = Chosen("hessian_diagonal", recipe.function, argnums, args, kwargs)
         called = chosen.call(recipe.function)
 
         def slopes(leaves: list[Any]) -> list[Any]:
@@ -464,101 +463,6 @@ def _linear(
     return (result, pull if reverse else push, *aux)
 
 
-class _Chosen:
-    """The parts of the arguments of a call that `argnums` names."""
-
-    def __init__(
-        self,
-        derivative: str,
-        function: Callable[..., Any],
-        argnums: Argument | Sequence[Argument],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:
-        self._all, self._around = tree.flatten((args, kwargs))
-        places = self._around.unflatten(list(range(len(self._all))))
-        single = isinstance(argnums, (int, str))
-        names = [argnums] if isinstance(argnums, (int, str)) else list(argnums)
-        parts = [_part(derivative, function, name, places) for name in names]
-        self._places, structure = tree.flatten(parts[0] if single else tuple(parts))
-        self.structure = structure
-        self.leaves = [self._all[place] for place in self._places]
-
-    def call(self, function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
-        """Return the call with other leaves in place of the chosen ones."""
-
-        def called(leaves: list[Any]) -> Any:
-            changed = list(self._all)
-            for place, leaf in zip(self._places, leaves, strict=True):
-                changed[place] = leaf
-            args, kwargs = self._around.unflatten(changed)
-            return function(*args, **kwargs)
-
-        return called
-
-
-def _part(derivative: str, function: Callable[..., Any], which: Argument, places: Any) -> Any:
-    """Return an argument of a call, or a part of it, of which this is ``(args, kwargs)``."""
-    from inspect import signature
-
-    args, kwargs = places
-    name = name_of(function)
-    if isinstance(which, int):
-        if not -len(args) <= which < len(args):
-            raise ArgumentError(
-                f"{derivative}: {name} was called with {len(args)} positional arguments, "
-                f"argnums names number {which}"
-            )
-        return args[which]
-    steps = _steps(derivative, which)
-    root = steps[0]
-    if root in kwargs:
-        part = kwargs[root]
-    else:
-        parameters = list(signature(function).parameters)
-        if root not in parameters or parameters.index(root) >= len(args):
-            raise ArgumentError(f"{derivative}: {name} was called without an argument {root!r}")
-        part = args[parameters.index(root)]
-    for step in steps[1:]:
-        try:
-            part = getattr(part, step.name) if isinstance(step, _Attribute) else part[step]
-        except (AttributeError, KeyError, IndexError, TypeError):
-            raise ArgumentError(
-                f"{derivative}: there is no {which} among the arguments of {name}"
-            ) from None
-    return part
-
-
-class _Attribute:
-    """A step of a path that is an attribute."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-
-def _steps(derivative: str, path: str) -> list[Any]:
-    """Return the name of an argument, and the steps from it to a part."""
-    import ast
-
-    steps: list[Any] = []
-    try:
-        node = ast.parse(path, mode="eval").body
-        while not isinstance(node, ast.Name):
-            if isinstance(node, ast.Attribute):
-                steps.append(_Attribute(node.attr))
-            elif isinstance(node, ast.Subscript):
-                steps.append(ast.literal_eval(node.slice))
-            else:
-                raise ValueError(path)
-            node = node.value
-    except (SyntaxError, ValueError):
-        raise ArgumentError(
-            f"{derivative}: argnums must name arguments, as in 0, 'x' or \"params['w']\", "
-            f"got {path!r}"
-        ) from None
-    return [node.id, *reversed(steps)]
-
-
 def _matrix(
     derivative: str,
     function: Callable[..., Any],
@@ -571,7 +475,7 @@ def _matrix(
     name = name_of(recipe.function)
 
     def matrix(*args: Any, **kwargs: Any) -> Any:
-        chosen = _Chosen(derivative, recipe.function, argnums, args, kwargs)
+        chosen = Chosen(derivative, recipe.function, argnums, args, kwargs)
         called = chosen.call(recipe.function)
         traced = _trace(derivative, name, chosen.leaves, called, has_aux, forward is not True)
         outputs, rows = traced.function.jacobian(forward)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, tree
+from nxla._arguments import name_of
 from nxla._observer import Observer
 from nxla.compiler import overrides
 from nxla.errors import ArgumentError
@@ -12,7 +13,7 @@ from nxla.errors import ArgumentError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+    from typing import Any, ParamSpec, TypeVar, overload
 
     from nxla._core import Compiled, Expression, Function, Template, Tensor
     from nxla._types import DTypeLike, Names, Shape, TensorLike
@@ -30,12 +31,10 @@ __all__ = [
     "debug_expr",
     "debug_expr_apply",
     "defn",
-    "grad",
     "jit",
     "jit_apply",
     "stop_grad",
     "template",
-    "value_and_grad",
 ]
 
 if TYPE_CHECKING:
@@ -230,11 +229,6 @@ def make_function(
     functools.update_wrapper(made, recipe.function)
     made._recipe = _Recipe(recipe.function, positions, names, options)  # type: ignore[attr-defined]
     return made
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of a function for error texts."""
-    return getattr(function, "__name__", None) or type(function).__name__
 
 
 def _positions(function: Callable[..., Any], argnums: int | Iterable[int], option: str) -> set[int]:
@@ -450,220 +444,11 @@ def debug_expr_apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any)
     return make_function(function).debug_expr(*args, **kwargs)
 
 
-if TYPE_CHECKING:
-    # The gradient of a number is a tensor, that of anything else has its structure. What the
-    # checker cannot follow is `Any`.
-
-    @overload
-    def grad(
-        function: Callable[Concatenate[complex, P], Any],
-        /,
-        argnums: Literal[0] = 0,
-        has_aux: Literal[False] = False,
-    ) -> Function[Concatenate[TensorLike, P], Tensor]: ...
-
-    @overload
-    def grad(
-        function: Callable[Concatenate[A, P], Any],
-        /,
-        argnums: Literal[0] = 0,
-        has_aux: Literal[False] = False,
-    ) -> Function[Concatenate[A, P], A]: ...
-
-    @overload
-    def grad(
-        function: Callable[Concatenate[A, B, P], Any],
-        /,
-        argnums: Literal[1],
-        has_aux: Literal[False] = False,
-    ) -> Function[Concatenate[A, B, P], B]: ...
-
-    @overload
-    def grad(
-        function: Callable[Concatenate[A, B, P], Any],
-        /,
-        argnums: tuple[Literal[0], Literal[1]],
-        has_aux: Literal[False] = False,
-    ) -> Function[Concatenate[A, B, P], tuple[A, B]]: ...
-
-    @overload
-    def grad(
-        function: Callable[Concatenate[A, P], tuple[Any, X]],
-        /,
-        argnums: Literal[0] = 0,
-        *,
-        has_aux: Literal[True],
-    ) -> Function[Concatenate[A, P], tuple[A, X]]: ...
-
-    @overload
-    def grad(
-        function: Callable[P, Any], /, argnums: int | Sequence[int] = 0, has_aux: bool = False
-    ) -> Function[P, Any]: ...
-
-
-def grad(
-    function: Callable[..., Any],
-    /,
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-) -> Function[..., Any]:
-    """Make a function that gives the gradient of another one.
-
-    Parameters
-    ----------
-    function : callable
-        Gives one tensor. If it is no scalar, the gradient is that of its sum.
-    argnums : int or sequence of int
-        The positional arguments to differentiate for; they may be containers.
-    has_aux : bool
-        Whether `function` gives ``(value, more)``, where only the value is differentiated.
-
-    Returns
-    -------
-    Function
-        Gives the gradient in the structure of the argument, a tuple of them if `argnums` is a
-        sequence; with `has_aux` it gives ``(gradient, more)``. It is jitted, and becomes part of
-        the trace inside another jitted function.
-
-    Raises
-    ------
-    GradientError
-        If an operation on the way has no derivative.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.grad(lambda x: x**3)(2.0).item()
-    12.0
-    >>> loss = lambda params, x: nx.sum((x * params["w"] + params["b"]) ** 2)
-    >>> nx.grad(loss)({"w": 1.0, "b": 0.0}, nx.tensor([1.0, 2.0]))["w"].item()
-    10.0
-    """
-    recipe = _recipe(function)
-
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        result, gradients = _differentiate(recipe.function, argnums, has_aux, args, kwargs)
-        return (gradients, result[1]) if has_aux else gradients
-
-    return _derived(gradient, recipe)
-
-
-if TYPE_CHECKING:
-
-    @overload
-    def value_and_grad(
-        function: Callable[Concatenate[complex, P], R],
-        /,
-        argnums: Literal[0] = 0,
-        has_aux: bool = False,
-    ) -> Function[Concatenate[TensorLike, P], tuple[R, Tensor]]: ...
-
-    @overload
-    def value_and_grad(
-        function: Callable[Concatenate[A, P], R],
-        /,
-        argnums: Literal[0] = 0,
-        has_aux: bool = False,
-    ) -> Function[Concatenate[A, P], tuple[R, A]]: ...
-
-    @overload
-    def value_and_grad(
-        function: Callable[Concatenate[A, B, P], R],
-        /,
-        argnums: Literal[1],
-        has_aux: bool = False,
-    ) -> Function[Concatenate[A, B, P], tuple[R, B]]: ...
-
-    @overload
-    def value_and_grad(
-        function: Callable[Concatenate[A, B, P], R],
-        /,
-        argnums: tuple[Literal[0], Literal[1]],
-        has_aux: bool = False,
-    ) -> Function[Concatenate[A, B, P], tuple[R, tuple[A, B]]]: ...
-
-    @overload
-    def value_and_grad(
-        function: Callable[P, R], /, argnums: int | Sequence[int] = 0, has_aux: bool = False
-    ) -> Function[P, tuple[R, Any]]: ...
-
-
-def value_and_grad(
-    function: Callable[..., Any],
-    /,
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-) -> Function[..., Any]:
-    """Make a function that gives both the result and the gradient of another one.
-
-    Parameters are those of `grad`.
-
-    Returns
-    -------
-    Function
-        Gives ``(result, gradient)``; with `has_aux` the result is ``(value, more)``.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> value, gradient = nx.value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
-    >>> value.item(), [g.item() for g in gradient]
-    (6.0, [3.0, 2.0])
-    """
-    recipe = _recipe(function)
-
-    def both(*args: Any, **kwargs: Any) -> Any:
-        return _differentiate(recipe.function, argnums, has_aux, args, kwargs)
-
-    return _derived(both, recipe)
-
-
 def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]:
     """Make a function with the arguments and the options of another one."""
     functools.update_wrapper(function, recipe.function)
     options = {**recipe.options, "on_conflict": "reuse"}
     return make_function(function, recipe.positions, recipe.names, (), options)
-
-
-def _differentiate(
-    function: Callable[..., Any],
-    argnums: int | Sequence[int],
-    has_aux: bool,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> tuple[Any, Any]:
-    """Call a function on stand-ins for some arguments; return its result and the gradients."""
-    positions = [argnums] if isinstance(argnums, int) else list(argnums)
-    name = name_of(function)
-    for position in positions:
-        if not -len(args) <= position < len(args):
-            raise ArgumentError(
-                f"grad: {name} was called with {len(args)} positional arguments, "
-                f"argnums names number {position}"
-            )
-    leaves, structure = tree.flatten([args[position] for position in positions])
-    if not leaves:
-        raise ArgumentError(f"grad: there is no tensor in what {name} is differentiated for")
-    output_structure = structure
-
-    def call(stand_ins: list[Any]) -> tuple[Any, list[Any]]:
-        nonlocal output_structure
-        changed = list(args)
-        for position, stand_in in zip(positions, structure.unflatten(stand_ins), strict=True):
-            changed[position] = stand_in
-        result = value = function(*changed, **kwargs)
-        if has_aux:
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise ArgumentError(f"grad: with has_aux, {name} must give (value, more)")
-            value = result[0]
-        outputs, output_structure = tree.flatten(result)
-        return value, outputs
-
-    results, gradients = _core.values_and_grads(leaves, call)
-    found = structure.unflatten(gradients)
-    if isinstance(argnums, int):
-        return output_structure.unflatten(results), found[0]
-    return output_structure.unflatten(results), tuple(found)
 
 
 def stop_grad(x: Any, /) -> Any:

@@ -363,3 +363,57 @@ def test_gradients_of_scans_match_differences(compiler):
     flat = nx.flatten(weights)
     gradient = nx.jit(nx.grad(function), compiler=compiler)
     close(gradient(flat), differences(function, flat), 1e-7)
+
+
+def test_gradients_of_calls_and_what_of_a_result_is_differentiated(compiler):
+    params = {"w": f64([1.0, 2.0]), "b": f64(0.5)}
+
+    def model(params):
+        preds = params["w"] * 3.0 + params["b"]
+        return {"preds": preds, "loss": nx.sum(preds**2)}
+
+    def loss(found):
+        return found["loss"]
+
+    expected = nx.grad(lambda p: model(p)["loss"])(params)
+    with nx.default_options(compiler=compiler):
+        close(nx.grad(params, lambda p: loss(model(p))), expected)
+        result, gradient = nx.value_and_grad(params, model, loss)
+        close((result, gradient), (model(params), expected))
+        result, gradient = nx.value_and_grad(model, transform=loss)(params)
+        close((result, gradient), (model(params), expected))
+        value, gradient = nx.value_and_grad(params, lambda p: loss(model(p)))
+        close((value, gradient), (model(params)["loss"], expected))
+        # As a part of another function.
+        both = nx.jit(lambda params: nx.value_and_grad(params, model, loss))(params)
+        close(both, (model(params), expected))
+    with pytest.raises(nx.ArgumentError, match="transform must be a function"):
+        nx.value_and_grad(model, has_aux=True, transform=loss)
+
+
+def test_gradients_by_name_and_path():
+    def function(params, x, *, scale):
+        return params["w"][1] * x * scale
+
+    params = {"w": [1.0, 2.0], "b": 0.0}
+    for argnums, expected in [
+        ("x", 10.0),
+        ("scale", 6.0),
+        ("params['w'][1]", 15.0),
+        (("params['w'][1]", 1), (15.0, 10.0)),
+    ]:
+        found = nx.grad(function, argnums)(params, 3.0, scale=5.0)
+        close(found, expected)
+        value, found = nx.value_and_grad(function, argnums)(params, 3.0, scale=5.0)
+        close((value, found), (30.0, expected))
+    with pytest.raises(nx.ArgumentError, match="grad: function was called without an argument 'z'"):
+        nx.grad(function, "z")(params, 3.0, scale=5.0)
+
+
+def test_the_gradient_of_a_complex_result_says_what_to_do():
+    for function in (nx.grad, nx.value_and_grad):
+        with pytest.raises(nx.ArgumentError, match="differentiate its real, imag or abs"):
+            function(lambda x: x * 1.0j)(1.0)
+    assert nx.grad(lambda x: nx.abs(x * 2.0j))(3.0).item() == 2.0
+    # A function of complex numbers that has a derivative.
+    close(nx.grad(lambda z: z**2)(nx.tensor(1.0 + 2.0j)), nx.tensor(2.0 + 4.0j), 1e-6)

@@ -18,7 +18,7 @@ pub(crate) fn is_native(block: &Block) -> bool {
             !dtype.is_float() || dtype.bits() >= 32
         }
         // The body of the first sorts, which is as native as can be.
-        BlockKind::TopK { .. } | BlockKind::Named { .. } => false,
+        BlockKind::TopK { .. } | BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn evaluate(block: &Block, x: &HostTensor) -> Result<HostTensor, Faul
                 }),
             }
         }
-        BlockKind::TopK { .. } | BlockKind::Named { .. } => {
+        BlockKind::TopK { .. } | BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => {
             unreachable!("the plan has the body of {}", block.name())
         }
     }

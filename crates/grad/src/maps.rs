@@ -134,6 +134,97 @@ pub fn halve(program: &Program, first: usize, outputs: &[usize]) -> Result<Halve
     })
 }
 
+/// A program cut in two before anything is computed: all that the other half needs to know are those
+/// of the first inputs that it uses.
+///
+/// # Errors
+/// None; the result is fallible like that of every builder.
+pub(crate) fn whole(program: &Program, first: usize) -> Result<Halves> {
+    let used = program.used_inputs();
+    let (own, last) = program.parameters().split_at(first);
+    let residuals: Vec<ExprId> =
+        own.iter().zip(&used).filter(|(_, used)| **used).map(|(&id, _)| id).collect();
+    let given: Vec<ExprId> = residuals.iter().chain(last).copied().collect();
+    let graph = program.graph();
+    let types = given.iter().map(|&id| graph.tensor_type(id).clone()).collect();
+    Ok(Halves {
+        known: Arc::new(part(graph, own, program.inputs()[..first].to_vec(), &residuals)?),
+        rest: Arc::new(part(graph, &given, types, program.outputs())?),
+    })
+}
+
+/// A program cut in two, of which the second half computes again what is not kept of the first.
+pub(crate) struct Cut {
+    /// `first inputs… -> (first outputs…, what is kept…)`.
+    pub(crate) known: Arc<Program>,
+    /// `(what is kept…, all inputs…) -> last outputs…`.
+    pub(crate) rest: Arc<Program>,
+    /// How many values are kept.
+    pub(crate) residuals: usize,
+}
+
+/// Cuts a program in two at those values that do not change with its last inputs, those from
+/// `first` on, and that are to be kept: `keeps` is asked for each. A note says it of the value behind
+/// it. Of these only such are kept as the outputs from `values` on need; the first outputs do not
+/// change with the last inputs.
+///
+/// # Errors
+/// None; the result is fallible like that of every builder.
+pub(crate) fn cut(
+    program: &Program,
+    first: usize,
+    values: usize,
+    keeps: &mut dyn FnMut(&Graph, ExprId) -> bool,
+) -> Result<Cut> {
+    let graph = program.graph();
+    let mut varies = vec![false; graph.len()];
+    for &parameter in &program.parameters()[first..] {
+        varies[parameter.index()] = true;
+    }
+    let mut marked = vec![false; graph.len()];
+    for id in graph.ids() {
+        let operands = graph.operands(id);
+        varies[id.index()] |= operands.iter().any(|operand| varies[operand.index()]);
+        if varies[id.index()] || operands.is_empty() || !keeps(graph, id) {
+            continue;
+        }
+        // What a note stands on may be what the derivative needs.
+        let behind = matches!(graph.op(id), Op::Metadata(_));
+        for &id in if behind { operands } else { std::slice::from_ref(&id) } {
+            marked[id.index()] =
+                !graph.operands(id).is_empty() && graph.ty(id).as_tensor().is_some();
+        }
+    }
+    let wanted = &program.outputs()[values..];
+    let mut needed = vec![false; graph.len()];
+    for output in wanted {
+        needed[output.index()] = true;
+    }
+    let mut residuals = Vec::new();
+    for id in graph.ids().rev() {
+        if !needed[id.index()] {
+            continue;
+        }
+        if marked[id.index()] {
+            residuals.push(id);
+            continue;
+        }
+        for operand in graph.operands(id) {
+            needed[operand.index()] = true;
+        }
+    }
+    let own = &program.parameters()[..first];
+    let kept: Vec<ExprId> = program.outputs()[..values].iter().chain(&residuals).copied().collect();
+    let residual_types = residuals.iter().map(|&id| graph.tensor_type(id).clone());
+    let types = residual_types.chain(program.inputs().iter().cloned()).collect();
+    let given: Vec<ExprId> = residuals.iter().chain(program.parameters()).copied().collect();
+    Ok(Cut {
+        known: Arc::new(part(graph, own, program.inputs()[..first].to_vec(), &kept)?),
+        rest: Arc::new(part(graph, &given, types, wanted)?),
+        residuals: residuals.len(),
+    })
+}
+
 /// The first outputs of a program, which depend on its first inputs alone.
 ///
 /// # Errors

@@ -248,6 +248,11 @@ impl Step<'_> {
         Ok(emit::plain(self.graph, self.operands[position].value)?)
     }
 
+    /// An operand as it is.
+    pub(crate) fn value(&self, position: usize) -> ExprId {
+        self.operands[position].value
+    }
+
     /// The value of the node, without axis names.
     pub(crate) fn y(&mut self) -> Result<ExprId> {
         Ok(emit::plain(self.graph, self.node)?)

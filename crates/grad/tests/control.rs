@@ -276,9 +276,9 @@ fn a_loop_that_counts_runs_the_body_once_for_each_trip() {
 }
 
 #[test]
-fn other_loops_run_the_body_n_log_n_times() {
+fn other_loops_run_the_body_a_few_times_for_each_trip() {
     let calls = evaluations(&[tensor(&[], &[0.5]), integers(&[], &[1000])], |_, x| x[1]);
-    assert!((4 * 1000..=7 * 1000).contains(&calls), "{calls} evaluations of the body");
+    assert!((1500..=3500).contains(&calls), "{calls} evaluations of the body");
 }
 
 /// How often the gradient of a loop of so many trips evaluates the `sin` of a trip.

@@ -64,9 +64,9 @@ pub use nxla_runtime::{
 
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;
-pub use nxla_expr::Padding;
 pub use nxla_expr::build::{Choice, Covariance, Draw, Norm, OuterPadding};
 pub use nxla_expr::{Digest, Program, TensorType};
+pub use nxla_expr::{Keep, Padding, Replay, ReplayMethod};
 pub use nxla_grad as gradient;
 pub use nxla_pjrt as pjrt;
 pub use nxla_split as split;

@@ -230,6 +230,8 @@ fn cond(set: &Entries<'_>, cond: &Cond) -> PyResult<()> {
 
 fn while_loop(set: &Entries<'_>, repeat: &While) -> PyResult<()> {
     set.set("state", repeat.state)?;
+    set.set("gradient", repeat.replay.method.name())?;
+    set.set("gradient_bytes", repeat.replay.bytes)?;
     set.program("condition", &repeat.condition)?;
     set.program("body", &repeat.body)
 }

@@ -1,6 +1,7 @@
 //! Gradients: one value differentiated for many.
 
 use nxla_expr::rewrite::Substitution;
+use nxla_tensor::DType;
 
 use crate::error::{Error, Result};
 use crate::expr::Expr;
@@ -27,7 +28,7 @@ pub struct Differentiated<T> {
 ///
 /// # Errors
 /// Those of the function; values or results of another trace; an op without a derivative on the
-/// way.
+/// way; a complex result of real values.
 pub fn values_and_gradients<T>(
     trace: &Trace,
     values: &[impl AsRef<Expr>],
@@ -49,6 +50,13 @@ fn gradients(
 ) -> Result<(Vec<Expr>, Vec<Expr>)> {
     let StandIns { trace, values, vectors, scope, .. } = stand_ins;
     let output = trace.id(value)?;
+    trace.build(|graph| {
+        let dtype = graph.dtype(output);
+        match values.iter().any(|&id| !graph.dtype(id).is_complex()) && dtype.is_complex() {
+            true => Err(complex_result(dtype)),
+            false => Ok(()),
+        }
+    })?;
     let mut roots = trace.ids(results)?;
     let roots = trace.build(|graph| {
         let (results, gradients) =
@@ -67,4 +75,13 @@ fn gradients(
     let mut exprs: Vec<Expr> = exprs.collect();
     let gradients = exprs.split_off(results.len());
     Ok((exprs, gradients))
+}
+
+/// A complex result of real values has a derivative along each of its two parts.
+fn complex_result(dtype: DType) -> Error {
+    let why = format!(
+        "the result is {dtype}, and a gradient is that of one real number; differentiate its real, \
+         imag or abs, or use jvp or vjp, which give changes of both parts"
+    );
+    Error::Arguments { function: "grad".into(), why }
 }

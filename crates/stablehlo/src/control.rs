@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{Block, Cond, HookOp, Node, Op, Program, TensorType, While};
-use nxla_tensor::{HostTensor, Scalar};
+use nxla_expr::{Block, BlockKind, Cond, HookOp, Node, Op, Program, TensorType, While};
+use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 use smallvec::SmallVec;
 
+use crate::builder::Range;
 use crate::context::Cx;
 use crate::error::Result;
 use crate::literal::{Dense, stored_as};
@@ -254,8 +255,52 @@ fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sour
     let function: Arc<str> = cx.function(op.name(), body);
     let operands: Values = operands.iter().map(|&x| cx.value(x)).collect();
     let types: SmallVec<[Ty; 4]> = body.output_types().map(|ty| cx.tensor_ty(ty)).collect();
+    if matches!(op.kind, BlockKind::Checkpoint { again: true, .. })
+        && let Some(&last) = operands.last()
+        && let Some(holds) = always(cx, last)
+    {
+        return Ok(apart(cx, (&function, body), &operands, &types, holds));
+    }
     let results = cx.writer.call(&function, &operands, &types);
     Ok(sources(&results))
+}
+
+/// A call in a branch that is always taken, which XLA does not know. It would find that some of the
+/// values have been computed before, and keep those in memory; barriers do not prevent it, since the
+/// compiler for the processor takes them away before it looks for equal values.
+fn apart(
+    cx: &mut Cx<'_>,
+    (function, body): (&str, &Program),
+    operands: &[Value],
+    types: &[Ty],
+    holds: Value,
+) -> Sources {
+    let mut open = cx.writer.open("stablehlo.if", &[holds], types);
+    cx.begin_region(&mut open, &[]);
+    let results = cx.writer.call(function, operands, types);
+    cx.end_region(&results);
+    cx.begin_region(&mut open, &[]);
+    let zero = |cx: &mut Cx<'_>, ty: &TensorType| cx.splat(Scalar::UInt(0), ty.dtype, &ty.shape);
+    let zeros: Values = body.output_types().map(|ty| zero(cx, ty)).collect();
+    cx.end_region(&zeros);
+    let results = cx.writer.close(open, format_args!(""));
+    sources(&results)
+}
+
+/// A truth that only shows when the value is there: its first element is equal to itself, or it is
+/// not. None of integers, of which XLA would know it, and of tensors without elements.
+fn always(cx: &mut Cx<'_>, value: Value) -> Option<Value> {
+    let dtype = cx.dtype(value.ty);
+    let shape = cx.shape(value.ty).clone();
+    if shape.size() == 0 || !(dtype.is_float() || dtype.is_complex()) {
+        return None;
+    }
+    let (zeros, ones) = (vec![0; shape.rank()], vec![1; shape.rank()]);
+    let first = cx.slice(value, &Range { starts: &zeros, lengths: &ones, strides: &ones });
+    let first = cx.reshape(first, &Shape::from([]));
+    let first = cx.convert(first, DType::F32);
+    let (is_one, is_other) = (cx.compare("LE", first, first), cx.compare("NE", first, first));
+    Some(cx.uniform("stablehlo.or", &[is_one, is_other]))
 }
 
 #[cfg(test)]

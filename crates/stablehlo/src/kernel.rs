@@ -26,7 +26,7 @@ const LEAST_ELEMENTS: usize = 1 << 10;
 fn is_for_host(kind: &BlockKind) -> bool {
     match kind {
         BlockKind::Cumulative { .. } | BlockKind::TopK { .. } => true,
-        BlockKind::Named { .. } => false,
+        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
     }
 }
 

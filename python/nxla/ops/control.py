@@ -15,13 +15,18 @@ from nxla.errors import ArgumentError, DTypeError, ShapeError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, TypeVar
+    from typing import Any, TypeAlias, TypeVar
 
     from nxla._core import Template, Tensor
     from nxla._types import TensorLike
 
     S = TypeVar("S")
     C = TypeVar("C")
+
+    #: What the derivative of a loop keeps: a method, and how many bytes where that leaves it open.
+    _Keeps: TypeAlias = tuple[str, int]
+
+_GIB = 1 << 30
 
 
 def cond(
@@ -165,7 +170,16 @@ def _zero_like(leaf: Any) -> Tensor:
     return _core.align_vectors([zero, leaf], False, True)[0] if leaf.vectorized_axes else zero
 
 
-def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], init: S, /) -> S:
+def while_loop(
+    cond_fn: Callable[[S], TensorLike],
+    body_fn: Callable[[S], S],
+    init: S,
+    /,
+    *,
+    max_trips: int | None = None,
+    gradient: str = "auto",
+    gradient_bytes: int = _GIB,
+) -> S:
     """Repeat ``state = body_fn(state)`` while ``cond_fn(state)`` holds.
 
     Parameters
@@ -177,6 +191,18 @@ def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], in
         Takes the state and gives the next one, of the same structure, shapes and dtypes.
     init : tensor or container
         The state at the start.
+    max_trips : int, optional
+        After so many trips the loop ends, whatever the condition says. A gradient can store what
+        it needs of each trip then; of a loop whose trips nobody knows it keeps some states.
+    gradient : {"auto", "store", "recompute", "sqrt", "log"}
+        What a gradient, which goes through the trips backwards, keeps of them. ``"store"``: all
+        that it has to know. ``"recompute"``: the states before the trips, which are computed once
+        more. ``"sqrt"``: the states before one trip in √n, and at a time those between two of them.
+        ``"log"``: a few states, from which the others are computed up to log n times. ``"auto"``:
+        the first of these (but ``"sqrt"``) that is possible and fits into `gradient_bytes`. To
+        store, or to keep all states, the number of trips must be known while tracing, or bounded.
+    gradient_bytes : int
+        How many bytes ``"auto"`` may keep of all trips together.
 
     Returns
     -------
@@ -199,7 +225,20 @@ def while_loop(cond_fn: Callable[[S], TensorLike], body_fn: Callable[[S], S], in
     >>> digits(2024).item()
     4
     """
-    return _repeat(cond_fn, body_fn, init, "while_loop", [])
+    keeps = (gradient, gradient_bytes)
+    if max_trips is None:
+        return _repeat(cond_fn, body_fn, init, "while_loop", [], keeps)
+    if not isinstance(max_trips, int) or max_trips < 0:
+        raise ArgumentError(f"while_loop: max_trips must be a number of trips, got {max_trips!r}")
+
+    def goes_on(state: tuple[Tensor, S]) -> TensorLike:
+        return _core.logical_and(_core.less(state[0], max_trips), cond_fn(state[1]))
+
+    def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
+        return _core.add(state[0], 1), body_fn(state[1])
+
+    start = (_core.tensor(0, _core.s64), init)
+    return _repeat(goes_on, step, start, "while_loop", [("[1]", "state")], keeps)[1]
 
 
 def _repeat(
@@ -208,10 +247,11 @@ def _repeat(
     init: S,
     function: str,
     roots: list[tuple[str, str]],
+    keeps: _Keeps,
 ) -> S:
     """Run a loop; errors speak of the function, and name parts of the state by their paths."""
     if _core.is_tracing():
-        return _core.while_loop(cond_fn, body_fn, init, function, roots)
+        return _core.while_loop(cond_fn, body_fn, init, function, roots, *keeps)
     state: S = _tensors(init)
     types = _types(state)
     while True:
@@ -226,7 +266,7 @@ def _repeat(
                 state = following
                 continue
         last: S = _traced(
-            functools.partial(_core.while_loop, cond_fn, body_fn, state, function, roots)
+            functools.partial(_core.while_loop, cond_fn, body_fn, state, function, roots, *keeps)
         )
         return last
 
@@ -244,6 +284,8 @@ def fori(
     /,
     *,
     unroll: bool | int = False,
+    gradient: str = "auto",
+    gradient_bytes: int = _GIB,
 ) -> S:
     """Repeat ``state = body(i, state)`` for ``i`` from `lower` up to, and without, `upper`.
 
@@ -257,6 +299,8 @@ def fori(
         The state at the start.
     unroll : bool or int
         As for `for_each`; the range must be two ints then.
+    gradient, gradient_bytes
+        As for `while_loop`.
 
     Returns
     -------
@@ -279,9 +323,17 @@ def fori(
     if unroll is not False:
         if not isinstance(lower, int) or not isinstance(upper, int):
             raise ArgumentError("fori: to unroll it, lower and upper must be ints")
-        return for_each(range(lower, upper), body, init, unroll=unroll)
+        return for_each(
+            range(lower, upper),
+            body,
+            init,
+            unroll=unroll,
+            gradient=gradient,
+            gradient_bytes=gradient_bytes,
+        )
     lower = as_tensor(lower)
-    return _counted("fori", [("[1]", "state"), ("[0]", "index")], lower, upper, body, init)
+    roots = [("[1]", "state"), ("[0]", "index")]
+    return _counted("fori", roots, lower, upper, body, init, (gradient, gradient_bytes))
 
 
 def _counted(
@@ -291,6 +343,7 @@ def _counted(
     upper: TensorLike,
     body: Callable[[Any, S], S],
     init: S,
+    keeps: _Keeps,
 ) -> S:
     """Repeat a body as `fori` does, for the user of a function whose state has parts with names."""
 
@@ -300,11 +353,18 @@ def _counted(
     def goes_on(state: tuple[Tensor, S]) -> Tensor:
         return _core.less(state[0], upper)
 
-    return _repeat(goes_on, step, (lower, init), function, roots)[1]
+    return _repeat(goes_on, step, (lower, init), function, roots, keeps)[1]
 
 
 def for_each(
-    generator: Any, body: Callable[[Any, S], S], init: S, /, *, unroll: bool | int = False
+    generator: Any,
+    body: Callable[[Any, S], S],
+    init: S,
+    /,
+    *,
+    unroll: bool | int = False,
+    gradient: str = "auto",
+    gradient_bytes: int = _GIB,
 ) -> S:
     """Repeat ``state = body(x, state)`` for each ``x`` of a generator.
 
@@ -321,6 +381,8 @@ def for_each(
         How often the body is written out. With True there is no loop at all, and numbers of a range
         are ints; with a number, each trip of the loop does so many steps, and the rest comes after
         it. With False the body is traced once.
+    gradient, gradient_bytes
+        As for `while_loop`.
 
     Returns
     -------
@@ -344,7 +406,8 @@ def for_each(
     6.0
     """
     roots = [("[1]", "state"), ("[0]", "index")]
-    return _for_each("for_each", roots, generator, body, init, unroll)
+    keeps = (gradient, gradient_bytes)
+    return _for_each("for_each", roots, generator, body, init, unroll, keeps)
 
 
 def _for_each(
@@ -354,6 +417,7 @@ def _for_each(
     body: Callable[[Any, S], S],
     init: S,
     unroll: bool | int,
+    keeps: _Keeps,
 ) -> S:
     count, element = _elements(generator)
     copies = _copies(unroll, count)
@@ -370,7 +434,7 @@ def _for_each(
         return state
 
     trips = count // copies
-    state = _counted(function, roots, as_tensor(0), trips, steps, init)
+    state = _counted(function, roots, as_tensor(0), trips, steps, init, keeps)
     for index in range(trips * copies, count):
         state = body(element(index), state)
     return state
@@ -452,6 +516,8 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: bool | int = False,
+    gradient: str = "auto",
+    gradient_bytes: int = _GIB,
 ) -> tuple[C, Any]:
     """Carry a state over the elements of the first axis, and collect a result for each.
 
@@ -470,6 +536,8 @@ def scan(
         Whether to begin at the last element. Results are where their elements are all the same.
     unroll : bool or int
         As for `for_each`.
+    gradient, gradient_bytes
+        As for `while_loop`.
 
     Returns
     -------
@@ -524,7 +592,8 @@ def scan(
     if count == 1:
         return tree.map(as_tensor, carry), ys
     roots = [("[1][0]", "carry"), ("[1][1]", "ys"), ("[0]", "index")]
-    return _for_each("scan", roots, range(1, count), body, (carry, ys), unroll)
+    keeps = (gradient, gradient_bytes)
+    return _for_each("scan", roots, range(1, count), body, (carry, ys), unroll, keeps)
 
 
 def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> None:

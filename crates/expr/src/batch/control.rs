@@ -244,7 +244,7 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
     };
     let state = inputs[..op.state].to_vec();
     let operands = b.marked(operands, &inputs)?;
-    let node = While { state: op.state, condition, body };
+    let node = While { state: op.state, condition, body, replay: op.replay };
     let node = b.make(Op::While(Arc::new(node)), &ids(&operands))?;
     b.parts(node, state)
 }
@@ -271,7 +271,7 @@ fn masked(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts
     let any = b.graph.any(mask, None, false)?;
     let condition = b.graph.traced(start, vec![any]);
     let body = next_state(b, op, mask, old, captures, goes_on)?;
-    let results = b.graph.while_loop(mark, &scope, &operands, condition, body)?;
+    let results = b.graph.while_loop_with(mark, &scope, &operands, (condition, body), op.replay)?;
     Ok(results.into_iter().skip(1).map(Batched::each).collect())
 }
 

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use nxla_tensor::{broadcast_shapes, promote_keep_pred};
 
 use crate::graph::{
-    Block, BlockKind, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp, HostFn, Mark,
-    Metadata, Misfit, Op, Operands, Region, Result, RuleFor, Scope, TensorType, Traced, While,
+    Block, BlockKind, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp, HostFn, Keep,
+    Mark, Metadata, Misfit, Op, Operands, Region, Replay, Result, RuleFor, Scope, TensorType,
+    Traced, While,
 };
 
 /// A user's derivative that is being traced, see [`Graph::open_custom_grad`].
@@ -317,6 +318,20 @@ impl Graph {
         self.close_known(open, BlockKind::Named { name: name.into(), attributes }, results)
     }
 
+    /// The second half of [`Graph::block`] for one whose derivative computes again what is not kept
+    /// of it.
+    ///
+    /// # Errors
+    /// A result that is not of this trace.
+    pub fn close_checkpoint(
+        &mut self,
+        open: OpenBlock,
+        keep: Keep,
+        results: Vec<ExprId>,
+    ) -> Result<Vec<ExprId>> {
+        self.close_known(open, BlockKind::Checkpoint { keep, again: false }, results)
+    }
+
     fn close_known(
         &mut self,
         open: OpenBlock,
@@ -489,11 +504,26 @@ impl Graph {
         condition: Traced,
         body: Traced,
     ) -> Result<Vec<ExprId>> {
+        self.while_loop_with(mark, scope, initial, (condition, body), Replay::default())
+    }
+
+    /// [`Graph::while_loop`], which says what its derivative keeps of the trips.
+    ///
+    /// # Errors
+    /// As for [`Graph::while_loop`].
+    pub fn while_loop_with(
+        &mut self,
+        mark: Mark,
+        scope: &Scope,
+        initial: &[ExprId],
+        (condition, body): (Traced, Traced),
+        replay: Replay,
+    ) -> Result<Vec<ExprId>> {
         self.check_state(initial, &body)?;
         let closed = self.close(mark, Some(scope), &[condition, body], true)?;
         let [condition, body] = &closed.programs[..] else { unreachable!("two regions went in") };
         let (condition, body) = (condition.clone(), body.clone());
-        let op = While { state: initial.len(), condition, body };
+        let op = While { state: initial.len(), condition, body, replay };
         let operands: Operands = initial.iter().chain(&closed.captures).copied().collect();
         let node = self.make(Op::While(Arc::new(op)), &operands)?;
         self.parts(node)

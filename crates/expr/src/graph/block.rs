@@ -4,6 +4,7 @@
 //! name says nothing to it. The names that engines know are the variants of [`BlockKind`]; an engine
 //! matches on them without `_`, so that a new one asks each engine for its answer.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,14 @@ pub enum BlockKind {
         /// How many.
         k: usize,
     },
+    /// A function whose derivative computes again what is not kept of it.
+    Checkpoint {
+        /// What is kept.
+        keep: Keep,
+        /// Whether this computes again, for a derivative, what something else has computed: it must
+        /// not be merged with that.
+        again: bool,
+    },
     /// What only its body tells.
     Named {
         /// A name for readers, and for compilers of the user's.
@@ -32,6 +41,32 @@ pub enum BlockKind {
         /// Static configuration, printed in order as `key: value`.
         attributes: Vec<(Arc<str>, String)>,
     },
+}
+
+/// What of the values inside of a function is kept for its derivative. All others are computed again
+/// when that needs them.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum Keep {
+    /// Nothing but the arguments.
+    #[default]
+    Nothing,
+    /// Products of matrices and convolutions, which take long to compute again.
+    Products,
+    /// Values with one of these notes.
+    Named(Vec<Arc<str>>),
+    /// All that the derivative needs, as without a checkpoint.
+    Everything,
+}
+
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Keep::Nothing => f.write_str("nothing"),
+            Keep::Products => f.write_str("products"),
+            Keep::Named(names) => write!(f, "[{}]", names.join(", ")),
+            Keep::Everything => f.write_str("everything"),
+        }
+    }
 }
 
 /// The cumulative reductions.
@@ -62,6 +97,7 @@ impl BlockKind {
         match self {
             BlockKind::Cumulative { op, .. } => op.name(),
             BlockKind::TopK { .. } => "top_k",
+            BlockKind::Checkpoint { .. } => "checkpoint",
             BlockKind::Named { name, .. } => name,
         }
     }
@@ -73,6 +109,9 @@ impl BlockKind {
                 vec![("axis".into(), axis.to_string()), ("reverse".into(), reverse.to_string())]
             }
             BlockKind::TopK { k } => vec![("k".into(), k.to_string())],
+            BlockKind::Checkpoint { keep, again } => {
+                vec![("keep".into(), keep.to_string()), ("again".into(), again.to_string())]
+            }
             BlockKind::Named { attributes, .. } => attributes.clone(),
         }
     }

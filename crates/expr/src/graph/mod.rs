@@ -22,7 +22,7 @@ mod table;
 mod types;
 mod walk;
 
-pub use block::{BlockKind, Cumulative};
+pub use block::{BlockKind, Cumulative, Keep};
 pub use detach::Detached;
 pub use encode::Digest;
 pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};

@@ -162,7 +162,7 @@ impl Op {
             Op::While(op) => {
                 let condition = replace(&op.condition);
                 let body = replace(&op.body);
-                Op::While(Arc::new(While { state: op.state, condition, body }))
+                Op::While(Arc::new(While { state: op.state, condition, body, replay: op.replay }))
             }
             Op::Block(op) => {
                 let (kind, batch_axes) = (op.kind.clone(), op.batch_axes);

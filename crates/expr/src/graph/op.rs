@@ -525,6 +525,68 @@ pub struct While {
     pub condition: Arc<Program>,
     /// `(state…, captures…) -> state`.
     pub body: Arc<Program>,
+    /// How its derivative comes to what it has to know of each trip.
+    pub replay: Replay,
+}
+
+/// How the derivative of a loop, which goes through the trips backwards, comes to what it has to know
+/// of each.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Replay {
+    /// What is kept, and what is computed again.
+    pub method: ReplayMethod,
+    /// How many bytes may be kept of all trips together, where `method` leaves it open.
+    pub bytes: u64,
+}
+
+impl Replay {
+    /// How many bytes are kept unless something else is said.
+    pub const BYTES: u64 = 1 << 30;
+}
+
+impl Default for Replay {
+    fn default() -> Self {
+        Replay { method: ReplayMethod::Auto, bytes: Self::BYTES }
+    }
+}
+
+/// What the derivative of a loop keeps of its trips.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum ReplayMethod {
+    /// The first of these that is possible, as far as it fits: `Store`, `Recompute`, `Log`.
+    #[default]
+    Auto,
+    /// All that the derivative of a trip has to know. Nothing is computed again.
+    Store,
+    /// The state before each trip. Each trip is computed once more.
+    Recompute,
+    /// The state before one trip in √n, and in turn those between two of them. Each trip is computed
+    /// twice more.
+    Sqrt,
+    /// A few states, whatever the number of trips n. Each trip is computed up to log n times more.
+    Log,
+}
+
+impl ReplayMethod {
+    /// All of them.
+    pub const ALL: [ReplayMethod; 5] = [
+        ReplayMethod::Auto,
+        ReplayMethod::Store,
+        ReplayMethod::Recompute,
+        ReplayMethod::Sqrt,
+        ReplayMethod::Log,
+    ];
+
+    /// What callers say.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ReplayMethod::Auto => "auto",
+            ReplayMethod::Store => "store",
+            ReplayMethod::Recompute => "recompute",
+            ReplayMethod::Sqrt => "sqrt",
+            ReplayMethod::Log => "log",
+        }
+    }
 }
 
 /// Attributes of [`Op::Block`].

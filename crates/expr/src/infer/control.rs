@@ -123,7 +123,7 @@ fn while_type(op: &While, operands: &[&TensorType]) -> Inferred {
 fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
     let results: Vec<&TensorType> = block.body.output_types().collect();
     let ([x, ..], kind) = (operands, &block.kind) else {
-        return matches!(block.kind, BlockKind::Named { .. });
+        return matches!(block.kind, BlockKind::Named { .. } | BlockKind::Checkpoint { .. });
     };
     let last = x.shape.last().copied().unwrap_or(0);
     match (kind, &results[..]) {
@@ -140,7 +140,7 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
             operands.len() == 1 && *k <= last && values.shape == indices.shape
         }
         (BlockKind::Cumulative { .. } | BlockKind::TopK { .. }, _) => false,
-        (BlockKind::Named { .. }, _) => true,
+        (BlockKind::Named { .. } | BlockKind::Checkpoint { .. }, _) => true,
     }
 }
 

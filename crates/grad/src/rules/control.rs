@@ -1,10 +1,11 @@
 //! Derivatives of what holds the graph together: annotations, composites, hooks and regions.
 
+mod checkpoint;
 pub(super) mod cond;
 mod forward;
 pub(super) mod repeat;
 
-use nxla_expr::{Block, ExprId, Metadata, Op, RuleFor};
+use nxla_expr::{Block, BlockKind, ExprId, Metadata, Op, Program, RuleFor};
 
 use crate::active::{active_outputs, close_over_trips};
 use crate::emit::{broadcast, cast, filled};
@@ -127,14 +128,27 @@ fn custom_grad(sweep: &mut Sweep<'_>, visit: &Visit, metadata: &Metadata) -> Res
 /// A composite is differentiated through its default body. The derivative computes what it needs
 /// of the body again: the values inside of the composite belong to it.
 pub(super) fn block(sweep: &mut Sweep<'_>, visit: &Visit, block: &Block) -> Result<()> {
+    if let BlockKind::Checkpoint { keep, .. } = &block.kind {
+        return checkpoint::rule(sweep, visit, block, keep);
+    }
+    through(sweep, visit, &block.body, &visit.operands)
+}
+
+/// Differentiates a node through a program that computes the same from these operands.
+pub(super) fn through(
+    sweep: &mut Sweep<'_>,
+    visit: &Visit,
+    body: &Program,
+    operands: &[ExprId],
+) -> Result<()> {
     let (given, cotangents) = given(sweep, visit)?;
     let types: Vec<_> = cotangents.iter().map(|&id| sweep.graph.tensor_type(id).clone()).collect();
     let wanted = wanted(sweep, visit);
-    let backward = Backward::new(&block.body, &given, &types, &wanted)?;
+    let backward = Backward::new(body, &given, &types, &wanted)?;
     let flows = backward.flows();
     let program = backward.program(&flows)?;
     let arguments: Vec<Option<ExprId>> =
-        visit.operands.iter().copied().chain(cotangents).map(Some).collect();
+        operands.iter().copied().chain(cotangents).map(Some).collect();
     let outputs: Vec<usize> = (0..program.outputs().len()).collect();
     let parts = splice(&program, sweep.graph, &arguments, &outputs, Hooks::Keep)?;
     let flowing = wanted.into_iter().zip(flows).filter(|(_, flows)| *flows);

@@ -8,6 +8,7 @@ mod contract;
 pub(crate) mod control;
 mod create;
 mod elementwise;
+mod fold;
 mod index;
 mod linalg;
 mod movement;
@@ -81,9 +82,9 @@ pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, op: &Op) -> Result<()> 
         Op::Stack(attributes) => movement::stack(sweep, visit, attributes.axis),
         Op::Reduce(op, attributes) => reduce::reduce(sweep, visit, *op, attributes),
         Op::ArgReduce(..) => reduce::no_derivative(),
-        Op::ReduceFun(_) => reduce::reduce_fun(sweep, visit),
+        Op::ReduceFun(op) => fold::Fold::Axes(op).rule(sweep, visit),
         Op::Window(op, window) => window::window(sweep, visit, *op, window),
-        Op::WindowFun(_) => window::window_fun(sweep, visit),
+        Op::WindowFun(op) => fold::Fold::Windows(op).rule(sweep, visit),
         Op::WindowScatter(op, window) => window::scatter(sweep, visit, *op, window),
         Op::Dot(attributes) => contract::dot(sweep, visit, attributes),
         Op::Conv(attributes) => contract::conv(sweep, visit, attributes),
@@ -126,9 +127,9 @@ pub(crate) fn tangents(step: &mut Step<'_>, op: &Op) -> Result<Tangents> {
         Op::Stack(attributes) => movement::stack_tangent(step, attributes.axis)?,
         Op::Reduce(op, attributes) => reduce::reduce_tangent(step, *op, attributes)?,
         Op::ArgReduce(..) => None,
-        Op::ReduceFun(_) => reduce::reduce_fun_tangent(step)?,
+        Op::ReduceFun(op) => fold::Fold::Axes(op).tangent(step)?,
         Op::Window(op, window) => window::window_tangent(step, *op, window)?,
-        Op::WindowFun(_) => window::window_fun_tangent(step)?,
+        Op::WindowFun(op) => fold::Fold::Windows(op).tangent(step)?,
         Op::WindowScatter(op, window) => window::scatter_tangent(step, *op, window)?,
         Op::Dot(_) | Op::Conv(_) => contract::bilinear_tangent(step, op)?,
         Op::Slice(attributes) => index::slice_tangent(step, attributes)?,

@@ -6,10 +6,10 @@ use nxla_expr::{BinaryOp, ExprId, Graph, Op, Reduce, ReduceOp};
 use nxla_tensor::{DType, Shape};
 
 use crate::emit::{cast, keep_where, number, reduced_axes, sum, unreduce};
-use crate::error::{GradError, Result};
+use crate::error::Result;
 use crate::sweep::{Sweep, Visit};
 
-pub(super) use forward::{reduce_fun_tangent, reduce_tangent};
+pub(super) use forward::reduce_tangent;
 
 /// Whether a reduction has a derivative other than zero.
 pub(super) fn carries(op: ReduceOp) -> bool {
@@ -110,13 +110,3 @@ fn extremum(
 pub(super) fn no_derivative() -> Result<()> {
     Ok(())
 }
-
-/// A fold with the user's function: the order of the fold is not defined, so its derivative is
-/// not either.
-pub(super) fn reduce_fun(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-    Err(GradError::no_rule(sweep.graph, visit.id, FOLD_HAS_NO_RULE))
-}
-
-const FOLD_HAS_NO_RULE: &str = "a reduction with a function has no derivative rule; use sum, \
-    product, reduce_max or reduce_min, mark it with stop_grad, or give its derivative with \
-    custom_grad";

@@ -12,10 +12,10 @@ use nxla_tensor::{Scalar, Shape};
 
 use super::movement::put_back;
 use crate::emit::{self, keep_where, number, pad_zeros, signed, spread, total};
-use crate::error::{GradError, Result};
+use crate::error::Result;
 use crate::sweep::{Sweep, Visit};
 
-pub(super) use forward::{scatter_tangent, window_fun_tangent, window_tangent};
+pub(super) use forward::{scatter_tangent, window_tangent};
 
 /// The rule of each uniform window reduction.
 pub(super) fn window(
@@ -158,17 +158,8 @@ pub(super) fn scatter(
     Ok(())
 }
 
-/// A fold with the user's function, as for full reductions.
-pub(super) fn window_fun(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
-    Err(GradError::no_rule(sweep.graph, visit.id, FOLD_HAS_NO_RULE))
-}
-
-const FOLD_HAS_NO_RULE: &str = "a window reduction with a function has no derivative rule; use \
-    window_sum, window_product, window_max or window_min, mark it with stop_grad, or give its \
-    derivative with custom_grad";
-
 /// The offsets inside the windows over a tensor.
-struct Offsets<'a> {
+pub(super) struct Offsets<'a> {
     window: &'a Window,
     from: Shape,
     /// How many windows there are along each axis, at least one.
@@ -176,12 +167,12 @@ struct Offsets<'a> {
 }
 
 impl<'a> Offsets<'a> {
-    fn new(window: &'a Window, from: &Shape, count: &Shape) -> Self {
+    pub(super) fn new(window: &'a Window, from: &Shape, count: &Shape) -> Self {
         Self { window, from: from.clone(), count: count.clone() }
     }
 
     /// Every offset, in row-major order.
-    fn iter(&self) -> impl DoubleEndedIterator<Item = Vec<usize>> + use<> {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = Vec<usize>> + use<> {
         let dimensions = self.window.dimensions.clone();
         let total: usize = dimensions.iter().product();
         (0..total).map(move |mut position| {
@@ -207,7 +198,12 @@ impl<'a> Offsets<'a> {
     }
 
     /// The element of a padded tensor that each window reads at an offset.
-    fn take(&self, graph: &mut Graph, padded: ExprId, offset: &[usize]) -> Result<ExprId> {
+    pub(super) fn take(
+        &self,
+        graph: &mut Graph,
+        padded: ExprId,
+        offset: &[usize],
+    ) -> Result<ExprId> {
         let Window { strides, dilations, .. } = self.window;
         let starts: Vec<usize> = offset.iter().zip(dilations).map(|(at, step)| at * step).collect();
         let lengths: Axes =

@@ -6,7 +6,8 @@
 
 use std::panic::Location;
 
-use nxla_expr::{ErrorKind, ExprId, Graph, Mark, Metadata};
+use nxla_expr::build::OpenBlock;
+use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata};
 
 use super::methods;
 use crate::Trace;
@@ -238,7 +239,44 @@ pub fn annotate<C: Container>(value: C, note: &str) -> C {
 /// ```
 #[track_caller]
 pub fn block<I: Container, C: Container>(name: &str, inputs: I, body: impl FnOnce(I) -> C) -> C {
+    composite(Location::caller(), inputs, body, |graph, open, results| {
+        graph.close_block(open, name, Vec::new(), results)
+    })
+}
+
+/// A function whose derivative keeps little of what it computes, and computes the rest again. That
+/// takes the time of one more pass over the function, and the memory of what is kept.
+///
+/// ```
+/// use nxla::{Expr, Keep, Tensor, checkpoint, grad, jit};
+///
+/// let layer = checkpoint(|[x, w]: [Expr; 2]| x.matmul(&w).tanh(), Keep::Products);
+/// let loss = move |[x, w]: [Expr; 2]| layer([x, w]).sum();
+/// let x = Tensor::from(vec![0.0f32; 4]).reshape([2, 2])?;
+/// let [dx, _dw] = jit(grad(loss)).call([&x, &x])?;
+/// assert_eq!(dx.to_vec::<f32>()?, [0.0; 4]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn checkpoint<I: Container, C: Container>(
+    function: impl Fn(I) -> C,
+    keep: Keep,
+) -> impl Fn(I) -> C {
     let location = Location::caller();
+    move |inputs| {
+        composite(location, inputs, &function, |graph, open, results| {
+            graph.close_checkpoint(open, keep.clone(), results)
+        })
+    }
+}
+
+/// What `body` gives for some inputs, as one node.
+fn composite<I: Container, C: Container>(
+    location: &'static Location<'static>,
+    inputs: I,
+    body: impl FnOnce(I) -> C,
+    close: impl FnOnce(&mut Graph, OpenBlock, Vec<ExprId>) -> nxla_expr::Result<Vec<ExprId>>,
+) -> C {
     let leaves = leaves_of(&inputs);
     let trace = trace_of(&leaves.items);
     let made = trace.attempt(|| {
@@ -253,7 +291,7 @@ pub fn block<I: Container, C: Container>(name: &str, inputs: I, body: impl FnOnc
         let ids = trace.ids(&results.items)?;
         trace.build(|graph| {
             graph.enter_rust(location);
-            Ok::<_, Error>(graph.close_block(open, name, Vec::new(), ids)?)
+            Ok::<_, Error>(close(graph, open, ids)?)
         })
     });
     let Some(ids) = ids else { return answer };

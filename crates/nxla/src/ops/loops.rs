@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use nxla_expr::{Difference, ErrorKind, ExprId, Mark, Misfit, Region, TensorType};
+use nxla_expr::{Difference, ErrorKind, ExprId, Mark, Misfit, Region, Replay, TensorType};
 use nxla_tensor::Shape;
 
 use super::control::{exprs, vectorized};
@@ -38,14 +38,39 @@ pub fn while_loop<S: Container>(
     condition: impl FnMut(S) -> Expr,
     body: impl FnOnce(S) -> S,
 ) -> S {
-    repeat("while_loop", &[("", "state")], initial, condition, body)
+    while_loop_with(Replay::default(), initial, condition, body)
+}
+
+/// A [`while_loop`] that says what its derivative, which goes through the trips backwards, keeps of
+/// them.
+///
+/// ```
+/// use nxla::{Expr, Replay, ReplayMethod, grad, jit, while_loop_with};
+///
+/// // Sixty-four halvings, of which a few states are kept.
+/// let few = Replay { method: ReplayMethod::Sqrt, ..Replay::default() };
+/// let halved = move |x: Expr| {
+///     let start = (Expr::of(0), x);
+///     while_loop_with(few, start, |(i, _)| i.less(64), |(i, x)| (i + 1, x.sin() * 0.5)).1
+/// };
+/// assert_eq!(jit(grad(halved)).call(0.0f64)?.item()?.as_f64(), 0.5f64.powi(64));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn while_loop_with<S: Container>(
+    replay: Replay,
+    initial: S,
+    condition: impl FnMut(S) -> Expr,
+    body: impl FnOnce(S) -> S,
+) -> S {
+    repeat(("while_loop", replay), &[("", "state")], initial, condition, body)
 }
 
 /// A [`while_loop`] of a function, for whose user parts of the state, found by their paths, have
 /// names of their own.
 #[track_caller]
 fn repeat<S: Container>(
-    function: &'static str,
+    (function, replay): (&'static str, Replay),
     roots: &[(&str, &str)],
     initial: S,
     condition: impl FnMut(S) -> Expr,
@@ -54,7 +79,7 @@ fn repeat<S: Container>(
     let location = Location::caller();
     let start = leaves_of(&initial);
     let trace = trace_of(&start.items);
-    let mut repeat = Loop { trace: &trace, lengths: &start.lengths, location, condition };
+    let mut repeat = Loop { trace: &trace, lengths: &start.lengths, location, condition, replay };
     let traced = || repeat.traced(&start, body);
     let located = |error| located(error, function, roots, &initial);
     match trace.attempt(|| traced().map_err(located)) {
@@ -69,6 +94,7 @@ struct Loop<'a, F> {
     lengths: &'a Lengths,
     location: &'static Location<'static>,
     condition: F,
+    replay: Replay,
 }
 
 impl<F> Loop<'_, F> {
@@ -146,7 +172,13 @@ impl<F> Loop<'_, F> {
             let next = graph.traced(from, next);
             graph.enter_rust(location);
             let initial: Vec<ExprId> = initial.iter().map(|(id, _)| *id).collect();
-            Ok::<_, Error>(graph.while_loop(mark, &scope, &initial, holds, next)?)
+            Ok::<_, Error>(graph.while_loop_with(
+                mark,
+                &scope,
+                &initial,
+                (holds, next),
+                self.replay,
+            )?)
         })?;
         Ok(ids.into_iter().zip(initial.into_iter().map(|(_, own)| own)).collect())
     }
@@ -171,7 +203,7 @@ impl<F> Loop<'_, F> {
         let holds = self.holds(&state)?;
         trace.build(|graph| {
             graph.enter_rust(location);
-            repetition.finish(graph, from, &state, &holds)
+            repetition.finish(graph, from, &state, &holds, self.replay)
         })
     }
 }
@@ -193,13 +225,26 @@ pub fn fori<S: Container>(
     initial: S,
     body: impl FnOnce(Expr, S) -> S,
 ) -> S {
-    counted("fori", &[(".1", "state"), (".0", "index")], lower, upper, initial, body)
+    fori_with(Replay::default(), lower, upper, initial, body)
+}
+
+/// A [`fori`] that says what its derivative keeps of the trips; see [`while_loop_with`].
+#[track_caller]
+pub fn fori_with<S: Container>(
+    replay: Replay,
+    lower: impl Operand,
+    upper: impl Operand,
+    initial: S,
+    body: impl FnOnce(Expr, S) -> S,
+) -> S {
+    let roots = [(".1", "state"), (".0", "index")];
+    counted(("fori", replay), &roots, lower, upper, initial, body)
 }
 
 /// A [`fori`] of a function; see [`repeat`].
 #[track_caller]
 fn counted<S: Container>(
-    function: &'static str,
+    function: (&'static str, Replay),
     roots: &[(&str, &str)],
     lower: impl Operand,
     upper: impl Operand,
@@ -233,18 +278,29 @@ pub fn scan<C: Container, X: Container, Y: Container>(
     xs: X,
     body: impl FnMut(C, X) -> (C, Y),
 ) -> (C, Y) {
+    scan_with(Replay::default(), initial, xs, body)
+}
+
+/// A [`scan`] that says what its derivative keeps of the steps; see [`while_loop_with`].
+#[track_caller]
+pub fn scan_with<C: Container, X: Container, Y: Container>(
+    replay: Replay,
+    initial: C,
+    xs: X,
+    body: impl FnMut(C, X) -> (C, Y),
+) -> (C, Y) {
     let leaves = leaves_of(&xs);
     let sizes = || leaves.items.iter().map(|x| x.shape().first().copied());
     let steps = sizes().next().flatten();
     if let Some(steps) = steps
         && sizes().all(|size| size == Some(steps))
     {
-        return scan_steps(steps, initial, xs, body);
+        return scan_steps((steps, replay), initial, xs, body);
     }
     let shapes: Vec<String> = leaves.items.iter().map(|x| x.ty().to_string()).collect();
     let why = format!("need first axes of one size, got {}", shapes.join(", "));
     fail(&leaves, ErrorKind::invalid("xs", why).of("scan").into());
-    scan_steps(0, initial, xs, body)
+    scan_steps((0, replay), initial, xs, body)
 }
 
 /// Carries a state over a number of steps, and collects a result for each:
@@ -263,12 +319,12 @@ pub fn scan_times<C: Container, Y: Container>(
     initial: C,
     mut body: impl FnMut(C) -> (C, Y),
 ) -> (C, Y) {
-    scan_steps(steps, initial, (), |carry, ()| body(carry))
+    scan_steps((steps, Replay::default()), initial, (), |carry, ()| body(carry))
 }
 
 #[track_caller]
 fn scan_steps<C: Container, X: Container, Y: Container>(
-    steps: usize,
+    (steps, replay): (usize, Replay),
     initial: C,
     xs: X,
     mut body: impl FnMut(C, X) -> (C, Y),
@@ -301,7 +357,7 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
     }
     let steps = i64::try_from(steps).expect("an axis has below 2^63 elements");
     let roots = [(".1.0", "carry"), (".1.1", "results"), (".0", "index")];
-    counted("scan", &roots, 1, steps, (carry, written), |index, (carry, written)| {
+    counted(("scan", replay), &roots, 1, steps, (carry, written), |index, (carry, written)| {
         let (carry, y) = body(carry, element(&index));
         let mut rows = leaves_of(&written);
         write(&mut rows, &y, &index);

@@ -4,7 +4,9 @@
 
 use std::cell::Cell;
 
-use nxla_runtime::graph::{ExprId, Graph, MAX_NESTING, Metadata, Region};
+use nxla_runtime::graph::{
+    ExprId, Graph, Keep, MAX_NESTING, Metadata, Region, Replay, ReplayMethod,
+};
 use nxla_runtime::vectors::control::{Branch, Repetition, Vectorized, conditional, conform};
 use nxla_runtime::vectors::{gathered, spread};
 use nxla_runtime::{Error, Expr, Trace, Vectors};
@@ -202,7 +204,11 @@ fn finish_cond(
 /// Errors speak of `function`, which the user has called. `roots` names parts of its state: the
 /// beginnings of their paths, and what they are called.
 #[pyfunction]
-#[pyo3(signature = (condition, body, initial, function="while_loop", roots=vec![]))]
+#[pyo3(signature = (
+    condition, body, initial, function="while_loop", roots=vec![], gradient="auto",
+    gradient_bytes=Replay::BYTES
+))]
+#[expect(clippy::too_many_arguments, reason = "only the package calls it")]
 fn while_loop(
     py: Python<'_>,
     condition: &Bound<'_, PyAny>,
@@ -210,10 +216,14 @@ fn while_loop(
     initial: &Bound<'_, PyAny>,
     function: &str,
     roots: Vec<(String, String)>,
+    gradient: &str,
+    gradient_bytes: u64,
 ) -> PyResult<Py<PyAny>> {
+    let replay = Replay { method: replay_method(function, gradient)?, bytes: gradient_bytes };
     let (trace, _) = in_trace(py, function, &[])?;
     let (initial, tree) = leaves_of(&trace, function, initial)?;
-    let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots: &roots };
+    let roots = &roots[..];
+    let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
     let (mark, scope) = trace
         .build(|graph| {
             let types: Vec<_> =
@@ -236,8 +246,9 @@ fn while_loop(
     let next = next.map_err(|error| repeat.located(py, error)).or_raise()?;
     let body = trace.build(|graph| Ok::<_, Error>(graph.traced(start, next))).or_raise()?;
     source::mark(py, &trace)?;
-    let results =
-        trace.build(|graph| graph.while_loop(mark, &scope, &ids(&initial), condition, body));
+    let results = trace.build(|graph| {
+        graph.while_loop_with(mark, &scope, &ids(&initial), (condition, body), replay)
+    });
     let results = results.map_err(|error| repeat.located(py, error)).or_raise()?;
     let results = in_place_of(results, initial);
     tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
@@ -253,6 +264,16 @@ struct Loop<'a, 'py> {
     function: &'a str,
     /// What parts of the state are called, by the beginnings of their paths.
     roots: &'a [(String, String)],
+    replay: Replay,
+}
+
+/// What the derivative of a loop is to keep.
+fn replay_method(function: &str, name: &str) -> PyResult<ReplayMethod> {
+    let found = ReplayMethod::ALL.into_iter().find(|method| method.name() == name);
+    found.ok_or_else(|| {
+        let names = ReplayMethod::ALL.map(|method| format!("{:?}", method.name())).join(", ");
+        argument_error(function, format!("gradient must be one of {names}, got {name:?}"))
+    })
 }
 
 impl Loop<'_, '_> {
@@ -307,8 +328,9 @@ impl Loop<'_, '_> {
         let state = state.map_err(|error| self.located(py, error)).or_raise()?;
         let holds = self.single(self.condition(py, &state)?)?;
         source::mark(py, trace)?;
-        let results =
-            trace.build(|graph| repetition.finish(graph, start, &state, &holds)).or_raise()?;
+        let results = trace
+            .build(|graph| repetition.finish(graph, start, &state, &holds, self.replay))
+            .or_raise()?;
         self.state(py, &results)
     }
 
@@ -408,6 +430,42 @@ fn annotate(py: Python<'_>, value: &Bound<'_, PyAny>, note: &str) -> PyResult<Py
     tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
+/// What a function gives for some values, as a block whose derivative keeps nothing but what `keep`
+/// says, or the values with the notes of `names`. The function takes and gives lists.
+#[pyfunction]
+fn checkpoint(
+    py: Python<'_>,
+    values: &Bound<'_, PyAny>,
+    function: &Bound<'_, PyAny>,
+    keep: &str,
+    names: Vec<String>,
+) -> PyResult<Py<PyAny>> {
+    let keep = match keep {
+        "nothing" => Keep::Nothing,
+        "products" => Keep::Products,
+        "everything" => Keep::Everything,
+        "named" => Keep::Named(names.into_iter().map(Into::into).collect()),
+        other => {
+            let why = format!(
+                "policy must be 'nothing', 'products', 'everything' or a list of notes, got {other:?}"
+            );
+            return Err(argument_error("checkpoint", why));
+        }
+    };
+    let (trace, _) = in_trace(py, "checkpoint", &[])?;
+    let (values, tree) = leaves_of(&trace, "checkpoint", values)?;
+    let open = trace.build(|graph| Ok::<_, Error>(graph.open_block(&ids(&values)))).or_raise()?;
+    let parameters = in_place_of(open.parameters().to_vec(), values);
+    let arguments = tree.rebuild(py, &mut wrap_all(py, &trace, parameters).into_iter())?;
+    let answer = call_region("checkpoint", function, (arguments,))?;
+    let (results, tree) = leaves_of(&trace, "checkpoint", &answer)?;
+    source::mark(py, &trace)?;
+    let parts =
+        trace.build(|graph| graph.close_checkpoint(open, keep, ids(&results))).or_raise()?;
+    let results = in_place_of(parts, results);
+    tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
+}
+
 /// `value` with a derivative of the user's: `rule` gets the cotangents of the leaves of the value
 /// as a list and gives those of the inputs.
 #[pyfunction]
@@ -478,7 +536,7 @@ fn custom_jvp(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    add_functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate, custom_grad,
-        custom_jvp);
+    add_functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate,
+        checkpoint, custom_grad, custom_jvp);
     Ok(())
 }

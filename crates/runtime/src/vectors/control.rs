@@ -6,7 +6,7 @@
 //! so both come in steps.
 
 use nxla_expr::{
-    Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, Scope, TensorType, Traced,
+    Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, Replay, Scope, TensorType, Traced,
 };
 use nxla_tensor::{DType, Scalar, broadcast_shapes};
 
@@ -268,6 +268,7 @@ impl Repetition {
         start: Mark,
         state: &[Vectorized],
         condition: &Vectorized,
+        replay: Replay,
     ) -> Result<Vec<Vectorized>> {
         if Vectors::union("while", [&self.vectors, &condition.1])? != self.vectors {
             let why = format!(
@@ -285,7 +286,8 @@ impl Repetition {
         let goes_on: Traced = graph.traced(start, vec![any]);
         let mut initial = vec![self.start_mask];
         initial.extend(self.initial.iter().map(|(id, _)| *id));
-        let ids = graph.while_loop(self.mark, &self.scope, &initial, goes_on, body)?;
+        let ids =
+            graph.while_loop_with(self.mark, &self.scope, &initial, (goes_on, body), replay)?;
         let vectors = self.initial.into_iter().map(|(_, own)| own);
         Ok(ids.into_iter().skip(1).zip(vectors).collect())
     }

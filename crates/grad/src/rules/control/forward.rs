@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use nxla_expr::{
-    Block, Cond, CustomGrad, ExprId, Graph, HookOp, Metadata, Op, Program, RuleFor, TensorType,
-    While,
+    Block, BlockKind, Cond, CustomGrad, ExprId, Graph, HookOp, Metadata, Op, Program, RuleFor,
+    TensorType, While,
 };
 use nxla_tensor::DType;
 
@@ -141,9 +141,49 @@ fn push_block(
     if !block.body.effects().is_empty() {
         return Ok(push_program(graph, &block.body, operands, asked)?.into_iter().collect());
     }
+    if let BlockKind::Checkpoint { .. } = block.kind {
+        return push_checkpoint(graph, op, block, operands, asked);
+    }
     let node = graph.make(op.clone(), &values(operands))?;
     let inside = push_program(graph, &block.body, operands, asked)?;
     with_tangents(graph, node, inside.into_iter().map(|dual| dual.tangent).collect())
+}
+
+/// A checkpoint gives tangents along with its values: if that is differentiated in reverse, it does
+/// not keep them either.
+fn push_checkpoint(
+    graph: &mut Graph,
+    op: &Op,
+    block: &Block,
+    operands: &[Dual],
+    asked: &[bool],
+) -> Result<Duals> {
+    let tangents = carried_in(graph, operands, &asked_operands(op, asked));
+    let inputs = Inputs::new(block.body.inputs(), 0, &tangents);
+    let mut inside = Graph::with_options(graph.options());
+    let parameters = inputs.parameters(&mut inside);
+    let found = push_program(&mut inside, &block.body, &parameters, asked)?;
+    let changes: Vec<bool> = found.iter().map(|dual| dual.tangent.is_some()).collect();
+    if !changes.contains(&true) {
+        return unchanged(graph, op, operands);
+    }
+    let mut outputs: Vec<ExprId> = found.iter().map(|dual| dual.value).collect();
+    outputs.extend(found.iter().filter_map(|dual| dual.tangent));
+    let body = Arc::new(Program::new(&inside, inputs.types.clone(), &outputs)?);
+    let passed = inputs.operands(graph, operands)?;
+    let pushed = Block { body, ..block.clone() };
+    let node = graph.make(Op::Block(Arc::new(pushed)), &passed)?;
+    results(graph, node, &changes)
+}
+
+/// The types of the tangents that are handed into a region: those that there are and that are
+/// asked for.
+fn carried_in(graph: &Graph, operands: &[Dual], asked: &[bool]) -> Vec<Option<TensorType>> {
+    let carried = operands.iter().zip(asked).map(|(dual, &asked)| {
+        let tangent = dual.tangent.filter(|_| asked)?;
+        Some(graph.tensor_type(tangent).clone())
+    });
+    carried.collect()
 }
 
 /// The inputs of a pushed region: those of the original, then the tangents that it carries.
@@ -253,7 +293,7 @@ fn push_loop(graph: &mut Graph, op: &While, operands: &[Dual], asked: &[bool]) -
     let body = Arc::new(Program::new(&inside, inputs.types.clone(), &outputs)?);
     let condition = inputs.widen(&op.condition)?;
     let passed = inputs.operands(graph, operands)?;
-    let pushed = While { state: outputs.len(), condition, body };
+    let pushed = While { state: outputs.len(), condition, body, replay: op.replay };
     let node = graph.make(Op::While(Arc::new(pushed)), &passed)?;
     results(graph, node, &carried)
 }
@@ -273,15 +313,7 @@ fn results(graph: &mut Graph, node: ExprId, marked: &[bool]) -> Result<Duals> {
 /// has one.
 fn push_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
     let op = Op::Cond(Arc::new(cond.clone()));
-    let wanted = asked_operands(&op, asked);
-    let tangents: Vec<Option<TensorType>> = operands
-        .iter()
-        .zip(&wanted)
-        .map(|(dual, &wanted)| {
-            let tangent = dual.tangent.filter(|_| wanted)?;
-            Some(graph.tensor_type(tangent).clone())
-        })
-        .collect();
+    let tangents = carried_in(graph, operands, &asked_operands(&op, asked));
     let inputs = Inputs::new(cond.otherwise.inputs(), 0, &tangents);
     let bodies = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
     let mut branches = Vec::with_capacity(cond.clauses.len() + 1);

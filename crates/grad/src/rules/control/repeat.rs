@@ -1,48 +1,40 @@
 //! The derivative of a loop: a loop that goes through the trips backwards.
 //!
-//! A loop that counts has a number of trips that is known beforehand (`trips`), and what the
-//! derivative of each trip needs is stored as the loop runs (`stored`).
+//! It needs what the derivative of each trip has to know. A loop says ([`Replay`]) which of these ways
+//! leads there, or leaves the choice:
 //!
-//! Of other loops, the trips are not known before the program runs, and neither engine has tensors
-//! of a size that is found out on the way, so the states cannot all be kept; nor can they where they
-//! would take too much room. The derivative is therefore two loops:
+//! * All of it is stored as the loop runs (`stored`). That takes a number of trips that is known
+//!   while tracing, or bounded, since neither engine has tensors whose size is found out on the way.
+//!   A loop that counts tells it (`trips`).
+//! * The states before each trip are stored, and each trip is computed once more.
+//! * The states before some of the trips are kept, and the others are computed again from these
+//!   (`slots`). The loop counts its trips while it runs.
 //!
-//! 1. One counts the trips `n`, unless they are known. It carries only what the condition depends
-//!    on.
-//! 2. One applies the derivative of the body for trip `n - 1` down to 0. It gets the state before
-//!    each trip from a stack of [`CHECKPOINTS`] states: it runs the body forward from the
-//!    last one, and keeps the state half of the way to its goal, and half of the rest, and so on,
-//!    which the following trips start from.
-//!
-//! That runs the body `n log2(n) / 2` times forward and its derivative `n` times, and holds
-//! [`CHECKPOINTS`] states. Keeping nothing but the initial state, as Nx does, would run the body
-//! `n^2 / 2` times; keeping all `n` states would run it once per trip, but is impossible for an
-//! unknown `n`. Above `2^`[`CHECKPOINTS`] trips the stack overflows and the last leg grows
-//! beyond one trip; results stay right.
-//!
-//! Only states that the derivative of the body, or the body on the way to them, needs are kept; a
-//! body that is linear in its state needs no stack at all.
+//! In each case the loop that keeps something computes what the loop itself computes, and takes its
+//! place: it goes forward once. Only states that the derivative of the body, or the body on the way
+//! to them, needs are kept; a body that is linear in its state needs none.
 
+mod slots;
 mod stored;
 mod trips;
 
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, Graph, Op, Padding, Program, Slice, Start, TensorType, While};
-use nxla_tensor::{DType, Scalar, Shape};
+use nxla_expr::{
+    ExprId, Graph, Op, Program, Replay, ReplayMethod, Slice, Start, TensorType, While,
+};
+use nxla_tensor::{DType, Scalar};
 
 use super::wanted;
 use crate::active::close_over_trips;
 use crate::emit::{self, filled};
 use crate::error::{GradError, Result};
-use crate::region::{Backward, Hooks, cotangent_dtype, splice};
+use crate::region::{Backward, cotangent_dtype};
 use crate::sweep::{Sweep, Visit};
 
+use slots::{FEW, Slots};
 use stored::Stored;
-use trips::{Counter, counter};
-
-/// How many states the derivative of a loop holds.
-const CHECKPOINTS: usize = 16;
+use trips::counter;
 
 /// The dtype that trips are counted in.
 const COUNT: DType = DType::S64;
@@ -51,25 +43,30 @@ pub(crate) fn rule(sweep: &mut Sweep<'_>, visit: &Visit, op: &While) -> Result<(
     let parts = sweep.parts(visit)?;
     let wanted = wanted(sweep, visit);
     let Some(plan) = Plan::new(sweep.graph, op, visit, &parts, &wanted)? else { return Ok(()) };
-    let counter = counter(sweep.graph, op, &visit.operands);
-    let stored = match counter {
-        Some(counter) => Stored::new(&plan, counter)?,
-        None => None,
-    };
-    let cotangents = match stored {
-        Some(stored) => {
-            let found = stored.emit(sweep.graph, &parts)?;
-            let own = sweep.graph.parts(visit.id)?;
-            sweep.replace(own.into_iter().zip(found.results).collect());
-            found.cotangents
-        }
-        None => plan.emit(sweep.graph, &parts, counter)?,
-    };
-    for (position, part) in cotangents {
+    let found = plan.differentiate(sweep.graph, visit, &parts)?;
+    if let Some(results) = found.results {
+        let own = sweep.graph.parts(visit.id)?;
+        sweep.replace(own.into_iter().zip(results).collect());
+    }
+    for (position, part) in found.cotangents {
         sweep.give(visit, position, part)?;
     }
     Ok(())
 }
+
+/// What the two loops give.
+struct Found {
+    /// The results of the loop itself, if they are to be taken from here.
+    results: Option<Vec<ExprId>>,
+    /// The cotangents of operands, by position.
+    cotangents: Vec<(usize, ExprId)>,
+}
+
+/// How many bytes a loop of an unknown number of trips keeps, as far as it may.
+const OPEN_BYTES: u64 = 1 << 26;
+
+/// The most states that it keeps.
+const MANY: usize = 256;
 
 /// What the derivative of a loop is made of.
 struct Plan<'a> {
@@ -165,27 +162,68 @@ impl<'a> Plan<'a> {
         self.carried.iter().chain(&self.captures).map(|(position, _)| *position)
     }
 
-    /// Builds both loops, and gives the cotangents of the operands that have one.
-    fn emit(
+    /// Builds both loops, in the way that the loop wants.
+    fn differentiate(
         &self,
         graph: &mut Graph,
+        visit: &Visit,
         parts: &[Option<ExprId>],
-        counter: Option<Counter>,
-    ) -> Result<Vec<(usize, ExprId)>> {
-        let trips = match counter {
-            Some(counter) => integer(graph, emit::signed(counter.trips))?,
-            None => self.count(graph)?,
-        };
-        let one = integer(graph, 1)?;
-        let last = graph.subtract(trips, one)?;
-        let mut initial = vec![last];
-        if !self.kept.is_empty() {
-            initial.extend(self.first_checkpoint(graph)?);
+    ) -> Result<Found> {
+        let Replay { method, bytes } = self.op.replay;
+        let counter = counter(graph, self.op, self.operands);
+        let is_open = matches!(method, ReplayMethod::Auto);
+        if let Some(counter) = counter {
+            let fits = |stored: &Stored<'_>| !is_open || stored.bytes() <= Some(bytes);
+            let ways: &[bool] = match method {
+                ReplayMethod::Auto => &[true, false],
+                ReplayMethod::Store => &[true],
+                ReplayMethod::Recompute => &[false],
+                ReplayMethod::Sqrt | ReplayMethod::Log => &[],
+            };
+            for &all in ways {
+                let stored = Stored::new(self, counter, all)?;
+                if fits(&stored) {
+                    return stored.emit(graph, parts);
+                }
+            }
         }
-        let stack = 1..initial.len();
-        self.go_back(graph, parts, initial, |graph, state| {
-            self.reverse_trip(graph, state, stack.clone())
-        })
+        let known = counter.filter(|counter| counter.is_exact).map(|counter| counter.trips);
+        let slots = match (method, counter) {
+            (ReplayMethod::Store | ReplayMethod::Recompute, _) => {
+                let why = "to keep something of each trip for a gradient, their number must be \
+                           known or bounded (max_trips); \"log\" keeps a few states";
+                return Err(GradError::no_rule(graph, visit.id, why));
+            }
+            (ReplayMethod::Sqrt, Some(counter)) => Slots::root(self, counter.trips),
+            (ReplayMethod::Log, _) => Slots::few(self, FEW),
+            (ReplayMethod::Auto | ReplayMethod::Sqrt, _) => {
+                let room = bytes.min(OPEN_BYTES) / self.state_bytes().max(1);
+                let room = usize::try_from(room).unwrap_or(MANY).clamp(FEW, MANY);
+                Slots::few(self, known.unwrap_or(room).min(room))
+            }
+        };
+        slots.emit(graph, parts, known)
+    }
+
+    /// What the loops of a derivative keep if they are differentiated in turn. Their trips may be
+    /// unknown where those of the loop itself are known.
+    fn inner(&self) -> Replay {
+        let method = match self.op.replay.method {
+            ReplayMethod::Store | ReplayMethod::Recompute => ReplayMethod::Auto,
+            method => method,
+        };
+        Replay { method, ..self.op.replay }
+    }
+
+    /// Whether the loop shows nothing to the host, so that another one can take its place.
+    fn is_quiet(&self) -> bool {
+        self.op.condition.effects().is_empty() && self.op.body.effects().is_empty()
+    }
+
+    /// The bytes of the states of one trip that are needed.
+    fn state_bytes(&self) -> u64 {
+        let types = self.kept.iter().map(|&state| &self.op.body.inputs()[state]);
+        types.map(|ty| (ty.shape.size() * ty.dtype.size()) as u64).sum()
     }
 
     /// Builds the loop that goes back: its states are `before`, the first of which is the trip, then
@@ -211,6 +249,7 @@ impl<'a> Plan<'a> {
         }
         let results = build_loop(
             graph,
+            self.inner(),
             &initial,
             |graph, state| {
                 let zero = integer(graph, 0)?;
@@ -219,30 +258,6 @@ impl<'a> Plan<'a> {
             trip,
         )?;
         Ok(self.positions().zip(results[first..].iter().copied()).collect())
-    }
-
-    /// The number of trips, from a loop that carries only what the condition depends on.
-    fn count(&self, graph: &mut Graph) -> Result<ExprId> {
-        let mut needs = self.op.condition.used_inputs();
-        needs.truncate(self.op.state);
-        let states = needed_states(&self.op.body, needs);
-        let mut initial: Vec<ExprId> = states.iter().map(|&state| self.operands[state]).collect();
-        initial.push(integer(graph, 0)?);
-        let results = build_loop(
-            graph,
-            &initial,
-            |graph, values| {
-                let arguments = self.arguments(&states, values, &[]);
-                Ok(splice(&self.op.condition, graph, &arguments, &[0], Hooks::Drop)?[0])
-            },
-            |graph, values| {
-                let arguments = self.arguments(&states, values, &[]);
-                let mut next = splice(&self.op.body, graph, &arguments, &states, Hooks::Drop)?;
-                next.push(add(graph, values[states.len()], 1)?);
-                Ok(next)
-            },
-        )?;
-        Ok(results[states.len()])
     }
 
     /// Arguments for a region of the loop: some states, the captures, and what follows them.
@@ -259,121 +274,6 @@ impl<'a> Plan<'a> {
         let captures = &self.operands[self.op.state..];
         arguments.extend(captures.iter().chain(more).copied().map(Some));
         arguments
-    }
-
-    /// The stack with the initial state in it: its height, the trip before which each state
-    /// holds, and the states. It has one row more than there are checkpoints, for writes that do
-    /// not count.
-    fn first_checkpoint(&self, graph: &mut Graph) -> Result<Vec<ExprId>> {
-        let rows = CHECKPOINTS + 1;
-        let mut stack = vec![integer(graph, 1)?, filled(graph, 0.0, COUNT, &Shape::from([rows]))?];
-        for &state in &self.kept {
-            let value = emit::plain(graph, self.operands[state])?;
-            let row = as_row(graph, value)?;
-            let zero = graph.zero_like(row)?;
-            let none = Padding { low: 0, high: 0, interior: 0 };
-            let mut padding = vec![none; graph.shape(row).rank()];
-            padding[0].high = emit::signed(CHECKPOINTS);
-            stack.push(graph.make(Op::Pad(padding.into()), &[row, zero])?);
-        }
-        Ok(stack)
-    }
-
-    /// One trip of the second loop, which undoes trip `state[0]` of the original.
-    fn reverse_trip(
-        &self,
-        graph: &mut Graph,
-        state: &[ExprId],
-        stack: std::ops::Range<usize>,
-    ) -> Result<Vec<ExprId>> {
-        let trip = state[0];
-        let (stacked, cotangents) = (&state[stack.clone()], &state[stack.end..]);
-        let (cotangents, sums) = cotangents.split_at(self.carried.len());
-        let (next_stack, values) = match stacked {
-            [height, trips, states @ ..] => {
-                self.state_before(graph, trip, (*height, *trips, states))?
-            }
-            _ => (Vec::new(), Vec::new()),
-        };
-        let arguments = self.arguments(&self.kept, &values, cotangents);
-        let outputs: Vec<usize> = (0..self.backward.outputs().len()).collect();
-        let found = splice(&self.backward, graph, &arguments, &outputs, Hooks::Keep)?;
-        let (cotangents, parts) = found.split_at(self.carried.len());
-        let mut next = vec![add(graph, trip, -1)?];
-        next.extend(next_stack);
-        next.extend(cotangents);
-        for (&sum, &part) in sums.iter().zip(parts) {
-            next.push(emit::accumulate(graph, sum, part)?);
-        }
-        Ok(next)
-    }
-
-    /// The stack and the state before a trip: runs the body from the top of the stack, in legs
-    /// that each go half of the rest of the way and end with a checkpoint.
-    fn state_before(
-        &self,
-        graph: &mut Graph,
-        trip: ExprId,
-        (height, trips, states): (ExprId, ExprId, &[ExprId]),
-    ) -> Result<(Vec<ExprId>, Vec<ExprId>)> {
-        let top = add(graph, height, -1)?;
-        let start = read_row(graph, trips, top, &TensorType::scalar(COUNT))?;
-        let mut initial = vec![start, height, trips];
-        initial.extend(states);
-        for (&state, &rows) in self.kept.iter().zip(states) {
-            let ty = &self.op.body.inputs()[state];
-            initial.push(read_row(graph, rows, top, ty)?);
-        }
-        let mut results = build_loop(
-            graph,
-            &initial,
-            |graph, values| Ok(graph.less(values[0], trip)?),
-            |graph, values| self.leg(graph, trip, values),
-        )?;
-        let values = results.split_off(3 + states.len());
-        // The state before this very trip is of no more use.
-        let spent = graph.equal(start, trip)?;
-        let spent = graph.as_type(spent, COUNT)?;
-        let height = graph.subtract(results[1], spent)?;
-        let stack = [height].into_iter().chain(results[2..].iter().copied()).collect();
-        Ok((stack, values))
-    }
-
-    /// One leg: from trip `values[0]` to half of the way to `trip`, or all of it when the stack
-    /// is full. The end of a leg that is not `trip` itself goes on the stack.
-    fn leg(&self, graph: &mut Graph, trip: ExprId, values: &[ExprId]) -> Result<Vec<ExprId>> {
-        let (here, height, trips) = (values[0], values[1], values[2]);
-        let (stacked, states) = values[3..].split_at(self.kept.len());
-        let way = graph.subtract(trip, here)?;
-        let way = add(graph, way, 1)?;
-        let two = integer(graph, 2)?;
-        let half = graph.quotient(way, two)?;
-        let middle = graph.add(here, half)?;
-        let capacity = integer(graph, emit::signed(CHECKPOINTS))?;
-        let fits = graph.less(height, capacity)?;
-        let goal = graph.select(fits, middle, trip)?;
-
-        let initial: Vec<ExprId> = [here].iter().chain(states).copied().collect();
-        let reached = build_loop(
-            graph,
-            &initial,
-            |graph, values| Ok(graph.less(values[0], goal)?),
-            |graph, values| {
-                let mut next = vec![add(graph, values[0], 1)?];
-                let arguments = self.arguments(&self.kept, &values[1..], &[]);
-                next.extend(splice(&self.op.body, graph, &arguments, &self.kept, Hooks::Drop)?);
-                Ok(next)
-            },
-        )?;
-        let pushed = graph.less(goal, trip)?;
-        let pushed = graph.as_type(pushed, COUNT)?;
-        let mut next =
-            vec![goal, graph.add(height, pushed)?, write_row(graph, trips, height, goal)?];
-        for (&rows, &value) in stacked.iter().zip(&reached[1..]) {
-            next.push(write_row(graph, rows, height, value)?);
-        }
-        next.extend(&reached[1..]);
-        Ok(next)
     }
 }
 
@@ -399,8 +299,9 @@ fn needed_states(body: &Program, mut needed: Vec<bool>) -> Vec<usize> {
 }
 
 /// Traces a loop.
-fn build_loop(
+pub(crate) fn build_loop(
     graph: &mut Graph,
+    replay: Replay,
     initial: &[ExprId],
     condition: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
     body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
@@ -412,14 +313,14 @@ fn build_loop(
     let condition = graph.traced(mark, vec![condition]);
     let body = body(graph, &scope.parameters)?;
     let body = graph.traced(mark, body);
-    Ok(graph.while_loop(mark, &scope, initial, condition, body)?)
+    Ok(graph.while_loop_with(mark, &scope, initial, (condition, body), replay)?)
 }
 
-fn integer(graph: &mut Graph, value: i64) -> Result<ExprId> {
+pub(crate) fn integer(graph: &mut Graph, value: i64) -> Result<ExprId> {
     Ok(graph.scalar_constant(Scalar::Int(value), COUNT)?)
 }
 
-fn add(graph: &mut Graph, x: ExprId, value: i64) -> Result<ExprId> {
+pub(crate) fn add(graph: &mut Graph, x: ExprId, value: i64) -> Result<ExprId> {
     let value = integer(graph, value)?;
     Ok(graph.add(x, value)?)
 }
@@ -437,7 +338,12 @@ fn row_starts(rank: usize) -> Box<[Start]> {
 }
 
 /// A row of a stack, as a value of a type.
-fn read_row(graph: &mut Graph, rows: ExprId, at: ExprId, ty: &TensorType) -> Result<ExprId> {
+pub(crate) fn read_row(
+    graph: &mut Graph,
+    rows: ExprId,
+    at: ExprId,
+    ty: &TensorType,
+) -> Result<ExprId> {
     let mut lengths = graph.shape(rows).as_slice().to_vec();
     lengths[0] = 1;
     let rank = lengths.len();

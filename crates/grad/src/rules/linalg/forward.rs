@@ -2,7 +2,7 @@
 
 use nxla_expr::{ExprId, Fft, Graph, Op, Transform, TriangularSolve};
 
-use super::{matmul, strict_triangle, swap_last, triangle};
+use super::{hermitian_part, matmul, strict_triangle, swap_last, triangle};
 use crate::emit::{keep_where, reshape, scale};
 use crate::error::Result;
 use crate::push::Step;
@@ -68,6 +68,7 @@ pub(in crate::rules) fn cholesky_tangent(step: &mut Step<'_>) -> Result<Option<E
     let l = step.y()?;
     let graph = &mut *step.graph;
     let batch = graph.shape(l).rank() - 2;
+    let da = hermitian_part(graph, da, batch)?;
     let left = TriangularSolve { lower: true, left_side: true, transform: Transform::None };
     let inner = graph.make(Op::TriangularSolve(left), &[l, da])?;
     let conjugate = if graph.dtype(l).is_complex() { graph.conjugate(l)? } else { l };

@@ -85,8 +85,8 @@ pub(super) fn triangular_solve(
 }
 
 /// With `P(m)` the lower triangle of `m` with half of its diagonal, `dl = l P(l^-1 da l^-H)`.
-/// Its adjoint in the convention above is `da = l^-T P(l^T dy) conj(l)^-1`. It is not
-/// symmetrised: for every change of `a` that keeps it Hermitian it gives the change of the result.
+/// Its adjoint in the convention above is `da = l^-T P(l^T dy) conj(l)^-1`. Of a change of `a` only
+/// the Hermitian part counts, so the cotangent is made Hermitian.
 pub(super) fn cholesky(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
     let (dy, l) = (sweep.dy(visit)?, sweep.answer(visit)?);
     let graph = &mut *sweep.graph;
@@ -105,7 +105,16 @@ pub(super) fn cholesky(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
     let conjugate = if graph.dtype(l).is_complex() { graph.conjugate(l)? } else { l };
     let right = TriangularSolve { lower: true, left_side: false, transform: Transform::None };
     let da = graph.make(Op::TriangularSolve(right), &[conjugate, inner])?;
+    let da = hermitian_part(graph, da, batch)?;
     sweep.give(visit, 0, da)
+}
+
+/// The mean of a matrix and its conjugate transpose.
+fn hermitian_part(graph: &mut Graph, x: ExprId, batch: usize) -> nxla_expr::Result<ExprId> {
+    let mirrored = swap_last(graph, x, batch)?;
+    let mirrored = if graph.dtype(x).is_complex() { graph.conjugate(mirrored)? } else { mirrored };
+    let sum = graph.add(x, mirrored)?;
+    scale(graph, sum, 0.5)
 }
 
 /// The batched product of two matrices over one axis of each.

@@ -1,10 +1,10 @@
 //! How reductions change.
 
-use nxla_expr::{BinaryOp, ExprId, Op, Reduce, ReduceOp};
+use nxla_expr::{BinaryOp, ExprId, Reduce, ReduceOp};
 
 use super::{Group, product};
 use crate::emit::{filled, keep_where, reduced_axes, reshape, sum};
-use crate::error::{GradError, Result};
+use crate::error::Result;
 use crate::push::Step;
 
 /// The rule of each uniform reduction.
@@ -51,10 +51,4 @@ fn extremum(
     let changes = keep_where(graph, wins, dx)?;
     let total = sum(graph, changes, group.axes.into())?;
     Ok(graph.divide(total, count)?)
-}
-
-/// A fold with the user's function: as in reverse.
-pub(in crate::rules) fn reduce_fun_tangent(step: &Step<'_>) -> Result<Option<ExprId>> {
-    debug_assert!(matches!(step.graph.op(step.node), Op::ReduceFun(_)));
-    Err(GradError::no_rule(step.graph, step.node, super::FOLD_HAS_NO_RULE))
 }

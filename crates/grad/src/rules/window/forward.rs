@@ -5,7 +5,7 @@ use nxla_tensor::Scalar;
 
 use super::{Offsets, scatter_of};
 use crate::emit::keep_where;
-use crate::error::{GradError, Result};
+use crate::error::Result;
 use crate::push::Step;
 
 /// The rule of each uniform window reduction.
@@ -73,11 +73,6 @@ pub(in crate::rules) fn scatter_tangent(
     let initial = step.dx_or_zeros(2, dtype)?;
     let scatter = Op::WindowScatter(op, Box::new(window.clone()));
     Ok(Some(step.graph.make(scatter, &[x, source, initial])?))
-}
-
-/// A fold with the user's function: as in reverse.
-pub(in crate::rules) fn window_fun_tangent(step: &Step<'_>) -> Result<Option<ExprId>> {
-    Err(GradError::no_rule(step.graph, step.node, super::FOLD_HAS_NO_RULE))
 }
 
 impl Offsets<'_> {

@@ -1,6 +1,6 @@
 //! The derivative of a loop that stores what it needs of every trip.
 //!
-//! Where the number of trips is known, one loop goes forward and keeps what the derivative of each
+//! Where the number of trips is known or bounded, one loop goes forward and keeps what the derivative of each
 //! trip has to know, in tensors with a row for each trip; another goes back and reads the rows. The
 //! first also computes what the loop itself computes, and takes its place.
 //!
@@ -14,14 +14,11 @@ use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::Scalar;
 
 use super::trips::Counter;
-use super::{COUNT, Plan, add, build_loop, integer, read_row, write_row};
+use super::{COUNT, Found, Plan, add, build_loop, integer, read_row, write_row};
 use crate::emit;
 use crate::error::Result;
-use crate::maps::{Halves, halve};
+use crate::maps::{Halves, halve, whole};
 use crate::region::{Hooks, splice};
-
-/// How many bytes the rows of one loop may take. Beyond it the derivative keeps checkpoints.
-const BUDGET: usize = 1 << 30;
 
 /// How the derivative of a trip comes to something that it has to know.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,39 +40,39 @@ pub(super) struct Stored<'a> {
     types: Vec<TensorType>,
 }
 
-/// What the two loops give.
-pub(super) struct Found {
-    /// The results of the loop itself, from the first one.
-    pub(super) results: Vec<ExprId>,
-    /// The cotangents of operands, by position.
-    pub(super) cotangents: Vec<(usize, ExprId)>,
-}
-
 impl<'a> Stored<'a> {
-    /// `None` where the rows would take too much room, or hooks must not be moved to other loops.
-    pub(super) fn new(plan: &'a Plan<'a>, counter: Counter) -> Result<Option<Self>> {
-        if !plan.op.condition.effects().is_empty()
-            || !plan.op.body.effects().is_empty()
-            || !plan.backward.effects().is_empty()
-        {
-            return Ok(None);
-        }
+    /// Of `all` that the derivative of a trip has to know, or of the states before it. A derivative
+    /// that shows values to the host runs where it is written.
+    pub(super) fn new(plan: &'a Plan<'a>, counter: Counter, all: bool) -> Result<Self> {
         let first = plan.op.body.inputs().len();
-        let outputs: Vec<usize> = (0..plan.backward.outputs().len()).collect();
-        let halves = halve(&plan.backward, first, &outputs)?;
+        let halves = match all && plan.backward.effects().is_empty() {
+            true => {
+                let outputs: Vec<usize> = (0..plan.backward.outputs().len()).collect();
+                halve(&plan.backward, first, &outputs)?
+            }
+            false => whole(&plan.backward, first)?,
+        };
         let sources = sources(&halves.known, plan.op.state, counter.state);
         let types: Vec<TensorType> = halves.known.output_types().cloned().collect();
-        let stored = types.iter().zip(&sources).filter(|(_, it)| **it == Source::Stored);
+        Ok(Self { plan, counter, halves, sources, types })
+    }
+
+    /// How many bytes the rows take.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        let stored = self.types.iter().zip(&self.sources).filter(|(_, it)| **it == Source::Stored);
         let bytes: usize = stored.map(|(ty, _)| ty.shape.size() * ty.dtype.size()).sum();
-        let fits = bytes.checked_mul(counter.trips).is_some_and(|bytes| bytes <= BUDGET);
-        Ok(fits.then_some(Self { plan, counter, halves, sources, types }))
+        bytes.checked_mul(self.counter.trips).map(|bytes| bytes as u64)
     }
 
     /// Builds both loops.
     pub(super) fn emit(&self, graph: &mut Graph, parts: &[Option<ExprId>]) -> Result<Found> {
-        let (results, rows) = self.forward(graph)?;
-        let cotangents = self.backward(graph, parts, &rows)?;
-        Ok(Found { results, cotangents })
+        let (results, trips, rows) = self.forward(graph)?;
+        let trips = match self.counter.is_exact {
+            true => integer(graph, emit::signed(self.counter.trips))?,
+            false => trips,
+        };
+        let cotangents = self.backward(graph, parts, trips, &rows)?;
+        Ok(Found { results: self.plan.is_quiet().then_some(results), cotangents })
     }
 
     /// Which of the things to know come from somewhere.
@@ -83,8 +80,9 @@ impl<'a> Stored<'a> {
         (0..self.sources.len()).filter(|&at| self.sources[at] == source).collect()
     }
 
-    /// The loop itself, which also fills the rows.
-    fn forward(&self, graph: &mut Graph) -> Result<(Vec<ExprId>, Vec<ExprId>)> {
+    /// The loop itself, which also fills the rows. Gives its results, the number of trips, and the
+    /// rows.
+    fn forward(&self, graph: &mut Graph) -> Result<(Vec<ExprId>, ExprId, Vec<ExprId>)> {
         let Plan { op, operands, .. } = self.plan;
         let stored = self.positions(Source::Stored);
         let mut initial: Vec<ExprId> = operands[..op.state].to_vec();
@@ -98,6 +96,7 @@ impl<'a> Stored<'a> {
         let all: Vec<usize> = (0..op.state).collect();
         let mut results = build_loop(
             graph,
+            self.plan.inner(),
             &initial,
             |graph, values| {
                 let arguments = self.plan.arguments(&all, &values[..op.state], &[]);
@@ -117,8 +116,9 @@ impl<'a> Stored<'a> {
             },
         )?;
         let rows = results.split_off(op.state + 1);
+        let trips = results[op.state];
         results.truncate(op.state);
-        Ok((results, rows))
+        Ok((results, trips, rows))
     }
 
     /// The loop that goes back.
@@ -126,10 +126,11 @@ impl<'a> Stored<'a> {
         &self,
         graph: &mut Graph,
         parts: &[Option<ExprId>],
+        trips: ExprId,
         rows: &[ExprId],
     ) -> Result<Vec<(usize, ExprId)>> {
         let outside = self.outside(graph)?;
-        let last = integer(graph, emit::signed(self.counter.trips) - 1)?;
+        let last = add(graph, trips, -1)?;
         self.plan.go_back(graph, parts, vec![last], |graph, state| {
             self.trip_back(graph, state, &outside, rows)
         })

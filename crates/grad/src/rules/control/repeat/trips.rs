@@ -14,28 +14,31 @@ pub(super) struct Counter {
     pub(super) step: i64,
     /// How many trips there are, at least one.
     pub(super) trips: usize,
+    /// Whether there are never fewer: nothing else ends the loop.
+    pub(super) is_exact: bool,
 }
 
 /// The counter of a loop that goes on while one of its states is below, or above, a known number,
-/// and adds a known number to it in each trip.
+/// and adds a known number to it in each trip. Where something else has to hold too, it is a bound.
 pub(super) fn counter(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<Counter> {
     let around = Around { graph, operands };
-    let condition = &op.condition;
-    let (compared, left, right) = binary(condition, condition.outputs()[0])?;
-    let (state, compared, bound) = match (input(condition, left), input(condition, right)) {
-        (Some(state), _) if state < op.state => (state, compared, around.number(condition, right)?),
-        (_, Some(state)) if state < op.state => {
-            (state, mirrored(compared)?, around.number(condition, left)?)
+    let mut open = vec![op.condition.outputs()[0]];
+    let (mut found, mut more) = (None::<Counter>, false);
+    while let Some(id) = open.pop() {
+        match binary(&op.condition, id) {
+            Some((BinaryOp::LogicalAnd, left, right)) => open.extend([left, right]),
+            Some((compared, left, right)) => match around.counter(op, (compared, left, right)) {
+                Some(counter) => {
+                    more |= found.is_some();
+                    let is_less = found.is_none_or(|found| counter.trips < found.trips);
+                    found = if is_less { Some(counter) } else { found };
+                }
+                None => more = true,
+            },
+            None => more = true,
         }
-        _ => return None,
-    };
-    let step = around.step(&op.body, state)?;
-    let first = constant(graph, operands[state])?;
-    let trips = trips(compared, first, step, bound)?;
-    let last = first.checked_add(step.checked_mul(trips)?)?;
-    let dtype = op.body.inputs()[state].dtype;
-    let counter = Counter { state, first, step, trips: usize::try_from(trips).ok()? };
-    (counter.trips > 0 && holds(dtype, last)).then_some(counter)
+    }
+    found.map(|counter| Counter { is_exact: !more, ..counter })
 }
 
 /// The comparisons that a counter is bounded by: whether it counts upwards, and whether the bound
@@ -80,6 +83,32 @@ struct Around<'a> {
 }
 
 impl Around<'_> {
+    /// The counter that a comparison bounds.
+    fn counter(
+        &self,
+        op: &While,
+        (compared, left, right): (BinaryOp, ExprId, ExprId),
+    ) -> Option<Counter> {
+        let condition = &op.condition;
+        let (state, compared, bound) = match (input(condition, left), input(condition, right)) {
+            (Some(state), _) if state < op.state => {
+                (state, compared, self.number(condition, right)?)
+            }
+            (_, Some(state)) if state < op.state => {
+                (state, mirrored(compared)?, self.number(condition, left)?)
+            }
+            _ => return None,
+        };
+        let step = self.step(&op.body, state)?;
+        let first = constant(self.graph, self.operands[state])?;
+        let trips = trips(compared, first, step, bound)?;
+        let last = first.checked_add(step.checked_mul(trips)?)?;
+        let dtype = op.body.inputs()[state].dtype;
+        let trips = usize::try_from(trips).ok()?;
+        let counter = Counter { state, first, step, trips, is_exact: true };
+        (counter.trips > 0 && holds(dtype, last)).then_some(counter)
+    }
+
     /// What a trip adds to a state.
     fn step(&self, body: &Program, state: usize) -> Option<i64> {
         let (op, left, right) = binary(body, body.outputs()[state])?;

@@ -1,0 +1,116 @@
+"""Which parts of the arguments of a call a function is differentiated for."""
+
+from __future__ import annotations
+
+from nxla import tree
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+    #: An argument by position or by name, or a part of one by its path.
+    Argument: TypeAlias = int | str
+
+__all__ = ["Chosen", "name_of"]
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function for error texts."""
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+class Chosen:
+    """The parts of the arguments of a call that `argnums` names."""
+
+    def __init__(
+        self,
+        derivative: str,
+        function: Callable[..., Any],
+        argnums: Argument | Sequence[Argument],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self._all, self._around = tree.flatten((args, kwargs))
+        places = self._around.unflatten(list(range(len(self._all))))
+        single = isinstance(argnums, (int, str))
+        names = [argnums] if isinstance(argnums, (int, str)) else list(argnums)
+        parts = [_part(derivative, function, name, places) for name in names]
+        self._places, structure = tree.flatten(parts[0] if single else tuple(parts))
+        self.structure = structure
+        self.leaves = [self._all[place] for place in self._places]
+
+    def call(self, function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+        """Return the call with other leaves in place of the chosen ones."""
+
+        def called(leaves: list[Any]) -> Any:
+            changed = list(self._all)
+            for place, leaf in zip(self._places, leaves, strict=True):
+                changed[place] = leaf
+            args, kwargs = self._around.unflatten(changed)
+            return function(*args, **kwargs)
+
+        return called
+
+
+def _part(derivative: str, function: Callable[..., Any], which: Argument, places: Any) -> Any:
+    """Return an argument of a call, or a part of it, of which this is ``(args, kwargs)``."""
+    from inspect import signature
+
+    args, kwargs = places
+    name = name_of(function)
+    if isinstance(which, int):
+        if not -len(args) <= which < len(args):
+            raise ArgumentError(
+                f"{derivative}: {name} was called with {len(args)} positional arguments, "
+                f"argnums names number {which}"
+            )
+        return args[which]
+    steps = _steps(derivative, which)
+    root = steps[0]
+    if root in kwargs:
+        part = kwargs[root]
+    else:
+        parameters = list(signature(function).parameters)
+        if root not in parameters or parameters.index(root) >= len(args):
+            raise ArgumentError(f"{derivative}: {name} was called without an argument {root!r}")
+        part = args[parameters.index(root)]
+    for step in steps[1:]:
+        try:
+            part = getattr(part, step.name) if isinstance(step, _Attribute) else part[step]
+        except (AttributeError, KeyError, IndexError, TypeError):
+            raise ArgumentError(
+                f"{derivative}: there is no {which} among the arguments of {name}"
+            ) from None
+    return part
+
+
+class _Attribute:
+    """A step of a path that is an attribute."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _steps(derivative: str, path: str) -> list[Any]:
+    """Return the name of an argument, and the steps from it to a part."""
+    import ast
+
+    steps: list[Any] = []
+    try:
+        node = ast.parse(path, mode="eval").body
+        while not isinstance(node, ast.Name):
+            if isinstance(node, ast.Attribute):
+                steps.append(_Attribute(node.attr))
+            elif isinstance(node, ast.Subscript):
+                steps.append(ast.literal_eval(node.slice))
+            else:
+                raise ValueError(path)
+            node = node.value
+    except (SyntaxError, ValueError):
+        raise ArgumentError(
+            f"{derivative}: argnums must name arguments, as in 0, 'x' or \"params['w']\", "
+            f"got {path!r}"
+        ) from None
+    return [node.id, *reversed(steps)]

@@ -1,0 +1,311 @@
+"""Gradients: of functions, and of calls."""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla._arguments import Chosen, name_of
+from nxla.errors import ArgumentError
+from nxla.transform import _derived, _recipe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+
+    from nxla._arguments import Argument
+    from nxla._core import Function, Tensor
+    from nxla._types import TensorLike
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    A = TypeVar("A")
+    B = TypeVar("B")
+    X = TypeVar("X")
+
+__all__ = ["grad", "value_and_grad"]
+
+if TYPE_CHECKING:
+    # The gradient of a number is a tensor, that of anything else has its structure. What the
+    # checker cannot follow is `Any`.
+
+    @overload
+    def grad(variables: A, function: Callable[[A], Any], /) -> A: ...
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[complex, P], Any],
+        /,
+        argnums: Literal[0] = 0,
+        has_aux: Literal[False] = False,
+    ) -> Function[Concatenate[TensorLike, P], Tensor]: ...
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[A, P], Any],
+        /,
+        argnums: Literal[0] = 0,
+        has_aux: Literal[False] = False,
+    ) -> Function[Concatenate[A, P], A]: ...
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[A, B, P], Any],
+        /,
+        argnums: Literal[1],
+        has_aux: Literal[False] = False,
+    ) -> Function[Concatenate[A, B, P], B]: ...
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[A, B, P], Any],
+        /,
+        argnums: tuple[Literal[0], Literal[1]],
+        has_aux: Literal[False] = False,
+    ) -> Function[Concatenate[A, B, P], tuple[A, B]]: ...
+
+    @overload
+    def grad(
+        function: Callable[Concatenate[A, P], tuple[Any, X]],
+        /,
+        argnums: Literal[0] = 0,
+        *,
+        has_aux: Literal[True],
+    ) -> Function[Concatenate[A, P], tuple[A, X]]: ...
+
+    @overload
+    def grad(
+        function: Callable[P, Any],
+        /,
+        argnums: Argument | Sequence[Argument] = 0,
+        has_aux: bool = False,
+    ) -> Function[P, Any]: ...
+
+
+def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
+    """Make a function that gives the gradient of another one, or give the gradient of a call.
+
+    ``grad(function, argnums)`` is a function; ``grad(variables, function)`` is the gradient of
+    ``function(variables)``.
+
+    Parameters
+    ----------
+    function : callable
+        Gives one tensor. If it is no scalar, the gradient is that of its sum.
+    argnums : int or str, or a sequence of them
+        What to differentiate for: a positional argument by its position, any argument by its name,
+        or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``. Arguments
+        may be containers.
+    has_aux : bool
+        Whether `function` gives ``(value, more)``, where only the value is differentiated.
+
+    Returns
+    -------
+    Function or container
+        Gives the gradient in the structure of the argument, a tuple of them if `argnums` is a
+        sequence; with `has_aux` it gives ``(gradient, more)``. It is jitted, and becomes part of
+        the trace inside another jitted function. Of a call: the gradient itself, in the structure
+        of the variables.
+
+    Raises
+    ------
+    GradientError
+        If an operation on the way has no derivative.
+    ArgumentError
+        If `argnums` names no argument; if the value of real arguments is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.grad(lambda x: x**3)(2.0).item()
+    12.0
+    >>> loss = lambda params, x: nx.sum((x * params["w"] + params["b"]) ** 2)
+    >>> params = {"w": 1.0, "b": 0.0}
+    >>> nx.grad(loss)(params, nx.tensor([1.0, 2.0]))["w"].item()
+    10.0
+    >>> nx.grad(loss, "params['b']")(params, nx.tensor([1.0, 2.0])).item()
+    6.0
+    >>> nx.grad(params, lambda params: loss(params, nx.tensor([1.0, 2.0])))["w"].item()
+    10.0
+    """
+    if callable(argnums):
+        variables, called = function, argnums
+        return grad(called, 0, has_aux)(variables)
+    recipe = _recipe(function)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        result, gradients = _differentiate(recipe.function, argnums, has_aux, None, args, kwargs)
+        return (gradients, result[1]) if has_aux else gradients
+
+    return _derived(gradient, recipe)
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def value_and_grad(
+        variables: A,
+        function: Callable[[A], R],
+        transform: Callable[[R], Any] | None = None,
+        /,
+    ) -> tuple[R, A]: ...
+
+    @overload
+    def value_and_grad(
+        function: Callable[Concatenate[complex, P], R],
+        /,
+        argnums: Literal[0] = 0,
+        has_aux: bool = False,
+        *,
+        transform: Callable[[R], Any] | None = None,
+    ) -> Function[Concatenate[TensorLike, P], tuple[R, Tensor]]: ...
+
+    @overload
+    def value_and_grad(
+        function: Callable[Concatenate[A, P], R],
+        /,
+        argnums: Literal[0] = 0,
+        has_aux: bool = False,
+        *,
+        transform: Callable[[R], Any] | None = None,
+    ) -> Function[Concatenate[A, P], tuple[R, A]]: ...
+
+    @overload
+    def value_and_grad(
+        function: Callable[Concatenate[A, B, P], R],
+        /,
+        argnums: Literal[1],
+        has_aux: bool = False,
+        *,
+        transform: Callable[[R], Any] | None = None,
+    ) -> Function[Concatenate[A, B, P], tuple[R, B]]: ...
+
+    @overload
+    def value_and_grad(
+        function: Callable[Concatenate[A, B, P], R],
+        /,
+        argnums: tuple[Literal[0], Literal[1]],
+        has_aux: bool = False,
+        *,
+        transform: Callable[[R], Any] | None = None,
+    ) -> Function[Concatenate[A, B, P], tuple[R, tuple[A, B]]]: ...
+
+    @overload
+    def value_and_grad(
+        function: Callable[P, R],
+        /,
+        argnums: Argument | Sequence[Argument] = 0,
+        has_aux: bool = False,
+        *,
+        transform: Callable[[R], Any] | None = None,
+    ) -> Function[P, tuple[R, Any]]: ...
+
+
+def value_and_grad(
+    function: Any, /, argnums: Any = 0, has_aux: Any = False, *, transform: Any = None
+) -> Any:
+    """Make a function that gives both the result and the gradient of another one, or give both.
+
+    ``value_and_grad(function, argnums)`` is a function; ``value_and_grad(variables, function,
+    transform)`` gives result and gradient of ``function(variables)``. Parameters are those of
+    `grad`, and:
+
+    Parameters
+    ----------
+    transform : callable, optional
+        Takes what `function` gives, in whatever container, and gives what is differentiated of it.
+
+    Returns
+    -------
+    Function or tuple
+        Gives ``(result, gradient)``; with `has_aux` the result is ``(value, more)``. Of a call: the
+        two themselves.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> value, gradient = nx.value_and_grad(lambda x, y: x * y, argnums=(0, 1))(2.0, 3.0)
+    >>> value.item(), [g.item() for g in gradient]
+    (6.0, [3.0, 2.0])
+    >>> model = lambda w: {"guess": w * 2.0, "loss": (w * 2.0 - 1.0) ** 2}
+    >>> found, gradient = nx.value_and_grad(3.0, model, lambda found: found["loss"])
+    >>> found["guess"].item(), found["loss"].item(), gradient.item()
+    (6.0, 25.0, 20.0)
+    """
+    if callable(argnums):
+        variables, called = function, argnums
+        if callable(has_aux):
+            has_aux, transform = False, has_aux
+        return value_and_grad(called, 0, has_aux, transform=transform)(variables)
+    if transform is not None and (has_aux or not callable(transform)):
+        raise ArgumentError(
+            "value_and_grad: transform must be a function of the result, without has_aux"
+        )
+    recipe = _recipe(function)
+
+    def both(*args: Any, **kwargs: Any) -> Any:
+        return _differentiate(recipe.function, argnums, has_aux, transform, args, kwargs)
+
+    return _derived(both, recipe)
+
+
+def _chosen_by_position(
+    function: Callable[..., Any],
+    argnums: Sequence[int],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[list[Any], Any, Callable[[list[Any]], Any]]:
+    """Return the leaves of positional arguments, their structure, and the call with others."""
+    for position in argnums:
+        if not -len(args) <= position < len(args):
+            raise ArgumentError(
+                f"grad: {name_of(function)} was called with {len(args)} positional arguments, "
+                f"argnums names number {position}"
+            )
+    leaves, structure = tree.flatten([args[position] for position in argnums])
+
+    def called(stand_ins: list[Any]) -> Any:
+        changed = list(args)
+        for position, stand_in in zip(argnums, structure.unflatten(stand_ins), strict=True):
+            changed[position] = stand_in
+        return function(*changed, **kwargs)
+
+    return leaves, structure, called
+
+
+def _differentiate(
+    function: Callable[..., Any],
+    argnums: Argument | Sequence[Argument],
+    has_aux: bool,
+    transform: Callable[[Any], Any] | None,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[Any, Any]:
+    """Call a function on stand-ins for some arguments; return its result and the gradients."""
+    single = isinstance(argnums, (int, str))
+    names = [argnums] if isinstance(argnums, (int, str)) else list(argnums)
+    name = name_of(function)
+    positions = [which for which in names if isinstance(which, int)]
+    if len(positions) == len(names):
+        leaves, structure, called = _chosen_by_position(function, positions, args, kwargs)
+    else:
+        chosen = Chosen("grad", function, names, args, kwargs)
+        leaves, structure, called = chosen.leaves, chosen.structure, chosen.call(function)
+    if not leaves:
+        raise ArgumentError(f"grad: there is no tensor in what {name} is differentiated for")
+    output_structure = structure
+
+    def call(stand_ins: list[Any]) -> tuple[Any, list[Any]]:
+        nonlocal output_structure
+        result = value = called(stand_ins)
+        if has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise ArgumentError(f"grad: with has_aux, {name} must give (value, more)")
+            value = result[0]
+        if transform is not None:
+            value = transform(result)
+        outputs, output_structure = tree.flatten(result)
+        return value, outputs
+
+    results, gradients = _core.values_and_grads(leaves, call)
+    found = structure.unflatten(gradients)
+    return output_structure.unflatten(results), found[0] if single else tuple(found)

@@ -1,0 +1,78 @@
+"""Derivatives of reductions with functions, along axes and in windows."""
+
+import pytest
+
+import nxla as nx
+
+X = nx.reshape(nx.sin(nx.arange(24, dtype=nx.float64) + 1.0), (2, 3, 4))
+WINDOW = {"padding": [(0, 0), (1, 1), (0, 2)], "strides": (1, 1, 2)}
+
+
+def close(found, expected, tolerance=1e-9):
+    assert nx.all_close(found, expected, rtol=tolerance, atol=tolerance).item(), (found, expected)
+
+
+def differences(function, x, step=1e-6):
+    flat = nx.reshape(x, (-1,))
+    slopes = []
+    for at in range(flat.shape[0]):
+        moved = nx.reshape(nx.astype(nx.arange(flat.shape[0]) == at, nx.float64) * step, x.shape)
+        slopes.append((function(x + moved) - function(x - moved)) / (2 * step))
+    return nx.reshape(nx.stack(slopes), x.shape)
+
+
+FUNCTIONS = {
+    "sum": (lambda x, a: x + a, 0.5),
+    "product": (lambda x, a: a * x, 0.5),
+    "max": (nx.maximum, -3.0),
+    "min": (lambda x, a: nx.minimum(a, x), 3.0),
+    "logaddexp": (nx.logaddexp, -1.0),
+    "polynomial": (lambda x, a: a * 0.5 + x**2, 0.25),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_folds_have_derivatives_both_ways(name, compiler):
+    function, start = FUNCTIONS[name]
+
+    def weighted(y):
+        return nx.sum(y * nx.cos(nx.reshape(nx.arange(y.size, dtype=nx.float64), y.shape)))
+
+    losses = [
+        lambda x, axes=axes, keep=keep: weighted(
+            nx.reduce(x, start, function, axis=axes, keepdims=keep)
+        )
+        for axes, keep in [((1,), False), ((0, 2), True), (None, False)]
+    ]
+    losses.append(lambda x: weighted(nx.window_reduce(x, start, function, (1, 2, 3), **WINDOW)))
+    for loss in losses:
+        expected = differences(nx.jit(loss), X)
+        close(nx.jit(nx.grad(loss), compiler=compiler)(X), expected, 1e-6)
+        change = nx.jit(lambda x, d, f=loss: nx.jvp(f, (x,), (d,))[1], compiler=compiler)(X, X)
+        close(change, nx.sum(expected * X), 1e-6)
+
+
+def test_folds_differentiate_for_what_they_begin_with_and_capture():
+    def loss(start, slope):
+        return nx.sum(nx.reduce(X, start, lambda x, a: a * slope + x, axis=1))
+
+    by_start, by_slope = nx.grad(loss, argnums=(0, 1))(nx.tensor(0.5, dtype=nx.float64), 0.25)
+    # Three steps for each of eight results.
+    close(by_start, nx.tensor(8 * 0.25**3, dtype=nx.float64))
+    step = 1e-5
+    half = nx.tensor(0.5, dtype=nx.float64)
+    close(by_slope, (loss(half, 0.25 + step) - loss(half, 0.25 - step)) / (2 * step), 1e-4)
+    second = nx.grad(nx.grad(lambda s: loss(s, 0.25) ** 2))(half)
+    close(second, nx.tensor(2 * (8 * 0.25**3) ** 2, dtype=nx.float64))
+
+
+def test_the_gradient_of_a_cholesky_factor_is_symmetric():
+    a = nx.tensor([[4.0, 1.0], [1.0, 3.0]], dtype=nx.float64)
+    for compiler in ("evaluator", "xla"):
+        found = nx.jit(nx.grad(lambda a: nx.sum(nx.linalg.cholesky(a))), compiler=compiler)(a)
+        close(found, nx.matrix_transpose(found), 1e-12)
+        change = nx.jvp(lambda a: nx.sum(nx.linalg.cholesky(a)), (a,), (a,))[1]
+        close(change, nx.sum(found * a))
+        # Only the symmetric part of a change counts.
+        skew = nx.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=nx.float64)
+        close(nx.jvp(nx.linalg.cholesky, (a,), (skew,))[1], nx.zeros_like(a))

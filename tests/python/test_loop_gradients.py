@@ -1,0 +1,184 @@
+"""Gradients of loops: what they keep of the trips, and that it makes no other difference."""
+
+import pytest
+
+import nxla as nx
+
+METHODS = ["auto", "store", "recompute", "sqrt", "log"]
+STEPS = 37
+
+
+def f64(values):
+    return nx.tensor(values, dtype=nx.float64)
+
+
+def close(found, expected, tolerance=1e-9):
+    found, expected = nx.tree.flatten(found)[0], nx.tree.flatten(expected)[0]
+    for one, other in zip(found, expected, strict=True):
+        assert nx.all_close(one, other, rtol=tolerance, atol=tolerance).item(), (one, other)
+
+
+W = f64([[0.3, -0.2], [0.5, 0.7]])
+H = f64([0.1, 0.4])
+ROWS = nx.reshape(nx.sin(nx.arange(2 * STEPS, dtype=nx.float64)), (STEPS, 2))
+
+
+def trip(w, h, row):
+    return nx.tanh(h @ w + row) * nx.cos(h)
+
+
+def scanned(w, h, **keeps):
+    def step(h, row):
+        h = trip(w, h, row)
+        return h, nx.sum(h**2)
+
+    h, norms = nx.scan(step, h, ROWS, **keeps)
+    return nx.sum(h) + nx.sum(norms)
+
+
+def counted(w, h, **keeps):
+    return nx.sum(nx.fori(0, STEPS, lambda i, h: trip(w, h, ROWS[i]), h, **keeps))
+
+
+def bounded(w, h, **keeps):
+    def body(state):
+        h, i = state
+        return trip(w, h, ROWS[i]), i + 1
+
+    # It ends before the bound does.
+    return nx.sum(nx.while_loop(lambda s: s[1] < STEPS, body, (h, 0), max_trips=50, **keeps)[0])
+
+
+def until(w, h, **keeps):
+    """A loop of which nobody knows beforehand how often it is run."""
+    start = nx.sum(h * 0.0)
+
+    def body(state):
+        h, way, i = state
+        return trip(w, h, ROWS[i]), way + 1.0, i + 1
+
+    return nx.sum(nx.while_loop(lambda s: s[1] < STEPS - 0.5, body, (h, start, 0), **keeps)[0])
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The gradients and second derivatives of loops that are written out."""
+    results = {}
+    for loop in (scanned, counted):
+
+        def unrolled(w, h, loop=loop):
+            return loop(w, h, unroll=True)
+
+        def direction(w, h, unrolled=unrolled):
+            return nx.sum(nx.grad(unrolled)(w, h) * W)
+
+        first = nx.grad(unrolled, argnums=(0, 1))(W, H)
+        results[loop] = first, nx.grad(direction, argnums=1)(W, H)
+    return results
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_ways_give_the_same(method, compiler, expected):
+    for loop in (scanned, counted, bounded, until):
+        if loop is until and method in ("store", "recompute"):
+            continue
+        first, second = expected[scanned if loop is scanned else counted]
+
+        def kept(w, h, loop=loop):
+            return loop(w, h, gradient=method)
+
+        gradient = nx.jit(nx.grad(kept, argnums=(0, 1)), compiler=compiler)
+        close(gradient(W, H), first)
+        if method in ("auto", "log") or loop is scanned:
+            twice = nx.grad(lambda w, h, kept=kept: nx.sum(nx.grad(kept)(w, h) * W), argnums=1)
+            close(nx.jit(twice, compiler=compiler)(W, H), second)
+        change = nx.jvp(lambda w, kept=kept: kept(w, H), (W,), (W,))[1]
+        close(change, nx.sum(first[0] * W))
+
+
+@pytest.mark.parametrize("method", ["store", "recompute"])
+def test_trips_that_nobody_knows_cannot_all_be_kept(method):
+    with pytest.raises(nx.GradientError, match="known or bounded"):
+        nx.grad(lambda w: until(w, H, gradient=method))(W)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 15, 16, 17, 300])
+def test_any_number_of_trips(trips, compiler):
+    @nx.jit(compiler=compiler)
+    def gradient(x, count):
+        def power(x):
+            def body(state):
+                i, y = state
+                return i + 1, nx.sin(y) * x
+
+            return nx.while_loop(lambda s: s[0] < count, body, (0, x))[1]
+
+        return nx.value_and_grad(power)(x)
+
+    y, dy = 1.01, 1.0
+    for _ in range(trips):
+        sine = nx.sin(f64(y)).item()
+        cosine = nx.cos(f64(y)).item()
+        y, dy = sine * 1.01, cosine * dy * 1.01 + sine
+    value, slope = gradient(f64(1.01), trips)
+    assert value.item() == pytest.approx(y, rel=1e-9)
+    assert slope.item() == pytest.approx(dy, rel=1e-9)
+
+
+def test_a_bound_ends_the_loop():
+    def run(x):
+        return nx.while_loop(lambda y: y < 1e9, lambda y: y * 2.0, x, max_trips=5)
+
+    assert run(1.0).item() == 32.0
+    assert nx.jit(nx.grad(run))(1.0).item() == 32.0
+    assert nx.grad(run)(1e8).item() == 16.0
+    rows = nx.vmap(nx.grad(run))(nx.tensor([1.0, 1e8, 1e10]))
+    assert rows.tolist() == [32.0, 16.0, 1.0]
+    with pytest.raises(nx.ArgumentError, match="max_trips"):
+        nx.while_loop(lambda y: y < 1.0, lambda y: y, 0.0, max_trips=-1)
+    with pytest.raises(nx.ArgumentError, match='gradient must be one of "auto"'):
+        nx.jit(lambda x: nx.while_loop(lambda y: y < 1.0, lambda y: y, x, gradient="some"))(2.0)
+
+
+def test_bytes_decide_where_nothing_else_does():
+    def whiles(**keeps):
+        expression = nx.debug_expr(nx.grad(lambda w: scanned(w, H, **keeps)))(W)
+        return expression.op_counts()["while"], str(expression)
+
+    # Forward with what the gradient has to know, and back. No loop only counts.
+    stored = whiles()
+    assert stored[0] == 2
+    assert whiles(gradient="store") == stored
+    assert whiles(gradient_bytes=1 << 20) == stored
+    assert whiles(gradient="recompute")[0] == 2
+    states = STEPS * 2 * 8
+    assert whiles(gradient_bytes=states) == whiles(gradient="recompute")
+    assert whiles(gradient_bytes=0)[1] != whiles(gradient="recompute")[1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_hooks_in_loops_run_once(method):
+    seen = []
+
+    def run(x):
+        def body(i, y):
+            return nx.sin(nx.hook(y, lambda y: seen.append(1))) * x
+
+        return nx.fori(0, 6, body, x, gradient=method)
+
+    nx.jit(nx.grad(run))(0.5)
+    assert len(seen) == 6
+
+
+def test_gradients_of_loops_in_loops(compiler):
+    def run(x, **keeps):
+        def outer(i, y):
+            inner = nx.fori(0, 3, lambda j, z: nx.sin(z) * x + j, y, **keeps)
+            return nx.cos(inner) + y * x
+
+        return nx.fori(0, 4, outer, x, **keeps)
+
+    expected = nx.grad(lambda x: run(x, unroll=True))(f64(0.7))
+    for method in METHODS:
+        gradient = nx.jit(nx.grad(lambda x, m=method: run(x, gradient=m)), compiler=compiler)
+        close(gradient(f64(0.7)), expected)
