@@ -48,6 +48,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python/models.py
 	$(call section,the evaluator and numpy)
 	$(BIN)/python benches/python/kernels.py
+	$(call section,derivatives)
+	$(BIN)/python benches/python/derivatives.py
 	$(call section,memory)
 	cargo run --release -q -p nxla-benches --bin memory
 

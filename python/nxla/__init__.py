@@ -42,7 +42,7 @@ from nxla.errors import (
     ArgumentError, CaptureWarning, DeviceError, DTypeError, ExecutionError, GradientError,
     InternalError, NxlaError, OptionError, RecompileWarning, ShapeError, TraceError,
 )
-from nxla.gradients import grad, value_and_grad
+from nxla.gradients import grad, safe_where, value_and_grad
 from nxla.heatmap import to_heatmap
 from nxla.limits import finfo, iinfo, isdtype
 from nxla.ops.bytes import (
@@ -51,14 +51,14 @@ from nxla.ops.bytes import (
 from nxla.linalg import cross
 from nxla.ops.contract import einsum, tensordot
 from nxla.ops.control import (
-    annotate, cond, for_each, fori, hook, if_, map, print_expr, print_value, runtime_call, scan,
-    while_loop,
+    annotate, cond, hook, if_, print_expr, print_value, runtime_call,
 )
 from nxla.ops.create import (
     arange, asarray, eye, from_dlpack, full, full_like, iota, linspace, meshgrid, ones,
     ones_like, tensor, tri, zeros, zeros_like,
 )
 from nxla.ops.elementwise import can_cast, log, positive
+from nxla.ops.loops import for_each, fori, map, scan, while_loop
 from nxla.ops.metadata import axis_index, axis_size, compatible
 from nxla.ops.movement import (
     matrix_transpose, moveaxis, pad_outer, repeat, roll, split, to_batched, unstack,
@@ -101,8 +101,8 @@ __all__ = [
     "DeviceError", "ExecutionError", "GradientError", "InternalError", "NxlaError", "OptionError",
     "RecompileWarning", "ShapeError", "Stream", "TraceError", "__version__", "annotate", "arange",
     "asarray", "associative_scan", "axis_index", "axis_size", "bfloat16", "bincount", "bool",
-    "broadcast_vectors", "cache_report", "can_cast", "compare", "compatible", "compile",
-    "compilers", "complex64", "complex128", "composite", "cond", "constants", "cross",
+    "broadcast_vectors", "cache_report", "can_cast", "checkpoint", "compare", "compatible",
+    "compile", "compilers", "complex64", "complex128", "composite", "cond", "constants", "cross",
     "current_compiler", "custom_grad", "custom_jvp", "custom_vjp", "debug_expr", "debug_expr_apply",
     "debug_nans", "default_options", "defn", "deserialize", "devectorize", "device_put", "devices",
     "e", "einsum", "errors", "expr", "eye", "fft", "finfo", "float8_e4m3fn", "float8_e5m2",
@@ -114,12 +114,12 @@ __all__ = [
     "meshgrid", "moveaxis", "nan", "newaxis", "ones", "ones_like", "pad_outer",
     "partitions_options", "pi", "positive", "print_expr", "print_value", "random", "reduce",
     "register_compiler", "register_container", "repeat", "reshape_vectors", "revectorize", "roll",
-    "runtime_call", "scan", "segment_max", "segment_min", "segment_prod", "segment_sum",
-    "serialize", "set_cache_limit", "split", "stop_grad", "stream", "switch", "template", "tensor",
-    "tensordot", "testing", "to_backend", "to_batched", "to_binary", "to_heatmap",
-    "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
-    "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop", "window_reduce", "zeros",
-    "zeros_like",
+    "runtime_call", "safe_where", "scan", "segment_max", "segment_min", "segment_prod",
+    "segment_sum", "serialize", "set_cache_limit", "split", "stop_grad", "stream", "switch",
+    "template", "tensor", "tensordot", "testing", "to_backend", "to_batched", "to_binary",
+    "to_heatmap", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32",
+    "uint64", "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop",
+    "window_reduce", "zeros", "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

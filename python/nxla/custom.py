@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from nxla import _core, tree
 from nxla._arguments import name_of
 from nxla.errors import ArgumentError
@@ -24,6 +26,8 @@ class _Custom:
         self._function = function
         self._derivative = derivative
         self._constant = sorted(set(nondiff_argnums))
+        #: Whether a rule runs on this thread: a call in it is one of the function itself.
+        self._rules_run = threading.local()
         self.__name__ = name_of(function)
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
@@ -38,6 +42,18 @@ class _Custom:
                 )
         constant = [args[position] for position in self._constant]
         return constant, [x for at, x in enumerate(args) if at not in self._constant]
+
+    def _is_plain(self) -> bool:
+        """Tell whether a call is one of the function itself: no trace, or a rule of its own."""
+        return not _core.is_tracing() or getattr(self._rules_run, "depth", 0) > 0
+
+    def _run_rule(self, rule: Callable[..., Any], *args: Any) -> Any:
+        """Run a rule, which may call the function."""
+        self._rules_run.depth = getattr(self._rules_run, "depth", 0) + 1
+        try:
+            return rule(*args)
+        finally:
+            self._rules_run.depth -= 1
 
     def _missing(self) -> ArgumentError:
         return ArgumentError(
@@ -59,7 +75,7 @@ class _CustomJvp(_Custom):
         if self._rule is None:
             raise self._missing()
         value = self._function(*args)
-        if not _core.is_tracing():
+        if self._is_plain():
             return value
         rule = self._rule
         constant, moving = self._split(args)
@@ -67,7 +83,8 @@ class _CustomJvp(_Custom):
         input_leaves, input_structure = tree.flatten(moving)
 
         def flat_rule(tangents: list[Any]) -> list[Any]:
-            answer = rule(*constant, tuple(moving), tuple(input_structure.unflatten(tangents)))
+            given = tuple(input_structure.unflatten(tangents))
+            answer = self._run_rule(rule, *constant, tuple(moving), given)
             changes, found = tree.flatten(answer)
             if found != structure:
                 raise ArgumentError(
@@ -91,11 +108,11 @@ class _CustomVjp(_Custom):
     def __call__(self, *args: Any) -> Any:
         if self._rules is None:
             raise self._missing()
-        if not _core.is_tracing():
+        if self._is_plain():
             return self._function(*args)
         forward, backward = self._rules
         constant, moving = self._split(args)
-        answer = forward(*args)
+        answer = self._run_rule(forward, *args)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError(
                 f"custom_vjp: the forward rule of {self.__name__} must give (result, residuals)"
@@ -103,7 +120,7 @@ class _CustomVjp(_Custom):
         value, residuals = answer
 
         def rule(cotangents: Any) -> Any:
-            found = backward(*constant, residuals, cotangents)
+            found = self._run_rule(backward, *constant, residuals, cotangents)
             if not isinstance(found, tuple) or len(found) != len(moving):
                 count = len(found) if isinstance(found, tuple) else 1
                 raise ArgumentError(

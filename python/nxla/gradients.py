@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     B = TypeVar("B")
     X = TypeVar("X")
 
-__all__ = ["grad", "value_and_grad"]
+__all__ = ["grad", "safe_where", "value_and_grad"]
 
 if TYPE_CHECKING:
     # The gradient of a number is a tensor, that of anything else has its structure. What the
@@ -309,3 +309,46 @@ def _differentiate(
     results, gradients = _core.values_and_grads(leaves, call)
     found = structure.unflatten(gradients)
     return output_structure.unflatten(results), found[0] if single else tuple(found)
+
+
+def safe_where(
+    condition: TensorLike,
+    function: Callable[[Any], TensorLike],
+    x: TensorLike,
+    otherwise: TensorLike = 0.0,
+    /,
+    *,
+    inside: TensorLike = 1.0,
+) -> Tensor:
+    """Return a function of `x` where a condition holds, with a gradient that does not see the rest.
+
+    ``where(condition, function(x), otherwise)`` has the gradient NaN where `function` has an
+    infinite slope that is not taken: it is multiplied by 0. Here it is called with `inside` there.
+
+    Parameters
+    ----------
+    condition : tensor_like
+        Where the function is defined.
+    function : callable
+        Takes a tensor of the shape of `x` and `condition`.
+    x : tensor_like
+        The argument.
+    otherwise : tensor_like
+        What is given where the condition does not hold.
+    inside : tensor_like
+        An argument for which the function is smooth.
+
+    Returns
+    -------
+    Tensor
+        The values of `function` where `condition` holds, else `otherwise`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> root = lambda x: nx.safe_where(x > 0, nx.sqrt, x)
+    >>> nx.grad(lambda x: nx.sum(root(x)))(nx.tensor([0.0, 4.0])).tolist()
+    [0.0, 0.25]
+    """
+    harmless = _core.where(condition, x, inside)
+    return _core.where(condition, function(harmless), otherwise)

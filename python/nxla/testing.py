@@ -6,15 +6,24 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, tree
 from nxla._values import as_tensor
+from nxla.derivatives import jvp, vjp
+from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from nxla._core import Tensor
+    from collections.abc import Callable, Sequence
+    from random import Random
+    from typing import Any, TypeAlias
+
+    from nxla._core import DType, Tensor
     from nxla._types import TensorLike
 
-__all__ = ["assert_all_close", "assert_equal"]
+    #: A function of a list of tensors that gives one.
+    Flat: TypeAlias = Callable[[list[Any]], list[Any]]
+
+__all__ = ["assert_all_close", "assert_equal", "check_grads"]
 
 
 def assert_all_close(
@@ -61,3 +70,188 @@ def assert_equal(actual: TensorLike, expected: TensorLike, /) -> None:
 
 def _differ(how: str, left: Tensor, right: Tensor) -> str:
     return f"the tensors differ {how}\nactual: {left!r}\nexpected: {right!r}"
+
+
+def check_grads(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    /,
+    order: int = 2,
+    modes: Sequence[str] = ("fwd", "rev"),
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    step: float | None = None,
+    seed: int = 0,
+) -> None:
+    """Assert that derivatives of a function are those that its values show.
+
+    Along a random direction, forward mode has to give what central differences do, and reverse mode
+    what the dot product with random cotangents makes of it. The derivatives are functions in turn,
+    and are checked in the same way up to an order, in each mode after each.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them.
+    args : sequence
+        The arguments. Integers among them, and what is no tensor, are constant. Choose them where
+        the function is smooth.
+    order : int
+        How often the function is differentiated.
+    modes : sequence of {"fwd", "rev"}
+        Forward mode, reverse mode, or both.
+    rtol, atol : float, optional
+        How far two numbers may be apart, as a share of the larger and absolutely. By default what
+        differences of the coarsest dtype are good for, about 1e-6 for ``float64`` and 1e-3 for
+        ``float32``.
+    step : float, optional
+        How far the arguments are moved for a difference.
+    seed : int
+        From which the directions come.
+
+    Raises
+    ------
+    AssertionError
+        If two of them differ. The text says in which modes the function has been differentiated.
+    ArgumentError
+        If there is nothing to differentiate, or no such mode.
+    GradientError
+        If an operation has no derivative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.testing.check_grads(lambda x, y: nx.sin(x) * y["scale"], (0.5, {"scale": 2.0}))
+    >>> wrong = lambda x: nx.custom_grad(nx.sin(x), x, lambda g: g)
+    >>> nx.testing.check_grads(wrong, (0.5,))
+    Traceback (most recent call last):
+        ...
+    AssertionError: fwd: along a direction the function changes by ...
+    """
+    from random import Random
+
+    if order < 1 or not modes or any(mode not in ("fwd", "rev") for mode in modes):
+        raise ArgumentError(
+            "check_grads: order must be at least 1, and modes among 'fwd' and 'rev', "
+            f"got {order!r} and {modes!r}"
+        )
+    every, structure = tree.flatten(tuple(args))
+    every = [_core.tensor(x) if isinstance(x, float | complex) else as_tensor(x) for x in every]
+    places = [at for at, x in enumerate(every) if _is_smooth(x.dtype)]
+    if not places:
+        raise ArgumentError("check_grads: there is no float or complex tensor among the arguments")
+    least = min(_digits(every[place].dtype) for place in places)
+    bounds = _Bounds(
+        rtol=10.0 ** (-0.4 * least) if rtol is None else rtol,
+        atol=10.0 ** (-0.4 * least) if atol is None else atol,
+        step=10.0 ** (-least / 3.0) if step is None else step,
+    )
+
+    def flat(values: list[Any]) -> list[Any]:
+        changed = list(every)
+        for place, value in zip(places, values, strict=True):
+            changed[place] = value
+        results = tree.leaves(function(*structure.unflatten(changed)))
+        return [as_tensor(x) for x in results if _is_smooth(as_tensor(x).dtype)]
+
+    _check(flat, [every[place] for place in places], (order, modes), bounds, (Random(seed), ""))
+
+
+class _Bounds:
+    """How differences are taken and compared."""
+
+    def __init__(self, rtol: float, atol: float, step: float) -> None:
+        self.rtol = rtol
+        self.atol = atol
+        self.step = step
+
+
+def _is_smooth(dtype: DType) -> bool:
+    return dtype.kind in ("float", "complex")
+
+
+def _digits(dtype: DType) -> float:
+    """Return how many decimal digits a dtype has."""
+    bits = {16: 3.0, 32: 7.0, 64: 15.5}
+    return bits.get(dtype.bits // (2 if dtype.kind == "complex" else 1), 2.0)
+
+
+def _random_like(x: Tensor, random: Random) -> Tensor:
+    """Return numbers between one half and one, of either sign."""
+
+    def part() -> Tensor:
+        numbers = [random.uniform(0.5, 1.0) * random.choice((-1, 1)) for _ in range(x.size)]
+        return _core.reshape(_core.tensor(numbers, _core.f64), x.shape)
+
+    whole = part()
+    if x.dtype.kind == "complex":
+        whole = _core.complex(whole, part())
+    return _core.astype(whole, x.dtype)
+
+
+def _paired(left: list[Any], right: list[Any]) -> float:
+    """Return what cotangents say of changes, as they meet in both modes."""
+    total = 0.0
+    for one, other in zip(left, right, strict=True):
+        total += _core.real(_core.sum(_core.multiply(one, other))).item()
+    return total
+
+
+def _check(
+    function: Flat,
+    values: list[Tensor],
+    rest: tuple[int, Sequence[str]],
+    bounds: _Bounds,
+    around: tuple[Random, str],
+) -> None:
+    """Check a function of a list, and its derivatives as long as any of the order is left."""
+    (order, modes), (random, path) = rest, around
+    directions = [_random_like(x, random) for x in values]
+
+    def moved(step: float) -> list[Any]:
+        pairs = zip(values, directions, strict=True)
+        return function([_core.add(x, _core.multiply(d, step)) for x, d in pairs])
+
+    halves = zip(moved(bounds.step), moved(-bounds.step), strict=True)
+    shown = [_core.multiply(_core.subtract(high, low), 0.5 / bounds.step) for high, low in halves]
+    if not shown:
+        raise ArgumentError("check_grads: the function gives no float or complex tensor")
+    for mode in modes:
+        where = f"{path} of {mode}" if path else mode
+        if mode == "fwd":
+            found = jvp(function, (values,), (directions,))[1]
+            for change, difference in zip(found, shown, strict=True):
+                _compare(where, change, difference, bounds)
+
+            def along(values: list[Any]) -> list[Any]:
+                return list(jvp(function, (values,), (directions,))[1])
+
+            further: Flat = along
+        else:
+            cotangents = [_random_like(x, random) for x in shown]
+            (found,) = vjp(function, values)[1](cotangents)
+            _compare(
+                where,
+                _core.tensor(_paired(found, directions), _core.f64),
+                _core.tensor(_paired(cotangents, shown), _core.f64),
+                bounds,
+            )
+
+            def back(values: list[Any], cotangents: list[Any] = cotangents) -> list[Any]:
+                return list(vjp(function, values)[1](cotangents)[0])
+
+            further = back
+        if order > 1:
+            _check(further, values, (order - 1, modes), bounds, (random, where))
+
+
+def _compare(where: str, found: Tensor, shown: Tensor, bounds: _Bounds) -> None:
+    found, shown = as_tensor(found), as_tensor(shown)
+    distance = _core.max(_core.abs(_core.subtract(found, shown))).item() if found.size else 0.0
+    largest = _core.max(_core.abs(shown)).item() if found.size else 0.0
+    if not distance <= bounds.atol + bounds.rtol * largest:
+        raise AssertionError(
+            f"{where}: along a direction the function changes by {shown!r}, and its derivative "
+            f"says {found!r}: they differ by up to {distance}"
+        )

@@ -18,6 +18,26 @@
 //! runs the same function through XLA, once a PJRT plugin is found (`pip install fastatomstruct-xla-cpu`
 //! brings one for the CPU; see [`xla`]).
 //!
+//! # Derivatives
+//!
+//! Functions of functions, which nest in any order. `docs/derivatives.md` says which one to take.
+//!
+//! ```
+//! use nxla::{Expr, Keep, Tensor, checkpoint, grad, hvp, jit, jvp};
+//!
+//! let f = |x: Expr| (x.sin() * &x).sum();
+//! let derivatives = jit(move |x: Expr, v: Expr| {
+//!     let (_, along) = jvp(f)(x.clone(), v.clone());
+//!     let frugal = grad(checkpoint(f, Keep::Nothing))(x.clone());
+//!     (along, hvp(f)(x, v), frugal)
+//! });
+//! let (x, v) = (Tensor::from(vec![0.0f32, 0.0]), Tensor::from(vec![1.0f32, 3.0]));
+//! let (along, product, gradient) = derivatives.call((&x, &v))?;
+//! assert_eq!((along.item()?.as_f64(), product.to_vec::<f32>()?), (0.0, vec![2.0, 6.0]));
+//! assert_eq!(gradient.to_vec::<f32>()?, [0.0, 0.0]);
+//! # Ok::<(), nxla::Error>(())
+//! ```
+//!
 //! # Where things are
 //!
 //! [`Tensor`] is data, on the host or on a device. [`Expr`] is a value inside a [`Trace`].

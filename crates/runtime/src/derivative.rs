@@ -91,7 +91,11 @@ impl Differentiable {
     /// A tangent that does not fit; an op without a derivative.
     pub fn jvp(&self, tangents: &[impl AsRef<Expr>]) -> Result<(Vec<Expr>, Vec<Expr>)> {
         let expected: Vec<Slot> = self.value_slots();
-        let given = fit(&self.trace, "jvp", "tangent", &expected, tangents)?;
+        let further = further("jvp", &expected, tangents)?;
+        let given = fit(&self.trace, ("jvp", "tangent"), &expected, tangents, &further)?;
+        if !further.is_empty() {
+            return self.jvp_for_each(given, &further);
+        }
         let (outputs, changes) = self.trace.build(|graph| {
             let mut directions: Vec<Option<ExprId>> = given.into_iter().map(Some).collect();
             directions.resize(self.operands.len(), None);
@@ -99,6 +103,47 @@ impl Differentiable {
             nxla_grad::jvp(graph, &self.program, &self.operands, &directions, outputs)
         })?;
         Ok((self.exprs(outputs), self.exprs(changes)))
+    }
+
+    /// [`Differentiable::jvp`] for tangents with an entry for each of some vectorized axes that the
+    /// values have not: the values themselves are computed once.
+    fn jvp_for_each(
+        &self,
+        given: Vec<ExprId>,
+        further: &Vectors,
+    ) -> Result<(Vec<Expr>, Vec<Expr>)> {
+        let (values, changes) = self.trace.build(|graph| {
+            let whole = nxla_grad::pushforward(&self.program, self.sides)?;
+            let arguments: Vec<Batched> = (self.operands.iter().copied().map(Batched::shared))
+                .chain(given.into_iter().map(Batched::each))
+                .collect();
+            let sizes = further.sizes();
+            let found = graph.batch(whole.graph(), whole.outputs(), &arguments, &sizes)?;
+            let (values, changes) = found.split_at(self.outputs.len());
+            // A loop may have computed a value once for each entry; all are the same.
+            let mut shared = Vec::with_capacity(values.len());
+            for (value, ty) in values.iter().zip(whole.output_types()) {
+                let mut id = value.id;
+                if value.batched {
+                    for _ in 0..sizes.rank() {
+                        id = range(graph, id, 0, 0, 1)?;
+                        let shape: Shape = graph.shape(id)[1..].into();
+                        let plain = unnamed(graph, id)?;
+                        id = graph.reshape(plain, shape)?;
+                    }
+                    id = graph.rename(id, ty.names.clone())?;
+                }
+                shared.push(id);
+            }
+            let mut lifted = Vec::with_capacity(changes.len());
+            for &change in changes {
+                lifted.push(graph.lift(change, &sizes)?);
+            }
+            Ok::<_, Error>((shared, lifted))
+        })?;
+        let changes = changes.into_iter().zip(&self.outputs);
+        let changes = changes.map(|(id, own)| self.expr(id, &joined(further, own))).collect();
+        Ok((self.exprs(values), changes))
     }
 
     /// What stands for the results where the trace has an error, for callers that have no way to
@@ -405,9 +450,21 @@ impl LinearMap {
             Mode::Reverse => ("vjp", "cotangent"),
         };
         let mut operands = trace.ids(known)?;
-        operands.extend(fit(trace, function, argument, &self.arguments, arguments)?);
-        let found = trace.build(|graph| self.program.inline(graph, &operands))?;
-        let vectors = self.results.iter().map(|slot| slot.vectors.clone());
+        let further = further(function, &self.arguments, arguments)?;
+        let given = fit(trace, (function, argument), &self.arguments, arguments, &further)?;
+        let found = trace.build(|graph| {
+            if further.is_empty() {
+                operands.extend(given);
+                return self.program.inline(graph, &operands);
+            }
+            let operands: Vec<Batched> = (operands.into_iter().map(Batched::shared))
+                .chain(given.into_iter().map(Batched::each))
+                .collect();
+            let (from, sizes) = (&self.program, further.sizes());
+            let found = graph.batch(from.graph(), from.outputs(), &operands, &sizes)?;
+            found.into_iter().map(|result| graph.lift(result, &sizes)).collect()
+        })?;
+        let vectors = self.results.iter().map(|slot| joined(&further, &slot.vectors));
         let exprs = found.into_iter().zip(vectors);
         Ok(exprs.map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors)).collect())
     }
@@ -432,14 +489,28 @@ impl Slot {
     }
 }
 
+/// The vectorized axes of tangents or cotangents that no place for one has: the derivative is applied
+/// for each of their entries.
+fn further(function: &str, slots: &[Slot], given: &[impl AsRef<Expr>]) -> Result<Vectors> {
+    let known = Vectors::union(function, slots.iter().map(|slot| &slot.vectors))?;
+    let all = Vectors::union(function, given.iter().map(|expr| expr.as_ref().vectors()))?;
+    let own = all.iter().filter(|axis| known.position(&axis.name).is_none());
+    Ok(Vectors::new(own.cloned()))
+}
+
+/// Axes, and others behind them.
+fn joined(further: &Vectors, own: &Vectors) -> Vectors {
+    Vectors::new(further.iter().chain(own.iter()).cloned())
+}
+
 /// Nodes for what a caller gave as tangents or cotangents: in the dtype of what they belong to,
-/// with its vectorized axes.
+/// with its vectorized axes behind the further ones.
 fn fit(
     trace: &Trace,
-    function: &str,
-    argument: &str,
+    (function, argument): (&str, &str),
     slots: &[Slot],
     given: &[impl AsRef<Expr>],
+    further: &Vectors,
 ) -> Result<Vec<ExprId>> {
     let mistake = |why: String| Error::Arguments { function: function.into(), why };
     if given.len() != slots.len() {
@@ -460,9 +531,16 @@ fn fit(
             }
             let id = unnamed(graph, id)?;
             let id = graph.as_type(id, dtype)?;
-            let id = vectors::spread(graph, id, own, &slot.vectors)?;
+            let to = joined(further, &slot.vectors);
+            if let Some(axis) = own.iter().find(|axis| to.position(&axis.name).is_none()) {
+                return Err(mistake(format!(
+                    "{argument} {at} has the vectorized axis {:?}, which what it belongs to has not",
+                    axis.name
+                )));
+            }
+            let id = vectors::spread(graph, id, own, &to)?;
             // A program takes exactly the types that it was made for.
-            let names = slot.vectors.full_type(&slot.entry).names;
+            let names = to.full_type(&slot.entry).names;
             fitted.push(graph.rename(id, names)?);
         }
         Ok(fitted)

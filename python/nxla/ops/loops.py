@@ -1,0 +1,500 @@
+"""Loops: while something holds, over numbers, over the elements of an axis.
+
+In a traced function these become part of the program. Outside of one, where all values are known,
+they run as the Python code that they stand for.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from nxla import _core, tree
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError, DTypeError, ShapeError
+from nxla.ops.control import _holds, _tensor, _tensors, _traced, _type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias, TypeVar
+
+    from nxla._core import Tensor
+    from nxla._types import TensorLike
+
+    S = TypeVar("S")
+    C = TypeVar("C")
+
+    #: What the derivative of a loop keeps: a method, and how many bytes where that leaves it open.
+    _Keeps: TypeAlias = tuple[str, int]
+
+_GIB = 1 << 30
+
+
+def while_loop(
+    cond_fn: Callable[[S], TensorLike],
+    body_fn: Callable[[S], S],
+    init: S,
+    /,
+    *,
+    max_trips: int | None = None,
+    gradient: str = "auto",
+    gradient_bytes: int = _GIB,
+) -> S:
+    """Repeat ``state = body_fn(state)`` while ``cond_fn(state)`` holds.
+
+    Parameters
+    ----------
+    cond_fn : callable
+        Takes the state and gives a scalar. If that is vectorized, the loop goes on while some
+        entry does; those that are done keep their state.
+    body_fn : callable
+        Takes the state and gives the next one, of the same structure, shapes and dtypes.
+    init : tensor or container
+        The state at the start.
+    max_trips : int, optional
+        After so many trips the loop ends, whatever the condition says. A gradient can store what
+        it needs of each trip then; of a loop whose trips nobody knows it keeps some states.
+    gradient : {"auto", "store", "recompute", "sqrt", "log"}
+        What a gradient, which goes through the trips backwards, keeps of them. ``"store"``: all
+        that it has to know. ``"recompute"``: the states before the trips, which are computed once
+        more. ``"sqrt"``: the states before one trip in √n, and at a time those between two of them.
+        ``"log"``: a few states, from which the others are computed up to log n times. ``"auto"``:
+        the first of these (but ``"sqrt"``) that is possible and fits into `gradient_bytes`. To
+        store, or to keep all states, the number of trips must be known while tracing, or bounded.
+    gradient_bytes : int
+        How many bytes ``"auto"`` may keep of all trips together.
+
+    Returns
+    -------
+    tensor or container
+        The first state for which the condition does not hold.
+
+    Raises
+    ------
+    ArgumentError
+        If the body gives another structure.
+    ShapeError, DTypeError
+        If the body gives a leaf of another type; if the condition is no scalar.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> @nx.jit
+    ... def digits(n):
+    ...     return nx.while_loop(lambda s: s[0] > 0, lambda s: (s[0] // 10, s[1] + 1), (n, 0))[1]
+    >>> digits(2024).item()
+    4
+    """
+    keeps = (gradient, gradient_bytes)
+    if max_trips is None:
+        return _repeat(cond_fn, body_fn, init, "while_loop", [], keeps)
+    if not isinstance(max_trips, int) or max_trips < 0:
+        raise ArgumentError(f"while_loop: max_trips must be a number of trips, got {max_trips!r}")
+
+    def goes_on(state: tuple[Tensor, S]) -> TensorLike:
+        return _core.logical_and(_core.less(state[0], max_trips), cond_fn(state[1]))
+
+    def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
+        return _core.add(state[0], 1), body_fn(state[1])
+
+    start = (_core.tensor(0, _core.s64), init)
+    return _repeat(goes_on, step, start, "while_loop", [("[1]", "state")], keeps)[1]
+
+
+def _repeat(
+    cond_fn: Callable[[S], TensorLike],
+    body_fn: Callable[[S], S],
+    init: S,
+    function: str,
+    roots: list[tuple[str, str]],
+    keeps: _Keeps,
+) -> S:
+    """Run a loop; errors speak of the function, and name parts of the state by their paths."""
+    if _core.is_tracing():
+        return _core.while_loop(cond_fn, body_fn, init, function, roots, *keeps)
+    state: S = _tensors(init)
+    types = _types(state)
+    while True:
+        holds = as_tensor(cond_fn(state))
+        # Entries that go on for different numbers of trips are left to a program. So is a state
+        # that does not keep its type: the program's error says which part of it has changed.
+        if not holds.vectorized_axes:
+            if not _holds(holds):
+                return state
+            following = _tensors(body_fn(state))
+            if _types(following) == types:
+                state = following
+                continue
+        last: S = _traced(
+            functools.partial(_core.while_loop, cond_fn, body_fn, state, function, roots, *keeps)
+        )
+        return last
+
+
+def _types(state: Any) -> tuple[Any, list[tuple[Any, ...]]]:
+    leaves, structure = tree.flatten(state)
+    return structure, [(x.dtype, x.shape, x.vectorized_axes) for x in leaves]
+
+
+def fori(
+    lower: TensorLike,
+    upper: TensorLike,
+    body: Callable[[Any, S], S],
+    init: S,
+    /,
+    *,
+    unroll: bool | int = False,
+    gradient: str = "auto",
+    gradient_bytes: int = _GIB,
+) -> S:
+    """Repeat ``state = body(i, state)`` for ``i`` from `lower` up to, and without, `upper`.
+
+    Parameters
+    ----------
+    lower, upper : integer scalar
+        The range; may be traced values.
+    body : callable
+        Takes the counter, an integer scalar, and the state; gives the next state.
+    init : tensor or container
+        The state at the start.
+    unroll : bool or int
+        As for `for_each`; the range must be two ints then.
+    gradient, gradient_bytes
+        As for `while_loop`.
+
+    Returns
+    -------
+    tensor or container
+        The last state.
+
+    Raises
+    ------
+    ArgumentError
+        If the body gives another structure.
+    ShapeError, DTypeError
+        If the body gives a leaf of another type.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.fori(1, 5, lambda i, product: product * i, 1).item()
+    24
+    """
+    if unroll is not False:
+        if not isinstance(lower, int) or not isinstance(upper, int):
+            raise ArgumentError("fori: to unroll it, lower and upper must be ints")
+        return for_each(
+            range(lower, upper),
+            body,
+            init,
+            unroll=unroll,
+            gradient=gradient,
+            gradient_bytes=gradient_bytes,
+        )
+    lower = as_tensor(lower)
+    roots = [("[1]", "state"), ("[0]", "index")]
+    return _counted("fori", roots, lower, upper, body, init, (gradient, gradient_bytes))
+
+
+def _counted(
+    function: str,
+    roots: list[tuple[str, str]],
+    lower: Tensor,
+    upper: TensorLike,
+    body: Callable[[Any, S], S],
+    init: S,
+    keeps: _Keeps,
+) -> S:
+    """Repeat a body as `fori` does, for the user of a function whose state has parts with names."""
+
+    def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
+        return _core.add(state[0], 1), body(*state)
+
+    def goes_on(state: tuple[Tensor, S]) -> Tensor:
+        return _core.less(state[0], upper)
+
+    return _repeat(goes_on, step, (lower, init), function, roots, keeps)[1]
+
+
+def for_each(
+    generator: Any,
+    body: Callable[[Any, S], S],
+    init: S,
+    /,
+    *,
+    unroll: bool | int = False,
+    gradient: str = "auto",
+    gradient_bytes: int = _GIB,
+) -> S:
+    """Repeat ``state = body(x, state)`` for each ``x`` of a generator.
+
+    Parameters
+    ----------
+    generator : range, tensor or container
+        A range gives its numbers, of any step; tensors give the elements of their first axes, which
+        have one size.
+    body : callable
+        Takes the element and the state; gives the next state.
+    init : tensor or container
+        The state at the start.
+    unroll : bool or int
+        How often the body is written out. With True there is no loop at all, and numbers of a range
+        are ints; with a number, each trip of the loop does so many steps, and the rest comes after
+        it. With False the body is traced once.
+    gradient, gradient_bytes
+        As for `while_loop`.
+
+    Returns
+    -------
+    tensor or container
+        The last state.
+
+    Raises
+    ------
+    ArgumentError
+        If the generator is none; if first axes differ; if the body gives another structure.
+    ShapeError, DTypeError
+        If the body gives a leaf of another type.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.for_each(range(5, 0, -2), lambda i, total: total * 10 + i, 0).item()
+    531
+    >>> f = nx.jit(lambda xs: nx.for_each(xs, lambda x, total: total + x, 0.0, unroll=2))
+    >>> f(nx.tensor([1.0, 2.0, 3.0])).item()
+    6.0
+    """
+    roots = [("[1]", "state"), ("[0]", "index")]
+    keeps = (gradient, gradient_bytes)
+    return _for_each("for_each", roots, generator, body, init, unroll, keeps)
+
+
+def _for_each(
+    function: str,
+    roots: list[tuple[str, str]],
+    generator: Any,
+    body: Callable[[Any, S], S],
+    init: S,
+    unroll: bool | int,
+    keeps: _Keeps,
+) -> S:
+    count, element = _elements(generator)
+    copies = _copies(unroll, count)
+    if copies == count:
+        for index in range(count):
+            init = body(element(index), init)
+        state: S = tree.map(as_tensor, init)
+        return state
+
+    def steps(trip: Tensor, state: S) -> S:
+        first = trip if copies == 1 else _core.multiply(trip, copies)
+        for ahead in range(copies):
+            state = body(element(_core.add(first, ahead) if ahead else first), state)
+        return state
+
+    trips = count // copies
+    state = _counted(function, roots, as_tensor(0), trips, steps, init, keeps)
+    for index in range(trips * copies, count):
+        state = body(element(index), state)
+    return state
+
+
+def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
+    """Return how many elements a generator has, and a function from an index to an element."""
+    if isinstance(generator, range):
+        start, step = generator.start, generator.step
+
+        def number(index: Any) -> Any:
+            if isinstance(index, int):
+                return start + step * index
+            return _core.add(_core.multiply(index, step) if step != 1 else index, start)
+
+        return len(generator), number
+    leaves, structure = tree.flatten(generator)
+    if not leaves or not all(isinstance(x, _core.Tensor | _core.Expr) for x in leaves):
+        raise ArgumentError(
+            f"for_each: expected a range, a tensor or a container of tensors, got {generator!r}"
+        )
+    shapes = [x.shape for x in leaves]
+    if not all(shapes) or len({shape[0] for shape in shapes}) > 1:
+        raise ArgumentError(
+            "for_each: tensors must have a first axis of one size, their shapes are "
+            + ", ".join(str(shape) for shape in shapes)
+        )
+    return shapes[0][0], lambda index: structure.unflatten([x[index] for x in leaves])
+
+
+def _copies(unroll: bool | int, count: int) -> int:
+    """Return how many steps a trip does; as many as there are if there is to be no loop."""
+    if unroll is True or count == 0:
+        return count
+    if unroll is False:
+        return 1
+    if not isinstance(unroll, int) or unroll < 1:
+        raise ArgumentError(f"unroll must be a bool or at least 1, got {unroll!r}")
+    return min(unroll, count)
+
+
+def map(f: Callable[..., Any], xs: Any, /, *more: Any, unroll: bool | int = False) -> Any:
+    """Apply a function to each element of the first axis, one after another.
+
+    Parameters
+    ----------
+    f : callable
+        Takes an element of each argument, and gives a tensor or a container.
+    xs, *more : tensor or container
+        The first axes of all their tensors have one size.
+    unroll : bool or int
+        As for `for_each`.
+
+    Returns
+    -------
+    tensor or container
+        The results, stacked along a new first axis.
+
+    Raises
+    ------
+    ArgumentError
+        If the first axes differ.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.map(lambda x: x * nx.sum(x), nx.tensor([[1, 2], [3, 4]])).tolist()
+    [[3, 6], [21, 28]]
+    """
+    return scan(lambda _, x: ((), f(*x)), (), (xs, *more), unroll=unroll)[1]
+
+
+def scan(
+    f: Callable[[C, Any], tuple[C, Any]],
+    init: C,
+    xs: Any = None,
+    /,
+    *,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: bool | int = False,
+    gradient: str = "auto",
+    gradient_bytes: int = _GIB,
+) -> tuple[C, Any]:
+    """Carry a state over the elements of the first axis, and collect a result for each.
+
+    Parameters
+    ----------
+    f : callable
+        Takes ``(carry, x)`` and gives ``(carry, y)``. The new carry has the structure, shapes and
+        dtypes of the old one.
+    init : tensor or container
+        The carry at the start.
+    xs : tensor or container, optional
+        What is gone through; the first axes of all its tensors have the same size.
+    length : int, optional
+        How many steps; needed if there are no `xs`.
+    reverse : bool
+        Whether to begin at the last element. Results are where their elements are all the same.
+    unroll : bool or int
+        As for `for_each`.
+    gradient, gradient_bytes
+        As for `while_loop`.
+
+    Returns
+    -------
+    carry : tensor or container
+        The last one.
+    ys : tensor or container
+        The results, stacked along a new first axis.
+
+    Raises
+    ------
+    ArgumentError
+        If the number of steps is not known, or not the same everywhere; if the new carry has
+        another structure.
+    ShapeError, DTypeError
+        If a leaf of the new carry has another type.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> f = nx.jit(lambda xs: nx.scan(lambda total, x: (total + x, total * 10), 0, xs))
+    >>> [part.tolist() for part in f(nx.tensor([1, 2, 3]))]
+    [6, [0, 10, 30]]
+    """
+    leaves, structure = tree.flatten(xs)
+    leaves = [as_tensor(x) for x in leaves]
+    count = _steps(leaves, length)
+
+    def place(index: Any) -> Any:
+        return count - 1 - index if reverse else index
+
+    def step(carry: C, index: TensorLike, *, first: bool = False) -> tuple[C, Any]:
+        answer = f(carry, structure.unflatten([x[place(index)] for x in leaves]))
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ArgumentError("scan: the function must give (carry, y)")
+        _check_step("carry", carry, answer[0], first=first)
+        return answer
+
+    if count == 0:
+        # Only the types of the results matter; what is computed for them is dropped.
+        row = structure.unflatten([_core.full(x.shape[1:], 0, x.dtype) for x in leaves])
+        ys = tree.map(lambda y: _rows(_tensor(y), 0), f(init, row)[1])
+        return tree.map(_tensor, init), ys
+    # The first step goes before the loop: it tells the types of the results and of the carry.
+    carry, y = step(init, 0, first=True)
+    ys = tree.map(lambda y: _write(_rows(_tensor(y), count), place(0), y), y)
+
+    def body(index: Tensor, state: tuple[C, Any]) -> tuple[C, Any]:
+        carry, later = step(state[0], index)
+        _check_step("y", y, later)
+        return carry, tree.map(lambda rows, y: _write(rows, place(index), y), state[1], later)
+
+    if count == 1:
+        return tree.map(as_tensor, carry), ys
+    roots = [("[1][0]", "carry"), ("[1][1]", "ys"), ("[0]", "index")]
+    keeps = (gradient, gradient_bytes)
+    return _for_each("scan", roots, range(1, count), body, (carry, ys), unroll, keeps)
+
+
+def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> None:
+    """Check that a step of a scan gives what the step before gave.
+
+    In the first step a number may become a tensor of another dtype.
+    """
+    old, structure = tree.flatten(before)
+    new, found = tree.flatten(after)
+    if found != structure:
+        raise ArgumentError(f"scan: {name} is {found} after a step, {structure} before")
+    for leaf, pair in enumerate(zip(old, new, strict=True)):
+        if first and isinstance(pair[0], int | float | complex):
+            continue
+        was, now = (as_tensor(value) for value in pair)
+        if was.shape == now.shape and was.dtype == now.dtype:
+            continue
+        kind = DTypeError if was.shape == now.shape else ShapeError
+        raise kind(
+            f"scan: {name}{structure.leaf_path(leaf)} is {_type_of(now)} after a step, "
+            f"{_type_of(was)} before"
+        )
+
+
+def _steps(leaves: list[Tensor], length: int | None) -> int:
+    sizes = {x.shape[0] if x.ndim else None for x in leaves} | ({length} - {None})
+    if not sizes:
+        raise ArgumentError("scan: without xs, length must be given")
+    if len(sizes) > 1 or None in sizes:
+        shapes = ", ".join(str(x.shape) for x in leaves)
+        given = "" if length is None else f", and length is {length}"
+        raise ArgumentError(f"scan: the first axes differ: xs have shapes {shapes}{given}")
+    (size,) = sizes
+    assert size is not None
+    return size
+
+
+def _rows(y: Tensor, count: int) -> Tensor:
+    return _core.full((count, *y.shape), 0, y.dtype)
+
+
+def _write(rows: Tensor, index: TensorLike, y: TensorLike) -> Tensor:
+    row = _core.expand_dims(y)
+    return _core.put_slice(rows, [index, *[0] * (rows.ndim - 1)], row)

@@ -1,0 +1,300 @@
+"""Random programs with control flow and transformations inside, against JAX on the same program.
+
+A program takes three numbers and gives three. It is made of functions of elements, products,
+conditionals, scans, counted and open loops, and of `vmap`, `grad`, `jvp`, `vjp` and `checkpoint` of
+other such programs, to any depth. Its value, its gradient and its change along a direction have to
+be those of JAX in double precision. JAX runs without compiling, where its loops are Python's and
+all have gradients.
+
+Run it by itself: ``python tests/random_programs.py --count 10000 --seed 0``. What disagrees is
+printed with its seed, which makes it again: ``--seed N --count 1``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+SIZE = 3
+
+#: How far results may be apart, as a share of the largest number.
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Library:
+    """What programs are written in."""
+
+    xp: Any
+    array: Callable[[Any], Any]
+    cond: Callable[..., Any]
+    scan: Callable[..., Any]
+    fori: Callable[..., Any]
+    while_loop: Callable[..., Any]
+    vmap: Callable[..., Any]
+    grad: Callable[..., Any]
+    jvp: Callable[..., Any]
+    vjp: Callable[..., Any]
+    checkpoint: Callable[..., Any]
+    #: Runs a function of one array, and gives arrays of numpy.
+    run: Callable[..., Any]
+
+
+def nxla_library(compiler: str = "evaluator") -> Library:
+    """Return nxla."""
+    import nxla as nx
+
+    def run(function: Callable[[Any], Any], x: Any) -> list[Any]:
+        return [np.asarray(y) for y in nx.jit(function, compiler=compiler)(x)]
+
+    return Library(
+        xp=nx,
+        array=functools.partial(nx.tensor, dtype=nx.float64),
+        cond=nx.cond,
+        scan=nx.scan,
+        fori=lambda n, body, x: nx.fori(0, n, body, x),
+        while_loop=nx.while_loop,
+        vmap=nx.vmap,
+        grad=nx.grad,
+        jvp=lambda f, x, v: nx.jvp(f, (x,), (v,))[1],
+        vjp=lambda f, x, v: nx.vjp(f, x)[1](v)[0],
+        checkpoint=nx.checkpoint,
+        run=run,
+    )
+
+
+def jax_library() -> Library:
+    """Return JAX in double precision."""
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+
+    def run(function: Callable[[Any], Any], x: Any) -> list[Any]:
+        with jax.disable_jit():
+            return [np.asarray(y) for y in function(x)]
+
+    return Library(
+        xp=jnp,
+        array=functools.partial(jnp.asarray, dtype=jnp.float64),
+        cond=jax.lax.cond,
+        scan=jax.lax.scan,
+        fori=lambda n, body, x: jax.lax.fori_loop(0, n, body, x),
+        while_loop=jax.lax.while_loop,
+        vmap=jax.vmap,
+        grad=jax.grad,
+        jvp=lambda f, x, v: jax.jvp(f, (x,), (v,))[1],
+        vjp=lambda f, x, v: jax.vjp(f, x)[1](v)[0],
+        checkpoint=lambda f, _: f,
+        run=run,
+    )
+
+
+#: A function of a library and three numbers.
+Program = Callable[[Library, Any], Any]
+
+
+class Maker:
+    """Makes programs from random numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.text: list[str] = []
+
+    def numbers(self) -> list[float]:
+        """Return three constants."""
+        return [self.random.uniform(-1.2, 1.2) for _ in range(SIZE)]
+
+    def program(self, depth: int, derivatives: int = 2) -> Program:
+        """Return a program whose parts nest up to a depth, with so many derivatives nested."""
+        if depth == 0:
+            return self.leaf()
+        kinds = [
+            self._composed,
+            self._product,
+            self._branch,
+            self._scanned,
+            self._counted,
+            self._opened,
+        ]
+        kinds += [self._mapped, self._forgotten]
+        if derivatives > 0:
+            kinds += [self._gradient, self._pushed, self._pulled]
+        kind = self.random.choice(kinds)
+        self.text.append(kind.__name__)
+        return kind(depth - 1, derivatives)
+
+    def leaf(self) -> Program:
+        """Return a function of the elements, or of all of them."""
+        c = self.numbers()
+        kinds: list[Program] = [
+            lambda lib, x: lib.xp.sin(x) * lib.array(c),
+            lambda lib, x: lib.xp.tanh(x + lib.array(c)),
+            lambda lib, x: x * lib.xp.cos(lib.xp.sum(x * lib.array(c))),
+            lambda lib, x: lib.xp.exp(-x * x) + lib.array(c),
+            lambda lib, x: lib.xp.where(x > c[0], x * c[1], lib.xp.sin(x) + c[2]),
+            lambda lib, x: lib.xp.sqrt(x * x + 1.0) * lib.array(c),
+            lambda lib, x: lib.xp.flip(x) / (2.0 + lib.xp.cos(x)),
+            lambda lib, x: lib.xp.max(x) * lib.array(c) + x,
+            lambda lib, x: lib.xp.cumulative_sum(x) * 0.5,
+            lambda lib, x: lib.xp.sort(x) * lib.array(c),
+        ]
+        at = self.random.randrange(len(kinds))
+        self.text.append(f"leaf {at}")
+        return kinds[at]
+
+    def _composed(self, depth: int, derivatives: int) -> Program:
+        inner, outer = self.program(depth, derivatives), self.program(depth, derivatives)
+        return lambda lib, x: outer(lib, inner(lib, x))
+
+    def _product(self, depth: int, derivatives: int) -> Program:
+        left, right = self.program(depth, derivatives), self.program(depth, derivatives)
+        return lambda lib, x: left(lib, x) * right(lib, x) + x
+
+    def _branch(self, depth: int, derivatives: int) -> Program:
+        asked = self.leaf()
+        yes, no = self.program(depth, derivatives), self.program(depth, derivatives)
+        bound = self.random.uniform(-0.5, 0.5)
+
+        def run(lib: Library, x: Any) -> Any:
+            holds = lib.xp.sum(asked(lib, x)) > bound
+            return lib.cond(holds, lambda x: yes(lib, x), lambda x: no(lib, x), x)
+
+        return run
+
+    def _scanned(self, depth: int, derivatives: int) -> Program:
+        body = self.program(depth, derivatives)
+        rows = [self.numbers() for _ in range(self.random.randint(1, 4))]
+
+        def run(lib: Library, x: Any) -> Any:
+            def step(h: Any, row: Any) -> tuple[Any, Any]:
+                h = lib.xp.tanh(body(lib, h) + row * x)
+                return h, lib.xp.sum(h)
+
+            h, sums = lib.scan(step, x, lib.array(rows))
+            return h + lib.xp.sum(sums) * 0.3
+
+        return run
+
+    def _counted(self, depth: int, derivatives: int) -> Program:
+        body, trips = self.program(depth, derivatives), self.random.randint(1, 4)
+
+        def run(lib: Library, x: Any) -> Any:
+            return lib.fori(trips, lambda i, h: lib.xp.tanh(body(lib, h) + x * (i + 0.5)), x)
+
+        return run
+
+    def _opened(self, depth: int, derivatives: int) -> Program:
+        body, bound = self.program(depth, derivatives), self.random.uniform(1.0, 4.0)
+
+        def run(lib: Library, x: Any) -> Any:
+            def step(state: Any) -> Any:
+                h, way = state
+                return lib.xp.tanh(body(lib, h)) + x * 0.5, way + 1.0 + lib.xp.sum(h * h) * 0.1
+
+            start = (x, lib.xp.sum(x * 0.0))
+            return lib.while_loop(lambda state: state[1] < bound, step, start)[0]
+
+        return run
+
+    def _mapped(self, depth: int, derivatives: int) -> Program:
+        inner, scales = self.program(depth, derivatives), self.numbers()[:2]
+
+        def run(lib: Library, x: Any) -> Any:
+            rows = lib.array(scales)[:, None] * x[None, :]
+            return lib.xp.sum(lib.vmap(lambda row: inner(lib, row) + x * 0.1)(rows), axis=0)
+
+        return run
+
+    def _forgotten(self, depth: int, derivatives: int) -> Program:
+        inner = self.program(depth, derivatives)
+        policy = self.random.choice(["nothing", "products", "everything"])
+        return lambda lib, x: lib.checkpoint(lambda x: inner(lib, x), policy)(x)
+
+    def _gradient(self, depth: int, derivatives: int) -> Program:
+        inner, weights = self.program(depth, derivatives - 1), self.numbers()
+
+        def run(lib: Library, x: Any) -> Any:
+            total = lambda x: lib.xp.sum(inner(lib, x) * lib.array(weights))  # noqa: E731
+            return lib.xp.tanh(lib.grad(total)(x))
+
+        return run
+
+    def _pushed(self, depth: int, derivatives: int) -> Program:
+        inner, direction = self.program(depth, derivatives - 1), self.numbers()
+        return lambda lib, x: lib.xp.tanh(
+            lib.jvp(lambda x: inner(lib, x), x, lib.array(direction) * x)
+        )
+
+    def _pulled(self, depth: int, derivatives: int) -> Program:
+        inner, cotangent = self.program(depth, derivatives - 1), self.numbers()
+        return lambda lib, x: lib.xp.tanh(
+            lib.vjp(lambda x: inner(lib, x), x, lib.array(cotangent) + x)
+        )
+
+
+def results(lib: Library, program: Program, at: list[float], direction: list[float]) -> list[Any]:
+    """Return value, gradient and change of a program."""
+
+    def everything(x: Any) -> list[Any]:
+        def function(x: Any) -> Any:
+            return program(lib, x)
+
+        return [
+            function(x),
+            lib.grad(lambda x: lib.xp.sum(lib.xp.sin(function(x))))(x),
+            lib.jvp(function, x, lib.array(direction)),
+        ]
+
+    return lib.run(everything, lib.array(at))
+
+
+def disagreement(seed: int, ours: Library, theirs: Library, depth: int = 3) -> str | None:
+    """Return what two libraries disagree about, if they do."""
+    maker = Maker(seed)
+    program = maker.program(depth)
+    at, direction = maker.numbers(), maker.numbers()
+    expected = results(theirs, program, at, direction)
+    try:
+        found = results(ours, program, at, direction)
+    except Exception as error:
+        return f"seed {seed}: {type(error).__name__}: {error}\n  {' '.join(maker.text)}"
+    for kind, one, other in zip(("value", "gradient", "jvp"), found, expected, strict=True):
+        largest = max(float(np.max(np.abs(other))), 1.0)
+        if not np.allclose(one, other, rtol=0.0, atol=TOLERANCE * largest, equal_nan=True):
+            return f"seed {seed}: {kind} {one}, expected {other}\n  {' '.join(maker.text)}"
+    return None
+
+
+def main() -> int:
+    """Compare many programs; the exit status says whether any disagreed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--depth", type=int, default=3)
+    parser.add_argument("--compiler", default="evaluator")
+    options = parser.parse_args()
+    ours, theirs = nxla_library(options.compiler), jax_library()
+    start, wrong = time.monotonic(), 0
+    for number, seed in enumerate(range(options.seed, options.seed + options.count), 1):
+        found = disagreement(seed, ours, theirs, options.depth)
+        if found is not None:
+            wrong += 1
+            sys.stdout.write(f"{found}\n")
+        if number % 500 == 0 or number == options.count:
+            seconds = time.monotonic() - start
+            sys.stdout.write(f"{number} programs, {wrong} disagreements, {seconds:.0f} s\n")
+            sys.stdout.flush()
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
