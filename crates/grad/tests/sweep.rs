@@ -199,21 +199,6 @@ fn errors_name_the_op_and_the_line() {
 }
 
 #[test]
-fn folds_with_a_function_are_refused_but_only_on_the_way() {
-    let mut graph = Graph::new();
-    let x = graph.parameter(0, TensorType::new(DType::F64, [2]));
-    let zero = number(&mut graph, 0.0);
-    let fold = graph.reduce_fun(x, zero, None, false, |graph, a, b| graph.add(a, b)).unwrap();
-    assert!(matches!(
-        gradients(&mut graph, fold, &[x]).unwrap_err(),
-        GradError::NotDifferentiable { op: "reduce", .. }
-    ));
-    let y = graph.parameter(1, TensorType::new(DType::F64, [2]));
-    let product = graph.multiply(fold, y).unwrap();
-    assert!(gradients(&mut graph, product, &[y]).is_ok());
-}
-
-#[test]
 fn the_derivative_of_shared_nodes_is_linear_in_size() {
     // Every node is used twice: the paths double at each step, the nodes must not.
     let mut graph = Graph::new();
