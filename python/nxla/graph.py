@@ -9,12 +9,19 @@
 2
 >>> nx.graph.run(stages, nx.ones((2, 3)), nx.zeros((3, 4))).item()
 0.0
+
+A `Policy` cuts without asking about every node, and a function can be compiled in stages:
+
+>>> model = nx.jit(lambda x, w: nx.sum(nx.tanh(x @ w)), stages=nx.graph.Policy.every_ops(1))
+>>> model(nx.ones((2, 3)), nx.zeros((3, 4))).item()
+0.0
 """
 
 from __future__ import annotations
 
 from nxla import _core
-from nxla._core import Expression, Node, Stage, StageGraph
+from nxla._core import Expression, Node, Policy, Stage, StageGraph, Timeline
+from nxla.ops.control import annotate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,11 +45,18 @@ if TYPE_CHECKING:
         def submit(self, function: Callable[..., Any], /, *args: Any) -> Any: ...
 
 
-__all__ = ["Expression", "Node", "Stage", "StageGraph", "run", "split"]
+__all__ = [
+    "Expression", "Node", "Policy", "Stage", "StageGraph", "Timeline", "mark", "run", "split",
+]  # fmt: skip
 
 _MISSING: Any = object()
 
 if TYPE_CHECKING:
+
+    @overload
+    def split(
+        expression: Expression, policy: Policy | Literal["layers", "training", "marks", "auto"], /
+    ) -> StageGraph: ...
 
     @overload
     def split(expression: Expression, decide: Callable[[Node], Decision], /) -> StageGraph: ...
@@ -54,7 +68,7 @@ if TYPE_CHECKING:
 
 
 def split(
-    expression: Expression, decide: Callable[..., Any], initial: Any = _MISSING, /
+    expression: Expression, decide: Any, initial: Any = _MISSING, /
 ) -> StageGraph | tuple[StageGraph, Any]:
     """Cut an expression into stages.
 
@@ -62,8 +76,8 @@ def split(
     ----------
     expression : Expression
         What `debug_expr` gives.
-    decide : callable
-        Is asked about each node once, operands first, and answers ``"before"`` (an earlier stage
+    decide : Policy, str or callable
+        A `Policy`, or the name of one without numbers. A callable is asked about each node once, operands first, and answers ``"before"`` (an earlier stage
         computes the operands), ``"after"`` (a later stage uses the result), ``"both"``, or
         ``"none"``. A node has ``op``, ``shape``, ``dtype``, ``args`` and ``line``.
     initial : object, optional
@@ -77,24 +91,63 @@ def split(
     Raises
     ------
     ArgumentError
-        If an answer is none of the four.
+        If an answer is none of the four; if a policy cannot cut the expression, because a stage may
+        take less memory than one operation needs, a mark is missing, or no gradient is taken.
 
     Examples
     --------
     >>> import nxla as nx
     >>> expression = nx.debug_expr(lambda x: nx.cos(nx.sin(x)))(1.0)
+    >>> [stage.expr.op_counts() for stage in nx.graph.split(expression, nx.graph.Policy.balanced(2))]
+    [{'parameter': 1, 'sin': 1}, {'cos': 1, 'parameter': 1}]
     >>> stages, seen = nx.graph.split(
     ...     expression, lambda node, seen: ("none", [*seen, node.op]), []
     ... )
     >>> seen
     ['sin', 'cos']
     """
+    if callable(initial):
+        message = (
+            "split: the callable comes before the state: split(expression, decide, state), "
+            "where Nx has split(expression, state, fun)"
+        )
+        raise _core.ArgumentError(message)
+    if not callable(decide):
+        if initial is not _MISSING:
+            message = "split: a policy has no state; leave it out, or pass a callable"
+            raise _core.ArgumentError(message)
+        return _core.split_by(expression, decide)
     if initial is _MISSING:
         return _core.split(expression, decide)[0]
     # The engine takes None for "no state", so the state travels in a tuple of one.
     stages, state = _core.split(expression, _Boxed(decide), (initial,))
     assert state is not None
     return stages, state[0]
+
+
+def mark(value: Any, name: str, /) -> Any:
+    """Name a value, for `Policy.marks`: what it needs becomes a stage of that name.
+
+    Outside of a traced function nothing happens.
+
+    Parameters
+    ----------
+    value : tensor or container
+        What is marked; the tensors of a container are marked as one.
+    name : str
+        The name of the stage.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> def model(x):
+    ...     code = nx.graph.mark(nx.tanh(x), "encoder")
+    ...     return nx.sum(code * code)
+    >>> stages = nx.graph.split(nx.debug_expr(model)(nx.template((3,))), "marks")
+    >>> [stage.name for stage in stages]
+    ['encoder', None]
+    """
+    return annotate(value, name)
 
 
 class _Boxed:

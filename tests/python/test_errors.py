@@ -65,7 +65,7 @@ def test_a_value_of_another_trace():
 
 
 def test_a_jitted_call_inside_a_trace():
-    inner = nx.jit(lambda x: x * 2)
+    inner = nx.jit(lambda x: x * 2, compiler="evaluator")
     with pytest.raises(nx.NxlaError, match="on_conflict"):
         nx.jit(lambda x: inner(x))(1.0)
     reused = nx.jit(lambda x: x * 2, on_conflict="reuse")

@@ -373,8 +373,27 @@ def test_a_compiled_function_never_joins_a_trace():
 # --- calls inside of traces ---
 
 
-def test_on_conflict_raise_is_the_default():
-    inner = nx.jit(lambda x: x * 2)
+def test_a_jitted_function_joins_a_trace():
+    inner = nx.jit(lambda x: nx.sin(x))
+    expression = nx.debug_expr(lambda x: inner(x) * inner(x))(1.0)
+    assert expression.op_counts() == {"multiply": 1, "parameter": 1, "sin": 1}
+    assert nx.grad(inner)(0.0).item() == 1.0
+    assert nx.vmap(nx.jit(nx.grad(inner)))(nx.zeros(2)).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"compiler": "evaluator"}, {"hooks": {"a": print}}, {"stages": "auto"}, {"device": "host"}],
+    ids=lambda options: next(iter(options)),
+)
+def test_a_jitted_function_with_options_of_its_own_does_not(options):
+    inner = nx.jit(lambda x: x * 2, **options)
+    with pytest.raises(RuntimeError, match="options of its own.*on_conflict"):
+        nx.jit(lambda x: inner(x))(1.0)
+
+
+def test_on_conflict_raise_refuses():
+    inner = nx.jit(lambda x: x * 2, on_conflict="raise")
     with pytest.raises(RuntimeError, match="on_conflict"):
         nx.jit(lambda x: inner(x))(1.0)
 

@@ -221,7 +221,7 @@ impl Sweep<'_> {
         }
         let visit = Visit { id, operands: Operands::from_slice(operands) };
         let op = self.graph.op(id).clone();
-        self.graph.set_source(self.graph.source_id(id));
+        self.graph.set_source(self.graph.source_id(id).derived());
         match op {
             Op::Elem(index) => {
                 let Some(cotangent) = self.cotangent(id)? else { return Ok(()) };

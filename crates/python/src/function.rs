@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
-    Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Purpose, Tensor, Trace, Tracing,
+    Conflict, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Purpose, Tensor, Trace, Tracing,
     Way,
 };
 use pyo3::PyTraverseError;
@@ -156,6 +156,7 @@ impl PyFunction {
         let donated = donated.into_iter().collect();
         let owned = Owned::default();
         give_to(&owned, options.hooks.values());
+        let conflict = conflict.unwrap_or_else(|| Conflict::without_loss(&options));
         let core = nxla_runtime::Function::new(name, options, conflict);
         let state = State { callable, core, statics, donated, debug_nans, observer, owned };
         Ok(Self { state: Some(Box::new(state)) })

@@ -8,6 +8,7 @@ use nxla_runtime::split::{Decision, Stage, StageGraph, try_split_with};
 use nxla_runtime::{
     Done, Error, Inputs, Options, StageExecutor, Stages, Tensor, default_options, run_program,
 };
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCFunction, PyDict, PyTuple};
 
@@ -16,6 +17,7 @@ use crate::function::Borrowings;
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::options::{options_from, to_dict};
+use crate::policy::{PyTimeline, policy_from, simulate};
 use crate::program::{PyExpression, Results};
 use crate::signature::Arguments;
 use crate::tensor::PyTensor;
@@ -32,6 +34,12 @@ impl PyStage {
     #[getter]
     fn id(&self) -> usize {
         self.stage.id.index()
+    }
+
+    /// What people call it: the mark that it ends at, or the pass of a training step.
+    #[getter]
+    fn name(&self) -> Option<String> {
+        self.stage.name.as_deref().map(str::to_owned)
     }
 
     /// What it computes.
@@ -107,8 +115,9 @@ impl PyStage {
 
     fn __repr__(&self) -> String {
         let stage = &self.stage;
+        let name = stage.name.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
         format!(
-            "<stage {} of {} nodes, {} arguments, {} outputs>",
+            "<stage {}{name} of {} nodes, {} arguments, {} outputs>",
             stage.id.index(),
             stage.program.graph().len(),
             stage.arguments.len(),
@@ -151,6 +160,17 @@ impl PyStageGraph {
         self.graph.stages().len()
     }
 
+    /// The stage at a position, counted from the end if it is negative.
+    fn __getitem__(&self, position: isize) -> PyResult<PyStage> {
+        let count = self.graph.stages().len();
+        let index = if position < 0 { position.checked_add_unsigned(count) } else { Some(position) };
+        let index = index.and_then(|index| usize::try_from(index).ok());
+        match index.and_then(|index| self.graph.stages().get(index)) {
+            Some(stage) => Ok(PyStage { stage: stage.clone() }),
+            None => Err(PyIndexError::new_err(format!("there are {count} stages, no {position}"))),
+        }
+    }
+
     /// Runs all stages; arguments as for the traced function. ``submit(stage, inputs, options)``
     /// gives a future of what the stage gives, wherever it runs; without it, threads run them.
     #[pyo3(signature = (args, options=None, submit=None))]
@@ -171,9 +191,43 @@ impl PyStageGraph {
         self.results.wrap(py, results)
     }
 
-    /// A table of the stages with their operations, arguments and bytes.
+    /// A table of the stages: operations, floating-point operations, what they take and give with its
+    /// bytes, the most that they hold at a time, and which have the program of an earlier one; then an
+    /// estimate of the time, and of what several workers gain.
     fn explain(&self) -> String {
         self.graph.explain()
+    }
+
+    /// How long each stage takes in seconds, the best of ``repeat`` runs, one after the other where
+    /// the arguments live; arguments and options as for ``run``.
+    #[pyo3(signature = (*args, repeat=3, **options))]
+    fn measure(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        repeat: usize,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<f64>> {
+        let inputs = self.inputs(args)?.into_vec();
+        let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
+        let seconds = interruptible(py, |interrupt| stages.measure(&inputs, repeat, Some(interrupt)))?;
+        Ok(seconds.into_iter().map(|time| time.as_secs_f64()).collect())
+    }
+
+    /// Simulates the stages on ``workers`` that are alike, each running one stage at a time.
+    ///
+    /// ``bandwidth`` is in bytes per second and ``latency`` in seconds, for values that go from one
+    /// worker to another; inputs are taken to be everywhere. ``seconds`` says how long each stage
+    /// takes, as ``measure`` tells it; without it that is estimated from the work.
+    #[pyo3(signature = (workers, *, bandwidth=1e9, latency=1e-4, seconds=None))]
+    fn simulate(
+        &self,
+        workers: usize,
+        bandwidth: f64,
+        latency: f64,
+        seconds: Option<Vec<f64>>,
+    ) -> PyResult<PyTimeline> {
+        simulate(&self.graph, workers, (bandwidth, latency), seconds)
     }
 
     /// A picture of the stages as SVG text.
@@ -300,6 +354,22 @@ fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
     }
 }
 
+/// Splits an expression by a policy, or the name of one.
+#[pyfunction]
+fn split_by(
+    py: Python<'_>,
+    expression: &Bound<'_, PyExpression>,
+    policy: &Bound<'_, PyAny>,
+) -> PyResult<PyStageGraph> {
+    let (expression, policy) = (expression.get(), policy_from(policy)?);
+    let graph = py.detach(|| policy.split(&expression.program)).or_raise()?;
+    Ok(PyStageGraph {
+        graph,
+        results: expression.results.clone(),
+        captured: expression.captured.clone(),
+    })
+}
+
 /// Splits an expression where ``decide(node)`` says so. With ``state`` it is
 /// ``decide(node, state)`` and answers ``(decision, state)``; the last state comes back too.
 #[pyfunction]
@@ -345,5 +415,6 @@ fn split(
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyStage>()?;
     module.add_class::<PyStageGraph>()?;
+    module.add_function(wrap_pyfunction!(split_by, module)?)?;
     module.add_function(wrap_pyfunction!(split, module)?)
 }

@@ -32,6 +32,7 @@ mod numpy;
 mod ops;
 mod options;
 mod parts;
+mod policy;
 mod program;
 mod signature;
 mod source;
@@ -59,6 +60,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     derivative::register(module)?;
     node::register(module)?;
     graph::register(module)?;
+    policy::register(module)?;
     stream::register(module)?;
     build::register(module)?;
     current::register(module)?;

@@ -15,10 +15,14 @@ use crate::compilers::{PyCompiler, object_of};
 use crate::device::{PyDevice, device_from};
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::hooks::PyHook;
+use crate::policy::{PyPolicy, policy_from};
 
-/// Reads options: ``compiler``, ``device``, ``hooks``, ``on_conflict``, and settings of the compiler.
-pub(crate) fn options_from(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Options, Conflict)> {
-    let (mut options, mut conflict) = (Options::new(), Conflict::Raise);
+/// Reads options: ``compiler``, ``device``, ``hooks``, ``stages``, ``on_conflict``,
+/// and settings of the compiler.
+pub(crate) fn options_from(
+    given: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Options, Option<Conflict>)> {
+    let (mut options, mut conflict) = (Options::new(), None);
     let Some(given) = given else { return Ok((options, conflict)) };
     for (name, value) in given {
         let name: String = name.extract()?;
@@ -44,7 +48,8 @@ pub(crate) fn options_from(given: Option<&Bound<'_, PyDict>>) -> PyResult<(Optio
             "device" if !value.is_instance_of::<PyInt>() => {
                 options = options.device(device_from(&value)?);
             }
-            "on_conflict" => conflict = conflict_from(&value)?,
+            "stages" => options = options.stages(policy_from(&value)?),
+            "on_conflict" => conflict = Some(conflict_from(&value)?),
             _ => {
                 options.settings.insert(name.clone(), setting(&name, &value)?);
             }
@@ -116,6 +121,9 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound
     }
     if let Some(device) = &options.device {
         dict.set_item("device", Py::new(py, PyDevice(device.clone()))?)?;
+    }
+    if let Some(policy) = &options.stages {
+        dict.set_item("stages", Py::new(py, PyPolicy(policy.clone()))?)?;
     }
     for (name, setting) in &options.settings {
         match setting {

@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 
 use nxla_eval::Interrupt;
 use nxla_expr::Digest;
+use nxla_split::Policy;
 
 use crate::background::{self, ASK_EVERY, interrupted};
 use crate::compiler::{Compiler, Executable};
@@ -40,6 +41,8 @@ pub struct CacheKey {
     pub functions: Vec<usize>,
     /// Donated inputs.
     pub donated: Vec<bool>,
+    /// How it is cut into stages, if it is.
+    pub stages: Option<Policy>,
 }
 
 /// A compiler as part of a key: equal to itself alone, whatever its name is.

@@ -10,6 +10,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use nxla_expr::{HostFn, Options as GraphOptions};
+use nxla_split::Policy;
 use rustc_hash::FxHasher;
 
 use crate::compiler::{Compiler, CompilerChoice, compiler_named};
@@ -71,6 +72,8 @@ pub struct Options {
     pub device: Option<Device>,
     /// Host functions for named hooks.
     pub hooks: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
+    /// How programs are cut into stages that are compiled by themselves; `None` compiles them whole.
+    pub stages: Option<Policy>,
 }
 
 impl Options {
@@ -107,6 +110,13 @@ impl Options {
         self
     }
 
+    /// To be compiled in stages.
+    #[must_use]
+    pub fn stages(mut self, policy: Policy) -> Self {
+        self.stages = Some(policy);
+        self
+    }
+
     /// These options on top of others.
     #[must_use]
     pub fn over(&self, below: &Options) -> Options {
@@ -130,6 +140,9 @@ impl Options {
             merged.device.clone_from(&self.device);
         }
         merged.hooks.extend(self.hooks.iter().map(|(name, hook)| (name.clone(), hook.clone())));
+        if self.stages.is_some() {
+            merged.stages.clone_from(&self.stages);
+        }
         merged
     }
 
@@ -192,6 +205,7 @@ impl Options {
         self.compiler.hash(&mut hasher);
         self.settings.hash(&mut hasher);
         self.device.hash(&mut hasher);
+        self.stages.hash(&mut hasher);
         self.hooks.keys().for_each(|name| name.hash(&mut hasher));
         hasher.finish()
     }

@@ -4,11 +4,13 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use nxla_eval::Interrupt;
 use nxla_expr::{Detached, HostFn, Program};
+use nxla_tensor::HostTensor;
 
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Executable, Purpose, RunContext};
 use crate::error::Result;
 use crate::options::{Engine, Options};
+use crate::stages::Staged;
 use crate::tensor::Tensor;
 
 /// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
@@ -70,6 +72,8 @@ pub(crate) fn compile_to(
         device: engine.device.as_ref(),
     };
     let own = match purpose {
+        // A compiler's own way is for programs that come as they are.
+        _ if options.stages.is_some() => None,
         Purpose::Jit => engine.compiler.jit(&request),
         Purpose::Compile => None,
         Purpose::Stream => engine.compiler.stream(&request),
@@ -128,7 +132,8 @@ impl Job {
     ) -> Arc<Self> {
         let listens = |name: &str| options.hooks.contains_key(name);
         let Detached { program: detached, functions, pattern } = program.detach_hooks(&listens);
-        let late = engine.compiler.resolves_hooks();
+        // Stages are programs of their own, in which numbers of hooks of the whole mean nothing.
+        let late = engine.compiler.resolves_hooks() && options.stages.is_none();
         let address = |function: &Arc<dyn HostFn>| Arc::as_ptr(function).cast::<()>() as usize;
         let key = CacheKey {
             digest: program.digest(),
@@ -138,6 +143,7 @@ impl Job {
             hooks: pattern,
             functions: if late { Vec::new() } else { functions.iter().map(address).collect() },
             donated: donated.to_vec(),
+            stages: options.stages.clone(),
         };
         Arc::new(Job {
             key,
@@ -156,6 +162,11 @@ impl Job {
     }
 
     fn compile(&self) -> Result<Arc<dyn Executable>> {
+        if let Some(policy) = &self.key.stages {
+            let stages = policy.split(&self.program)?;
+            let options = self.options_of_stages();
+            return Staged::compile(stages, &options, &self.engine, &self.key.donated);
+        }
         self.engine.compiler.compile(&CompileRequest {
             program: &self.program,
             settings: &self.key.settings,
@@ -163,6 +174,17 @@ impl Job {
             donated: &self.key.donated,
             device: self.engine.device.as_ref(),
         })
+    }
+}
+
+impl Job {
+    /// Options under which stages of the program are compiled, each as a program of its own.
+    fn options_of_stages(&self) -> Options {
+        // Which hooks are called is known now; the functions come with each call.
+        let listen = |_: &[HostTensor]| Ok(());
+        let hooks = self.listeners.iter().map(|name| (name.clone(), Arc::new(listen) as _));
+        let settings = self.key.settings.clone();
+        Options { settings, hooks: hooks.collect(), ..Options::new() }
     }
 }
 

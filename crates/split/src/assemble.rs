@@ -36,11 +36,10 @@ pub(crate) fn assemble(program: &Program, cut: &Cut) -> Result<StageGraph, Split
             program: Arc::new(program),
             arguments: wiring.arguments[stage].clone(),
             follows: follows.remove(&stage),
+            name: None,
         });
     }
-    let last = StageId::from_index(count - 1);
-    let outputs = (0..program.outputs().len()).map(|index| Source::output(last, index)).collect();
-    Ok(StageGraph::from_parts(program.inputs().to_vec(), stages, outputs))
+    Ok(StageGraph::from_parts(program.inputs().to_vec(), stages, wiring.results))
 }
 
 /// For each stage with effects, the stage before it that has some.
@@ -71,7 +70,7 @@ impl Builder<'_> {
             from,
             graph,
             parameters,
-            arguments,
+            position_of: arguments.iter().copied().zip(0..).collect(),
             copies: FxHashMap::default(),
             lines: FxHashMap::default(),
         };
@@ -142,7 +141,8 @@ struct Local<'a> {
     from: &'a Graph,
     graph: Graph,
     parameters: Vec<ExprId>,
-    arguments: &'a [Source],
+    /// Which parameter stands for what a source gives.
+    position_of: FxHashMap<Source, usize>,
     /// The copies of nodes that no stage owns.
     copies: FxHashMap<ExprId, ExprId>,
     lines: FxHashMap<SourceId, SourceId>,
@@ -150,9 +150,8 @@ struct Local<'a> {
 
 impl Local<'_> {
     fn parameter(&self, source: Source) -> ExprId {
-        let position =
-            self.arguments.binary_search(&source).expect("what a stage imports is an argument");
-        self.parameters[position]
+        let position = self.position_of.get(&source);
+        self.parameters[*position.expect("what a stage imports is an argument")]
     }
 
     /// Makes the line of a node the current one.

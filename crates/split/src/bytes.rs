@@ -1,7 +1,7 @@
 //! Stages as bytes, to be run in another process or kept for later.
 //!
 //! A stage is a header (what it is, its version, its number, the stage that it follows, where its
-//! arguments come from), then the digest of its program and the program's own bytes. Numbers are
+//! arguments come from, its name), then the digest of its program and the program's own bytes. Numbers are
 //! little-endian. Reading checks everything that could make a reader run the wrong thing: lengths,
 //! the digest, and for a whole graph that the stages fit together.
 //!
@@ -14,8 +14,10 @@ use nxla_expr::{Digest, Graph, Program, serialize};
 use crate::error::SplitError;
 use crate::stage::{Source, Stage, StageGraph, StageId};
 
-/// The version of both encodings; bytes of another version are refused.
-const FORMAT: u32 = 1;
+/// The version of both encodings; bytes of a later version are refused.
+const FORMAT: u32 = 2;
+/// The first version in which stages have names.
+const NAMES: u32 = 2;
 /// Stands for the absence of a stage.
 const NO_STAGE: u32 = u32::MAX;
 
@@ -41,6 +43,7 @@ impl Stage {
         writer.stage(Some(self.id));
         writer.stage(self.follows);
         writer.sources(&self.arguments);
+        writer.block(self.name.as_deref().unwrap_or_default().as_bytes());
         writer.bytes.extend_from_slice(&self.digest().0);
         writer.block(&serialize::to_bytes(&self.program));
         writer.bytes
@@ -55,6 +58,7 @@ impl Stage {
         let id = reader.stage()?.ok_or_else(|| reader.error("the stage has no number"))?;
         let follows = reader.stage()?;
         let arguments = reader.sources()?;
+        let name = if reader.version >= NAMES { reader.name()? } else { None };
         let digest = Digest(reader.array()?);
         let program = serialize::from_bytes(reader.block()?)?;
         reader.end()?;
@@ -64,7 +68,7 @@ impl Stage {
         if program.inputs().len() != arguments.len() {
             return Err(reader.error("there is not one argument for each input of the program"));
         }
-        Ok(Stage { id, program: Arc::new(program), arguments, follows })
+        Ok(Stage { id, program: Arc::new(program), arguments, follows, name })
     }
 }
 
@@ -141,19 +145,21 @@ impl Writer {
 /// Bytes that have not been read yet.
 struct Reader<'b> {
     kind: Kind,
+    version: u32,
     bytes: &'b [u8],
 }
 
 impl<'b> Reader<'b> {
     fn new(kind: Kind, bytes: &'b [u8]) -> Result<Self, SplitError> {
-        let mut reader = Self { kind, bytes };
+        let mut reader = Self { kind, version: 0, bytes };
         if reader.array()? != kind.magic {
             return Err(reader.error("they do not begin like one"));
         }
-        if u32::from_le_bytes(reader.array()?) != FORMAT {
-            return Err(reader.error("they have another version of the format"));
+        reader.version = u32::from_le_bytes(reader.array()?);
+        match reader.version {
+            1..=FORMAT => Ok(reader),
+            _ => Err(reader.error("they have a version of the format that is not known here")),
         }
-        Ok(reader)
     }
 
     fn error(&self, why: &'static str) -> SplitError {
@@ -191,6 +197,13 @@ impl<'b> Reader<'b> {
     fn block(&mut self) -> Result<&'b [u8], SplitError> {
         let length = self.length()?;
         self.take(length)
+    }
+
+    /// A name; an empty one is none.
+    fn name(&mut self) -> Result<Option<Arc<str>>, SplitError> {
+        let name = std::str::from_utf8(self.block()?);
+        let name = name.map_err(|_| self.error("a name is not text"))?;
+        Ok((!name.is_empty()).then(|| name.into()))
     }
 
     fn stage(&mut self) -> Result<Option<StageId>, SplitError> {

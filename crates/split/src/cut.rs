@@ -59,9 +59,27 @@ pub(crate) struct Cut {
     pub(crate) declared: Vec<Vec<Value>>,
     /// The nodes with effects in the order in which they run.
     pub(crate) effects: Vec<ExprId>,
+    /// Whether the last stage gives all outputs of the program, handing through those that an
+    /// earlier one computes. Otherwise each comes from where it is computed.
+    pub(crate) gathers: bool,
 }
 
 impl Cut {
+    /// So many stages, which own nothing yet.
+    pub(crate) fn empty(program: &Program, stages: usize) -> Self {
+        Self {
+            owners: vec![NOBODY; program.graph().len()],
+            declared: vec![Vec::new(); stages],
+            effects: program.effects().to_vec(),
+            gathers: false,
+        }
+    }
+
+    /// Makes a stage the owner of a node.
+    pub(crate) fn give(&mut self, id: ExprId, stage: usize) {
+        self.owners[id.index()] = u32::try_from(stage).expect("fewer stages than nodes");
+    }
+
     /// The stage that computes a node; `None` for inputs, names of parts, and copied nodes.
     pub(crate) fn owner(&self, id: ExprId) -> Option<usize> {
         let owner = self.owners[id.index()];
@@ -147,9 +165,8 @@ struct Cutter<'p> {
 impl<'p> Cutter<'p> {
     fn new(program: &'p Program) -> Self {
         let graph = program.graph();
-        let effects = program.effects().to_vec();
-        let previous_effect = effects.windows(2).map(|pair| (pair[1], pair[0])).collect();
-        let cut = Cut { owners: vec![NOBODY; graph.len()], declared: Vec::new(), effects };
+        let cut = Cut { gathers: true, ..Cut::empty(program, 0) };
+        let previous_effect = cut.effects.windows(2).map(|pair| (pair[1], pair[0])).collect();
         Self { graph, cut, declared: FxHashSet::default(), previous_effect, stack: Vec::new() }
     }
 

@@ -31,6 +31,9 @@ pub enum SplitError {
         /// What does not fit.
         why: String,
     },
+    /// A policy that cannot cut the program.
+    #[error("{0}")]
+    Policy(String),
     /// Bytes that are no stage, or no graph of stages.
     #[error("the bytes are no {expected}: {why}")]
     Bytes {

@@ -5,9 +5,13 @@
 //! Nothing is computed twice: a value that an earlier stage computes and a later one needs is an
 //! output of the earlier one.
 //!
-//! The modules follow the steps: `cut` decides which stage owns which node, `wire` finds the
-//! values that cross, `assemble` builds the programs; `plan` and [`Schedule`] say in which order
-//! they run, and where their values go.
+//! A [`Policy`] cuts a whole program by a rule: by number, time or memory of the stages, at marks, at
+//! layers that repeat themselves, at the passes of a training step.
+//!
+//! The modules follow the steps: `cut` decides which stage owns which node (`partition`, if a policy
+//! has decided about all of them), `wire` finds the values that cross, `assemble` builds the programs;
+//! `plan` and [`Schedule`] say in which order they run, and where their values go. `cost` and `memory`
+//! estimate what stages take, and `simulate` how long a cluster takes with them.
 //!
 //! # Where the cuts are
 //!
@@ -34,18 +38,26 @@
 
 mod assemble;
 mod bytes;
+mod cost;
 mod cut;
 mod error;
 mod explain;
+mod memory;
+mod partition;
 mod plan;
+mod policy;
 mod schedule;
+mod simulate;
 mod stage;
 mod wire;
 
 use nxla_expr::{Node, Program};
 
+pub use cost::{Cost, Speed, cost_of};
 pub use error::SplitError;
+pub use policy::Policy;
 pub use schedule::{Schedule, ScheduleError, Task};
+pub use simulate::{Cluster, Run, Timeline};
 pub use stage::{Edge, Source, Stage, StageGraph, StageId};
 
 /// Where to cut at a node.

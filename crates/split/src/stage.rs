@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use nxla_expr::{Program, TensorType};
+use rustc_hash::FxHashSet;
 
 use crate::error::SplitError;
 use crate::plan::Plan;
@@ -78,11 +79,12 @@ pub struct Stage {
     pub id: StageId,
     /// What it computes.
     pub program: Arc<Program>,
-    /// For each input of the program where it comes from: distinct, inputs of the original
-    /// program first, then outputs of earlier stages.
+    /// For each input of the program where it comes from, each source once.
     pub arguments: Vec<Source>,
     /// A stage that must have run before although no value comes from it: both have hooks.
     pub follows: Option<StageId>,
+    /// What people call it: the mark that it ends at, or the pass of a training step.
+    pub name: Option<Arc<str>>,
 }
 
 impl Stage {
@@ -111,8 +113,9 @@ pub struct Edge {
 
 /// A program cut into stages: an acyclic graph, in an order in which it can run.
 ///
-/// The last stage gives the outputs of the original program, those that an earlier stage computes
-/// by handing a parameter through.
+/// Where somebody decided about each node, the last stage gives the outputs of the original program,
+/// those that an earlier stage computes by handing a parameter through. After a policy each output
+/// comes from the stage that computes it.
 #[derive(Clone, Debug)]
 pub struct StageGraph {
     inputs: Vec<TensorType>,
@@ -143,6 +146,13 @@ impl StageGraph {
     ) -> Result<Self, SplitError> {
         verify(&inputs, &stages, &outputs)?;
         Ok(Self::from_parts(inputs, stages, outputs))
+    }
+
+    /// Gives the stages names, from the first on.
+    pub(crate) fn name(&mut self, names: impl IntoIterator<Item = Arc<str>>) {
+        for (stage, name) in self.stages.iter_mut().zip(names) {
+            stage.name = Some(name);
+        }
     }
 
     /// The stages, in an order in which they can run one by one.
@@ -245,8 +255,9 @@ fn verify(inputs: &[TensorType], stages: &[Stage], outputs: &[Source]) -> Result
         if found != expected {
             return fail(format!("has {found} arguments for {expected} inputs"));
         }
-        if !stage.arguments.is_sorted_by(|left, right| left < right) {
-            return fail("has arguments that are not sorted and distinct".into());
+        let distinct: FxHashSet<Source> = stage.arguments.iter().copied().collect();
+        if distinct.len() != found {
+            return fail("takes the same value twice".into());
         }
         for (&source, expected) in stage.arguments.iter().zip(stage.program.inputs()) {
             match given(inputs, &stages[..index], source) {

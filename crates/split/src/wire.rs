@@ -3,11 +3,13 @@
 //! A stage gives its declared outputs first, in the order of the boundary. Behind them come *extra
 //! outputs*: values that it computes on the way and that a later stage turns out to need as well.
 //! They are appended in the order in which the later stages, and the nodes in them, ask. A stage
-//! takes each value once: inputs of the program first, by position, then outputs of earlier
-//! stages, by stage and position.
+//! takes each value once. Where the caller decides about each node, arguments are sorted as Nx does:
+//! inputs of the program first, by position, then outputs of earlier stages, by stage and position.
+//! Where a program is cut as a whole, they come in the order in which the stage first needs them, so
+//! that stages that compute the same have the same program, wherever their arguments come from.
 
 use nxla_expr::{Op, Program, TensorType};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cut::{Cut, NodesByStage, Value, is_copied};
 use crate::stage::{Source, StageId};
@@ -16,8 +18,10 @@ use crate::stage::{Source, StageId};
 pub(crate) struct Wiring {
     /// For each stage the values it gives.
     pub(crate) outputs: Vec<Vec<Value>>,
-    /// For each stage where its arguments come from, sorted and distinct.
+    /// For each stage where its arguments come from, each once.
     pub(crate) arguments: Vec<Vec<Source>>,
+    /// Where the outputs of the program come from.
+    pub(crate) results: Vec<Source>,
     source_of: FxHashMap<Value, Source>,
 }
 
@@ -27,6 +31,7 @@ impl Wiring {
         let mut wiring = Wiring {
             outputs: cut.declared.clone(),
             arguments: Vec::with_capacity(cut.declared.len()),
+            results: Vec::new(),
             source_of: FxHashMap::default(),
         };
         // What the last stage gives is nobody's argument.
@@ -48,11 +53,49 @@ impl Wiring {
             for &value in &cut.declared[stage] {
                 arguments.extend(wiring.import(program, cut, stage, value));
             }
-            arguments.sort_unstable();
-            arguments.dedup();
+            match cut.gathers {
+                true => {
+                    arguments.sort_unstable();
+                    arguments.dedup();
+                }
+                false => keep_first(&mut arguments),
+            }
             wiring.arguments.push(arguments);
         }
+        wiring.results = program
+            .outputs()
+            .iter()
+            .enumerate()
+            .map(|(position, &id)| wiring.result(program, cut, position, Value::of(graph, id)))
+            .collect();
         wiring
+    }
+
+    /// Where an output of the program comes from.
+    fn result(&mut self, program: &Program, cut: &Cut, position: usize, value: Value) -> Source {
+        let last = cut.declared.len() - 1;
+        if cut.gathers {
+            return Source::output(StageId::from_index(last), position);
+        }
+        match (program.graph().op(value.node), cut.owner(value.node)) {
+            (Op::Parameter(parameter), _) => Source::input(parameter.index as usize),
+            (_, Some(owner)) => self.output_of(owner, value),
+            // The last stage declares what no stage owns.
+            (_, None) => {
+                let position = self.outputs[last].iter().position(|&output| output == value);
+                let position = position.expect("an output that nobody owns is declared");
+                Source::output(StageId::from_index(last), position)
+            }
+        }
+    }
+
+    /// A value as an output of its owner, an extra one if need be.
+    fn output_of(&mut self, owner: usize, value: Value) -> Source {
+        let outputs = &mut self.outputs[owner];
+        *self.source_of.entry(value).or_insert_with(|| {
+            outputs.push(value);
+            Source::output(StageId::from_index(owner), outputs.len() - 1)
+        })
     }
 
     /// What a stage takes in order to have a value. What its owner does not give yet becomes an
@@ -66,12 +109,7 @@ impl Wiring {
     ) -> Option<Source> {
         let graph = program.graph();
         if let Some(owner) = cut.owner(value.node).filter(|&owner| owner < stage) {
-            let outputs = &mut self.outputs[owner];
-            let source = self.source_of.entry(value).or_insert_with(|| {
-                outputs.push(value);
-                Source::output(StageId::from_index(owner), outputs.len() - 1)
-            });
-            return Some(*source);
+            return Some(self.output_of(owner, value));
         }
         let source = self.source(program, cut, stage, value);
         match graph.operands(value.node) {
@@ -112,4 +150,10 @@ impl Wiring {
             }
         }
     }
+}
+
+/// Keeps the first of equal entries.
+fn keep_first(sources: &mut Vec<Source>) {
+    let mut seen = FxHashSet::default();
+    sources.retain(|&source| seen.insert(source));
 }

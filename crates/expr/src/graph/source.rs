@@ -64,9 +64,31 @@ impl fmt::Debug for Source {
     }
 }
 
-/// A source within one graph.
+/// A source within one graph, and whether nodes come from it as parts of a derivative: the highest
+/// bit says that, so that it takes no room.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SourceId(u32);
+
+/// The bit of derivatives.
+const DERIVED: u32 = 1 << 31;
+
+impl SourceId {
+    /// The same source, for nodes that a derivative in reverse mode is made of.
+    #[must_use]
+    pub fn derived(self) -> Self {
+        Self(self.0 | DERIVED)
+    }
+
+    /// Whether it is for nodes of a derivative.
+    pub fn is_derived(self) -> bool {
+        self.0 & DERIVED != 0
+    }
+
+    /// This source, for nodes of a derivative if `other` is.
+    pub(crate) fn derived_as(self, other: Self) -> Self {
+        Self(self.0 | other.0 & DERIVED)
+    }
+}
 
 /// The sources of one graph, and the one that new nodes get.
 #[derive(Clone, Debug)]
@@ -88,7 +110,8 @@ impl Default for Sources {
 
 impl Sources {
     pub(crate) fn add(&mut self, source: Source) -> SourceId {
-        let id = SourceId(u32::try_from(self.entries.len()).expect("fewer than 2^32 lines"));
+        let id = u32::try_from(self.entries.len()).ok().filter(|id| id & DERIVED == 0);
+        let id = SourceId(id.expect("fewer than 2^31 lines"));
         self.entries.push(source);
         id
     }
@@ -107,7 +130,7 @@ impl Sources {
     }
 
     pub(crate) fn get(&self, id: SourceId) -> &Source {
-        &self.entries[id.0 as usize]
+        &self.entries[(id.0 & !DERIVED) as usize]
     }
 }
 

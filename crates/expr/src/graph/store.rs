@@ -335,6 +335,11 @@ impl Graph {
         self.nodes[id.index()].source
     }
 
+    /// Whether a node was made as part of a derivative in reverse mode.
+    pub fn is_derived(&self, id: ExprId) -> bool {
+        self.source_id(id).is_derived()
+    }
+
     /// The source of a node.
     pub fn source(&self, id: ExprId) -> &Source {
         self.sources.get(self.nodes[id.index()].source)
@@ -345,8 +350,8 @@ impl Graph {
     pub(crate) fn copy_source(&mut self, from: &Graph, id: ExprId, copied: &mut SourceMap) {
         let source = from.nodes[id.index()].source;
         let sources = &mut self.sources;
-        sources.current =
-            *copied.entry(source).or_insert_with(|| sources.add(from.sources.get(source).clone()));
+        let copy = || sources.add(from.sources.get(source).clone()).derived_as(source);
+        sources.current = *copied.entry(source).or_insert_with(copy);
     }
 
     /// The user's line behind a node, if known.

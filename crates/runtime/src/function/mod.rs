@@ -38,6 +38,19 @@ pub enum Conflict {
     Reuse,
 }
 
+impl Conflict {
+    /// Joins the trace, unless options of the function's own would be lost by that: then it refuses.
+    pub fn without_loss(options: &Options) -> Self {
+        let Options { compiler, settings, device, hooks, stages } = options;
+        let none = compiler.is_none() && device.is_none() && stages.is_none();
+        if none && settings.is_empty() && hooks.is_empty() {
+            Conflict::Reuse
+        } else {
+            Conflict::Raise
+        }
+    }
+}
+
 /// How to go on with a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
@@ -162,8 +175,9 @@ impl<S: Static, R> Function<S, R> {
             Conflict::Force => Ok(Way::Run),
             Conflict::Reuse => Ok(Way::Join),
             Conflict::Raise => Err(Error::Usage(format!(
-                "{}: a jitted function cannot be called while another function is traced; pass \
-                 on_conflict=\"reuse\" to nx.jit to inline it, or \"force\" to run it by itself",
+                "{}: a jitted function with options of its own cannot be called while another function \
+                 is traced; pass on_conflict=\"reuse\" to nx.jit to inline it without them, or \
+                 \"force\" to run it by itself",
                 self.name
             ))),
         }

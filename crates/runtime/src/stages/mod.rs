@@ -5,16 +5,18 @@
 //! call somebody runs in this process, whatever the executor is: functions do not travel.
 
 mod drive;
+mod staged;
 #[cfg(test)]
 mod tests;
 mod threads;
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use nxla_eval::Interrupt;
 use nxla_expr::Program;
-use nxla_split::{Stage, StageGraph, StageId};
+use nxla_split::{Schedule, Stage, StageGraph, StageId};
 
 use self::drive::{Stop, drive};
 use self::threads::with_threads;
@@ -23,6 +25,8 @@ use crate::error::{Error, Result};
 use crate::options::{Options, default_options};
 use crate::program::{compile_for, run_on};
 use crate::tensor::Tensor;
+
+pub(crate) use self::staged::Staged;
 
 /// The duty to say what a stage has given; see [`StageExecutor`].
 pub type Done = drive::Done<Tensor>;
@@ -110,24 +114,47 @@ impl Stages {
         let listening: Vec<bool> =
             self.graph.stages().iter().map(|stage| self.listens(&stage.program)).collect();
         let is_local = |stage: StageId| executor.is_none() || listening[stage.index()];
-        let threads = threads::useful(&self.graph, is_local, executor.is_some());
-        let stop = Stop::new(interrupt);
-        let stops = || if threads == 0 { stop.ask() } else { stop.is_set() };
-        let run = |stage: StageId, values: Vec<Tensor>| {
-            // It may have waited for a thread while another one failed.
-            if stops() {
-                return Err(interrupted());
-            }
+        let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
             let (program, options) = (&self.graph.stage(stage).program, &self.options);
-            run_on(program, options, &engine, &values.iter().collect::<Vec<_>>(), Some(&stops))
+            run_on(program, options, &engine, &values.iter().collect::<Vec<_>>(), Some(interrupt))
         };
-        with_threads(threads, &run, |threads| {
-            let start = |stage: &Stage, values: Vec<Tensor>, done: Done| match executor {
-                Some(executor) if !is_local(stage.id) => executor.submit(stage, values, done),
-                Some(_) | None => threads.start(stage.id, values, done),
+        run_all(&self.graph, inputs, &Where { executor, is_local: &is_local }, &run, interrupt)
+    }
+
+    /// How long each stage takes by itself, the best of so many runs, one stage after the other.
+    ///
+    /// # Errors
+    /// As for [`Stages::run_leaves`].
+    pub fn measure(
+        &self,
+        inputs: &[Tensor],
+        repeat: usize,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Vec<Duration>> {
+        let engine = self.options.engine(self.options.place_of("stages", inputs)?.as_ref())?;
+        let mut best = vec![Duration::MAX; self.graph.stages().len()];
+        let mut schedule = Schedule::new(&self.graph, inputs.to_vec()).map_err(misfit)?;
+        while let Some(task) = schedule.next_ready() {
+            let program = &self.graph.stage(task.stage).program;
+            let values: Vec<&Tensor> = task.arguments.iter().collect();
+            let once = || {
+                let begin = Instant::now();
+                let results = run_on(program, &self.options, &engine, &values, interrupt)?;
+                for result in &results {
+                    result.wait()?;
+                }
+                Ok::<_, Error>((begin.elapsed(), results))
             };
-            drive(&self.graph, inputs, start, check, &stop)
-        })
+            // The first run compiles.
+            let (_, mut results) = once()?;
+            for _ in 0..repeat.max(1) {
+                let (time, again) = once()?;
+                best[task.stage.index()] = best[task.stage.index()].min(time);
+                results = again;
+            }
+            schedule.complete(task.stage, results).map_err(misfit)?;
+        }
+        Ok(best)
     }
 
     /// Whether a hook of a program calls a function: one of its own, or one that the options
@@ -142,6 +169,41 @@ impl Stages {
         let detached = program.detach_hooks(&listens);
         any.get() || !detached.functions.is_empty()
     }
+}
+
+/// Where stages run.
+struct Where<'a> {
+    executor: Option<&'a dyn StageExecutor>,
+    /// Whether a stage runs on threads of this process, whatever the executor is.
+    is_local: &'a dyn Fn(StageId) -> bool,
+}
+
+/// Runs a stage in this process; it asks at times whether it is to stop.
+type RunHere<'a> =
+    dyn Fn(StageId, Vec<Tensor>, &Interrupt<'_>) -> Result<Vec<Tensor>> + Sync + 'a;
+
+/// Runs all stages, here and there, and gives the outputs of the whole.
+fn run_all(
+    graph: &StageGraph,
+    inputs: Vec<Tensor>,
+    place: &Where<'_>,
+    run_here: &RunHere<'_>,
+    interrupt: Option<&Interrupt<'_>>,
+) -> Result<Vec<Tensor>> {
+    let threads = threads::useful(graph, place.is_local, place.executor.is_some());
+    let stop = Stop::new(interrupt);
+    let stops = || if threads == 0 { stop.ask() } else { stop.is_set() };
+    let run = |stage: StageId, values: Vec<Tensor>| {
+        // It may have waited for a thread while another one failed.
+        if stops() { Err(interrupted()) } else { run_here(stage, values, &stops) }
+    };
+    with_threads(threads, &run, |threads| {
+        let start = |stage: &Stage, values: Vec<Tensor>, done: Done| match place.executor {
+            Some(executor) if !(place.is_local)(stage.id) => executor.submit(stage, values, done),
+            Some(_) | None => threads.start(stage.id, values, done),
+        };
+        drive(graph, inputs, start, check, &stop)
+    })
 }
 
 /// Results must be what the program says, or everything after goes wrong without a trace. Those that

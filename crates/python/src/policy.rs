@@ -1,0 +1,174 @@
+//! Rules that cut expressions into stages, and what simulations of stages give.
+
+use nxla_runtime::split::{Cluster, Policy, Speed, StageGraph, Timeline};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use crate::errors::argument_error;
+
+/// A rule that cuts any expression into stages; for ``nx.graph.split``, and for ``stages=`` of
+/// ``nx.jit``.
+#[pyclass(name = "Policy", module = "nxla.graph", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct PyPolicy(pub(crate) Policy);
+
+#[pymethods]
+impl PyPolicy {
+    /// Stages of so many operations each; the last one may have fewer.
+    #[staticmethod]
+    fn every_ops(count: usize) -> Self {
+        Self(Policy::EveryOps(count))
+    }
+
+    /// Stages of at most so many operations, cut where few bytes cross.
+    #[staticmethod]
+    fn at_most_ops(count: usize) -> Self {
+        Self(Policy::AtMostOps(count))
+    }
+
+    /// So many stages of about the same estimated time, cut where few bytes cross.
+    #[staticmethod]
+    fn balanced(count: usize) -> Self {
+        Self(Policy::Balanced(count))
+    }
+
+    /// Stages that each hold at most so many bytes while they run, counting what they take and give.
+    #[staticmethod]
+    fn memory(bytes: u64) -> Self {
+        Self(Policy::Memory(bytes))
+    }
+
+    /// A stage ends at each value with one of these marks, or at each mark if none is named.
+    #[staticmethod]
+    #[pyo3(signature = (*names))]
+    fn marks(names: Vec<String>) -> Self {
+        Self(Policy::Marks(names))
+    }
+
+    /// A stage for each repetition of what repeats itself: the layers of a model. Equal layers are
+    /// compiled once.
+    #[staticmethod]
+    fn layers() -> Self {
+        Self(Policy::Layers)
+    }
+
+    /// The forward pass, the backward pass and the update of a training step.
+    #[staticmethod]
+    fn training() -> Self {
+        Self(Policy::Training)
+    }
+
+    /// One stage for an expression that compiles quickly, layers or stages of a few hundred
+    /// operations for a larger one.
+    #[staticmethod]
+    fn auto() -> Self {
+        Self(Policy::Auto)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Policy.{}", self.0)
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let (name, arguments) = match &slf.get().0 {
+            Policy::EveryOps(count) => ("every_ops", PyTuple::new(py, [count])?),
+            Policy::AtMostOps(count) => ("at_most_ops", PyTuple::new(py, [count])?),
+            Policy::Balanced(count) => ("balanced", PyTuple::new(py, [count])?),
+            Policy::Memory(bytes) => ("memory", PyTuple::new(py, [bytes])?),
+            Policy::Marks(names) => ("marks", PyTuple::new(py, names)?),
+            Policy::Layers => ("layers", PyTuple::empty(py)),
+            Policy::Training => ("training", PyTuple::empty(py)),
+            Policy::Auto => ("auto", PyTuple::empty(py)),
+        };
+        Ok((slf.get_type().getattr(name)?, arguments))
+    }
+}
+
+/// A policy, given as such or by the name of one without numbers.
+pub(crate) fn policy_from(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
+    if let Ok(policy) = value.cast::<PyPolicy>() {
+        return Ok(policy.get().0.clone());
+    }
+    let name = value.cast::<PyString>().ok().map(|name| name.to_string());
+    match name.as_deref() {
+        Some("layers") => Ok(Policy::Layers),
+        Some("training") => Ok(Policy::Training),
+        Some("marks") => Ok(Policy::Marks(Vec::new())),
+        Some("auto") => Ok(Policy::Auto),
+        _ => Err(argument_error(
+            "stages",
+            format!(
+                "must be a Policy, \"layers\", \"training\", \"marks\" or \"auto\", got {}",
+                value.repr()?
+            ),
+        )),
+    }
+}
+
+/// What the workers of a simulation do, and when. ``str()`` shows it as a chart.
+#[pyclass(name = "Timeline", module = "nxla.graph", frozen)]
+pub(crate) struct PyTimeline(Timeline);
+
+#[pymethods]
+impl PyTimeline {
+    /// When the last stage ends, in seconds.
+    #[getter]
+    fn makespan(&self) -> f64 {
+        self.0.makespan
+    }
+
+    /// For each stage: the stage, its worker, when it begins and ends in seconds, and the bytes that
+    /// it gets from other workers.
+    #[getter]
+    fn runs(&self) -> Vec<(usize, usize, f64, f64, u64)> {
+        let runs = self.0.runs.iter();
+        runs.map(|run| (run.stage.index(), run.worker, run.start, run.end, run.received)).collect()
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<{} stages in {:.3e} s>", self.0.runs.len(), self.0.makespan)
+    }
+}
+
+/// Simulates the stages on workers that are alike. Without ``seconds`` they take as long as their
+/// work is estimated to.
+pub(crate) fn simulate(
+    graph: &StageGraph,
+    workers: usize,
+    (bandwidth, latency): (f64, f64),
+    seconds: Option<Vec<f64>>,
+) -> PyResult<PyTimeline> {
+    let refuse = |why: String| Err(argument_error("simulate", why));
+    if workers == 0 {
+        return refuse("workers is 0, and somebody has to work".into());
+    }
+    // Neither is a comparison with NaN true.
+    if !(bandwidth > 0.0 && latency >= 0.0) {
+        let why = format!(
+            "bandwidth is {bandwidth} and latency {latency}; bytes per second must be positive, and \
+             seconds not negative"
+        );
+        return refuse(why);
+    }
+    let seconds = seconds.unwrap_or_else(|| graph.seconds(&Speed::default()));
+    let expected = graph.stages().len();
+    if seconds.len() != expected {
+        return refuse(format!("expected {expected} times, one for each stage, got {}", seconds.len()));
+    }
+    if let Some(wrong) = seconds.iter().find(|time| !(time.is_finite() && **time >= 0.0)) {
+        return refuse(format!("a stage takes {wrong} seconds; expected a number that is not negative"));
+    }
+    Ok(PyTimeline(graph.simulate(&Cluster { workers, bandwidth, latency }, &seconds)))
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyPolicy>()?;
+    module.add_class::<PyTimeline>()
+}

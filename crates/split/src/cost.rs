@@ -1,0 +1,206 @@
+//! What nodes and stages cost: an estimate from types alone, for deciding where to cut and for
+//! predicting how long stages take.
+//!
+//! Work is counted in floating-point operations as in the literature on linear algebra (a product of
+//! matrices of `m × k` and `k × n` takes `2 m k n`), and in bytes read and written. The body of a loop
+//! counts for one trip, since how many there are is in general not known before it runs; of a
+//! conditional the costliest branch counts.
+
+use std::ops::{Add, AddAssign};
+
+use nxla_expr::{ExprId, Factorization, Graph, Op, Program, TensorType, UnaryOp};
+
+use crate::stage::bytes_of;
+
+/// An amount of work.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cost {
+    /// Floating-point operations, or integer operations where data is of integers.
+    pub flops: u64,
+    /// Bytes that are read and written if nothing is fused.
+    pub bytes: u64,
+}
+
+impl Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost {
+            flops: self.flops.saturating_add(other.flops),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        *self = *self + other;
+    }
+}
+
+impl std::iter::Sum for Cost {
+    fn sum<I: Iterator<Item = Cost>>(costs: I) -> Cost {
+        costs.fold(Cost::default(), Cost::add)
+    }
+}
+
+/// What a processor does in a second, to turn a [`Cost`] into a time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Speed {
+    /// Floating-point operations in a second.
+    pub flops: f64,
+    /// Bytes read and written in a second.
+    pub bytes: f64,
+    /// Seconds that a stage takes beside its work.
+    pub overhead: f64,
+}
+
+impl Default for Speed {
+    /// One core of a present-day server, to its order of magnitude.
+    fn default() -> Self {
+        Speed { flops: 3e10, bytes: 1e10, overhead: 5e-6 }
+    }
+}
+
+impl Speed {
+    /// How long a stage takes that does so much work, in seconds.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    pub fn seconds(&self, cost: Cost) -> f64 {
+        self.overhead + f64::max(cost.flops as f64 / self.flops, cost.bytes as f64 / self.bytes)
+    }
+}
+
+/// What a program costs.
+pub fn cost_of(program: &Program) -> Cost {
+    let graph = program.graph();
+    graph.ids().map(|id| node_cost(graph, id)).sum()
+}
+
+/// The size of all results of a node.
+pub(crate) fn result_bytes(graph: &Graph, id: ExprId) -> u64 {
+    graph.ty(id).parts().iter().map(bytes_of).fold(0, u64::saturating_add)
+}
+
+/// What a node costs.
+pub(crate) fn node_cost(graph: &Graph, id: ExprId) -> Cost {
+    let op = graph.op(id);
+    match op {
+        // They name values that are there.
+        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Elem(_) | Op::Metadata(_) => {
+            return Cost::default();
+        }
+        Op::While(op) => return cost_of(&op.condition) + cost_of(&op.body),
+        Op::Cond(op) => {
+            let bodies = op.clauses.iter().map(|(_, body)| body).chain([&op.otherwise]);
+            let predicates: Cost = op.clauses.iter().map(|(test, _)| cost_of(test)).sum();
+            let costliest = bodies.map(|body| cost_of(body)).max_by_key(|cost| cost.flops);
+            return predicates + costliest.unwrap_or_default();
+        }
+        Op::Block(op) => return cost_of(&op.body),
+        _ => {}
+    }
+    let operands = graph.operands(id).iter();
+    let read = operands.map(|&operand| result_bytes(graph, operand)).fold(0, u64::saturating_add);
+    let bytes = read.saturating_add(result_bytes(graph, id));
+    Cost { flops: flops(graph, id), bytes }
+}
+
+fn size(ty: &TensorType) -> u64 {
+    ty.shape.size() as u64
+}
+
+/// The operations of a node that does its work itself.
+fn flops(graph: &Graph, id: ExprId) -> u64 {
+    let parts = graph.ty(id).parts();
+    let results = parts.iter().map(size).fold(0, u64::saturating_add);
+    let operand = |position: usize| graph.operands(id).get(position).copied();
+    let taken = operand(0).map_or(0, |x| graph.ty(x).parts().iter().map(size).sum::<u64>());
+    let shape = |position: usize| operand(position).and_then(|x| graph.ty(x).as_tensor());
+    match graph.op(id) {
+        Op::Unary(op) => results.saturating_mul(unary_weight(*op)),
+        Op::Binary(_) | Op::Select | Op::Clip => results,
+        Op::Reduce(..) | Op::ArgReduce(..) => taken,
+        Op::ReduceFun(op) => taken.saturating_mul(cost_of(&op.function).flops.max(1)),
+        Op::Window(_, window) | Op::WindowScatter(_, window) => {
+            results.saturating_mul(product(&window.dimensions))
+        }
+        Op::WindowFun(op) => results
+            .saturating_mul(product(&op.window.dimensions))
+            .saturating_mul(cost_of(&op.function).flops.max(1)),
+        Op::Dot(dot) => {
+            let contracted = shape(0).map_or(1, |left| {
+                dot.left_contract.iter().map(|&axis| left.shape[axis] as u64).product()
+            });
+            results.saturating_mul(contracted).saturating_mul(2)
+        }
+        Op::Conv(conv) => {
+            // Each result sums over the kernel, but for the axis of the output channels.
+            let kernel = shape(1).map_or(1, size);
+            let channels = shape(1).map_or(1, |k| k.shape[conv.kernel_permutation[0]] as u64);
+            results.saturating_mul(kernel / channels.max(1)).saturating_mul(2)
+        }
+        Op::Sort(_) | Op::Argsort(..) => taken.saturating_mul(u64::from(taken.max(2).ilog2())),
+        Op::Fft(fft) => {
+            let stages = u64::from(fft.length.max(2).ilog2());
+            results.saturating_mul(5).saturating_mul(stages)
+        }
+        Op::TriangularSolve(_) => results.saturating_mul(matrix_side(shape(0))),
+        Op::Cholesky => taken.saturating_mul(matrix_side(shape(0))) / 3,
+        Op::Factorize(factorization) => {
+            taken.saturating_mul(matrix_side(shape(0))).saturating_mul(weight_of(*factorization))
+        }
+        Op::IndexedAdd(_) => shape(2).map_or(0, size),
+        Op::Iota(_)
+        | Op::Eye(_)
+        | Op::AsType(_)
+        | Op::Bitcast(_)
+        | Op::Reshape(_)
+        | Op::Squeeze(_)
+        | Op::Transpose(_)
+        | Op::Reverse(_)
+        | Op::Broadcast(_)
+        | Op::Pad(_)
+        | Op::Concatenate(_)
+        | Op::Stack(_)
+        | Op::Slice(_)
+        | Op::PutSlice(_)
+        | Op::Gather(_)
+        | Op::IndexedPut(_)
+        | Op::Parameter(_)
+        | Op::Constant(_)
+        | Op::Tensor(_)
+        | Op::Metadata(_)
+        | Op::Elem(_)
+        | Op::Cond(_)
+        | Op::While(_)
+        | Op::Hook(_)
+        | Op::Block(_) => 0,
+    }
+}
+
+fn product(sizes: &[usize]) -> u64 {
+    sizes.iter().fold(1, |product, &size| product.saturating_mul(size as u64))
+}
+
+fn matrix_side(ty: Option<&TensorType>) -> u64 {
+    ty.and_then(|ty| ty.shape.iter().last().copied()).unwrap_or(1) as u64
+}
+
+/// How many multiplications of its matrix's size times its side a factorization takes (Golub and
+/// Van Loan, *Matrix Computations*, 4th edition, sections 3.2, 5.2, 8.3 and 8.6).
+fn weight_of(factorization: Factorization) -> u64 {
+    match factorization {
+        Factorization::Lu => 1,
+        Factorization::Qr { .. } => 3,
+        Factorization::Eigh => 9,
+        Factorization::Svd { .. } => 22,
+    }
+}
+
+/// How many operations stand for an element-wise function: library functions take some ten.
+fn unary_weight(op: UnaryOp) -> u64 {
+    match op {
+        UnaryOp::Negate | UnaryOp::Abs | UnaryOp::Sign | UnaryOp::Floor | UnaryOp::Ceil => 1,
+        _ => 10,
+    }
+}

@@ -1,0 +1,115 @@
+//! How much memory a stage takes while it runs.
+
+use nxla_expr::{ExprId, Op, Program};
+
+use crate::cost::result_bytes;
+use crate::partition::Sequence;
+use crate::stage::bytes_of;
+
+/// The memory that a stage takes if each value is freed after its last use: what it takes and what
+/// it gives stay until it ends, since they belong to others.
+#[derive(Default)]
+pub(crate) struct Footprint {
+    held: u64,
+    pub(crate) peak: u64,
+}
+
+impl Footprint {
+    /// Something that stays until the end, or until it is freed.
+    pub(crate) fn allocate(&mut self, bytes: u64) {
+        self.held = self.held.saturating_add(bytes);
+        self.peak = self.peak.max(self.held);
+    }
+
+    pub(crate) fn free(&mut self, bytes: u64) {
+        self.held -= bytes;
+    }
+}
+
+/// The largest number of bytes that a program holds at once if it runs node by node, its inputs and
+/// outputs among them. An engine that fuses nodes takes less.
+pub(crate) fn peak_bytes(program: &Program) -> u64 {
+    let graph = program.graph();
+    let mut last_use: Vec<Option<ExprId>> = vec![None; graph.len()];
+    for id in graph.ids() {
+        for &operand in graph.operands(id) {
+            last_use[operand.index()] = Some(id);
+        }
+    }
+    for &output in program.outputs() {
+        last_use[output.index()] = None;
+    }
+    let mut footprint = Footprint::default();
+    for ty in program.inputs() {
+        footprint.allocate(bytes_of(ty));
+    }
+    for id in graph.ids() {
+        if names_another(graph.op(id)) {
+            continue;
+        }
+        footprint.allocate(result_bytes(graph, id));
+        let mut freed: Vec<ExprId> = graph.operands(id).to_vec();
+        freed.sort_unstable();
+        freed.dedup();
+        for operand in freed {
+            if last_use[operand.index()] == Some(id) && !names_another(graph.op(operand)) {
+                footprint.free(result_bytes(graph, operand));
+            }
+        }
+    }
+    footprint.peak
+}
+
+/// Whether a node has no memory of its own: an input is counted as such, and parts and annotations
+/// are names. (What they name is then held until the end, which errs to the safe side.)
+fn names_another(op: &Op) -> bool {
+    matches!(op, Op::Parameter(_) | Op::Elem(_) | Op::Metadata(_))
+}
+
+/// Measures stages that grow node by node.
+pub(crate) struct Growing<'s> {
+    sequence: &'s Sequence<'s>,
+    footprint: Footprint,
+    /// The stage, counted from 1, that took a value of the program last; by node.
+    taken: Vec<u32>,
+    stage: u32,
+    start: usize,
+}
+
+impl<'s> Growing<'s> {
+    pub(crate) fn new(sequence: &'s Sequence<'s>) -> Self {
+        let taken = vec![0; sequence.graph().len()];
+        Self { sequence, footprint: Footprint::default(), taken, stage: 1, start: 0 }
+    }
+
+    /// Begins a stage at a position.
+    pub(crate) fn begin(&mut self, start: usize) {
+        self.footprint = Footprint::default();
+        self.stage += 1;
+        self.start = start;
+    }
+
+    /// Adds the node at the next position, and gives the peak of the stage with it.
+    pub(crate) fn add(&mut self, position: usize) -> u64 {
+        let sequence = self.sequence;
+        let graph = sequence.graph();
+        let id = sequence.nodes[position];
+        let mut dying = Vec::new();
+        for &operand in graph.operands(id) {
+            let from = sequence.position_of(operand);
+            let is_own = from.is_some_and(|from| from >= self.start);
+            if is_own {
+                dying.extend(from.filter(|&from| sequence.last_use[from] == position));
+            } else if std::mem::replace(&mut self.taken[operand.index()], self.stage) != self.stage {
+                self.footprint.allocate(result_bytes(graph, operand));
+            }
+        }
+        self.footprint.allocate(result_bytes(graph, id));
+        dying.sort_unstable();
+        dying.dedup();
+        for from in dying {
+            self.footprint.free(result_bytes(graph, sequence.nodes[from]));
+        }
+        self.footprint.peak
+    }
+}

@@ -1,0 +1,161 @@
+//! Cutting a program into parts that somebody has worked out for all nodes at once.
+
+use nxla_expr::{ExprId, Graph, Op, Program};
+
+use crate::assemble::assemble;
+use crate::cost::{node_cost, result_bytes};
+use crate::cut::{Cut, Value, is_copied};
+use crate::error::SplitError;
+use crate::stage::StageGraph;
+
+/// Stands for the absence of a position.
+const NOWHERE: u32 = u32::MAX;
+
+/// The nodes of a program that belong to a stage, in an order in which they can run: what is neither
+/// an input, nor a name for a part, nor so cheap that each stage makes its own.
+pub(crate) struct Sequence<'p> {
+    pub(crate) program: &'p Program,
+    pub(crate) nodes: Vec<ExprId>,
+    positions: Vec<u32>,
+    /// The position of the last user of each node; the length of the sequence if it is an output.
+    pub(crate) last_use: Vec<usize>,
+}
+
+impl<'p> Sequence<'p> {
+    pub(crate) fn new(program: &'p Program) -> Self {
+        let graph = program.graph();
+        let is_owned = |&id: &ExprId| {
+            let op = graph.op(id);
+            !matches!(op, Op::Parameter(_) | Op::Elem(_)) && !is_copied(graph, id)
+        };
+        let nodes: Vec<ExprId> = graph.ids().filter(is_owned).collect();
+        let mut positions = vec![NOWHERE; graph.len()];
+        for (position, &id) in (0..).zip(&nodes) {
+            positions[id.index()] = position;
+        }
+        let mut sequence = Self { program, last_use: vec![0; nodes.len()], nodes, positions };
+        for position in 0..sequence.nodes.len() {
+            sequence.last_use[position] = position;
+            for &operand in graph.operands(sequence.nodes[position]) {
+                if let Some(operand) = sequence.position_of(operand) {
+                    sequence.last_use[operand] = position;
+                }
+            }
+        }
+        for &output in program.outputs() {
+            if let Some(output) = sequence.position_of(output) {
+                sequence.last_use[output] = sequence.nodes.len();
+            }
+        }
+        sequence
+    }
+
+    pub(crate) fn graph(&self) -> &'p Graph {
+        self.program.graph()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Where the node is computed that an operand names, looking through parts and annotations.
+    pub(crate) fn position_of(&self, operand: ExprId) -> Option<usize> {
+        let graph = self.graph();
+        let mut id = operand;
+        loop {
+            let position = self.positions[id.index()];
+            if position != NOWHERE {
+                return Some(position as usize);
+            }
+            match (graph.op(id), graph.operands(id)) {
+                (Op::Elem(_) | Op::Metadata(_), &[inner]) => id = inner,
+                _ => return None,
+            }
+        }
+    }
+
+    /// For each position the bytes that go past it if the program is cut there: of values that are
+    /// computed before and used at it or after.
+    pub(crate) fn crossing(&self) -> Vec<u64> {
+        let mut changes = vec![(0_u64, 0_u64); self.len() + 2];
+        for (position, &id) in self.nodes.iter().enumerate() {
+            let bytes = result_bytes(self.graph(), id);
+            changes[position + 1].0 += bytes;
+            changes[self.last_use[position] + 1].1 += bytes;
+        }
+        let mut bytes = 0;
+        let running = changes.iter().map(|(more, less)| {
+            bytes = bytes + more - less;
+            bytes
+        });
+        running.take(self.len() + 1).collect()
+    }
+
+    /// Whether a node computes something that is worth counting.
+    pub(crate) fn counts(&self, position: usize) -> bool {
+        !matches!(self.graph().op(self.nodes[position]), Op::Metadata(_))
+    }
+
+    /// The estimated seconds of each node, without what a stage takes beside its work.
+    pub(crate) fn seconds(&self) -> Vec<f64> {
+        let speed = crate::cost::Speed { overhead: 0.0, ..Default::default() };
+        let graph = self.graph();
+        self.nodes.iter().map(|&id| speed.seconds(node_cost(graph, id))).collect()
+    }
+
+    /// Stages that each hold the nodes from one of these positions to the next. The first begins at
+    /// the beginning.
+    pub(crate) fn cut_at(&self, mut starts: Vec<usize>) -> Result<StageGraph, SplitError> {
+        starts.retain(|&start| start > 0 && start < self.len());
+        starts.sort_unstable();
+        starts.dedup();
+        let mut parts = vec![0; self.len()];
+        let mut next = starts.iter().copied().peekable();
+        let mut part = 0;
+        for (position, of_node) in parts.iter_mut().enumerate() {
+            if next.next_if_eq(&position).is_some() {
+                part += 1;
+            }
+            *of_node = part;
+        }
+        self.assemble(&parts)
+    }
+
+    /// Puts nodes into later parts where they need something of one, or run after an effect in one.
+    fn settle(&self, parts: &mut [u32]) {
+        let mut effects = self.program.effects().iter().filter_map(|&id| self.position_of(id));
+        let mut next = effects.next();
+        let mut last_effect = 0;
+        for position in 0..self.len() {
+            let operands = self.graph().operands(self.nodes[position]).iter();
+            let operands = operands.filter_map(|&operand| self.position_of(operand));
+            let needed = operands.map(|operand| parts[operand]).max().unwrap_or(0);
+            parts[position] = parts[position].max(needed);
+            if next == Some(position) {
+                last_effect = last_effect.max(parts[position]);
+                parts[position] = last_effect;
+                next = effects.next();
+            }
+        }
+    }
+
+    /// Stages that each hold the nodes of one part, or of a later one if they need something of it.
+    /// Parts without nodes make no stage.
+    pub(crate) fn assemble(&self, parts: &[u32]) -> Result<StageGraph, SplitError> {
+        let mut parts = parts.to_vec();
+        self.settle(&mut parts);
+        let mut used = parts.clone();
+        used.sort_unstable();
+        used.dedup();
+        let mut cut = Cut::empty(self.program, used.len().max(1));
+        for (&id, part) in self.nodes.iter().zip(&parts) {
+            let stage = used.binary_search(part).expect("the part of a node is used");
+            cut.give(id, stage);
+        }
+        let graph = self.graph();
+        let copied = self.program.outputs().iter().map(|&id| Value::of(graph, id));
+        let copied = copied.filter(|value| is_copied(graph, value.node)).collect();
+        *cut.declared.last_mut().expect("there is a stage") = copied;
+        assemble(self.program, &cut)
+    }
+}

@@ -1,0 +1,212 @@
+//! Finding what repeats itself: the layers of a model, forward and backward.
+//!
+//! A program is read as a text whose letters say what each node computes, without what it computes it
+//! from. A layer that is repeated is a stretch of that text that follows itself: letter `i` equals
+//! letter `i + p` for a while, and `p` is the length of a layer. Candidates for `p` are the distances
+//! between equal letters, of which the right one is by far the most frequent for letters that a layer
+//! has once. Then the cuts within a layer are moved to where the fewest bytes cross.
+//!
+//! What all layers share, such as a mask, is computed where the first one needs it, since equal nodes
+//! are one node. The first layer then is longer than the others; what it has more of is given to the
+//! stage before it, if that can be.
+
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::partition::Sequence;
+
+/// How many candidates for the length of a layer are tried.
+const CANDIDATES: usize = 12;
+/// How many of equally good places for its beginning are tried.
+const TRIED: usize = 64;
+
+/// The part of each node, such that repetitions are parts of their own. Those of fewer nodes than
+/// `shortest` are taken several at a time.
+pub(super) fn parts(sequence: &Sequence<'_>, shortest: usize) -> Vec<u32> {
+    let text = Text { sequence, letters: letters(sequence), crossing: sequence.crossing(), shortest };
+    let mut starts = Vec::new();
+    let mut moved = Vec::new();
+    let mut stretches: Vec<Range<usize>> = vec![0..sequence.len()];
+    while let Some(stretch) = stretches.pop() {
+        let Some(found) = text.repetition(stretch.clone()) else { continue };
+        let mut first = found.start;
+        if let Some(longer) = found.longer_first {
+            first = longer.start;
+            moved.extend(longer.shared);
+        }
+        starts.push(first);
+        starts.extend((0..=found.count).map(|index| found.start + found.length * index));
+        stretches.push(stretch.start..first);
+        stretches.push(found.start + found.length * found.count..stretch.end);
+    }
+    numbered(sequence.len(), starts, &moved)
+}
+
+/// What each node computes, as a number.
+fn letters(sequence: &Sequence<'_>) -> Vec<u64> {
+    let graph = sequence.graph();
+    let letter = |id| {
+        let mut hasher = FxHasher::default();
+        graph.op(id).hash(&mut hasher);
+        graph.ty(id).hash(&mut hasher);
+        for &operand in graph.operands(id) {
+            graph.ty(operand).hash(&mut hasher);
+        }
+        hasher.finish()
+    };
+    sequence.nodes.iter().map(|&id| letter(id)).collect()
+}
+
+/// Repetitions that follow each other.
+struct Repetition {
+    /// Where the first one begins that is as long as the others.
+    start: usize,
+    /// How long each one is.
+    length: usize,
+    /// How many there are.
+    count: usize,
+    /// One more in front of them.
+    longer_first: Option<LongerFirst>,
+}
+
+/// A layer that has more nodes than those behind it.
+struct LongerFirst {
+    /// Where it begins.
+    start: usize,
+    /// What it has more of.
+    shared: Vec<usize>,
+}
+
+/// A program as it is read here.
+struct Text<'s> {
+    sequence: &'s Sequence<'s>,
+    letters: Vec<u64>,
+    /// The bytes that go past each position.
+    crossing: Vec<u64>,
+    shortest: usize,
+}
+
+impl Text<'_> {
+    /// The repetition that covers most of a stretch, if any covers two layers.
+    fn repetition(&self, stretch: Range<usize>) -> Option<Repetition> {
+        let text = &self.letters[stretch.clone()];
+        let candidates = lengths(text).into_iter().filter_map(|length| {
+            let (start, same) = longest_run(text, length)?;
+            Some((same + length, length, start))
+        });
+        // Of lengths that cover the same the shortest, which is the layer itself.
+        let (covered, length, start) =
+            candidates.max_by_key(|&(covered, length, _)| (covered, usize::MAX - length))?;
+        let length = length * self.shortest.div_ceil(length);
+        let first = stretch.start + start;
+        let covered = first..first + covered;
+        if covered.len() < 2 * length {
+            return None;
+        }
+        let candidates = self.cheapest(covered.clone(), length).into_iter().map(|start| {
+            let count = (covered.end - start) / length;
+            let longer_first = self.longer_first(start, length, stretch.start);
+            Repetition { start, length, count, longer_first }
+        });
+        candidates.max_by_key(|found| {
+            (found.count + usize::from(found.longer_first.is_some()), usize::MAX - found.start)
+        })
+    }
+
+    /// Where the first repetition can begin such that the fewest bytes cross the borders.
+    fn cheapest(&self, covered: Range<usize>, length: usize) -> Vec<usize> {
+        let bytes_at = |start: usize| {
+            let borders = (start..=covered.end).step_by(length);
+            let (sum, count) = borders.fold((0_u64, 0_u64), |(sum, count), border| {
+                (sum.saturating_add(self.crossing[border]), count + 1)
+            });
+            sum / count.max(1)
+        };
+        let places: Vec<(usize, u64)> =
+            (covered.start..covered.start + length).map(|start| (start, bytes_at(start))).collect();
+        let fewest = places.iter().map(|&(_, bytes)| bytes).min();
+        let best = places.into_iter().filter(|&(_, bytes)| Some(bytes) == fewest);
+        best.map(|(start, _)| start).take(TRIED).collect()
+    }
+
+    /// Looks for one more layer in front of the first that was found.
+    fn longer_first(&self, first: usize, length: usize, from: usize) -> Option<LongerFirst> {
+        let layer = &self.letters[first..first + length];
+        let mut shared = Vec::new();
+        let mut left = layer.len();
+        let mut start = first;
+        while left > 0 {
+            start = start.checked_sub(1).filter(|&start| start >= from)?;
+            if self.letters[start] == layer[left - 1] {
+                left -= 1;
+            } else {
+                shared.push(start);
+            }
+            if shared.len() > layer.len() / 2 {
+                return None;
+            }
+        }
+        shared.reverse();
+        // They can go in front only if they need nothing of the layer.
+        let sequence = self.sequence;
+        let movable = shared.iter().all(|&position| {
+            let operands = sequence.graph().operands(sequence.nodes[position]).iter();
+            let mut operands = operands.filter_map(|&operand| sequence.position_of(operand));
+            operands.all(|operand| operand < start || shared.binary_search(&operand).is_ok())
+        });
+        movable.then_some(LongerFirst { start, shared })
+    }
+}
+
+/// The most frequent distances between a letter and its next occurrence.
+fn lengths(text: &[u64]) -> Vec<usize> {
+    let mut last: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut votes: BTreeMap<usize, usize> = BTreeMap::new();
+    for (position, &letter) in text.iter().enumerate() {
+        if let Some(before) = last.insert(letter, position) {
+            *votes.entry(position - before).or_default() += 1;
+        }
+    }
+    // A long distance counts for more: a layer has fewer letters that occur once than twice.
+    let mut lengths: Vec<usize> = votes.keys().copied().collect();
+    lengths.sort_by_key(|length| std::cmp::Reverse(length.saturating_mul(votes[length])));
+    lengths.truncate(CANDIDATES);
+    lengths
+}
+
+/// The longest stretch whose letters equal those so much later, if it is at least that long: where
+/// it begins, and its length.
+fn longest_run(text: &[u64], distance: usize) -> Option<(usize, usize)> {
+    let (mut start, mut best) = (0, (0, 0));
+    for position in 0..text.len().saturating_sub(distance) {
+        if text[position] != text[position + distance] {
+            start = position + 1;
+        } else if position + 1 - start > best.1 {
+            best = (start, position + 1 - start);
+        }
+    }
+    (best.1 >= distance).then_some(best)
+}
+
+/// Parts that begin at these places; what was moved is in the part before its own.
+fn numbered(count: usize, mut starts: Vec<usize>, moved: &[usize]) -> Vec<u32> {
+    starts.sort_unstable();
+    starts.dedup();
+    let mut parts = Vec::with_capacity(count);
+    // Part 0 is for what is moved in front of everything.
+    let mut part = 1;
+    let mut next = starts.into_iter().skip_while(|&start| start == 0).peekable();
+    for position in 0..count {
+        if next.next_if_eq(&position).is_some() {
+            part += 1;
+        }
+        parts.push(part);
+    }
+    for &position in moved {
+        parts[position] -= 1;
+    }
+    parts
+}

@@ -1,0 +1,39 @@
+//! Stages that end at annotations.
+
+use std::sync::Arc;
+
+use nxla_expr::{Op, Program};
+
+use crate::error::SplitError;
+use crate::stage::StageGraph;
+use crate::Decision;
+
+/// Cuts after each annotation with one of these notes, or after all with a note.
+pub(super) fn split(program: &Program, notes: &[String]) -> Result<StageGraph, SplitError> {
+    let graph = program.graph();
+    let present: Vec<&str> = graph.ids().filter_map(|id| note(graph.op(id))).collect();
+    if let Some(missing) = notes.iter().find(|note| !present.contains(&note.as_str())) {
+        let known = if present.is_empty() { "none".to_owned() } else { present.join(", ") };
+        return Err(SplitError::Policy(format!(
+            "no value has the mark {missing:?}; the marks of this expression: {known}"
+        )));
+    }
+    let mut names: Vec<Arc<str>> = Vec::new();
+    let mut stages = crate::split(program, |node| match note(node.op) {
+        Some(note) if notes.is_empty() || notes.iter().any(|chosen| chosen == note) => {
+            names.push(note.into());
+            Decision::After
+        }
+        _ => Decision::None,
+    })?;
+    stages.name(names);
+    Ok(stages)
+}
+
+/// What a node is annotated with for readers; a stop of gradients is no annotation of the user's.
+fn note(op: &Op) -> Option<&str> {
+    match op {
+        Op::Metadata(metadata) if !metadata.stop_grad => metadata.inspect.as_deref(),
+        _ => None,
+    }
+}

@@ -1,0 +1,108 @@
+//! Stages that are ranges of the sequence of nodes: by number, by time, by memory.
+
+use crate::error::SplitError;
+use crate::memory::Growing;
+use crate::partition::Sequence;
+
+/// How far from its even place a cut may be where fewer bytes cross, as a part of a stage's time.
+const SLACK: f64 = 0.1;
+
+/// Where stages begin that have so many operations each.
+pub(super) fn every(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut ops = 0;
+    for position in 0..sequence.len() {
+        if ops == count {
+            starts.push(position);
+            ops = 0;
+        }
+        ops += usize::from(sequence.counts(position));
+    }
+    starts
+}
+
+/// Where stages begin that have at most so many operations. Each has at least half of them, and ends
+/// where the fewest bytes cross.
+pub(super) fn at_most(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
+    let crossing = sequence.crossing();
+    let ops: Vec<usize> =
+        (0..sequence.len()).filter(|&position| sequence.counts(position)).collect();
+    let mut starts = Vec::new();
+    let mut first = 0;
+    while ops.len() - first > count {
+        let shortest = first + count.div_ceil(2);
+        // Of equal places the last, so that stages are as large as they may be.
+        let best = (shortest..=first + count)
+            .rev()
+            .min_by_key(|&next| crossing[ops[next]])
+            .expect("a stage has at least one operation");
+        starts.push(ops[best]);
+        first = best;
+    }
+    starts
+}
+
+/// Where stages begin if so many are to take about the same time.
+pub(super) fn balanced(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
+    let crossing = sequence.crossing();
+    // The time until each position, and until the end.
+    let mut until = vec![0.0];
+    for seconds in sequence.seconds() {
+        until.push(until[until.len() - 1] + seconds);
+    }
+    let stage = until[sequence.len()] / to_f64(count);
+    let mut starts = Vec::new();
+    let mut after = 1;
+    for cut in 1..count {
+        let even = stage * to_f64(cut);
+        let from = until.partition_point(|&time| time < even - SLACK * stage).max(after);
+        let to = until.partition_point(|&time| time <= even + SLACK * stage);
+        // A single node may take longer than a stage should: then the cut is behind it.
+        let places = from..to.max(from + 1).min(sequence.len());
+        let Some(best) = places.min_by_key(|&position| crossing[position]) else { break };
+        starts.push(best);
+        after = best + 1;
+    }
+    starts
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of stages are small")]
+fn to_f64(count: usize) -> f64 {
+    count as f64
+}
+
+/// Where stages begin that take no more memory than this.
+pub(super) fn within(sequence: &Sequence<'_>, bytes: u64) -> Result<Vec<usize>, SplitError> {
+    let mut starts = Vec::new();
+    let mut growing = Growing::new(sequence);
+    let mut start = 0;
+    for position in 0..sequence.len() {
+        if growing.add(position) <= bytes {
+            continue;
+        }
+        if position > start {
+            starts.push(position);
+            start = position;
+            growing.begin(position);
+            if growing.add(position) <= bytes {
+                continue;
+            }
+        }
+        return Err(too_large(sequence, position, bytes));
+    }
+    Ok(starts)
+}
+
+fn too_large(sequence: &Sequence<'_>, position: usize, bytes: u64) -> SplitError {
+    let (graph, id) = (sequence.graph(), sequence.nodes[position]);
+    let mut alone = Growing::new(sequence);
+    alone.begin(position);
+    let needed = alone.add(position);
+    let line = graph.line(id).map_or_else(String::new, |line| format!(" ({line})"));
+    SplitError::Policy(format!(
+        "{} gives {}{line} and takes {needed} bytes with its operands, more than the {bytes} that a \
+         stage may take",
+        graph.op(id).name(),
+        graph.ty(id)
+    ))
+}

@@ -1,0 +1,52 @@
+//! The three passes of a training step.
+//!
+//! Nodes that a derivative was made of are marked as they are made. The forward pass is what does not
+//! depend on them, the backward pass they and what they need, the update the rest.
+
+use crate::error::SplitError;
+use crate::partition::Sequence;
+use crate::stage::StageGraph;
+
+const NAMES: [&str; 3] = ["forward", "backward", "update"];
+
+pub(super) fn split(sequence: &Sequence<'_>) -> Result<StageGraph, SplitError> {
+    let graph = sequence.graph();
+    let derived: Vec<bool> = sequence.nodes.iter().map(|&id| graph.is_derived(id)).collect();
+    if !derived.contains(&true) {
+        return Err(SplitError::Policy(
+            "training() splits a training step, and no gradient is taken in this expression".into(),
+        ));
+    }
+    let parts = passes(sequence, &derived);
+    let mut stages = sequence.assemble(&parts)?;
+    let mut used = parts;
+    used.sort_unstable();
+    used.dedup();
+    stages.name(used.into_iter().map(|part| NAMES[part as usize].into()));
+    Ok(stages)
+}
+
+/// The pass of each node: 0, 1 or 2.
+fn passes(sequence: &Sequence<'_>, derived: &[bool]) -> Vec<u32> {
+    let operands = |position: usize| {
+        let operands = sequence.graph().operands(sequence.nodes[position]).iter();
+        operands.filter_map(|&operand| sequence.position_of(operand))
+    };
+    // Whether a node is needed by the backward pass: users come later.
+    let mut needed = derived.to_vec();
+    for position in (0..sequence.len()).rev() {
+        if needed[position] {
+            operands(position).for_each(|operand| needed[operand] = true);
+        }
+    }
+    let mut parts = vec![0; sequence.len()];
+    for position in 0..sequence.len() {
+        let follows = operands(position).any(|operand| parts[operand] > 0);
+        parts[position] = match (follows || derived[position], needed[position]) {
+            (false, _) => 0,
+            (true, true) => 1,
+            (true, false) => 2,
+        };
+    }
+    parts
+}

@@ -1,0 +1,237 @@
+"""Policies: stages without a decision about every node, and functions compiled in stages."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import nxla as nx
+from nxla.graph import Policy
+
+
+def layer(x, weights, mask):
+    y = nx.tanh(x @ weights["w"] + weights["b"]) * nx.exp(-mask)
+    y = x + y
+    centered = y - nx.mean(y, axis=-1, keepdims=True)
+    return centered / nx.sqrt(nx.mean(centered * centered, axis=-1, keepdims=True) + 1e-3)
+
+
+def model(params, x, mask):
+    x = x @ params["embed"]
+    for weights in params["layers"]:
+        x = layer(x, weights, mask)
+    return x @ params["head"]
+
+
+def loss(params, x, mask):
+    return nx.mean(model(params, x, mask) ** 2)
+
+
+def step(params, x, mask):
+    value, gradients = nx.value_and_grad(loss)(params, x, mask)
+    return nx.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+
+
+def numbers(layers=6, width=8):
+    random = np.random.default_rng(0)
+
+    def normal(*shape):
+        return random.normal(size=shape)
+
+    params = {
+        "embed": normal(5, width),
+        "layers": [{"w": normal(width, width), "b": normal(width)} for _ in range(layers)],
+        "head": normal(width, 3),
+    }
+    return params, normal(4, 5), normal(4, width)
+
+
+POLICIES = [
+    Policy.every_ops(7),
+    Policy.at_most_ops(9),
+    Policy.balanced(5),
+    Policy.memory(1 << 13),
+    Policy.layers(),
+    Policy.training(),
+    Policy.auto(),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_a_training_step_in_stages_equals_the_whole(policy, compiler):
+    arguments = numbers()
+    expected = nx.jit(step, compiler=compiler)(*arguments)
+    stages = nx.graph.split(nx.debug_expr(step)(*arguments), policy)
+    found = nx.graph.run(stages, *arguments, compiler=compiler)
+    jitted = nx.jit(step, compiler=compiler, stages=policy)(*arguments)
+    for result in (found, jitted):
+        for one, other in zip(nx.tree.leaves(expected), nx.tree.leaves(result), strict=True):
+            np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-9, atol=1e-12)
+
+
+def test_stages_are_a_sequence():
+    expression = nx.debug_expr(lambda x: nx.cos(nx.sin(x)))(1.0)
+    stages = nx.graph.split(expression, Policy.every_ops(1))
+    first, last = stages
+    assert [stage.id for stage in stages] == [0, 1]
+    assert (stages[0].digest, stages[-1].digest) == (first.digest, last.digest)
+    with pytest.raises(IndexError, match="there are 2 stages, no 2"):
+        stages[2]
+    with pytest.raises(IndexError, match="there are 2 stages, no -3"):
+        stages[-3]
+
+
+@pytest.mark.parametrize("layers", [3, 6, 12])
+def test_equal_layers_are_one_program(layers):
+    arguments = numbers(layers)
+    stages = nx.graph.split(nx.debug_expr(model)(*arguments), "layers")
+    digests = [stage.digest for stage in stages]
+    assert len(digests) - len(set(digests)) == layers - 1, stages.explain()
+
+
+def test_layers_of_the_backward_pass_are_found_too():
+    arguments = numbers(12)
+    stages = nx.graph.split(nx.debug_expr(step)(*arguments), "layers")
+    digests = [stage.digest for stage in stages]
+    assert len(digests) - len(set(digests)) >= 2 * (12 - 3), stages.explain()
+
+
+def test_equal_stages_are_compiled_once():
+    arguments = numbers(8, width=7)
+    before = nx.cache_report()
+    nx.jit(model, compiler="xla", stages="layers")(*arguments)
+    after = nx.cache_report()
+    stages = nx.graph.split(nx.debug_expr(model)(*arguments), "layers")
+    distinct = len({stage.digest for stage in stages})
+    # The whole, which is made of stages, is one more.
+    assert after["misses"] - before["misses"] == distinct + 1
+    assert len(stages) > distinct + 5
+
+
+def test_passes_of_a_training_step():
+    arguments = numbers(2)
+    stages = nx.graph.split(nx.debug_expr(step)(*arguments), "training")
+    assert [stage.name for stage in stages] == ["forward", "backward", "update"]
+    counts = [stage.expr.op_counts() for stage in stages]
+    assert "tanh" in counts[0]
+    assert "tanh" not in counts[1]
+    assert "dot" not in counts[2]
+    assert "forward" in stages.explain()
+    with pytest.raises(nx.ArgumentError, match="no gradient is taken"):
+        nx.graph.split(nx.debug_expr(model)(*arguments), "training")
+
+
+def test_marks_name_stages():
+    def marked(x):
+        code = nx.graph.mark(nx.tanh(x), "encoder")
+        return nx.graph.mark(nx.sum(code), "decoder") + 1
+
+    expression = nx.debug_expr(marked)(nx.template((3,)))
+    stages = nx.graph.split(expression, "marks")
+    assert [stage.name for stage in stages] == ["encoder", "decoder", None]
+    assert repr(stages[0]).startswith("<stage 0 (encoder) of")
+    one = nx.graph.split(expression, Policy.marks("decoder"))
+    assert [stage.name for stage in one] == ["decoder", None]
+    with pytest.raises(nx.ArgumentError, match=r'no value has the mark "head".*encoder, decoder'):
+        nx.graph.split(expression, Policy.marks("head"))
+    # Names travel.
+    assert nx.graph.Stage.from_bytes(stages[0].to_bytes()).name == "encoder"
+    # Outside of a trace a mark does nothing.
+    assert nx.graph.mark(3, "three") == 3
+
+
+def test_bad_policies_are_refused():
+    expression = nx.debug_expr(lambda x: nx.sin(x))(nx.template((1000,)))
+    with pytest.raises(nx.ArgumentError, match=r"every_ops\(0\) cuts nothing"):
+        nx.graph.split(expression, Policy.every_ops(0))
+    with pytest.raises(nx.ArgumentError, match="takes 8000 bytes with its operands"):
+        nx.graph.split(expression, Policy.memory(4000))
+    with pytest.raises(nx.ArgumentError, match='"layers", "training", "marks" or "auto"'):
+        nx.graph.split(expression, "layer")
+    with pytest.raises(nx.ArgumentError, match="stages: must be a Policy"):
+        nx.jit(lambda x: x, stages=3)
+    with pytest.raises(nx.ArgumentError, match="a policy has no state"):
+        nx.graph.split(expression, Policy.auto(), [])
+    with pytest.raises(nx.ArgumentError, match="the callable comes before the state"):
+        nx.graph.split(expression, [], lambda node, state: ("none", state))
+
+
+def test_policies_are_values():
+    for policy in POLICIES:
+        again = pickle.loads(pickle.dumps(policy))
+        assert again == policy
+        assert hash(again) == hash(policy)
+    assert Policy.every_ops(2) != Policy.every_ops(3)
+    assert repr(Policy.marks("a", "b")) == 'Policy.marks("a", "b")'
+    with nx.default_options(stages="layers"):
+        assert nx.default_options()["stages"] == Policy.layers()
+
+
+def test_hooks_in_stages_are_called_in_order(compiler):
+    seen = []
+
+    def shown(x):
+        x = nx.hook(nx.sin(x), "one", lambda value: seen.append(("one", value.item())))
+        x = nx.hook(nx.cos(x), "two")
+        return nx.exp(x)
+
+    function = nx.jit(shown, compiler=compiler, stages=Policy.every_ops(1), hooks={
+        "two": lambda value: seen.append(("two", round(value.item(), 5)))
+    })  # fmt: skip
+    for _ in range(2):
+        seen.clear()
+        assert function(0.0).item() == pytest.approx(np.e)
+        assert seen == [("one", 0.0), ("two", 1.0)]
+
+
+def test_a_donated_argument_is_given_to_the_stage_that_takes_it():
+    function = nx.jit(
+        lambda x, y: nx.cos(nx.sin(x)) + y,
+        compiler="xla",
+        stages=Policy.every_ops(1),
+        donate_argnums=(0, 1),
+    )
+    device = nx.devices()[-1]
+    x = nx.device_put(np.ones((64, 64), np.float32), device)
+    y = nx.device_put(np.zeros((64, 64), np.float32), device)
+    result = function(x, y)
+    np.testing.assert_allclose(np.asarray(result), np.cos(np.sin(np.ones((64, 64)))), rtol=1e-6)
+
+
+def test_simulation_of_independent_branches():
+    def branches(x, y):
+        for _ in range(10):
+            x = nx.sin(x)
+        for _ in range(10):
+            y = nx.cos(y)
+        return x + y
+
+    expression = nx.debug_expr(branches)(nx.template((8,)), nx.template((8,)))
+    stages = nx.graph.split(expression, Policy.every_ops(10))
+    alone = stages.simulate(1, seconds=[2.0, 2.0, 1.0])
+    both = stages.simulate(2, seconds=[2.0, 2.0, 1.0], latency=0.0, bandwidth=float("inf"))
+    assert (alone.makespan, both.makespan) == (5.0, 3.0)
+    assert {worker for _, worker, *_ in both.runs} == {0, 1}
+    assert "worker  1" in str(both)
+    measured = stages.measure(np.ones(8, np.float32), np.ones(8, np.float32), repeat=2)
+    assert len(measured) == 3
+    assert all(time > 0 for time in measured)
+    with pytest.raises(nx.ArgumentError, match="workers is 0"):
+        stages.simulate(0)
+    with pytest.raises(nx.ArgumentError, match="expected 3 times"):
+        stages.simulate(1, seconds=[1.0])
+    with pytest.raises(nx.ArgumentError, match="bandwidth is 0"):
+        stages.simulate(1, bandwidth=0.0)
+
+
+def test_large_programs_compile_in_stages_on_their_own():
+    def chain(x):
+        for _ in range(2000):
+            x = nx.sin(x) * 1.5
+        return x
+
+    expression = nx.debug_expr(chain)(1.0)
+    stages = nx.graph.split(expression, "auto")
+    assert len(stages) > 4
+    whole = nx.jit(chain)(0.3)
+    assert nx.jit(chain, compiler="xla", stages="auto")(0.3).item() == pytest.approx(whole.item())
