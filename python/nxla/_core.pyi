@@ -557,11 +557,63 @@ class Node:
         """The user's line, as ``file.py:3``."""
 
 @final
+class Policy:
+    """A rule that cuts any expression into stages; for ``nx.graph.split``, and for ``stages=`` of
+    ``nx.jit``.
+    """
+    @staticmethod
+    def every_ops(count: int) -> Policy:
+        """Stages of so many operations each; the last one may have fewer."""
+    @staticmethod
+    def at_most_ops(count: int) -> Policy:
+        """Stages of at most so many operations, cut where few bytes cross."""
+    @staticmethod
+    def balanced(count: int) -> Policy:
+        """So many stages of about the same estimated time, cut where few bytes cross."""
+    @staticmethod
+    def memory(bytes: int) -> Policy:
+        """Stages that each hold at most so many bytes while they run, counting what they take and give."""
+    @staticmethod
+    def marks(*names: str) -> Policy:
+        """A stage ends at each value with one of these marks, or at each mark if none is named."""
+    @staticmethod
+    def layers() -> Policy:
+        """A stage for each repetition of what repeats itself: the layers of a model. Equal layers are
+        compiled once.
+        """
+    @staticmethod
+    def training() -> Policy:
+        """The forward pass, the backward pass and the update of a training step."""
+    @staticmethod
+    def auto() -> Policy:
+        """One stage for an expression that compiles quickly, layers or stages of a few hundred
+        operations for a larger one.
+        """
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Callable[..., Policy], tuple[Any, ...]]: ...
+
+@final
+class Timeline:
+    """What the workers of a simulation do, and when. ``str()`` shows it as a chart."""
+    @property
+    def makespan(self) -> float:
+        """When the last stage ends, in seconds."""
+    @property
+    def runs(self) -> list[tuple[int, int, float, float, int]]:
+        """For each stage: the stage, its worker, when it begins and ends in seconds, and the bytes that
+        it gets from other workers.
+        """
+
+@final
 class Stage:
     """One stage of a split expression."""
     @property
     def id(self) -> int:
         """Its number; stages are listed in an order in which they can run."""
+    @property
+    def name(self) -> str | None:
+        """What people call it: the mark that it ends at, or the pass of a training step."""
     @property
     def expr(self) -> Expression:
         """What it computes."""
@@ -598,6 +650,7 @@ class StageGraph:
     def outputs(self) -> list[tuple[int | None, int]]:
         """Where each result comes from, as in ``Stage.arguments``."""
     def __len__(self) -> int: ...
+    def __getitem__(self, position: int, /) -> Stage: ...
     def run(
         self,
         args: tuple[Any, ...],
@@ -608,10 +661,34 @@ class StageGraph:
         gives a future of what the stage gives, wherever it runs; without it, threads run them.
         """
     def explain(self) -> str:
-        """A table of the stages with their operations, arguments and bytes."""
+        """A table of the stages: operations, floating-point operations, what they take and give with its
+        bytes, the most that they hold at a time, and which have the program of an earlier one; then an
+        estimate of the time, and of what several workers gain.
+        """
+    def measure(self, *args: Any, repeat: int = 3, **options: Any) -> list[float]:
+        """How long each stage takes in seconds, the best of ``repeat`` runs, one after the other where
+        the arguments live; arguments and options as for ``run``.
+        """
+    def simulate(
+        self,
+        workers: int,
+        *,
+        bandwidth: float = 1e9,
+        latency: float = 1e-4,
+        seconds: Sequence[float] | None = None,
+    ) -> Timeline:
+        """Simulates the stages on ``workers`` that are alike, each running one stage at a time.
+
+        ``bandwidth`` is in bytes per second and ``latency`` in seconds, for values that go from one
+        worker to another; inputs are taken to be everywhere. ``seconds`` says how long each stage
+        takes, as ``measure`` tells it; without it that is estimated from the work.
+        """
     def to_svg(self) -> str:
         """A picture of the stages as SVG text."""
     def _repr_svg_(self) -> str: ...
+
+def split_by(expression: Expression, policy: Policy | str) -> StageGraph:
+    """Splits an expression by a policy, or the name of one."""
 
 @overload
 def split(

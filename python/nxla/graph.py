@@ -77,9 +77,10 @@ def split(
     expression : Expression
         What `debug_expr` gives.
     decide : Policy, str or callable
-        A `Policy`, or the name of one without numbers. A callable is asked about each node once, operands first, and answers ``"before"`` (an earlier stage
-        computes the operands), ``"after"`` (a later stage uses the result), ``"both"``, or
-        ``"none"``. A node has ``op``, ``shape``, ``dtype``, ``args`` and ``line``.
+        A `Policy`, or the name of one without numbers. A callable is asked about each node once,
+        operands first, and answers ``"before"`` (an earlier stage computes the operands),
+        ``"after"`` (a later stage uses the result), ``"both"``, or ``"none"``. A node has ``op``,
+        ``shape``, ``dtype``, ``args`` and ``line``.
     initial : object, optional
         A state. With it, `decide` takes ``(node, state)`` and answers ``(decision, state)``.
 
@@ -98,7 +99,8 @@ def split(
     --------
     >>> import nxla as nx
     >>> expression = nx.debug_expr(lambda x: nx.cos(nx.sin(x)))(1.0)
-    >>> [stage.expr.op_counts() for stage in nx.graph.split(expression, nx.graph.Policy.balanced(2))]
+    >>> stages = nx.graph.split(expression, nx.graph.Policy.balanced(2))
+    >>> [stage.expr.op_counts() for stage in stages]
     [{'parameter': 1, 'sin': 1}, {'cos': 1, 'parameter': 1}]
     >>> stages, seen = nx.graph.split(
     ...     expression, lambda node, seen: ("none", [*seen, node.op]), []

@@ -88,10 +88,11 @@ def jit(
     **options
         ``compiler`` (a name or a `Compiler`), ``device`` (a `Device` or its name),
         ``hooks`` (a dict of names and functions),
-        ``stages`` (a `graph.Policy` or its name: how the program is cut into parts that are compiled
-        by themselves), ``on_conflict`` (what a call during another trace does: ``"reuse"`` to
-        become part of the trace, which is the default without other options; ``"raise"``, which is
-        the default with some; ``"force"`` to run by itself), and settings of the compiler.
+        ``stages`` (a `graph.Policy` or its name: how the program is cut into parts that are
+        compiled by themselves), ``on_conflict`` (what a call during another trace does:
+        ``"reuse"`` to become part of the trace, which is the default without other options;
+        ``"raise"``, which is the default with some; ``"force"`` to run by itself), and settings of
+        the compiler.
         ``max_compiles`` (how many programs it is meant to compile), with ``on_max_compiles``
         (what happens for more: ``"warn"``, ``"raise"`` or ``"log"``; the text says what differed
         from the call before). ``debug_nans`` (see `debug_nans`).

@@ -388,7 +388,7 @@ def test_a_jitted_function_joins_a_trace():
 )
 def test_a_jitted_function_with_options_of_its_own_does_not(options):
     inner = nx.jit(lambda x: x * 2, **options)
-    with pytest.raises(RuntimeError, match="options of its own.*on_conflict"):
+    with pytest.raises(RuntimeError, match=r"options of its own.*on_conflict"):
         nx.jit(lambda x: inner(x))(1.0)
 
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
-    Conflict, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Purpose, Tensor, Trace, Tracing,
-    Way,
+    Conflict, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Purpose, Tensor, Trace,
+    Tracing, Way,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;

@@ -163,7 +163,8 @@ impl PyStageGraph {
     /// The stage at a position, counted from the end if it is negative.
     fn __getitem__(&self, position: isize) -> PyResult<PyStage> {
         let count = self.graph.stages().len();
-        let index = if position < 0 { position.checked_add_unsigned(count) } else { Some(position) };
+        let index =
+            if position < 0 { position.checked_add_unsigned(count) } else { Some(position) };
         let index = index.and_then(|index| usize::try_from(index).ok());
         match index.and_then(|index| self.graph.stages().get(index)) {
             Some(stage) => Ok(PyStage { stage: stage.clone() }),
@@ -210,7 +211,8 @@ impl PyStageGraph {
     ) -> PyResult<Vec<f64>> {
         let inputs = self.inputs(args)?.into_vec();
         let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
-        let seconds = interruptible(py, |interrupt| stages.measure(&inputs, repeat, Some(interrupt)))?;
+        let seconds =
+            interruptible(py, |interrupt| stages.measure(&inputs, repeat, Some(interrupt)))?;
         Ok(seconds.into_iter().map(|time| time.as_secs_f64()).collect())
     }
 

@@ -160,10 +160,15 @@ pub(crate) fn simulate(
     let seconds = seconds.unwrap_or_else(|| graph.seconds(&Speed::default()));
     let expected = graph.stages().len();
     if seconds.len() != expected {
-        return refuse(format!("expected {expected} times, one for each stage, got {}", seconds.len()));
+        return refuse(format!(
+            "expected {expected} times, one for each stage, got {}",
+            seconds.len()
+        ));
     }
     if let Some(wrong) = seconds.iter().find(|time| !(time.is_finite() && **time >= 0.0)) {
-        return refuse(format!("a stage takes {wrong} seconds; expected a number that is not negative"));
+        return refuse(format!(
+            "a stage takes {wrong} seconds; expected a number that is not negative"
+        ));
     }
     Ok(PyTimeline(graph.simulate(&Cluster { workers, bandwidth, latency }, &seconds)))
 }

@@ -100,7 +100,8 @@ impl<'s> Growing<'s> {
             let is_own = from.is_some_and(|from| from >= self.start);
             if is_own {
                 dying.extend(from.filter(|&from| sequence.last_use[from] == position));
-            } else if std::mem::replace(&mut self.taken[operand.index()], self.stage) != self.stage {
+            } else if std::mem::replace(&mut self.taken[operand.index()], self.stage) != self.stage
+            {
                 self.footprint.allocate(result_bytes(graph, operand));
             }
         }

@@ -25,12 +25,7 @@ fn annotate(graph: &mut Graph, x: ExprId, note: &str) -> nxla_expr::Result<ExprI
 
 /// One layer: a product with weights, a nonlinearity, a mask, a connection around all that, and a
 /// normalisation.
-fn layer(
-    graph: &mut Graph,
-    x: ExprId,
-    weights: ExprId,
-    mask: ExprId,
-) -> nxla_expr::Result<ExprId> {
+fn layer(graph: &mut Graph, x: ExprId, weights: ExprId, mask: ExprId) -> nxla_expr::Result<ExprId> {
     let y = graph.matmul(x, weights)?;
     let y = graph.tanh(y)?;
     let mask = graph.negate(mask)?;

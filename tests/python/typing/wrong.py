@@ -50,4 +50,4 @@ def wrong_decision(node: nx.Node) -> int:
 
 
 def stages(expression: nx.Expression) -> None:
-    nx.graph.split(expression, wrong_decision)  # expected: reportArgumentType
+    nx.graph.split(expression, wrong_decision)  # expected: reportArgumentType, reportCallIssue

@@ -179,8 +179,7 @@ struct Where<'a> {
 }
 
 /// Runs a stage in this process; it asks at times whether it is to stop.
-type RunHere<'a> =
-    dyn Fn(StageId, Vec<Tensor>, &Interrupt<'_>) -> Result<Vec<Tensor>> + Sync + 'a;
+type RunHere<'a> = dyn Fn(StageId, Vec<Tensor>, &Interrupt<'_>) -> Result<Vec<Tensor>> + Sync + 'a;
 
 /// Runs all stages, here and there, and gives the outputs of the whole.
 fn run_all(

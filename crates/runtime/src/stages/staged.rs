@@ -61,7 +61,9 @@ fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
         }
     }
     let is_given = |source: &Source| {
-        source.stage.is_none() && donated.get(source.index) == Some(&true) && uses[source.index] == 1
+        source.stage.is_none()
+            && donated.get(source.index) == Some(&true)
+            && uses[source.index] == 1
     };
     let stages = graph.stages().iter().map(|stage| {
         let given: Vec<bool> = stage.arguments.iter().map(is_given).collect();
@@ -81,8 +83,7 @@ fn side_by_side<T: Send>(
         own.map(|index| function(index).map(|value| (index, value))).collect::<Result<Vec<_>>>()
     };
     let parts = thread::scope(|scope| {
-        let helpers: Vec<_> =
-            (1..threads).map(|first| scope.spawn(move || work(first))).collect();
+        let helpers: Vec<_> = (1..threads).map(|first| scope.spawn(move || work(first))).collect();
         let own = work(0);
         let others = helpers.into_iter().map(|helper| match helper.join() {
             Ok(part) => part,

@@ -26,7 +26,8 @@ const TRIED: usize = 64;
 /// The part of each node, such that repetitions are parts of their own. Those of fewer nodes than
 /// `shortest` are taken several at a time.
 pub(super) fn parts(sequence: &Sequence<'_>, shortest: usize) -> Vec<u32> {
-    let text = Text { sequence, letters: letters(sequence), crossing: sequence.crossing(), shortest };
+    let text =
+        Text { sequence, letters: letters(sequence), crossing: sequence.crossing(), shortest };
     let mut starts = Vec::new();
     let mut moved = Vec::new();
     let mut stretches: Vec<Range<usize>> = vec![0..sequence.len()];

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use nxla_expr::{Op, Program};
 
+use crate::Decision;
 use crate::error::SplitError;
 use crate::stage::StageGraph;
-use crate::Decision;
 
 /// Cuts after each annotation with one of these notes, or after all with a note.
 pub(super) fn split(program: &Program, notes: &[String]) -> Result<StageGraph, SplitError> {

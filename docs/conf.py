@@ -1,0 +1,141 @@
+"""Configuration of the documentation; `make docs` builds it.
+
+The pages of the reference are written here from the package itself, so that no function is missing:
+groups are those of ``names.md``, and what that page does not name comes last.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import nxla
+
+project = "nxla"
+author = "The nxla authors"
+version = release = nxla.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = "nxla"
+html_static_path = ["_static"]
+html_css_files = ["style.css"]
+html_theme_options = {"top_of_page_buttons": []}
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+# Prompts and output are no part of what is copied.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+# Types in docstrings are words for readers, not names of classes.
+numpydoc_xref_param_type = False
+
+HERE = Path(__file__).parent
+GENERATED = HERE / "reference" / "generated"
+
+#: Namespaces beside the main one, with what they hold.
+MODULES = {
+    "linalg": "Linear algebra",
+    "fft": "Fourier transforms",
+    "random": "Random numbers",
+    "graph": "Expressions and stages",
+    "tree": "Containers",
+    "testing": "Testing",
+    "nn": "Neural networks",
+    "optim": "Optimizers",
+    "cluster": "Clusters",
+}
+
+
+def groups() -> dict[str, list[str]]:
+    """Return the public names of the main namespace by the headings of ``names.md``."""
+    text = (HERE / "names.md").read_text()
+    text = text.split("## Names of numpy")[0]
+    found: dict[str, list[str]] = {}
+    left = {name for name in nxla.__all__ if is_documented(getattr(nxla, name))}
+    for section in text.split("\n## ")[1:]:
+        heading, _, body = section.partition("\n")
+        named = re.findall(r"`nx\.(\w+)`", body)
+        own = [name for name in dict.fromkeys(named) if name in left]
+        left.difference_update(own)
+        if own:
+            found[heading] = own
+    found["More"] = sorted(left)
+    return found
+
+
+def is_documented(value: Any) -> bool:
+    """Tell functions and classes from modules and constants."""
+    return callable(value) and not isinstance(value, ModuleType)
+
+
+def entry(module: str, name: str, value: Any) -> str:
+    """Return the directive for one function or class."""
+    kind = "autoclass" if inspect.isclass(value) else "autofunction"
+    lines = [f"```{{eval-rst}}\n.. {kind}:: {module}.{name}"]
+    if inspect.isclass(value) and not issubclass(value, Exception):
+        lines.append("   :members:")
+    return "\n".join([*lines, "```"])
+
+
+def write_page(path: Path, title: str, module: str, names: list[str]) -> None:
+    """Write a page that lists names and documents them."""
+    owner = importlib.import_module(module)
+    parts = [f"# {title}"]
+    parts += [entry(module, name, getattr(owner, name)) for name in names]
+    text = "\n\n".join(parts) + "\n"
+    # What has not changed is not read again.
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def write_reference(_app: object) -> None:
+    """Write the pages of the reference."""
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    for number, (heading, names) in enumerate(groups().items(), 1):
+        slug = re.sub(r"\W+", "-", heading.lower()).strip("-")
+        write_page(GENERATED / f"main-{number:02}-{slug}.md", heading, "nxla", names)
+    for name, title in MODULES.items():
+        module = getattr(nxla, name, None)
+        if not isinstance(module, ModuleType):
+            continue
+        names = [public for public in module.__all__ if is_documented(getattr(module, public))]
+        full = f"nxla.{name}"
+        write_page(GENERATED / f"{name}.md", f"{title}: `nx.{name}`", full, names)
+
+
+def write_architecture(_app: object) -> None:
+    """Write the page on the architecture, which lies beside the sources that it is about."""
+    text = (HERE.parent / "ARCHITECTURE.md").read_text()
+    text = text.replace("](docs/", "](../../").replace("](README.md)", "](../../index.md)")
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    (GENERATED / "architecture.md").write_text(text)
+
+
+def prepare(_app: object, _page: str, source: list[str]) -> None:
+    """Point at that page where texts point at the file, and drop what only doctest needs.
+
+    A block ends in an empty line so that its end is no part of what the last example prints.
+    """
+    source[0] = re.sub(r"(```python\n.*?)\n\n```\n", r"\1\n```\n", source[0], flags=re.DOTALL)
+    source[0] = source[0].replace(
+        "](../../ARCHITECTURE.md", "](../reference/generated/architecture.md"
+    )
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("builder-inited", write_reference)
+    app.connect("builder-inited", write_architecture)
+    app.connect("source-read", prepare)
+    return {"parallel_read_safe": True}
