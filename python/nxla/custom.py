@@ -57,7 +57,8 @@ class _Custom:
 
     def _missing(self) -> ArgumentError:
         return ArgumentError(
-            f"{self._derivative}: {self.__name__} has no rule yet; give it one with `define`"
+            f"{self._derivative}: {self.__name__} has no rule yet; give it one with "
+            f"`{'defjvp' if self._derivative == 'custom_jvp' else 'defvjp'}`"
         )
 
 
@@ -66,7 +67,7 @@ class _CustomJvp(_Custom):
 
     _rule: Callable[..., Any] | None = None
 
-    def define(self, rule: Callable[..., Any], /) -> Callable[..., Any]:
+    def defjvp(self, rule: Callable[..., Any], /) -> Callable[..., Any]:
         """Set the rule, and return it."""
         self._rule = rule
         return rule
@@ -101,7 +102,7 @@ class _CustomVjp(_Custom):
 
     _rules: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
-    def define(self, forward: Callable[..., Any], backward: Callable[..., Any], /) -> None:
+    def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any], /) -> None:
         """Set both rules."""
         self._rules = (forward, backward)
 
@@ -147,7 +148,7 @@ def custom_jvp(
     Returns
     -------
     callable
-        Is called as `function`. Its method ``define`` sets the rule, which is called with the
+        Is called as `function`. Its method ``defjvp`` sets the rule, which is called with the
         arguments that are not differentiated, then a tuple of the others, and a tuple of how these
         change; it gives how the result changes, in its structure. The rule must be linear in the
         changes: gradients are made of it too.
@@ -163,7 +164,7 @@ def custom_jvp(
     >>> @nx.custom_jvp
     ... def log1pexp(x):
     ...     return nx.log1p(nx.exp(x))
-    >>> @log1pexp.define
+    >>> @log1pexp.defjvp
     ... def rule(primals, tangents):
     ...     return tangents[0] * nx.sigmoid(primals[0])
     >>> nx.grad(log1pexp)(100.0).item()
@@ -189,7 +190,7 @@ def custom_vjp(
     Returns
     -------
     callable
-        Is called as `function`. Its method ``define`` sets two rules. The forward rule takes all
+        Is called as `function`. Its method ``defvjp`` sets two rules. The forward rule takes all
         arguments, and gives the result and whatever the other one wants to know. The backward rule
         is called with the arguments that are not differentiated, then with that, and with the
         cotangents of the result; it gives a tuple of cotangents, one for each of the other
@@ -210,7 +211,7 @@ def custom_vjp(
     ...     return x, limit
     >>> def backward(limit, cotangent):
     ...     return nx.clip(cotangent, -limit, limit), nx.zeros_like(limit)
-    >>> clipped.define(forward, backward)
+    >>> clipped.defvjp(forward, backward)
     >>> nx.grad(lambda x: 10.0 * clipped(x, 2.0))(5.0).item()
     2.0
     """

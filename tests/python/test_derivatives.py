@@ -289,7 +289,7 @@ def test_custom_vjp_replaces_the_gradient_and_skips_arguments():
         x, y = residuals
         return cotangents["out"] * y * 100.0, cotangents["out"] * function(x)
 
-    apply.define(forward, backward)
+    apply.defvjp(forward, backward)
     assert apply(nx.sin, 0.5, 2.0)["out"].item() == pytest.approx(2.0 * math.sin(0.5))
     gradients = nx.grad(lambda x, y: apply(nx.sin, x, y)["out"], argnums=(0, 1))(0.5, 2.0)
     assert [g.item() for g in gradients] == pytest.approx([200.0, math.sin(0.5)])
@@ -303,7 +303,7 @@ def test_custom_jvp_replaces_both_directions():
     def power(x, n):
         return x**n
 
-    @power.define
+    @power.defjvp
     def rule(n, primals, tangents):
         return tangents[0] * 1000.0 * n
 
@@ -322,7 +322,7 @@ def test_wrong_answers_of_rules_are_named():
         def scaled(x, y):
             return x * y
 
-        scaled.define(lambda x, y: (x * y, None), lambda residuals, cotangents: answer)
+        scaled.defvjp(lambda x, y: (x * y, None), lambda residuals, cotangents: answer)
         return nx.grad(lambda x, y: nx.sum(scaled(x, y)))
 
     with pytest.raises(nx.ArgumentError, match="scaled gave 1 cotangents for 2 arguments"):
@@ -338,10 +338,10 @@ def test_wrong_answers_of_rules_are_named():
 
     with pytest.raises(nx.ArgumentError, match="wrong has no rule yet"):
         wrong(x)
-    wrong.define(lambda primals, tangents: tangents[0])
+    wrong.defjvp(lambda primals, tangents: tangents[0])
     with pytest.raises(nx.NxlaError, match=r"gave the tangent f32\[2\] for result 0, which is f32"):
         nx.grad(wrong)(x)
-    wrong.define(lambda primals, tangents: (tangents[0], tangents[0]))
+    wrong.defjvp(lambda primals, tangents: (tangents[0], tangents[0]))
     with pytest.raises(nx.ArgumentError, match="the rule of wrong gave"):
         nx.grad(wrong)(x)
 
