@@ -45,7 +45,8 @@ def test_folds_have_derivatives_both_ways(name, compiler):
         for axes, keep in [((1,), False), ((0, 2), True), (None, False)]
     ]
     losses.append(lambda x: weighted(nx.window_reduce(x, start, function, (1, 2, 3), **WINDOW)))
-    for loss in losses:
+    # A few of them on XLA, which takes long to compile.
+    for loss in losses if compiler == "evaluator" else losses[2:]:
         expected = differences(nx.jit(loss), X)
         close(nx.jit(nx.grad(loss), compiler=compiler)(X), expected, 1e-6)
         change = nx.jit(lambda x, d, f=loss: nx.jvp(f, (x,), (d,))[1], compiler=compiler)(X, X)

@@ -82,6 +82,9 @@ def test_all_ways_give_the_same(method, compiler, expected):
     for loop in (scanned, counted, bounded, until):
         if loop is until and method in ("store", "recompute"):
             continue
+        # Compiling takes long: there, a scan and an open loop speak for the others.
+        if compiler == "xla" and loop in (counted, bounded):
+            continue
         first, second = expected[scanned if loop is scanned else counted]
 
         def kept(w, h, loop=loop):
@@ -89,6 +92,8 @@ def test_all_ways_give_the_same(method, compiler, expected):
 
         gradient = nx.jit(nx.grad(kept, argnums=(0, 1)), compiler=compiler)
         close(gradient(W, H), first)
+        if compiler == "xla":
+            continue
         if method in ("auto", "log") or loop is scanned:
             twice = nx.grad(lambda w, h, kept=kept: nx.sum(nx.grad(kept)(w, h) * W), argnums=1)
             close(nx.jit(twice, compiler=compiler)(W, H), second)
@@ -179,6 +184,6 @@ def test_gradients_of_loops_in_loops(compiler):
         return nx.fori(0, 4, outer, x, **keeps)
 
     expected = nx.grad(lambda x: run(x, unroll=True))(f64(0.7))
-    for method in METHODS:
+    for method in METHODS if compiler == "evaluator" else ["auto", "sqrt"]:
         gradient = nx.jit(nx.grad(lambda x, m=method: run(x, gradient=m)), compiler=compiler)
         close(gradient(f64(0.7)), expected)

@@ -239,8 +239,8 @@ def together(ops, dtype):
 @pytest.mark.parametrize("dtype", [nx.float64, nx.float32, nx.complex128, nx.complex64], ids=str)
 def test_rules_of_a_family_on_all_engines(family, dtype, compiler):
     ops = [op for op in FAMILIES[family] if dtype.kind == "float" or op not in REAL]
-    if compiler == "xla" and dtype in (nx.complex64, nx.float32):
-        pytest.skip("the wide dtypes speak for the narrow ones on XLA")
+    if compiler == "xla" and dtype != nx.float64:
+        pytest.skip("one dtype speaks for the others on XLA, which takes long to compile")
     function, groups = together(ops, dtype)
     values, structure = nx.tree.flatten(groups)
 
