@@ -28,7 +28,9 @@ HEADER = """\
 
 """
 #: Between these lines stands what a module exports.
-EXPORTS = re.compile(r"# What is imported above\..*?(?=\n# fmt: on|\Z)", re.DOTALL)
+EXPORTS = re.compile(
+    r"# What is imported above\..*?(?=\n# fmt: on|\n\nTYPE_CHECKING|\Z)", re.DOTALL
+)
 
 
 def stub() -> str:
@@ -154,7 +156,7 @@ def formatted(source: str, path: Path) -> str:
 def files() -> dict[Path, str]:
     """Return the files that follow from the module, and what is to be in them."""
     found = {PACKAGE / "_core.pyi": stub()}
-    for name in ("__init__.py", "linalg.py", "fft.py"):
+    for name in ("__init__.py", "linalg.py", "fft.py", "nn/__init__.py", "optim/__init__.py"):
         found[PACKAGE / name] = exports(PACKAGE / name)
     return found
 

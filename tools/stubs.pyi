@@ -611,6 +611,7 @@ def align_vectors(
 
 # Operations
 
+def set_tensor_text(function: Callable[[Tensor, str], str] | None) -> None: ...
 def tensor_from_bytes(
     bytes: bytes,
     dtype: DTypeLike,
@@ -727,6 +728,17 @@ def bin_edges(x: TensorLike, bins: int, range: tuple[float, float] | None) -> Te
 def histogram_of(
     x: TensorLike, edges: TensorLike, weights: TensorLike | None, density: bool
 ) -> Tensor: ...
+def batch_norm_parts(
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    scale: TensorLike | None,
+    bias: TensorLike | None,
+    axis: Axis,
+    epsilon: float,
+    momentum: float,
+) -> list[Tensor]: ...
+def dropout_with(key: TensorLike, x: TensorLike, rate: float, advance: bool) -> list[Tensor]: ...
 def fold(
     x: TensorLike,
     initial: TensorLike,

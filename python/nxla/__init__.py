@@ -22,7 +22,8 @@ import os as _os
 # isort: off
 # fmt: off
 from nxla import (
-    _core, composite, constants, errors, expr, fft, graph, linalg, random, testing, tree,
+    _core, _pickling, composite, constants, errors, expr, fft, graph, linalg, nn, optim, random,
+    testing, tree,
 )
 from nxla._core import *  # noqa: F403
 from nxla.compiler import Compiler, current_compiler, register_compiler
@@ -59,6 +60,7 @@ from nxla.ops.create import (
 )
 from nxla.ops.elementwise import can_cast, log, positive
 from nxla.ops.loops import for_each, fori, map, scan, while_loop
+from nxla.ops.files import from_safetensors, load, save, to_safetensors
 from nxla.ops.metadata import axis_index, axis_size, compatible
 from nxla.ops.movement import (
     matrix_transpose, moveaxis, pad_outer, repeat, roll, split, to_batched, unstack,
@@ -73,6 +75,7 @@ from nxla.options import (
     compilers, default_options, global_default_options, partitions_options, to_backend,
 )
 from nxla.recompute import checkpoint
+from nxla.printing import set_print_options
 from nxla.stream import Stream, stream
 from nxla.transform import (
     compile, custom_grad, debug_expr, debug_expr_apply, defn, jit, jit_apply, stop_grad, template,
@@ -84,6 +87,7 @@ from nxla.vectors import (
 
 __version__ = _core.__version__
 
+_pickling.register()
 # Frames of the package itself are not what an error should point at.
 _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)
 # XLA must not be left running while the process takes itself apart.

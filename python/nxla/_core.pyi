@@ -968,6 +968,9 @@ def align_vectors(values: Sequence[TensorLike], align_ranks: bool, repeat: bool)
 
 # Operations
 
+def set_tensor_text(function: Callable[[Tensor, str], str] | None) -> None:
+    """Sets what shows tensors: a function of one and its usual text, or nothing but that."""
+
 def tensor_from_bytes(
     bytes: bytes,
     dtype: DTypeLike,
@@ -1135,6 +1138,21 @@ def histogram_of(
     x: TensorLike, edges: TensorLike, weights: TensorLike | None, density: bool
 ) -> Tensor:
     """What is in the bins of a histogram."""
+
+def batch_norm_parts(
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    scale: TensorLike | None,
+    bias: TensorLike | None,
+    axis: Axis,
+    epsilon: float,
+    momentum: float,
+) -> list[Tensor]:
+    """Channels with their own mean and variance, and the running statistics that these move."""
+
+def dropout_with(key: TensorLike, x: TensorLike, rate: float, advance: bool) -> list[Tensor]:
+    """A tensor with elements dropped."""
 
 def fold(
     x: TensorLike,
@@ -1621,6 +1639,73 @@ def atanh(x: TensorLike, /) -> Tensor:
     [0.0, 0.5493061542510986]
     """
 
+def avg_pool(
+    x: TensorLike,
+    /,
+    window: Sequence[int],
+    *,
+    strides: Sequence[int] | None = None,
+    padding: Padding = "valid",
+    channels_last: bool = False,
+    count_padding: bool = False,
+) -> Tensor:
+    """Return the means of windows.
+
+    Parameters and errors are those of `max_pool`, but for
+
+    Parameters
+    ----------
+    count_padding : bool
+        Whether padding counts, as zeros; else a mean is that of elements alone.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.avg_pool([[[1.0, 5.0, 2.0]]], (2,), padding="same").tolist()
+    [[[3.0, 2.0]]]
+    """
+
+def batch_norm(
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    /,
+    scale: TensorLike | None = None,
+    bias: TensorLike | None = None,
+    *,
+    axis: Axis = -1,
+    epsilon: float = 1e-05,
+) -> Tensor:
+    """Normalise channels with a mean and a variance that are known, then scale and shift them.
+
+    S. Ioffe and C. Szegedy, "Batch normalization" (2015): what is done when a model is used.
+    `batch_norm_train` is for its training.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+    mean, variance : tensor_like
+        A number for each channel.
+    scale, bias : tensor_like, optional
+        A number for each channel.
+    axis : int or str
+        The axis of the channels.
+    epsilon : float
+        What is added to the variance.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or a vector has another size.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.batch_norm([[1.0, 2.0]], [1.0, 0.0], [1.0, 4.0], epsilon=0.0).tolist()
+    [[0.0, 1.0]]
+    """
+
 def bitcast(x: TensorLike, dtype: DTypeLike, /) -> Tensor:
     """Read the bits of elements as another dtype of the same width.
 
@@ -1890,6 +1975,19 @@ def ceil(x: TensorLike, /) -> Tensor:
     [2.0, -1.0]
     """
 
+def celu(x: TensorLike, /, *, alpha: float = 1) -> Tensor:
+    """Return the elements that are positive, and ``alpha * (exp(x / alpha) - 1)`` for the others.
+
+    J. T. Barron, "Continuously differentiable exponential linear units" (2017). Parameters, result
+    and errors are those of `elu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.celu([-100.0, 2.0], alpha=0.5).tolist()
+    [-0.5, 2.0]
+    """
+
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     """Return the triangular root of symmetric (Hermitian) positive definite matrices.
 
@@ -2130,6 +2228,32 @@ def cosh(x: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.cosh([0.0, 1.0]).tolist()
     [1.0, 1.5430805683135986]
+    """
+
+def cosine_similarity(
+    x1: TensorLike, x2: TensorLike, /, *, axis: Axis = -1, epsilon: float = 1e-08
+) -> Tensor:
+    """Return cosines of the angles between vectors.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Real numbers, which broadcast.
+    axis : int or str
+        The axis of the parts of a vector.
+    epsilon : float
+        The least that a length counts as.
+
+    Returns
+    -------
+    Tensor
+        From -1 to 1, without the axis; one less it is the cosine distance.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.nn.cosine_similarity([1.0, 0.0], [1e30, 1e30]).item(), 4)
+    0.7071
     """
 
 def count_leading_zeros(x: TensorLike, /) -> Tensor:
@@ -2419,6 +2543,61 @@ def dot(
     (5, 2)
     """
 
+def dot_product_attention(
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    /,
+    bias: TensorLike | None = None,
+    mask: TensorLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+) -> Tensor:
+    """Return means of values, weighted by how queries go with keys.
+
+    A. Vaswani et al., "Attention is all you need" (2017); with fewer heads of keys than of queries
+    J. Ainslie et al., "GQA: training generalized multi-query transformer models from multi-head
+    checkpoints" (2023). Computed in 32 bits at least.
+
+    Parameters
+    ----------
+    query : tensor_like
+        Of shape (..., T, N, H): T queries with N heads of H features.
+    key : tensor_like
+        Of shape (..., S, K, H); K divides N.
+    value : tensor_like
+        Of shape (..., S, K, V).
+    bias : tensor_like, optional
+        Added to the products of queries and keys; broadcasts to (..., N, T, S).
+    mask : tensor_like, optional
+        False, or 0, where a query must not see a key; broadcasts to (..., N, T, S). A query that
+        sees none sees all alike.
+    scale : float, optional
+        What products are multiplied with; ``1 / sqrt(H)`` by default.
+    is_causal : bool
+        Whether a query sees no keys after its own place.
+
+    Returns
+    -------
+    Tensor
+        Of shape (..., T, N, V), and the dtype of the queries.
+
+    Raises
+    ------
+    ShapeError
+        If shapes do not fit together.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.reshape(nx.arange(6.0), (3, 1, 2))
+    >>> nx.nn.dot_product_attention(nx.zeros((3, 1, 2)), x, x, is_causal=True).tolist()
+    [[[0.0, 1.0]], [[1.0, 2.0]], [[2.0, 3.0]]]
+    """
+
 def eigvalsh(x: TensorLike, /) -> Tensor:
     """Return the eigenvalues of `eigh` alone.
 
@@ -2427,6 +2606,53 @@ def eigvalsh(x: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.all_close(nx.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]]), [1.0, 3.0]).item()
     True
+    """
+
+def elu(x: TensorLike, /, *, alpha: float = 1) -> Tensor:
+    """Return the elements that are positive, and ``alpha * (exp(x) - 1)`` for the others.
+
+    D.-A. Clevert et al., "Fast and accurate deep network learning by exponential linear units"
+    (2015). Result and errors are those of `relu`.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+    alpha : float
+        Minus the limit far below 0.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.elu([-100.0, 2.0]).tolist()
+    [-1.0, 2.0]
+    """
+
+def embedding(table: TensorLike, x: TensorLike, /) -> Tensor:
+    """Return the rows of a table that integers say.
+
+    Parameters
+    ----------
+    table : tensor_like
+        Rows along the first axis.
+    x : tensor_like
+        Integers; those out of range take the nearest row.
+
+    Returns
+    -------
+    Tensor
+        The axes of `x`, then those of a row.
+
+    Raises
+    ------
+    DTypeError
+        If `x` has no integers.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.embedding([[1.0, 2.0], [3.0, 4.0]], [1, 0]).tolist()
+    [[3.0, 4.0], [1.0, 2.0]]
     """
 
 def equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -2849,6 +3075,44 @@ def gather(x: TensorLike, indices: TensorLike, /, *, axes: Axes | None = None) -
     [4, 2]
     """
 
+def gelu(x: TensorLike, /, *, approximate: bool = True) -> Tensor:
+    """Return each element times the probability that a normal variable is below it.
+
+    D. Hendrycks and K. Gimpel, "Gaussian error linear units" (2016).
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+    approximate : bool
+        Whether to take a hyperbolic tangent for the probability, as JAX does unless it is told
+        otherwise; PyTorch does not.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.nn.gelu(1.0).item(), 4), round(nx.nn.gelu(1.0, approximate=False).item(), 4)
+    (0.8412, 0.8413)
+    """
+
+def glu(x: TensorLike, /, axis: Axis = -1) -> Tensor:
+    """Return one half of an axis times the sigmoid of the other: a gated linear unit.
+
+    Y. N. Dauphin et al., "Language modeling with gated convolutional networks" (2016). Parameters
+    and errors are those of `softmax`.
+
+    Raises
+    ------
+    ArgumentError
+        If the size of the axis is odd.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.glu([2.0, 4.0, 0.0, 100.0]).tolist()
+    [1.0, 4.0]
+    """
+
 def greater(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Tell where the first is larger; the operator ``>``.
 
@@ -2903,6 +3167,87 @@ def greater_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     [False, True]
     """
 
+def group_norm(
+    x: TensorLike,
+    /,
+    groups: int,
+    scale: TensorLike | None = None,
+    bias: TensorLike | None = None,
+    *,
+    axis: Axis = -1,
+    epsilon: float = 1e-05,
+) -> Tensor:
+    """Give groups of channels of each example a mean of 0 and a variance of 1, then scale and shift
+    each channel.
+
+    Y. Wu and K. He, "Group normalization" (2018).
+
+    Parameters
+    ----------
+    x : tensor_like
+        Examples along the first axis.
+    groups : int
+        How many groups; with as many as there are channels this is instance normalization.
+    scale, bias : tensor_like, optional
+        A number for each channel.
+    axis : int or str
+        The axis of the channels.
+    epsilon : float
+        What is added to the variance.
+
+    Raises
+    ------
+    ArgumentError
+        If the groups do not divide the channels, or the channels are along the first axis.
+    ShapeError
+        If there is no such axis, or scale or bias have another size.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.group_norm([[1.0, 3.0, 5.0, 5.0]], 2, epsilon=1e-12).tolist()
+    [[-1.0, 1.0, 0.0, 0.0]]
+    """
+
+def hard_sigmoid(x: TensorLike, /) -> Tensor:
+    """Return a sigmoid of straight lines, ``relu6(x + 3) / 6``.
+
+    A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are those of
+    `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.hard_sigmoid([-5.0, 0.0, 5.0]).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+def hard_silu(x: TensorLike, /) -> Tensor:
+    """Return ``x * hard_sigmoid(x)``.
+
+    A. Howard et al., "Searching for MobileNetV3" (2019). Operand, result and errors are those of
+    `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.hard_silu([-5.0, 0.0, 5.0]).tolist()
+    [-0.0, 0.0, 5.0]
+    """
+
+def hard_tanh(x: TensorLike, /) -> Tensor:
+    """Limit elements to the range from -1 to 1.
+
+    R. Collobert, "Large scale machine learning" (2004). Operand, result and errors are those of
+    `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.hard_tanh([-3.0, 0.5]).tolist()
+    [-1.0, 0.5]
+    """
+
 def hfft(
     x: TensorLike,
     /,
@@ -2926,6 +3271,30 @@ def hfft(
     >>> import nxla as nx
     >>> nx.fft.hfft([1.0, 0.0, 0.0]).tolist()
     [1.0, 1.0, 1.0, 1.0]
+    """
+
+def huber_loss(predictions: TensorLike, targets: TensorLike, /, *, delta: float = 1) -> Tensor:
+    """Return half of squared distances where they are small, and lines of the same slope elsewhere.
+
+    P. J. Huber, "Robust estimation of a location parameter" (1964).
+
+    Parameters
+    ----------
+    predictions, targets : tensor_like
+        Real numbers, which broadcast.
+    delta : float
+        The distance at which lines begin.
+
+    Raises
+    ------
+    ArgumentError
+        If `delta` is negative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.huber_loss([0.5, 10.0], [0.0, 0.0]).tolist()
+    [0.125, 9.5]
     """
 
 def hypot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -3284,6 +3653,34 @@ def isnan(x: TensorLike, /) -> Tensor:
     [False, True]
     """
 
+def kl_divergence(
+    log_predictions: TensorLike, targets: TensorLike, /, *, axis: Axis = -1
+) -> Tensor:
+    """Return how much is lost by taking one distribution for another.
+
+    S. Kullback and R. A. Leibler, "On information and sufficiency" (1951).
+
+    Parameters
+    ----------
+    log_predictions : tensor_like
+        Logarithms of probabilities.
+    targets : tensor_like
+        Probabilities; those of 0 add nothing.
+    axis : int or str
+        The axis of the classes.
+
+    Returns
+    -------
+    Tensor
+        ``sum(targets * (log(targets) - log_predictions))``, without the axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.nn.kl_divergence(nx.log([0.5, 0.5]), [1.0, 0.0]).item(), 4)
+    0.6931
+    """
+
 def kron(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Multiply each element of one tensor with all of another, in a block at its place.
 
@@ -3304,6 +3701,70 @@ def kron(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.kron([1, 10], [1, 2, 3]).tolist()
     [1, 2, 3, 10, 20, 30]
+    """
+
+def layer_norm(
+    x: TensorLike,
+    /,
+    scale: TensorLike | None = None,
+    bias: TensorLike | None = None,
+    *,
+    axis: Axes = -1,
+    epsilon: float = 1e-05,
+) -> Tensor:
+    """Give elements along some axes a mean of 0 and a variance of 1, then scale and shift them.
+
+    J. L. Ba et al., "Layer normalization" (2016).
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``. Statistics of narrow floats are computed in
+        32 bits.
+    scale, bias : tensor_like, optional
+        With the sizes of the axes.
+    axis : int or str, or a sequence
+        The axes.
+    epsilon : float
+        What is added to the variance.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+
+    Raises
+    ------
+    ShapeError
+        If there are no such axes, or scale or bias have other sizes.
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.layer_norm([1.0, 3.0], bias=[10.0, 20.0], epsilon=0.0).tolist()
+    [9.0, 21.0]
+    """
+
+def leaky_relu(x: TensorLike, /, *, negative_slope: float = 0.01) -> Tensor:
+    """Return the elements that are positive, and a fraction of the others.
+
+    A. L. Maas et al., "Rectifier nonlinearities improve neural network acoustic models" (2013).
+    Result and errors are those of `relu`.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+    negative_slope : float
+        The fraction.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.leaky_relu([-2.0, 2.0], negative_slope=0.5).tolist()
+    [-1.0, 2.0]
     """
 
 def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: float | None = None) -> Tensor:
@@ -3427,6 +3888,19 @@ def log10(x: TensorLike, /) -> Tensor:
     [0.0, 2.0]
     """
 
+def log1mexp(x: TensorLike, /) -> Tensor:
+    """Return ``log(1 - exp(-x))`` of positive numbers without loss of digits.
+
+    M. Mächler, "Accurately computing log(1 - exp(-|a|))" (2012). Operand, result and errors are
+    those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.nn.log1mexp(1e-10).item(), 3)
+    -23.026
+    """
+
 def log1p(x: TensorLike, /) -> Tensor:
     """Return the natural logarithm of one plus each element, exact near zero.
 
@@ -3465,6 +3939,30 @@ def log2(x: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.log2([1.0, 8.0]).tolist()
     [0.0, 3.0]
+    """
+
+def log_sigmoid(x: TensorLike, /) -> Tensor:
+    """Return ``log(sigmoid(x))`` without overflow.
+
+    Operand, result and errors are those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.log_sigmoid([-1000.0, 1000.0]).tolist()
+    [-1000.0, -0.0]
+    """
+
+def log_softmax(x: TensorLike, /, axis: Axis = -1) -> Tensor:
+    """Return the logarithm of `softmax` without overflow or loss of digits.
+
+    Parameters, result and errors are those of `softmax`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.log_softmax([0.0, 1000.0]).tolist()
+    [-1000.0, 0.0]
     """
 
 def logaddexp(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -3751,6 +4249,45 @@ def max(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -
     [5, 4]
     """
 
+def max_pool(
+    x: TensorLike,
+    /,
+    window: Sequence[int],
+    *,
+    strides: Sequence[int] | None = None,
+    padding: Padding = "valid",
+    channels_last: bool = False,
+) -> Tensor:
+    """Return the largest elements of windows.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers with axes for examples, channels, and one for each size of the window.
+    window : sequence of int
+        The sizes of the window.
+    strides : sequence of int, optional
+        How far windows move; by their sizes by default.
+    padding : {"valid", "same"} or sequence of (int, int)
+        What is around the elements, and is never the largest: nothing, so much that there is a
+        window for each stride, or what is said for each axis.
+    channels_last : bool
+        Whether channels are the last axis, as in JAX and Keras, instead of the second.
+
+    Raises
+    ------
+    ShapeError
+        If `x` has another number of axes.
+    ArgumentError
+        If strides or padding have another number of entries.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.max_pool([[[1.0, 5.0, 2.0, 3.0]]], (2,)).tolist()
+    [[[5.0, 3.0]]]
+    """
+
 def maximum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Return the larger of two elements; NaN if one of them is NaN.
 
@@ -3861,6 +4398,19 @@ def minimum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.minimum([1, 5], 3).tolist()
     [1, 3]
+    """
+
+def mish(x: TensorLike, /) -> Tensor:
+    """Return ``x * tanh(softplus(x))``.
+
+    D. Misra, "Mish: a self regularized non-monotonic activation function" (2019). Operand, result
+    and errors are those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.nn.mish(1.0).item(), 4)
+    0.8651
     """
 
 def mode(x: TensorLike, /, *, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
@@ -4201,6 +4751,36 @@ def not_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.not_equal([1, 2], 2).tolist()
     [True, False]
+    """
+
+def one_hot(
+    x: TensorLike, /, num_classes: int, *, axis: int = -1, dtype: DTypeLike = "float32"
+) -> Tensor:
+    """Return ones where a new axis counts to the integers of a tensor, zeros elsewhere.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Integers; those outside of the range give zeros alone.
+    num_classes : int
+        The size of the new axis.
+    axis : int
+        Where it is in the result.
+    dtype : dtype_like
+        The dtype of the result.
+
+    Raises
+    ------
+    DTypeError
+        If `x` has no integers.
+    ShapeError
+        If there is no such axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.one_hot([1, 0], 3).tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """
 
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -4545,6 +5125,47 @@ def reciprocal(x: TensorLike, /) -> Tensor:
     [0.5, 0.25]
     """
 
+def relu(x: TensorLike, /) -> Tensor:
+    """Return the elements that are positive, and 0 in place of the others.
+
+    K. Fukushima, "Visual feature extraction by a multilayered network of analog threshold
+    elements" (1969). The derivative at 0 is 0.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.relu([-1.0, 2.0]).tolist()
+    [0.0, 2.0]
+    """
+
+def relu6(x: TensorLike, /) -> Tensor:
+    """Limit elements to the range from 0 to 6.
+
+    A. Krizhevsky, "Convolutional deep belief networks on CIFAR-10" (2010). Operand, result and
+    errors are those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.relu6([-1.0, 2.0, 9.0]).tolist()
+    [0.0, 2.0, 6.0]
+    """
+
 def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Return what floor_divide leaves; the operator ``%``.
 
@@ -4674,6 +5295,21 @@ def rfftn(
     (2, 2)
     """
 
+def rms_norm(
+    x: TensorLike, /, scale: TensorLike | None = None, *, axis: Axes = -1, epsilon: float = 1e-06
+) -> Tensor:
+    """Give elements along some axes a mean square of 1, then scale them.
+
+    B. Zhang and R. Sennrich, "Root mean square layer normalization" (2019). Parameters, result and
+    errors are those of `layer_norm`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.rms_norm([1.0, -1.0], [2.0, 3.0], epsilon=0.0).tolist()
+    [2.0, -3.0]
+    """
+
 def rot90(x: TensorLike, /, k: int = 1, axes: Axes | None = None) -> Tensor:
     """Turn a plane by quarters of a circle, from its first axis to its second.
 
@@ -4770,6 +5406,19 @@ def rsqrt(x: TensorLike, /) -> Tensor:
     [0.5, 0.25]
     """
 
+def selu(x: TensorLike, /) -> Tensor:
+    """Return `elu` with constants that keep mean and variance from layer to layer.
+
+    G. Klambauer et al., "Self-normalizing neural networks" (2017). Operand, result and errors are
+    those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [round(y, 4) for y in nx.nn.selu([-100.0, 1.0]).tolist()]
+    [-1.7581, 1.0507]
+    """
+
 def sigmoid(x: TensorLike, /) -> Tensor:
     """Return 1 / (1 + exp(-x)) of each element.
 
@@ -4788,6 +5437,28 @@ def sigmoid(x: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.sigmoid([0.0, 100.0]).tolist()
     [0.5, 1.0]
+    """
+
+def sigmoid_binary_cross_entropy(logits: TensorLike, labels: TensorLike, /) -> Tensor:
+    """Return the cross entropy of labels and the sigmoids of logits, element by element.
+
+    Parameters
+    ----------
+    logits : tensor_like
+        Real numbers.
+    labels : tensor_like
+        From 0 to 1; broadcasts with the logits.
+
+    Returns
+    -------
+    Tensor
+        A loss for each element.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.sigmoid_binary_cross_entropy([1000.0, 1000.0], [1, 0]).tolist()
+    [0.0, 1000.0]
     """
 
 def sign(x: TensorLike, /) -> Tensor:
@@ -4835,6 +5506,20 @@ def signbit(x: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.signbit([1.0, -0.0]).tolist()
     [False, True]
+    """
+
+def silu(x: TensorLike, /) -> Tensor:
+    """Return ``x * sigmoid(x)``.
+
+    S. Elfwing et al., "Sigmoid-weighted linear units for neural network function approximation
+    in reinforcement learning" (2017), where it is SiLU; also known as swish. Operand, result and
+    errors are those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.silu([0.0, 100.0]).tolist()
+    [0.0, 100.0]
     """
 
 def sin(x: TensorLike, /) -> Tensor:
@@ -4922,6 +5607,128 @@ def slice_along_axis(
     [2, 3]
     """
 
+def soft_sign(x: TensorLike, /) -> Tensor:
+    """Return ``x / (1 + abs(x))``.
+
+    J. Turian et al., "Quadratic features and deep architectures for chunking" (2009). Operand,
+    result and errors are those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.soft_sign([-1.0, 3.0]).tolist()
+    [-0.5, 0.75]
+    """
+
+def softmax(x: TensorLike, /, axis: Axis = -1) -> Tensor:
+    """Return exponentials divided by their sum, without overflow.
+
+    J. S. Bridle, "Probabilistic interpretation of feedforward classification network outputs"
+    (1990).
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+    axis : int or str
+        The axis along which the results add up to 1.
+
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.softmax([1000.0, 1000.0]).tolist()
+    [0.5, 0.5]
+    """
+
+def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, *, axis: Axis = -1) -> Tensor:
+    """Return ``-sum(labels * log_softmax(logits))``.
+
+    Parameters
+    ----------
+    logits : tensor_like
+        Real numbers.
+    labels : tensor_like
+        How likely each class is; one that is 0 adds nothing, even for a logit of minus infinity.
+    axis : int or str
+        The axis of the classes.
+
+    Returns
+    -------
+    Tensor
+        A loss for each example, without the axis.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or shapes do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> round(nx.nn.softmax_cross_entropy([0.0, 0.0], [0.5, 0.5]).item(), 4)
+    0.6931
+    """
+
+def softmax_cross_entropy_with_integer_labels(
+    logits: TensorLike, labels: TensorLike, /, *, axis: Axis = -1
+) -> Tensor:
+    """Return ``-log_softmax(logits)`` at the classes that integers say.
+
+    Parameters
+    ----------
+    logits : tensor_like
+        Real numbers.
+    labels : tensor_like
+        Integers from 0, of the shape of the logits without the axis.
+    axis : int or str
+        The axis of the classes.
+
+    Returns
+    -------
+    Tensor
+        A loss for each example, without the axis.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis, or the labels have another shape.
+    DTypeError
+        If the labels are no integers.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> logits = [[0.0, 1000.0], [0.0, 0.0]]
+    >>> loss = nx.nn.softmax_cross_entropy_with_integer_labels(logits, [0, 1])
+    >>> [round(x, 4) for x in loss.tolist()]
+    [1000.0, 0.6931]
+    """
+
+def softplus(x: TensorLike, /) -> Tensor:
+    """Return ``log(1 + exp(x))`` without overflow.
+
+    C. Dugas et al., "Incorporating second-order functional knowledge for better option pricing"
+    (2001). Operand, result and errors are those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.softplus([-1000.0, 1000.0]).tolist()
+    [0.0, 1000.0]
+    """
+
 def sort(
     x: TensorLike, /, *, axis: Axis = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
@@ -4948,6 +5755,31 @@ def sort(
     >>> import nxla as nx
     >>> nx.sort([3, 1, 2]).tolist(), nx.sort([3, 1, 2], descending=True).tolist()
     ([1, 2, 3], [3, 2, 1])
+    """
+
+def sparse_plus(x: TensorLike, /) -> Tensor:
+    """Return 0 below -1, the elements above 1, and a parabola between them.
+
+    A. F. T. Martins and R. F. Astudillo, "From softmax to sparsemax" (2016). Operand, result and
+    errors are those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.sparse_plus([-2.0, 0.0, 3.0]).tolist()
+    [0.0, 0.25, 3.0]
+    """
+
+def sparse_sigmoid(x: TensorLike, /) -> Tensor:
+    """Return ``(x + 1) / 2`` limited to the range from 0 to 1: the derivative of `sparse_plus`.
+
+    Operand, result and errors are those of `relu`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.sparse_sigmoid([-2.0, 0.0, 3.0]).tolist()
+    [0.0, 0.5, 1.0]
     """
 
 def sqrt(x: TensorLike, /) -> Tensor:
@@ -4990,6 +5822,41 @@ def square(x: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.square([1, -2, 3]).tolist()
     [1, 4, 9]
+    """
+
+def squared_error(predictions: TensorLike, targets: TensorLike, /) -> Tensor:
+    """Return squared distances. Their mean is the mean squared error.
+
+    Parameters
+    ----------
+    predictions, targets : tensor_like
+        Real numbers, which broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.mean(nx.nn.squared_error([1.0, 2.0], [1.0, 5.0])).item()
+    4.5
+    """
+
+def squareplus(x: TensorLike, /, *, b: float = 4) -> Tensor:
+    """Return ``(x + sqrt(x ** 2 + b)) / 2``.
+
+    J. T. Barron, "Squareplus: a softplus-like algebraic rectifier" (2021). Result and errors are
+    those of `relu`.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+    b : float
+        How round the bend is; not negative.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nn.squareplus([0.0, 1e30]).tolist()[0]
+    1.0
     """
 
 def squeeze(x: TensorLike, /, axis: Axes | None = None) -> Tensor:

@@ -44,3 +44,15 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
+
+    def __getattr__(name: str) -> object:
+        """Say what a function of another library is called here."""
+        from nxla._elsewhere import missing
+
+        raise missing(name, __name__)
+
+
+del TYPE_CHECKING

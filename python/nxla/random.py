@@ -621,3 +621,12 @@ def choice(
     count = _count("choice", "samples", samples)
     samples_taken, following = _core.random_choice(key, x, p, count, axis, replace)
     return samples_taken, following
+
+
+if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
+
+    def __getattr__(name: str) -> object:
+        """Say what a function of another library is called here."""
+        from nxla._elsewhere import missing
+
+        raise missing(name, __name__)

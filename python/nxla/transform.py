@@ -231,6 +231,7 @@ def make_function(
     )
     functools.update_wrapper(made, recipe.function)
     made._recipe = _Recipe(recipe.function, positions, names, options)  # type: ignore[attr-defined]
+    made._donated = donated  # type: ignore[attr-defined]
     return made
 
 

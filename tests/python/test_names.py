@@ -1,12 +1,14 @@
 """The table of names in the docs says what is there."""
 
+import importlib
+import operator
 import re
 from pathlib import Path
 
 import pytest
 
 import nxla as nx
-from nxla._elsewhere import NAMES
+from nxla._elsewhere import ABSENT, MODULES, REASONS
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -61,16 +63,42 @@ def test_what_has_no_python_name_says_what_to_write_instead():
 
 
 def test_names_of_other_libraries_are_told_and_listed():
-    for name, here in NAMES.items():
-        with pytest.raises(AttributeError, match=re.escape(f"{name!r}; here it is {here}")):
+    for module, names in MODULES.items():
+        owner = importlib.import_module(module)
+        for name, here in names.items():
+            with pytest.raises(AttributeError, match=re.escape(f"{name!r}; here it is {here}")):
+                getattr(owner, name)
+            for mentioned in re.findall(r"nx\.([a-z_][\w.]*\w)", here):
+                assert operator.attrgetter(mentioned)(nx) is not None, here
+            for member in re.findall(r"the (?:method|property) (\w+) of a tensor", here):
+                assert hasattr(nx.Tensor, member)
+    for name, why in ABSENT.items():
+        with pytest.raises(AttributeError, match=re.escape(f"elsewhere it {why}")):
             getattr(nx, name)
-        for mentioned in re.findall(r"nx\.(\w+)", here):
-            assert hasattr(nx, mentioned), here
-        for method in re.findall(r"the method (\w+) of a tensor", here):
-            assert hasattr(nx.Tensor, method)
+        for mentioned in re.findall(r"nx\.([a-z_][\w.]*\w)", why):
+            assert operator.attrgetter(mentioned)(nx) is not None, why
     with pytest.raises(AttributeError, match=r"'nothing_like_it'$"):
         _ = nx.nothing_like_it
     assert not hasattr(nx, "concatenate")
-    lines = (ROOT / "docs/names.md").read_text(encoding="utf-8").splitlines()
-    rows = [f"| {name} | {here} |" for name, here in sorted(NAMES.items())]
-    assert [line for line in lines if line in rows] == rows
+    text = (ROOT / "docs/names.md").read_text(encoding="utf-8")
+    sections = dict(part.split("\n", 1) for part in text.split("\n### ")[1:])
+    head = ["| elsewhere | here |", "|---|---|"]
+    for module, names in MODULES.items():
+        rows = [f"| {name} | {here} |" for name, here in sorted(names.items())]
+        section = sections[f"`{module.replace('nxla', 'nx')}`"]
+        assert section.strip().splitlines() == head + rows
+    absent = [f"| {', '.join(sorted(names))} | {why} |" for why, names in sorted(REASONS.items())]
+    assert sections["What there is nothing like"].strip().splitlines()[2:] == absent
+
+
+@pytest.mark.parametrize("namespace", ["numpy", "numpy.linalg", "numpy.fft", "nn", "lax", "random"])
+def test_nothing_of_jax_is_unanswered(namespace):
+    jax = pytest.importorskip("jax", reason="jax is not installed, so its names are not known")
+    own = {"numpy.linalg": nx.linalg, "numpy.fft": nx.fft, "nn": nx.nn, "random": nx.random}
+    module = own.get(namespace, nx)
+    names = {*vars(module), *MODULES[module.__name__], *(ABSENT if module is nx else ())}
+    theirs = importlib.import_module(f"jax.{namespace}")
+    # What ends with _p is a primitive, which users do not call.
+    public = {name for name in dir(theirs) if not name.startswith("_") and name[-2:] != "_p"}
+    assert len(public) > 15, jax.__version__
+    assert public - names == set()

@@ -1,5 +1,7 @@
 //! The tensor class: data on the host or on a device.
 
+use std::sync::{Mutex, PoisonError};
+
 use nxla_runtime::host::{DType, HostTensor, Scalar, Shape, TensorError};
 use nxla_runtime::vectors::NewVector;
 use nxla_runtime::{Number, Tensor, Vectors};
@@ -260,11 +262,17 @@ operator_methods!(PyTensor {
 
     /// Type and first elements. Reads no more of a device than it shows, and of a tensor that has
     /// been released nothing.
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        if !self.0.is_released().or_raise()? {
-            wait_interruptible(py, &self.0)?;
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (py, tensor) = (slf.py(), &slf.get().0);
+        let released = tensor.is_released().or_raise()?;
+        if !released {
+            wait_interruptible(py, tensor)?;
         }
-        Ok(py.detach(|| self.0.to_string()))
+        let usual = py.detach(|| tensor.to_string());
+        match own_text(py) {
+            Some(function) if !released => function.call1(py, (slf, usual))?.extract(py),
+            _ => Ok(usual),
+        }
     }
 
     /// A tensor of one element takes the format of its number, as in ``f"{loss:.3f}"``.
@@ -349,6 +357,21 @@ operator_methods!(PyTensor {
         Ok((rebuild, (bytes, PyDType(host.dtype()), host.shape().to_vec(), names, vectors)))
     }
 });
+
+/// What shows tensors instead, if options for that are set.
+static TEXT: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
+
+/// What shows tensors, if that is set. The lock is not held while it runs.
+fn own_text(py: Python<'_>) -> Option<Py<PyAny>> {
+    let text = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
+    text.as_ref().map(|function| function.clone_ref(py))
+}
+
+/// Sets what shows tensors: a function of one and its usual text, or nothing but that.
+#[pyfunction]
+pub(crate) fn set_tensor_text(function: Option<Py<PyAny>>) {
+    *TEXT.lock().unwrap_or_else(PoisonError::into_inner) = function;
+}
 
 fn lists(
     py: Python<'_>,
@@ -568,5 +591,6 @@ fn tensor_from_bytes(
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTensor>()?;
     module.add_function(wrap_pyfunction!(tensor, module)?)?;
+    module.add_function(wrap_pyfunction!(set_tensor_text, module)?)?;
     module.add_function(wrap_pyfunction!(tensor_from_bytes, module)?)
 }

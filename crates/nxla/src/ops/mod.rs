@@ -21,6 +21,7 @@ mod linalg;
 mod loops;
 mod metadata;
 mod movement;
+mod nn;
 mod random;
 mod reduce;
 mod statistics;
@@ -34,7 +35,7 @@ pub use index::{Slice, Sort};
 pub use linalg::Triangular;
 pub use loops::{fori, fori_with, map, scan, scan_times, scan_with, while_loop, while_loop_with};
 pub use nxla_expr::build::ConvOptions as Convolution;
-pub use nxla_expr::build::{Between, Quantile, Segment};
+pub use nxla_expr::build::{Between, Pool, Quantile, RunningNorm, Segment};
 pub use reduce::Arg;
 pub use window::Window;
 

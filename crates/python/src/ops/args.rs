@@ -84,6 +84,12 @@ impl<'a, 'py, const OF: usize> FromPyObject<'a, 'py> for AxisList<OF> {
     }
 }
 
+impl<const OF: usize> From<i64> for AxisList<OF> {
+    fn from(axis: i64) -> Self {
+        AxisList(vec![axis.into()])
+    }
+}
+
 impl<const OF: usize> AxisList<OF> {
     /// The positions of the axes in `x`.
     pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Vec<i64>> {

@@ -10,6 +10,7 @@ mod index;
 pub(crate) mod indexing;
 mod linalg;
 pub(crate) mod movement;
+mod nn;
 mod random;
 mod reduce;
 mod statistics;
@@ -40,6 +41,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     index::register(module)?;
     linalg::register(module)?;
     random::register(module)?;
+    nn::register(module)?;
     control::register(module)?;
     vectors::register(module)?;
     add_functions!(module: _signatures);
@@ -78,7 +80,8 @@ pub(crate) fn public_names() -> impl Iterator<Item = &'static str> {
 #[pyfunction]
 fn _signatures(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let functions = PyDict::new(py);
-    for (name, arguments, result) in package_signatures().chain(linalg::all_signatures()) {
+    let declared = package_signatures().chain(linalg::all_signatures()).chain(nn::all_signatures());
+    for (name, arguments, result) in declared {
         let types = PyDict::new(py);
         for (argument, ty) in arguments {
             types.set_item(argument, ty)?;

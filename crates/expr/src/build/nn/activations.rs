@@ -1,0 +1,324 @@
+//! Functions that act on each element, and those that share one among a few.
+
+use nxla_tensor::{DType, Scalar};
+
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
+
+/// `α` and `λ` of G. Klambauer et al., "Self-normalizing neural networks" (2017).
+const SELU: [f64; 2] = [1.673_263_242_354_377_2, 1.050_700_987_355_480_5];
+
+/// Where the argument of `gelu` is as good as infinite.
+const SATURATED: f64 = 10.0;
+
+/// Generates methods that compute in a wide dtype and round.
+macro_rules! activations {
+    ($($(#[$doc:meta])* fn $name:ident($x:ident $(, $option:ident: $ty:ty)*) |$graph:ident| $body:expr;)*) => {
+        impl Graph {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                /// Complex numbers.
+                pub fn $name(&mut self, x: ExprId $(, $option: $ty)*) -> Result<ExprId> {
+                    let ($x, dtype) = self.floating(stringify!($name), x)?;
+                    let $graph = self;
+                    let result = $body?;
+                    $graph.as_type(result, dtype)
+                }
+            )*
+        }
+    };
+}
+
+activations! {
+    /// `x` where it is positive, 0 elsewhere.
+    fn relu(x) |graph| graph.limited(x, Some(0.0), None);
+
+    /// `x` limited to the range from 0 to 6.
+    fn relu6(x) |graph| graph.limited(x, Some(0.0), Some(6.0));
+
+    /// `x` limited to the range from -1 to 1.
+    fn hard_tanh(x) |graph| graph.limited(x, Some(-1.0), Some(1.0));
+
+    /// A sigmoid of three straight lines: `relu6(x + 3) / 6`.
+    fn hard_sigmoid(x) |graph| graph.hard_gate(x);
+
+    /// `x hard_sigmoid(x)`.
+    fn hard_silu(x) |graph| {
+        let gate = graph.hard_gate(x)?;
+        graph.multiply(x, gate)
+    };
+
+    /// `x sigmoid(x)`.
+    fn silu(x) |graph| {
+        let gate = graph.sigmoid(x)?;
+        graph.multiply(x, gate)
+    };
+
+    /// `x Φ(x)` with the normal distribution `Φ`; `approximate` takes a hyperbolic tangent for it.
+    fn gelu(x, approximate: bool) |graph| {
+        let share = match approximate {
+            true => graph.nearly_normal(x)?,
+            false => {
+                let distance = graph.scaled(x, -std::f64::consts::FRAC_1_SQRT_2)?;
+                let tail = graph.erfc(distance)?;
+                graph.scaled(tail, 0.5)?
+            }
+        };
+        graph.multiply(x, share)
+    };
+
+    /// `x` where it is positive, `alpha (exp(x) - 1)` elsewhere.
+    fn elu(x, alpha: f64) |graph| graph.exponential_below(x, [alpha, 1.0, 1.0]);
+
+    /// `elu` with constants that keep mean and variance from layer to layer.
+    fn selu(x) |graph| graph.exponential_below(x, [SELU[0], 1.0, SELU[1]]);
+
+    /// `x` where it is positive, `alpha (exp(x / alpha) - 1)` elsewhere.
+    fn celu(x, alpha: f64) |graph| graph.exponential_below(x, [alpha, 1.0 / alpha, 1.0]);
+
+    /// `log(1 + exp(x))` without overflow.
+    fn softplus(x) |graph| {
+        let zero = graph.beside(x, 0.0)?;
+        let positive = graph.greater(x, zero)?;
+        let opposite = graph.negate(x)?;
+        // One branch has all of the derivative at 0, where a maximum has none or two.
+        let below = graph.select(positive, opposite, x)?;
+        let excess = graph.exp(below)?;
+        let excess = graph.log1p(excess)?;
+        let line = graph.select(positive, x, zero)?;
+        graph.add(line, excess)
+    };
+
+    /// `log(sigmoid(x))` without overflow.
+    fn log_sigmoid(x) |graph| {
+        let opposite = graph.negate(x)?;
+        let plus = graph.softplus(opposite)?;
+        graph.negate(plus)
+    };
+
+    /// `x / (1 + |x|)`.
+    fn soft_sign(x) |graph| {
+        let size = graph.abs(x)?;
+        let divisor = graph.shifted(size, 1.0)?;
+        graph.divide(x, divisor)
+    };
+
+    /// `x` where it is positive, `slope x` elsewhere.
+    fn leaky_relu(x, slope: f64) |graph| {
+        let zero = graph.beside(x, 0.0)?;
+        let positive = graph.greater_equal(x, zero)?;
+        let below = graph.scaled(x, slope)?;
+        graph.select(positive, x, below)
+    };
+
+    /// `x tanh(softplus(x))`.
+    fn mish(x) |graph| {
+        let plus = graph.softplus(x)?;
+        let gate = graph.tanh(plus)?;
+        graph.multiply(x, gate)
+    };
+
+    /// `(x + √(x² + b)) / 2`.
+    fn squareplus(x, b: f64) |graph| {
+        let side = graph.beside(x, b.sqrt())?;
+        let length = graph.hypot(x, side)?;
+        let sum = graph.add(x, length)?;
+        graph.scaled(sum, 0.5)
+    };
+
+    /// 0 below -1, `x` above 1, and a parabola between them.
+    fn sparse_plus(x) |graph| {
+        let inner = graph.limited(x, Some(-1.0), Some(1.0))?;
+        let inner = graph.shifted(inner, 1.0)?;
+        let square = graph.multiply(inner, inner)?;
+        let parabola = graph.scaled(square, 0.25)?;
+        let one = graph.beside(x, 1.0)?;
+        let above = graph.greater(x, one)?;
+        graph.select(above, x, parabola)
+    };
+
+    /// `(x + 1) / 2` limited to the range from 0 to 1, the derivative of `sparse_plus`.
+    fn sparse_sigmoid(x) |graph| {
+        let inner = graph.limited(x, Some(-1.0), Some(1.0))?;
+        let raised = graph.shifted(inner, 1.0)?;
+        graph.scaled(raised, 0.5)
+    };
+
+    /// `log(1 - exp(-x))` for positive `x`, without loss of digits near 0 or far from it.
+    fn log1mexp(x) |graph| {
+        let limit = graph.beside(x, std::f64::consts::LN_2)?;
+        let near = graph.less(x, limit)?;
+        let opposite = graph.negate(x)?;
+        let limit = graph.negate(limit)?;
+        let (low, high) =
+            (graph.select(near, opposite, limit)?, graph.select(near, limit, opposite)?);
+        let small = graph.expm1(low)?;
+        let small = graph.negate(small)?;
+        let small = graph.log(small)?;
+        let large = graph.exp(high)?;
+        let large = graph.negate(large)?;
+        let large = graph.log1p(large)?;
+        graph.select(near, small, large)
+    };
+
+    /// `exp(x)` divided by its sum along an axis, without overflow.
+    fn softmax(x, axis: i64) |graph| {
+        let terms = graph.exponentials(x, axis)?;
+        let sum = graph.sum(terms, Some(&[axis]), true)?;
+        graph.divide(terms, sum)
+    };
+
+    /// `log(softmax(x))` without overflow or loss of digits.
+    fn log_softmax(x, axis: i64) |graph| {
+        let lowered = graph.lowered(x, axis)?;
+        let terms = graph.exp(lowered)?;
+        let sum = graph.sum(terms, Some(&[axis]), true)?;
+        let log = graph.log(sum)?;
+        graph.subtract(lowered, log)
+    };
+
+    /// One half of `x` along an axis times the sigmoid of the other.
+    fn glu(x, axis: i64) |graph| {
+        let at = graph.axis("glu", x, axis)?;
+        let size = graph.shape(x)[at];
+        if !size.is_multiple_of(2) {
+            let why = format!("must have an even size, {at} has {size}");
+            return Err(graph.invalid("glu", "axis", why));
+        }
+        let half = i64::try_from(size / 2).unwrap_or(i64::MAX);
+        let (value, gate) = graph.split(x, half, axis)?;
+        let gate = graph.sigmoid(gate)?;
+        graph.multiply(value, gate)
+    };
+}
+
+impl Graph {
+    /// `x` within limits; where it is outside, or at one of them, it has no derivative. NaN stays.
+    fn limited(&mut self, x: ExprId, low: Option<f64>, high: Option<f64>) -> Result<ExprId> {
+        let mut limited = x;
+        if let Some(low) = low {
+            let low = self.beside(x, low)?;
+            let below = self.less_equal(x, low)?;
+            limited = self.select(below, low, limited)?;
+        }
+        if let Some(high) = high {
+            let high = self.beside(x, high)?;
+            let above = self.greater_equal(x, high)?;
+            limited = self.select(above, high, limited)?;
+        }
+        Ok(limited)
+    }
+
+    fn hard_gate(&mut self, x: ExprId) -> Result<ExprId> {
+        let raised = self.shifted(x, 3.0)?;
+        let limited = self.limited(raised, Some(0.0), Some(6.0))?;
+        self.scaled(limited, 1.0 / 6.0)
+    }
+
+    /// The normal distribution by a hyperbolic tangent.
+    fn nearly_normal(&mut self, x: ExprId) -> Result<ExprId> {
+        // The cube of a large number would overflow.
+        let x = self.limited(x, Some(-SATURATED), Some(SATURATED))?;
+        let square = self.multiply(x, x)?;
+        let bend = self.scaled(square, 0.044_715)?;
+        let bend = self.shifted(bend, 1.0)?;
+        let argument = self.multiply(x, bend)?;
+        let argument = self.scaled(argument, (2.0 / std::f64::consts::PI).sqrt())?;
+        let side = self.tanh(argument)?;
+        let raised = self.shifted(side, 1.0)?;
+        self.scaled(raised, 0.5)
+    }
+
+    /// `scale x` where it is positive, `scale alpha (exp(inner x) - 1)` elsewhere.
+    fn exponential_below(&mut self, x: ExprId, [alpha, inner, scale]: [f64; 3]) -> Result<ExprId> {
+        let zero = self.beside(x, 0.0)?;
+        let positive = self.greater(x, zero)?;
+        let below = self.select(positive, zero, x)?;
+        let argument = self.scaled(below, inner)?;
+        let curve = self.expm1(argument)?;
+        let curve = self.scaled(curve, alpha)?;
+        let value = self.select(positive, x, curve)?;
+        self.scaled(value, scale)
+    }
+
+    /// `x` less its largest element along an axis, through which no derivative goes.
+    fn lowered(&mut self, x: ExprId, axis: i64) -> Result<ExprId> {
+        let largest = self.reduce_max(x, Some(&[axis]), true)?;
+        let largest = self.stop_grad(largest)?;
+        self.subtract(x, largest)
+    }
+
+    fn exponentials(&mut self, x: ExprId, axis: i64) -> Result<ExprId> {
+        let lowered = self.lowered(x, axis)?;
+        self.exp(lowered)
+    }
+
+    /// Ones where a new axis counts to the integer, zeros elsewhere; zeros alone for an integer
+    /// that is negative or too large.
+    ///
+    /// # Errors
+    /// Numbers that are no integers; an axis out of range.
+    pub fn one_hot(
+        &mut self,
+        x: ExprId,
+        classes: usize,
+        axis: i64,
+        dtype: DType,
+    ) -> Result<ExprId> {
+        let op = "one_hot";
+        let found = self.dtype(x);
+        if !found.is_integer() {
+            let (argument, expected) = ("operand", "an integer dtype");
+            return Err(self.error(op, ErrorKind::DType { argument, found, expected }));
+        }
+        let spread = self.new_axis(x, axis, None)?;
+        let at = self.axis(op, spread, axis)?;
+        let mut shape = self.shape(spread).clone();
+        let ones = vec![1; shape.rank()];
+        shape.as_mut_slice()[at] = classes;
+        let numbers = self.iota([classes], Some(0), DType::S64)?;
+        let mut aligned = ones;
+        aligned[at] = classes;
+        let numbers = self.reshape(numbers, aligned)?;
+        // Numbers of 64 bits without a sign are compared as what they are.
+        let spread = if found == DType::U64 { spread } else { self.as_type(spread, DType::S64)? };
+        let numbers =
+            if found == DType::U64 { self.as_type(numbers, DType::U64)? } else { numbers };
+        let hot = self.equal(spread, numbers)?;
+        let hot = if dtype.is_pred() { hot } else { self.as_type(hot, dtype)? };
+        debug_assert_eq!(*self.shape(hot), shape);
+        Ok(hot)
+    }
+
+    /// The rows of a table that integers say; those out of range take the nearest row.
+    ///
+    /// # Errors
+    /// A table without axes; numbers that are no integers.
+    pub fn embedding(&mut self, table: ExprId, x: ExprId) -> Result<ExprId> {
+        self.take(table, x, 0).map_err(super::super::of_op("embedding"))
+    }
+
+    /// `x` with elements dropped with a probability of `rate`, and the others divided by the
+    /// probability to stay.
+    ///
+    /// # Errors
+    /// A `key` that is no `u32[2]`; a rate outside of `[0, 1]`; complex numbers.
+    pub fn dropout(&mut self, key: ExprId, x: ExprId, rate: f64) -> Result<ExprId> {
+        let op = "dropout";
+        if !(0.0..=1.0).contains(&rate) {
+            return Err(self.invalid(op, "rate", format!("must be from 0 to 1, got {rate}")));
+        }
+        let dtype = self.dtype(x).to_floating();
+        let x = self.as_type(x, dtype)?;
+        let zero = self.zero_like(x)?;
+        let stays = self.scalar_constant(Scalar::Float(1.0 - rate), DType::F32)?;
+        let draw = super::super::Draw::new(self.shape(x).clone());
+        let kept = self.random_bernoulli(key, stays, &draw)?;
+        if rate >= 1.0 {
+            return self.multiply(x, zero);
+        }
+        let scaled = self.scaled(x, 1.0 / (1.0 - rate))?;
+        self.select(kept, scaled, zero)
+    }
+}

@@ -1,0 +1,159 @@
+//! Attention by products of queries and keys.
+
+use nxla_tensor::{DType, Scalar, Shape};
+
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
+
+/// What attention is given beside queries, keys and values, see
+/// [`Graph::dot_product_attention`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Attention {
+    /// Added to the products, after they are scaled.
+    pub bias: Option<ExprId>,
+    /// Zero where a query must not see a key.
+    pub mask: Option<ExprId>,
+    /// What products are multiplied with; one over the root of the size of a head by default.
+    pub scale: Option<f64>,
+    /// Whether a query sees no keys after its own place.
+    pub causal: bool,
+}
+
+impl Graph {
+    /// Means of values, weighted by the softmax of the products of queries and keys: A. Vaswani et
+    /// al., "Attention is all you need" (2017). Queries are `[.., T, N, H]`, keys and values
+    /// `[.., S, K, H]`; each of the `K` heads serves `N / K` heads of queries (J. Ainslie et al.,
+    /// "GQA", 2023). Bias and mask broadcast to `[.., N, T, S]`. A query that sees no key sees all.
+    ///
+    /// # Errors
+    /// Shapes that do not fit; complex numbers.
+    pub fn dot_product_attention(
+        &mut self,
+        [query, key, value]: [ExprId; 3],
+        options: Attention,
+    ) -> Result<ExprId> {
+        let op = "dot_product_attention";
+        let (shape, heads) = self.attention_shape(op, [query, key, value])?;
+        let names = self.tensor_type(query).names.clone();
+        let (query, dtype) = self.floating(op, query)?;
+        let ((key, _), (value, _)) = (self.floating(op, key)?, self.floating(op, value)?);
+        let rank = shape.rank();
+        let (batch, [queries, all, size]) =
+            (&shape[..rank - 3], [shape[rank - 3], shape[rank - 2], shape[rank - 1]]);
+        let keys = self.shape(key)[rank - 3];
+        let grouped: Shape =
+            batch.iter().copied().chain([queries, heads, all / heads, size]).collect();
+        let query = self.rename(query, None)?;
+        let query = self.reshape(query, grouped)?;
+        let scale = options.scale.unwrap_or_else(|| one_over_root(size));
+        let query = self.scaled(query, scale)?;
+        let products = self.einsum("...tkgh,...skh->...kgts", &[query, key], None)?;
+        let spread: Shape = batch.iter().copied().chain([all, queries, keys]).collect();
+        let mut logits = self.reshape(products, spread.clone())?;
+        if let Some(bias) = options.bias {
+            let bias = self.fitting(op, "bias", bias, &spread)?;
+            let bias = self.as_type(bias, self.dtype(logits))?;
+            logits = self.add(logits, bias)?;
+        }
+        logits = self.masked(op, logits, options, &spread)?;
+        let weights = self.softmax(logits, -1)?;
+        let groups: Shape =
+            batch.iter().copied().chain([heads, all / heads, queries, keys]).collect();
+        let weights = self.reshape(weights, groups)?;
+        let means = self.einsum("...kgts,...skh->...tkgh", &[weights, value], None)?;
+        let last = self.shape(value)[rank - 1];
+        let result: Shape = batch.iter().copied().chain([queries, all, last]).collect();
+        let means = self.reshape_named(means, result, names)?;
+        self.as_type(means, dtype)
+    }
+
+    /// The shape of the queries, and how many heads keys have.
+    fn attention_shape(
+        &self,
+        op: &'static str,
+        [query, key, value]: [ExprId; 3],
+    ) -> Result<(Shape, usize)> {
+        let shape = self.shape(query).clone();
+        let rank = shape.rank();
+        let wrong = |argument: &'static str, id: ExprId, expected: String| {
+            let found = self.tensor_type(id).to_string();
+            self.error(op, ErrorKind::Shape { argument, found, expected })
+        };
+        if rank < 3 {
+            return Err(wrong("query", query, "axes for queries, heads and features".into()));
+        }
+        let of_key = self.shape(key);
+        let (batch, own) = (&shape[..rank - 3], &shape[rank - 3..]);
+        let fits = of_key.rank() == rank
+            && of_key[..rank - 3] == *batch
+            && of_key[rank - 1] == own[2]
+            && of_key[rank - 2] > 0
+            && own[1].is_multiple_of(of_key[rank - 2]);
+        if !fits {
+            let why = format!(
+                "{batch:?} with keys, heads that divide {}, and {} features",
+                own[1], own[2]
+            );
+            return Err(wrong("key", key, why));
+        }
+        let of_value = self.shape(value);
+        if of_value.rank() != rank || of_value[..rank - 1] != of_key[..rank - 1] {
+            return Err(wrong("value", value, format!("{:?} and features", &of_key[..rank - 1])));
+        }
+        Ok((shape.clone(), of_key[rank - 2]))
+    }
+
+    /// Refuses what does not broadcast to a shape.
+    fn fitting(
+        &mut self,
+        op: &'static str,
+        argument: &'static str,
+        x: ExprId,
+        shape: &Shape,
+    ) -> Result<ExprId> {
+        let x = self.rename(x, None)?;
+        let common = nxla_tensor::broadcast_shapes(self.shape(x), shape);
+        if common.is_ok_and(|common| common == *shape) {
+            return Ok(x);
+        }
+        let found = self.tensor_type(x).to_string();
+        let expected = format!("one that broadcasts to {:?}", &shape[..]);
+        Err(self.error(op, ErrorKind::Shape { argument, found, expected }))
+    }
+
+    /// Logits with a number where a query must not look that is as good as minus infinity, and
+    /// leaves a softmax of nothing else without NaN.
+    fn masked(
+        &mut self,
+        op: &'static str,
+        logits: ExprId,
+        options: Attention,
+        shape: &Shape,
+    ) -> Result<ExprId> {
+        let mut seen = match options.mask {
+            Some(mask) => {
+                let mask = self.fitting(op, "mask", mask, shape)?;
+                let zero = self.zero_like(mask)?;
+                Some(self.not_equal(mask, zero)?)
+            }
+            None => None,
+        };
+        if options.causal {
+            let rank = shape.rank();
+            let before = self.tri(shape[rank - 2], shape[rank - 1], 0)?;
+            seen = Some(match seen {
+                Some(seen) => self.logical_and(seen, before)?,
+                None => before,
+            });
+        }
+        let Some(seen) = seen else { return Ok(logits) };
+        let dtype = self.dtype(logits);
+        let largest = if dtype == DType::F64 { f64::MAX } else { f64::from(f32::MAX) };
+        let low = self.scalar_constant(Scalar::Float(-0.7 * largest), dtype)?;
+        self.select(seen, logits, low)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "it is a factor")]
+fn one_over_root(size: usize) -> f64 {
+    1.0 / (size.max(1) as f64).sqrt()
+}

@@ -1,0 +1,193 @@
+//! How far predictions are from what they should be.
+
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
+
+impl Graph {
+    /// Both operands in the dtype to compute in that they have together, and that of the result.
+    fn both_floating(
+        &mut self,
+        op: &'static str,
+        x: ExprId,
+        y: ExprId,
+    ) -> Result<(ExprId, ExprId, nxla_tensor::DType)> {
+        let dtype = nxla_tensor::promote(self.dtype(x), self.dtype(y));
+        let (x, y) = (self.as_type(x, dtype)?, self.as_type(y, dtype)?);
+        let ((x, dtype), (y, _)) = (self.floating(op, x)?, self.floating(op, y)?);
+        Ok((x, y, dtype))
+    }
+
+    /// `-Σ labels log_softmax(logits)` along an axis; labels of 0 add nothing.
+    ///
+    /// # Errors
+    /// An axis out of range; shapes that do not broadcast; complex numbers.
+    pub fn softmax_cross_entropy(
+        &mut self,
+        logits: ExprId,
+        labels: ExprId,
+        axis: i64,
+    ) -> Result<ExprId> {
+        let op = "softmax_cross_entropy";
+        let (logits, labels, dtype) = self.both_floating(op, logits, labels)?;
+        let logs = self.log_softmax(logits, axis)?;
+        let terms = self.product_or_zero(labels, logs)?;
+        let sum = self.sum(terms, Some(&[axis]), false)?;
+        let loss = self.negate(sum)?;
+        self.as_type(loss, dtype)
+    }
+
+    /// `x y`, and 0 where `x` is, whatever `y` is.
+    fn product_or_zero(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let zero = self.zero_like(x)?;
+        let nothing = self.equal(x, zero)?;
+        let safe = self.select(nothing, zero, y)?;
+        self.multiply(x, safe)
+    }
+
+    /// `-log_softmax(logits)` at the integers `labels` along an axis, which `labels` lack.
+    ///
+    /// # Errors
+    /// An axis out of range; labels that are no integers or have another shape; complex logits.
+    pub fn integer_cross_entropy(
+        &mut self,
+        logits: ExprId,
+        labels: ExprId,
+        axis: i64,
+    ) -> Result<ExprId> {
+        let op = "softmax_cross_entropy_with_integer_labels";
+        let at = self.axis(op, logits, axis)?;
+        let mut expected = self.shape(logits).clone();
+        expected.remove(at);
+        if *self.shape(labels) != expected {
+            let (found, expected) = (self.tensor_type(labels).to_string(), expected.to_string());
+            return Err(self.error(op, ErrorKind::Shape { argument: "labels", found, expected }));
+        }
+        if !self.dtype(labels).is_integer() {
+            let (argument, found, expected) = ("labels", self.dtype(labels), "an integer dtype");
+            return Err(self.error(op, ErrorKind::DType { argument, found, expected }));
+        }
+        let (wide, dtype) = self.floating(op, logits)?;
+        let logs = self.log_softmax(wide, axis)?;
+        let axis = i64::try_from(at).expect("an axis is small");
+        let indices = self.new_axis(labels, axis, None)?;
+        let chosen = self.take_along_axis(logs, indices, axis)?;
+        let chosen = self.squeeze(chosen, Some(&[axis]))?;
+        let loss = self.negate(chosen)?;
+        self.as_type(loss, dtype)
+    }
+
+    /// `-labels log(p) - (1 - labels) log(1 - p)` where `p` is the sigmoid of the logits.
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast; complex numbers.
+    pub fn sigmoid_cross_entropy(&mut self, logits: ExprId, labels: ExprId) -> Result<ExprId> {
+        let op = "sigmoid_binary_cross_entropy";
+        let (logits, labels, dtype) = self.both_floating(op, logits, labels)?;
+        let yes = self.log_sigmoid(logits)?;
+        let opposite = self.negate(logits)?;
+        let no = self.log_sigmoid(opposite)?;
+        let one = self.beside(labels, 1.0)?;
+        let others = self.subtract(one, labels)?;
+        let (yes, no) = (self.product_or_zero(labels, yes)?, self.product_or_zero(others, no)?);
+        let sum = self.add(yes, no)?;
+        let loss = self.negate(sum)?;
+        self.as_type(loss, dtype)
+    }
+
+    /// Half of a square up to a distance of `delta`, and a line with the same slope beyond.
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast; a negative `delta`; complex numbers.
+    pub fn huber_loss(&mut self, x: ExprId, target: ExprId, delta: f64) -> Result<ExprId> {
+        let op = "huber_loss";
+        // NaN is no distance either.
+        if delta.is_nan() || delta < 0.0 {
+            return Err(self.invalid(op, "delta", format!("must not be negative, got {delta}")));
+        }
+        let (x, target, dtype) = self.both_floating(op, x, target)?;
+        let error = self.subtract(x, target)?;
+        let size = self.abs(error)?;
+        let limit = self.beside(size, delta)?;
+        let near = self.min(size, limit)?;
+        let square = self.multiply(near, near)?;
+        let curve = self.scaled(square, 0.5)?;
+        let rest = self.subtract(size, near)?;
+        let line = self.scaled(rest, delta)?;
+        let loss = self.add(curve, line)?;
+        self.as_type(loss, dtype)
+    }
+
+    /// `(x - target)²`.
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast; complex numbers.
+    pub fn squared_error(&mut self, x: ExprId, target: ExprId) -> Result<ExprId> {
+        let (x, target, dtype) = self.both_floating("squared_error", x, target)?;
+        let error = self.subtract(x, target)?;
+        let loss = self.multiply(error, error)?;
+        self.as_type(loss, dtype)
+    }
+
+    /// `Σ targets (log(targets) - log_predictions)` along an axis; targets of 0 add nothing.
+    ///
+    /// # Errors
+    /// An axis out of range; shapes that do not broadcast; complex numbers.
+    pub fn kl_divergence(
+        &mut self,
+        log_predictions: ExprId,
+        targets: ExprId,
+        axis: i64,
+    ) -> Result<ExprId> {
+        let op = "kl_divergence";
+        let (logs, targets, dtype) = self.both_floating(op, log_predictions, targets)?;
+        let zero = self.zero_like(targets)?;
+        let nothing = self.equal(targets, zero)?;
+        let one = self.one_like(targets)?;
+        let safe = self.select(nothing, one, targets)?;
+        let own = self.log(safe)?;
+        let difference = self.subtract(own, logs)?;
+        let terms = self.product_or_zero(targets, difference)?;
+        let sum = self.sum(terms, Some(&[axis]), false)?;
+        self.as_type(sum, dtype)
+    }
+
+    /// The cosine of the angle between vectors along an axis, whose lengths count as `epsilon` at
+    /// least.
+    ///
+    /// # Errors
+    /// An axis out of range; shapes that do not broadcast; complex numbers.
+    pub fn cosine_similarity(
+        &mut self,
+        x: ExprId,
+        y: ExprId,
+        axis: i64,
+        epsilon: f64,
+    ) -> Result<ExprId> {
+        let op = "cosine_similarity";
+        let (x, y, dtype) = self.both_floating(op, x, y)?;
+        let (x, y) = (self.unit_vectors(x, axis, epsilon)?, self.unit_vectors(y, axis, epsilon)?);
+        let products = self.multiply(x, y)?;
+        let sum = self.sum(products, Some(&[axis]), false)?;
+        self.as_type(sum, dtype)
+    }
+
+    /// Vectors over their lengths, which do not overflow: the largest part is taken out first.
+    fn unit_vectors(&mut self, x: ExprId, axis: i64, epsilon: f64) -> Result<ExprId> {
+        let size = self.abs(x)?;
+        let largest = self.reduce_max(size, Some(&[axis]), true)?;
+        let largest = self.stop_grad(largest)?;
+        let zero = self.zero_like(largest)?;
+        let none = self.equal(largest, zero)?;
+        let one = self.one_like(largest)?;
+        let unit = self.select(none, one, largest)?;
+        let parts = self.divide(x, unit)?;
+        let squares = self.multiply(parts, parts)?;
+        let sum = self.sum(squares, Some(&[axis]), true)?;
+        let floor = self.beside(sum, epsilon)?;
+        let floor = self.divide(floor, unit)?;
+        let floor = self.multiply(floor, floor)?;
+        let tiny = self.less(sum, floor)?;
+        let sum = self.select(tiny, floor, sum)?;
+        let inverse = self.rsqrt(sum)?;
+        self.multiply(parts, inverse)
+    }
+}

@@ -1,0 +1,230 @@
+//! Normalisation: elements less their mean, over their deviation.
+
+use nxla_tensor::{DType, Shape};
+
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
+
+/// What [`Graph::batch_norm_train`] goes by.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RunningNorm {
+    /// The axis of the channels.
+    pub axis: i64,
+    /// What is added to a variance before it divides.
+    pub epsilon: f64,
+    /// How much of the old statistics stays.
+    pub momentum: f64,
+}
+
+impl Graph {
+    /// Elements along some axes less their mean, over their standard deviation, then times `scale`
+    /// and plus `bias`, which have the sizes of these axes.
+    ///
+    /// # Errors
+    /// Axes out of range or given twice; a scale or bias of another shape; complex numbers.
+    pub fn layer_norm(
+        &mut self,
+        x: ExprId,
+        [scale, bias]: [Option<ExprId>; 2],
+        axes: &[i64],
+        epsilon: f64,
+    ) -> Result<ExprId> {
+        let op = "layer_norm";
+        let (x, dtype) = self.floating(op, x)?;
+        let positions = self.axes(op, x, axes)?;
+        let mean = self.mean(x, Some(axes), true)?;
+        let distance = self.subtract(x, mean)?;
+        let square = self.multiply(distance, distance)?;
+        let variance = self.mean(square, Some(axes), true)?;
+        let y = self.over_root(distance, variance, epsilon)?;
+        let y = self.with_scale_and_bias(op, y, [scale, bias], &positions)?;
+        self.as_type(y, dtype)
+    }
+
+    /// Elements along some axes over the root of their mean square, then times `scale`.
+    ///
+    /// # Errors
+    /// As for [`Graph::layer_norm`].
+    pub fn rms_norm(
+        &mut self,
+        x: ExprId,
+        scale: Option<ExprId>,
+        axes: &[i64],
+        epsilon: f64,
+    ) -> Result<ExprId> {
+        let op = "rms_norm";
+        let (x, dtype) = self.floating(op, x)?;
+        let positions = self.axes(op, x, axes)?;
+        let square = self.multiply(x, x)?;
+        let power = self.mean(square, Some(axes), true)?;
+        let y = self.over_root(x, power, epsilon)?;
+        let y = self.with_scale_and_bias(op, y, [scale, None], &positions)?;
+        self.as_type(y, dtype)
+    }
+
+    /// Channels in groups, each normalised over all axes but the first, then times `scale` and plus
+    /// `bias` of its channel.
+    ///
+    /// # Errors
+    /// Groups that do not divide the channels; fewer than two axes, or channels along the first; a
+    /// scale or bias of another shape; complex numbers.
+    pub fn group_norm(
+        &mut self,
+        x: ExprId,
+        groups: usize,
+        [scale, bias]: [Option<ExprId>; 2],
+        axis: i64,
+        epsilon: f64,
+    ) -> Result<ExprId> {
+        let op = "group_norm";
+        let (x, dtype) = self.floating(op, x)?;
+        let at = self.axis(op, x, axis)?;
+        let shape = self.shape(x).clone();
+        if at == 0 {
+            return Err(self.invalid(op, "axis", "must not be the first, which counts examples"));
+        }
+        if groups == 0 || !shape[at].is_multiple_of(groups) {
+            let why = format!("{groups} do not divide the {} channels", shape[at]);
+            return Err(self.invalid(op, "groups", why));
+        }
+        let names = self.tensor_type(x).names.clone();
+        let mut split = shape.clone();
+        split.as_mut_slice()[at] = groups;
+        split.insert(at + 1, shape[at] / groups);
+        let grouped = self.rename(x, None)?;
+        let grouped = self.reshape(grouped, split.clone())?;
+        let axes: Vec<i64> = (1..split.rank())
+            .filter(|&axis| axis != at)
+            .map(|axis| i64::try_from(axis).expect("an axis is small"))
+            .collect();
+        let y = self.layer_norm(grouped, [None, None], &axes, epsilon)?;
+        let y = self.reshape_named(y, shape, names)?;
+        let y = self.with_scale_and_bias(op, y, [scale, bias], &[at])?;
+        self.as_type(y, dtype)
+    }
+
+    /// Channels less a mean, over the root of a variance, then times `scale` and plus `bias`: all
+    /// of them vectors with a number for each channel.
+    ///
+    /// # Errors
+    /// An axis out of range; vectors of another size; complex numbers.
+    pub fn batch_norm(
+        &mut self,
+        x: ExprId,
+        [mean, variance]: [ExprId; 2],
+        [scale, bias]: [Option<ExprId>; 2],
+        axis: i64,
+        epsilon: f64,
+    ) -> Result<ExprId> {
+        let op = "batch_norm";
+        let (x, dtype) = self.floating(op, x)?;
+        let at = self.axis(op, x, axis)?;
+        let mean = self.along_axes(op, "mean", x, mean, &[at])?;
+        let variance = self.along_axes(op, "variance", x, variance, &[at])?;
+        let distance = self.subtract(x, mean)?;
+        let y = self.over_root(distance, variance, epsilon)?;
+        let y = self.with_scale_and_bias(op, y, [scale, bias], &[at])?;
+        self.as_type(y, dtype)
+    }
+
+    /// [`Graph::batch_norm`] with the mean and the variance of `x` itself, and the running
+    /// statistics, which these move: `momentum` times the old ones, the rest of the new ones.
+    ///
+    /// # Errors
+    /// As for [`Graph::batch_norm`]; a tensor without elements.
+    pub fn batch_norm_train(
+        &mut self,
+        x: ExprId,
+        running: [ExprId; 2],
+        affine: [Option<ExprId>; 2],
+        options: RunningNorm,
+    ) -> Result<(ExprId, ExprId, ExprId)> {
+        let op = "batch_norm";
+        let at = self.axis(op, x, options.axis)?;
+        let axes: Vec<i64> = (0..self.shape(x).rank())
+            .filter(|&axis| axis != at)
+            .map(|axis| i64::try_from(axis).expect("an axis is small"))
+            .collect();
+        let (wide, _) = self.floating(op, x)?;
+        let unnamed = self.rename(wide, None)?;
+        let mean = self.mean(unnamed, Some(&axes), false)?;
+        let variance = self.variance(unnamed, Some(&axes), false, 0)?;
+        let y = self.batch_norm(x, [mean, variance], affine, options.axis, options.epsilon)?;
+        let mut moved = [y; 2];
+        for (index, (old, new)) in running.into_iter().zip([mean, variance]).enumerate() {
+            if self.shape(old) != self.shape(new) {
+                let argument = if index == 0 { "mean" } else { "variance" };
+                return Err(self.wrong_sizes(op, argument, old, self.shape(new)));
+            }
+            // Statistics are not what is learned.
+            let new = self.stop_grad(new)?;
+            let stays = self.scaled(old, options.momentum)?;
+            let comes = self.scaled(new, 1.0 - options.momentum)?;
+            let sum = self.add(stays, comes)?;
+            moved[index] = self.as_type(sum, self.dtype(old))?;
+        }
+        Ok((y, moved[0], moved[1]))
+    }
+
+    /// `x / √(square + epsilon)`.
+    fn over_root(&mut self, x: ExprId, square: ExprId, epsilon: f64) -> Result<ExprId> {
+        let raised = self.shifted(square, epsilon)?;
+        let inverse = self.rsqrt(raised)?;
+        self.multiply(x, inverse)
+    }
+
+    fn with_scale_and_bias(
+        &mut self,
+        op: &'static str,
+        x: ExprId,
+        [scale, bias]: [Option<ExprId>; 2],
+        axes: &[usize],
+    ) -> Result<ExprId> {
+        let mut y = x;
+        if let Some(scale) = scale {
+            let scale = self.along_axes(op, "scale", x, scale, axes)?;
+            y = self.multiply(y, scale)?;
+        }
+        if let Some(bias) = bias {
+            let bias = self.along_axes(op, "bias", x, bias, axes)?;
+            y = self.add(y, bias)?;
+        }
+        Ok(y)
+    }
+
+    /// Numbers for some axes of `x`, with all its axes.
+    fn along_axes(
+        &mut self,
+        op: &'static str,
+        argument: &'static str,
+        x: ExprId,
+        numbers: ExprId,
+        axes: &[usize],
+    ) -> Result<ExprId> {
+        let shape = self.shape(x).clone();
+        let mut sorted = axes.to_vec();
+        sorted.sort_unstable();
+        let expected: Shape = sorted.iter().map(|&axis| shape[axis]).collect();
+        if *self.shape(numbers) != expected {
+            return Err(self.wrong_sizes(op, argument, numbers, &expected));
+        }
+        let aligned: Shape = (0..shape.rank())
+            .map(|axis| if sorted.contains(&axis) { shape[axis] } else { 1 })
+            .collect();
+        let wide: DType = self.dtype(x);
+        let numbers = self.rename(numbers, None)?;
+        let numbers = self.as_type(numbers, wide)?;
+        self.reshape(numbers, aligned)
+    }
+
+    fn wrong_sizes(
+        &self,
+        op: &'static str,
+        argument: &'static str,
+        found: ExprId,
+        expected: &Shape,
+    ) -> crate::Error {
+        let (found, expected) =
+            (self.tensor_type(found).to_string(), format!("{:?}", &expected[..]));
+        self.error(op, ErrorKind::Shape { argument, found, expected })
+    }
+}

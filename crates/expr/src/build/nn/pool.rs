@@ -1,0 +1,117 @@
+//! Pooling: what the elements of windows over the spatial axes have in common.
+
+use nxla_tensor::{DType, Scalar, Shape};
+
+use super::super::{WindowOptions, WindowPadding};
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
+
+/// The windows of a pooling, one entry for each spatial axis.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pool {
+    /// Their sizes.
+    pub window: Vec<usize>,
+    /// How far they move; by their own sizes by default, so that they do not overlap.
+    pub strides: Option<Vec<usize>>,
+    /// What is around the spatial axes.
+    pub padding: WindowPadding,
+    /// Whether channels are the last axis instead of the second.
+    pub channels_last: bool,
+    /// Whether padding counts in means.
+    pub count_padding: bool,
+}
+
+impl Graph {
+    /// The largest element of each window; padding is never the largest.
+    ///
+    /// # Errors
+    /// Windows that do not fit the axes; complex numbers.
+    pub fn max_pool(&mut self, x: ExprId, pool: &Pool) -> Result<ExprId> {
+        let (dimensions, options) = self.pooled("max_pool", x, pool)?;
+        self.window_max(x, &dimensions, &options).map_err(super::super::of_op("max_pool"))
+    }
+
+    /// The mean of each window, of the elements in it, or of padding as well.
+    ///
+    /// # Errors
+    /// As for [`Graph::max_pool`].
+    pub fn avg_pool(&mut self, x: ExprId, pool: &Pool) -> Result<ExprId> {
+        let op = "avg_pool";
+        let (dimensions, options) = self.pooled(op, x, pool)?;
+        let (x, dtype) = self.floating(op, x)?;
+        let sums = self.window_sum(x, &dimensions, &options).map_err(super::super::of_op(op))?;
+        let all: usize = dimensions.iter().product();
+        let means = if pool.count_padding || pool.padding == WindowPadding::Valid {
+            self.divide_by(sums, i128::try_from(all).expect("a size fits in 128 bits"))?
+        } else {
+            let one = self.scalar_constant(Scalar::Float(1.0), DType::F32)?;
+            let mut shape: Shape = self.shape(x).clone();
+            for axis in [0, if pool.channels_last { shape.rank() - 1 } else { 1 }] {
+                shape.as_mut_slice()[axis] = 1;
+            }
+            let ones = self.broadcast(one, shape, None)?;
+            let counts = self.window_sum(ones, &dimensions, &options)?;
+            // A window of padding alone has a sum of 0.
+            let counts = self.max(counts, one)?;
+            self.divide(sums, counts)?
+        };
+        self.as_type(means, dtype)
+    }
+
+    /// Windows over all axes.
+    fn pooled(
+        &self,
+        op: &'static str,
+        x: ExprId,
+        pool: &Pool,
+    ) -> Result<(Vec<usize>, WindowOptions)> {
+        let spatial = pool.window.len();
+        if self.shape(x).rank() != spatial + 2 {
+            let found = self.tensor_type(x).to_string();
+            let expected = format!("axes for examples and channels, and {spatial} for the windows");
+            return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
+        }
+        let around = |values: &[usize]| -> Vec<usize> {
+            let mut all = if pool.channels_last { vec![1] } else { vec![1, 1] };
+            all.extend(values);
+            all.resize(spatial + 2, 1);
+            all
+        };
+        let strides = pool.strides.as_ref().unwrap_or(&pool.window);
+        if strides.len() != spatial {
+            let why = format!("has {} entries for {spatial} spatial axes", strides.len());
+            return Err(self.invalid(op, "strides", why));
+        }
+        let first = if pool.channels_last { 1 } else { 2 };
+        let same: Vec<(i64, i64)> = (first..first + spatial)
+            .map(|axis| self.shape(x)[axis])
+            .zip(pool.window.iter().zip(strides))
+            .map(|(size, (&window, &stride))| same_padding(size, window, stride))
+            .collect();
+        let pairs = match &pool.padding {
+            WindowPadding::Explicit(pairs) => pairs.clone(),
+            WindowPadding::Same => same,
+            WindowPadding::Valid => vec![(0, 0); spatial],
+        };
+        if pairs.len() != spatial {
+            let why = format!("has {} pairs for {spatial} spatial axes", pairs.len());
+            return Err(self.invalid(op, "padding", why));
+        }
+        let mut padding = vec![(0, 0); first];
+        padding.extend(pairs);
+        padding.resize(spatial + 2, (0, 0));
+        let options = WindowOptions::default().strides(around(strides));
+        Ok((
+            around(&pool.window),
+            WindowOptions { padding: WindowPadding::Explicit(padding), ..options },
+        ))
+    }
+}
+
+/// What is around an axis so that there is a window for each stride, however far the last one
+/// reaches beyond the end. An odd element goes there.
+fn same_padding(size: usize, window: usize, stride: usize) -> (i64, i64) {
+    let windows = size.div_ceil(stride.max(1));
+    let reach = windows.saturating_sub(1).saturating_mul(stride).saturating_add(window);
+    let total = i64::try_from(reach.saturating_sub(size)).unwrap_or(i64::MAX);
+    (total / 2, total - total / 2)
+}

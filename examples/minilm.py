@@ -1,0 +1,52 @@
+"""Embed sentences with an encoder like MiniLM, and tell which are alike."""
+
+import nxla as nx
+
+
+def layer_norm(p, x):
+    return nx.nn.layer_norm(x, *p)
+
+
+def encoder(params, tokens, mask, heads):
+    x = layer_norm(params["norm"], params["words"][tokens] + params["places"][: tokens.shape[1]])
+    seen = mask[:, None, None, :]
+    for p in params["blocks"]:
+        split = lambda y: nx.reshape(y, (*y.shape[:2], heads, -1))  # noqa: E731
+        q, k, v = (split(x @ p[name] + p[name + "b"]) for name in "qkv")
+        mixed = nx.nn.dot_product_attention(q, k, v, mask=seen)
+        x = layer_norm(p["norm1"], x + nx.reshape(mixed, x.shape) @ p["o"])
+        hidden = nx.nn.gelu(x @ p["up"], approximate=False)
+        x = layer_norm(p["norm2"], x + hidden @ p["down"])
+    weight = mask[:, :, None]
+    mean = nx.sum(x * weight, axis=1) / nx.sum(weight, axis=1)
+    return mean / nx.linalg.norm(mean, axis=-1, keepdims=True)
+
+
+def init(key, words, length, width, depth):
+    keys = iter(nx.random.split(key, parts=99))
+    draw = lambda *shape: 0.1 * nx.random.normal_split(next(keys), shape=shape)  # noqa: E731
+    norm = lambda: (nx.ones(width), draw(width))  # noqa: E731
+    block = lambda: {  # noqa: E731
+        **{name: draw(width, width) for name in "qkvo"},
+        **{name + "b": draw(width) for name in "qkv"},
+        **{"up": draw(width, 4 * width), "down": draw(4 * width, width)},
+        **{"norm1": norm(), "norm2": norm()},
+    }
+    table, places, first = draw(words, width), draw(length, width), norm()
+    blocks = [block() for _ in range(depth)]
+    return {"words": table, "places": places, "norm": first, "blocks": blocks}
+
+
+def run(width=384, depth=6, heads=12, words=1000, length=16):
+    params = init(nx.random.key(0), words, length, width, depth)
+    tokens = nx.reshape(nx.arange(4 * length) * 37 % words, (4, length))
+    lengths = nx.tensor([length, length // 2, length // 2, 3])
+    mask = nx.arange(length) < lengths[:, None]
+    # The third sentence is the second one, with other words where nobody looks.
+    tokens = nx.concat([tokens[:2], nx.where(mask[1:2], tokens[1:2], 7), tokens[3:]], axis=0)
+    vectors = nx.jit(encoder, static_argnums=3)(params, tokens, mask, heads)
+    return {"alike": vectors @ vectors.T}
+
+
+if __name__ == "__main__":
+    print(run()["alike"])

@@ -1,0 +1,71 @@
+"""How jitted functions, expressions and templates are pickled and copied.
+
+Tensors, dtypes, devices and stages pickle by themselves.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import sys
+
+from nxla import _core
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def register() -> None:
+    """Tell `pickle` and `copy` of the classes."""
+    copyreg.pickle(_core.Function, _of_function)
+    copyreg.pickle(_core.Expression, _of_expression)
+    copyreg.pickle(_core.Template, _of_template)
+
+
+def _of_function(function: Any) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
+    """Return where a function is found again, or what it is made of.
+
+    A function that was decorated is found under its name, in place of the one that was written.
+    What has been compiled stays behind; it is compiled again where it is called.
+    """
+    name = getattr(function, "__qualname__", "")
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is function:
+        return str(name)
+    recipe = getattr(function, "_recipe", None)
+    if recipe is None:
+        raise ArgumentError(f"pickle: {name!r} was not made by nx.jit")
+    donated = getattr(function, "_donated", ())
+    parts = (recipe.function, recipe.positions, recipe.names, donated, recipe.options)
+    return _function, parts
+
+
+def _function(
+    function: Callable[..., Any],
+    positions: list[int],
+    names: list[str],
+    donated: list[int],
+    options: dict[str, Any],
+) -> Any:
+    from nxla.transform import make_function
+
+    return make_function(function, positions, names, donated, options)
+
+
+def _of_expression(expression: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    if expression.has_hooks:
+        raise ArgumentError(
+            "pickle: the expression has hooks, whose functions stay in this process; "
+            "to_bytes leaves them behind"
+        )
+    return _core.Expression.from_bytes, (expression.to_bytes(),)
+
+
+def _of_template(template: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    names = template.names if any(template.names) else None
+    parts = (template.shape, template.dtype, names, template.vectorized_axes)
+    return _core.Template, parts

@@ -1,0 +1,131 @@
+"""What neural networks are made of: activations, norms, attention, losses, pooling.
+
+All of it is pure functions. There are no layers and no modules: what is learned is in containers of
+the user's own (dicts, tuples, dataclasses), and a model is a function of them. Then derivatives,
+`nxla.optim`, saving, and devices have nothing to know of models, and a model shows all that it
+computes. The decision is written down in ``docs/decisions/0013-functions-not-layers.md``.
+
+Narrow floats are computed in 32 bits and rounded once. Each function names the paper that it comes
+from. `nxla.nn.initializers` has the numbers to begin with.
+
+>>> import nxla as nx
+>>> def model(params, x):
+...     for w, b in params[:-1]:
+...         x = nx.nn.relu(x @ w + b)
+...     w, b = params[-1]
+...     return x @ w + b
+>>> init, keys = nx.nn.initializers.he_normal(), nx.random.split(nx.random.key(0))
+>>> params = [(init(key, shape), nx.zeros(shape[1])) for key, shape in zip(keys, [(4, 8), (8, 3)])]
+>>> def loss(params, x, y):
+...     return nx.mean(nx.nn.softmax_cross_entropy_with_integer_labels(model(params, x), y))
+>>> slopes = nx.grad(loss)(params, nx.ones((5, 4)), nx.tensor([0, 1, 2, 1, 0]))
+>>> slopes[1][0].shape
+(8, 3)
+"""
+
+from nxla._core import (
+    avg_pool,
+    batch_norm,
+    celu,
+    cosine_similarity,
+    dot_product_attention,
+    elu,
+    embedding,
+    gelu,
+    glu,
+    group_norm,
+    hard_sigmoid,
+    hard_silu,
+    hard_tanh,
+    huber_loss,
+    kl_divergence,
+    layer_norm,
+    leaky_relu,
+    log1mexp,
+    log_sigmoid,
+    log_softmax,
+    logsumexp,
+    max_pool,
+    mish,
+    one_hot,
+    relu,
+    relu6,
+    rms_norm,
+    selu,
+    sigmoid,
+    sigmoid_binary_cross_entropy,
+    silu,
+    soft_sign,
+    softmax,
+    softmax_cross_entropy,
+    softmax_cross_entropy_with_integer_labels,
+    softplus,
+    sparse_plus,
+    sparse_sigmoid,
+    squared_error,
+    squareplus,
+    tanh,
+)
+from nxla.nn import initializers
+from nxla.ops.nn import batch_norm_train, dropout, dropout_split
+
+# What is imported above. `make stubs` writes this list.
+__all__ = [
+    "avg_pool",
+    "batch_norm",
+    "batch_norm_train",
+    "celu",
+    "cosine_similarity",
+    "dot_product_attention",
+    "dropout",
+    "dropout_split",
+    "elu",
+    "embedding",
+    "gelu",
+    "glu",
+    "group_norm",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_tanh",
+    "huber_loss",
+    "initializers",
+    "kl_divergence",
+    "layer_norm",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "log_softmax",
+    "logsumexp",
+    "max_pool",
+    "mish",
+    "one_hot",
+    "relu",
+    "relu6",
+    "rms_norm",
+    "selu",
+    "sigmoid",
+    "sigmoid_binary_cross_entropy",
+    "silu",
+    "soft_sign",
+    "softmax",
+    "softmax_cross_entropy",
+    "softmax_cross_entropy_with_integer_labels",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squared_error",
+    "squareplus",
+    "tanh",
+]
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
+
+    def __getattr__(name: str) -> object:
+        """Say what a function of another library is called here."""
+        from nxla._elsewhere import missing
+
+        raise missing(name, __name__)
+
+
+del TYPE_CHECKING

@@ -1,0 +1,334 @@
+"""Containers of tensors in files: our own format, numpy's, and safetensors."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import struct
+
+from nxla import _core, tree
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError
+from nxla.ops.bytes import (
+    _little_endian,
+    deserialize,
+    load_numpy,
+    load_numpy_archive,
+    serialize,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from nxla._core import Tensor
+
+    PathLike = str | os.PathLike[str]
+
+_LENGTH = struct.Struct("<Q")
+
+#: Names of dtypes in safetensors, by ours.
+_SAFE = {
+    "pred": "BOOL", "u8": "U8", "s8": "I8", "f8_e5m2": "F8_E5M2", "f8_e4m3fn": "F8_E4M3",
+    "u16": "U16", "s16": "I16", "f16": "F16", "bf16": "BF16", "u32": "U32", "s32": "I32",
+    "f32": "F32", "u64": "U64", "s64": "I64", "f64": "F64", "c64": "C64",
+}  # fmt: skip
+_OURS = {theirs: ours for ours, theirs in _SAFE.items()}
+
+#: The longest description that a file may have, which is that of the reference implementation.
+_LONGEST = 100_000_000
+
+
+def save(file: PathLike, container: Any, /) -> None:
+    """Write a container of tensors to a file, in the format that its name ends with.
+
+    The file is written beside the old one and then takes its place, so that there is a whole file
+    under the name at any time.
+
+    Parameters
+    ----------
+    file : path
+        ``.nxla`` for any container (see `serialize`), ``.npy`` for one tensor, ``.npz`` and
+        ``.safetensors`` for a dict of tensors by name; other containers are written to these under
+        the paths of their leaves, ``layers.0.w``, and read as a dict of them.
+    container : container
+        What to write.
+
+    Raises
+    ------
+    ArgumentError
+        If the name ends otherwise, or the format has no place for the container.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import nxla as nx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "model.safetensors")
+    ...     nx.save(file, {"layers": [{"w": nx.tensor([1.0, 2.0])}]})
+    ...     {name: x.tolist() for name, x in nx.load(file).items()}
+    {'layers.0.w': [1.0, 2.0]}
+    """
+    kind = _kind("save", file)
+    if kind == ".nxla":
+        data = serialize(container)
+    elif kind == ".safetensors":
+        data = to_safetensors(container)
+    else:
+        data = _numpy_file(container, archive=kind == ".npz")
+    target = os.fspath(file)
+    beside = f"{target}.{os.getpid()}.part"
+    try:
+        with open(beside, "wb") as part:
+            part.write(data)
+        os.replace(beside, target)
+    except BaseException:
+        if os.path.exists(beside):
+            os.remove(beside)
+        raise
+
+
+def load(file: PathLike, /) -> Any:
+    """Read what `save` has written, or what others have written in these formats.
+
+    Parameters
+    ----------
+    file : path
+        Its name ends with ``.nxla``, ``.npy``, ``.npz`` or ``.safetensors``.
+
+    Returns
+    -------
+    container
+        A tensor for ``.npy``, a dict of tensors for ``.npz`` and ``.safetensors``.
+
+    Raises
+    ------
+    ArgumentError
+        If the name ends otherwise, or the file is damaged.
+    OSError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import nxla as nx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "state.nxla")
+    ...     nx.save(file, {"step": 3, "w": (nx.tensor([1.0]), None)})
+    ...     nx.load(file)["step"]
+    3
+    """
+    kind = _kind("load", file)
+    if kind == ".npy":
+        return load_numpy(file)
+    if kind == ".npz":
+        return load_numpy_archive(file)
+    with open(file, "rb") as source:
+        data = source.read()
+    return deserialize(data) if kind == ".nxla" else from_safetensors(data)
+
+
+def _kind(function: str, file: PathLike) -> str:
+    kind = os.path.splitext(os.fspath(file))[1].lower()
+    if kind not in (".nxla", ".npy", ".npz", ".safetensors"):
+        raise ArgumentError(
+            f"{function}: a name ends with .nxla, .npy, .npz or .safetensors, "
+            f"got {os.fspath(file)!r}"
+        )
+    return kind
+
+
+def _numpy_file(container: Any, *, archive: bool) -> bytes:
+    import io
+    import zipfile
+
+    import numpy as np
+
+    written = io.BytesIO()
+    if archive:
+        # Names are those of tensors, and not arguments of `numpy.savez`, which has some of its own.
+        with zipfile.ZipFile(written, "w") as files:
+            for name, x in _by_name(container).items():
+                with files.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                    np.lib.format.write_array(entry, _numpy(x, name), allow_pickle=False)
+    else:
+        if tree.flatten(container)[0] != [container]:
+            raise ArgumentError("save: a .npy file has one tensor; use .npz for a container")
+        np.save(written, _numpy(as_tensor(container), "the tensor"), allow_pickle=False)
+    return written.getvalue()
+
+
+def _numpy(x: Tensor, name: str) -> Any:
+    import numpy as np
+
+    array = np.asarray(x)
+    if array.dtype.hasobject or array.dtype.kind == "V" or array.dtype.isbuiltin != 1:
+        raise ArgumentError(f"save: numpy has no dtype for {name}, which is {x.dtype}")
+    return array
+
+
+def _by_name(container: Any) -> dict[str, Tensor]:
+    """Return the tensors of a container by the paths to them, with points between the parts."""
+    if isinstance(container, dict) and all(
+        isinstance(key, str) and isinstance(x, _core.Tensor) for key, x in container.items()
+    ):
+        return dict(container)
+    leaves, structure = tree.flatten(container)
+    named: dict[str, Tensor] = {}
+    for index, leaf in enumerate(leaves):
+        path = structure.leaf_path(index)
+        name = path.replace("['", ".").replace("']", "").replace('["', ".").replace('"]', "")
+        name = name.replace("[", ".").replace("]", "").strip(".") or "tensor"
+        if name in named:
+            raise ArgumentError(f"save: two tensors would have the name {name!r}")
+        named[name] = as_tensor(leaf)
+    return named
+
+
+def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None) -> bytes:
+    """Write tensors as bytes of the format safetensors.
+
+    Parameters
+    ----------
+    container : container
+        A dict of tensors by name; others are written under the paths of their leaves.
+    metadata : mapping of str to str, optional
+        Texts to put beside them.
+
+    Returns
+    -------
+    bytes
+        What a file of the format has in it.
+
+    Raises
+    ------
+    ArgumentError
+        If the format has no such dtype, or metadata are no texts.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> data = nx.to_safetensors({"w": nx.tensor([1.0, 2.0])}, {"made by": "hand"})
+    >>> nx.from_safetensors(data)["w"].tolist()
+    [1.0, 2.0]
+    """
+    head: dict[str, Any] = {}
+    if metadata is not None:
+        if not all(isinstance(text, str) for pair in metadata.items() for text in pair):
+            raise ArgumentError("to_safetensors: metadata are texts by names that are texts")
+        head["__metadata__"] = dict(metadata)
+    data: list[bytes] = []
+    end = 0
+    tensors = _by_name(container)
+    if "__metadata__" in tensors:
+        raise ArgumentError('to_safetensors: the name "__metadata__" is taken by the format')
+    # Wide elements come first, so that all of them are aligned.
+    for name, x in sorted(tensors.items(), key=lambda entry: -entry[1].dtype.itemsize):
+        if x.dtype.name not in _SAFE:
+            raise ArgumentError(
+                f"to_safetensors: the format has no dtype for {name!r}, which is {x.dtype}"
+            )
+        raw = _core.Tensor._first_bytes(x, None)
+        data.append(_little_endian(raw, x.dtype.itemsize, x.dtype.kind == "complex"))
+        begin, end = end, end + len(raw)
+        head[name] = {
+            "dtype": _SAFE[x.dtype.name],
+            "shape": list(x.shape),
+            "data_offsets": [begin, end],
+        }
+    text = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([_LENGTH.pack(len(text)), text, *data])
+
+
+def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tensor]:
+    """Read tensors by name from bytes of the format safetensors.
+
+    Raises
+    ------
+    ArgumentError
+        If the bytes are not of that format: cut off, with tensors that overlap or leave something
+        out, or with a dtype that is none of ours.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.from_safetensors(nx.to_safetensors({"n": nx.tensor(3)}))["n"].item()
+    3
+    """
+    view = memoryview(data).cast("B")
+    head, start = _safe_head(view)
+    found: dict[str, Tensor] = {}
+    spans: list[tuple[int, int]] = []
+    for name, entry in head.items():
+        if name == "__metadata__":
+            continue
+        dtype, shape, (begin, end) = _safe_entry(name, entry)
+        if start + end > len(view):
+            raise ArgumentError(f"from_safetensors: {name!r} is cut off")
+        raw = bytes(view[start + begin : start + end])
+        raw = _little_endian(raw, dtype.itemsize, dtype.kind == "complex")
+        if dtype.kind == "pred" and raw.strip(b"\x00\x01"):
+            raise ArgumentError(f"from_safetensors: {name!r} has truth values other than 0 and 1")
+        found[name] = _core.tensor_from_bytes(raw, dtype, shape)
+        spans.append((begin, end))
+    at = 0
+    for begin, end in sorted(spans):
+        if begin != at:
+            what = "overlap" if begin < at else "leave bytes between them"
+            raise ArgumentError(f"from_safetensors: tensors {what}, at {begin}")
+        at = end
+    if start + at != len(view):
+        raise ArgumentError(f"from_safetensors: {len(view) - start - at} bytes are left over")
+    return found
+
+
+def _safe_head(view: memoryview) -> tuple[dict[str, Any], int]:
+    """Return the description of a file, and where its data begins."""
+    if len(view) < _LENGTH.size:
+        raise ArgumentError("from_safetensors: these bytes are too few")
+    (length,) = _LENGTH.unpack(view[: _LENGTH.size])
+    start = _LENGTH.size + length
+    if length > _LONGEST or start > len(view):
+        raise ArgumentError(f"from_safetensors: no description of {length} bytes is here")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        if len(set(names)) != len(names):
+            raise ValueError("a name is there twice")
+        return dict(pairs)
+
+    try:
+        text = bytes(view[_LENGTH.size : start]).decode()
+        if not text.startswith("{"):
+            raise ValueError("it does not begin with {")
+        head = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError) as broken:
+        raise ArgumentError(f"from_safetensors: the description is damaged: {broken}") from broken
+    return head, start
+
+
+def _safe_entry(name: str, entry: Any) -> tuple[_core.DType, list[int], tuple[int, int]]:
+    """Return dtype, shape and place of a tensor, which fit together."""
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise ArgumentError(f"from_safetensors: {name!r} is not described as a tensor is")
+    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in _OURS:
+        raise ArgumentError(
+            f"from_safetensors: {name!r} has the dtype {dtype!r}, which is none here"
+        )
+    counts = [*shape, *offsets] if isinstance(shape, list) and isinstance(offsets, list) else [-1]
+    proper = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts)
+    if not proper or len(offsets) != 2:
+        raise ArgumentError(f"from_safetensors: {name!r} has the shape {shape!r} at {offsets!r}")
+    known = _core.DType(_OURS[dtype])
+    begin, end = offsets
+    if end - begin != math.prod(shape) * known.itemsize:
+        raise ArgumentError(
+            f"from_safetensors: {name!r} has {end - begin} bytes for {dtype} of shape {shape}"
+        )
+    return known, shape, (begin, end)

@@ -1,0 +1,85 @@
+"""Gradient-based optimisation, as pure functions over containers of parameters.
+
+An optimiser is a pair of functions, ``init(params)`` and ``update(grads, state, params)``, and its
+state is a container like any other: it is saved, donated and put on devices as parameters are. The
+shape is that of the library optax, and so are names, defaults and numbers, where it has them.
+
+>>> import nxla as nx
+>>> optimiser = nx.optim.chain(nx.optim.clip_by_global_norm(1.0), nx.optim.adam(0.1))
+>>> params = {"w": nx.tensor([3.0, -2.0])}
+>>> state = optimiser.init(params)
+>>> @nx.jit(donate_argnums=(0, 1))
+... def step(params, state):
+...     slopes = nx.grad(lambda params: nx.sum(params["w"] ** 2))(params)
+...     updates, state = optimiser.update(slopes, state, params)
+...     return nx.optim.apply_updates(params, updates), state
+>>> for _ in range(200):
+...     params, state = step(params, state)
+>>> nx.all_close(params["w"], 0.0, atol=1e-2).item()
+True
+
+Numbers such as the rate are part of the program. A schedule is a function from the number of steps
+that were taken, which is in the state, to the rate.
+"""
+
+from nxla.optim.optimisers import adagrad, adam, adamw, lion, rmsprop, sgd
+from nxla.optim.schedules import (
+    constant_schedule,
+    cosine_decay_schedule,
+    exponential_decay,
+    join_schedules,
+    linear_schedule,
+    piecewise_constant_schedule,
+    warmup_cosine_decay_schedule,
+)
+from nxla.optim.transforms import (
+    GradientTransformation,
+    add_decayed_weights,
+    apply_updates,
+    chain,
+    clip,
+    clip_by_global_norm,
+    global_norm,
+    identity,
+    scale,
+    scale_by_adam,
+    scale_by_learning_rate,
+    scale_by_lion,
+    scale_by_rms,
+    scale_by_rss,
+    scale_by_schedule,
+    trace,
+)
+
+# What is imported above. `make stubs` writes this list.
+__all__ = [
+    "GradientTransformation",
+    "adagrad",
+    "adam",
+    "adamw",
+    "add_decayed_weights",
+    "apply_updates",
+    "chain",
+    "clip",
+    "clip_by_global_norm",
+    "constant_schedule",
+    "cosine_decay_schedule",
+    "exponential_decay",
+    "global_norm",
+    "identity",
+    "join_schedules",
+    "linear_schedule",
+    "lion",
+    "piecewise_constant_schedule",
+    "rmsprop",
+    "scale",
+    "scale_by_adam",
+    "scale_by_learning_rate",
+    "scale_by_lion",
+    "scale_by_rms",
+    "scale_by_rss",
+    "scale_by_schedule",
+    "sgd",
+    "trace",
+    "warmup_cosine_decay_schedule",
+]

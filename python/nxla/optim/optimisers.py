@@ -1,0 +1,228 @@
+"""Optimisers: chains of transformations that are known by a name."""
+
+from __future__ import annotations
+
+from nxla.optim.transforms import (
+    GradientTransformation,
+    add_decayed_weights,
+    chain,
+    identity,
+    scale_by_adam,
+    scale_by_learning_rate,
+    scale_by_lion,
+    scale_by_rms,
+    scale_by_rss,
+    trace,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from nxla.optim.schedules import Schedule
+
+
+def sgd(
+    learning_rate: float | Schedule, momentum: float | None = None, nesterov: bool = False
+) -> GradientTransformation:
+    """Return gradient descent.
+
+    H. Robbins and S. Monro, "A stochastic approximation method" (1951).
+
+    Parameters
+    ----------
+    learning_rate : float or callable
+        How far to go, or a schedule of it.
+    momentum : float, optional
+        How much of past gradients goes on, see `trace`.
+    nesterov : bool
+        Whether to look one step ahead.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> sgd = nx.optim.sgd(0.5)
+    >>> sgd.update(nx.tensor(2.0), sgd.init(nx.tensor(0.0)))[0].item()
+    -1.0
+    """
+    own = identity() if momentum is None else trace(momentum, nesterov)
+    return chain(own, scale_by_learning_rate(learning_rate))
+
+
+def adam(
+    learning_rate: float | Schedule,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    eps_root: float = 0.0,
+    *,
+    nesterov: bool = False,
+) -> GradientTransformation:
+    """Return Adam: means of gradients over roots of means of their squares.
+
+    D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization" (2014); with `nesterov` T.
+    Dozat, "Incorporating Nesterov momentum into Adam" (2016).
+
+    Parameters
+    ----------
+    learning_rate : float or callable
+        How far to go, or a schedule of it.
+    b1, b2 : float
+        How much stays of the running means of gradients, and of their squares.
+    eps, eps_root : float
+        What is added to the root, and below it.
+    nesterov : bool
+        Whether to look one step ahead.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> adam = nx.optim.adam(0.1)
+    >>> round(adam.update(nx.tensor(2.0), adam.init(nx.tensor(0.0)))[0].item(), 4)
+    -0.1
+    """
+    own = scale_by_adam(b1, b2, eps, eps_root, nesterov=nesterov)
+    return chain(own, scale_by_learning_rate(learning_rate))
+
+
+def adamw(
+    learning_rate: float | Schedule,
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    eps_root: float = 0.0,
+    weight_decay: float = 1e-4,
+    mask: Any = None,
+    *,
+    nesterov: bool = False,
+) -> GradientTransformation:
+    """Return Adam with parameters that decay by themselves.
+
+    I. Loshchilov and F. Hutter, "Decoupled weight decay regularization" (2017).
+
+    Parameters
+    ----------
+    learning_rate, b1, b2, eps, eps_root, nesterov
+        As for `adam`.
+    weight_decay, mask
+        As for `add_decayed_weights`; the rate is a factor of it as well.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> adamw, w = nx.optim.adamw(0.1, weight_decay=0.5), nx.tensor(2.0)
+    >>> round(adamw.update(nx.tensor(2.0), adamw.init(w), w)[0].item(), 4)
+    -0.2
+    """
+    return chain(
+        scale_by_adam(b1, b2, eps, eps_root, nesterov=nesterov),
+        add_decayed_weights(weight_decay, mask),
+        scale_by_learning_rate(learning_rate),
+    )
+
+
+def lion(
+    learning_rate: float | Schedule,
+    b1: float = 0.9,
+    b2: float = 0.99,
+    weight_decay: float = 1e-3,
+    mask: Any = None,
+) -> GradientTransformation:
+    """Return Lion: steps of one length in the direction of a running mean.
+
+    X. Chen et al., "Symbolic discovery of optimization algorithms" (2023).
+
+    Parameters
+    ----------
+    learning_rate : float or callable
+        How far to go, or a schedule of it.
+    b1, b2 : float
+        How much of the running mean is in a step, and stays.
+    weight_decay, mask
+        As for `add_decayed_weights`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> lion, w = nx.optim.lion(0.1, weight_decay=0.0), nx.tensor(2.0)
+    >>> round(lion.update(nx.tensor(-7.0), lion.init(w), w)[0].item(), 4)
+    0.1
+    """
+    return chain(
+        scale_by_lion(b1, b2),
+        add_decayed_weights(weight_decay, mask),
+        scale_by_learning_rate(learning_rate),
+    )
+
+
+def adagrad(
+    learning_rate: float | Schedule, initial_accumulator_value: float = 0.1, eps: float = 1e-7
+) -> GradientTransformation:
+    """Return Adagrad: gradients over roots of sums of their squares.
+
+    J. Duchi et al., "Adaptive subgradient methods for online learning and stochastic optimization"
+    (2011).
+
+    Parameters
+    ----------
+    learning_rate : float or callable
+        How far to go, or a schedule of it.
+    initial_accumulator_value : float
+        What the sums begin with.
+    eps : float
+        What is added below the root.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> adagrad, w = nx.optim.adagrad(0.5, 0.0), nx.tensor(2.0)
+    >>> round(adagrad.update(nx.tensor(3.0), adagrad.init(w))[0].item(), 4)
+    -0.5
+    """
+    own = scale_by_rss(initial_accumulator_value, eps)
+    return chain(own, scale_by_learning_rate(learning_rate))
+
+
+def rmsprop(
+    learning_rate: float | Schedule,
+    decay: float = 0.9,
+    eps: float = 1e-8,
+    initial_scale: float = 0.0,
+    *,
+    eps_in_sqrt: bool = True,
+    centered: bool = False,
+    momentum: float | None = None,
+    nesterov: bool = False,
+) -> GradientTransformation:
+    """Return RMSProp: gradients over roots of running means of their squares.
+
+    T. Tieleman and G. Hinton, "Lecture 6.5: RMSProp" (2012); `centered` is of A. Graves,
+    "Generating sequences with recurrent neural networks" (2013).
+
+    Parameters
+    ----------
+    learning_rate : float or callable
+        How far to go, or a schedule of it.
+    decay : float
+        How much stays of the running means.
+    eps : float
+        What is added below the root, or to it.
+    initial_scale : float
+        What the running means begin with.
+    eps_in_sqrt : bool
+        Whether `eps` is added below the root.
+    centered : bool
+        Whether the square of the mean is taken off the mean of squares.
+    momentum, nesterov
+        As for `sgd`, of steps rather than gradients.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> rmsprop, w = nx.optim.rmsprop(0.5, decay=0.0), nx.tensor(2.0)
+    >>> round(rmsprop.update(nx.tensor(3.0), rmsprop.init(w))[0].item(), 4)
+    -0.5
+    """
+    own = scale_by_rms(decay, eps, initial_scale, eps_in_sqrt=eps_in_sqrt, centered=centered)
+    last = identity() if momentum is None else trace(momentum, nesterov)
+    return chain(own, scale_by_learning_rate(learning_rate), last)

@@ -1,0 +1,533 @@
+"""What updates are made of: functions from gradients to updates, with a state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from nxla import _core, tree
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError
+from nxla.ops.create import full_like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from nxla._core import Tensor
+    from nxla.optim.schedules import Schedule
+
+
+class GradientTransformation(NamedTuple):
+    """A pair of functions that make updates of gradients.
+
+    Attributes
+    ----------
+    init : callable
+        Takes the parameters, and gives the state at the start.
+    update : callable
+        Takes gradients, the state, and the parameters, which some do without; gives updates, which
+        are like the gradients, and the next state.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> halve = nx.optim.GradientTransformation(
+    ...     lambda params: (), lambda grads, state, params=None: (grads * 0.5, state)
+    ... )
+    >>> nx.optim.chain(halve, nx.optim.scale(-1.0)).update(nx.tensor(2.0), ((), ()))[0].item()
+    -1.0
+    """
+
+    init: Callable[[Any], Any]
+    update: Callable[..., tuple[Any, Any]]
+
+
+class TraceState(NamedTuple):
+    """The sum of past gradients."""
+
+    trace: Any
+
+
+class ScaleByAdamState(NamedTuple):
+    """The number of steps, and running means of gradients and of their squares."""
+
+    count: Tensor  # type: ignore[assignment]  # which is a method of tuples
+    mu: Any
+    nu: Any
+
+
+class ScaleByLionState(NamedTuple):
+    """The number of steps, and the running mean of gradients."""
+
+    count: Tensor  # type: ignore[assignment]  # which is a method of tuples
+    mu: Any
+
+
+class ScaleByRssState(NamedTuple):
+    """The sum of squares of gradients."""
+
+    sum_of_squares: Any
+
+
+class ScaleByRmsState(NamedTuple):
+    """Running means of squares, and of gradients if they are centred."""
+
+    nu: Any
+    mu: Any
+
+
+class ScaleByScheduleState(NamedTuple):
+    """The number of steps."""
+
+    count: Tensor  # type: ignore[assignment]  # which is a method of tuples
+
+
+def _zeros(params: Any) -> Any:
+    """Return zeros like parameters."""
+    return _filled(params, 0.0)
+
+
+def _filled(params: Any, value: float) -> Any:
+    """Return a number everywhere where parameters have one, on the device where they are."""
+    return tree.map(lambda x: full_like(x, value), params)
+
+
+def _stateless(update: Callable[..., Any]) -> GradientTransformation:
+    """Return a transformation without a state of a function of gradients and parameters."""
+    return GradientTransformation(
+        lambda _: (), lambda grads, state, params=None: (update(grads, params), state)
+    )
+
+
+def _running(decay: float, old: Any, new: Any) -> Any:
+    """Move running means by what is new."""
+    return tree.map(lambda m, x: m * decay + as_tensor(x) * (1.0 - decay), old, new)
+
+
+def _squares(grads: Any) -> Any:
+    return tree.map(lambda g: _core.square(_core.abs(as_tensor(g))), grads)
+
+
+def _unbiased(means: Any, decay: float, count: Tensor) -> Any:
+    """Divide running means by how much of them is not the zeros that they began with."""
+    if decay == 0.0:
+        return means
+
+    def corrected(mean: Tensor) -> Tensor:
+        # `1 - decay ** count`, of which nothing must be lost in the first steps.
+        steps = _core.astype(count, "f64" if mean.dtype.bits == 64 else "f32")
+        share = _core.negative(_core.expm1(steps * math.log(decay)))
+        return _core.astype(mean / share, mean.dtype)
+
+    return tree.map(corrected, means)
+
+
+def identity() -> GradientTransformation:
+    """Return a transformation that leaves gradients as they are.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.optim.identity().update(nx.tensor(2.0), ())[0].item()
+    2.0
+    """
+    return _stateless(lambda grads, _: grads)
+
+
+def scale(step_size: float) -> GradientTransformation:
+    """Return a transformation that multiplies gradients with a number.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.optim.scale(-0.5).update(nx.tensor(2.0), ())[0].item()
+    -1.0
+    """
+    return _stateless(lambda grads, _: tree.map(lambda g: as_tensor(g) * step_size, grads))
+
+
+def scale_by_schedule(step_size_fn: Schedule) -> GradientTransformation:
+    """Return a transformation that multiplies gradients with a number that depends on the step.
+
+    Parameters
+    ----------
+    step_size_fn : callable
+        Takes the number of steps that were taken before, an ``int32``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> halving = nx.optim.scale_by_schedule(nx.optim.exponential_decay(1.0, 1, 0.5))
+    >>> state = halving.init(nx.tensor(0.0))
+    >>> first, state = halving.update(nx.tensor(8.0), state)
+    >>> second, state = halving.update(nx.tensor(8.0), state)
+    >>> first.item(), second.item()
+    (8.0, 4.0)
+    """
+
+    def init(params: Any) -> ScaleByScheduleState:
+        del params
+        return ScaleByScheduleState(_core.tensor(0, "s32"))
+
+    def update(grads: Any, state: ScaleByScheduleState, params: Any = None) -> Any:
+        del params
+        size = as_tensor(step_size_fn(state.count))
+
+        def scaled(g: Tensor) -> Tensor:
+            g = as_tensor(g)
+            return g * _core.astype(size, g.dtype)
+
+        return tree.map(scaled, grads), ScaleByScheduleState(state.count + 1)
+
+    return GradientTransformation(init, update)
+
+
+def scale_by_learning_rate(
+    learning_rate: float | Schedule, *, flip_sign: bool = True
+) -> GradientTransformation:
+    """Return a transformation that multiplies gradients with a rate, or a schedule of rates.
+
+    Parameters
+    ----------
+    learning_rate : float or callable
+        The rate, or a function from the number of steps to it.
+    flip_sign : bool
+        Whether to go downhill.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.optim.scale_by_learning_rate(0.5).update(nx.tensor(2.0), ())[0].item()
+    -1.0
+    """
+    sign = -1.0 if flip_sign else 1.0
+    if callable(learning_rate):
+        rate = learning_rate
+        return scale_by_schedule(lambda count: rate(count) * sign)
+    return scale(sign * learning_rate)
+
+
+def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
+    """Return a transformation that adds up gradients, old ones less and less: momentum.
+
+    B. T. Polyak, "Some methods of speeding up the convergence of iteration methods" (1964); with
+    `nesterov` I. Sutskever et al., "On the importance of initialization and momentum in deep
+    learning" (2013).
+
+    Parameters
+    ----------
+    decay : float
+        How much of a sum goes into the next.
+    nesterov : bool
+        Whether to look one step ahead.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> momentum = nx.optim.trace(0.5)
+    >>> _, state = momentum.update(nx.tensor(2.0), momentum.init(nx.tensor(0.0)))
+    >>> momentum.update(nx.tensor(2.0), state)[0].item()
+    3.0
+    """
+
+    def update(grads: Any, state: TraceState, params: Any = None) -> tuple[Any, TraceState]:
+        del params
+        forward = lambda g, t: as_tensor(g) + t * decay  # noqa: E731
+        sums = tree.map(forward, grads, state.trace)
+        return (tree.map(forward, grads, sums) if nesterov else sums), TraceState(sums)
+
+    return GradientTransformation(lambda params: TraceState(_zeros(params)), update)
+
+
+def scale_by_adam(
+    b1: float = 0.9,
+    b2: float = 0.999,
+    eps: float = 1e-8,
+    eps_root: float = 0.0,
+    *,
+    nesterov: bool = False,
+) -> GradientTransformation:
+    """Return the transformation at the heart of `adam`, with its parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> adam = nx.optim.scale_by_adam()
+    >>> round(adam.update(nx.tensor(3.0), adam.init(nx.tensor(0.0)))[0].item(), 4)
+    1.0
+    """
+
+    def init(params: Any) -> ScaleByAdamState:
+        return ScaleByAdamState(_core.tensor(0, "s32"), _zeros(params), _zeros(params))
+
+    def update(
+        grads: Any, state: ScaleByAdamState, params: Any = None
+    ) -> tuple[Any, ScaleByAdamState]:
+        del params
+        mu = _running(b1, state.mu, grads)
+        nu = _running(b2, state.nu, _squares(grads))
+        count = state.count + 1
+        if nesterov:
+            ahead = _unbiased(mu, b1, count + 1)
+            means = _running(b1, ahead, _unbiased(grads, b1, count))
+        else:
+            means = _unbiased(mu, b1, count)
+        updates = tree.map(
+            lambda m, v: m / (_core.sqrt(v + eps_root) + eps), means, _unbiased(nu, b2, count)
+        )
+        return updates, ScaleByAdamState(count, mu, nu)
+
+    return GradientTransformation(init, update)
+
+
+def scale_by_lion(b1: float = 0.9, b2: float = 0.99) -> GradientTransformation:
+    """Return the transformation at the heart of `lion`, with its parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> lion = nx.optim.scale_by_lion()
+    >>> lion.update(nx.tensor(-3.0), lion.init(nx.tensor(0.0)))[0].item()
+    -1.0
+    """
+
+    def update(
+        grads: Any, state: ScaleByLionState, params: Any = None
+    ) -> tuple[Any, ScaleByLionState]:
+        del params
+        updates = tree.map(_core.sign, _running(b1, state.mu, grads))
+        return updates, ScaleByLionState(state.count + 1, _running(b2, state.mu, grads))
+
+    return GradientTransformation(
+        lambda params: ScaleByLionState(_core.tensor(0, "s32"), _zeros(params)), update
+    )
+
+
+def scale_by_rss(
+    initial_accumulator_value: float = 0.1, eps: float = 1e-7
+) -> GradientTransformation:
+    """Return the transformation at the heart of `adagrad`, with its parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> adagrad = nx.optim.scale_by_rss(0.0)
+    >>> round(adagrad.update(nx.tensor(3.0), adagrad.init(nx.tensor(0.0)))[0].item(), 4)
+    1.0
+    """
+
+    def init(params: Any) -> ScaleByRssState:
+        return ScaleByRssState(_filled(params, initial_accumulator_value))
+
+    def update(
+        grads: Any, state: ScaleByRssState, params: Any = None
+    ) -> tuple[Any, ScaleByRssState]:
+        del params
+        sums = tree.map(_core.add, state.sum_of_squares, _squares(grads))
+
+        def scaled(g: Tensor, s: Tensor) -> Tensor:
+            positive = s > 0
+            inverse = _core.rsqrt(_core.where(positive, s, 1.0) + eps)
+            return _core.where(positive, inverse, 0.0) * g
+
+        return tree.map(scaled, grads, sums), ScaleByRssState(sums)
+
+    return GradientTransformation(init, update)
+
+
+def scale_by_rms(
+    decay: float = 0.9,
+    eps: float = 1e-8,
+    initial_scale: float = 0.0,
+    *,
+    eps_in_sqrt: bool = True,
+    centered: bool = False,
+) -> GradientTransformation:
+    """Return the transformation at the heart of `rmsprop`, with its parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> rms = nx.optim.scale_by_rms(decay=0.0)
+    >>> round(rms.update(nx.tensor(3.0), rms.init(nx.tensor(0.0)))[0].item(), 4)
+    1.0
+    """
+
+    def init(params: Any) -> ScaleByRmsState:
+        return ScaleByRmsState(_filled(params, initial_scale), _zeros(params) if centered else ())
+
+    def update(
+        grads: Any, state: ScaleByRmsState, params: Any = None
+    ) -> tuple[Any, ScaleByRmsState]:
+        del params
+        nu = _running(decay, state.nu, _squares(grads))
+        mu: Any = _running(decay, state.mu, grads) if centered else ()
+        spread = tree.map(lambda v, m: v - _core.square(m), nu, mu) if centered else nu
+
+        def scaled(g: Tensor, v: Tensor) -> Tensor:
+            if eps_in_sqrt:
+                return g * _core.rsqrt(v + eps)
+            return g / (_core.sqrt(v) + eps)
+
+        return tree.map(scaled, grads, spread), ScaleByRmsState(nu, mu)
+
+    return GradientTransformation(init, update)
+
+
+def add_decayed_weights(
+    weight_decay: float = 0.0, mask: Any | Callable[[Any], Any] | None = None
+) -> GradientTransformation:
+    """Return a transformation that adds a fraction of the parameters to gradients.
+
+    Parameters
+    ----------
+    weight_decay : float
+        The fraction.
+    mask : container of bool or callable, optional
+        Of the structure of the parameters, or a function of them: which of them decay; all by
+        default.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> decay = nx.optim.add_decayed_weights(0.5)
+    >>> decay.update(nx.tensor(1.0), decay.init(None), nx.tensor(4.0))[0].item()
+    3.0
+    """
+
+    def update(grads: Any, params: Any) -> Any:
+        if params is None:
+            raise ArgumentError("add_decayed_weights: update needs the parameters")
+
+        def decayed(g: Tensor, p: Tensor) -> Tensor:
+            return as_tensor(g) + p * weight_decay
+
+        if mask is None:
+            return tree.map(decayed, grads, params)
+        chosen = mask(params) if callable(mask) else mask
+        # Truth values are leaves of their own kind, and are not made tensors.
+        marks = iter(_marks(chosen))
+        return tree.map(lambda g, p: decayed(g, p) if next(marks) else g, grads, params)
+
+    return _stateless(update)
+
+
+def _marks(chosen: Any) -> list[bool]:
+    """Return the truth values of a container, in the order of its leaves."""
+    marks, _ = tree.flatten(chosen)
+    return [bool(mark) for mark in marks]
+
+
+def clip(max_delta: float) -> GradientTransformation:
+    """Return a transformation that limits each element to a distance from 0.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.optim.clip(1.0).update(nx.tensor([-3.0, 0.5]), ())[0].tolist()
+    [-1.0, 0.5]
+    """
+    return _stateless(
+        lambda grads, _: tree.map(lambda g: _core.clip(g, -max_delta, max_delta), grads)
+    )
+
+
+def global_norm(updates: Any) -> Tensor:
+    """Return the root of the sum of squares of all elements of a container.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.optim.global_norm({"a": nx.tensor([3.0]), "b": nx.tensor(4.0)}).item()
+    5.0
+    """
+    total: Tensor = _core.tensor(0.0)
+    for leaf in tree.leaves(updates):
+        total = total + _core.sum(_core.square(_core.abs(as_tensor(leaf))))
+    return _core.sqrt(total)
+
+
+def clip_by_global_norm(max_norm: float) -> GradientTransformation:
+    """Return a transformation that scales all gradients down if their norm is too large.
+
+    R. Pascanu et al., "On the difficulty of training recurrent neural networks" (2012).
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> clip = nx.optim.clip_by_global_norm(1.0)
+    >>> round(clip.update(nx.tensor([3.0, 4.0]), ())[0].tolist()[0], 4)
+    0.6
+    """
+
+    def update(grads: Any, params: Any) -> Any:
+        del params
+        norm = global_norm(grads)
+        small = norm < max_norm
+
+        def clipped(g: Tensor) -> Tensor:
+            g = as_tensor(g)
+            return _core.where(small, g, g / _core.astype(norm, g.dtype) * max_norm)
+
+        return tree.map(clipped, grads)
+
+    return _stateless(update)
+
+
+def chain(*transforms: GradientTransformation) -> GradientTransformation:
+    """Return a transformation that does several, one after another.
+
+    Its state is a tuple of theirs.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> both = nx.optim.chain(nx.optim.clip(1.0), nx.optim.scale(-0.1))
+    >>> round(both.update(nx.tensor(5.0), both.init(nx.tensor(0.0)))[0].item(), 4)
+    -0.1
+    """
+
+    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+        if len(state) != len(transforms):
+            raise ArgumentError(
+                f"chain: the state is of {len(state)} transformations, and there are "
+                f"{len(transforms)}; make it with init"
+            )
+        states = []
+        for transform, own in zip(transforms, state, strict=True):
+            grads, following = transform.update(grads, own, params)
+            states.append(following)
+        return grads, tuple(states)
+
+    return GradientTransformation(
+        lambda params: tuple(transform.init(params) for transform in transforms), update
+    )
+
+
+def apply_updates(params: Any, updates: Any) -> Any:
+    """Add updates to parameters, which keep their dtypes.
+
+    Parameters
+    ----------
+    params : container
+        The parameters.
+    updates : container
+        Of the same structure.
+
+    Returns
+    -------
+    container
+        The next parameters.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.optim.apply_updates({"w": nx.tensor(1.0)}, {"w": nx.tensor(-0.25)})["w"].item()
+    0.75
+    """
+
+    def added(p: Tensor, u: Tensor) -> Tensor:
+        p = as_tensor(p)
+        return _core.astype(p + u, p.dtype)
+
+    return tree.map(added, params, updates)

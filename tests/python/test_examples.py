@@ -1,0 +1,96 @@
+"""The programs in `examples`, as users of JAX write them, beside their twins for JAX."""
+
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+ROOT = Path(__file__).parents[2]
+TWINS = Path(__file__).with_name("twins")
+
+#: Small sizes, by the name of the program.
+SIZES = {
+    "gpt": {"steps": 4, "length": 16, "width": 16, "depth": 1, "heads": 2},
+    "minilm": {"width": 24, "depth": 2, "heads": 3, "words": 50, "length": 8},
+    "lbfgs": {"size": 4, "count": 12, "memory": 3},
+    "kalman": {"steps": 30, "targets": 3},
+    "nbody": {"bodies": 8, "steps": 20},
+    "gp": {"points": 20, "steps": 5},
+    "ode": {"end": 3.0, "steps": 50, "rounds": 3},
+    "montecarlo": {"paths": 300, "days": 8},
+    "mandelbrot": {"width": 20, "height": 10, "limit": 20},
+    "spectral": {"points": 32, "steps": 30},
+}
+
+
+def load(path):
+    """Import a file that is no part of a package."""
+    spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def lines_of(path):
+    """How many lines of code a program has up to the place where it is run as one."""
+    source = path.read_text(encoding="utf-8")
+    used = set()
+    for node in ast.walk(ast.parse(source)):
+        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.stmt) and not text:
+            used.update(range(node.lineno, node.lineno + 1))
+            if not hasattr(node, "body"):
+                used.update(range(node.lineno, node.end_lineno + 1))
+    end = source.split('\nif __name__ == "__main__"')[0].count("\n") + 1
+    return len({line for line in used if line <= end})
+
+
+def flat(results):
+    return {
+        f"{name}.{index}": np.asarray(leaf, dtype=float)
+        for name, value in results.items()
+        for index, leaf in enumerate(nx.tree.leaves(value) if isinstance(value, dict) else [value])
+    }
+
+
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_programs_run_on_both_engines(name):
+    program = load(ROOT / "examples" / f"{name}.py")
+    results = {}
+    for compiler in ("evaluator", "xla"):
+        with nx.default_options(compiler=compiler):
+            results[compiler] = flat(program.run(**SIZES[name]))
+    for entry, value in results["evaluator"].items():
+        assert np.isfinite(value).all()
+        np.testing.assert_allclose(value, results["xla"][entry], rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_programs_and_their_twins(name):
+    jax = pytest.importorskip("jax", reason="jax is not installed, so the twins cannot run")
+    if "optax" in (TWINS / f"{name}.py").read_text(encoding="utf-8"):
+        pytest.importorskip("optax", reason="optax is not installed, so this twin cannot run")
+    # Keys of the generator that JAX had at first, and that is used here.
+    jax.config.update("jax_threefry_partitionable", False)
+    theirs = load(TWINS / f"{name}.py").run(**SIZES[name])
+    theirs = {name: jax.tree.map(np.asarray, value) for name, value in theirs.items()}
+    expected, got = flat(theirs), flat(load(ROOT / "examples" / f"{name}.py").run(**SIZES[name]))
+    assert got.keys() == expected.keys()
+    for entry, value in got.items():
+        np.testing.assert_allclose(value, expected[entry], rtol=2e-3, atol=2e-3, err_msg=entry)
+
+
+@pytest.mark.parametrize("name", sorted(SIZES))
+def test_programs_are_no_longer_than_their_twins(name):
+    own, theirs = (lines_of(folder / f"{name}.py") for folder in (ROOT / "examples", TWINS))
+    assert 10 < own <= theirs
+
+
+def test_every_twin_has_a_program():
+    assert {path.stem for path in TWINS.glob("*.py")} == set(SIZES)

@@ -1,0 +1,266 @@
+"""`nx.save` and `nx.load`, safetensors, pickles, copies, and how tensors are shown."""
+
+import collections
+import copy
+import json
+import pickle
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nxla as nx
+
+Pair = collections.namedtuple("Pair", "first second")
+DTYPES = [
+    "pred",
+    "u8",
+    "s8",
+    "f8_e5m2",
+    "f8_e4m3fn",
+    "u16",
+    "s16",
+    "f16",
+    "bf16",
+    "u32",
+    "s32",
+    "f32",
+    "u64",
+    "s64",
+    "f64",
+    "c64",
+]
+
+
+def test_every_container(tmp_path):
+    tree = {"a": [nx.tensor([1.0, 2.0], "bf16"), 3], "p": Pair(nx.tensor(True), None), "s": "text"}
+    file = tmp_path / "tree.nxla"
+    nx.save(file, tree)
+    back = nx.load(str(file))
+    assert back["a"][0].dtype == nx.bfloat16
+    assert back["a"][0].tolist() == [1.0, 2.0]
+    assert isinstance(back["p"], Pair)
+    assert (back["a"][1], back["s"], back["p"].second) == (3, "text", None)
+    assert [path.name for path in tmp_path.iterdir()] == ["tree.nxla"]
+
+
+def test_files_of_numpy(tmp_path):
+    x = np.arange(6.0).reshape(2, 3)
+    nx.save(tmp_path / "x.npy", x)
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), x)
+    assert nx.load(tmp_path / "x.npy").dtype == nx.float64
+    nx.save(tmp_path / "t.npz", {"file": nx.tensor([1, 2]), "deep": {"w": nx.tensor(1.5)}})
+    with np.load(tmp_path / "t.npz") as archive:
+        assert sorted(archive.files) == ["deep.w", "file"]
+    loaded = nx.load(tmp_path / "t.npz")
+    assert loaded["file"].tolist() == [1, 2]
+    assert loaded["deep.w"].item() == 1.5
+    with pytest.raises(nx.ArgumentError, match="one tensor"):
+        nx.save(tmp_path / "x.npy", {"a": nx.tensor(1)})
+    with pytest.raises(nx.ArgumentError, match="numpy has no dtype"):
+        nx.save(tmp_path / "x.npy", nx.tensor(1.0, "bf16"))
+    # What was there is there still.
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), x)
+
+
+def test_files_that_cannot_be(tmp_path):
+    for function in (lambda file: nx.save(file, nx.tensor(1)), nx.load):
+        with pytest.raises(nx.ArgumentError, match=r"\.safetensors"):
+            function(tmp_path / "x.pt")
+    with pytest.raises(FileNotFoundError):
+        nx.load(tmp_path / "nothing.nxla")
+    (tmp_path / "broken.nxla").write_bytes(b"nonsense")
+    with pytest.raises(nx.ArgumentError):
+        nx.load(tmp_path / "broken.nxla")
+    with pytest.raises(OSError, match="nowhere"):
+        nx.save(tmp_path / "nowhere" / "x.nxla", nx.tensor(1))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        st.text(st.characters(codec="utf-8"), max_size=6).filter(
+            lambda name: name != "__metadata__"
+        ),
+        st.tuples(st.sampled_from(DTYPES), st.lists(st.integers(0, 3), max_size=3)),
+        max_size=5,
+    )
+)
+def test_safetensors(entries):
+    tensors = {
+        name: nx.astype(
+            nx.reshape(nx.arange(0, int(np.prod(shape)), dtype="f32"), shape) % 2, dtype
+        )
+        for name, (dtype, shape) in entries.items()
+    }
+    data = nx.to_safetensors(tensors, {"format": "pt"})
+    back = nx.from_safetensors(data)
+    assert set(back) == set(tensors)
+    for name, x in tensors.items():
+        assert (back[name].dtype, back[name].shape) == (x.dtype, x.shape)
+        assert back[name].tolist() == x.tolist()
+
+
+def test_safetensors_of_others(tmp_path):
+    theirs = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
+    arrays = {
+        "w": np.arange(6, dtype="f4").reshape(2, 3),
+        "n": np.array([1, -2], "i8"),
+        "on": np.array([True, False]),
+        "none": np.zeros((0, 3), "f8"),
+        "one": np.array(7, "u2"),
+    }
+    for name, x in nx.from_safetensors(theirs.save(arrays, {"a": "b"})).items():
+        np.testing.assert_array_equal(np.asarray(x), arrays[name])
+        assert np.asarray(x).dtype == arrays[name].dtype
+    nx.save(tmp_path / "x.safetensors", arrays)
+    loaded = theirs.load_file(tmp_path / "x.safetensors")
+    for name, x in arrays.items():
+        np.testing.assert_array_equal(loaded[name], x)
+
+
+def test_names_of_leaves():
+    tree = {"layers": [{"w": nx.tensor(1)}, Pair(nx.tensor(2), (nx.tensor(3),))]}
+    back = nx.from_safetensors(nx.to_safetensors(tree))
+    assert {name: x.item() for name, x in back.items()} == {
+        "layers.0.w": 1,
+        "layers.1.first": 2,
+        "layers.1.second.0": 3,
+    }
+    with pytest.raises(nx.ArgumentError, match="the name"):
+        nx.to_safetensors({"a": {"b.c": nx.tensor(1), "b": {"c": nx.tensor(2)}}})
+    assert list(nx.from_safetensors(nx.to_safetensors(nx.tensor(1)))) == ["tensor"]
+    with pytest.raises(nx.ArgumentError, match="no dtype"):
+        nx.to_safetensors({"x": nx.tensor(1j, "c128")})
+    with pytest.raises(nx.ArgumentError, match="texts"):
+        nx.to_safetensors({}, {"a": 1})
+    with pytest.raises(nx.ArgumentError, match="taken"):
+        nx.to_safetensors({"__metadata__": nx.tensor(1)})
+
+
+def written(head, data=b"", text=None):
+    text = json.dumps(head).encode() if text is None else text
+    return struct.pack("<Q", len(text)) + text + data
+
+
+ENTRY = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "too few"),
+        (struct.pack("<Q", 2**62), "no description"),
+        (written({}, text=b"[]"), "begin with"),
+        (written({}, text=b"{"), "damaged"),
+        (written({}, text=b'{"a": 1, "a": 2}'), "twice"),
+        (written({}, text=b"\xff"), "damaged"),
+        (written({"a": 1}), "described"),
+        (written({"a": {**ENTRY, "more": 1}}), "described"),
+        (written({"a": {**ENTRY, "dtype": "F4"}}), "dtype"),
+        (written({"a": {**ENTRY, "dtype": ["F32"]}}), "dtype"),
+        (written({"a": {**ENTRY, "shape": [-1]}}), "shape"),
+        (written({"a": {**ENTRY, "shape": [True]}}), "shape"),
+        (written({"a": {**ENTRY, "shape": [1.0]}}), "shape"),
+        (written({"a": {**ENTRY, "data_offsets": [0]}}), "shape"),
+        (written({"a": {**ENTRY, "data_offsets": [4, 0]}}), "bytes for"),
+        (written({"a": {**ENTRY, "shape": [2]}}, bytes(8)), "bytes for"),
+        (written({"a": ENTRY}, bytes(3)), "cut off"),
+        (written({"a": ENTRY}, bytes(5)), "left over"),
+        (written({"a": ENTRY, "b": ENTRY}, bytes(4)), "overlap"),
+        (written({"a": {**ENTRY, "data_offsets": [4, 8]}}, bytes(8)), "between"),
+        (written({"a": {"dtype": "BOOL", "shape": [1], "data_offsets": [0, 1]}}, b"\x02"), "truth"),
+    ],
+)
+def test_damaged_safetensors(data, why):
+    with pytest.raises(nx.ArgumentError, match=why):
+        nx.from_safetensors(data)
+
+
+@nx.jit
+def decorated(x):
+    return x + 1
+
+
+def plain(x, power):
+    return x**power
+
+
+def test_pickles():
+    x = nx.tensor([1.0, 2.0], "bf16", names=["x"])
+    for value in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert value.tolist() == x.tolist()
+        assert (value.dtype, value.names) == (x.dtype, x.names)
+    assert hash(x) == hash(x)
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+    jitted = nx.jit(plain, static_argnums=1, donate_argnums=0, compiler="evaluator")
+    again = pickle.loads(pickle.dumps(jitted))
+    assert again(nx.tensor(3.0), 2).item() == 9.0
+    assert vars(again._recipe) == vars(jitted._recipe)
+    assert again._donated == jitted._donated
+    assert copy.deepcopy(decorated)(1).item() == 2
+    template = nx.template((2, 3), "u8", names=["a", None])
+    assert pickle.loads(pickle.dumps(template)) == template
+    assert copy.deepcopy({"t": template})["t"] == template
+
+
+def test_pickled_expressions():
+    expression = nx.debug_expr(lambda x: nx.sin(x) * 2)(nx.template((2,), "f32"))
+    again = pickle.loads(pickle.dumps(expression))
+    assert again.digest == expression.digest
+    assert again.lines() == expression.lines()
+    assert copy.deepcopy(expression).digest == expression.digest
+    hooked = nx.debug_expr(lambda x: nx.hook(x, print))(nx.template((), "f32"))
+    with pytest.raises(nx.ArgumentError, match="hooks"):
+        pickle.dumps(hooked)
+
+
+def body(x):
+    return [line.strip() for line in repr(x).split("\n")[2:-1]]
+
+
+def test_print_options():
+    x = nx.tensor([1 / 3, 2.0, 123456789.0, 1e-5, np.nan, -np.inf])
+    usual = repr(x)
+    with nx.set_print_options(precision=2):
+        assert body(x) == ["[0.33, 2.00, 1.23e+08, 1.00e-05, NaN, -Inf]"]
+        with nx.set_print_options(linewidth=24):
+            assert len(body(x)) > 1
+            assert "".join(body(x)).startswith("[0.33, 2.00,")
+            assert all(len(line) <= 24 for line in repr(x).split("\n"))
+        assert len(body(x)) == 1
+    assert repr(x) == usual
+    with nx.set_print_options(threshold=10):
+        assert body(x) == [usual.split("\n")[2].strip()]
+        assert body(nx.tensor(0.1, "f16")) == ["0.1"]
+        assert body(nx.tensor([0.1, 1.5], "bf16")) == ["[0.1, 1.5]"]
+        assert body(nx.zeros((0, 3))) == ["[]"]
+        assert body(nx.tensor([True, False])) == ["[1, 0]"]
+        assert body(nx.tensor([1 - 2j], "c64")) == ["[1.0-2.0i]"]
+    nx.set_print_options(threshold=4, edgeitems=1)
+    try:
+        assert body(nx.arange(100)) == ["[0, ..., 99]"]
+        assert body(nx.reshape(nx.arange(12), (3, 4))) == [
+            "[",
+            "[0, ..., 3],",
+            "...,",
+            "[8, ..., 11]",
+            "]",
+        ]
+        assert body(nx.vectorize(nx.reshape(nx.arange(12), (3, 4)), "v"))[1] == "[0, ..., 3],"
+    finally:
+        nx.set_print_options()
+    assert body(nx.arange(100))[0].endswith("49, ...]")
+    for options in ({"precision": -1}, {"edgeitems": 0}, {"threshold": 1.5}, {"linewidth": 0}):
+        with pytest.raises(nx.ArgumentError, match=next(iter(options))):
+            nx.set_print_options(**options)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_shown_numbers_are_read_back(value):
+    with nx.set_print_options(edgeitems=2):
+        (text,) = body(nx.tensor(value, "f32"))
+    assert np.float32(text) == np.float32(value)
