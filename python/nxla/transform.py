@@ -349,7 +349,8 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
         Arguments without any tensor (strings, functions, None) and static ones are fixed here, and
         left out when the result is called.
     **options
-        As for `jit`.
+        As for `jit`. Those with the name of an argument of the function are arguments, which are
+        fixed here too.
 
     Returns
     -------
@@ -357,15 +358,23 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
         Takes the remaining arguments. It raises an `ArgumentError` that names the argument if one
         has another type, and never compiles again.
 
+    Raises
+    ------
+    ArgumentError
+        If an argument that is given by name has a tensor in it, which has no place in a call.
+
     Examples
     --------
     >>> import nxla as nx
     >>> f = nx.compile(lambda x, y: x * y, [nx.template((2,)), nx.template((), nx.int32)])
     >>> f(nx.tensor([1.5, 2.5]), 2).tolist()
     [3.0, 5.0]
+    >>> nx.compile(nx.sum, [nx.template((2, 2))], axis=1)(nx.ones((2, 2))).tolist()
+    [2.0, 2.0]
     """
     recipe = _recipe(function)
-    function, options = recipe.function, {**recipe.options, **options}
+    named = {name: options.pop(name) for name in _arguments_among(recipe.function, options)}
+    function, options = _with_arguments(recipe.function, named), {**recipe.options, **options}
     templates = list(templates)
     inputs = [
         position not in recipe.positions and bool(tree.leaves(template))
@@ -389,6 +398,35 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
             "templates"
         )
     return make_function(bound, options=options).compile(*remaining)
+
+
+def _arguments_among(function: Callable[..., Any], options: dict[str, Any]) -> list[str]:
+    """Return which names are those of arguments of a function, rather than of options."""
+    if not options:
+        return []
+    from inspect import Parameter, signature
+
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):  # Not every function of C tells its arguments.
+        return []
+    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    return [p.name for p in parameters if p.kind in named and p.name in options]
+
+
+def _with_arguments(function: Callable[..., Any], named: dict[str, Any]) -> Callable[..., Any]:
+    """Return a function with arguments that are fixed by name."""
+    if not named:
+        return function
+    for name, value in named.items():
+        if any(isinstance(leaf, _core.Tensor | _core.Template) for leaf in tree.leaves(value)):
+            raise ArgumentError(
+                f"compile: {name} has a tensor in it; give its template by position, since the "
+                "compiled function takes its inputs so"
+            )
+    fixed = functools.partial(function, **named)
+    functools.update_wrapper(fixed, function)
+    return fixed
 
 
 def template(
@@ -420,8 +458,22 @@ def template(
     return _core.Template(shape, dtype, names, list(vectorized_axes))
 
 
-def debug_expr(function: Callable[..., Any], /) -> Callable[..., Expression]:
+def debug_expr(
+    function: Callable[..., Any],
+    /,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    **options: Any,
+) -> Callable[..., Expression]:
     """Make a function that gives the expression of a call instead of running it.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them.
+    static_argnums, static_argnames, **options
+        As for `jit`.
 
     Returns
     -------
@@ -440,7 +492,7 @@ def debug_expr(function: Callable[..., Any], /) -> Callable[..., Expression]:
     c = sin b       f32
     e = add c, d    f32
     """
-    return make_function(function).debug_expr
+    return make_function(function, static_argnums, static_argnames, (), options).debug_expr
 
 
 def debug_expr_apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expression:

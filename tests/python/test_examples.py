@@ -15,7 +15,7 @@ TWINS = Path(__file__).with_name("twins")
 
 #: Small sizes, by the name of the program.
 SIZES = {
-    "gpt": {"steps": 4, "length": 16, "width": 16, "depth": 1, "heads": 2},
+    "gpt": {"steps": 2, "length": 8, "width": 16, "depth": 1, "heads": 2},
     "minilm": {"width": 24, "depth": 2, "heads": 3, "words": 50, "length": 8},
     "lbfgs": {"size": 4, "count": 12, "memory": 3},
     "kalman": {"steps": 30, "targets": 3},

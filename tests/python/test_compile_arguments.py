@@ -1,0 +1,45 @@
+"""Arguments by name for `nx.compile`, and options for `nx.debug_expr`."""
+
+import pytest
+
+import nxla as nx
+
+
+def test_arguments_by_name_are_fixed(compiler):
+    x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
+    f = nx.compile(nx.sum, [nx.template((2, 2))], axis=1, compiler=compiler)
+    assert f(x).tolist() == [3.0, 7.0]
+
+    def scaled(x, factor=1.0, *, shift=0, names=()):
+        return x * factor + shift + len(names)
+
+    f = nx.compile(scaled, [nx.template((2, 2))], shift=2, names=["a", "b"], compiler=compiler)
+    assert f(x).tolist() == [[5.0, 6.0], [7.0, 8.0]]
+    f = nx.compile(scaled, [nx.template((2, 2)), nx.template(())], shift=1, compiler=compiler)
+    assert f(x, 10.0).tolist() == [[11.0, 21.0], [31.0, 41.0]]
+    jitted = nx.jit(scaled, static_argnames="names")
+    assert nx.compile(jitted, [nx.template((2, 2))], names=("a",))(x).tolist()[0] == [2.0, 3.0]
+
+
+def test_what_is_refused():
+    with pytest.raises(nx.ArgumentError, match="shift has a tensor"):
+        nx.compile(lambda x, shift: x + shift, [nx.template(())], shift=nx.template(()))
+    # A name that is no argument is an option, and there is no such one.
+    with pytest.raises(nx.OptionError):
+        nx.compile(lambda x: x, [nx.template(())], shift=1)
+
+
+def test_expressions_with_options():
+    def raised(x, power):
+        return x if power == 1 else x**power
+
+    one = nx.debug_expr(raised, static_argnums=1)(nx.template((2,)), 1)
+    assert len(one.lines()) == 1
+    named = nx.debug_expr(raised, static_argnames="power")(nx.template((2,)), power=3)
+    assert "pow" in str(named)
+    plain = nx.debug_expr(lambda x, y: x**y, compiler="evaluator")(nx.template((2,)), 2)
+    assert len(plain.inputs) == 2
+    with pytest.raises(nx.OptionError):
+        nx.debug_expr(raised, compiler="nothing like it")
+    with pytest.raises(nx.ArgumentError, match="no argument"):
+        nx.debug_expr(raised, static_argnames="exponent")
