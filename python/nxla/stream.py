@@ -11,7 +11,7 @@ import collections
 import contextlib
 from typing import Generic, TypeVar
 
-from nxla import _core
+from nxla import _core, tree
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -51,6 +51,7 @@ class Stream(Generic[R]):
 
         if bound is not None and bound < 1:
             raise ArgumentError(f"stream: bound must be at least 1, got {bound}")
+        initial = _settled(function, template, initial, constants, options)
         step = compile(function, [template, initial, *constants], **options)
         self._core = _core.Stream(step, template, initial, constants, bound)
         self._bound = bound
@@ -205,6 +206,39 @@ class _Waker:
             self.woken.set_result(None)
 
 
+def _settled(
+    function: Callable[..., Any],
+    template: Any,
+    initial: Any,
+    constants: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Any:
+    """Return a first state whose plain numbers have the dtypes that they have after a step."""
+    from nxla.transform import debug_expr
+
+    leaves, structure = tree.flatten(initial)
+    plain = [isinstance(leaf, bool | int | float | complex) for leaf in leaves]
+    if not any(plain):
+        return initial
+    # A number may become wider twice: as an integer beside a float, and as that beside a wider one.
+    for _ in range(3):
+        expression = debug_expr(function, **options)(template, initial, *constants)
+        results = expression.outputs[-len(leaves) :]
+        if len(results) != len(leaves):
+            return initial  # What is wrong with the state is said where it is compiled.
+        settled = [
+            _core.tensor(number, dtype) if is_plain and shape == () else leaf
+            for number, leaf, is_plain, (shape, dtype) in zip(
+                leaves, tree.leaves(initial), plain, results, strict=True
+            )
+        ]
+        before = [leaf.dtype for leaf in tree.leaves(initial) if isinstance(leaf, _core.Tensor)]
+        initial = structure.unflatten(settled)
+        if before == [leaf.dtype for leaf in settled if isinstance(leaf, _core.Tensor)]:
+            break
+    return initial
+
+
 def stream(
     function: Callable[..., tuple[R, Any]],
     template: Any,
@@ -223,7 +257,7 @@ def stream(
     template : template or container
         The type of a chunk.
     initial : tensor or container
-        The state before the first chunk.
+        The state before the first chunk. Plain numbers in it take the dtypes that a step gives.
     *constants : tensor or container
         What the function gets after the state, the same in every step.
     bound : int, optional

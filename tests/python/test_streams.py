@@ -124,7 +124,7 @@ def test_mistakes_of_users():
     with pytest.raises(nx.ArgumentError, match="must give"):
         nx.stream(lambda x, s: x, SCALAR, 0)
     with pytest.raises(nx.ArgumentError, match="the new state is"):
-        nx.stream(lambda x, s: (x, s * 1.5), SCALAR, 0)
+        nx.stream(lambda x, s: (x, s * 1.5), SCALAR, nx.tensor(0))
     with pytest.raises(nx.ArgumentError, match="bound"):
         sums(bound=0)
 
@@ -323,3 +323,23 @@ def test_a_model_that_holds_its_stream_is_collected():
     del model
     gc.collect()
     assert seen() is None
+
+
+def test_numbers_as_first_states_take_the_dtypes_of_a_step(compiler):
+    with nx.default_options(compiler=compiler):
+        total = nx.stream(lambda x, s: (s, s + x), nx.template((), "f32"), 0)
+        assert [result.item() for result in total.over([0.5, 1.0])] == [0.0, 0.5]
+        assert total.done().dtype == nx.float32
+
+        def step(x, state):
+            return state["n"], {"n": state["n"] + 1, "mean": state["mean"] * 0.5 + x}
+
+        means = nx.stream(step, nx.template((), "f64"), {"n": 0, "mean": 0})
+        chunks = [nx.tensor(chunk, "f64") for chunk in (1.0, 2.0)]
+        assert [result.item() for result in means.over(chunks)] == [0, 1]
+        last = means.done()
+        assert (last["n"].dtype, last["mean"].dtype) == (nx.int32, nx.float64)
+        assert last["mean"].item() == 2.5
+    # A tensor keeps its dtype, so a step must give it.
+    with pytest.raises(nx.ArgumentError, match="the new state is"):
+        nx.stream(lambda x, s: (s, s + x), nx.template((), "f32"), nx.tensor(0))

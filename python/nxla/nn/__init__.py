@@ -3,7 +3,7 @@
 All of it is pure functions. There are no layers and no modules: what is learned is in containers of
 the user's own (dicts, tuples, dataclasses), and a model is a function of them. Then derivatives,
 `nxla.optim`, saving, and devices have nothing to know of models, and a model shows all that it
-computes. The decision is written down in ``docs/decisions/0013-functions-not-layers.md``.
+computes. The decision is written down in ``docs/decisions/0015-functions-not-layers.md``.
 
 Narrow floats are computed in 32 bits and rounded once. Each function names the paper that it comes
 from. `nxla.nn.initializers` has the numbers to begin with.
