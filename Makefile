@@ -26,7 +26,7 @@ with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/pyth
 # Tests find the CPU plugin of the virtual environment, unless another one is named.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo test test-heap check bench docs golden stubs stress clean
+.PHONY: help demo test test-heap check bench docs golden stubs stress soak fuzz clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -61,6 +61,13 @@ test-heap: $(STAMPS)/tools ## look for writes outside of buffers: XLA with the h
 
 stress: $(STAMPS)/dev ## call functions from many threads for a minute (DURATION=60 THREADS=8)
 	$(BIN)/python tests/stress.py --seconds $(or $(DURATION),60) --threads $(or $(THREADS),8)
+
+soak: $(STAMPS)/dev ## threads, interrupts, forks and ends of processes for an hour (MINUTES=60 SEED=0)
+	$(BIN)/python tests/soak.py --minutes $(or $(MINUTES),60) --seed $(or $(SEED),0)
+
+fuzz: $(STAMPS)/dev ## try programs, bytes and arguments at random (SECONDS=600 SEED=0, KEEP=1 writes the corpus)
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0) \
+		$(if $(KEEP),--keep)
 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) dist out python/nxla/_core*.so

@@ -40,8 +40,9 @@ from nxla.dtypes import (
     float8_e5m2, float8_e4m3fn, bfloat16, float16, float32, float64, complex64, complex128,
 )
 from nxla.errors import (
-    ArgumentError, CaptureWarning, DeviceError, DTypeError, ExecutionError, GradientError,
-    InternalError, NxlaError, OptionError, RecompileWarning, ShapeError, TraceError,
+    ArgumentError, CaptureWarning, DeviceError, DTypeError, ExecutionError, FormatError,
+    GradientError, InternalError, NxlaError, OptionError, OutOfMemoryError, RecompileWarning,
+    ShapeError, TraceError,
 )
 from nxla.gradients import grad, safe_where, value_and_grad
 from nxla.heatmap import to_heatmap
@@ -92,6 +93,8 @@ _pickling.register()
 _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)
 # XLA must not be left running while the process takes itself apart.
 _atexit.register(_core.wait_until_idle)
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_core.forget_threads)
 
 e = _math.e
 inf = _math.inf
@@ -102,29 +105,29 @@ pi = _math.pi
 # What is imported above. `make stubs` writes this list.
 __all__ = [
     "ArgumentError", "CaptureWarning", "Comparison", "Compiler", "DTypeError", "Device",
-    "DeviceError", "ExecutionError", "GradientError", "InternalError", "NxlaError", "OptionError",
-    "RecompileWarning", "ShapeError", "Stream", "TraceError", "__version__", "annotate", "arange",
-    "asarray", "associative_scan", "axis_index", "axis_size", "bfloat16", "bincount", "bool",
-    "broadcast_vectors", "cache_report", "can_cast", "checkpoint", "compare", "compatible",
-    "compile", "compilers", "complex64", "complex128", "composite", "cond", "constants", "cross",
-    "current_compiler", "custom_grad", "custom_jvp", "custom_vjp", "debug_expr", "debug_expr_apply",
-    "debug_nans", "default_options", "defn", "deserialize", "devectorize", "device_put", "devices",
-    "e", "einsum", "errors", "expr", "eye", "fft", "finfo", "float8_e4m3fn", "float8_e5m2",
-    "float16", "float32", "float64", "for_each", "fori", "from_binary", "from_dlpack",
-    "from_safetensors", "full", "full_like", "global_default_options", "grad", "graph", "hessian",
-    "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "inf", "int2", "int4", "int8", "int16",
-    "int32", "int64", "iota", "isdtype", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp",
-    "linalg", "linearize", "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map",
-    "matrix_transpose", "meshgrid", "moveaxis", "nan", "newaxis", "nn", "ones", "ones_like",
-    "optim", "pad_outer", "partitions_options", "pi", "positive", "print_expr", "print_value",
-    "random", "reduce", "register_compiler", "register_container", "repeat", "reshape_vectors",
-    "revectorize", "roll", "runtime_call", "safe_where", "save", "scan", "segment_max",
-    "segment_min", "segment_prod", "segment_sum", "serialize", "set_cache_limit",
-    "set_print_options", "split", "stop_grad", "stream", "switch", "template", "tensor",
-    "tensordot", "testing", "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors",
-    "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
-    "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop", "window_reduce", "zeros",
-    "zeros_like",
+    "DeviceError", "ExecutionError", "FormatError", "GradientError", "InternalError", "NxlaError",
+    "OptionError", "OutOfMemoryError", "RecompileWarning", "ShapeError", "Stream", "TraceError",
+    "__version__", "annotate", "arange", "asarray", "associative_scan", "axis_index", "axis_size",
+    "bfloat16", "bincount", "bool", "broadcast_vectors", "cache_report", "can_cast", "checkpoint",
+    "compare", "compatible", "compile", "compilers", "complex64", "complex128", "composite", "cond",
+    "constants", "cross", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp",
+    "debug_expr", "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize",
+    "devectorize", "device_put", "devices", "e", "einsum", "errors", "expr", "eye", "fft", "finfo",
+    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "for_each", "fori",
+    "from_binary", "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options",
+    "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "inf",
+    "int2", "int4", "int8", "int16", "int32", "int64", "iota", "isdtype", "jacfwd", "jacobian",
+    "jacrev", "jit", "jit_apply", "jvp", "linalg", "linearize", "linspace", "load", "load_numpy",
+    "load_numpy_archive", "log", "map", "matrix_transpose", "meshgrid", "moveaxis", "nan",
+    "newaxis", "nn", "ones", "ones_like", "optim", "pad_outer", "partitions_options", "pi",
+    "positive", "print_expr", "print_value", "random", "reduce", "register_compiler",
+    "register_container", "repeat", "reshape_vectors", "revectorize", "roll", "runtime_call",
+    "safe_where", "save", "scan", "segment_max", "segment_min", "segment_prod", "segment_sum",
+    "serialize", "set_cache_limit", "set_print_options", "split", "stop_grad", "stream", "switch",
+    "template", "tensor", "tensordot", "testing", "to_backend", "to_batched", "to_binary",
+    "to_heatmap", "to_safetensors", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8",
+    "uint16", "uint32", "uint64", "unstack", "value_and_grad", "vectorize", "vjp", "vmap",
+    "while_loop", "window_reduce", "zeros", "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

@@ -77,6 +77,12 @@ class DeviceError(NxlaError, RuntimeError):
 class ExecutionError(NxlaError, RuntimeError):
     """What went wrong while a program ran; also a RuntimeError."""
 
+class FormatError(NxlaError, ValueError):
+    """Bytes or a file that are damaged, or of another format; also a ValueError."""
+
+class OutOfMemoryError(NxlaError, MemoryError):
+    """More memory than there is; also a MemoryError."""
+
 class InternalError(NxlaError, RuntimeError):
     """A bug of nxla itself; also a RuntimeError."""
 
@@ -785,10 +791,17 @@ def set_reassociate_floats(allow: bool) -> bool:
     """Whether traces of this thread may reorder float arithmetic; gives what was in force before."""
 
 def wait_until_idle() -> None:
-    """Ends all streams, and waits until no program runs on any device: neither the threads of streams,
-    which may need the interpreter, nor XLA must be left running when the process ends. Ctrl-C ends
-    the wait, and so does half a minute.
+    """Ends all streams, and waits until no program runs on any device and none calls a function: neither
+    the threads of streams, which may need the interpreter, nor XLA must be left running when the
+    process ends. Ctrl-C ends the wait, and so does half a minute. Nothing can be run afterwards but by
+    the calling thread.
     """
+
+def forget_threads() -> None:
+    """To be called in a process that was forked off: none of the threads of the parent are in it."""
+
+def release_held_memory() -> int:
+    """Returns memory that is kept for new tensors to the system; tells how many bytes."""
 
 def set_debug_nans(check: bool) -> bool:
     """Sets whether this thread checks results; gives what was set."""
@@ -6203,7 +6216,7 @@ def triangular_solve(
     *,
     lower: bool = True,
     left_side: bool = True,
-    transform: Literal["none", "transpose", "conjugate"] = "none",
+    transform: Literal["none", "transpose", "conjugate", "adjoint"] = "none",
 ) -> Tensor:
     """Solve ``a @ x == b`` for a triangular matrix.
 
@@ -6217,8 +6230,9 @@ def triangular_solve(
         Whether the lower triangle of `a` is read.
     left_side : bool
         Whether to solve ``a @ x == b``, or ``x @ a == b``.
-    transform : {"none", "transpose", "conjugate"}
-        What is done to `a` first.
+    transform : {"none", "transpose", "conjugate", "adjoint"}
+        What is done to `a` first. ``"conjugate"`` leaves rows and columns where they are, as in Nx;
+        ``"adjoint"`` exchanges them as well. `lower` says which triangle of `a` itself is read.
 
     Raises
     ------

@@ -15,7 +15,13 @@ from golden.values import Failure
 
 #: The classes that stand for an exception of Nx.
 MATCHING: dict[str, tuple[type[Exception], ...]] = {
-    "ArgumentError": (nx.ShapeError, nx.DTypeError, nx.ArgumentError, nx.OptionError),
+    "ArgumentError": (
+        nx.ShapeError,
+        nx.DTypeError,
+        nx.ArgumentError,
+        nx.OptionError,
+        nx.FormatError,
+    ),
     "RuntimeError": (nx.ShapeError, nx.ArgumentError, nx.TraceError, nx.ExecutionError),
 }
 

@@ -23,7 +23,7 @@ BEYOND = 2**62
 )
 def test_results_beyond_memory_are_errors(call):
     with pytest.raises(
-        (nx.ExecutionError, nx.ArgumentError),
+        (nx.ExecutionError, nx.ArgumentError, nx.OutOfMemoryError),
         match=r"more memory than there is|larger than the address|is too large",
     ):
         call()

@@ -12,7 +12,8 @@ use crate::source::{File, Tree};
 
 /// The crate that talks to a C interface, and the file that shares memory with other Python
 /// packages.
-const UNSAFE_HOMES: [&str; 2] = ["crates/pjrt/", "crates/python/src/dlpack.rs"];
+const UNSAFE_HOMES: [&str; 3] =
+    ["crates/pjrt/", "crates/python/src/dlpack.rs", "crates/python/src/ending.rs"];
 
 /// A match that tells this many ops apart owes an answer for all of them. With fewer it asks
 /// whether a node is of a kind it has a use for, and "no" is an answer.

@@ -5,9 +5,8 @@ use nxla_tensor::{Complex, DType, Element, HostTensor};
 
 use crate::elementwise::convert;
 use crate::error::Fault;
-use crate::parallel;
 use crate::reduce::{larger, match_ordered, narrow, smaller, wide};
-use crate::value;
+use crate::{memory, parallel, value};
 
 /// Whether [`evaluate`] computes a block.
 pub(crate) fn is_native(block: &Block) -> bool {
@@ -68,7 +67,7 @@ impl Run<'_> {
             parallel::rows(out, block, block, |first, out| {
                 for (index, out) in out.chunks_exact_mut(block).enumerate() {
                     let x = &source[(first + index) * block..][..block];
-                    let mut totals = vec![start; inner];
+                    let mut totals = memory::filled(start, inner);
                     for at in 0..size {
                         let row = inner * if self.reverse { size - 1 - at } else { at };
                         let (x, out) = (&x[row..row + inner], &mut out[row..row + inner]);

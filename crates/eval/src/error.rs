@@ -71,6 +71,12 @@ pub enum Fault {
         /// The shape of the result.
         shape: Shape,
     },
+    /// Memory that the operation needs for a while.
+    #[error("it needs {bytes} bytes for a while, more memory than there is")]
+    OutOfMemory {
+        /// The bytes that were refused.
+        bytes: usize,
+    },
     /// Something that a host tensor refused.
     #[error(transparent)]
     Tensor(Box<TensorError>),

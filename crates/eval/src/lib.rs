@@ -10,7 +10,8 @@
 //!   it), which computes a cache-sized block at a time with vector code for the machine at hand.
 //! * Each value dies with the last step that reads it. If nobody else holds its memory, that step
 //!   may write its result there; the inputs of [`Plan::run`] are no exception.
-//! * Large steps use the threads of [rayon's global pool](rayon).
+//! * Large steps share the threads of one pool of [rayon]'s, which a forked process makes anew.
+//! * Long steps are done on a thread of their own where the caller may want to stop them.
 //!
 //! # Numbers
 //!
@@ -37,11 +38,14 @@ mod hooks;
 mod index;
 mod layout;
 mod linalg;
+mod long;
+mod memory;
 mod movement;
 mod parallel;
 mod plan;
 mod reduce;
 mod run;
+mod threads;
 mod value;
 mod window;
 

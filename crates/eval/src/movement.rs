@@ -8,7 +8,7 @@ use crate::args::Args;
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::layout::{Strided, match_size};
-use crate::value;
+use crate::{memory, value};
 
 pub(crate) fn evaluate(op: &Op, ty: &TensorType, args: &mut Args<'_>) -> Result<HostTensor, Fault> {
     match op {
@@ -90,7 +90,7 @@ fn pad(
             let first = from_offset;
             target.write(&elements[first..first + source.len()], out);
         } else {
-            let mut kept = vec![T::default(); source.len()];
+            let mut kept = memory::filled(T::default(), source.len());
             source.read_all(elements, &mut kept);
             target.write(&kept, out);
         }

@@ -1,9 +1,12 @@
 //! When and how work is spread over threads.
 //!
 //! A task is only worth handing to another thread when it takes far longer than the microseconds
-//! that waking one costs.
+//! that waking one costs. Where there are no threads, pieces are worked on one after the other. What
+//! is asked to stop leaves out the pieces that have not begun, see [`Brake`].
 
 use rayon::prelude::*;
+
+use crate::threads::{Brake, crew};
 
 /// Elements below which work stays on the calling thread.
 pub(crate) const MIN_ELEMENTS: usize = 1 << 16;
@@ -26,7 +29,7 @@ pub(crate) fn blocks<T: Send>(
     steps: usize,
     fill: impl Fn(usize, &mut [T]) + Sync,
 ) {
-    if steps < MIN_STEPS || rayon::current_num_threads() == 1 {
+    if steps < MIN_STEPS {
         return fill(0, out);
     }
     let piece = (out.len() / (steps / TASK_STEPS)).next_multiple_of(block);
@@ -35,17 +38,26 @@ pub(crate) fn blocks<T: Send>(
 
 /// Whether work on so many elements is spread.
 pub(crate) fn pays(elements: usize) -> bool {
-    elements >= MIN_ELEMENTS && rayon::current_num_threads() > 1
+    elements >= MIN_ELEMENTS && threads() > 1
 }
 
 /// How many threads work together.
 pub(crate) fn threads() -> usize {
-    rayon::current_num_threads()
+    crew().map_or(1, |_| within(rayon::current_num_threads))
+}
+
+/// Does something where functions of rayon find our threads, if there are any.
+pub(crate) fn within<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    // Who is one of them is among them already.
+    match crew() {
+        Some(crew) => crew.install(work),
+        None => work(),
+    }
 }
 
 /// Does something with each item, one task for each.
 pub(crate) fn each<I: Send>(items: Vec<I>, task: impl Fn(I) + Send + Sync) {
-    items.into_par_iter().for_each(task);
+    each_with(items, || (), |(), item| task(item));
 }
 
 /// Does something with each item, one task for each, which gets what its thread keeps for tasks.
@@ -54,7 +66,19 @@ pub(crate) fn each_with<I: Send, W>(
     keep: fn() -> W,
     task: impl Fn(&mut W, I) + Send + Sync,
 ) {
-    items.into_par_iter().for_each_init(keep, task);
+    let brake = Brake::current();
+    let task = |kept: &mut W, item| {
+        if !brake.is_pulled() {
+            task(kept, item);
+        }
+    };
+    match crew() {
+        Some(crew) => crew.install(|| items.into_par_iter().for_each_init(keep, task)),
+        None => {
+            let mut kept = keep();
+            items.into_iter().for_each(|item| task(&mut kept, item));
+        }
+    }
 }
 
 /// Fills `out` piece by piece: `fill` gets the position of a piece and the piece.
@@ -98,10 +122,22 @@ pub(crate) fn pieces<T: Send>(
 /// rayon generates is generated once for each element type and not for each kernel: that was half
 /// of this crate's code.
 fn spread<T: Send>(out: &mut [T], size: usize, fill: &(dyn Fn(usize, &mut [T]) + Sync)) {
-    out.par_chunks_mut(size).enumerate().for_each(|(index, out)| fill(index, out));
+    let brake = Brake::current();
+    let fill = |(index, out): (usize, &mut [T])| {
+        if !brake.is_pulled() {
+            fill(index, out);
+        }
+    };
+    match crew() {
+        Some(crew) => crew.install(|| out.par_chunks_mut(size).enumerate().for_each(fill)),
+        None => out.chunks_mut(size).enumerate().for_each(fill),
+    }
 }
 
 /// The results of `count` tasks, in order.
 pub(crate) fn collect<R: Send>(count: usize, task: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
-    (0..count).into_par_iter().map(task).collect()
+    match crew() {
+        Some(crew) => crew.install(|| (0..count).into_par_iter().map(task).collect()),
+        None => (0..count).map(task).collect(),
+    }
 }

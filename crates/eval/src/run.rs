@@ -11,7 +11,9 @@ use crate::check::{self, first_not_finite};
 use crate::error::{EvalError, Stop};
 use crate::family;
 use crate::hooks::Hooks;
+use crate::memory::guarded;
 use crate::plan::{Action, Plan};
+use crate::threads::watched;
 
 /// Tells whether a run is to stop.
 pub type Interrupt<'a> = dyn Fn() -> bool + Sync + 'a;
@@ -162,10 +164,14 @@ impl Plan {
         let graph = self.program.graph();
         let checks = self.checks && self.has_finite_operands(position, &operands);
         let site = |regions| Site { graph, id: step.id, regions, context };
-        let results = match &step.action {
+        let work = || match &step.action {
             Action::Code(code) => code.run(&mut operands, lanes).map(one).map_err(Stop::from),
             Action::Op => family::evaluate(site(&[]), &mut operands),
             Action::Regions(regions) => family::evaluate(site(regions), &mut operands),
+        };
+        let results = match context.interrupt {
+            Some(interrupt) if step.is_long => watched(interrupt, || guarded(work))?,
+            _ => guarded(work),
         };
         let results = results.map_err(|stop| stop.at(graph, step.id))?;
         if checks {

@@ -43,6 +43,24 @@ pub enum Error {
         /// The dynamic linker's message.
         reason: String,
     },
+    /// The file ended a process that loaded it.
+    #[error(
+        "the PJRT plugin {} ends a process that loads it (signal {signal}); it may be damaged, or \
+         built for another machine",
+        path.display()
+    )]
+    Deadly {
+        /// The plugin's path.
+        path: PathBuf,
+        /// The signal by which the process ended.
+        signal: i32,
+    },
+    /// The process was forked off one that had a plugin, whose threads stayed there.
+    #[error(
+        "XLA cannot be used in a process that was made by fork, since its threads stay with the \
+         parent; start processes by \"spawn\" or \"forkserver\", or use the evaluator here"
+    )]
+    Forked,
     /// The file is a shared library, but not a plugin.
     #[error(
         "{} is not a PJRT plugin: it has no usable GetPjrtApi function; for CPU, \
@@ -222,6 +240,8 @@ impl Error {
             | Error::PluginMissing { .. }
             | Error::NotALibrary { .. }
             | Error::NotAPlugin { .. }
+            | Error::Deadly { .. }
+            | Error::Forked
             | Error::IncompatibleVersion { .. }
             | Error::KnownFault { .. }
             | Error::Option { .. }

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::host::HOST_CALL_TARGET;
 use crate::maps::{self, Counted};
 use crate::options::CompileOptions;
+use crate::running::Compiling;
 use crate::serialized::{self, Facts};
 use crate::sys::*;
 use crate::value::{self, Value};
@@ -93,6 +94,7 @@ impl Client {
         args.program = &raw const program;
         args.compile_options = options.as_ptr();
         args.compile_options_size = options.len();
+        let _compiling = Compiling::begin();
         // SAFETY: the client is alive, and text, format and options outlive the call.
         unsafe { self.plugin().call(&mut args) }.map_err(as_compile_error)?;
         let function = PJRT_Client_Compile_Args::FUNCTION;

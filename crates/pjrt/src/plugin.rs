@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorCode};
 use crate::ffi::HostCalls;
 use crate::sys::*;
 use crate::value::{self, Value};
+use crate::{forked, probe};
 
 /// The oldest API this crate can drive: 0.57 moved the functions of the table to the places where
 /// they have been since.
@@ -51,11 +52,14 @@ static LOADED: Mutex<Vec<Plugin>> = Mutex::new(Vec::new());
 impl Plugin {
     /// Loads the plugin at `path`, or returns it if this process has loaded it before.
     ///
+    /// A plugin that is new here is first loaded by a child of this process, which tells whether it
+    /// would end this one; what went well is remembered.
+    ///
     /// XLA logs to standard error while it starts; unless `TF_CPP_MIN_LOG_LEVEL` is set, the first
     /// call sets it to `3` (fatal errors only).
     ///
     /// # Errors
-    /// [`Error::PluginMissing`], [`Error::NotALibrary`], [`Error::NotAPlugin`],
+    /// [`Error::PluginMissing`], [`Error::NotALibrary`], [`Error::Deadly`], [`Error::NotAPlugin`],
     /// [`Error::IncompatibleVersion`], or what the plugin's initialization reports.
     pub fn load(path: impl AsRef<Path>) -> Result<Plugin, Error> {
         let given = path.as_ref();
@@ -67,7 +71,9 @@ impl Plugin {
         }
         if loaded.is_empty() {
             quiet_the_log();
+            forked::watch();
         }
+        probe::check(&path, |path| drop(Plugin::open(path.to_owned())))?;
         let plugin = Plugin::open(path)?;
         loaded.push(plugin);
         Ok(plugin)
@@ -185,6 +191,9 @@ impl Table {
         let Some(function) = A::slot(&self.api) else {
             return Err(self.unsupported(A::FUNCTION));
         };
+        if forked::is_child() {
+            return Err(Error::Forked);
+        }
         // SAFETY: the slot takes these arguments, and the caller vouches for their contents. The
         // error, if any, is passed on at once and nowhere else.
         unsafe { self.check(A::FUNCTION, function(args)) }

@@ -3,12 +3,16 @@
 //! A client must not be destroyed, and a process must not run the destructors of a plugin's static
 //! objects, while programs run: XLA crashes in both cases, although nobody is left who wants the
 //! results. So programs that are not over when their start returns are counted, and who ends
-//! something waits for the count to be zero.
+//! something waits for the count to be zero. A process that still runs or compiles something when the
+//! time is up ends without those destructors.
 
 use std::cell::Cell;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
+
+use crate::forked;
 
 /// How long the end of a process is held up for running programs.
 const EXIT_PATIENCE: Duration = Duration::from_secs(30);
@@ -61,6 +65,26 @@ impl Drop for RunningProgram {
         if *count == 0 {
             self.0.idle.notify_all();
         }
+    }
+}
+
+/// How many programs are being compiled, which nothing can stop.
+static COMPILING: AtomicUsize = AtomicUsize::new(0);
+
+/// A program that is being compiled.
+pub(crate) struct Compiling(());
+
+impl Compiling {
+    pub(crate) fn begin() -> Compiling {
+        COMPILING.fetch_add(1, Ordering::AcqRel);
+        wait_at_exit_once();
+        Compiling(())
+    }
+}
+
+impl Drop for Compiling {
+    fn drop(&mut self) {
+        COMPILING.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -128,12 +152,44 @@ pub(crate) fn close_elsewhere(close: impl FnOnce() + Send + 'static) {
 /// run, so this is repeated, ever more rarely.
 fn wait_at_exit() {
     // If there is no room for another function, the process ends without waiting.
+    #[cfg(target_os = "linux")]
+    let _ = on_exit(at_exit_with, std::ptr::null_mut());
+    #[cfg(not(target_os = "linux"))]
     let _ = atexit(at_exit);
 }
 
-// SAFETY: the declaration is that of the C standard; any function without arguments may be given.
+/// [`wait_at_exit`], if that has not been done at all.
+fn wait_at_exit_once() {
+    static DONE: Once = Once::new();
+    DONE.call_once(wait_at_exit);
+}
+
+// SAFETY: the declarations are those of the C standard, and of the C library of Linux; any function
+// without arguments may be given, and the pointer is passed on and not looked at.
 unsafe extern "C" {
-    safe fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
+    #[cfg(not(target_os = "linux"))]
+    safe fn atexit(function: extern "C" fn()) -> c_int;
+    #[cfg(target_os = "linux")]
+    safe fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+    #[cfg(target_os = "linux")]
+    safe fn _exit(status: c_int) -> !;
+    #[cfg(target_os = "linux")]
+    fn fflush(stream: *mut c_void) -> c_int;
+}
+
+/// Ends the process at once if a plugin is still at work, with the status that it was to end with:
+/// destructors of static objects, which would come next, crash then.
+#[cfg(target_os = "linux")]
+extern "C" fn at_exit_with(status: c_int, _: *mut c_void) {
+    if !forked::is_child() {
+        at_exit();
+    }
+    let is_busy = forked::is_child() || COMPILING.load(Ordering::Acquire) > 0 || !is_idle();
+    if is_busy && !ForeignThread::is_current() {
+        // SAFETY: null means all streams.
+        unsafe { fflush(std::ptr::null_mut()) };
+        _exit(status);
+    }
 }
 
 extern "C" fn at_exit() {
@@ -160,6 +216,10 @@ pub fn wait_until_all_idle() {
 /// Like [`wait_until_all_idle`], for a while; whether no program runs.
 pub fn wait_until_all_idle_for(patience: Duration) -> bool {
     wait_for_all(Some(Instant::now() + patience));
+    is_idle()
+}
+
+fn is_idle() -> bool {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     all.iter().filter_map(Weak::upgrade).all(|running| *running.lock() == 0)
 }

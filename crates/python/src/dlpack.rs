@@ -1,6 +1,6 @@
 //! Memory shared with other Python libraries: the buffer protocol and DLPack.
 //!
-//! The only file of this crate with `unsafe` code. What comes in is copied, unless nobody can write
+//! With `ending` the only file of this crate with `unsafe` code. What comes in is copied, unless nobody can write
 //! to it (`arrays` decides) or the user has said so; what goes out keeps the tensor alive.
 //!
 //! Memory that others can write to is [`Lent`]: its bytes are reached by a raw pointer and copied,
@@ -21,6 +21,9 @@ use crate::errors::{OrRaise, argument_error, user_error};
 
 /// DLPack's number for host memory.
 pub(crate) const CPU: i32 = 1;
+
+/// The most axes that another library is believed to have.
+const MOST_AXES: usize = 1024;
 
 /// From this many bytes on, other Python threads run while memory is copied. Getting the
 /// interpreter back can take longer than a short copy.
@@ -242,6 +245,10 @@ impl HeldBuffer {
 unsafe fn entries<'a, T>(data: *const T, count: i32, what: &str) -> PyResult<&'a [T]> {
     match usize::try_from(count) {
         Ok(0) => Ok(&[]),
+        // Nobody has so many: what is read would be anything.
+        Ok(count) if count > MOST_AXES => {
+            Err(argument_error(what, format!("{count} axes are more than {MOST_AXES}")))
+        }
         // SAFETY: not null, and the caller vouches for the rest.
         Ok(count) if !data.is_null() => Ok(unsafe { std::slice::from_raw_parts(data, count) }),
         Ok(count) => Err(argument_error(what, format!("there are {count} axes and no sizes"))),
@@ -643,9 +650,13 @@ fn lent_by(managed: Managed) -> PyResult<Lent> {
     if length > 0 && tensor.data.is_null() {
         return Err(wrong(format!("the capsule has no data for {dtype}{shape}")));
     }
-    let Ok(offset) = usize::try_from(tensor.byte_offset) else {
+    let start = usize::try_from(tensor.byte_offset).ok();
+    let start = start.and_then(|offset| (tensor.data as usize).checked_add(offset));
+    let end = start.and_then(|start| start.checked_add(length));
+    let Some(offset) = end.filter(|&end| isize::try_from(end).is_ok()).and(start) else {
         return Err(wrong(format!("{} cannot be an offset", tensor.byte_offset)));
     };
+    let offset = offset - tensor.data as usize;
     let data = tensor.data.cast::<u8>().cast_const().wrapping_add(offset);
     Ok(Lent { _owner: Owner::Capsule(managed), data, length, dtype, shape })
 }

@@ -1,7 +1,9 @@
 //! Exceptions: one class for each kind of mistake.
 
 use nxla_runtime::{Error, ErrorClass, StreamError};
-use pyo3::exceptions::{PyException, PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyMemoryError, PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError,
+};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -12,14 +14,14 @@ use crate::names::public_name;
 /// The class of all, and one for each [`ErrorClass`], which have a second base.
 struct Classes {
     base: Py<PyType>,
-    kinds: [Py<PyType>; 9],
+    kinds: [Py<PyType>; 11],
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
 const BASE: (&str, &str) = ("NxlaError", "Anything that nxla refuses or fails at.");
 
-const NAMES: [(&str, &str); 9] = [
+const NAMES: [(&str, &str); 11] = [
     ("ShapeError", "Shapes, axes or sizes that do not fit; also a ValueError."),
     ("DTypeError", "A dtype that an operation refuses; also a TypeError."),
     ("TraceError", "A traced value used outside its trace; also a RuntimeError."),
@@ -28,8 +30,13 @@ const NAMES: [(&str, &str); 9] = [
     ("OptionError", "An unknown compiler or option; also a ValueError."),
     ("DeviceError", "The plugin, its device or its compiler; also a RuntimeError."),
     ("ExecutionError", "What went wrong while a program ran; also a RuntimeError."),
+    ("FormatError", "Bytes or a file that are damaged, or of another format; also a ValueError."),
+    ("OutOfMemoryError", "More memory than there is; also a MemoryError."),
     ("InternalError", "A bug of nxla itself; also a RuntimeError."),
 ];
+
+/// The place of the class of bugs.
+const INTERNAL: usize = NAMES.len() - 1;
 
 fn index(class: ErrorClass) -> usize {
     match class {
@@ -41,7 +48,9 @@ fn index(class: ErrorClass) -> usize {
         ErrorClass::Options => 5,
         ErrorClass::Device => 6,
         ErrorClass::Runtime => 7,
-        ErrorClass::Internal => 8,
+        ErrorClass::Format => 8,
+        ErrorClass::Memory => 9,
+        ErrorClass::Internal => INTERNAL,
     }
 }
 
@@ -51,8 +60,11 @@ fn classes(py: Python<'_>) -> PyResult<&Classes> {
         let value = py.get_type::<PyValueError>();
         let kind = py.get_type::<PyTypeError>();
         let runtime = py.get_type::<PyRuntimeError>();
-        let second =
-            [&value, &kind, &runtime, &value, &value, &value, &runtime, &runtime, &runtime];
+        let memory = py.get_type::<PyMemoryError>();
+        let second = [
+            &value, &kind, &runtime, &value, &value, &value, &runtime, &runtime, &value, &memory,
+            &runtime,
+        ];
         let mut kinds = Vec::with_capacity(NAMES.len());
         for (named, second) in NAMES.into_iter().zip(second) {
             kinds.push(class_of(named, &[&base, second])?.unbind());
@@ -191,6 +203,16 @@ pub(crate) fn user_error(raised: PyErr) -> Error {
 /// An exception for a wrong argument.
 pub(crate) fn argument_error(function: &str, why: impl Into<String>) -> PyErr {
     exception(Error::Arguments { function: function.into(), why: why.into() })
+}
+
+/// An exception for data that is damaged, or in another format.
+pub(crate) fn format_error(format: &str, why: impl Into<String>) -> PyErr {
+    exception(Error::Format { format: format.into(), why: why.into() })
+}
+
+/// An exception for memory that there is not.
+pub(crate) fn memory_error(why: impl Into<String>) -> PyErr {
+    Python::attach(|py| class_exception(py, ErrorClass::Memory, why.into()))
 }
 
 /// An exception for a dtype that is none.

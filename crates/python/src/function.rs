@@ -21,6 +21,7 @@ use crate::compiled::{Expected, PyCompiled};
 use crate::compilers::with_own_jit;
 use crate::containers::{Tree, flatten};
 use crate::debug;
+use crate::ending;
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
 use crate::hooks::give_to;
@@ -415,7 +416,7 @@ impl PyFunction {
         let (mut tracing, parameters) = Tracing::begin(&arguments.call, &options).or_raise()?;
         let mut parameters = parameters.into_iter().map(|expr| PyExpr::wrap(py, expr));
         let (args, kwargs) = self.replaced(py, call, &mut parameters)?;
-        let result = self.callable.bind(py).call(args, Some(&kwargs))?;
+        let result = ending::call(self.callable.bind(py), args, Some(&kwargs))?;
         tracing.leave();
         let (outputs, tree) = outputs(tracing.trace(), &result, self.core.name())?;
         py.detach(|| tracing.finish(&outputs, tree)).or_raise()

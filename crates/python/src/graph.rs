@@ -20,7 +20,7 @@ use crate::options::{options_from, to_dict};
 use crate::policy::{PyTimeline, policy_from, simulate};
 use crate::program::{PyExpression, Results};
 use crate::signature::Arguments;
-use crate::tensor::PyTensor;
+use crate::tensor::{PyTensor, bytes_object};
 
 /// One stage of a split expression.
 #[pyclass(name = "Stage", module = "nxla", frozen)]
@@ -69,8 +69,8 @@ impl PyStage {
     }
 
     /// The stage as bytes, to be run elsewhere; see ``from_bytes``.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.stage.to_bytes())
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        bytes_object(py, &self.stage.to_bytes())
     }
 
     /// A stage from its bytes.
@@ -109,7 +109,7 @@ impl PyStage {
             );
             return Err(argument_error("pickle", why));
         }
-        let bytes = slf.get().to_bytes(slf.py());
+        let bytes = slf.get().to_bytes(slf.py())?;
         Ok((slf.get_type().getattr("from_bytes")?, (bytes,)))
     }
 

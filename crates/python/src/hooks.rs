@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::callable::{Callable, Owned};
+use crate::ending;
 use crate::errors::{argument_error, exception};
 use crate::tensor::PyTensor;
 
@@ -46,10 +47,10 @@ impl PyHook {
 
     /// Calls a function with values as this hook hands them over.
     fn show(&self, function: &Callable, values: &[HostTensor]) -> Result<(), HostError> {
-        Python::attach(|py| {
+        ending::inside(|py| {
             let function = function.get().ok_or_else(gone)?;
             let argument = self.argument(py, values)?;
-            function.call1(py, (argument,)).map(drop)
+            ending::call(function.bind(py), PyTuple::new(py, [argument])?, None).map(drop)
         })
         .map_err(|raised: PyErr| Box::new(raised) as HostError)
     }
@@ -115,7 +116,8 @@ impl PyCompute {
         let tensors = values.iter().map(|value| PyTensor::wrap(py, Tensor::Host(value.clone())));
         let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
         let function = self.0.get().ok_or_else(gone)?;
-        let results: Vec<PyRef<'_, PyTensor>> = function.bind(py).call1((tensors,))?.extract()?;
+        let results: Vec<PyRef<'_, PyTensor>> =
+            ending::call(function.bind(py), (tensors,).into_pyobject(py)?, None)?.extract()?;
         // Results may not be ready yet, and what computes them may need the interpreter lock.
         results.iter().map(|result| result.host(py)).collect()
     }
@@ -127,7 +129,7 @@ impl HostFn for PyCompute {
     }
 
     fn compute(&self, values: &[HostTensor]) -> Result<Vec<HostTensor>, HostError> {
-        Python::attach(|py| self.call_with(py, values))
+        ending::inside(|py| self.call_with(py, values))
             .map_err(|raised| Box::new(raised) as HostError)
     }
 }

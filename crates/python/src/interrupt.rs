@@ -11,6 +11,7 @@ use nxla_runtime::host::HostTensor;
 use nxla_runtime::{Error, Tensor};
 use pyo3::prelude::*;
 
+use crate::ending;
 use crate::errors::{OrRaise, exception};
 
 /// How long a wait goes on between looks for signals.
@@ -23,7 +24,12 @@ pub(crate) fn interruptible<T: Send>(
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let signals = Signals::default();
-    let outcome = py.detach(|| work(&|| signals.pending()));
+    let outcome = py.detach(|| {
+        ending::gate();
+        let outcome = work(&|| signals.pending());
+        ending::gate();
+        outcome
+    });
     outcome.map_err(|error| signals.take().unwrap_or_else(|| exception(error)))
 }
 
@@ -38,7 +44,12 @@ pub(crate) fn read_interruptible(py: Python<'_>, tensor: &Tensor) -> PyResult<Ho
         Tensor::Host(tensor) => Ok(tensor.clone()),
         device => {
             wait_interruptible(py, device)?;
-            py.detach(|| device.to_host()).or_raise()
+            py.detach(|| {
+                let read = device.to_host();
+                ending::gate();
+                read
+            })
+            .or_raise()
         }
     }
 }
@@ -84,7 +95,7 @@ impl Signals {
             *last = Some(now);
             self.stride.store((stride / 2).max(1), Ordering::Relaxed);
         }
-        match Python::attach(|py| py.check_signals()) {
+        match ending::inside(|py| py.check_signals()) {
             Ok(()) => false,
             Err(raised) => {
                 *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);

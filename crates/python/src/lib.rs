@@ -19,6 +19,7 @@ mod device;
 mod difference;
 mod dlpack;
 mod dtype;
+mod ending;
 mod errors;
 mod expr;
 mod function;

@@ -5,14 +5,15 @@ use std::time::Duration;
 use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
     CompilerChoice, Conflict, Engine, Options, Setting, abandon_streams, compiler_names,
-    default_options, global_default_options, set_default_options, set_global_default_options,
-    wait_until_streams_end,
+    default_options, global_default_options, orphan_streams, set_default_options,
+    set_global_default_options, wait_until_streams_end,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
 use crate::compilers::{PyCompiler, object_of};
 use crate::device::{PyDevice, device_from};
+use crate::ending;
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::hooks::PyHook;
 use crate::policy::{PyPolicy, policy_from};
@@ -203,21 +204,40 @@ fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<(String, usize)> 
     Ok((backend.platform, backend.device))
 }
 
-/// Ends all streams, and waits until no program runs on any device: neither the threads of streams,
-/// which may need the interpreter, nor XLA must be left running when the process ends. Ctrl-C ends
-/// the wait, and so does half a minute.
+/// Ends all streams, and waits until no program runs on any device and none calls a function: neither
+/// the threads of streams, which may need the interpreter, nor XLA must be left running when the
+/// process ends. Ctrl-C ends the wait, and so does half a minute. Nothing can be run afterwards but by
+/// the calling thread.
 #[pyfunction]
 fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
     const STEP: Duration = Duration::from_millis(50);
+    ending::begin();
     py.detach(abandon_streams);
     for _ in 0..600 {
-        let idle = || wait_until_streams_end(STEP) && wait_until_all_idle_for(STEP);
+        let idle = || {
+            wait_until_streams_end(STEP)
+                && wait_until_all_idle_for(STEP)
+                && ending::wait_until_outside(STEP)
+        };
         if py.detach(idle) {
             break;
         }
         py.check_signals()?;
     }
     Ok(())
+}
+
+/// To be called in a process that was forked off: none of the threads of the parent are in it.
+#[pyfunction]
+fn forget_threads() {
+    ending::forget();
+    orphan_streams();
+}
+
+/// Returns memory that is kept for new tensors to the system; tells how many bytes.
+#[pyfunction]
+fn release_held_memory() -> usize {
+    nxla_runtime::host::release_held_memory()
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -229,5 +249,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replace_global_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(compilers, module)?)?;
     module.add_function(wrap_pyfunction!(wait_until_idle, module)?)?;
+    module.add_function(wrap_pyfunction!(forget_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(release_held_memory, module)?)?;
     module.add_function(wrap_pyfunction!(to_backend, module)?)
 }

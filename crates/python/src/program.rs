@@ -12,13 +12,13 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::containers::Tree;
 use crate::dtype::PyDType;
-use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::errors::{OrRaise, argument_error, format_error, trace_error};
 use crate::function::{Borrowings, Traced, wrap_results};
 use crate::graph::leaves;
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::options::options_from;
-use crate::tensor::PyTensor;
+use crate::tensor::{PyTensor, bytes_object};
 
 /// A traced function: a graph of operations with inputs and outputs.
 ///
@@ -249,9 +249,9 @@ impl PyExpression {
     }
 
     /// The expression as bytes, to be stored or sent; see ``from_bytes``.
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| nxla_runtime::graph::serialize::to_bytes(&self.program));
-        PyBytes::new(py, &bytes)
+        bytes_object(py, &bytes)
     }
 
     /// An expression from its bytes; its result is a tuple of its outputs.
@@ -260,7 +260,7 @@ impl PyExpression {
         let program = py.detach(|| nxla_runtime::graph::serialize::from_bytes(bytes));
         match program {
             Ok(program) => Ok(Self::of_program(Arc::new(program))),
-            Err(error) => Err(argument_error("from_bytes", error.to_string())),
+            Err(error) => Err(format_error("from_bytes", error.to_string())),
         }
     }
 

@@ -6,7 +6,7 @@ use nxla_runtime::host::{DType, HostTensor, Scalar, Shape, TensorError};
 use nxla_runtime::vectors::NewVector;
 use nxla_runtime::{Number, Tensor, Vectors};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyMemoryError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PyList, PyString, PyTuple};
 
@@ -16,7 +16,7 @@ use crate::containers::check_depth;
 use crate::device::{self, PyDevice, device_from};
 use crate::dlpack;
 use crate::dtype::{DTypeArg, PyDType};
-use crate::errors::{OrRaise, argument_error};
+use crate::errors::{OrRaise, argument_error, exception, format_error, memory_error};
 use crate::expr::operator_methods;
 use crate::interrupt::{read_interruptible, wait_interruptible};
 use crate::ops::args::NamesArg;
@@ -167,7 +167,7 @@ operator_methods!(PyTensor {
         wait_interruptible(py, &self.0)?;
         let limit = limit.unwrap_or(usize::MAX);
         let first = py.detach(|| self.0.first(limit)).or_raise()?;
-        Ok(PyBytes::new(py, first.bytes()))
+        bytes_object(py, first.bytes())
     }
 
     /// Whether device memory has been freed, or given away to a program.
@@ -350,7 +350,7 @@ operator_methods!(PyTensor {
         let py = slf.py();
         let host = slf.get().host(py)?;
         let rebuild = py.import("nxla._core")?.getattr("tensor_from_bytes")?.unbind();
-        let bytes = pyo3::types::PyBytes::new(py, host.bytes()).into_any().unbind();
+        let bytes = bytes_object(py, host.bytes())?.into_any().unbind();
         let data = slf.get().0.data().ty();
         let names = data.names.is_some().then(|| crate::program::axis_names(&data));
         let vectors = slf.get().0.vectors().iter().map(|axis| axis.name.to_string()).collect();
@@ -373,6 +373,18 @@ pub(crate) fn set_tensor_text(function: Option<Py<PyAny>>) {
     *TEXT.lock().unwrap_or_else(PoisonError::into_inner) = function;
 }
 
+/// Elements of a list that may well not fit in memory.
+const LONG_LIST: usize = 1 << 12;
+
+/// Bytes as an object, for which there may be no memory.
+pub(crate) fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let made = PyBytes::new_with(py, bytes.len(), |out| {
+        out.copy_from_slice(bytes);
+        Ok(())
+    });
+    made.map_err(|_| memory_error(format!("{} bytes are more memory than there is", bytes.len())))
+}
+
 fn lists(
     py: Python<'_>,
     host: &HostTensor,
@@ -386,14 +398,20 @@ fn lists(
             Ok(number)
         }
         [length, rest @ ..] => {
-            let mut items: Vec<Py<PyAny>> = Vec::new();
-            items.try_reserve_exact(*length).map_err(|_| {
-                PyMemoryError::new_err(format!("tolist: a list of {length} does not fit in memory"))
-            })?;
-            for _ in 0..*length {
-                items.push(lists(py, host, rest, next)?);
+            if *length < LONG_LIST {
+                let items = (0..*length).map(|_| lists(py, host, rest, next));
+                return Ok(PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into());
             }
-            Ok(PyList::new(py, items)?.into_any().unbind())
+            // Made whole at first, in the one way that can be refused.
+            let none = PyList::new(py, [py.None()])?;
+            let list = none.as_sequence().repeat(*length).map_err(|_| {
+                let bytes = length.saturating_mul(size_of::<usize>());
+                memory_error(format!("tolist: a list of {length} takes {bytes} bytes"))
+            })?;
+            for index in 0..*length {
+                list.set_item(index, lists(py, host, rest, next)?)?;
+            }
+            Ok(list.into_any().unbind())
         }
     }
 }
@@ -406,6 +424,15 @@ struct Nested {
 }
 
 impl Nested {
+    fn push(&mut self, number: Number) -> PyResult<()> {
+        self.numbers.try_reserve(1).map_err(|_| {
+            let bytes = 2 * self.numbers.capacity() * size_of::<Number>();
+            memory_error(format!("tensor: the numbers of a list need {bytes} bytes for a while"))
+        })?;
+        self.numbers.push(number);
+        Ok(())
+    }
+
     fn read(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
         if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
             check_depth(depth + 1, || "tensor".into())?;
@@ -436,11 +463,11 @@ impl Nested {
             return Err(argument_error("tensor", "a number stands where a list was expected"));
         }
         match number_of(value)? {
-            Some(number) => self.numbers.push(number),
+            Some(number) => self.push(number)?,
             None => match Value::try_of(value)? {
                 Some(Value::Tensor(tensor)) if tensor.shape().rank() == 0 => {
                     let scalar = tensor.item().or_raise()?;
-                    self.numbers.push(number_from(scalar, tensor.dtype()));
+                    self.push(number_from(scalar, tensor.dtype()))?;
                 }
                 _ => {
                     let kind = value.get_type().name()?;
@@ -582,7 +609,11 @@ fn tensor_from_bytes(
     names: Option<NamesArg>,
     vectorized: Vec<String>,
 ) -> PyResult<Py<PyAny>> {
-    let host = HostTensor::from_bytes(dtype.0, shape, bytes).or_raise()?;
+    let damaged = |error: TensorError| match error {
+        TensorError::OutOfMemory { .. } => exception(error.into()),
+        error => format_error("a tensor", error.to_string()),
+    };
+    let host = HostTensor::from_bytes(dtype.0, shape, bytes).map_err(damaged)?;
     let host = host.with_names(names.and_then(|names| names.names())).or_raise()?;
     let axes: Vec<NewVector> = vectorized.iter().map(|name| name.as_str().into()).collect();
     PyTensor::wrap(py, Tensor::from(host).vectorize(&axes).or_raise()?)

@@ -1,6 +1,7 @@
 //! Every way a call can fail, from the layer that found it.
 
-use nxla_eval::EvalError;
+use nxla_eval::{EvalError, Fault};
+use nxla_expr::serialize::SerializeError;
 use nxla_expr::{Difference, Error as ExprError, ErrorKind, Region};
 use nxla_grad::GradError;
 use nxla_split::SplitError;
@@ -34,6 +35,17 @@ pub enum Error {
     /// Host data that does not fit its description.
     #[error(transparent)]
     Tensor(#[from] TensorError),
+    /// Bytes that are no program.
+    #[error(transparent)]
+    Bytes(#[from] SerializeError),
+    /// Data in another format than it should be, or damaged.
+    #[error("{format}: {why}")]
+    Format {
+        /// What was to be read.
+        format: String,
+        /// What was found, and where.
+        why: String,
+    },
     /// A compiled function was called with something else than it was compiled for.
     #[error("{function}: {why}")]
     Arguments {
@@ -94,6 +106,10 @@ pub enum ErrorClass {
     Device,
     /// Anything that happens while a program runs.
     Runtime,
+    /// Damaged data.
+    Format,
+    /// More memory than there is.
+    Memory,
     /// A bug of this project.
     Internal,
 }
@@ -132,6 +148,15 @@ impl Error {
             Error::Stream(StreamError::Failed(error)) => error.class(),
             Error::Vectors { .. } => ErrorClass::Shape,
             Error::Grad(_) => ErrorClass::Gradient,
+            Error::Bytes(_)
+            | Error::Format { .. }
+            | Error::Split(SplitError::Bytes { .. } | SplitError::Program(_))
+            | Error::Pjrt(nxla_pjrt::Error::SerializedDamaged { .. }) => ErrorClass::Format,
+            Error::Tensor(TensorError::OutOfMemory { .. })
+            | Error::Pjrt(nxla_pjrt::Error::Tensor(TensorError::OutOfMemory { .. })) => {
+                ErrorClass::Memory
+            }
+            Error::Eval(EvalError::Op { fault, .. }) => class_of_fault(fault),
             Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
             Error::Eval(_)
             | Error::Stream(_)
@@ -142,6 +167,16 @@ impl Error {
             Error::Options(_) => ErrorClass::Options,
             Error::Internal(_) => ErrorClass::Internal,
         }
+    }
+}
+
+fn class_of_fault(fault: &Fault) -> ErrorClass {
+    match fault {
+        Fault::OutOfMemory { .. } => ErrorClass::Memory,
+        Fault::Tensor(error) if matches!(**error, TensorError::OutOfMemory { .. }) => {
+            ErrorClass::Memory
+        }
+        _ => ErrorClass::Runtime,
     }
 }
 

@@ -56,7 +56,7 @@ pub use program::{compile_for, compile_program, run_program};
 pub use stages::{Done, StageExecutor, Stages};
 pub use stream::{
     Capacity, Deferred, Inspect, Outcome, Parts, Step, Stream, StreamError, Wait, abandon_streams,
-    wait_until_streams_end,
+    orphan_streams, wait_until_streams_end,
 };
 pub use tensor::{DeviceTensor, Tensor};
 pub use trace::{Entered, LITERAL_LIMIT_BYTES, Trace, current_compiler};

@@ -18,6 +18,9 @@ use crate::stage::{Source, Stage, StageGraph, StageId};
 const FORMAT: u32 = 2;
 /// The first version in which stages have names.
 const NAMES: u32 = 2;
+/// Bytes of a length, and of a source.
+const LENGTH: usize = size_of::<u64>();
+const SOURCE: usize = size_of::<u32>() + LENGTH;
 /// Stands for the absence of a stage.
 const NO_STAGE: u32 = u32::MAX;
 
@@ -96,7 +99,7 @@ impl StageGraph {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SplitError> {
         let mut reader = Reader::new(STAGE_GRAPH, bytes)?;
         let inputs = serialize::from_bytes(reader.block()?)?.inputs().to_vec();
-        let count = reader.length()?;
+        let count = reader.length(LENGTH)?;
         let stages = (0..count)
             .map(|_| Stage::from_bytes(reader.block()?))
             .collect::<Result<Vec<_>, SplitError>>()?;
@@ -147,11 +150,13 @@ struct Reader<'b> {
     kind: Kind,
     version: u32,
     bytes: &'b [u8],
+    /// How many bytes there are in all.
+    end: usize,
 }
 
 impl<'b> Reader<'b> {
     fn new(kind: Kind, bytes: &'b [u8]) -> Result<Self, SplitError> {
-        let mut reader = Self { kind, version: 0, bytes };
+        let mut reader = Self { kind, version: 0, bytes, end: bytes.len() };
         if reader.array()? != kind.magic {
             return Err(reader.error("they do not begin like one"));
         }
@@ -163,7 +168,7 @@ impl<'b> Reader<'b> {
     }
 
     fn error(&self, why: &'static str) -> SplitError {
-        SplitError::Bytes { expected: self.kind.name, why }
+        SplitError::Bytes { at: self.end - self.bytes.len(), expected: self.kind.name, why }
     }
 
     fn take(&mut self, count: usize) -> Result<&'b [u8], SplitError> {
@@ -185,17 +190,17 @@ impl<'b> Reader<'b> {
         usize::try_from(number).map_err(|_| self.error("a number is out of range"))
     }
 
-    /// The number of things that follow, each at least one byte long.
-    fn length(&mut self) -> Result<usize, SplitError> {
+    /// The number of things that follow, each at least so many bytes long.
+    fn length(&mut self, least: usize) -> Result<usize, SplitError> {
         let length = self.number()?;
-        if length > self.bytes.len() {
+        if length > self.bytes.len() / least {
             return Err(self.error("they end too early"));
         }
         Ok(length)
     }
 
     fn block(&mut self) -> Result<&'b [u8], SplitError> {
-        let length = self.length()?;
+        let length = self.length(1)?;
         self.take(length)
     }
 
@@ -212,7 +217,7 @@ impl<'b> Reader<'b> {
     }
 
     fn sources(&mut self) -> Result<Vec<Source>, SplitError> {
-        let count = self.length()?;
+        let count = self.length(SOURCE)?;
         (0..count).map(|_| Ok(Source { stage: self.stage()?, index: self.number()? })).collect()
     }
 

@@ -35,8 +35,10 @@ pub enum SplitError {
     #[error("{0}")]
     Policy(String),
     /// Bytes that are no stage, or no graph of stages.
-    #[error("the bytes are no {expected}: {why}")]
+    #[error("the bytes are no {expected}: at byte {at}, {why}")]
     Bytes {
+        /// Where reading had come to.
+        at: usize,
         /// What was to be read.
         expected: &'static str,
         /// What is wrong.

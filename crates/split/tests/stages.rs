@@ -155,7 +155,10 @@ fn damaged_bytes_are_refused() {
     let error = Stage::from_bytes(&version).expect_err("the version is another one");
     assert!(error.to_string().contains("version"), "{error}");
     let error = StageGraph::from_bytes(&bytes).expect_err("a stage is no graph of stages");
-    assert_eq!(error.to_string(), "the bytes are no graph of stages: they do not begin like one");
+    assert_eq!(
+        error.to_string(),
+        "the bytes are no graph of stages: at byte 4, they do not begin like one"
+    );
 }
 
 #[test]

@@ -22,6 +22,10 @@ impl Cx<'_> {
         self.once(value, ty, |cx| {
             if dtype.is_pred() && from.is_complex() {
                 cx.nonzero(value)
+            } else if from.is_pred() && (dtype.is_float() || dtype.is_complex()) {
+                cx.zero_or_one(value, dtype)
+            } else if dtype.is_pred() && matches!(from, DType::F16 | DType::BF16) {
+                cx.has_bits(value)
             } else if dtype == DType::F8E4M3FN {
                 let value = cx.saturated(value);
                 cx.operation("stablehlo.convert", &[value], ty)
@@ -34,6 +38,28 @@ impl Cx<'_> {
                 cx.operation("stablehlo.convert", &[value], ty)
             }
         })
+    }
+
+    /// A truth value as a number. XLA takes the product with one that it has converted itself for a
+    /// choice between the other factor and 0, whatever that is: false times infinity is NaN.
+    fn zero_or_one(&mut self, value: Value, dtype: DType) -> Value {
+        let shape = self.shape(value.ty).clone();
+        let one = self.splat(Scalar::UInt(1), dtype, &shape);
+        let zero = self.splat(Scalar::UInt(0), dtype, &shape);
+        self.select(value, one, zero)
+    }
+
+    /// Whether a float of 16 bits is not zero, which it is with any bit but that of the sign. XLA for
+    /// the CPU (its version of API 0.106) does not find code for comparisons of both kinds of such
+    /// floats in one kernel.
+    fn has_bits(&mut self, value: Value) -> Value {
+        let ty = self.retyped(value, DType::U16);
+        let bits = self.operation("stablehlo.bitcast_convert", &[value], ty);
+        let shape = self.shape(ty).clone();
+        let magnitude = self.splat(Scalar::UInt(0x7fff), DType::U16, &shape);
+        let zero = self.splat(Scalar::UInt(0), DType::U16, &shape);
+        let bits = self.uniform("stablehlo.and", &[bits, magnitude]);
+        self.compare("NE", bits, zero)
     }
 
     /// A source whose elements take whole bytes, see [`widen::stored`].

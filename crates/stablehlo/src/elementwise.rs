@@ -136,6 +136,10 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
     };
     match op {
         Composed::Negate => same(cx, "stablehlo.negate"),
+        Composed::Pow if ty.dtype.is_complex() => {
+            let result = same(cx, "stablehlo.power");
+            power::of_zero(cx, operands, result)
+        }
         Composed::Pow => same(cx, "stablehlo.power"),
         Composed::Quotient => same(cx, "stablehlo.divide"),
         Composed::Remainder => same(cx, "stablehlo.remainder"),

@@ -13,6 +13,21 @@ use crate::writer::Value;
 /// Bits of an exponent that XLA looks at.
 const DIGIT_BITS: u32 = 6;
 
+/// A power of complex numbers, with that of zero put right: 0 for an exponent on the right of the
+/// imaginary axis. XLA goes by way of the logarithm, and gives NaN.
+pub(crate) fn of_zero(cx: &mut Cx<'_>, operands: &[Source], power: Value) -> Value {
+    let (dtype, shape) = (cx.dtype(power.ty), cx.shape(power.ty).clone());
+    let (x, y) = (cx.cast(operands[0], dtype), cx.cast(operands[1], dtype));
+    let zero = cx.splat(Scalar::UInt(0), dtype, &shape);
+    let real = cx.ty(dtype.to_real(), &shape);
+    let exponent = cx.operation("stablehlo.real", &[y], real);
+    let real_zero = cx.splat(Scalar::UInt(0), dtype.to_real(), &shape);
+    let is_zero = cx.compare("EQ", x, zero);
+    let is_right = cx.compare("GT", exponent, real_zero);
+    let vanishes = cx.uniform("stablehlo.and", &[is_zero, is_right]);
+    cx.select(vanishes, zero, power)
+}
+
 /// `x^y`, wrapping; for a negative exponent 1 if `x` is 1, 1 or -1 if it is -1, and else 0.
 pub(crate) fn integer(cx: &mut Cx<'_>, x: Source, y: Source, ty: &TensorType) -> Value {
     let exponent_bits = ty.dtype.bits() - u32::from(ty.dtype.is_signed());

@@ -86,7 +86,9 @@ fn counting() {
         %4 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<2x2xi32>
         %5 = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<2x2xi32>
         %6 = "stablehlo.compare"(%4, %5) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi1>
-        %7 = "stablehlo.convert"(%6) : (tensor<2x2xi1>) -> tensor<2x2xf32>
+        %7 = stablehlo.constant dense<1.0> : tensor<2x2xf32>
+        %8 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
+        %9 = "stablehlo.select"(%6, %7, %8) : (tensor<2x2xi1>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
         "#,
     );
 }

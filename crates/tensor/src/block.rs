@@ -1,10 +1,9 @@
 //! Blocks: aligned memory of our own, from the allocator or in huge pages.
 
+use bytemuck::allocation::try_zeroed_vec;
+
 /// Where a block begins: at a cache line, which is also what accelerators accept without a copy.
 pub(crate) const ALIGNMENT: usize = 64;
-
-/// From this many bytes on, an allocation may well fail.
-const LARGE: usize = 64 << 20;
 
 /// Bytes that begin at a multiple of [`ALIGNMENT`]. The default is an empty block.
 pub(crate) struct Block {
@@ -35,16 +34,7 @@ impl Block {
         if let Some(pages) = huge::pages(len) {
             return Some(Block { memory: Memory::Pages(pages), len });
         }
-        let capacity = len + (ALIGNMENT - 1);
-        // A vector of zeros ends the process where there is no memory for it, so a large one is
-        // asked for in a way that can be refused first. The box keeps that from being taken for
-        // an allocation that nobody uses.
-        let mut asked = std::hint::black_box(Vec::<u8>::new());
-        if len >= LARGE && std::hint::black_box(asked.try_reserve_exact(capacity)).is_err() {
-            return None;
-        }
-        drop(std::hint::black_box(asked));
-        let bytes = vec![0; capacity];
+        let bytes: Vec<u8> = try_zeroed_vec(len.checked_add(ALIGNMENT - 1)?).ok()?;
         let start = bytes.as_ptr().align_offset(ALIGNMENT);
         Some(Block { memory: Memory::Heap { bytes, start }, len })
     }

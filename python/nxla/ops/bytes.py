@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import io
+import math
 import struct
 import sys
 
 from nxla import _core
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, FormatError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+    from types import UnionType
     from typing import Any
 
     from nxla._core import Tensor
@@ -43,7 +44,7 @@ def from_binary(
 
     Raises
     ------
-    ArgumentError
+    FormatError
         If there are no bytes, or the last element is cut off.
 
     Examples
@@ -55,7 +56,7 @@ def from_binary(
     data, dtype = bytes(data), _core.DType(dtype)
     count, rest = divmod(len(data), dtype.itemsize)
     if not data or rest:
-        raise ArgumentError(
+        raise FormatError(
             f"from_binary: {len(data)} bytes are no whole number of elements of {dtype.itemsize}"
         )
     return _core.place(_core.tensor_from_bytes(data, dtype, [count]), device)
@@ -99,8 +100,10 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
 
     Raises
     ------
-    ArgumentError
-        If it is no such file, or its dtype is none of ours.
+    FormatError
+        If it is no such file, or damaged.
+    DTypeError
+        If its dtype is none of ours.
 
     Examples
     --------
@@ -112,10 +115,9 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
     >>> nx.load_numpy(file.getvalue()).tolist()
     [1.5, 2.5]
     """
-    loaded = _load(file, "load_numpy")
-    if not hasattr(loaded, "dtype"):
-        raise ArgumentError("load_numpy: this is an archive; use nx.load_numpy_archive")
-    return _own(loaded)
+    from nxla.ops.npy import read_array
+
+    return read_array(file, "load_numpy")
 
 
 def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Tensor]:
@@ -133,25 +135,9 @@ def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Ten
     >>> {name: x.tolist() for name, x in nx.load_numpy_archive(file.getvalue()).items()}
     {'w': [1.5], 'b': [2]}
     """
-    loaded = _load(file, "load_numpy_archive")
-    if hasattr(loaded, "dtype"):
-        raise ArgumentError("load_numpy_archive: this is a single array; use nx.load_numpy")
-    with loaded:
-        return {name: _own(loaded[name]) for name in loaded.files}
+    from nxla.ops.npy import read_archive
 
-
-def _load(file: str | os.PathLike[str] | bytes, function: str) -> Any:
-    import numpy as np
-
-    try:
-        return np.load(io.BytesIO(file) if isinstance(file, bytes) else file, allow_pickle=False)
-    except (ValueError, EOFError) as refused:
-        raise ArgumentError(f"{function}: {refused}") from refused
-
-
-def _own(array: Any) -> Tensor:
-    # Files may be of either byte order; DLPack and buffers are of the machine's.
-    return _core.tensor(array.astype(array.dtype.newbyteorder("="), copy=False))
+    return read_archive(file, "load_numpy_archive")
 
 
 def serialize(container: Any, /) -> bytes:
@@ -234,97 +220,166 @@ def _class_named(name: str) -> type | None:
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
-        found = getattr(found, part, None)
+        # Without the attribute's own code: a module may import others when it is asked.
+        found = getattr(found, "__dict__", {}).get(part)
     return found if isinstance(found, type) else None
 
 
 def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     """Read a container that `serialize` has written.
 
+    Memory is linear in the number of bytes. Classes are looked up in modules that are imported
+    already, and have to be containers: named tuples, dataclasses, or classes of
+    `register_container`, which are made as their own rules say.
+
     Raises
     ------
+    FormatError
+        If the bytes are something else, damaged, or cut off; the text says what was expected where.
     ArgumentError
-        If the bytes are something else, or are cut off; if a class is not known here: the module
-        that defines it has to be imported before.
+        If a class is not known here: the module that defines it has to be imported before.
     """
     import json
 
     view = memoryview(data).cast("B")
     start = len(_MAGIC) + _LENGTH.size
     if bytes(view[: len(_MAGIC)]) != _MAGIC or len(view) < start:
-        raise ArgumentError("deserialize: these bytes are not of nx.serialize, or of its future")
+        raise FormatError(
+            f"deserialize: at byte 0, expected the beginning of what nx.serialize writes, of this "
+            f"version, found {bytes(view[:start])!r}"
+        )
     (length,) = _LENGTH.unpack(view[len(_MAGIC) : start])
+    if length > len(view) - start:
+        raise FormatError(
+            f"deserialize: at byte {len(_MAGIC)}, expected the length of a head within "
+            f"{len(view) - start} bytes, found {length}"
+        )
     try:
         head = json.loads(bytes(view[start : start + length]))
-        value, end = _restored(head, view, start + length)
-    except ArgumentError:
-        raise
-    except (ValueError, KeyError, TypeError) as broken:
-        raise ArgumentError(f"deserialize: the bytes are damaged: {broken}") from broken
-    if end != len(view):
-        raise ArgumentError(f"deserialize: {len(view) - end} bytes are left over")
+    except (ValueError, RecursionError) as broken:
+        raise FormatError(f"deserialize: at byte {start}, expected JSON: {broken}") from broken
+    reader = _Reader(view, start + length)
+    value = reader.value(head, "head", 0)
+    if reader.at != len(view):
+        left = len(view) - reader.at
+        raise FormatError(f"deserialize: at byte {reader.at}, expected the end, found {left} bytes")
     return value
 
 
-def _restored(head: Any, view: memoryview, at: int) -> tuple[Any, int]:
-    """Return the value that a description stands for, and where its data ends."""
-    ((kind, described),) = head.items()
-    if kind == "value":
-        return described, at
-    if kind == "complex":
-        return complex(*described), at
-    if kind == "tensor":
+#: How deep containers may nest, here and in the rest of the package.
+_MOST_NESTED = 256
+
+
+class _Reader:
+    """Reads what descriptions in a head stand for, and the elements of tensors behind it."""
+
+    def __init__(self, view: memoryview, at: int) -> None:
+        self.view = view
+        self.at = at
+
+    def expect(self, holds: bool, expected: str, path: str, found: object) -> None:
+        if not holds:
+            raise FormatError(f"deserialize: {path}: expected {expected}, found {found!r}"[:500])
+
+    def value(self, head: Any, path: str, depth: int) -> Any:
+        """Return the value that a description stands for."""
+        self.expect(depth <= _MOST_NESTED, f"{_MOST_NESTED} levels at most", path[:100], "more")
+        self.expect(isinstance(head, dict) and len(head) == 1, "a kind and its value", path, head)
+        ((kind, described),) = head.items()
+        path = f"{path}.{kind}"
+        if kind == "value":
+            plain = described is None or isinstance(described, bool | int | float | str)
+            self.expect(plain, "a number, a text, a truth value or null", path, described)
+            return described
+        if kind == "complex":
+            parts = isinstance(described, list) and len(described) == 2
+            parts = parts and all(isinstance(part, int | float) for part in described)
+            self.expect(parts, "two numbers", path, described)
+            return complex(float(described[0]), float(described[1]))
+        if kind == "class":
+            return self.named(described, path)
+        if kind == "dict":
+            self.expect(isinstance(described, dict), "an object", path, described)
+            return {
+                key: self.value(item, f"{path}[{key!r}]", depth + 1)
+                for key, item in described.items()
+            }
+        self.expect(isinstance(described, list), "a list", path, described)
+        if kind == "tensor":
+            return self.tensor(described, path)
+        if kind == "container":
+            return self.container(described, path, depth)
+        self.expect(kind in ("tuple", "list"), "a kind of value", path, kind)
+        items = self.items(described, path, depth)
+        return tuple(items) if kind == "tuple" else items
+
+    def items(self, described: list[Any], path: str, depth: int) -> list[Any]:
+        pairs = enumerate(described)
+        return [self.value(item, f"{path}[{index}]", depth + 1) for index, item in pairs]
+
+    def tensor(self, described: list[Any], path: str) -> Tensor:
+        self.expect(len(described) == 4, "dtype, shape, names and axes", path, described)
         name, shape, names, vectorized = described
-        dtype = _core.DType(name)
-        size = dtype.itemsize
-        for length in shape:
-            size *= length
-        if at + size > len(view):
-            raise ValueError("a tensor is cut off")
-        raw = _little_endian(bytes(view[at : at + size]), dtype.itemsize, dtype.kind == "complex")
-        return _core.tensor_from_bytes(raw, dtype, shape, names, vectorized), at + size
-    if kind == "dict":
-        entries = {}
-        for key, item in described.items():
-            entries[key], at = _restored(item, view, at)
-        return entries, at
-    if kind == "class":
-        return _known_class(described), at
-    if kind == "container":
-        return _restored_container(described, view, at)
-    items, at = _restored_items(described, view, at)
-    return (tuple(items) if kind == "tuple" else items), at
 
+        def are(items: Any, kinds: type | UnionType) -> bool:
+            return isinstance(items, list) and all(isinstance(item, kinds) for item in items)
 
-def _restored_items(described: list[Any], view: memoryview, at: int) -> tuple[list[Any], int]:
-    items = []
-    for item in described:
-        restored, at = _restored(item, view, at)
-        items.append(restored)
-    return items, at
+        self.expect(isinstance(name, str), "the name of a dtype", path, name)
+        sizes = are(shape, int) and all(size >= 0 and type(size) is int for size in shape)
+        self.expect(sizes, "a shape", path, shape)
+        known = names is None or (are(names, str | None) and len(names) <= len(shape))
+        self.expect(known, "a name or null for each axis", path, names)
+        self.expect(are(vectorized, str), "names of axes", path, vectorized)
+        try:
+            dtype = _core.DType(name)
+        except (TypeError, ValueError) as broken:
+            raise FormatError(f"deserialize: {path}: {broken}") from broken
+        size = math.prod(shape) * dtype.itemsize
+        left = len(self.view) - self.at
+        if size > left:
+            raise FormatError(
+                f"deserialize: at byte {self.at}, expected {size} bytes of the elements of {path}, "
+                f"found {left}"
+            )
+        raw = bytes(self.view[self.at : self.at + size])
+        raw = _little_endian(raw, dtype.itemsize, dtype.kind == "complex")
+        try:
+            made = _core.tensor_from_bytes(raw, dtype, shape, names, vectorized)
+        except (TypeError, ValueError, OverflowError) as broken:
+            raise FormatError(f"deserialize: {path}, at byte {self.at}: {broken}") from broken
+        self.at += size
+        return made
 
+    def container(self, described: list[Any], path: str, depth: int) -> Any:
+        """Return a container that is put together by the rules of its class."""
+        self.expect(len(described) == 4, "kind, class, structure and children", path, described)
+        kind, name, extra, items = described
+        self.expect(isinstance(items, list), "a list of children", path, items)
+        # Children were written before what else belongs to the structure.
+        children = self.items(items, path, depth)
+        extra = self.value(extra, f"{path}.structure", depth + 1)
+        container: Any = None if name is None else self.named(name, path)
+        if kind == "named":
+            self.expect(hasattr(container, "_fields"), "a named tuple", path, name)
+        elif kind == "dataclass":
+            self.expect(hasattr(container, "__dataclass_fields__"), "a dataclass", path, name)
+        else:
+            self.expect(kind in ("dict", "registered"), "a kind of container", path, kind)
+        try:
+            return _core.put_together(kind, container, extra, children)
+        # A class may refuse what it is given by any exception.
+        except Exception as broken:
+            why = f"{type(broken).__name__}: {broken}"
+            raise FormatError(f"deserialize: {path}: {why}") from broken
 
-def _restored_container(described: list[Any], view: memoryview, at: int) -> tuple[Any, int]:
-    """Return a container that is put together by the rules of its class."""
-    kind, name, extra, items = described
-    # Children were written before what else belongs to the structure.
-    children, at = _restored_items(items, view, at)
-    extra, at = _restored(extra, view, at)
-    container = None if name is None else _known_class(name)
-    if kind == "named" and not hasattr(container, "_fields"):
-        raise ValueError(f"{name} is no named tuple")
-    if kind == "dataclass" and not hasattr(container, "__dataclass_fields__"):
-        raise ValueError(f"{name} is no dataclass")
-    return _core.put_together(kind, container, extra, children), at
-
-
-def _known_class(name: str) -> type:
-    found = _class_named(name)
-    if found is None:
-        raise ArgumentError(
-            f"deserialize: there is no class {name}; import the module that defines it before"
-        )
-    return found
+    def named(self, name: Any, path: str) -> type:
+        self.expect(isinstance(name, str), "the name of a class", path, name)
+        found = _class_named(name)
+        if found is None:
+            raise ArgumentError(
+                f"deserialize: there is no class {name}; import the module that defines it before"
+            )
+        return found
 
 
 def _little_endian(raw: bytes, itemsize: int, is_complex: bool) -> bytes:

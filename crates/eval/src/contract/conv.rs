@@ -10,7 +10,7 @@ use super::match_number;
 use super::matmul::{Factor, Number, Sizes, matmul};
 use crate::error::Fault;
 use crate::layout::Strided;
-use crate::{parallel, value};
+use crate::{memory, parallel, value};
 
 /// Positions of the result whose patches are laid out at a time.
 const TILE: usize = 1024;
@@ -91,9 +91,11 @@ impl Spatial {
             let inside = at >= 0 && at % spread == 0 && at / spread < in_size as i64;
             if inside { (at / spread) as usize } else { NOWHERE }
         };
-        let places =
-            (0..kernel).flat_map(|k| (0..out).map(move |o| (k, o))).map(|(k, o)| place(k, o));
-        Self { in_size, kernel, out, places: places.collect() }
+        let mut places = memory::filled(NOWHERE, kernel.saturating_mul(out));
+        for (at, to) in places.iter_mut().enumerate() {
+            *to = place(at / out, at % out);
+        }
+        Self { in_size, kernel, out, places }
     }
 }
 
@@ -158,8 +160,7 @@ impl Geometry {
         let by_position = last.kernel > last.out;
         for start in (0..self.out_size).step_by(TILE) {
             let count = TILE.min(self.out_size - start);
-            patches.clear();
-            patches.resize(inner * count, T::default());
+            memory::fill(&mut patches, T::default(), inner * count);
             if by_position {
                 for (position, patch) in patches.chunks_exact_mut(inner).enumerate() {
                     self.read_patch(channels, start + position, patch);
@@ -171,8 +172,7 @@ impl Geometry {
                     self.read_patch_row(channel, tap, start, patches);
                 }
             }
-            product.clear();
-            product.resize(self.group_outputs * count, T::default());
+            memory::fill(&mut product, T::default(), self.group_outputs * count);
             let sizes = Sizes { batches: 1, rows: self.group_outputs, inner, columns: count };
             let left = Factor { elements: kernel, inner_first: false };
             matmul(

@@ -8,7 +8,8 @@ use nxla_factor::{Matrix, Multiply};
 use nxla_tensor::{Complex, Element};
 
 use crate::elementwise::vectorize;
-use crate::parallel;
+use crate::threads::Brake;
+use crate::{memory, parallel};
 
 /// Multiplications below which setting up a blocked product does not pay.
 const SMALL: usize = 1 << 14;
@@ -19,6 +20,9 @@ const LANES: usize = 16;
 
 /// Sums that are worked on at a time, few enough to stay in the cache.
 const COLUMNS: usize = 1024;
+
+/// Multiplications of a strip of a very large product: a quarter of a second.
+const STRIP: usize = 1 << 33;
 
 /// The sizes of a batch of products of `[rows][inner]` by `[inner][columns]`.
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +186,7 @@ fn in_order<T: Number>(
     let (rows, columns) = if factor.inner_first { (inner, outer) } else { (outer, inner) };
     let view = ArrayView2::from_shape((rows, columns), factor.elements);
     let view = view.expect("a factor has the elements of its sizes");
-    view.t().iter().copied().collect::<Vec<T>>().into()
+    memory::collected(view.t().iter().copied()).into()
 }
 
 /// `out[i]` is the product of row `i` of `matrix` and `vector`.
@@ -279,6 +283,28 @@ fn blocked<T: Number>(
     // A multiplication takes far less than moving an element. More tiles than threads, so that a
     // thread that is held up does not hold up all.
     let pays = parallel::pays(out.len().saturating_mul(inner.div_ceil(64)));
-    multiply(left, right, if pays { 4 * parallel::threads() } else { 1 }, out);
+    if !pays {
+        multiply(left, right, 1, out);
+        return true;
+    }
+    let tiles = 4 * parallel::threads();
+    // Between strips of rows it can be broken off.
+    let height = match (STRIP / inner.saturating_mul(columns)).max(64) {
+        height if height < rows && !left.transposed => height,
+        _ => rows,
+    };
+    let brake = Brake::current();
+    for (strip, out) in out.chunks_mut(height * columns).enumerate() {
+        if brake.is_pulled() {
+            break;
+        }
+        let rows = out.len() / columns;
+        let elements = match height < sizes.rows {
+            true => &left.elements[strip * height * inner..][..rows * inner],
+            false => left.elements,
+        };
+        let left = Matrix { elements, rows, ..left };
+        parallel::within(|| multiply(left, right, tiles, out));
+    }
     true
 }

@@ -11,7 +11,7 @@ use crate::args::Args;
 use crate::elementwise::{Compute, convert};
 use crate::error::Fault;
 use crate::layout::{Strided, match_size};
-use crate::{parallel, value};
+use crate::{memory, parallel, value};
 
 /// The indexed axes, and the windows between them.
 struct Places {
@@ -53,8 +53,8 @@ impl Places {
 fn coordinates(indices: &HostTensor) -> Result<HostTensor, Fault> {
     if indices.dtype() == DType::U64 {
         let limit = |&at: &u64| i64::try_from(at).unwrap_or(i64::MAX);
-        let indices_64: Vec<i64> = value::slice::<u64>(indices).iter().map(limit).collect();
-        return Ok(HostTensor::from_vec(indices_64, indices.shape().clone())?);
+        let indices_64 = memory::collected(value::slice::<u64>(indices).iter().map(limit));
+        return Ok(HostTensor::from_slice(&indices_64, indices.shape().clone())?);
     }
     convert(indices, DType::S64)
 }

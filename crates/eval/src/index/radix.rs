@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use nxla_tensor::{DType, HostTensor};
 
-use crate::{parallel, value};
+use crate::{memory, parallel, value};
 
 /// Bits of a digit: the counters of two digits fit into a first-level cache.
 const DIGIT: u32 = 11;
@@ -286,7 +286,7 @@ fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut Work
         return out.sort_unstable();
     };
     count_digits(pieces, digits, &mut work.counts);
-    work.keys.resize(out.len(), K::default());
+    memory::resize(&mut work.keys, K::default(), out.len());
     let swap = digits.count % 2 == 0;
     let (mut from, mut to) = (&mut *out, &mut work.keys[..]);
     if !swap {

@@ -11,7 +11,7 @@ use super::radix::{self, Key};
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::reduce::{Ordered, Plane, match_ordered, widened_float};
-use crate::{parallel, value};
+use crate::{memory, parallel, value};
 
 /// An element that has an unsigned key of the same order.
 trait Keyed: Ordered {
@@ -142,7 +142,7 @@ fn sort_run<T: Keyed>(x: &[T], inner: usize, descending: bool, out: &mut [T]) {
         });
         return keep_zeros(T::ZEROS, out, key, x.iter().copied());
     }
-    let mut keys = vec![T::Key::default(); out.len().div_ceil(inner)];
+    let mut keys = memory::filled(T::Key::default(), out.len().div_ceil(inner));
     radix::sort(&mut keys, 0, &read, &|_| {});
     keep_zeros(T::ZEROS, &mut keys, |key| key, x.iter().step_by(inner).map(|&x| key(x)));
     let places = out.iter_mut().step_by(inner);
@@ -178,7 +178,7 @@ fn argsort_run<T: Keyed>(x: &[T], inner: usize, descending: bool, out: &mut [i64
             positions.iter_mut().for_each(|key| *key = T::position(bytemuck::cast(*key)));
         });
     }
-    let mut keys = vec![T::Pair::default(); out.len().div_ceil(inner)];
+    let mut keys = memory::filled(T::Pair::default(), out.len().div_ceil(inner));
     radix::sort(&mut keys, T::BITS, &read, &|_| {});
     let places = out.iter_mut().step_by(inner);
     places.zip(&keys).for_each(|(out, &key)| *out = T::position(key));

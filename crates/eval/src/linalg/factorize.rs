@@ -11,7 +11,8 @@ use nxla_tensor::{Complex, DType, HostTensor};
 use super::field::{Field, wide};
 use crate::elementwise::convert;
 use crate::error::Fault;
-use crate::{parallel, value};
+use crate::threads::{Brake, left_behind};
+use crate::{memory, parallel, value};
 
 /// The parts of a factorisation of `a`, which has one more than the axes of a batch of matrices;
 /// `types` are those that the op has.
@@ -29,7 +30,7 @@ pub(super) fn factorize(
     }
 }
 
-fn parts<T: Number + Field>(
+fn parts<T: Number + Field + 'static>(
     factorization: Factorization,
     a: &HostTensor,
     types: &[TensorType],
@@ -40,18 +41,29 @@ fn parts<T: Number + Field>(
     let sizes: Vec<usize> = types.iter().map(|ty| ty.shape[batch..].iter().product()).collect();
     let total: usize = sizes.iter().sum();
     let elements = value::slice::<T>(a);
-    let mut results = vec![T::NAN; count * total];
+    let mut results = memory::filled(T::NAN, count * total);
     let cost = rows * columns * rows.min(columns) * 8;
+    let brake = Brake::current();
     parallel::rows(&mut results, total, cost, |first, results| {
         let matrices = elements[first * rows * columns..].chunks_exact(rows * columns);
         for (out, a) in results.chunks_exact_mut(total).zip(matrices) {
-            if a.iter().all(|x| x.square().is_finite()) {
-                match factorization {
-                    Factorization::Lu => T::lu(a, rows, out),
-                    Factorization::Qr { complete } => T::qr(a, rows, columns, complete, out),
-                    Factorization::Eigh => T::eigh(a, rows, out),
-                    Factorization::Svd { full } => T::svd(a, rows, columns, full, out),
-                }
+            if brake.is_pulled() || !a.iter().all(|x| x.square().is_finite()) {
+                continue;
+            }
+            // What it needs meanwhile are some copies of the matrix and of the parts.
+            memory::expect::<T>(3 * (a.len() + total));
+            if a.len() < LARGE {
+                one(factorization, a, rows, columns, out);
+                continue;
+            }
+            let (a, mut parts) =
+                (memory::collected(a.iter().copied()), memory::collected(out.iter().copied()));
+            let parts = left_behind(move || {
+                one(factorization, &a, rows, columns, &mut parts);
+                parts
+            });
+            if let Some(parts) = parts {
+                out.copy_from_slice(&parts);
             }
         }
     });
@@ -62,6 +74,25 @@ fn parts<T: Number + Field>(
         start += size;
     }
     Ok(collected)
+}
+
+/// Elements of a matrix from which on its factorisation, which cannot be told to stop, is left behind
+/// by who does not want it any more. It takes a tenth of a second or longer.
+const LARGE: usize = 1 << 18;
+
+fn one<T: Number>(
+    factorization: Factorization,
+    a: &[T],
+    rows: usize,
+    columns: usize,
+    out: &mut [T],
+) {
+    match factorization {
+        Factorization::Lu => T::lu(a, rows, out),
+        Factorization::Qr { complete } => T::qr(a, rows, columns, complete, out),
+        Factorization::Eigh => T::eigh(a, rows, out),
+        Factorization::Svd { full } => T::svd(a, rows, columns, full, out),
+    }
 }
 
 /// One part of every matrix, which lies at `range` of each row of numbers.

@@ -15,7 +15,7 @@ use rustfft::FftPlanner;
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::reduce::Plane;
-use crate::{parallel, value};
+use crate::{memory, parallel, value};
 
 thread_local! {
     /// Planners remember the transforms they have planned.
@@ -23,6 +23,8 @@ thread_local! {
 }
 
 fn planned(length: usize, inverse: bool) -> Arc<dyn rustfft::Fft<f64>> {
+    // Plans hold some factors for each element.
+    memory::expect::<Complex<f64>>(length.saturating_mul(4));
     PLANNER.with_borrow_mut(|planner| {
         if inverse { planner.plan_fft_inverse(length) } else { planner.plan_fft_forward(length) }
     })
@@ -36,7 +38,7 @@ pub(super) fn fft(attributes: Fft, x: &HostTensor, ty: &TensorType) -> Result<Ho
         let plan = planned(length, inverse);
         let scratch = plan.get_inplace_scratch_len();
         return along(attributes, x, ty, || {
-            let (plan, mut scratch) = (plan.clone(), vec![Complex::default(); scratch]);
+            let (plan, mut scratch) = (plan.clone(), memory::filled(Complex::default(), scratch));
             move |line: &mut [Complex<f64>]| {
                 plan.process_with_scratch(line, &mut scratch);
                 line.iter_mut().for_each(|x| *x *= scale);
@@ -47,8 +49,8 @@ pub(super) fn fft(attributes: Fft, x: &HostTensor, ty: &TensorType) -> Result<Ho
     let (plan, turns) = (planned(half, false), turns(length));
     let scratch = plan.get_inplace_scratch_len();
     along(attributes, x, ty, || {
-        let (plan, mut scratch) = (plan.clone(), vec![Complex::default(); scratch]);
-        let (turns, mut pairs) = (&turns, vec![Complex::default(); half]);
+        let (plan, mut scratch) = (plan.clone(), memory::filled(Complex::default(), scratch));
+        let (turns, mut pairs) = (&turns, memory::filled(Complex::default(), half));
         move |line: &mut [Complex<f64>]| {
             let places = line.chunks_exact(2);
             pairs.iter_mut().zip(places).for_each(|(to, x)| *to = Complex::new(x[0].re, x[1].re));
@@ -66,7 +68,7 @@ fn turns(length: usize) -> Vec<Complex<f64>> {
         true => Complex::new(0.0, -1.0),
         false => Complex::from_polar(1.0, -TAU * k as f64 / length as f64),
     };
-    (0..length / 2).map(turn).collect()
+    memory::collected((0..length / 2).map(turn))
 }
 
 /// The spectrum of a real line from that of its pairs of neighbours.
@@ -99,7 +101,7 @@ fn along<F: FnMut(&mut [Complex<f64>])>(
     let cost = block * (1 + length.ilog2() as usize) * 4;
     let result = value::build(DType::C128, &ty.shape, |out: &mut [Complex<f64>]| {
         parallel::rows(out, block, cost, |first, out| {
-            let mut line = vec![Complex::default(); length];
+            let mut line = memory::filled(Complex::default(), length);
             let mut transform = each();
             let size = from.count * inner;
             for (index, out) in out.chunks_exact_mut(block).enumerate() {

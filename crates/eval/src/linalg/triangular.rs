@@ -8,7 +8,7 @@ use nxla_tensor::{Complex, HostTensor};
 use super::field::{Field, wide};
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
-use crate::{parallel, value};
+use crate::{memory, parallel, value};
 
 /// The lower-triangular `l` with `l l^H = a`. A matrix that is not positive definite gives NaN
 /// everywhere, as in XLA. Only the lower triangle of `a` is read.
@@ -118,7 +118,7 @@ fn solutions<T: Field>(
                 system.solve_all(a, x, places);
                 continue;
             }
-            let mut line = vec![T::default(); side];
+            let mut line = memory::filled(T::default(), side);
             for index in 0..systems {
                 (0..side).for_each(|unknown| line[unknown] = x[places.at(unknown, index)]);
                 system.solve(a, &mut line);
@@ -178,7 +178,7 @@ impl System {
         let side = self.side;
         let row_of = |step: usize| if self.from_first { step } else { side - 1 - step };
         // The factors in the order in which they are needed.
-        let mut factors = vec![T::default(); side * side];
+        let mut factors = memory::filled(T::default(), side * side);
         for (step, factors) in factors.chunks_exact_mut(side).enumerate() {
             for (known, factor) in factors[..=step].iter_mut().enumerate() {
                 *factor = self.at(a, row_of(step), row_of(known));
@@ -187,7 +187,7 @@ impl System {
         let solve = |group: usize| {
             let first = group * WIDTH;
             let count = WIDTH.min(places.systems - first);
-            let mut rows = vec![[T::default(); WIDTH]; side];
+            let mut rows = memory::filled([T::default(); WIDTH], side);
             for (step, row) in rows.iter_mut().enumerate() {
                 for (lane, value) in row[..count].iter_mut().enumerate() {
                     *value = x[places.at(row_of(step), first + lane)];

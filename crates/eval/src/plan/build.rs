@@ -11,6 +11,7 @@ use super::{Action, Plan, Planner, Step};
 use crate::block;
 use crate::elementwise::{Access, Code, Input, Value, Writer};
 use crate::layout::Strided;
+use crate::long::{is_long, is_long_code};
 
 /// A value of a run: an input, or a result of a step.
 pub(super) type ValueId = u32;
@@ -120,7 +121,14 @@ impl<'a, 'p> Builder<'a, 'p> {
     fn push_step(&mut self, id: ExprId, action: Action) {
         let first_arg = u32::try_from(self.built.args.len()).expect("fewer than 2^32 operands");
         let first_target = u32::try_from(self.built.results.len()).expect("fewer than 2^32 values");
-        self.built.steps.push(Step { id, first_arg, first_target, action });
+        let is_long = match &action {
+            Action::Code(code) => {
+                is_long_code(self.graph.shape(id).size().saturating_mul(code.cost))
+            }
+            Action::Op => is_long(self.graph, id),
+            Action::Regions(_) => false,
+        };
+        self.built.steps.push(Step { id, first_arg, first_target, is_long, action });
     }
 
     /// Gives the node of the last step a new value for each of its results.

@@ -47,6 +47,8 @@ pub(crate) struct Step {
     pub(crate) first_arg: u32,
     /// Where its results begin in [`Plan::targets`].
     pub(crate) first_target: u32,
+    /// Whether somebody may want to break it off.
+    pub(crate) is_long: bool,
     pub(crate) action: Action,
 }
 

@@ -6,7 +6,7 @@ use nxla_tensor::{DType, HostTensor};
 use super::{Ordered, Plane, match_ordered, widened_float};
 use crate::elementwise::convert;
 use crate::error::Fault;
-use crate::{parallel, value};
+use crate::{memory, parallel, value};
 
 /// NaN beats every number; among equals, and among several NaN, the attribute decides.
 pub(super) fn arg_reduce(
@@ -47,7 +47,7 @@ fn search<T: Ordered>(
     value::build(DType::S64, &ty.shape, |out: &mut [i64]| {
         parallel::rows(out, inner, count * inner, |first, out| {
             let blocks = x[first * count * inner..].chunks_exact(count * inner);
-            let mut best = vec![x[0]; inner];
+            let mut best = memory::filled(x[0], inner);
             for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
                 best.copy_from_slice(&x[..inner]);
                 out.fill(0);

@@ -8,7 +8,7 @@ use nxla_tensor::{DType, Element, HostTensor, Shape};
 use super::Plane;
 use crate::elementwise::vectorize;
 use crate::error::Fault;
-use crate::{parallel, value};
+use crate::{memory, parallel, value};
 
 /// Independent partial results of a run, so that vector units are filled.
 const LANES: usize = 16;
@@ -222,7 +222,7 @@ fn long<T: Element, A, S, M, R>(
         if inner == 1 {
             return vec![run(x, reducer)];
         }
-        let mut sums = vec![reducer.start; inner];
+        let mut sums = memory::filled(reducer.start, inner);
         accumulate(x, inner, 0, &mut sums, &reducer.step);
         sums
     };

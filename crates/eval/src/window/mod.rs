@@ -11,7 +11,7 @@ use crate::error::Stop;
 use crate::fold::Fold;
 use crate::layout::Strided;
 use crate::run::Site;
-use crate::value;
+use crate::{memory, value};
 
 pub(crate) fn evaluate(site: Site<'_>, args: &mut Args<'_>) -> Result<HostTensor, Stop> {
     let ty = site.ty();
@@ -109,7 +109,7 @@ fn window_fun(
                     .map(|(index, axis)| loops(index, axis.stride as isize * steps[index])),
             );
             let target = (0..axes.len()).map(|index| loops(index, target_steps[index]));
-            let mut elements = vec![0_u64; (source.len() * size).div_ceil(8)];
+            let mut elements = memory::filled(0_u64, (source.len() * size).div_ceil(8));
             let elements =
                 &mut bytemuck::cast_slice_mut::<u64, u8>(&mut elements)[..source.len() * size];
             source.read_all_bytes(size, x.bytes(), elements);

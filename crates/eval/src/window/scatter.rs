@@ -11,7 +11,7 @@ use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::layout::Strided;
 use crate::reduce::{match_ordered, widened_float};
-use crate::{parallel, value};
+use crate::{memory, parallel, value};
 
 /// Of several equal extrema the last one receives the source. A comparison with NaN fails, and
 /// then the later element is taken; both are what XLA does. Padding never receives anything.
@@ -73,7 +73,7 @@ fn extrema<T: Element>(
     shape: &[usize],
     stays: impl Fn(T, T) -> bool + Sync,
 ) -> Vec<usize> {
-    let mut places = vec![NOWHERE; windows.size()];
+    let mut places = memory::filled(NOWHERE, windows.size());
     let Some((inner, outer)) = axes.split_last() else {
         // The one window of a scalar holds the scalar.
         places.fill(0);

@@ -11,7 +11,8 @@ use super::{WindowAxis, axes};
 use crate::elementwise::{Compute, convert, vectorize};
 use crate::error::Fault;
 use crate::reduce::{larger, match_ordered, smaller, widened_float};
-use crate::{parallel, value};
+use crate::threads::Brake;
+use crate::{memory, parallel, value};
 
 pub(super) fn windows(
     op: WindowOp,
@@ -112,12 +113,13 @@ fn slide<T: Element>(
         // Axes before this one have their windows already, those after it not yet.
         let inner: usize = axes[index + 1..].iter().map(|axis| axis.size).product();
         let outer: usize = axes[..index].iter().map(|axis| axis.count).product();
-        let mut out = vec![start; outer * axis.count * inner];
+        let mut out = memory::filled(start, outer * axis.count * inner);
         let (row, source) = (axis.count * inner, axis.size * inner);
+        let brake = Brake::current();
         parallel::rows(&mut out, row, row * axis.taps, |first, out| {
             for (number, out) in out.chunks_exact_mut(row).enumerate() {
                 let source = &elements[(first + number) * source..][..source];
-                slide_axis(axis, source, inner, out, combine);
+                slide_axis(axis, source, inner, out, combine, &brake);
             }
         });
         elements = out.into();
@@ -133,6 +135,7 @@ fn slide_axis<T: Element>(
     inner: usize,
     out: &mut [T],
     combine: impl Fn(T, T) -> T,
+    brake: &Brake,
 ) {
     let combine_run = |out: &mut [T], source: &[T]| {
         vectorize(
@@ -145,6 +148,9 @@ fn slide_axis<T: Element>(
         );
     };
     for tap in 0..axis.taps {
+        if brake.is_pulled() {
+            return;
+        }
         let seen = axis.seen(tap);
         let Some(first) = axis.place(seen.start, tap).filter(|_| !seen.is_empty()) else {
             continue;

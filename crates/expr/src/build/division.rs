@@ -15,8 +15,7 @@ impl Graph {
     pub fn floor_divide(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let promoted = promote(self.dtype(x), self.dtype(y));
         if !promoted.is_integer() {
-            let quotient = self.divide(x, y)?;
-            return self.floor(quotient);
+            return self.floor_divide_floats(x, y);
         }
         let quotient = self.quotient(x, y)?;
         if promoted.is_unsigned() {
@@ -25,6 +24,25 @@ impl Graph {
         let correction = self.truncation_rounds_up(x, y)?;
         let correction = self.as_type(correction, promoted)?;
         self.subtract(quotient, correction)
+    }
+
+    /// The quotient is taken of what the remainder leaves, which is a multiple of the divisor: that of
+    /// numbers near to one may be rounded to the next whole number, and be off by one.
+    fn floor_divide_floats(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let quotient = self.divide(x, y)?;
+        let floor = self.floor(quotient)?;
+        let dtype = self.dtype(floor);
+        let (x, y) = (self.as_type(x, dtype)?, self.as_type(y, dtype)?);
+        let remainder = self.remainder(x, y)?;
+        let multiple = self.subtract(x, remainder)?;
+        let whole = self.divide(multiple, y)?;
+        let correction = self.truncation_rounds_up(x, y)?;
+        let correction = self.as_type(correction, dtype)?;
+        let whole = self.subtract(whole, correction)?;
+        let whole = self.round(whole)?;
+        // Infinities and zeros leave no remainder, but have a quotient.
+        let has_none = self.is_nan(remainder)?;
+        self.select(has_none, floor, whole)
     }
 
     /// What [`Graph::floor_divide`] leaves over: it has the sign of the divisor.

@@ -52,8 +52,10 @@ pub enum SerializeError {
     #[error("the checksum does not match, the bytes are damaged or incomplete")]
     Checksum,
     /// The bytes do not decode.
-    #[error("{what} cannot be read: {why}")]
+    #[error("{what} cannot be read before byte {at}: {why}")]
     Malformed {
+        /// Where its bytes begin, or where reading had come to when it was found to be wrong.
+        at: usize,
         /// What was being read.
         what: &'static str,
         /// What is wrong with it.

@@ -51,11 +51,19 @@ impl Argument for Order {
     }
 }
 
-impl Choices for Transform {
+/// What is done to a matrix before systems of it are solved. The adjoint is a transpose of conjugates.
+#[derive(Clone, Copy)]
+struct SolveWith {
+    transform: Transform,
+    conjugates: bool,
+}
+
+impl Choices for SolveWith {
     const ALL: &'static [(&'static str, Self)] = &[
-        ("none", Transform::None),
-        ("transpose", Transform::Transpose),
-        ("conjugate", Transform::Conjugate),
+        ("none", SolveWith { transform: Transform::None, conjugates: false }),
+        ("transpose", SolveWith { transform: Transform::Transpose, conjugates: false }),
+        ("conjugate", SolveWith { transform: Transform::Conjugate, conjugates: false }),
+        ("adjoint", SolveWith { transform: Transform::Transpose, conjugates: true }),
     ];
 }
 
@@ -131,8 +139,9 @@ functions! {
     ///     Whether the lower triangle of `a` is read.
     /// left_side : bool
     ///     Whether to solve ``a @ x == b``, or ``x @ a == b``.
-    /// transform : {"none", "transpose", "conjugate"}
-    ///     What is done to `a` first.
+    /// transform : {"none", "transpose", "conjugate", "adjoint"}
+    ///     What is done to `a` first. ``"conjugate"`` leaves rows and columns where they are, as in Nx;
+    ///     ``"adjoint"`` exchanges them as well. `lower` says which triangle of `a` itself is read.
     ///
     /// Raises
     /// ------
@@ -146,8 +155,10 @@ functions! {
     /// [1.0, 2.0]
     fn triangular_solve(
         a, b, /, *, lower: bool = true, left_side: bool = true,
-        transform: Choice<Transform> = "none"
+        transform: Choice<SolveWith> = "none"
     ) |graph| {
+        let SolveWith { transform, conjugates } = transform;
+        let a = if conjugates && graph.dtype(a).is_complex() { graph.conjugate(a)? } else { a };
         graph.triangular_solve(a, b, TriangularSolve { lower, left_side, transform })
     };
 

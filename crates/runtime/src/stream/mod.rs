@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use nxla_eval::Interrupt;
 
-pub use step::{Inspect, Step, abandon_streams, wait_until_streams_end};
+pub use step::{Inspect, Step, abandon_streams, orphan_streams, wait_until_streams_end};
 
 use crate::background::{ASK_EVERY, interrupted};
 use crate::device::{Device, join_devices, place_of};
@@ -421,6 +421,15 @@ impl Stream {
         let forgotten = inner.forget_results();
         self.tell(inner, Told::new());
         drop(forgotten);
+    }
+
+    /// Notes that there is no thread, unless somebody is just at the stream, for ever.
+    fn orphan(&self) {
+        let unused = self.inner.try_lock().is_ok_and(|inner| inner.ended.is_none());
+        if unused {
+            let why = "the stream stayed with the process that started it: this one was forked off";
+            self.end(Err(Arc::new(Error::Usage(why.to_owned()))));
+        }
     }
 
     // --- the side of the thread ---

@@ -46,6 +46,15 @@ pub fn abandon_streams() {
     running().iter().for_each(|stream| stream.abandon());
 }
 
+/// Ends every stream of a process that was forked off, in which none has a thread.
+pub fn orphan_streams() {
+    // Locks that a thread of the parent held stay locked for ever.
+    let Ok(mut running) = RUNNING.try_lock() else { return };
+    for stream in running.drain(..).filter_map(|stream| stream.upgrade()) {
+        stream.orphan();
+    }
+}
+
 /// Waits so long at most for the ends of streams that have been told to end; says whether all have.
 pub fn wait_until_streams_end(time: Duration) -> bool {
     let wait = Wait { until: Instant::now().checked_add(time), interrupt: None };

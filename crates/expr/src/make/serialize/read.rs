@@ -22,7 +22,7 @@ type Result<T> = std::result::Result<T, SerializeError>;
 /// # Errors
 /// If the bytes are of another kind or version, are damaged, or do not hold a well-formed program.
 pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
-    let mut reader = Reader { rest: open(bytes)? };
+    let mut reader = Reader { rest: open(bytes)?, end: bytes.len() };
     let files: Vec<Arc<str>> = reader.take("the list of files")?;
     let count: usize = reader.take("the number of programs")?;
     let mut programs: Vec<Arc<Program>> = Vec::new();
@@ -32,12 +32,10 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
     }
     if !reader.rest.is_empty() {
         let why = format!("{} bytes are left over", reader.rest.len());
-        return Err(SerializeError::Malformed { what: "the end", why });
+        return Err(reader.malformed("the end", why));
     }
-    let last = programs.pop().ok_or(SerializeError::Malformed {
-        what: "the number of programs",
-        why: "there is none".into(),
-    })?;
+    let none = || reader.malformed("the number of programs", "there is none".into());
+    let last = programs.pop().ok_or_else(none)?;
     drop(programs);
     Ok(Arc::unwrap_or_clone(last))
 }
@@ -63,14 +61,21 @@ fn open(bytes: &[u8]) -> Result<&[u8]> {
 /// Bytes that are being read.
 struct Reader<'a> {
     rest: &'a [u8],
+    /// How many bytes there are in all.
+    end: usize,
 }
 
 impl Reader<'_> {
     fn take<T: DeserializeOwned>(&mut self, what: &'static str) -> Result<T> {
         let (value, rest) = postcard::take_from_bytes(self.rest)
-            .map_err(|error| SerializeError::Malformed { what, why: error.to_string() })?;
+            .map_err(|error| self.malformed(what, error.to_string()))?;
         self.rest = rest;
         Ok(value)
+    }
+
+    /// The error for something that was just read, or was to be read here.
+    fn malformed(&self, what: &'static str, why: String) -> SerializeError {
+        SerializeError::Malformed { at: self.end - self.rest.len(), what, why }
     }
 }
 
@@ -98,11 +103,11 @@ impl<'a> Rebuild<'a> {
         let reassociate_floats = reader.take("an option")?;
         self.graph = Graph::with_options(Options { reassociate_floats });
         self.inputs = reader.take("the inputs")?;
-        self.inputs.iter().try_for_each(|ty| check_type("an input", ty))?;
+        self.inputs.iter().try_for_each(|ty| check_type(reader, "an input", ty))?;
         let count: usize = reader.take("the number of nodes")?;
         if count < self.inputs.len() {
             let why = format!("{count} nodes cannot hold {} inputs", self.inputs.len());
-            return Err(SerializeError::Malformed { what: "the nodes", why });
+            return Err(reader.malformed("the nodes", why));
         }
         for _ in 0..count {
             self.node(reader)?;
@@ -120,11 +125,11 @@ impl<'a> Rebuild<'a> {
     fn node(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let node = ExprId::from_index(self.graph.len());
         let op: Op = reader.take("an operation")?;
-        self.check_op(node, &op)?;
+        self.check_op(node, &op, reader)?;
         let op = self.with_regions(node, op, reader)?;
         let operands = self.operands(node, reader)?;
         let line = reader.take("a source line")?;
-        let source = self.source(line)?;
+        let source = self.source(line, reader)?;
         self.graph.set_source(source);
         let made = self
             .graph
@@ -138,7 +143,7 @@ impl<'a> Rebuild<'a> {
     }
 
     /// What inference takes for granted about an op's attributes.
-    fn check_op(&mut self, node: ExprId, op: &Op) -> Result<()> {
+    fn check_op(&mut self, node: ExprId, op: &Op, reader: &Reader<'_>) -> Result<()> {
         let wrong = |why| Err(SerializeError::Parameter { node, why });
         match op {
             Op::Parameter(parameter) => match self.inputs.get(parameter.index as usize) {
@@ -150,15 +155,15 @@ impl<'a> Rebuild<'a> {
             },
             _ if node.index() < self.inputs.len() => wrong("a parameter is due here"),
             Op::Constant(constant) => {
-                check_type("a constant", &constant.ty)?;
+                check_type(reader, "a constant", &constant.ty)?;
                 if constant.value.canonical(constant.ty.dtype) == constant.value {
                     return Ok(());
                 }
                 let why = format!("{:?} is no {}", constant.value, constant.ty.dtype);
-                Err(SerializeError::Malformed { what: "a constant", why })
+                Err(reader.malformed("a constant", why))
             }
-            Op::Iota(iota) => check_type("an iota", &iota.ty),
-            Op::Eye(ty) => check_type("an identity matrix", ty),
+            Op::Iota(iota) => check_type(reader, "an iota", &iota.ty),
+            Op::Eye(ty) => check_type(reader, "an identity matrix", ty),
             // The rest is checked by inference, against the operands.
             _ => Ok(()),
         }
@@ -211,14 +216,14 @@ impl<'a> Rebuild<'a> {
             let root = ExprId::from_index(node as usize);
             if what == "output" && self.graph.ty(root).as_tensor().is_none() {
                 let why = format!("output {index} is a tuple");
-                return Err(SerializeError::Malformed { what: "the outputs", why });
+                return Err(reader.malformed("the outputs", why));
             }
             roots.push(root);
         }
         Ok(roots)
     }
 
-    fn source(&mut self, line: FileLine) -> Result<SourceId> {
+    fn source(&mut self, line: FileLine, reader: &Reader<'_>) -> Result<SourceId> {
         if let Some(&source) = self.sources.get(&line) {
             return Ok(source);
         }
@@ -226,9 +231,8 @@ impl<'a> Rebuild<'a> {
         let source = match place.checked_sub(1) {
             None => Source::Unknown,
             Some(place) => {
-                let file = self.files.get(place as usize).ok_or(SerializeError::Malformed {
-                    what: "a source line",
-                    why: format!("there is no file {place}"),
+                let file = self.files.get(place as usize).ok_or_else(|| {
+                    reader.malformed("a source line", format!("there is no file {place}"))
                 })?;
                 Source::Line(Line { file: file.clone(), line: number })
             }
@@ -240,14 +244,14 @@ impl<'a> Rebuild<'a> {
 }
 
 /// A type that stands on its own must have a size in memory, and a name slot for each axis.
-fn check_type(what: &'static str, ty: &TensorType) -> Result<()> {
+fn check_type(reader: &Reader<'_>, what: &'static str, ty: &TensorType) -> Result<()> {
     let bytes = ty.shape.checked_size().and_then(|size| size.checked_mul(ty.dtype.size()));
     if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-        return Err(SerializeError::Malformed { what, why: format!("{ty} is too large") });
+        return Err(reader.malformed(what, format!("{ty} is too large")));
     }
     if ty.names.as_ref().is_some_and(|names| names.len() != ty.rank()) {
         let why = format!("{} does not have one name for each axis", ty.shape);
-        return Err(SerializeError::Malformed { what, why });
+        return Err(reader.malformed(what, why));
     }
     Ok(())
 }

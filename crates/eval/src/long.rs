@@ -1,0 +1,46 @@
+//! Which steps take so long that somebody may want to break them off.
+
+use nxla_expr::{ExprId, Family, Graph, Op};
+use nxla_tensor::Shape;
+
+/// Steps of the smallest kind, such as a product and a sum, from which on a step is long: at least
+/// some ten milliseconds, so that a thread of its own costs nothing.
+const LONG: f64 = (1 << 26) as f64;
+
+/// Whether the op of a node may take long. Those that hold programs or call functions never do: what
+/// they run is looked after by itself.
+pub(crate) fn is_long(graph: &Graph, id: ExprId) -> bool {
+    let op = graph.op(id);
+    let size = |shape: &Shape| shape.iter().map(|&size| size as f64).product::<f64>();
+    let results = || graph.ty(id).parts().iter().map(|ty| size(&ty.shape));
+    let operands =
+        || graph.operands(id).iter().flat_map(|&x| graph.ty(x).parts()).map(|ty| size(&ty.shape));
+    let elements: f64 = operands().chain(results()).sum();
+    let steps = match op.family() {
+        Family::Create | Family::Elementwise | Family::Movement | Family::Reduce => elements,
+        // Sorting takes a number of passes.
+        Family::Index => 16.0 * elements,
+        Family::Window => elements * taps(op),
+        // For matrices this is the number of their products, and near to it for convolutions.
+        Family::Contract => operands().chain(results()).product::<f64>().sqrt(),
+        Family::Linalg => 16.0 * elements.powf(1.5),
+        Family::Control => 0.0,
+    };
+    steps >= LONG && op.regions().is_empty() && !op.has_effects()
+}
+
+/// Elements that each result of a window is made of. Axes are done one after the other, except where
+/// places are searched for.
+fn taps(op: &Op) -> f64 {
+    match op {
+        Op::Window(_, window) => window.dimensions.iter().sum::<usize>() as f64,
+        Op::WindowScatter(_, window) => window.dimensions.iter().product::<usize>() as f64,
+        Op::WindowFun(_) => 1.0,
+        op @ nxla_expr::outside!(window) => unreachable!("{} is of another family", op.name()),
+    }
+}
+
+/// Whether element-wise code of so many steps may take long: they are smaller.
+pub(crate) fn is_long_code(steps: usize) -> bool {
+    steps as f64 >= 4.0 * LONG
+}

@@ -1,0 +1,247 @@
+//! A look at a plugin before its code runs here: whether the file is whole, and whether a process that
+//! loads it lives on.
+//!
+//! A library that was cut short ends the process that touches the missing part, and one that finds
+//! itself on a wrong machine may abort. Both would take everything along that the process holds. So the
+//! file is looked at first, and then loaded by a child, once: what has gone well is remembered in
+//! `nxla/plugins` of the user's folder for caches, by path, size and time of the last change.
+
+use std::fs;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::error::Error;
+
+/// Refuses a file that would end the process.
+///
+/// # Errors
+/// [`Error::NotALibrary`] for one that is cut short, [`Error::Deadly`] for one that ended the child.
+pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
+    let refused = |reason: String| Error::NotALibrary { path: path.to_owned(), reason };
+    #[cfg(target_os = "linux")]
+    elf::check(path).map_err(refused)?;
+    let key = key_of(path).map_err(|error| refused(error.to_string()))?;
+    let known = memory();
+    let is_known = |known: &PathBuf| {
+        fs::read_to_string(known).is_ok_and(|text| text.lines().any(|line| line == key))
+    };
+    if known.as_ref().is_some_and(is_known) {
+        return Ok(());
+    }
+    #[cfg(target_os = "linux")]
+    match child::outcome(path, initialize) {
+        child::Outcome::Lives => {}
+        child::Outcome::Dies(signal) => {
+            return Err(Error::Deadly { path: path.to_owned(), signal });
+        }
+        // No process can be made, or it takes too long: nothing is known.
+        child::Outcome::Unknown => return Ok(()),
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = initialize;
+    if let Some(known) = known {
+        remember(&known, &key);
+    }
+    Ok(())
+}
+
+/// One line for the file as it is now.
+fn key_of(path: &Path) -> std::io::Result<String> {
+    let file = fs::metadata(path)?;
+    let changed = file.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(format!("{:?} {} {}", path, file.len(), changed.as_nanos()))
+}
+
+/// Where plugins that have been tried are listed.
+fn memory() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = folder("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache = cache.or_else(|| folder("HOME").map(|home| Path::new(&home).join(".cache")))?;
+    Some(cache.join("nxla").join("plugins"))
+}
+
+/// The most bytes of the list; then it begins anew.
+const LONGEST: u64 = 64 << 10;
+
+/// Adds a line, if that is possible: otherwise the plugin is tried again next time.
+fn remember(known: &Path, key: &str) {
+    let is_long = fs::metadata(known).is_ok_and(|file| file.len() > LONGEST);
+    let _ = known.parent().map(fs::create_dir_all);
+    let mut options = fs::OpenOptions::new();
+    options.create(true).write(true).append(!is_long).truncate(is_long);
+    if let Ok(mut file) = options.open(known) {
+        // In one piece, so that lines of several processes do not mix.
+        let _ = file.write_all(format!("{key}\n").as_bytes());
+    }
+}
+
+/// Files of the format ELF.
+#[cfg(target_os = "linux")]
+mod elf {
+    use super::*;
+
+    const MAGIC: [u8; 4] = *b"\x7fELF";
+    const HEADER: usize = 64;
+    const SEGMENT: usize = 56;
+    /// Class and byte order of the machines that this is built for.
+    const CLASS: u8 = if cfg!(target_pointer_width = "64") { 2 } else { 1 };
+    const ORDER: u8 = if cfg!(target_endian = "little") { 1 } else { 2 };
+
+    /// Says what is wrong with a file, as far as its headers tell.
+    pub(super) fn check(path: &Path) -> Result<(), String> {
+        let said = |error: std::io::Error| error.to_string();
+        let mut file = fs::File::open(path).map_err(said)?;
+        let len = file.metadata().map_err(said)?.len();
+        let mut header = [0; HEADER];
+        if file.read_exact(&mut header).is_err() || header[..4] != MAGIC {
+            return Err("it is no shared library of this system".to_owned());
+        }
+        if header[4] != CLASS || header[5] != ORDER {
+            return Err("it was built for another kind of machine".to_owned());
+        }
+        if CLASS != 2 {
+            // The linker looks at such files itself.
+            return Ok(());
+        }
+        let word = |at: usize| u64::from_ne_bytes(array(&header[at..at + 8]));
+        let half = |at: usize| u64::from(u16::from_ne_bytes(array(&header[at..at + 2])));
+        let (first, sections) = (word(32), word(40));
+        let (segment_size, segments) = (half(54), half(56));
+        let (section_size, section_count) = (half(58), half(60));
+        let cut = |needed: u64| Err(format!("it is cut short: {len} bytes of {needed} or more"));
+        let end = sections.saturating_add(section_size * section_count);
+        if end > len {
+            return cut(end);
+        }
+        if segment_size != SEGMENT as u64 {
+            return Err("its table of segments is damaged".to_owned());
+        }
+        file.seek(SeekFrom::Start(first)).map_err(said)?;
+        for _ in 0..segments {
+            let mut segment = [0; SEGMENT];
+            if file.read_exact(&mut segment).is_err() {
+                return cut(first.saturating_add(segment_size * segments));
+            }
+            let word = |at: usize| u64::from_ne_bytes(array(&segment[at..at + 8]));
+            let end = word(8).saturating_add(word(32));
+            if end > len {
+                return cut(end);
+            }
+        }
+        Ok(())
+    }
+
+    fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+        bytes.try_into().expect("the slice has this length")
+    }
+}
+
+/// A child that loads the plugin.
+#[cfg(target_os = "linux")]
+mod child {
+    use std::ffi::c_int;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::path::Path;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    /// How a try ended.
+    pub(super) enum Outcome {
+        Lives,
+        /// By this signal.
+        Dies(i32),
+        Unknown,
+    }
+
+    /// How long a plugin may take to load.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    const WNOHANG: c_int = 1;
+    const SIGKILL: c_int = 9;
+    const O_RDWR: c_int = 2;
+
+    // SAFETY: the declarations are those of POSIX and of the C library of Linux.
+    unsafe extern "C" {
+        fn fork() -> c_int;
+        fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
+        safe fn kill(process: c_int, signal: c_int) -> c_int;
+        safe fn _exit(status: c_int) -> !;
+        fn open(path: *const std::ffi::c_char, flags: c_int) -> c_int;
+        safe fn dup2(old: c_int, new: c_int) -> c_int;
+    }
+
+    /// Lets a child of this process load the plugin, and tells how that ended.
+    pub(super) fn outcome(path: &Path, initialize: fn(&Path)) -> Outcome {
+        // SAFETY: the child goes on with one thread, and does nothing but to load the library, which
+        // allocates: the C library keeps its allocator and its linker usable in a child. It ends
+        // without running anything that others have left to be run. Should a lock have been held by
+        // another thread all the same, the parent loses its patience.
+        match unsafe { fork() } {
+            -1 => Outcome::Unknown,
+            0 => {
+                // SAFETY: the path ends with a zero.
+                let nowhere = unsafe { open(c"/dev/null".as_ptr(), O_RDWR) };
+                dup2(nowhere, 1);
+                dup2(nowhere, 2);
+                let _ = catch_unwind(AssertUnwindSafe(|| initialize(path)));
+                _exit(0)
+            }
+            child => wait(child),
+        }
+    }
+
+    fn wait(child: c_int) -> Outcome {
+        let begun = Instant::now();
+        loop {
+            let mut status = 0;
+            // SAFETY: the status is written to a variable of ours.
+            let ended = unsafe { waitpid(child, &raw mut status, WNOHANG) };
+            // The lowest bits are the signal.
+            match (ended, status & 0x7f) {
+                (0, _) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(2)),
+                (0, _) => {
+                    kill(child, SIGKILL);
+                    // SAFETY: as above. It ends soon.
+                    unsafe { waitpid(child, &raw mut status, 0) };
+                    return Outcome::Unknown;
+                }
+                // Whoever waits for all children may have taken the answer.
+                (-1, _) => return Outcome::Unknown,
+                (_, 0) => return Outcome::Lives,
+                (_, signal) => return Outcome::Dies(signal),
+            }
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn own() -> PathBuf {
+        std::env::current_exe().unwrap()
+    }
+
+    #[test]
+    fn a_file_that_is_cut_short_is_seen() {
+        assert_eq!(elf::check(&own()), Ok(()));
+        let whole = fs::read(own()).unwrap();
+        let path = std::env::temp_dir().join(format!("nxla-cut-{}", std::process::id()));
+        for len in [0, 3, 63, 64, 100, whole.len() / 2, whole.len() - 1] {
+            fs::write(&path, &whole[..len]).unwrap();
+            assert!(elf::check(&path).is_err(), "{len}");
+        }
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn what_ends_a_child_is_told_from_what_does_not() {
+        let lives = child::outcome(&own(), |_| ());
+        assert!(matches!(lives, child::Outcome::Lives));
+        let fails = child::outcome(&own(), |_| std::panic::resume_unwind(Box::new(())));
+        assert!(matches!(fails, child::Outcome::Lives));
+        let dies = child::outcome(&own(), |_| std::process::abort());
+        assert!(matches!(dies, child::Outcome::Dies(6)));
+    }
+}

@@ -1,0 +1,154 @@
+"""Programs on the evaluator step by step, fused, on XLA, and in numpy: all give the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import nxla as nx
+from fuzz import programs
+from fuzz.driver import Failure, main
+from fuzz.programs import OPERATIONS
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator
+
+#: How far apart results may be, next to their size.
+CLOSE = {"f16": 2e-2, "f32": 2e-4, "f64": 1e-9}
+#: What is smaller may be 0 on one side: XLA computes without denormal numbers.
+TINY = {"f32": 1e-36, "f64": 1e-300}
+
+
+def generate(rng: random.Random) -> Any:
+    mode = rng.choice(["steps", "steps", "fused", "xla"])
+    if mode == "steps":
+        # Each step starts from the same operands, so that any operation may come after any other.
+        return {"mode": rng.choice(["numpy", "xla-steps"]), **programs.generate(rng, steps=4)}
+    kinds = rng.choice(["f", "ip"])
+    dtypes = programs.FLOATS if kinds == "f" else ("s32", "u8", "s64", "pred", "s8", "u64")
+    made = programs.generate(
+        rng,
+        steps=rng.randint(2, 9),
+        kinds=kinds,
+        special=kinds != "f",
+        smooth=kinds == "f",
+        dtypes=dtypes,
+    )
+    return {"mode": mode, **made}
+
+
+def apart(ours: Any, theirs: Any) -> str | None:
+    """Say how two results differ, if they do."""
+    if ours.shape != theirs.shape:
+        return f"shapes {ours.shape} and {theirs.shape}"
+    if theirs.dtype.kind != "f":
+        wrong = np.asarray(ours != theirs)
+    else:
+        name = programs.NAMES[theirs.dtype]
+        with np.errstate(all="ignore"):
+            wide = (ours.astype(np.float64), theirs.astype(np.float64))
+            scale = np.where(np.isfinite(theirs), np.abs(wide[1]), 0).max(initial=0.0)
+            near = (
+                np.abs(wide[0] - wide[1])
+                <= CLOSE[name] * (np.abs(wide[1]) + 1e-2 * scale) + TINY[name]
+            )
+        alike = (wide[0] == wide[1]) | (np.isnan(ours) & np.isnan(theirs)) | near
+        # What overflows in one order of a sum may not in another.
+        limit = float(np.finfo(theirs.dtype).max) / 8
+        huge = (np.abs(wide[0]) > limit) & (np.abs(wide[1]) > limit)
+        wrong = ~(alike | huge)
+    if not np.any(wrong):
+        return None
+    at = tuple(int(i) for i in np.argwhere(np.atleast_1d(wrong))[0])
+    return f"at {at}: {np.atleast_1d(ours)[at]!r} and {np.atleast_1d(theirs)[at]!r}"
+
+
+def on_steps(case: Any) -> None:
+    """Compare each step by itself."""
+    values = [programs.array_of(given) for given in case["inputs"]]
+    for name, places, arguments in case["steps"]:
+        operation = OPERATIONS[name]
+        operands = [values[place] for place in places]
+        tensors = [nx.tensor(value) for value in operands]
+        ours = operation.ours(*tensors, **arguments).numpy()
+        if case["mode"] == "xla-steps":
+
+            def step(*xs: Any, function: Any = operation.ours, more: Any = arguments) -> Any:
+                return function(*xs, **more)
+
+            theirs, engine = nx.jit(step, compiler="xla")(*tensors).numpy(), "XLA"
+        else:
+            theirs, engine = programs.computed(operation, operands, arguments), "numpy"
+        theirs = np.asarray(theirs)
+        if engine == "numpy" and ours.dtype != theirs.dtype:
+            if KNOWN_DTYPES.get(name) is None:
+                raise Failure(f"{name}: dtype {ours.dtype}, {engine} has {theirs.dtype}")
+            theirs = theirs.astype(ours.dtype)
+        differ = None if skipped(name, operands, engine) else apart(ours, theirs)
+        if differ:
+            shown = ", ".join(repr(operand.tolist()) for operand in operands)
+            raise Failure(f"{name}({shown}, {arguments}) differs from {engine} {differ}"[:1500])
+        values.append(ours)
+
+
+#: Operations whose results have another dtype here than in numpy, and why.
+KNOWN_DTYPES = {
+    "argsort": "positions are int32",
+    "sum": "sums of small integers",
+    "sign": "numpy keeps it",
+}
+
+
+def skipped(name: str, operands: list[Any], engine: str) -> bool:
+    """Whether a step is known to differ, by what both sides say of themselves."""
+    floats = [operand for operand in operands if operand.dtype.kind == "f"]
+    with np.errstate(all="ignore"):
+        tiny = any(
+            (np.abs(x)[(x != 0) & np.isfinite(x)] < np.finfo(x.dtype).tiny).any() for x in floats
+        )
+    if tiny and engine == "XLA":
+        return True  # It takes denormal numbers for zeros.
+    has_nan = any(np.isnan(x).any() for x in floats)
+    if name in ("sort", "argsort", "maximum", "minimum", "max", "min", "window_max", "window_min"):
+        return has_nan
+    return name.startswith("window_scatter") and has_nan
+
+
+def whole(case: Any) -> None:
+    """Compare all steps at once: fused, or on XLA."""
+    arrays = [programs.array_of(given) for given in case["inputs"]]
+    tensors = [nx.tensor(array) for array in arrays]
+    plain = programs.run(case, tensors)[-1].numpy()
+    with np.errstate(all="ignore"):
+        sane = plain.dtype.kind != "f" or np.all(np.abs(plain) < 1e6)
+    engine = "xla" if case["mode"] == "xla" else "evaluator"
+    other = nx.jit(lambda *xs: programs.run(case, xs)[-1], compiler=engine)(*tensors).numpy()
+    differ = apart(other, plain) if sane else None
+    if differ:
+        raise Failure(f"{engine} and the evaluator step by step differ {differ}")
+
+
+def check(case: Any) -> int:
+    try:
+        if case["mode"] in ("numpy", "xla-steps"):
+            on_steps(case)
+        elif case["steps"]:
+            whole(case)
+    except (nx.NxlaError, TypeError, ValueError) as raised:
+        raise Failure(f"raises {type(raised).__name__}: {raised}") from raised
+    return 1
+
+
+def smaller(case: Any) -> Iterator[Any]:
+    for program in programs.smaller(case):
+        yield {"mode": case["mode"], **program}
+
+
+def show(case: Any) -> str:
+    return f"# {case['mode']}\n{programs.show(case)}"
+
+
+if __name__ == "__main__":
+    main(["differential"])

@@ -1,0 +1,146 @@
+"""Damaged data is a `FormatError` that says where, and asks for no memory beyond what is there."""
+
+import io
+import json
+import pickle
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+
+def serialized(head, data=b""):
+    head = json.dumps(head).encode() if not isinstance(head, bytes) else head
+    return b"nxla\0\0\0\1" + struct.pack("<Q", len(head)) + head + data
+
+
+def nested(depth):
+    return b'{"list":[' * depth + b'{"value":1}' + b"]}" * depth
+
+
+@pytest.mark.parametrize(
+    ("data", "where"),
+    [
+        (b"", "at byte 0, expected the beginning"),
+        (b"nxla\0\0\0\2" + bytes(8), "at byte 0, expected the beginning"),
+        (b"nxla\0\0\0\1" + b"\xff" * 8, "at byte 8, expected the length of a head"),
+        (serialized(b"{"), "at byte 16, expected JSON"),
+        (serialized(b"[" * 100_000), "at byte 16, expected JSON"),
+        (serialized(nested(300)), "256 levels at most"),
+        (serialized(7), "head: expected a kind and its value, found 7"),
+        (serialized({"value": [1]}), "head.value: expected a number"),
+        (serialized({"complex": ["1", 2]}), "head.complex: expected two numbers"),
+        (serialized({"tensor": ["f32", "9" * 9, None, []]}), "expected a shape, found '999999999'"),
+        (serialized({"tensor": ["f32", [-1], None, []]}), "expected a shape"),
+        (serialized({"tensor": ["f32", [True], None, []]}), "expected a shape"),
+        (serialized({"tensor": ["f32", [2**70], None, []]}), "expected 47223664828696"),
+        (serialized({"tensor": ["f32", [3], None, []]}, b"12345678"), "12 bytes of the elements"),
+        (serialized({"tensor": ["f77", [1], None, []]}), "f77"),
+        (serialized({"tensor": ["pred", [1], None, []]}, b"\7"), "byte 0x07"),
+        (serialized({"tensor": ["f32", [0], [3], []]}), "expected a name or null"),
+        (serialized({"dict": [1]}), "head.dict: expected an object"),
+        (serialized({"set": []}), "expected a kind of value, found 'set'"),
+        (serialized({"class": 3}), "expected the name of a class"),
+        (serialized({"list": [{"value": 1}]}, b"more"), "expected the end, found 4 bytes"),
+        (serialized({"container": ["dict", None, {"value": 3}, []]}), "container"),
+        (serialized({"container": ["named", "builtins:int", {"value": 3}, []]}), "a named tuple"),
+    ],
+)
+def test_a_container_says_what_was_expected_where(data, where):
+    with pytest.raises(nx.FormatError) as refused:
+        nx.deserialize(data)
+    assert where in str(refused.value)
+    assert isinstance(refused.value, ValueError)
+
+
+def test_containers_do_not_make_modules_import_anything():
+    class Lazy:
+        def __getattr__(self, name):
+            raise AssertionError("asked")
+
+    import sys
+
+    sys.modules["lazy_module_of_a_test"] = Lazy()
+    try:
+        with pytest.raises(nx.ArgumentError, match="no class"):
+            nx.deserialize(serialized({"class": "lazy_module_of_a_test:name"}))
+    finally:
+        del sys.modules["lazy_module_of_a_test"]
+
+
+def npy(header, data=b"", version=1):
+    packed = struct.pack("<H" if version == 1 else "<I", len(header))
+    return b"\x93NUMPY" + bytes([version, 0]) + packed + header + data
+
+
+def head(descr="'<f4'", order="False", shape="(3,)"):
+    return f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}}}".encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "where"),
+    [
+        (b"", "at byte 0, expected the beginning of a file of numpy"),
+        (b"\x93NUMPY\x07\x00", "at byte 6, expected a version"),
+        (npy(head())[:9], "at byte 8, expected the length of the header"),
+        (npy(head())[:20], "at byte 8, expected a header of at most 10 bytes"),
+        (npy(b"(" * 5000), "at byte 10, expected a header"),
+        (npy(b"__import__('os').abort()"), "at byte 10, expected a header"),
+        (npy(head(shape="(1 << 40,)")), "at byte 10, expected a header"),
+        (npy(head(shape="(-3,)")), "expected a shape of sizes"),
+        (npy(head(shape="(True,)")), "expected a shape of sizes"),
+        (npy(head(order="3")), "expected a header"),
+        (npy(head(shape="(1099511627776,)")), "expected 4398046511104 bytes of elements"),
+        (npy(head(), b"12345678901"), "expected 12 bytes of elements of dtype float32"),
+        (npy(head(), b"", 2), "expected 12 bytes of elements"),
+        (npy(head(descr="'|O'", shape="()"), bytes(8)), "pickled objects"),
+        (npy(head(descr="'zzz'")), "expected a header"),
+    ],
+)
+def test_a_file_of_numpy_says_what_was_expected_where(data, where):
+    with pytest.raises(nx.FormatError) as refused:
+        nx.load_numpy(data)
+    assert where in str(refused.value)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as members:
+        members.writestr("x.npy", data)
+    with pytest.raises(nx.FormatError, match="member 'x'"):
+        nx.load_numpy_archive(archive.getvalue())
+
+
+def test_elements_without_bytes_are_refused():
+    with pytest.raises(nx.DTypeError, match="not supported"):
+        nx.load_numpy(npy(head(descr="'|V0'", shape="(1099511627776,)")))
+
+
+def test_an_archive_that_says_too_much():
+    file = io.BytesIO()
+    np.savez_compressed(file, x=np.zeros(1 << 20))
+    assert nx.load_numpy_archive(file.getvalue())["x"].shape == (1 << 20,)
+    data = bytearray(file.getvalue())
+    # The size in the directory, which is read before anything is unpacked.
+    at = data.rindex(b"PK\x01\x02") + 24
+    data[at : at + 4] = struct.pack("<I", 0xFFFFFF00)
+    with pytest.raises(nx.FormatError, match="4294967040 bytes long"):
+        nx.load_numpy_archive(bytes(data))
+    with pytest.raises(nx.FormatError, match="the archive is damaged"):
+        nx.load_numpy_archive(file.getvalue()[:-30])
+
+
+def test_programs_and_stages_say_where():
+    expression = nx.debug_expr(lambda x: nx.sin(x) + 1)(nx.zeros(3))
+    data = expression.to_bytes()
+    for cut in (data[:3], data[:-1], b"foo" + data):
+        with pytest.raises(nx.FormatError):
+            nx.Expression.from_bytes(cut)
+    stage = nx.graph.split(expression, lambda node: "none").stages[0]
+    with pytest.raises(nx.FormatError, match="at byte 4"):
+        nx.Stage.from_bytes(stage.to_bytes()[:7])
+    with pytest.raises(nx.FormatError, match="cannot be read"):
+        nx.Stage.from_bytes(stage.to_bytes()[:100] + bytes(200))
+    pickled = pickle.dumps(nx.tensor([True, False]))
+    with pytest.raises(nx.FormatError, match="byte 0x07"):
+        pickle.loads(pickled.replace(b"\x01\x00", b"\x07\x00"))

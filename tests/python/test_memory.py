@@ -1,0 +1,122 @@
+"""Where memory is short: results, or a `MemoryError` that names the operation and the bytes."""
+
+import sys
+
+import pytest
+
+import nxla as nx
+from children import run
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc")
+
+#: Each asks for some megabytes; the pool of freed memory is empty.
+ASKING = {
+    "add": "x + 1",
+    "window_reduce": "nx.window_sum(nx.ones((1 << 20,)), (3,))",
+    "window_scatter": "nx.window_scatter_max(x, half, 0.0, (2,), strides=(2,))",
+    "fft": "nx.fft.fft(x)",
+    "sort": "nx.sort(nx.ones((2048, 1024)), axis=0)",
+    "conv": "nx.conv(nx.ones((1, 4, 512, 512)), nx.ones((8, 4, 3, 3)))",
+}
+
+
+@pytest.mark.parametrize("program", ASKING.values(), ids=ASKING)
+def test_results_and_what_kernels_need_meanwhile(program):
+    printed = run(f"""
+        from nxla import _core
+        x, half = nx.ones((1 << 21,)), nx.ones((1 << 20,))
+        float(nx.sum(nx.sort(x)).item())
+        _core.release_held_memory()
+        limit(2)
+        try:
+            kept = [{program} for _ in range(9)]
+        except nx.OutOfMemoryError as refused:
+            print(isinstance(refused, MemoryError), refused)
+    """)
+    assert printed.startswith("True ")
+    assert "bytes" in printed
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "nx.tensor(array)", "nx.tensor(numbers)", "nx.from_dlpack(array[::2].copy())",
+        "nx.from_binary(bytes(16 << 20), 'f32')", "nx.load_numpy(npy)", "x.tolist()",
+        "nx.serialize({'x': x})", "nx.deserialize(saved)", "pickle.loads(pickled)",
+        "nx.to_binary(x)", "x.numpy().copy()",
+        "nx.jit(lambda: nx.tensor(array) + 1, compiler='evaluator')()",
+    ],
+)  # fmt: skip
+def test_data_that_comes_and_goes(program):
+    printed = run(f"""
+        import io, pickle
+        from nxla import _core
+        array = np.ones(4 << 20)
+        numbers = [1.0] * (2 << 20)
+        x = nx.ones((4 << 20,))
+        saved, pickled = nx.serialize(x), pickle.dumps(x)
+        file = io.BytesIO()
+        np.save(file, array)
+        npy = file.getvalue()
+        _core.release_held_memory()
+        limit(4)
+        try:
+            kept = [{program} for _ in range(9)]
+        except MemoryError as refused:
+            print("refused")
+    """)
+    assert printed == "refused\n"
+
+
+def test_work_goes_on_where_there_can_be_no_threads():
+    # Each thread of the pool needs some megabytes for its stack.
+    printed = run("""
+        x = nx.ones((1 << 17,))
+        limit(1)
+        try:
+            print(nx.sum(nx.sin(x) * 0 + 1).item())
+        except MemoryError:
+            print("refused")
+    """)
+    assert printed in ("131072.0\n", "refused\n")
+
+
+def test_what_is_out_of_memory_is_both():
+    with pytest.raises(MemoryError, match="bytes"):
+        nx.ones((1 << 44,)) + 1
+    assert issubclass(nx.OutOfMemoryError, (nx.NxlaError, MemoryError))
+
+
+LONG = {
+    "products of integers": "nx.matmul(integers, integers)",
+    "windows": "nx.window_sum(wide, (99, 99), padding='same')",
+    "a factorization": "nx.linalg.eigh(square)",
+    "element-wise code": "long(wide)",
+}
+
+
+@pytest.mark.parametrize("program", LONG.values(), ids=LONG)
+def test_a_long_kernel_is_interrupted(program):
+    printed = run(f"""
+        integers = nx.astype(nx.ones((2500, 2500)), "s64")
+        wide = nx.ones((4000, 4000))
+        square = nx.eye(1500) + nx.reshape(nx.iota((1500 * 1500,)), (1500, 1500)) * 1e-6
+        square = square + nx.matrix_transpose(square)
+        def code(x):
+            for i in range(60):
+                x = nx.sin(x) + nx.exp(x * 0.1)
+            return x
+        long = nx.jit(code, compiler="evaluator")
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        begun = time.monotonic()
+        try:
+            {program}
+        except KeyboardInterrupt:
+            print("interrupted")
+        sys.stderr.write(str(time.monotonic() - begun))
+        # Somebody else can compute meanwhile.
+        assert nx.sum(nx.ones((1 << 17,))).item() == 1 << 17
+        os._exit(0 if time.monotonic() - begun < 10 else 5)
+    """)
+    assert printed in ("interrupted\n", "")

@@ -1,0 +1,235 @@
+"""Processes: those that are forked off, and how they end while threads are at work."""
+
+import os
+import shutil
+import sys
+
+import pytest
+
+from children import run
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, signals and /proc")
+
+ENGINES = ["evaluator", "xla"]
+
+
+def test_the_evaluator_works_in_a_forked_child():
+    printed = run("""
+        x = nx.ones((1 << 18,))
+        work = lambda: float(nx.sum(nx.sin(x) * 2 + nx.sort(x)).item())
+        before = work()
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                grandchild = os.fork()
+                same = work() == before
+                if grandchild == 0:
+                    os._exit(not same)
+                os._exit(not same or os.waitpid(grandchild, 0)[1])
+            assert os.waitpid(child, 0)[1] == 0
+        print(work() == before)
+    """)
+    assert printed == "True\n"
+
+
+def test_stages_run_in_a_pool_of_forked_processes():
+    printed = run("""
+        import concurrent.futures, multiprocessing
+        def function(x, y):
+            return nx.sum(nx.sin(x) * y), nx.sort(x + y)
+        x = nx.ones((1 << 17,))
+        expected = nx.jit(function, compiler="evaluator")(x, x)
+        graph = nx.graph.split(
+            nx.debug_expr(function)(x, x), lambda node: "before" if node.op == "sum" else "none"
+        )
+        context = multiprocessing.get_context("fork")
+        with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+            found = nx.graph.run(graph, x, x, executor=pool)
+        print(all((a == b).numpy().all() for a, b in zip(found, expected)))
+    """)
+    assert printed == "True\n"
+
+
+def test_xla_says_that_it_does_not_work_in_a_forked_child():
+    printed = run("""
+        function = nx.jit(lambda x: x + 1, compiler="xla")
+        y = function(nx.ones(3))
+        child = os.fork()
+        if child == 0:
+            for attempt in (lambda: function(nx.ones(3)), lambda: y + y,
+                            lambda: nx.jit(lambda x: x * 3, compiler="xla")(nx.ones(3))):
+                try:
+                    attempt()
+                except nx.DeviceError as refused:
+                    assert "fork" in str(refused), refused
+                else:
+                    sys.exit(4)
+            del y
+            assert nx.sum(nx.ones((1 << 17,))).item() == 1 << 17
+            sys.exit(3)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), y.tolist())
+    """)
+    assert printed == "3 [2.0, 2.0, 2.0]\n"
+
+
+def test_streams_stay_with_the_parent():
+    printed = run("""
+        stream = nx.stream(lambda x, total: (total, total + x), nx.template((), nx.int32), 0)
+        stream.send(1)
+        stream.recv()
+        child = os.fork()
+        if child == 0:
+            try:
+                stream.send(2)
+                stream.recv()
+            except Exception as refused:
+                sys.exit(3 if "forked" in str(refused) else 4)
+            sys.exit(5)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        stream.send(2)
+        print(stream.recv().item())
+    """)
+    assert printed == "3\n1\n"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("hook", ["time.sleep(0.3)", "sum(range(10**4))"])
+def test_a_process_ends_while_daemons_are_in_hooks(engine, hook):
+    run(
+        f"""
+        function = nx.jit(lambda x: nx.hook(x + 1, lambda _: {hook}), compiler="{engine}")
+        x = nx.ones(3)
+        function(x)
+        def work():
+            while True:
+                function(x)
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.4)
+        sys.exit(3)
+        """,
+        status=3,
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_process_ends_while_a_stream_is_in_a_hook(engine):
+    run(
+        f"""
+        def step(x, total):
+            return nx.hook(total, lambda _: time.sleep(0.3)), total + x
+        stream = nx.stream(step, nx.template((), nx.int32), 0, compiler="{engine}")
+        for i in range(9):
+            stream.send(i)
+        time.sleep(0.2)
+        sys.exit(3)
+        """,
+        status=3,
+    )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "work",
+    [
+        "nx.while_loop(lambda x: x >= 0, lambda x: x * 0, nx.tensor(1.0))",
+        "nx.sum(nx.matmul(nx.ones((200, 200)), nx.ones((200, 200))))",
+    ],
+    ids=["endless loop", "queue"],
+)
+def test_a_process_ends_while_daemons_compute(engine, work):
+    run(
+        f"""
+        function = nx.jit(lambda: {work}, compiler="{engine}")
+        def go():
+            while True:
+                function()
+        for _ in range(2):
+            threading.Thread(target=go, daemon=True).start()
+        time.sleep(1.0)
+        sys.exit(3)
+        """,
+        status=3,
+    )
+
+
+@pytest.mark.parametrize("wait", [0.05, 0.4])
+def test_a_process_ends_while_something_is_compiled(wait):
+    run(
+        f"""
+        def function(x):
+            for i in range(150):
+                x = nx.sin(x) * nx.matmul(x, x) + i
+            return x
+        compiled = nx.jit(function, compiler="xla")
+        nx.jit(lambda x: x + 1, compiler="xla")(nx.ones(3))
+        threading.Thread(target=lambda: compiled(nx.ones((20, 20))), daemon=True).start()
+        time.sleep({wait})
+        sys.exit(3)
+        """,
+        status=3,
+    )
+
+
+def test_a_process_ends_while_a_daemon_traces():
+    run(
+        """
+        def function(x):
+            for i in range(200):
+                x = nx.sin(x) + i
+            return x
+        def go():
+            while True:
+                nx.jit(function, compiler="evaluator")(nx.ones(3))
+        threading.Thread(target=go, daemon=True).start()
+        time.sleep(0.5)
+        sys.exit(3)
+        """,
+        status=3,
+    )
+
+
+def plugin_of(path):
+    return f"""
+        try:
+            nx.jit(lambda x: x + 1, compiler="xla", plugin={str(path)!r})(nx.ones(3))
+        except nx.DeviceError as refused:
+            print(refused)
+    """
+
+
+def test_a_plugin_that_was_cut_short_is_refused(tmp_path):
+    from nxla.plugins import find
+
+    whole = find()
+    path = tmp_path / "cut.so"
+    with open(whole, "rb") as source, open(path, "wb") as target:
+        shutil.copyfileobj(source, target)
+        target.truncate(os.path.getsize(whole) // 2)
+    assert "cut short" in run(plugin_of(path))
+    path.write_bytes(b"no library at all" * 10)
+    assert "no shared library" in run(plugin_of(path))
+
+
+def test_a_plugin_that_aborts_is_refused(tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source, path = tmp_path / "aborts.c", tmp_path / "aborts.so"
+    source.write_text(
+        "#include <stdlib.h>\n__attribute__((constructor)) static void go(void) { abort(); }\n"
+    )
+    assert os.system(f"{compiler} -shared -fPIC -o {path} {source}") == 0
+    assert "signal 6" in run(plugin_of(path))
+
+
+def test_a_plugin_is_tried_once(tmp_path):
+    environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path))
+    code = """
+        import subprocess
+        nx.jit(lambda x: x + 1, compiler="xla")(nx.ones(3))
+        print(open(os.path.join(os.environ["XDG_CACHE_HOME"], "nxla", "plugins")).read())
+    """
+    first = run(code, env=environment)
+    assert run(code, env=environment) == first
+    assert len(first.split()) == 3

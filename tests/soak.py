@@ -1,0 +1,183 @@
+"""Everything at once for an hour: threads, interrupts, evictions, children, open streams.
+
+Run by ``make soak MINUTES=60``. Eight threads do what `stress` has them do; the main thread
+meanwhile interrupts calls of its own, forks children, starts interpreters that exit with streams
+open, and empties the caches. Once all has settled, memory, memory maps, threads and file
+descriptors have to stay flat; they are printed every minute or so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import NamedTuple
+
+import nxla as nx
+import stress
+
+
+class Usage(NamedTuple):
+    """What the process holds."""
+
+    megabytes: int
+    maps: int
+    threads: int
+    descriptors: int
+
+    @staticmethod
+    def now() -> Usage:
+        """Look at this process."""
+        with open("/proc/self/maps", encoding="ascii") as maps:
+            lines = sum(1 for _ in maps)
+        threads, descriptors = os.listdir("/proc/self/task"), os.listdir("/proc/self/fd")
+        return Usage(stress.memory() >> 20, lines, len(threads), len(descriptors))
+
+
+#: How much more than when all had settled is allowed: allocators and caches keep some slack.
+SLACK = Usage(256, 12_000, 16, 16)
+
+EXITS = """
+import sys, time
+import nxla as nx
+step = lambda x, s: (nx.hook(s, lambda _: time.sleep(0.02)), s + x)
+stream = nx.stream(step, nx.template((), nx.int32), 0, compiler=sys.argv[1])
+for i in range(20):
+    stream.send(i)
+sys.exit(3)
+"""
+
+
+def interrupted(compiler: str) -> None:
+    """Break off an endless loop by Ctrl-C."""
+    endless = nx.jit(
+        lambda x: nx.while_loop(lambda x: x >= 0, lambda x: x * 0, x), compiler=compiler
+    )
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        timer.start()
+        endless(1.0)
+    except KeyboardInterrupt:
+        return
+    raise AssertionError("an endless loop came to an end")
+
+
+def forked(_: str) -> None:
+    """Compute in a forked child."""
+    x = nx.ones((1 << 17,))
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if nx.sum(nx.sin(x) * 0 + 1).item() == 1 << 17 else 1)
+        finally:
+            os._exit(2)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            stress.expect(os.waitstatus_to_exitcode(status), 0)
+            return
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    raise AssertionError("a forked child hangs")
+
+
+def exits(compiler: str) -> None:
+    """End an interpreter that has a stream at work."""
+    done = subprocess.run([sys.executable, "-c", EXITS, compiler], timeout=120, check=False)
+    stress.expect(done.returncode, 3)
+
+
+def evicted(compiler: str) -> None:
+    """Forget all that was compiled."""
+    nx.set_cache_limit(0)
+    nx.set_cache_limit(512 << 20)
+    stress.expect(nx.jit(lambda x: x + 2, compiler=compiler)(1.0).item(), 3.0)
+
+
+def large(compiler: str) -> None:
+    """Compute with a few megabytes."""
+    x = nx.ones((512, 512))
+    stress.expect(nx.jit(lambda x: nx.sum(nx.matmul(x, x)), compiler=compiler)(x).item(), 512.0**3)
+
+
+def refused(_: str) -> None:
+    """Ask for more memory than there is, and read what is damaged."""
+    for attempt in (lambda: nx.zeros((1 << 50,)) + 1, lambda: nx.deserialize(b"nxla" * 9)):
+        try:
+            attempt()
+        except (nx.NxlaError, MemoryError):
+            continue
+        raise AssertionError("what cannot be was done")
+
+
+TASKS = (interrupted, forked, exits, evicted, large, refused)
+
+
+def main() -> int:
+    """Run the threads, and take turns with the tasks of the main thread."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    rng = random.Random(arguments.seed)
+    compilers = stress.available()
+    for name in compilers:
+        stress.SHARED[name] = nx.jit(stress.shared, compiler=name)
+        stress.LOOPED[name] = nx.jit(stress.looped, compiler=name)
+        stress.GRADIENT[name] = nx.jit(nx.grad(lambda x: x * x * x), compiler=name)
+    start = time.monotonic()
+    seconds = 60 * arguments.minutes
+    workers = [stress.Worker(n, compilers, start + seconds) for n in range(arguments.threads)]
+    for worker in workers:
+        worker.thread.start()
+    done = dict.fromkeys((task.__name__ for task in TASKS), 0)
+    most: Usage | None = None
+    settled: Usage | None = None
+    shown = start
+    while any(worker.thread.is_alive() for worker in workers):
+        now = time.monotonic()
+        if now - start < seconds:
+            task = rng.choice(TASKS)
+            task(rng.choice(compilers))
+            done[task.__name__] += 1
+        else:
+            time.sleep(0.2)
+        usage = Usage.now()
+        if now - start > seconds / 4:
+            settled = settled or usage
+            most = Usage(*map(max, usage, most or usage))
+        if now - shown > min(60, seconds / 5):
+            shown = now
+            sys.stdout.write(f"{now - start:6.0f} s  {usage}\n")
+            sys.stdout.flush()
+        for worker in workers:
+            if worker.thread.is_alive() and now - worker.last > stress.STUCK_SECONDS:
+                sys.stdout.write(f"{worker.thread.name} is stuck: {worker.doing}\n")
+                faulthandler.dump_traceback(all_threads=True)
+                return 1
+    failures = [worker.failure for worker in workers if worker.failure]
+    sys.stdout.write("".join(failures))
+    rounds = sum(worker.rounds for worker in workers)
+    sys.stdout.write(f"{rounds} tasks of threads, {done}; {len(failures)} failures\n")
+    sys.stdout.write(f"settled at {settled}\nat most    {most}\n")
+    grew = (
+        settled
+        and most
+        and any(high > low + slack for low, high, slack in zip(settled, most, SLACK, strict=True))
+    )
+    return 1 if failures or grew else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
