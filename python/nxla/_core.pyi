@@ -5,6 +5,7 @@
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pickle import PickleBuffer
 from types import EllipsisType, GenericAlias
 from typing import (
     Any,
@@ -16,6 +17,7 @@ from typing import (
     NoReturn,
     ParamSpec,
     Self,
+    SupportsIndex,
     TypeAlias,
     TypedDict,
     TypeVar,
@@ -40,6 +42,9 @@ from nxla._types import (
 )
 from nxla.compiler import Compiler
 
+_D_co = TypeVar("_D_co", covariant=True)
+# What a tensor is made of again; the memory comes first.
+_Pickled: TypeAlias = tuple[_D_co, DType, list[int], list[str | None] | None, list[str]]
 _P = ParamSpec("_P")
 _Q = ParamSpec("_Q")
 _R_co = TypeVar("_R_co", covariant=True)
@@ -285,9 +290,12 @@ class Tensor(_Operators):
         copy: bool | None = None,
     ) -> CapsuleType: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
-    def __reduce__(
-        self,
-    ) -> tuple[Any, tuple[bytes, DType, list[int], list[str | None] | None, list[str]]]: ...
+    def __reduce__(self) -> tuple[Any, _Pickled[bytes]]: ...
+    def __reduce_ex__(
+        self, protocol: SupportsIndex, /
+    ) -> tuple[Any, _Pickled[bytes | PickleBuffer]]: ...
+    def __sizeof__(self) -> int: ...
+    def _is_same_data(self, other: Tensor) -> bool: ...
 
 @final
 class Expr(_Operators):
@@ -657,15 +665,14 @@ class StageGraph:
         """Where each result comes from, as in ``Stage.arguments``."""
     def __len__(self) -> int: ...
     def __getitem__(self, position: int, /) -> Stage: ...
-    def run(
-        self,
-        args: tuple[Any, ...],
-        options: Mapping[str, Any] | None = None,
-        submit: Callable[[Stage, list[Tensor], dict[str, Any]], Any] | None = None,
-    ) -> Any:
-        """Runs all stages; arguments as for the traced function. ``submit(stage, inputs, options)``
-        gives a future of what the stage gives, wherever it runs; without it, threads run them.
-        """
+    def run(self, args: tuple[Any, ...], options: Mapping[str, Any] | None = None) -> Any:
+        """Runs all stages in this process; arguments as for the traced function."""
+    def _leaves(self, args: tuple[Any, ...]) -> list[Tensor]: ...
+    def _captured(self) -> list[Tensor]: ...
+    def _wrap(self, results: Sequence[Tensor]) -> Any: ...
+    def _in_force(
+        self, options: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Any], list[bool]]: ...
     def explain(self) -> str:
         """A table of the stages: operations, floating-point operations, what they take and give with its
         bytes, the most that they hold at a time, and which have the program of an earlier one; then an
@@ -985,14 +992,16 @@ def set_tensor_text(function: Callable[[Tensor, str], str] | None) -> None:
     """Sets what shows tensors: a function of one and its usual text, or nothing but that."""
 
 def tensor_from_bytes(
-    bytes: bytes,
+    bytes: bytes | memoryview | PickleBuffer,
     dtype: DTypeLike,
     shape: Sequence[int],
     names: Names | None = None,
     vectorized: Sequence[str] = ...,
+    owned: bool = False,
 ) -> Tensor:
-    """A tensor from its bytes in row-major order, native byte order; its first axes are vectorized
-    under these names.
+    """A tensor from a buffer of its bytes in row-major order, native byte order; its first axes are
+    vectorized under these names. Memory to which nobody can write is shared, and other memory copied
+    unless it is ``owned``, which promises that nobody does.
     """
 
 def eigh_parts(a: TensorLike) -> list[Tensor]:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
-    from nxla._core import Tensor
+    from nxla._cluster.places import traffic
+    from nxla._cluster.stream import pipeline
+    from nxla._cluster.training import PipelineStep, pipeline_schedule, pipeline_step
 
     S = TypeVar("S")
     Decision: TypeAlias = Literal["before", "after", "both", "none"] | None
@@ -42,14 +44,36 @@ if TYPE_CHECKING:
     class Executor(Protocol):
         """Something that runs calls elsewhere, as in `concurrent.futures`."""
 
-        def submit(self, function: Callable[..., Any], /, *args: Any) -> Any: ...
+        def submit(self, function: Callable[..., Any], /, *args: Any) -> Future: ...
 
 
 __all__ = [
-    "Expression", "Node", "Policy", "Stage", "StageGraph", "Timeline", "mark", "run", "split",
+    "Expression", "Node", "PipelineStep", "Policy", "Stage", "StageGraph", "Timeline", "mark",
+    "pipeline", "pipeline_schedule", "pipeline_step", "run", "split", "traffic",
 ]  # fmt: skip
 
 _MISSING: Any = object()
+
+#: Names of this module that need more of Python's library, and where they come from.
+_LATER = {
+    "PipelineStep": "nxla._cluster.training",
+    "pipeline": "nxla._cluster.stream",
+    "pipeline_schedule": "nxla._cluster.training",
+    "pipeline_step": "nxla._cluster.training",
+    "traffic": "nxla._cluster.places",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import what only some users need when they do, which keeps `import nxla` quick."""
+        from importlib import import_module
+
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        found = globals()[name] = getattr(import_module(_LATER[name]), name)
+        return found
+
 
 if TYPE_CHECKING:
 
@@ -173,7 +197,9 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
 
     Stages that do not depend on each other run at the same time. A value is released when the last
     stage that needs it has taken it. A stage with hooks that somebody listens to, or with runtime
-    calls, runs in this process whatever the executor is, since functions do not travel.
+    calls, runs in the thread of the caller whatever the executor is, since functions do not travel.
+    An error of a stage says which one it was, and of which lines. After an error, or an interrupt,
+    what has not begun does not run.
 
     Parameters
     ----------
@@ -181,16 +207,24 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
         What `split` gives.
     *args
         The arguments of the traced function.
-    executor : Executor, optional
-        Runs the stages: a pool of threads, of spawned processes, or of machines, with the
-        ``submit`` of `concurrent.futures`. Without one, threads of this process do.
+    executor : Executor or distributed.Client, optional
+        Where the stages run; without one, in threads of this process.
+
+        * A ``ProcessPoolExecutor`` of processes that are not forked: large values are in shared
+          memory, where an argument stays as long as its tensor lives.
+        * A client of Dask: values are futures that stay on the workers. An argument and a program
+          are sent once. What a worker takes along when it dies is computed again elsewhere.
+        * Anything else with the ``submit`` of `concurrent.futures`: values go with the call.
     **options
         As for `jit`, on top of the defaults of the caller; in each process that runs a stage.
 
     Raises
     ------
     ArgumentError
-        If the arguments do not fit the inputs.
+        If the arguments do not fit the inputs, or the executor cannot run stages.
+    ExecutionError
+        If a process of a pool dies, a cluster has no worker, or a worker has another version of
+        this package, or none.
 
     Examples
     --------
@@ -204,14 +238,6 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
     """
     if executor is None:
         return stages.run(args, options)
+    from nxla import _cluster
 
-    def submit(stage: Stage, inputs: list[Tensor], options: dict[str, Any]) -> Future:
-        future: Future = executor.submit(_run_stage, stage, inputs, options)
-        return future
-
-    return stages.run(args, options, submit)
-
-
-def _run_stage(stage: Stage, inputs: list[Tensor], options: dict[str, Any]) -> list[Tensor]:
-    """Run one stage, in whichever process this is."""
-    return stage.run(*inputs, **options)
+    return _cluster.run(stages, args, options, executor)

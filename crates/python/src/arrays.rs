@@ -7,7 +7,7 @@
 //! Surprising point: that an array is read-only says little. It is a flag of one handle. The owner
 //! of the memory, and views made earlier, can write on, and numpy lets an owner take the flag back.
 
-use nxla_runtime::host::{DType, HostTensor, Shape};
+use nxla_runtime::host::{DType, HostTensor, Shape, TensorError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -40,7 +40,7 @@ impl Sharing {
 }
 
 /// Below this many bytes a copy costs less than to find out whether it is needed.
-const COPY_BELOW: usize = 4096;
+pub(crate) const COPY_BELOW: usize = 4096;
 
 /// Whether an object is an array: it exports DLPack or a buffer of numbers.
 pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -81,6 +81,43 @@ pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Opt
         return received(py, lent, frozen, sharing).map(Some);
     }
     Err(unreadable(value))
+}
+
+/// A tensor of a buffer of plain bytes, which are its elements. It shares memory to which nobody can
+/// write, and any if that is promised and elements can be there.
+pub(crate) fn from_raw(
+    value: &Bound<'_, PyAny>,
+    dtype: DType,
+    shape: Shape,
+    promised: bool,
+    damaged: impl Fn(TensorError) -> PyErr,
+) -> PyResult<HostTensor> {
+    // What does not fit is told in the words of whoever reads, and costs no memory before that.
+    if let Ok(plain) = value.cast::<PyBytes>() {
+        let (bytes, fits) = (plain.as_bytes(), shape.checked_size());
+        let fits = fits.and_then(|size| size.checked_mul(dtype.size())) == Some(bytes.len());
+        if !fits || bytes.len() < COPY_BELOW || dtype.bits() < 8 || dtype.is_pred() {
+            return HostTensor::from_bytes(dtype, shape, bytes).map_err(damaged);
+        }
+    }
+    let Some(Buffer::Lent(lent, _)) = dlpack::buffer_of(value)? else {
+        return Err(unreadable(value));
+    };
+    let lent = lent.seen_as(dtype, shape);
+    let frozen = promised || lent.length() >= COPY_BELOW && is_constant(value)?;
+    match frozen && lent.is_aligned() {
+        true => lent.shared(),
+        false => lent.copied(value.py()),
+    }
+}
+
+/// Whether a buffer is one of the two kinds that never change, or a view of such a one.
+fn is_constant(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let owner = match value.is_instance_of::<PyMemoryView>() {
+        true => value.getattr(intern!(value.py(), "obj"))?,
+        false => value.clone(),
+    };
+    Ok(owner.is_instance_of::<PyBytes>() || owner.is_instance_of::<Exported>())
 }
 
 /// Dtype and shape of an array, whose elements are left alone; `None` for what is no array.

@@ -70,6 +70,12 @@ impl Lent {
         Self { dtype, ..self }
     }
 
+    /// The same bytes as elements of a dtype in a shape, whether or not they are as many; making a
+    /// tensor of them will tell.
+    pub(crate) fn seen_as(self, dtype: DType, shape: Shape) -> Self {
+        Self { dtype, shape, ..self }
+    }
+
     /// A tensor of a copy of the memory as it is now.
     pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<HostTensor> {
         HostTensor::from_writer(

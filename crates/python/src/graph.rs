@@ -1,16 +1,13 @@
 //! Splitting expressions into stages, and running them.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use nxla_runtime::graph::ExprId;
 use nxla_runtime::split::{Decision, Stage, StageGraph, try_split_with};
-use nxla_runtime::{
-    Done, Error, Inputs, Options, StageExecutor, Stages, Tensor, default_options, run_program,
-};
+use nxla_runtime::{Error, Inputs, Stages, Tensor, default_options, run_program};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCFunction, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::function::Borrowings;
@@ -127,7 +124,7 @@ impl PyStage {
 }
 
 /// A split expression: stages that hand values to each other.
-#[pyclass(name = "StageGraph", module = "nxla", frozen)]
+#[pyclass(name = "StageGraph", module = "nxla", frozen, weakref)]
 struct PyStageGraph {
     graph: StageGraph,
     results: Arc<Results>,
@@ -172,24 +169,48 @@ impl PyStageGraph {
         }
     }
 
-    /// Runs all stages; arguments as for the traced function. ``submit(stage, inputs, options)``
-    /// gives a future of what the stage gives, wherever it runs; without it, threads run them.
-    #[pyo3(signature = (args, options=None, submit=None))]
+    /// Runs all stages in this process; arguments as for the traced function.
+    #[pyo3(signature = (args, options=None))]
     fn run(
         &self,
         py: Python<'_>,
         args: &Bound<'_, PyTuple>,
         options: Option<&Bound<'_, PyDict>>,
-        submit: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let inputs = self.inputs(args)?.into_vec();
+        let mut inputs = self.own_inputs(args)?.into_vec();
+        inputs.extend(self.captured.iter().cloned());
         let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
-        let executor =
-            submit.map(|submit| Submit::new(py, submit, stages.options())).transpose()?;
-        let executor = executor.as_ref().map(|executor| executor as &dyn StageExecutor);
         let results =
-            interruptible(py, |interrupt| stages.run_leaves(inputs, executor, Some(interrupt)))?;
+            interruptible(py, |interrupt| stages.run_leaves(inputs, None, Some(interrupt)))?;
         self.results.wrap(py, results)
+    }
+
+    /// The tensors of arguments; those of ``_captured`` are the inputs after them.
+    fn _leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Py<PyAny>>> {
+        self.own_inputs(args)?.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
+    }
+
+    /// Large tensors that the function mentions.
+    fn _captured(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        self.captured.iter().map(|tensor| PyTensor::wrap(py, tensor.clone())).collect()
+    }
+
+    /// The results of a run, from the tensors of all outputs.
+    fn _wrap(&self, py: Python<'_>, results: Vec<PyRef<'_, PyTensor>>) -> PyResult<Py<PyAny>> {
+        let results = results.iter().map(|tensor| tensor.get().clone()).collect();
+        self.results.wrap(py, results)
+    }
+
+    /// The options in force for a run, and for each stage whether it calls functions under them:
+    /// such a stage runs in this process.
+    #[pyo3(signature = (options=None))]
+    fn _in_force<'py>(
+        &self,
+        py: Python<'py>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<(Bound<'py, PyDict>, Vec<bool>)> {
+        let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
+        Ok((to_dict(py, stages.options())?, stages.listening()))
     }
 
     /// A table of the stages: operations, floating-point operations, what they take and give with its
@@ -209,7 +230,8 @@ impl PyStageGraph {
         repeat: usize,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<f64>> {
-        let inputs = self.inputs(args)?.into_vec();
+        let mut inputs = self.own_inputs(args)?.into_vec();
+        inputs.extend(self.captured.iter().cloned());
         let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
         let seconds =
             interruptible(py, |interrupt| stages.measure(&inputs, repeat, Some(interrupt)))?;
@@ -247,74 +269,9 @@ impl PyStageGraph {
 }
 
 impl PyStageGraph {
-    fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
-        let own = self.graph.inputs().len() - self.captured.len();
-        let mut inputs = leaves(args, own, "run")?;
-        inputs.extend(self.captured.iter().cloned());
-        Ok(inputs)
+    fn own_inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
+        leaves(args, self.graph.inputs().len() - self.captured.len(), "run")
     }
-}
-
-/// Runs stages where a function of Python's takes them.
-struct Submit {
-    function: Py<PyAny>,
-    /// The options in force for the caller, but for hooks: stages that call them run here.
-    options: Py<PyDict>,
-}
-
-impl Submit {
-    fn new(py: Python<'_>, function: Py<PyAny>, options: &Options) -> PyResult<Self> {
-        let options = Options { hooks: BTreeMap::new(), ..options.clone() };
-        Ok(Self { function, options: to_dict(py, &options)?.unbind() })
-    }
-
-    /// Begins a stage; `done` is told when its future is.
-    fn begin(
-        &self,
-        py: Python<'_>,
-        stage: &Stage,
-        inputs: Vec<Tensor>,
-        done: Done,
-    ) -> PyResult<()> {
-        let inputs = inputs.into_iter().map(|tensor| PyTensor::wrap(py, tensor));
-        let inputs = inputs.collect::<PyResult<Vec<_>>>()?;
-        let stage = PyStage { stage: stage.clone() };
-        let future = self.function.call1(py, (stage, inputs, self.options.bind(py)))?;
-        let done = Mutex::new(Some(done));
-        let tell =
-            move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
-                let future = args.get_item(0)?.unbind();
-                let done = done.lock().unwrap_or_else(PoisonError::into_inner).take();
-                if let Some(done) = done {
-                    done.end(move || results_of(&future));
-                }
-                Ok(())
-            };
-        let tell = PyCFunction::new_closure(py, None, None, tell)?;
-        future.call_method1(py, "add_done_callback", (tell,)).map(drop)
-    }
-}
-
-impl StageExecutor for Submit {
-    fn submit(&self, stage: &Stage, inputs: Vec<Tensor>, done: Done) -> Result<(), Error> {
-        Python::attach(|py| self.begin(py, stage, inputs, done)).map_err(user_error)
-    }
-}
-
-/// What the future of a stage gives.
-fn results_of(future: &Py<PyAny>) -> Result<Vec<Tensor>, Error> {
-    Python::attach(|py| {
-        let results = future.bind(py).call_method0("result")?;
-        let tensors = results.try_iter()?.map(|result| {
-            let result = result?;
-            let tensor = result.cast::<PyTensor>().map_err(|_| {
-                argument_error("stages", "an executor must give the tensors that a stage gave")
-            })?;
-            Ok(tensor.get().get().clone())
-        });
-        tensors.collect::<PyResult<Vec<_>>>()
-    })
-    .map_err(user_error)
 }
 
 /// The tensors of arguments in leaf order.

@@ -347,14 +347,44 @@ operator_methods!(PyTensor {
     }
 
     fn __reduce__(slf: &Bound<'_, Self>) -> PyResult<Pickled> {
+        Self::__reduce_ex__(slf, 0)
+    }
+
+    /// From protocol 5 on, pickling takes the memory of large tensors without a copy.
+    fn __reduce_ex__(slf: &Bound<'_, Self>, protocol: u32) -> PyResult<Pickled> {
         let py = slf.py();
         let host = slf.get().host(py)?;
         let rebuild = py.import("nxla._core")?.getattr("tensor_from_bytes")?.unbind();
-        let bytes = bytes_object(py, host.bytes())?.into_any().unbind();
+        let (dtype, shape) = (PyDType(host.dtype()), host.shape().to_vec());
         let data = slf.get().0.data().ty();
         let names = data.names.is_some().then(|| crate::program::axis_names(&data));
         let vectors = slf.get().0.vectors().iter().map(|axis| axis.name.to_string()).collect();
-        Ok((rebuild, (bytes, PyDType(host.dtype()), host.shape().to_vec(), names, vectors)))
+        let bytes = if protocol >= 5 && host.bytes().len() >= arrays::COPY_BELOW {
+            let exported = Bound::new(py, dlpack::Exported { host })?;
+            py.import("pickle")?.call_method1("PickleBuffer", (exported,))?
+        } else {
+            bytes_object(py, host.bytes())?.into_any()
+        };
+        Ok((rebuild, (bytes.unbind(), dtype, shape, names, vectors)))
+    }
+
+    /// Bytes in host memory, those of the data included, for whoever keeps count of memory.
+    fn __sizeof__(&self) -> usize {
+        let data = if self.0.buffer().is_none() { self.nbytes() } else { 0 };
+        size_of::<PyTensor>() + data
+    }
+
+    /// Whether two tensors are the same data in host memory.
+    fn _is_same_data(&self, other: &Bound<'_, Self>) -> bool {
+        match (self.0.data(), other.get().0.data()) {
+            (Tensor::Host(left), Tensor::Host(right)) => {
+                {
+                let same = (left.dtype(), left.shape()) == (right.dtype(), right.shape());
+                same && std::ptr::eq(left.bytes(), right.bytes())
+            }
+            }
+            _ => false,
+        }
     }
 });
 
@@ -597,26 +627,27 @@ fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
     Ok(Tensor::scalar(scalar.cast(dtype), dtype))
 }
 
-/// A tensor from its bytes in row-major order, native byte order; its first axes are vectorized
-/// under these names.
+/// A tensor from a buffer of its bytes in row-major order, native byte order; its first axes are
+/// vectorized under these names. Memory to which nobody can write is shared, and other memory copied
+/// unless it is ``owned``, which promises that nobody does.
 #[pyfunction]
-#[pyo3(signature = (bytes, dtype, shape, names=None, vectorized=vec![]))]
+#[pyo3(signature = (bytes, dtype, shape, names=None, vectorized=vec![], owned=false))]
 fn tensor_from_bytes(
-    py: Python<'_>,
-    bytes: &[u8],
+    bytes: &Bound<'_, PyAny>,
     dtype: DTypeArg,
     shape: Vec<usize>,
     names: Option<NamesArg>,
     vectorized: Vec<String>,
+    owned: bool,
 ) -> PyResult<Py<PyAny>> {
     let damaged = |error: TensorError| match error {
         TensorError::OutOfMemory { .. } => exception(error.into()),
         error => format_error("a tensor", error.to_string()),
     };
-    let host = HostTensor::from_bytes(dtype.0, shape, bytes).map_err(damaged)?;
+    let host = arrays::from_raw(bytes, dtype.0, shape.into(), owned, damaged)?;
     let host = host.with_names(names.and_then(|names| names.names())).or_raise()?;
     let axes: Vec<NewVector> = vectorized.iter().map(|name| name.as_str().into()).collect();
-    PyTensor::wrap(py, Tensor::from(host).vectorize(&axes).or_raise()?)
+    PyTensor::wrap(bytes.py(), Tensor::from(host).vectorize(&axes).or_raise()?)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

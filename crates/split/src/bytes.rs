@@ -14,7 +14,8 @@ use nxla_expr::{Digest, Graph, Program, serialize};
 use crate::error::SplitError;
 use crate::stage::{Source, Stage, StageGraph, StageId};
 
-/// The version of both encodings; bytes of a later version are refused.
+/// The version of both encodings, which `docs/format.md` describes; bytes of a later version are
+/// refused.
 const FORMAT: u32 = 2;
 /// The first version in which stages have names.
 const NAMES: u32 = 2;
@@ -163,7 +164,7 @@ impl<'b> Reader<'b> {
         reader.version = u32::from_le_bytes(reader.array()?);
         match reader.version {
             1..=FORMAT => Ok(reader),
-            _ => Err(reader.error("they have a version of the format that is not known here")),
+            found => Err(SplitError::Format { kind: kind.name, found, expected: FORMAT }),
         }
     }
 

@@ -44,6 +44,16 @@ pub enum SplitError {
         /// What is wrong.
         why: &'static str,
     },
+    /// Bytes of another version.
+    #[error("the {kind} has format {found}, this version reads format {expected}")]
+    Format {
+        /// What was to be read.
+        kind: &'static str,
+        /// The version in the header.
+        found: u32,
+        /// The one that is read.
+        expected: u32,
+    },
     /// The program inside the bytes of a stage cannot be read.
     #[error("the program of a stage cannot be read: {0}")]
     Program(#[from] SerializeError),

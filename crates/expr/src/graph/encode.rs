@@ -17,7 +17,7 @@ use super::store::Graph;
 use super::types::TensorType;
 
 /// The version of the encoding; bytes of another version are refused.
-pub const FORMAT: u16 = 4;
+pub const FORMAT: u16 = 5;
 
 /// How much is written before it is handed to the hash.
 const CHUNK: usize = 1 << 14;

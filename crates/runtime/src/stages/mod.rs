@@ -111,8 +111,7 @@ impl Stages {
     ) -> Result<Vec<Tensor>> {
         let place = self.options.place_of("stages", &inputs)?;
         let engine = self.options.engine(place.as_ref())?;
-        let listening: Vec<bool> =
-            self.graph.stages().iter().map(|stage| self.listens(&stage.program)).collect();
+        let listening = self.listening();
         let is_local = |stage: StageId| executor.is_none() || listening[stage.index()];
         let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
             let (program, options) = (&self.graph.stage(stage).program, &self.options);
@@ -155,6 +154,11 @@ impl Stages {
             schedule.complete(task.stage, results).map_err(misfit)?;
         }
         Ok(best)
+    }
+
+    /// For each stage whether it calls functions, and so has to run in this process.
+    pub fn listening(&self) -> Vec<bool> {
+        self.graph.stages().iter().map(|stage| self.listens(&stage.program)).collect()
     }
 
     /// Whether a hook of a program calls a function: one of its own, or one that the options

@@ -1,0 +1,241 @@
+"""Time stages: compiling whole and in parts, on a cluster, side by side; and splitting.
+
+What compiling has to do with is measured in processes of their own, where nothing has been compiled
+before. Run it with ``make bench``, or by itself: ``python benches/python/stages.py [WORD…]`` takes
+the lines whose name holds a word.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+import nxla as nx
+
+CHAIN = 2_000
+NODES, BOUNDARIES = 1_000_000, 10_000
+
+
+def seconds(work, turns=1):
+    """Return the best time of some turns."""
+    found = []
+    for _ in range(turns):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def every(count, op):
+    """Return a decision that cuts behind every so many operations of a kind."""
+    seen = iter(range(10**9))
+    return lambda node: "after" if node.op == op and next(seen) % count == count - 1 else "none"
+
+
+# --- compiling, in a process of its own ---
+
+
+def chain(x):
+    """A chain of steps that are all alike."""
+    for _ in range(CHAIN // 2):
+        x = nx.sin(x) * 1.01 + 0.1
+    return x
+
+
+def unlike(x):
+    """A chain of steps that are all different."""
+    for number in range(CHAIN // 2):
+        x = nx.sin(x) * (1.0 + number / 1e4) + 0.1
+    return x
+
+
+def minilm_step():
+    """A training step of MiniLM, cut where its widest products are."""
+    from libraries import library
+    from zoo import MODELS
+
+    model = MODELS["MiniLM, training"](library("xla"))
+    return model.step, model.arguments, every(6, "dot")
+
+
+MODELS = {
+    "a chain": lambda: (chain, (np.ones(64, np.float32),), every(CHAIN // 32, "sin")),
+    "a chain without repetition": lambda: (
+        unlike,
+        (np.ones(64, np.float32),),
+        every(CHAIN // 32, "sin"),
+    ),
+    "MiniLM, training": minilm_step,
+}
+
+
+def zeros(stage):
+    """Return arguments for a stage."""
+    return [nx.zeros(shape, dtype=dtype) for shape, dtype in stage.expr.inputs]
+
+
+def compile_time(name, how):
+    """Return how long XLA takes for a model: whole, or its stages on so many threads."""
+    function, arguments, decide = MODELS[name]()
+    expression = nx.debug_expr(function)(*arguments)
+    nx.jit(lambda x: x + 1, compiler="xla")(1.0)  # The plugin is there.
+    if how == "whole":
+        return {"seconds": seconds(lambda: expression.run(*arguments, compiler="xla"))}
+    stages = nx.graph.split(expression, decide)
+    threads = int(how)
+    # Without equal ones, as the cache of executables does it, too.
+    distinct = list({stage.digest: stage for stage in stages.stages}.values())
+    work = [(stage, zeros(stage)) for stage in distinct]
+
+    def build():
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda item: item[0].run(*item[1], compiler="xla"), work))
+
+    return {"seconds": seconds(build), "stages": len(stages), "programs": len(distinct)}
+
+
+def compiling():
+    """Print what compiling takes, whole and in stages."""
+    print(f"{'compiling for XLA':<32}{'whole':>9}{'1 thread':>10}{'2 threads':>11}{'stages':>9}")
+    for name in MODELS:
+        found = {}
+        for how in ("whole", "1", "2"):
+            command = [sys.executable, __file__, "--compile", name, how]
+            run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            found[how] = json.loads(run.stdout.splitlines()[-1])
+        times = [found[how]["seconds"] for how in ("whole", "1", "2")]
+        stages = f"{found['1']['stages']} of {found['1']['programs']}"
+        print(f"{name:<32}{times[0]:>7.2f} s{times[1]:>8.2f} s{times[2]:>9.2f} s{stages:>9}")
+
+
+# --- on a cluster ---
+
+
+def cluster():
+    """Print what a stage costs on Dask, beside a task of Dask's own."""
+    from distributed import Client
+
+    count = 200
+
+    def increment(x):
+        return x + 1
+
+    def tasks():
+        future = client.submit(increment, 0, pure=False)
+        for _ in range(count - 1):
+            future = client.submit(increment, future, pure=False)
+        return future.result()
+
+    def small(x):
+        for _ in range(count):
+            x = nx.sin(x)
+        return x
+
+    expression = nx.debug_expr(small)(1.0)
+    stages = nx.graph.split(expression, lambda node: "after" if node.op == "sin" else "none")
+    with Client(n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
+        tasks()
+        nx.graph.run(stages, 1.0, executor=client)
+        own, ours = [], []
+        for _ in range(3):
+            own.append(seconds(tasks) / count)
+            ours.append(
+                seconds(lambda: nx.graph.run(stages, 1.0, executor=client)) / len(stages.stages)
+            )
+    print(
+        f"a chain of {count} on Dask: {min(ours) * 1e3:.2f} ms a stage, {min(own) * 1e3:.2f} ms a "
+        f"task of Dask's own; {min(ours) / min(own):.2f} times as much"
+    )
+
+
+# --- side by side ---
+
+
+def branches():
+    """Print how much sooner two branches are done on two threads than one after the other."""
+
+    def branch(x):
+        return nx.fori(0, 200_000, lambda _, s: nx.sin(s) + 1.0, x)
+
+    def both(x, y):
+        return nx.sqrt(branch(x)), nx.sqrt(branch(y))
+
+    expression = nx.debug_expr(both)(0.5, 0.25)
+    # Each branch is a stage of its own; the roots are in a last one.
+    stages = nx.graph.split(expression, lambda node: "before" if node.op == "sqrt" else "none")
+    levels = [len(level) for level in stages.levels]
+    if max(levels) != 2:
+        raise SystemExit(f"the branches should be side by side, not {levels}")
+    one = [stage for stage in stages.stages if not stage.dependencies]
+    first, second = nx.tensor(0.5), nx.tensor(0.25)
+
+    def in_turn():
+        for stage, x in zip(one, (first, second), strict=True):
+            stage.run(x, compiler="evaluator")
+
+    def together():
+        nx.graph.run(stages, first, second, compiler="evaluator")
+
+    in_turn()
+    shares = [seconds(in_turn) / seconds(together) for _ in range(5)]
+    share = statistics.median(shares)
+    print(f"two branches on two threads: {share:.2f} times as fast as one after the other")
+
+
+# --- splitting ---
+
+
+def splitting():
+    """Print how long it takes to cut a large graph in many places."""
+
+    def large(x):
+        for _ in range(NODES):
+            x = nx.sin(x)
+        return x
+
+    expression = nx.debug_expr(large)(1.0)
+    step = math.ceil(NODES / BOUNDARIES)
+    answers = iter([*(["none"] * (step - 1)), "after"] * (BOUNDARIES + 1))
+    stages = []
+    time_ = seconds(lambda: stages.append(nx.graph.split(expression, lambda _: next(answers))))
+    print(
+        f"{len(expression):,} nodes cut in {len(stages[0].stages) - 1:,} places: {time_:.2f} s, "
+        f"of which {seconds(lambda: asked(len(expression))):.2f} s to ask a function of Python's"
+    )
+
+
+def asked(count):
+    """Call a function as often as a split does."""
+    answers = iter(["none"] * count)
+    for _ in range(count):
+        next(answers)
+
+
+LINES = {
+    "compiling": compiling,
+    "cluster": cluster,
+    "branches": branches,
+    "splitting": splitting,
+}
+
+
+def main():
+    """Print what the command line names, or everything."""
+    words = sys.argv[1:]
+    if words[:1] == ["--compile"]:
+        print(json.dumps(compile_time(*words[1:])))
+        return
+    for name, line in LINES.items():
+        if not words or any(word in name for word in words):
+            line()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Running stages elsewhere: in threads, in processes, on a cluster, one after another or streamed.
+
+`plan` says what is to run, `driver` keeps the progress of a run, and a `Place` is where stages run:
+any executor (`places`), a pool of processes with shared memory (`processes`), or Dask (`dask`).
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+
+from nxla import _core
+from nxla._cluster.dask import Dask, is_client
+from nxla._cluster.driver import Caller
+from nxla._cluster.places import Place, Submitting, Threads
+from nxla._cluster.plan import inputs_of, plan_of
+from nxla._cluster.processes import Processes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from nxla._core import StageGraph
+
+__all__ = ["place_of", "run"]
+
+
+def place_of(executor: Any, options: dict[str, Any], *, threads: int | None = None) -> Place:
+    """Return where an executor runs stages; without one, as many threads of this process."""
+    if executor is None:
+        return Threads(threads or os.cpu_count() or 1, options)
+    if is_client(executor):
+        return Dask(executor, options)
+    if isinstance(executor, ProcessPoolExecutor):
+        return Processes(executor, options)
+    if not callable(getattr(executor, "submit", None)):
+        raise _core.ArgumentError(
+            f"stages: executor must have the method submit of concurrent.futures, or be a "
+            f"distributed.Client; a {type(executor).__name__} has none"
+        )
+    return Submitting(executor, options)
+
+
+def run(stages: StageGraph, args: tuple[Any, ...], options: dict[str, Any], executor: Any) -> Any:
+    """Run all stages on an executor; see `nxla.graph.run`."""
+    in_force, listening = stages._in_force(options)
+    inputs = inputs_of(stages, args)
+    place = place_of(executor, in_force)
+    try:
+        caller = Caller(plan_of(stages, listening), place)
+        return stages._wrap(caller.results(caller.begin(inputs)))
+    finally:
+        place.close()

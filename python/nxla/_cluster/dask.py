@@ -1,0 +1,371 @@
+"""A cluster of Dask. Values are futures: they stay on the workers and travel between them.
+
+A whole run is handed to the scheduler at once, which places tasks where most of their data is and
+runs again what a worker takes along when it dies. It cannot make again what was put there from
+outside; then the run begins once more, and what functions of this process gave is kept.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+import weakref
+from concurrent.futures import CancelledError
+from operator import itemgetter
+
+from nxla import _core
+from nxla._cluster.places import TRAFFIC, Place
+from nxla._cluster.worker import pickled, run_stage, unpickled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from nxla._cluster.plan import Task
+    from nxla._core import Stage, Tensor
+
+__all__ = ["Dask", "is_client"]
+
+#: Tensors of fewer bytes go with the task that takes them.
+SMALL = 1 << 10
+#: How often to try to bring data to workers that die meanwhile.
+ATTEMPTS = 8
+#: How long to wait for a worker where there is none.
+PATIENCE = 8.0
+
+
+def is_client(executor: object) -> bool:
+    """Say whether something is a client of Dask, without importing that."""
+    kinds = type(executor).__mro__
+    return any(k.__module__ == "distributed.client" and k.__name__ == "Client" for k in kinds)
+
+
+# --- on a worker ---
+
+
+class Parcel:
+    """A tensor as workers hold it. Pickled, it is the memory that the tensor is in, uncopied.
+
+    Whoever unpickles it has got memory of its own, to which nobody else writes; the tensor is made
+    over it. A tensor by itself cannot know that, and copies.
+    """
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.tensor.__sizeof__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _unpacked, pickled(self.tensor, protocol)
+
+
+def _unpacked(data: Any, *about: Any) -> Parcel:
+    return Parcel(unpickled(data, about))
+
+
+def load(program: bytes) -> Stage:
+    """Return a program, which a worker then holds."""
+    return _core.Stage.from_bytes(program)
+
+
+def work(
+    stage: Stage,
+    options: dict[str, Any],
+    label: str,
+    places: tuple[int | None, ...],
+    *given: Any,
+) -> Any:
+    """Run a stage. Each argument is a parcel, or is at a place of several."""
+    parcels = [part if at is None else part[at] for at, part in zip(places, given, strict=False)]
+    results = run_stage(stage, [parcel.tensor for parcel in parcels], options, label)
+    packed = tuple(Parcel(result.to_host()) for result in results)
+    return packed[0] if len(packed) == 1 else packed
+
+
+def passed(_: Any) -> None:
+    """Stand for a task that has run, for those to whom its results do not matter."""
+
+
+# --- in the process of the caller ---
+
+
+class Part:
+    """A future, or one of the several values that it is of."""
+
+    __slots__ = ("at", "future")
+
+    def __init__(self, future: Any, at: int | None = None) -> None:
+        self.future, self.at = future, at
+
+
+class _Known:
+    """What a cluster has got already, as long as its client lives."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        #: Workers whose version is that of this process.
+        self.workers: set[str] = set()
+        self.programs: dict[str, Any] = {}
+        self.tensors: dict[int, tuple[weakref.ref[Tensor], Any]] = {}
+
+    def tensor(self, tensor: Tensor) -> Any | None:
+        """Return the future of a tensor that was sent and is still there."""
+        known = self.tensors.get(id(tensor))
+        if known is None or known[0]() is not tensor or _is_gone(known[1]):
+            return None
+        return known[1]
+
+    def keep(self, tensor: Tensor, future: Any) -> None:
+        """Remember a tensor as long as it lives."""
+        key = id(tensor)
+        gone = weakref.ref(tensor, lambda _: self.tensors.pop(key, None))
+        self.tensors[key] = (gone, future)
+
+
+_CLUSTERS: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
+
+
+def _is_gone(future: Any) -> bool:
+    return future.status in ("cancelled", "lost", "error")
+
+
+class Dask(Place):
+    """The workers of a `distributed.Client`."""
+
+    ahead = True
+
+    def __init__(self, client: Any, options: dict[str, Any]) -> None:
+        super().__init__(options)
+        if client.asynchronous:
+            raise _core.ArgumentError(
+                "stages: the client is an asynchronous one; make it with asynchronous=False"
+            )
+        self.client = client
+        self.known = _CLUSTERS.setdefault(client, _Known())
+        self.workers: list[str] = []
+        self.alone_since: float | None = None
+        self._find_workers()
+
+    def _find_workers(self) -> None:
+        """Look for workers, and see whether they can run what is sent to them."""
+        if self.client.status != "running":
+            raise _core.ExecutionError(f"stages: the client of Dask is {self.client.status}")
+        threads = self.client.nthreads()
+        if not threads:
+            try:
+                self.client.wait_for_workers(1, timeout=PATIENCE)
+            except TimeoutError:
+                raise self._alone() from None
+            threads = self.client.nthreads()
+        self.workers = sorted(threads)
+        self.width = sum(threads.values()) or 1
+        if not self.known.workers.issuperset(self.workers):
+            self._ask_versions()
+
+    def _ask_versions(self) -> None:
+        # A function of this package could not be asked where there is no such package.
+        versions = self.client.run(eval, "__import__('nxla').__version__", on_error="return")
+        for worker, version in versions.items():
+            if version != _core.__version__:
+                missing = isinstance(version, BaseException)
+                has = f"no nxla ({version})" if missing else f"nxla {version}"
+                raise _core.ExecutionError(
+                    f"stages: worker {worker} has {has}, the caller has {_core.__version__}; "
+                    "install the same version on all of them"
+                )
+        self.known.workers = set(versions)
+
+    def _alone(self) -> BaseException:
+        return _core.ExecutionError(
+            f"stages: the cluster has had no worker for {PATIENCE:.0f} seconds"
+        )
+
+    def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
+        """Scatter large tensors, each of them once, near to others that are used with them."""
+        values: list[Any] = [None] * len(tensors)
+        waiting: dict[int, list[int]] = {}
+        for position, tensor in enumerate(tensors):
+            if tensor.nbytes < SMALL:
+                TRAFFIC.add(sent=tensor.nbytes)
+                values[position] = Parcel(tensor.to_host())
+                continue
+            future = self.known.tensor(tensor)
+            if future is not None:
+                values[position] = Part(future)
+                continue
+            waiting.setdefault(self._worker(lanes[position] or 0, of), []).append(position)
+        for worker, positions in waiting.items():
+            futures = self._scatter([Parcel(tensors[p].to_host()) for p in positions], worker)
+            for position, future in zip(positions, futures, strict=True):
+                TRAFFIC.add(sent=tensors[position].nbytes)
+                self.known.keep(tensors[position], future)
+                values[position] = Part(future)
+        return values
+
+    def _scatter(self, parcels: list[Parcel], worker: int) -> list[Any]:
+        """Bring parcels to a worker, or to another one if that is no more."""
+        for attempt in range(ATTEMPTS):
+            try:
+                where = self.workers[min(worker, len(self.workers) - 1)]
+                futures: list[Any] = self.client.scatter(parcels, workers=[where], hash=False)
+            except (KeyError, OSError) as error:
+                if attempt == ATTEMPTS - 1:
+                    raise _core.ExecutionError(
+                        f"stages: a worker takes no data: {error}"
+                    ) from error
+                # The scheduler needs a moment to find out.
+                time.sleep(0.1 * (attempt + 1))
+                self._find_workers()
+            else:
+                return futures
+        raise AssertionError("the last attempt returns or raises")
+
+    def _worker(self, lane: int, of: int) -> int:
+        return min(lane * len(self.workers) // max(of, 1), len(self.workers) - 1)
+
+    def _program(self, stage: Stage) -> Any:
+        """Return the future of a program, which each worker gets once."""
+        digest = stage.digest
+        with self.known.lock:
+            future = self.known.programs.get(digest)
+            if future is None or _is_gone(future):
+                program = stage.to_bytes()
+                TRAFFIC.add(sent=len(program))
+                # As a task it can be done again, unlike something scattered.
+                key = f"nxla-program-{digest}"
+                future = self.client.submit(load, program, key=key, pure=True)
+                self.known.programs[digest] = future
+        return future
+
+    def start(self, task: Task, values: list[Any], *, spread: bool) -> Any:
+        """Submit a task that takes futures."""
+        del spread
+        after = [value for value in values if isinstance(value, _After)]
+        values = values[: len(values) - len(after)]
+        places = tuple(value.at if isinstance(value, Part) else None for value in values)
+        given = [value.future if isinstance(value, Part) else value for value in values]
+        where = {}
+        if task.lane is not None:
+            workers = [self.workers[task.lane % len(self.workers)]]
+            where = {"workers": workers, "allow_other_workers": True}
+        return self.client.submit(
+            work,
+            self._program(task.stage),
+            self.options,
+            task.label,
+            places,
+            *given,
+            *(token.future for token in after),
+            key=f"nxla-{task.label.split(' (')[0].replace(' ', '-')}-{uuid.uuid4().hex}",
+            pure=False,
+            **where,
+        )
+
+    def results(self, task: Task, future: Any, *, spread: bool) -> list[Any]:
+        """Return the promised values of a task."""
+        if len(task.results) == 1:
+            return [Part(future)]
+        if not spread:
+            return [Part(future, at) for at in range(len(task.results))]
+        submit = self.client.submit
+        return [
+            Part(submit(itemgetter(at), future, key=f"{future.key}-{at}", pure=False))
+            for at in range(len(task.results))
+        ]
+
+    def passed(self, future: Any) -> Any:
+        """Return a value that is there when a task has run, and is small."""
+        return _After(self.client.submit(passed, future, pure=False))
+
+    def when_ready(self, values: Iterable[Any], call: Callable[[], None]) -> None:
+        """Call back when futures have come to an end, whichever."""
+        futures = {id(future): future for future in map(_future, values) if future is not None}
+        lock, left = threading.Lock(), [len(futures) + 1]
+
+        def ended(_: Any) -> None:
+            with lock:
+                left[0] -= 1
+                last = left[0] == 0
+            if last:
+                call()
+
+        for future in futures.values():
+            future.add_done_callback(ended)
+        ended(None)
+
+    def fetch(self, values: Sequence[Any]) -> list[Tensor]:
+        """Bring values into this process."""
+        futures = {id(v.future): v.future for v in values if isinstance(v, Part)}
+        found = dict(zip(futures, self.client.gather(list(futures.values())), strict=True))
+        tensors = []
+        for value in values:
+            if isinstance(value, Part):
+                parcel = found[id(value.future)]
+                parcel = parcel if value.at is None else parcel[value.at]
+                TRAFFIC.add(received=parcel.tensor.nbytes)
+            else:
+                parcel = value
+            tensors.append(parcel.tensor)
+        return tensors
+
+    def cancel(self, futures: Iterable[Any]) -> None:
+        """Give up tasks. Those that nobody wants any more are given up with them."""
+        futures = list(futures)
+        if futures and self.client.status == "running":
+            self.client.cancel(futures)
+
+    def check(self) -> None:
+        """Raise if there is nobody left to run anything."""
+        alone = self.client.status != "running" or not self.client.nthreads()
+        if not alone:
+            self.alone_since = None
+            return
+        if self.client.status in ("closed", "closing"):
+            raise _core.ExecutionError(f"stages: the client of Dask is {self.client.status}")
+        now = time.monotonic()
+        self.alone_since = self.alone_since or now
+        if now - self.alone_since > PATIENCE:
+            raise self._alone()
+
+    def is_lost(self, error: BaseException) -> bool:
+        """Say whether data were lost with a worker, and there are others."""
+        if not isinstance(error, CancelledError) or self.client.status != "running":
+            return False
+        self._find_workers()
+        return True
+
+    def explained(self, error: BaseException) -> BaseException:
+        """Say what became of workers."""
+        if isinstance(error, ImportError | AttributeError):
+            # Somebody may have joined who does not know what is sent.
+            self.known.workers.clear()
+            self._find_workers()
+        if type(error).__name__ == "KilledWorker":
+            task = "-".join(str(getattr(error, "task", "a stage")).split("-")[1:-1])
+            return _core.ExecutionError(
+                f"{task.replace('-', ' ')}: each of the workers that ran it died"
+            )
+        if isinstance(error, CancelledError):
+            return _core.ExecutionError(f"stages: the cluster gave the run up: {error}")
+        return error
+
+
+class _After:
+    """A promise of which only matters that it is kept."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, future: Any) -> None:
+        self.future = future
+
+
+def _future(value: Any) -> Any | None:
+    """Return what to wait for."""
+    if isinstance(value, Part | _After):
+        return value.future
+    return value if hasattr(value, "add_done_callback") else None

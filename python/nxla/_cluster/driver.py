@@ -1,0 +1,262 @@
+"""The progress of runs: which tasks are ready, where their results are, what has failed.
+
+Tasks begin in whichever thread reports that the last thing they waited for is done. What has to
+happen in the caller's thread is told to it through its inbox: stages that call functions, and ends.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from functools import partial
+from queue import Empty, SimpleQueue
+
+from nxla._cluster.worker import run_stage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from nxla._cluster.places import Place
+    from nxla._cluster.plan import Plan, Source
+    from nxla._core import Tensor
+
+__all__ = ["Caller", "Pass"]
+
+#: How often somebody who waits asks whether that still makes sense.
+PATIENCE = 1.0
+#: How often values may get lost before it is an error.
+ATTEMPTS = 5
+
+
+class Pass:
+    """One pass of inputs through a plan."""
+
+    def __init__(
+        self, plan: Plan, place: Place, inputs: Sequence[Tensor], tell: Callable[[Any], None]
+    ) -> None:
+        self.plan, self.place, self.inputs, self.tell = plan, place, inputs, tell
+        #: What stages gave that ran here. It outlasts a second attempt: functions are called once.
+        self.kept: dict[int, list[Tensor]] = {}
+        self.attempts = 0
+        self._lock = threading.Lock()
+        self._reset()
+
+    def _reset(self) -> None:
+        self.values: dict[Source, Any] = {}
+        self.left = dict(self.plan.readers)
+        self.waits = list(self.plan.waits)
+        self.remaining = len(self.plan.tasks)
+        self.running: dict[int, Any] = {}
+        #: Promises that tasks will have run, for those that keep to a schedule.
+        self.tokens: dict[int, Any] = {}
+        self.failure: BaseException | None = None
+        self.over = False
+        self._ready = deque(n for n, count in enumerate(self.waits) if count == 0)
+        self._draining = False
+
+    def begin(self) -> None:
+        """Begin what can begin."""
+        attempt = self.attempts
+        used = [n for n in range(len(self.inputs)) if (None, n) in self.left]
+        lanes = self.plan.lanes(len(self.inputs))
+        tensors, wanted = [self.inputs[n] for n in used], [lanes[n] for n in used]
+        for number, value in zip(used, self.place.put(tensors, wanted, self._lanes()), strict=True):
+            self.values[None, number] = value
+        if self.remaining == 0:
+            self._finish(attempt)
+        self._drain(attempt)
+
+    def _lanes(self) -> int:
+        lanes = [task.lane for task in self.plan.tasks if task.lane is not None]
+        return max(lanes) + 1 if lanes else len(self.plan.tasks)
+
+    def _drain(self, attempt: int) -> None:
+        """Begin what is ready; one thread at a time does, and nothing recurses."""
+        while True:
+            with self._lock:
+                stopped = self.failure is not None or attempt != self.attempts
+                if stopped or self._draining or not self._ready:
+                    return
+                self._draining = True
+                number = self._ready.popleft()
+            try:
+                self._start(number, attempt)
+            except BaseException as error:
+                self._fail(error, attempt)
+            finally:
+                with self._lock:
+                    self._draining = False
+
+    def _take(self, source: Source) -> Any:
+        """Return a value, and forget it if nobody else takes it."""
+        with self._lock:
+            self.left[source] -= 1
+            return self.values[source] if self.left[source] else self.values.pop(source)
+
+    def _start(self, number: int, attempt: int) -> None:
+        task, spread = self.plan.tasks[number], number in self.plan.spread
+        values = [self._take(source) for source in task.arguments]
+        values += [self.tokens[before] for before in task.after if before in self.tokens]
+        if task.local:
+            here = partial(self._run_here, number, values, attempt)
+            self.place.when_ready(values, partial(self.tell, here))
+            return
+        future = self.place.start(task, values, spread=spread)
+        if self.place.ahead:
+            # What is promised is held by those that wait for it; what nobody waits for, here.
+            if not self.plan.followers[number]:
+                self.running[number] = future
+            if number in self.plan.paced:
+                self.tokens[number] = self.place.passed(future)
+            self._complete(number, self.place.results(task, future, spread=spread), attempt)
+        else:
+            self.running[number] = future
+            future.add_done_callback(partial(self._ended, number, values, attempt))
+
+    def _run_here(self, number: int, values: list[Any], attempt: int) -> None:
+        """Run a task in the caller's thread."""
+        if attempt != self.attempts or self.failure is not None:
+            return
+        task = self.plan.tasks[number]
+        try:
+            if number not in self.kept:
+                tensors = self.place.fetch(values[: len(task.arguments)])
+                self.kept[number] = run_stage(task.stage, tensors, self.place.here, task.label)
+            lanes = [number if task.lane is None else task.lane] * len(task.results)
+            results = self.place.put(self.kept[number], lanes, self._lanes())
+        except BaseException as error:
+            self._fail(error, attempt)
+            if not isinstance(error, Exception):
+                raise
+            return
+        self._complete(number, results, attempt)
+        self._drain(attempt)
+
+    def _ended(self, number: int, values: list[Any], attempt: int, future: Any) -> None:
+        """Take what a task gave; whoever has run it calls."""
+        task = self.plan.tasks[number]
+        try:
+            results = self.place.results(task, future, spread=number in self.plan.spread)
+        except BaseException as error:
+            self._fail(error, attempt)
+            return
+        finally:
+            # The task has held its arguments until here.
+            values.clear()
+        self._complete(number, results, attempt)
+        self._drain(attempt)
+
+    def _complete(self, number: int, results: list[Any], attempt: int) -> None:
+        with self._lock:
+            if attempt != self.attempts:
+                return
+            for position, value in enumerate(results):
+                if (number, position) in self.left:
+                    self.values[number, position] = value
+            for follower in self.plan.followers[number]:
+                self.waits[follower] -= 1
+                if self.waits[follower] == 0:
+                    self._ready.append(follower)
+            self.remaining -= 1
+            last = self.remaining == 0
+            if not self.place.ahead:
+                self.running.pop(number, None)
+        if last:
+            self._finish(attempt)
+
+    def _finish(self, attempt: int) -> None:
+        """Wait for the results to be there, where they were only promised."""
+        values = [self.values[source] for source in self.plan.outputs]
+        promised = [*values, *self.running.values()]
+        self.place.when_ready(promised, partial(self._end, attempt))
+
+    def _end(self, attempt: int) -> None:
+        with self._lock:
+            if attempt == self.attempts:
+                self.over = True
+        self.tell(None)
+
+    def _fail(self, error: BaseException, attempt: int) -> None:
+        with self._lock:
+            if attempt != self.attempts or self.failure is not None:
+                return
+            self.failure = error
+            self.over = True
+        self.tell(None)
+
+    def cancel(self) -> None:
+        """Give up what has not begun."""
+        with self._lock:
+            self.failure = self.failure or RuntimeError("the run was given up")
+            running = list(self.running.values())
+            self.running = {}
+            self.values = {}
+        self.place.cancel(running)
+
+    def results(self) -> list[Tensor]:
+        """Return the results of a pass that is over; raise what it has failed with."""
+        if self.failure is None:
+            return self.place.fetch([self.values[source] for source in self.plan.outputs])
+        failure = self.failure
+        try:
+            raise failure
+        finally:
+            # An error holds the frames it went through, and so this pass, which must not hold it.
+            self.failure = RuntimeError("the run has failed")
+            del failure
+
+    def again(self) -> None:
+        """Begin once more, since values were lost."""
+        self.cancel()
+        with self._lock:
+            self.attempts += 1
+            self._reset()
+        self.begin()
+
+
+class Caller:
+    """The thread that waits for passes, and runs what has to run in it."""
+
+    def __init__(self, plan: Plan, place: Place) -> None:
+        self.plan, self.place = plan, place
+        self.inbox: SimpleQueue[Any] = SimpleQueue()
+
+    def begin(self, inputs: Sequence[Tensor]) -> Pass:
+        """Begin a pass."""
+        begun = Pass(self.plan, self.place, inputs, self.inbox.put)
+        try:
+            begun.begin()
+        except BaseException:
+            begun.cancel()
+            raise
+        return begun
+
+    def results(self, begun: Pass) -> list[Tensor]:
+        """Wait for a pass, and return its results."""
+        try:
+            while True:
+                try:
+                    self._wait(begun)
+                    return begun.results()
+                except Exception as error:
+                    if not self.place.is_lost(error) or begun.attempts + 1 >= ATTEMPTS:
+                        explained = self.place.explained(error)
+                        if explained is error:
+                            raise
+                        raise explained from error
+                    begun.again()
+        except BaseException:
+            begun.cancel()
+            raise
+
+    def _wait(self, begun: Pass) -> None:
+        while not begun.over:
+            try:
+                step = self.inbox.get(timeout=PATIENCE)
+            except Empty:
+                self.place.check()
+                continue
+            if step is not None:
+                step()

@@ -1,0 +1,336 @@
+"""A pool of processes on this machine. Large values are in shared memory; their names travel.
+
+Names of what a stage will give are chosen here, before it begins. So this process can free all of
+it, whatever becomes of the one that runs the stage.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import weakref
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from itertools import count
+from multiprocessing.shared_memory import SharedMemory
+
+from nxla import _core
+from nxla._cluster.places import TRAFFIC, Place
+from nxla._cluster.worker import note, pickled, run_stage, unpickled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from concurrent.futures import ProcessPoolExecutor
+    from typing import Any, TypeAlias
+
+    from nxla._cluster.plan import Task
+    from nxla._core import Stage, Tensor
+
+    #: The name of shared memory, how many bytes it holds, and what else there is to a tensor.
+    Handle: TypeAlias = tuple[str, int, tuple[Any, ...]]
+    #: A program to be known by its digest from now on, or the digest of a known one.
+    Wanted: TypeAlias = tuple[str, bytes | None]
+
+__all__ = ["SHARED_FROM", "Processes"]
+
+#: From this many bytes on a value is in shared memory. Smaller ones go with the call.
+SHARED_FROM = 1 << 16
+
+
+def parts_of(tensor: Tensor) -> tuple[memoryview, tuple[Any, ...]]:
+    """Return the memory of a tensor, and what else there is to it."""
+    data, *about = pickled(tensor)
+    return memoryview(data), tuple(about)
+
+
+def write(tensor: Tensor, name: str) -> Handle:
+    """Copy a tensor to new shared memory."""
+    data, about = parts_of(tensor)
+    block = SharedMemory(name, create=True, size=max(data.nbytes, 1))
+    try:
+        assert block.buf is not None
+        block.buf[: data.nbytes] = data
+    except BaseException:
+        block.close()
+        block.unlink()
+        raise
+    block.close()
+    return name, data.nbytes, about
+
+
+def unlink(names: Iterable[str]) -> None:
+    """Free shared memory, as far as there is any of these names."""
+    for name in names:
+        try:
+            block = SharedMemory(name)
+        except FileNotFoundError:
+            continue
+        block.close()
+        try:
+            block.unlink()
+        except FileNotFoundError:
+            continue
+
+
+# --- in a process of the pool ---
+
+_PROGRAMS: dict[str, Stage] = {}
+#: Shared memory that a tensor of an earlier task may still look at.
+_LENT: list[SharedMemory] = []
+
+
+def serve(
+    version: str,
+    wanted: Wanted,
+    options: dict[str, Any],
+    label: str,
+    arguments: list[Tensor | Handle],
+    names: list[str],
+) -> list[Tensor | Handle] | None:
+    """Run a stage in this process; None if its program is not known here."""
+    if version != _core.__version__:
+        raise _core.ExecutionError(
+            f"{label}: process {os.getpid()} has nxla {_core.__version__}, the caller {version}"
+        )
+    digest, program = wanted
+    if program is not None:
+        _PROGRAMS[digest] = _core.Stage.from_bytes(program)
+    stage = _PROGRAMS.get(digest)
+    if stage is None:
+        return None
+    _close_lent()
+    opened: list[SharedMemory] = []
+    try:
+        return _run(stage, options, label, arguments, names, opened)
+    except BaseException:
+        unlink(names)
+        raise
+    finally:
+        _LENT.extend(opened)
+        _close_lent()
+
+
+def _run(
+    stage: Stage,
+    options: dict[str, Any],
+    label: str,
+    arguments: list[Tensor | Handle],
+    names: list[str],
+    opened: list[SharedMemory],
+) -> list[Tensor | Handle]:
+    tensors = []
+    for argument in arguments:
+        if not isinstance(argument, tuple):
+            tensors.append(argument)
+            continue
+        name, size, about = argument
+        block = SharedMemory(name)
+        opened.append(block)
+        assert block.buf is not None
+        # Nobody writes to it any more, and it is unlinked only after this task.
+        tensors.append(unpickled(block.buf[:size], about))
+    results = run_stage(stage, tensors, options, label)
+    found: list[Tensor | Handle] = []
+    for result, name in zip(results, names, strict=True):
+        small = result.nbytes < SHARED_FROM
+        found.append(result.to_host() if small else write(result, name))
+    return found
+
+
+def _close_lent() -> None:
+    """Close what no tensor looks at any more."""
+    waiting = []
+    for block in _LENT:
+        try:
+            block.close()
+        except BufferError:
+            waiting.append(block)
+    _LENT[:] = waiting
+
+
+# --- in the process of the caller ---
+
+
+class Block:
+    """Shared memory that this process frees when nobody needs it."""
+
+    __slots__ = ("__weakref__", "free", "handle")
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+        self.free = weakref.finalize(self, unlink, (handle[0],))
+
+
+class _Sent:
+    """What has been sent already: programs by pool, and tensors as long as they live."""
+
+    def __init__(self) -> None:
+        self.programs: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
+        self.tensors: dict[int, tuple[weakref.ref[Tensor], Block]] = {}
+        self.lock = threading.Lock()
+
+    def block(self, tensor: Tensor, name: str) -> Block:
+        """Return the shared memory of a tensor, which is copied to it once."""
+        key = id(tensor)
+        with self.lock:
+            known = self.tensors.get(key)
+            if known is not None and known[0]() is tensor:
+                return known[1]
+        block = Block(write(tensor, name))
+        TRAFFIC.add(sent=tensor.nbytes)
+        gone = weakref.ref(tensor, lambda _: self.tensors.pop(key, None))
+        with self.lock:
+            self.tensors[key] = (gone, block)
+        return block
+
+
+_SENT = _Sent()
+
+
+class _Call:
+    """A task on its way: submitted, and once more if it met a process without its program."""
+
+    def __init__(
+        self, place: Processes, task: Task, arguments: list[Any], names: list[str]
+    ) -> None:
+        self.place, self.task, self.arguments, self.names = place, task, arguments, names
+        self.future: Future[Any] = Future()
+
+    def submit(self, *, whole: bool) -> None:
+        """Submit the task, with or without its program."""
+        stage, options = self.task.stage, self.place.options
+        program = stage.to_bytes() if whole else None
+        TRAFFIC.add(sent=len(program or b""))
+        wanted = (stage.digest, program)
+        call = (_core.__version__, wanted, options, self.task.label, self.arguments, self.names)
+        inner = self.place.pool.submit(serve, *call)
+        self.place.inner[self.future] = inner
+        inner.add_done_callback(self.ended)
+
+    def ended(self, inner: Future[Any]) -> None:
+        """Take what came of it."""
+        self.place.inner.pop(self.future, None)
+        try:
+            found = inner.result()
+            if found is None:
+                self.submit(whole=True)
+                return
+        except BaseException as error:
+            unlink(self.names)
+            _settle(self.future, error=self.place.broken(error, self.task))
+            return
+        if not _settle(self.future, result=found):
+            unlink(self.names)
+
+
+class Processes(Place):
+    """A `concurrent.futures.ProcessPoolExecutor` of processes that are not forked."""
+
+    def __init__(self, pool: ProcessPoolExecutor, options: dict[str, Any]) -> None:
+        super().__init__(options)
+        context = getattr(pool, "_mp_context", None)
+        if context is not None and context.get_start_method() == "fork":
+            raise _core.ArgumentError(
+                "stages: a forked process has none of the threads that nxla computes with; make "
+                "the pool with mp_context=multiprocessing.get_context('spawn')"
+            )
+        self.pool = pool
+        self.width = getattr(pool, "_max_workers", None) or 1
+        self.programs = _SENT.programs.setdefault(pool, set())
+        self.prefix = f"nx{os.getpid():x}{secrets.token_hex(3)}"
+        self.numbers = count()
+        self.blocks: weakref.WeakSet[Block] = weakref.WeakSet()
+        #: The future of the pool behind each that was given out and has not ended.
+        self.inner: dict[Future[Any], Any] = {}
+
+    def _name(self) -> str:
+        return f"{self.prefix}-{next(self.numbers):x}"
+
+    def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
+        """Copy large tensors to shared memory, each of them once."""
+        del lanes, of
+        hosted = [tensor if tensor.device == "host" else tensor.to_host() for tensor in tensors]
+        return [
+            tensor if tensor.nbytes < SHARED_FROM else _SENT.block(tensor, self._name())
+            for tensor in hosted
+        ]
+
+    def start(self, task: Task, values: list[Any], *, spread: bool) -> Any:
+        """Begin a task; the program goes along if no process of the pool has got it yet."""
+        del spread
+        arguments = [value.handle if isinstance(value, Block) else value for value in values]
+        TRAFFIC.add(sent=sum(value.nbytes for value in values if not isinstance(value, Block)))
+        call = _Call(self, task, arguments, [self._name() for _ in task.results])
+        known = task.stage.digest in self.programs
+        self.programs.add(task.stage.digest)
+        call.submit(whole=not known)
+        return call.future
+
+    def broken(self, error: BaseException, task: Task) -> BaseException:
+        """Return the error of a task in the user's terms."""
+        if not isinstance(error, BrokenProcessPool):
+            return error
+        broken = _core.ExecutionError(
+            f"{task.label}: a process of the pool died; what it printed says whether it was "
+            f"killed, or could not import nxla {_core.__version__}"
+        )
+        broken.__cause__ = error
+        note(broken, task.stage, task.label)
+        return broken
+
+    def results(self, task: Task, future: Any, *, spread: bool) -> list[Any]:
+        """Take what a task gave; names that it did not need are none of shared memory."""
+        del task, spread
+        values: list[Any] = []
+        for value in future.result():
+            if isinstance(value, tuple):
+                block = Block(value)
+                self.blocks.add(block)
+                values.append(block)
+            else:
+                TRAFFIC.add(received=value.nbytes)
+                values.append(value)
+        return values
+
+    def fetch(self, values: Sequence[Any]) -> list[Tensor]:
+        """Copy values from shared memory."""
+        return [_read(value) if isinstance(value, Block) else value for value in values]
+
+    def cancel(self, futures: Iterable[Any]) -> None:
+        """Give up tasks that no process has begun; what the others give is freed when it comes."""
+        for future in futures:
+            future.cancel()
+            inner = self.inner.get(future)
+            if inner is not None:
+                inner.cancel()
+
+    def close(self) -> None:
+        """Free what is left of this run. Tensors of the caller stay as long as they live there."""
+        for block in list(self.blocks):
+            block.free()
+
+
+def _read(value: Block) -> Tensor:
+    name, size, about = value.handle
+    block = SharedMemory(name)
+    try:
+        assert block.buf is not None
+        with block.buf[:size] as view:
+            tensor = _core.tensor_from_bytes(view, *about)
+    finally:
+        block.close()
+    TRAFFIC.add(received=size)
+    return tensor
+
+
+def _settle(future: Future[Any], result: Any = None, error: BaseException | None = None) -> bool:
+    """End a future, unless it has been cancelled."""
+    if not future.set_running_or_notify_cancel():
+        return False
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+    return True

@@ -1,0 +1,105 @@
+"""Batches that stream through stages, several of them at the same time."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+
+from nxla import _core
+from nxla._cluster import place_of
+from nxla._cluster.driver import Caller
+from nxla._cluster.plan import inputs_of, plan_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from nxla._cluster.driver import Pass
+    from nxla._cluster.plan import Plan
+    from nxla._core import StageGraph
+
+__all__ = ["pipeline"]
+
+
+def pipeline(
+    stages: StageGraph,
+    batches: Iterable[Any],
+    /,
+    *,
+    executor: Any = None,
+    in_flight: int | None = None,
+    **options: Any,
+) -> Iterator[Any]:
+    """Run batches through stages, several at the same time, and give their results in order.
+
+    While one batch is in a stage, the next one is in the stage before. A batch is asked for when
+    there is room for it, so an endless source will do. Leaving the loop early, or an error, gives
+    up what has not begun.
+
+    Parameters
+    ----------
+    stages : StageGraph
+        What `split` gives.
+    batches : iterable
+        For each batch the arguments of the traced function as a tuple; what is no tuple is the only
+        argument.
+    executor : Executor or distributed.Client, optional
+        Where stages run, as for `run`. Without one, threads of this process run them.
+    in_flight : int, optional
+        The most batches that are on their way at a time; by default one more than stages can run at
+        the same time.
+    **options
+        As for `run`.
+
+    Yields
+    ------
+    container
+        The result of each batch, as of the traced function.
+
+    Raises
+    ------
+    ArgumentError
+        If `in_flight` is less than 1, or a batch does not fit the inputs.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> expression = nx.debug_expr(lambda x: nx.exp(nx.log(x)) + 1)(1.0)
+    >>> stages = nx.graph.split(expression, lambda node: "after" if node.op == "log" else "none")
+    >>> [round(y.item()) for y in nx.graph.pipeline(stages, [1.0, 2.0, 3.0])]
+    [2, 3, 4]
+    """
+    if in_flight is not None and in_flight < 1:
+        raise _core.ArgumentError(f"pipeline: in_flight must be 1 or more, got {in_flight}")
+    # The options of the caller are those of when the call is made, not of when results are read.
+    in_force, listening = stages._in_force(options)
+    plan = plan_of(stages, listening)
+    return _results(stages, plan, batches, executor, in_flight, in_force)
+
+
+def _results(
+    stages: StageGraph,
+    plan: Plan,
+    batches: Iterable[Any],
+    executor: Any,
+    in_flight: int | None,
+    options: dict[str, Any],
+) -> Iterator[Any]:
+    threads = min(len(plan.tasks), os.cpu_count() or 1)
+    place = place_of(executor, options, threads=threads)
+    room = in_flight or min(len(plan.tasks), place.width) + 1
+    caller = Caller(plan, place)
+    waiting: deque[Pass] = deque()
+    try:
+        for batch in batches:
+            args = batch if isinstance(batch, tuple) else (batch,)
+            waiting.append(caller.begin(inputs_of(stages, args)))
+            if len(waiting) >= room:
+                yield stages._wrap(caller.results(waiting.popleft()))
+        while waiting:
+            yield stages._wrap(caller.results(waiting.popleft()))
+    finally:
+        for begun in waiting:
+            begun.cancel()
+        place.close()

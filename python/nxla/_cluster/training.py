@@ -1,0 +1,334 @@
+"""A step of training whose layers are in different places, and whose batch comes in parts.
+
+A *part* (a micro-batch) goes forward through the layers and its gradient back; while one part is in
+a layer, others are in other layers. Gradients are added up in the order of the parts, whatever the
+schedule is, so the result does not depend on it.
+"""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla._cluster import place_of
+from nxla._cluster.build import Builder
+from nxla._cluster.driver import Caller
+from nxla.derivatives import vjp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, Literal, TypeAlias
+
+    from nxla._cluster.build import Value
+    from nxla._core import Tensor, TreeDef
+
+    Schedule: TypeAlias = Literal["gpipe", "1f1b"]
+
+__all__ = ["PipelineStep", "pipeline_schedule", "pipeline_step"]
+
+_SCHEDULES = ("gpipe", "1f1b")
+
+
+def pipeline_schedule(
+    schedule: Schedule, layers: int, parts: int, /
+) -> list[list[tuple[Literal["forward", "backward"], int]]]:
+    """Return what each layer does, in order: the schedule of a pipelined step.
+
+    Parameters
+    ----------
+    schedule : {"gpipe", "1f1b"}
+        ``"gpipe"``: all parts go forward, and then all go back (Huang et al., "GPipe", 2019).
+        ``"1f1b"``: as soon as the first part is back, a layer takes turns between one forward and
+        one backward, so that layer ``p`` of ``n`` holds what ``n - p`` parts need instead of all
+        (Narayanan et al., "PipeDream", 2019, in its synchronous form).
+    layers, parts : int
+        How many layers there are, and parts of a batch.
+
+    Returns
+    -------
+    list of list of tuple
+        For each layer pairs of ``"forward"`` or ``"backward"`` and the number of a part. The last
+        layer goes back at once: its ``"backward"`` is both.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such schedule, or a number is less than 1.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [kind[0] + str(part) for kind, part in nx.graph.pipeline_schedule("1f1b", 3, 4)[0]]
+    ['f0', 'f1', 'f2', 'b0', 'f3', 'b1', 'b2', 'b3']
+    """
+    if schedule not in _SCHEDULES:
+        raise _core.ArgumentError(
+            f'pipeline_step: schedule must be "gpipe" or "1f1b", got {schedule!r}'
+        )
+    if layers < 1 or parts < 1:
+        raise _core.ArgumentError(
+            f"pipeline_step: expected 1 layer and 1 part or more, got {layers} and {parts}"
+        )
+    orders: list[list[tuple[Literal["forward", "backward"], int]]] = []
+    for layer in range(layers):
+        if layer == layers - 1:
+            orders.append([("backward", part) for part in range(parts)])
+            continue
+        ahead = parts if schedule == "gpipe" else min(layers - layer, parts)
+        order: list[tuple[Literal["forward", "backward"], int]] = []
+        order += [("forward", part) for part in range(ahead)]
+        for part in range(parts):
+            order.append(("backward", part))
+            if part + ahead < parts:
+                order.append(("forward", part + ahead))
+        orders.append(order)
+    return orders
+
+
+def pipeline_step(
+    layers: Sequence[Callable[[Any, Any], Any]],
+    loss: Callable[[Any, Any], Any],
+    update: Callable[[Any, Any, Any], tuple[Any, Any]],
+    /,
+    *,
+    parts: int,
+    schedule: Schedule = "1f1b",
+    executor: Any = None,
+    **options: Any,
+) -> PipelineStep:
+    """Make a step of training out of layers that run in different places.
+
+    The batch is cut into parts along its first axis; their gradients are added up, and divided by
+    their number, before each layer is updated. Only what a layer takes is kept for its way back,
+    where it is computed again.
+
+    Parameters
+    ----------
+    layers : sequence of callable
+        ``layer(parameters, x)`` gives what the next one takes as ``x``. The stages of a layer run
+        in one place, as far as the executor has places.
+    loss : callable
+        ``loss(y, targets)`` of what the last layer gives: a scalar, the mean over the part.
+    update : callable
+        ``update(parameters, gradients, state)`` of each layer gives its new parameters and state.
+    parts : int
+        How many parts (micro-batches) a batch is cut into.
+    schedule : {"gpipe", "1f1b"}
+        The order of work, see `pipeline_schedule`. It changes time and memory, and no result.
+    executor : Executor or distributed.Client, optional
+        Where stages run, as for `run`. Without one, threads of this process run them.
+    **options
+        As for `run`.
+
+    Returns
+    -------
+    PipelineStep
+        ``step(parameters, states, x, targets)`` gives ``(loss, parameters, states)``, where
+        `parameters` and `states` are lists with an entry for each layer.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such schedule; when called, if a batch cannot be cut into so many parts.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> step = nx.graph.pipeline_step(
+    ...     [lambda w, x: nx.tanh(x * w), lambda w, x: x * w],
+    ...     lambda y, target: nx.mean((y - target) ** 2),
+    ...     lambda w, gradient, state: (w - 0.1 * gradient, state),
+    ...     parts=2,
+    ... )
+    >>> x = nx.tensor([0.0, 1.0, 2.0, 3.0])
+    >>> loss, weights, states = step([nx.tensor(1.0), nx.tensor(1.0)], [(), ()], x, 2 * x)
+    >>> round(loss.item(), 2)
+    8.46
+    >>> weights[1].item() > 1
+    True
+    """
+    pipeline_schedule(schedule, max(len(layers), 1), parts)
+    if not layers:
+        raise _core.ArgumentError("pipeline_step: expected a layer or more")
+    return PipelineStep(layers, loss, update, parts, schedule, executor, options)
+
+
+class PipelineStep:
+    """A step of training over layers; see `pipeline_step`."""
+
+    def __init__(
+        self,
+        layers: Sequence[Callable[[Any, Any], Any]],
+        loss: Callable[[Any, Any], Any],
+        update: Callable[[Any, Any, Any], tuple[Any, Any]],
+        parts: int,
+        schedule: Schedule,
+        executor: Any,
+        options: dict[str, Any],
+    ) -> None:
+        self.layers, self.loss, self.update = list(layers), loss, update
+        self.parts, self.executor, self.options = parts, executor, options
+        self.orders = pipeline_schedule(schedule, len(self.layers), parts)
+        self._known: dict[Any, _Traced] = {}
+
+    def __call__(
+        self, parameters: Sequence[Any], states: Sequence[Any], x: Any, targets: Any, /
+    ) -> tuple[Tensor, list[Any], list[Any]]:
+        """Run a step; gives the mean loss, and the new parameters and states."""
+        for name, found in (("parameters", parameters), ("states", states)):
+            if len(found) != len(self.layers):
+                raise _core.ArgumentError(
+                    f"pipeline_step: there are {len(self.layers)} layers, and {len(found)} {name}"
+                )
+        own = [tree.flatten((p, s)) for p, s in zip(parameters, states, strict=True)]
+        batches = [tree.flatten(part) for part in cut((x, targets), self.parts)]
+        leaves = [leaf for found, _ in (*own, *batches) for leaf in found]
+        tensors = [_core.tensor(leaf) for leaf in leaves]
+        structures = tuple(structure for _, structure in (*own, *batches))
+        key = (structures, tuple((t.shape, str(t.dtype)) for t in tensors))
+        traced = self._known.get(key)
+        if traced is None:
+            traced = self._known[key] = _Traced(self, structures, tensors)
+        return self._run(traced, tensors)
+
+    def _run(self, traced: _Traced, tensors: list[Tensor]) -> tuple[Tensor, list[Any], list[Any]]:
+        options = {**_core.get_default_options(), **self.options}
+        place = place_of(self.executor, options, threads=len(self.layers))
+        try:
+            caller = Caller(traced.plan, place)
+            found = iter(caller.results(caller.begin([*tensors, *traced.captured])))
+        finally:
+            place.close()
+        loss = next(found)
+        pairs = [
+            structure.unflatten([next(found) for _ in range(structure.num_leaves)])
+            for structure in traced.own
+        ]
+        return loss, [p for p, _ in pairs], [s for _, s in pairs]
+
+
+def cut(batch: Any, parts: int) -> list[Any]:
+    """Return a batch in parts of equal size, along the first axes of its tensors."""
+    from nxla import tensor
+
+    leaves, structure = tree.flatten(batch)
+    pieces: list[list[Any]] = [[] for _ in range(parts)]
+    for leaf in leaves:
+        whole = tensor(leaf)
+        rows = whole.shape[0] if whole.shape else 0
+        if rows == 0 or rows % parts:
+            raise _core.ArgumentError(
+                f"pipeline_step: a batch of shape {whole.shape} cannot be cut into {parts} equal "
+                "parts along its first axis"
+            )
+        size = rows // parts
+        for number, piece in enumerate(pieces):
+            piece.append(whole[number * size : (number + 1) * size])
+    return [structure.unflatten(piece) for piece in pieces]
+
+
+class _Traced:
+    """The plan of a step for arguments of given types."""
+
+    def __init__(
+        self, step: PipelineStep, structures: tuple[TreeDef, ...], tensors: list[Tensor]
+    ) -> None:
+        self.step = step
+        self.build = Builder(tensors)
+        values = [self.build.value(structure) for structure in structures]
+        count = len(step.layers)
+        self.own = structures[:count]
+        #: Parameters and state of each layer; what goes in and what should come out, by part.
+        self.layers = [self.build.divided(value) for value in values[:count]]
+        self.batches = [self.build.divided(value) for value in values[count:]]
+        #: What a layer takes of a part, and what comes back to it.
+        self.taken = {(0, part): x for part, (x, _) in enumerate(self.batches)}
+        self.back: dict[tuple[int, int], Value] = {}
+        self.sums: dict[int, Value] = {}
+        queues = [list(reversed(order)) for order in step.orders]
+        while any(queues):
+            left = sum(map(len, queues))
+            for layer, queue in enumerate(queues):
+                while queue and self._can(layer, *queue[-1]):
+                    self._add(layer, *queue.pop())
+            assert sum(map(len, queues)) < left, "a schedule waits for itself"
+        updated = [self._update(layer) for layer in range(count)]
+        loss = updated[-1][2]
+        outputs = [v for parameters, state, *_ in updated for v in (parameters, state)]
+        self.plan = self.build.plan([loss, *outputs])
+        self.captured = self.build.captured
+
+    def _can(self, layer: int, kind: str, part: int) -> bool:
+        at = (layer, part)
+        last = layer == len(self.step.layers) - 1
+        return at in self.taken and (kind == "forward" or last or at in self.back)
+
+    def _add(self, layer: int, kind: str, part: int) -> None:
+        """Add the stage of a layer for a part."""
+        apply, x = self.step.layers[layer], self.taken[layer, part]
+        parameters, _ = self.layers[layer]
+        label = f"{kind} of part {part} in layer {layer}"
+        if kind == "forward":
+            (y,) = self.build.task(
+                ("forward", layer), lambda p, x: (apply(p, x),), [parameters, x], label, layer
+            )
+            self.taken[layer + 1, part] = y
+            return
+        last = layer == len(self.step.layers) - 1
+        coming = self.batches[part][1] if last else self.back[layer, part]
+        so_far = [self.sums[layer]] if layer in self.sums else []
+        function = _backward(apply, self.step.loss if last else None, first=layer == 0)
+        arguments = [parameters, x, coming, *so_far]
+        key = ("backward", layer, len(so_far))
+        self.sums[layer], *back = self.build.task(key, function, arguments, label, layer)
+        if back:
+            self.back[layer - 1, part] = back[0]
+
+    def _update(self, layer: int) -> list[Value]:
+        """Add the update of a layer; gives its parameters, its state and, of the last, the loss."""
+        step, (parameters, state) = self.step, self.layers[layer]
+        last = layer == len(step.layers) - 1
+
+        def function(parameters: Any, sums: Any, state: Any) -> tuple[Any, ...]:
+            mean = tree.map(lambda value: value / step.parts, sums)
+            found = step.update(parameters, mean[1] if last else mean, state)
+            return (*found, mean[0]) if last else tuple(found)
+
+        label, arguments = f"update of layer {layer}", [parameters, self.sums[layer], state]
+        found = self.build.task(("update", layer), function, arguments, label, layer)
+        for new, old, what in zip(
+            found, (parameters, state), ("parameters", "state"), strict=False
+        ):
+            if new.structure != old.structure:
+                raise _core.ArgumentError(
+                    f"pipeline_step: update gives {what} of another structure than it takes"
+                )
+        return found
+
+
+def _backward(
+    apply: Callable[[Any, Any], Any], loss: Callable[[Any, Any], Any] | None, *, first: bool
+) -> Callable[..., Any]:
+    """Return the way back through a layer, which adds to the sums of the parts before.
+
+    The last layer knows the loss, and gets targets in place of a gradient. The first one has nobody
+    to give a gradient to.
+    """
+
+    def function(parameters: Any, x: Any, coming: Any, *so_far: Any) -> tuple[Any, ...]:
+        def forward(parameters: Any, x: Any) -> Any:
+            y = apply(parameters, x)
+            return y if loss is None else loss(y, coming)
+
+        start = 1.0 if loss is not None else coming
+        if first:
+            value, pull = vjp(lambda parameters: forward(parameters, x), parameters)
+            (gradients,), back = pull(start), ()
+        else:
+            value, pull = vjp(forward, parameters, x)
+            gradients, *back = pull(start)
+        sums = gradients if loss is None else (value, gradients)
+        for before in so_far:
+            sums = tree.map(lambda left, right: left + right, before, sums)
+        return (sums, *back)
+
+    return function

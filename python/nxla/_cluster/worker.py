@@ -1,0 +1,49 @@
+"""What a worker does, in whichever process it is: it runs one stage on some tensors."""
+
+from __future__ import annotations
+
+from nxla import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from nxla._core import Stage, Tensor
+
+__all__ = ["note", "pickled", "run_stage", "unpickled"]
+
+#: How many lines of a stage an error mentions.
+LINES = 3
+
+
+def pickled(tensor: Tensor, protocol: int = 5) -> tuple[Any, ...]:
+    """Return what `tensor_from_bytes` takes to make a tensor again; its memory comes first."""
+    parts: tuple[Any, ...] = tensor.__reduce_ex__(protocol)[1]
+    return parts
+
+
+def unpickled(data: Any, about: tuple[Any, ...]) -> Tensor:
+    """Return a tensor over memory to which nobody writes, made of what `pickled` gave."""
+    dtype, shape, names, vectorized = about
+    return _core.tensor_from_bytes(data, dtype, shape, names, vectorized, owned=True)
+
+
+def run_stage(
+    stage: Stage, tensors: Sequence[Tensor], options: dict[str, Any], label: str
+) -> list[Tensor]:
+    """Run one stage; an error says which one it was, and where the user wrote it."""
+    try:
+        return stage.run(*tensors, **options)
+    except Exception as error:
+        note(error, stage, label)
+        raise
+
+
+def note(error: BaseException, stage: Stage, label: str) -> None:
+    """Say in an error which stage it comes from."""
+    lines = dict.fromkeys(str(node.line) for node in stage.expr.nodes if node.line is not None)
+    shown = list(lines)[:LINES]
+    more = [f"{len(lines) - LINES} more lines"] if len(lines) > LINES else []
+    where = f", which is of {', '.join(shown + more)}" if shown else ""
+    error.add_note(f"while running {label}{where}")

@@ -1,0 +1,664 @@
+"""Stages on a cluster of Dask and on pools of processes: where values are, and what goes wrong."""
+
+import concurrent.futures
+import gc
+import glob
+import logging
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+
+import nxla as nx
+from nxla import _core
+from nxla._cluster.dask import Parcel
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+
+SIZE = 256
+#: Bytes of a value between stages.
+LARGE = 4 * SIZE * SIZE
+
+
+def layers(x, ws):
+    for w in ws:
+        x = nx.tanh(x @ w)
+    return nx.sum(x)
+
+
+def after(*ops):
+    return lambda node: "after" if node.op in ops else "none"
+
+
+def chain(count=4):
+    """Stages that each take a large value and a weight of its own, and the arguments."""
+    rng = np.random.default_rng(0)
+    x, *ws = (nx.tensor(rng.normal(size=(SIZE, SIZE)).astype("f4") / 16) for _ in range(count + 1))
+    stages = nx.graph.split(nx.debug_expr(layers)(x, ws), after("tanh"))
+    assert len(stages) == count + 1
+    return stages, (x, ws)
+
+
+def slow(x):
+    """Stages that take about half a second each, without any memory."""
+
+    def turn(x):
+        return nx.fori(0, 150_000, lambda i, s: nx.sin(s) + 1.0, x)
+
+    return nx.cos(turn(nx.cos(turn(nx.cos(turn(x))))))
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with new_pool() as pool:
+        yield pool
+
+
+def new_pool(count=2, **arguments):
+    context = multiprocessing.get_context("spawn")
+    return concurrent.futures.ProcessPoolExecutor(count, mp_context=context, **arguments)
+
+
+@pytest.fixture(params=["dask", "pool"])
+def executor(request):
+    return request.getfixturevalue({"dask": "client", "pool": "pool"}[request.param])
+
+
+def shared_memory():
+    """Return the blocks of this process for what is in use now."""
+    gc.collect()
+    return glob.glob(f"/dev/shm/nx{os.getpid():x}*")
+
+
+# --- results ---
+
+
+def test_results_are_those_of_the_whole(executor, compiler):
+    stages, (x, ws) = chain()
+    found = nx.graph.run(stages, x, ws, executor=executor, compiler=compiler)
+    expected = nx.graph.run(stages, x, ws, compiler=compiler)
+    assert found.item() == expected.item()
+
+
+def test_values_that_parts_of_the_graph_share_go_to_each_of_them(executor):
+    def function(x):
+        q, r = nx.linalg.qr(x)
+        shared = nx.exp(q)
+        return {"sum": nx.sin(shared) + nx.cos(shared), "pair": (r, x), "constant": 2 * x[0]}
+
+    x = nx.tensor(np.random.default_rng(1).normal(size=(150, 150)).astype("f4"))
+    stages = nx.graph.split(nx.debug_expr(function)(x), after("exp", "sin", "block"))
+    assert len(stages) > 2
+    found = nx.graph.run(stages, x, executor=executor)
+    expected = nx.graph.run(stages, x)
+    for left, right in zip(nx.tree.leaves(found), nx.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(np.asarray(left), np.asarray(right))
+
+
+def test_arguments_of_every_kind_arrive(executor):
+    table = nx.tensor(np.arange(5000, dtype="f4"))
+
+    def function(b, a):
+        return nx.sin(b["z"]) + b["a"] * a + nx.sum(table)
+
+    b = {"z": np.float32(0.5), "a": nx.tensor([1.0, 2.0], dtype=nx.float64)}
+    stages = nx.graph.split(nx.debug_expr(function)(b, 3), after("sin"))
+    found = nx.graph.run(stages, b, 3, executor=executor)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(function(b, 3)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [nx.float32, nx.bfloat16, nx.uint4, nx.bool, nx.complex64])
+def test_every_dtype_travels(executor, dtype):
+    x = nx.astype(nx.arange(70_000) % 2, dtype)
+    stages = nx.graph.split(nx.debug_expr(lambda x: nx.flip(nx.flip(x)))(x), after("reverse"))
+    found = nx.graph.run(stages, x, executor=executor)
+    assert found.dtype == dtype
+    assert bool(nx.all(found == x).item())
+
+
+def test_functions_are_called_in_the_process_of_the_caller(executor):
+    heard, computed = [], []
+
+    def double(value):
+        computed.append(os.getpid())
+        return value * 2
+
+    def function(x):
+        x = nx.hook(nx.sin(x), "named")
+        x = nx.runtime_call(double, nx.template((), nx.float32), nx.cos(x))
+        return nx.exp(x)
+
+    expression = nx.debug_expr(function)(nx.template((), nx.float32))
+    stages = nx.graph.split(expression, after("sin", "cos", "runtime_call"))
+    hooks = {"named": lambda value: heard.append((value.item(), threading.current_thread()))}
+    found = nx.graph.run(stages, 0.0, executor=executor, hooks=hooks)
+    assert found.item() == pytest.approx(np.exp(2.0))
+    assert heard == [(0.0, threading.main_thread())]
+    assert computed == [os.getpid()]
+    # A hook that nobody listens to is no reason to stay.
+    nx.graph.run(stages, 0.0, executor=executor)
+    assert len(heard) == 1
+
+
+def test_default_options_of_the_caller_hold_in_workers(executor):
+    stages, (x, ws) = chain(1)
+    with (
+        nx.default_options(compiler="xla", no_such_setting=1),
+        pytest.raises(nx.OptionError, match="no_such_setting") as raised,
+    ):
+        nx.graph.run(stages, x, ws, executor=executor)
+    # The error names the stage, and where it comes from.
+    (note,) = raised.value.__notes__
+    assert note.startswith("while running stage 0, which is of ")
+    assert "test_cluster.py:" in note
+
+
+# --- where values are ---
+
+
+def test_values_between_stages_do_not_cross_the_caller(client, monkeypatch):
+    from distributed.comm import tcp
+
+    crossed = [0]
+
+    def counted(function):
+        async def count(*args, **kwargs):
+            found = await function(*args, **kwargs)
+            crossed[0] += sum(memoryview(frame).nbytes for frame in found)
+            return found
+
+        return count
+
+    def received(function):
+        async def count(frames, *args, **kwargs):
+            crossed[0] += sum(memoryview(frame).nbytes for frame in frames)
+            return await function(frames, *args, **kwargs)
+
+        return count
+
+    stages, (x, ws) = chain(8)
+    expected = nx.graph.run(stages, x, ws).item()
+    assert nx.graph.run(stages, x, ws, executor=client).item() == expected
+    # The scheduler is in this process too, so all that goes through either of them counts.
+    monkeypatch.setattr(tcp, "to_frames", counted(tcp.to_frames))
+    monkeypatch.setattr(tcp, "from_frames", received(tcp.from_frames))
+    before = nx.graph.traffic()
+    assert nx.graph.run(stages, x, ws, executor=client).item() == expected
+    now = nx.graph.traffic()
+    # Weights and programs are there from the first run.
+    assert 0 < crossed[0] < LARGE
+    assert now["sent"] - before["sent"] == 0
+    assert now["received"] - before["received"] == 4
+
+
+def test_values_between_stages_are_in_shared_memory(pool):
+    others = len(shared_memory())
+    stages, (x, ws) = chain(8)
+    nx.graph.run(stages, x, ws, executor=pool)
+    before = nx.graph.traffic()
+    nx.graph.run(stages, x, ws, executor=pool)
+    now = nx.graph.traffic()
+    assert now["received"] - before["received"] == 4
+    # At most the program goes again, to the process that did not get it the first time.
+    assert now["sent"] - before["sent"] < LARGE
+    assert len(shared_memory()) == others + 9, "the arguments, once"
+    del x, ws
+    assert len(shared_memory()) == others
+
+
+def test_equal_programs_are_sent_once(client):
+    stages, (x, ws) = chain(6)
+    digests = {stage.digest for stage in stages.stages}
+    assert len(digests) == 3, "the first, the last, and all others"
+    nx.graph.run(stages, x, ws, executor=client)
+    held = [key for keys in client.has_what().values() for key in keys if "nxla-program" in key]
+    assert {key.removeprefix("nxla-program-") for key in held} >= digests
+    assert nx.graph.run(stages, x, ws, executor=client).item() is not None
+
+
+def test_tensors_are_let_go_of_with_the_last_reference(client):
+    stages, (x, ws) = chain(2)
+    nx.graph.run(stages, x, ws, executor=client)
+    held = client.nthreads
+    del x, ws, held
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        kept = [key for keys in client.has_what().values() for key in keys if "Parcel" in key]
+        if not kept:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"the cluster keeps {kept}")
+
+
+def test_pickling_takes_the_memory_of_tensors_as_it_is():
+    x = nx.tensor(np.arange(10_000, dtype="f4"))
+    buffers = []
+    data = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+    assert len(data) < 1000
+    (buffer,) = buffers
+    address = np.frombuffer(buffer, "f4").__array_interface__["data"][0]
+    assert address == np.asarray(x).__array_interface__["data"][0]
+    again = pickle.loads(data, buffers=buffers)
+    assert bool(nx.all(again == x).item())
+    # Memory that somebody may write to is copied …
+    mutable = bytearray(buffer)
+    copied = pickle.loads(data, buffers=[mutable])
+    mutable[:4] = b"\1\1\1\1"
+    assert copied[0].item() == 0.0
+    # … but not what a worker has received.
+    data = pickle.dumps(Parcel(x), protocol=5, buffer_callback=lambda _: None)
+    mutable = bytearray(buffer)
+    taken = pickle.loads(data, buffers=[mutable]).tensor
+    start = np.frombuffer(mutable, "u1").__array_interface__["data"][0]
+    assert np.asarray(taken).__array_interface__["data"][0] == start
+    assert sys.getsizeof(taken) >= 40_000
+    assert sys.getsizeof(Parcel(taken)) >= 40_000
+    for protocol in range(5):
+        assert bool(nx.all(pickle.loads(pickle.dumps(x, protocol=protocol)) == x).item())
+
+
+# --- what goes wrong ---
+
+
+def workers_of(client):
+    return client.run(os.getpid)
+
+
+def test_stages_of_a_worker_that_dies_run_again_elsewhere(client):
+    stages = nx.graph.split(nx.debug_expr(slow)(0.5), after("cos"))
+    expected = nx.graph.run(stages, 0.5).item()
+
+    def kill():
+        time.sleep(0.3)
+        busy = [worker for worker, tasks in client.processing().items() if tasks]
+        os.kill(pids[busy[0]], signal.SIGKILL)
+        killed.append(busy[0])
+
+    killed = []
+    pids = workers_of(client)
+    thread = threading.Thread(target=kill)
+    thread.start()
+    assert nx.graph.run(stages, 0.5, executor=client).item() == expected
+    thread.join()
+    assert killed
+    client.wait_for_workers(2, timeout=30)
+
+
+def test_what_a_dead_worker_held_is_sent_again_and_functions_are_called_once(client):
+    stages, (x, ws) = chain(3)
+    expected = nx.graph.run(stages, x, ws).item()
+    assert nx.graph.run(stages, x, ws, executor=client).item() == expected
+    for pid in workers_of(client).values():
+        os.kill(pid, signal.SIGKILL)
+    # Every tensor and every program is gone.
+    assert nx.graph.run(stages, x, ws, executor=client).item() == expected
+
+    def function(x, w):
+        return nx.sum(nx.hook(nx.sin(x), "heard") @ w)
+
+    stages = nx.graph.split(nx.debug_expr(function)(x, ws[0]), after("sin", "dot"))
+    heard = []
+
+    def listen(value):
+        heard.append(value)
+        for pid in workers_of(client).values():
+            os.kill(pid, signal.SIGKILL)
+
+    found = nx.graph.run(stages, x, ws[0], executor=client, hooks={"heard": listen})
+    assert found.item() == nx.graph.run(stages, x, ws[0]).item()
+    assert len(heard) == 1
+    client.wait_for_workers(2, timeout=30)
+
+
+def test_a_cluster_without_workers_is_an_error_and_no_hang():
+    with (
+        distributed.LocalCluster(
+            n_workers=0, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        stages, (x, ws) = chain(1)
+        start = time.monotonic()
+        with pytest.raises(nx.ExecutionError, match="no worker"):
+            nx.graph.run(stages, x, ws, executor=client)
+        assert time.monotonic() - start < 10
+    with pytest.raises(nx.ExecutionError, match="closed"):
+        nx.graph.run(stages, x, ws, executor=client)
+
+
+def test_a_process_that_is_killed_is_an_error_that_names_the_stage():
+    stages = nx.graph.split(nx.debug_expr(slow)(0.5), after("cos"))
+    with new_pool(1) as pool:
+        pid = pool.submit(os.getpid).result()
+        threading.Timer(0.4, os.kill, (pid, signal.SIGKILL)).start()
+        start = time.monotonic()
+        with pytest.raises(nx.ExecutionError, match=r"stage \d: a process of the pool died"):
+            nx.graph.run(stages, 0.5, executor=pool)
+        assert time.monotonic() - start < 10
+    assert not shared_memory()
+
+
+def hide_nxla():
+    """Make a process like one in which nxla is not installed."""
+    for name in [*sys.modules]:
+        if name.split(".")[0] == "nxla":
+            sys.modules[name] = None
+
+
+def test_a_worker_without_nxla_is_named():
+    stages, (x, ws) = chain(1)
+    with new_pool(1, initializer=hide_nxla) as pool:
+        start = time.monotonic()
+        with pytest.raises(nx.ExecutionError, match="or could not import nxla"):
+            nx.graph.run(stages, x, ws, executor=pool)
+        assert time.monotonic() - start < 10
+    with (
+        distributed.LocalCluster(
+            n_workers=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        (worker,) = client.run(hide_nxla)
+        start = time.monotonic()
+        with pytest.raises(nx.ExecutionError, match=f"worker {worker} has no nxla"):
+            nx.graph.run(stages, x, ws, executor=client)
+        assert time.monotonic() - start < 10
+
+
+def test_a_worker_with_another_version_is_named(executor, monkeypatch):
+    from nxla._cluster.dask import _CLUSTERS
+
+    stages, (x, ws) = chain(1)
+    _CLUSTERS.clear()
+    there = _core.__version__
+    monkeypatch.setattr(_core, "__version__", "0.0.1")
+    with pytest.raises(nx.ExecutionError, match=rf"has nxla {there}, the caller (has )?0\.0\.1"):
+        nx.graph.run(stages, x, ws, executor=executor)
+
+
+def test_forked_processes_are_refused():
+    context = multiprocessing.get_context("fork")
+    stages, (x, ws) = chain(1)
+    with (
+        concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool,
+        pytest.raises(nx.ArgumentError, match="get_context\\('spawn'\\)"),
+    ):
+        nx.graph.run(stages, x, ws, executor=pool)
+
+
+def test_what_is_no_executor_is_refused():
+    stages, (x, ws) = chain(1)
+    with pytest.raises(nx.ArgumentError, match="executor must have the method submit"):
+        nx.graph.run(stages, x, ws, executor=4)
+
+
+def test_an_interrupt_gives_up_what_has_not_begun(executor):
+    stages = nx.graph.split(nx.debug_expr(slow)(0.25), after("cos"))
+    threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        nx.graph.run(stages, 0.25, executor=executor)
+    assert time.monotonic() - start < 3
+    until = time.monotonic() + 5
+    while isinstance(executor, distributed.Client) and any(executor.processing().values()):
+        assert time.monotonic() < until, "stages go on"
+        time.sleep(0.05)
+
+
+def test_shared_memory_is_freed_after_errors(pool):
+    def function(x):
+        y = nx.exp(nx.sin(x))
+        return nx.hook(nx.cos(y), "fails") + y
+
+    before = shared_memory()
+    x = nx.ones((SIZE, SIZE))
+    stages = nx.graph.split(nx.debug_expr(function)(x), after("sin", "exp"))
+
+    def fail(value):
+        assert len(shared_memory()) > len(before) + 1
+        raise ZeroDivisionError("here")
+
+    with pytest.raises(ZeroDivisionError, match="here"):
+        nx.graph.run(stages, x, executor=pool, hooks={"fails": fail})
+    del x
+    assert shared_memory() == before
+
+
+# --- pipelines ---
+
+
+def doubling():
+    def function(x):
+        return nx.exp(nx.log(nx.exp(nx.log(x)))) * 2
+
+    return nx.graph.split(nx.debug_expr(function)(1.0), after("log", "exp"))
+
+
+@pytest.mark.parametrize("where", ["here", "threads", "pool", "dask"])
+def test_batches_stream_in_order(where, request):
+    executors = {
+        "here": lambda: None,
+        "threads": lambda: concurrent.futures.ThreadPoolExecutor(2),
+        "pool": partial(request.getfixturevalue, "pool"),
+        "dask": partial(request.getfixturevalue, "client"),
+    }
+    asked = []
+
+    def batches():
+        for number in range(1, 13):
+            asked.append(number)
+            yield float(number)
+
+    given = 0
+    results = nx.graph.pipeline(doubling(), batches(), executor=executors[where](), in_flight=3)
+    for given, result in enumerate(results, 1):
+        assert result.item() == pytest.approx(2 * given, rel=1e-5)
+        assert len(asked) <= given + 2
+    assert given == 12
+
+
+def test_several_batches_are_on_their_way_at_the_same_time():
+    meeting = threading.Barrier(2, timeout=20)
+
+    class Meeting:
+        """Runs a stage when two batches are in it."""
+
+        def __init__(self):
+            self.pool = concurrent.futures.ThreadPoolExecutor(4)
+
+        def submit(self, function, *args):
+            return self.pool.submit(lambda: (meeting.wait(), function(*args))[1])
+
+    stages = nx.graph.split(nx.debug_expr(nx.sin)(1.0), lambda node: "none")
+    found = list(nx.graph.pipeline(stages, [0.0] * 4, executor=Meeting(), in_flight=2))
+    assert [y.item() for y in found] == [0.0] * 4
+
+
+def test_leaving_a_pipeline_gives_up_the_rest(pool):
+    results = nx.graph.pipeline(doubling(), iter(float, None), executor=pool)
+    next(results)
+    results.close()
+    with pytest.raises(StopIteration):
+        next(results)
+    # The pool is as it was.
+    assert pool.submit(os.getpid).result(timeout=10)
+    assert not shared_memory()
+
+
+def test_errors_end_a_pipeline(pool):
+    def failing():
+        yield 1.0
+        raise ZeroDivisionError("the source")
+
+    with pytest.raises(ZeroDivisionError, match="the source"):
+        list(nx.graph.pipeline(doubling(), failing(), executor=pool, in_flight=1))
+    with pytest.raises(nx.ArgumentError, match="in_flight must be 1 or more"):
+        nx.graph.pipeline(doubling(), [1.0], in_flight=0)
+    heard = []
+
+    def listen(value):
+        heard.append(value.item())
+        if len(heard) == 3:
+            raise ValueError("the third")
+
+    stages = nx.graph.split(
+        nx.debug_expr(lambda x: nx.exp(nx.hook(nx.sin(x), "heard")))(1.0), after("sin")
+    )
+    found = []
+    with pytest.raises(ValueError, match="the third"):
+        found += nx.graph.pipeline(stages, iter([0.0] * 9), executor=pool, hooks={"heard": listen})
+    assert heard == [0.0] * 3
+
+
+# --- training ---
+
+
+def attention(p, x):
+    q, k, v = (x @ p[name] for name in ("q", "k", "v"))
+    scores = q @ nx.permute_dims(k, (0, 2, 1)) * 8**-0.5
+    powers = nx.exp(scores - nx.max(scores, axis=-1, keepdims=True))
+    x = x + (powers / nx.sum(powers, axis=-1, keepdims=True)) @ v
+    return x + nx.tanh(x @ p["up"]) @ p["down"]
+
+
+def embed(p, tokens):
+    return nx.take(p["tokens"], tokens, axis=0) + p["places"]
+
+
+def score(p, x):
+    return attention(p["block"], x) @ p["head"]
+
+
+def cross_entropy(scores, targets):
+    shifted = scores - nx.max(scores, axis=-1, keepdims=True)
+    logs = shifted - nx.log(nx.sum(nx.exp(shifted), axis=-1, keepdims=True))
+    return -nx.mean(nx.sum(logs * targets, axis=-1))
+
+
+def adam(p, gradients, state):
+    count = state["count"] + 1.0
+    means = nx.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["means"], gradients)
+    squares = nx.tree.map(lambda s, g: 0.99 * s + 0.01 * g * g, state["squares"], gradients)
+    first, second = 1.0 - 0.9**count, 1.0 - 0.99**count
+    p = nx.tree.map(
+        lambda p, m, s: p - 1e-2 * (m / first) / (nx.sqrt(s / second) + 1e-8), p, means, squares
+    )
+    return p, {"count": count, "means": means, "squares": squares}
+
+
+def small_gpt():
+    rng = np.random.default_rng(0)
+
+    def normal(*shape):
+        return nx.tensor((rng.normal(size=shape) * 0.2).astype("f4"))
+
+    def block():
+        sizes = {"q": (8, 8), "k": (8, 8), "v": (8, 8), "up": (8, 16), "down": (16, 8)}
+        return {name: normal(*shape) for name, shape in sizes.items()}
+
+    parameters = [
+        {"tokens": normal(11, 8), "places": normal(6, 8)},
+        block(),
+        {"block": block(), "head": normal(8, 11)},
+    ]
+    zeros = [nx.tree.map(lambda w: 0.0 * w, p) for p in parameters]
+    states = [{"count": nx.tensor(0.0), "means": z, "squares": z} for z in zeros]
+    texts = nx.tensor(rng.integers(0, 11, (8, 6)).astype("i4"))
+    nexts = nx.tensor(np.eye(11, dtype="f4")[rng.integers(0, 11, (8, 6))])
+    return [embed, attention, score], parameters, states, texts, nexts
+
+
+def trained_in_one_process(functions, parameters, states, texts, nexts, steps, parts):
+    """Train with plain transformations: gradients of the whole, added up part by part."""
+
+    @nx.jit
+    def loss(parameters, texts, nexts):
+        x = texts
+        for function, p in zip(functions, parameters, strict=True):
+            x = function(p, x)
+        return cross_entropy(x, nexts)
+
+    both = nx.jit(nx.value_and_grad(loss))
+    update = nx.jit(lambda p, g, s: adam(p, nx.tree.map(lambda g: g / parts, g), s))
+    losses, size = [], texts.shape[0] // parts
+    for _ in range(steps):
+        total, sums = None, None
+        for part in range(parts):
+            rows = slice(part * size, (part + 1) * size)
+            value, gradients = both(parameters, texts[rows], nexts[rows])
+            total = value if total is None else total + value
+            sums = gradients if sums is None else nx.tree.map(lambda a, b: a + b, sums, gradients)
+        found = [update(p, g, s) for p, g, s in zip(parameters, sums, states, strict=True)]
+        parameters, states = [p for p, _ in found], [s for _, s in found]
+        losses.append((total / parts).item())
+    return losses, parameters
+
+
+@pytest.mark.parametrize(
+    ("where", "schedule"),
+    [("here", "gpipe"), ("here", "1f1b"), ("pool", "1f1b"), ("dask", "gpipe"), ("dask", "1f1b")],
+)
+def test_pipelined_training_is_training_bit_for_bit(where, schedule, request):
+    fixtures = {"pool": "pool", "dask": "client"}
+    executor = request.getfixturevalue(fixtures[where]) if where in fixtures else None
+    functions, parameters, states, texts, nexts = small_gpt()
+    with nx.default_options(compiler="evaluator"):
+        expected = trained_in_one_process(*small_gpt(), steps=10, parts=4)
+        step = nx.graph.pipeline_step(
+            functions, cross_entropy, adam, parts=4, schedule=schedule, executor=executor
+        )
+        losses = []
+        for _ in range(10):
+            loss, parameters, states = step(parameters, states, texts, nexts)
+            losses.append(loss.item())
+    assert losses == expected[0]
+    assert losses[-1] < losses[0]
+    for left, right in zip(nx.tree.leaves(parameters), nx.tree.leaves(expected[1]), strict=True):
+        np.testing.assert_array_equal(np.asarray(left), np.asarray(right))
+
+
+@pytest.mark.parametrize("layers", [1, 2, 4])
+@pytest.mark.parametrize("parts", [1, 3, 8])
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_schedules_do_everything_once_and_hold_what_they_say(schedule, layers, parts):
+    orders = nx.graph.pipeline_schedule(schedule, layers, parts)
+    for layer, order in enumerate(orders[:-1]):
+        held = most = 0
+        for kind, _ in order:
+            held += 1 if kind == "forward" else -1
+            most = max(most, held)
+        assert held == 0
+        assert most == (parts if schedule == "gpipe" else min(layers - layer, parts))
+        for wanted in ("forward", "backward"):
+            assert [part for kind, part in order if kind == wanted] == list(range(parts))
+    assert orders[-1] == [("backward", part) for part in range(parts)]
+
+
+def test_wrong_steps_are_refused():
+    functions, parameters, states, texts, nexts = small_gpt()
+    with pytest.raises(nx.ArgumentError, match='schedule must be "gpipe" or "1f1b"'):
+        nx.graph.pipeline_step(functions, cross_entropy, adam, parts=4, schedule="zero")
+    step = nx.graph.pipeline_step(functions, cross_entropy, adam, parts=3)
+    with pytest.raises(nx.ArgumentError, match="cannot be cut into 3 equal parts"):
+        step(parameters, states, texts, nexts)
+    step = nx.graph.pipeline_step(functions, cross_entropy, adam, parts=4)
+    with pytest.raises(nx.ArgumentError, match="there are 3 layers, and 2 states"):
+        step(parameters, states[:2], texts, nexts)

@@ -1,0 +1,151 @@
+"""Bytes of programs and stages: those that were once written, and those that are damaged."""
+
+import contextlib
+import io
+import json
+import pickle
+import pickletools
+import random
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+FOLDER = Path(__file__).parents[1] / "formats"
+sys.path.insert(0, str(FOLDER))
+from write import arguments, example  # noqa: E402
+
+sys.path.pop(0)
+
+FILES = sorted(path.name for path in FOLDER.glob("*.bin"))
+
+
+def read(name):
+    """Read a golden file by what it is of."""
+    data = (FOLDER / name).read_bytes()
+    return reader_of(name)(data)
+
+
+def reader_of(name):
+    return (
+        nx.graph.Expression.from_bytes if name.startswith("program") else nx.graph.Stage.from_bytes
+    )
+
+
+def present():
+    """Return the versions that are written now: of stages, and of programs."""
+    (stage,) = nx.graph.split(nx.debug_expr(nx.sin)(1.0), lambda node: "none").stages
+    return stage.to_bytes()[4], stage.expr.to_bytes()[4]
+
+
+def versions_of(name):
+    return tuple(map(int, re.findall(r"\d+", name)))
+
+
+def facts_of(versions):
+    """Return what has to come of files of these versions; a program is in stages of any."""
+    end = "-of-".join(map(str, versions)) if len(versions) == 2 else f"*-of-{versions[0]}"
+    return json.loads(min(FOLDER.glob(f"facts-{end}.json")).read_text())
+
+
+def test_there_are_golden_files_of_the_present_version():
+    stage, program = present()
+    wanted = {
+        f"program-{program}.bin",
+        f"stage-{stage}-of-{program}.bin",
+        f"stages-{stage}-of-{program}.bin",
+    }
+    assert wanted <= set(FILES), "run tests/formats/write.py, and describe the version"
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if not name.startswith("stages")])
+def test_golden_files_are_read_or_refused_by_their_version(name):
+    versions, (stage, program) = versions_of(name), present()
+    why = ""
+    is_present = versions == ((program,) if name.startswith("program") else (stage, program))
+    try:
+        found = read(name)
+    except nx.ArgumentError as error:
+        why = str(error)
+        found = None
+    if found is None:
+        assert not is_present
+        assert re.search(r"has format \d+, this version reads format \d", why)
+        return
+    facts = facts_of(versions)
+    if is_present:
+        assert found.to_bytes() == (FOLDER / name).read_bytes()
+    if name.startswith("stage"):
+        assert found.digest == facts["stages"][0]
+        assert [list(source) for source in found.arguments] == facts["arguments"][0]
+        return
+    assert found.digest == facts["digest"]
+    assert [node.op for node in found.nodes] == facts["ops"]
+    found.verify()
+    results = found.run(*arguments())
+    for result, expected in zip(results, facts["results"], strict=True):
+        np.testing.assert_allclose(np.asarray(result), np.asarray(expected), rtol=1e-6)
+    assert "example.py:" in next(node.line for node in found.nodes if node.op == "sin")
+
+
+@pytest.fixture(scope="module")
+def stage():
+    expression = nx.debug_expr(example)(*arguments())
+    return nx.graph.split(
+        expression, lambda node: "after" if node.op == "while" else "none"
+    ).stages[0]
+
+
+def test_every_cut_and_every_flipped_bit_is_noticed(stage):
+    data = stage.to_bytes()
+    for length in range(len(data)):
+        with pytest.raises(nx.ArgumentError):
+            nx.graph.Stage.from_bytes(data[:length])
+    choice = random.Random(0)
+    accepted = []
+    for at in range(len(data)):
+        damaged = bytearray(data)
+        damaged[at] ^= 1 << choice.randrange(8)
+        with contextlib.suppress(nx.ArgumentError):
+            accepted.append((at, nx.graph.Stage.from_bytes(bytes(damaged))))
+    # What is outside of the checksum says where the stage belongs, not what it computes.
+    program = data.index(b"nxla") - 8
+    assert all(at < program for at, _ in accepted)
+    assert all(found.digest == stage.digest for _, found in accepted)
+
+
+def test_errors_say_what_is_wrong(stage):
+    data, program = stage.to_bytes(), stage.expr.to_bytes()
+    newer = data[:4] + bytes([data[4] + 1]) + data[5:]
+    cases = {
+        data[: len(data) // 2]: "they end too early",
+        b"": "they end too early",
+        b"GIF89a" + data: "they do not begin like one",
+        data + b"\0": "there is more behind its end",
+        newer: rf"the stage has format {data[4] + 1}, this version reads format {data[4]}",
+    }
+    for damaged, why in cases.items():
+        with pytest.raises(nx.ArgumentError, match=why):
+            nx.graph.Stage.from_bytes(damaged)
+    newer = program[:4] + bytes([program[4] + 1]) + program[5:]
+    with pytest.raises(nx.ArgumentError, match=rf"has format {program[4] + 1}, this version reads"):
+        nx.graph.Expression.from_bytes(newer)
+
+
+def test_a_pickled_stage_is_its_bytes_and_one_call(stage):
+    called = []
+
+    class Watching(pickle.Unpickler):
+        def find_class(self, module, name):
+            called.append((module, name))
+            return super().find_class(module, name)
+
+    data = pickle.dumps(stage)
+    assert Watching(io.BytesIO(data)).load().digest == stage.digest
+    assert {module.split(".")[0] for module, _ in called} <= {"nxla", "builtins"}
+    texts = [argument for _, argument, _ in pickletools.genops(data) if isinstance(argument, bytes)]
+    assert stage.to_bytes() in texts
