@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from nxla import _core
+from nxla._methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python/nxla"
@@ -27,6 +28,8 @@ HEADER = """\
 # Types of the compiled module. `make stubs` writes them, from the module and `tools/stubs.pyi`.
 
 """
+#: Where methods go that are listed in the package.
+HERE = "    # Methods of `nxla._methods`."
 #: Between these lines stands what a module exports.
 EXPORTS = re.compile(
     r"# What is imported above\..*?(?=\n# fmt: on|\n\nTYPE_CHECKING|\Z)", re.DOTALL
@@ -36,11 +39,15 @@ EXPORTS = re.compile(
 def stub() -> str:
     """Return the stub of the compiled module."""
     written = (Path(__file__).parent / "stubs.pyi").read_text(encoding="utf-8")
+    types: dict[str, dict[str, str]] = _core._signatures()
+    # Special methods are written out.
+    public = {name: value for name, value in METHODS.items() if not name.startswith("_")}
+    listed = [method(name, function, types) for name, function in public.items()]
+    written = written.replace(HERE, HERE + "\n" + textwrap.indent("\n".join(listed), "    "))
     names = sorted(_core.__all__, key=export_order)
     exported = f"__all__ = [{', '.join(map(repr, names))}]\n"
     dtypes = [name for name, value in vars(_core).items() if isinstance(value, _core.DType)]
     constants = "".join(f"{name}: Final[DType]\n" for name in dtypes)
-    types: dict[str, dict[str, str]] = _core._signatures()
     functions = [declared(name, types[name]) for name in sorted(types)]
     parts = [HEADER + documented(written), constants, *functions, exported]
     return formatted("\n".join(parts), PACKAGE / "_core.pyi")
@@ -57,6 +64,19 @@ def declared(name: str, types: dict[str, str]) -> str:
     result = Verbatim(types["return"])
     shown = signature.replace(parameters=parameters, return_annotation=result)
     return f"def {name}{shown}:\n{docstring(function, 1)}"
+
+
+def method(name: str, function: Any, types: dict[str, dict[str, str]]) -> str:
+    """Return the stub of a method, which is a function that takes the tensor first."""
+    signature = inspect.signature(function)
+    compiled = types.get(function.__name__, {}) if inspect.isbuiltin(function) else {}
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
+    for parameter in list(signature.parameters.values())[1:]:
+        annotation = compiled.get(parameter.name, parameter.annotation)
+        parameters.append(parameter.replace(annotation=Verbatim(annotation)))
+    result = Verbatim(compiled.get("return", signature.return_annotation))
+    shown = signature.replace(parameters=parameters, return_annotation=result)
+    return f"def {name}{shown}: ..."
 
 
 class Verbatim:

@@ -22,8 +22,8 @@ import os as _os
 # isort: off
 # fmt: off
 from nxla import (
-    _core, _pickling, composite, constants, errors, expr, fft, graph, linalg, nn, optim, random,
-    testing, tree,
+    _core, _info, _pickling, composite, constants, errors, expr, fft, graph, linalg, nn, optim,
+    random, testing, tree,
 )
 from nxla._core import *  # noqa: F403
 from nxla.compiler import Compiler, current_compiler, register_compiler
@@ -56,18 +56,21 @@ from nxla.ops.control import (
     annotate, cond, hook, if_, print_expr, print_value, runtime_call,
 )
 from nxla.ops.create import (
-    arange, asarray, eye, from_dlpack, full, full_like, iota, linspace, meshgrid, ones,
-    ones_like, tensor, tri, zeros, zeros_like,
+    arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, iota, linspace,
+    meshgrid, ones, ones_like, tensor, tri, zeros, zeros_like,
 )
-from nxla.ops.elementwise import can_cast, log, positive
+from nxla.ops.elementwise import astype, can_cast, conj, log, positive
 from nxla.ops.loops import for_each, fori, map, scan, while_loop
 from nxla.ops.files import from_safetensors, load, save, to_safetensors
-from nxla.ops.metadata import axis_index, axis_size, compatible
+from nxla.ops.metadata import axis_index, axis_size, broadcast_shapes, compatible
 from nxla.ops.movement import (
     matrix_transpose, moveaxis, pad_outer, repeat, roll, split, to_batched, unstack,
 )
 from nxla.ops.reduce import reduce
 from nxla.ops.scans import associative_scan, switch
+from nxla.ops.search import (
+    isin, nonzero, searchsorted, unique_all, unique_counts, unique_inverse, unique_values,
+)
 from nxla.ops.statistics import (
     bincount, histogram, segment_max, segment_min, segment_prod, segment_sum,
 )
@@ -87,6 +90,8 @@ from nxla.vectors import (
 )
 
 __version__ = _core.__version__
+__array_api_version__ = _info.VERSIONS[-1]
+__array_namespace_info__ = _info.array_namespace_info
 
 _pickling.register()
 # Frames of the package itself are not what an error should point at.
@@ -107,27 +112,29 @@ __all__ = [
     "ArgumentError", "CaptureWarning", "Comparison", "Compiler", "DTypeError", "Device",
     "DeviceError", "ExecutionError", "FormatError", "GradientError", "InternalError", "NxlaError",
     "OptionError", "OutOfMemoryError", "RecompileWarning", "ShapeError", "Stream", "TraceError",
-    "__version__", "annotate", "arange", "asarray", "associative_scan", "axis_index", "axis_size",
-    "bfloat16", "bincount", "bool", "broadcast_vectors", "cache_report", "can_cast", "checkpoint",
-    "compare", "compatible", "compile", "compilers", "complex64", "complex128", "composite", "cond",
-    "constants", "cross", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp",
-    "debug_expr", "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize",
-    "devectorize", "device_put", "devices", "e", "einsum", "errors", "expr", "eye", "fft", "finfo",
-    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "for_each", "fori",
-    "from_binary", "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options",
-    "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "inf",
-    "int2", "int4", "int8", "int16", "int32", "int64", "iota", "isdtype", "jacfwd", "jacobian",
+    "__version__", "annotate", "arange", "asarray", "associative_scan", "astype", "axis_index",
+    "axis_size", "bfloat16", "bincount", "bool", "broadcast_shapes", "broadcast_vectors",
+    "cache_report", "can_cast", "checkpoint", "compare", "compatible", "compile", "compilers",
+    "complex64", "complex128", "composite", "cond", "conj", "constants", "cross",
+    "current_compiler", "custom_grad", "custom_jvp", "custom_vjp", "debug_expr", "debug_expr_apply",
+    "debug_nans", "default_options", "defn", "deserialize", "devectorize", "device_put", "devices",
+    "e", "einsum", "empty", "empty_like", "errors", "expr", "eye", "fft", "finfo", "float8_e4m3fn",
+    "float8_e5m2", "float16", "float32", "float64", "for_each", "fori", "from_binary",
+    "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options", "grad",
+    "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "inf", "int2",
+    "int4", "int8", "int16", "int32", "int64", "iota", "isdtype", "isin", "jacfwd", "jacobian",
     "jacrev", "jit", "jit_apply", "jvp", "linalg", "linearize", "linspace", "load", "load_numpy",
     "load_numpy_archive", "log", "map", "matrix_transpose", "meshgrid", "moveaxis", "nan",
-    "newaxis", "nn", "ones", "ones_like", "optim", "pad_outer", "partitions_options", "pi",
-    "positive", "print_expr", "print_value", "random", "reduce", "register_compiler",
+    "newaxis", "nn", "nonzero", "ones", "ones_like", "optim", "pad_outer", "partitions_options",
+    "pi", "positive", "print_expr", "print_value", "random", "reduce", "register_compiler",
     "register_container", "repeat", "reshape_vectors", "revectorize", "roll", "runtime_call",
-    "safe_where", "save", "scan", "segment_max", "segment_min", "segment_prod", "segment_sum",
-    "serialize", "set_cache_limit", "set_print_options", "split", "stop_grad", "stream", "switch",
-    "template", "tensor", "tensordot", "testing", "to_backend", "to_batched", "to_binary",
-    "to_heatmap", "to_safetensors", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8",
-    "uint16", "uint32", "uint64", "unstack", "value_and_grad", "vectorize", "vjp", "vmap",
-    "while_loop", "window_reduce", "zeros", "zeros_like",
+    "safe_where", "save", "scan", "searchsorted", "segment_max", "segment_min", "segment_prod",
+    "segment_sum", "serialize", "set_cache_limit", "set_print_options", "split", "stop_grad",
+    "stream", "switch", "template", "tensor", "tensordot", "testing", "to_backend", "to_batched",
+    "to_binary", "to_heatmap", "to_safetensors", "transfer_report", "tree", "tri", "uint2", "uint4",
+    "uint8", "uint16", "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop",
+    "window_reduce", "zeros", "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on
@@ -143,3 +150,6 @@ if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to
 
 
 del TYPE_CHECKING
+
+# Needs what is above.
+from nxla import _methods as _methods  # noqa: E402

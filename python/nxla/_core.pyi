@@ -6,7 +6,7 @@
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pickle import PickleBuffer
-from types import EllipsisType, GenericAlias
+from types import EllipsisType, GenericAlias, ModuleType
 from typing import (
     Any,
     Concatenate,
@@ -29,6 +29,7 @@ from typing import (
 import numpy as np
 from typing_extensions import CapsuleType
 
+from nxla._methods import At
 from nxla._types import (
     Axes,
     Axis,
@@ -116,6 +117,11 @@ class DType:
     def kind(self) -> Literal["pred", "unsigned", "signed", "float", "complex"]:
         """One of ``pred``, ``unsigned``, ``signed``, ``float``, ``complex``."""
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """As ``__numpy_dtype__``, where numpy before 2.4 looks."""
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]: ...
+    @property
     def _float_limits(self) -> tuple[float, float, float] | None: ...
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
@@ -154,6 +160,716 @@ class _Operators:
     @property
     def T(self) -> Self:
         """With the axes reversed."""
+    @property
+    def mT(self) -> Self:
+        """Exchange the last two axes.
+
+        Raises
+        ------
+        ShapeError
+            If there are fewer than two.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.matrix_transpose([[[1, 2]], [[3, 4]]]).shape
+        (2, 2, 1)
+        """
+    @property
+    def real(self) -> Self:
+        """Return the real part of each element.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Numbers of any dtype.
+
+        Returns
+        -------
+        Tensor
+            Floats of the shape of `x`.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.real([1 + 2j, 3 - 4j]).tolist()
+        [1.0, 3.0]
+        """
+    @property
+    def imag(self) -> Self:
+        """Return the imaginary part of each element.
+
+        Real numbers give zero.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Numbers of any dtype.
+
+        Returns
+        -------
+        Tensor
+            Floats of the shape of `x`.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.imag([1 + 2j, 3 - 4j]).tolist()
+        [2.0, -4.0]
+        """
+    @property
+    def itemsize(self) -> int:
+        """Return the bytes of one element in memory."""
+    @property
+    def at(self) -> At:
+        """What ``x.at`` is: ``x.at[key]`` names elements to be updated, see `Place`."""
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
+    # Methods of `nxla._methods`.
+    def all(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+        """Tell whether no element is zero. Parameters are those of `max`, any dtype will do.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.all([[1, 0], [3, 4]], axis=1).tolist()
+        [False, True]
+        """
+    def any(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+        """Tell whether an element is not zero. Parameters are those of `max`, any dtype will do.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.any([[0, 0], [3, 0]], axis=1).tolist()
+        [False, True]
+        """
+    def argmax(
+        self,
+        /,
+        axis: Axis | None = None,
+        *,
+        keepdims: bool = False,
+        tie_break: Literal["low", "high"] = "low",
+        dtype: DTypeLike = "int32",
+    ) -> Tensor:
+        """Return the index of the largest element; of a NaN if there is one.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Real numbers.
+        axis : int or str, optional
+            The axis; by default the index is one into all elements in row-major order.
+        keepdims : bool
+            Whether the axis stays, with size 1.
+        tie_break : {"low", "high"}
+            Which of several equal elements: the first or the last.
+        dtype : dtype_like
+            The dtype of the index.
+
+        Raises
+        ------
+        DTypeError
+            If `x` is complex.
+        ShapeError
+            If there is no such axis, or no element.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.argmax([[1, 5], [3, 3]], axis=1).tolist()
+        [1, 0]
+        """
+    def argmin(
+        self,
+        /,
+        axis: Axis | None = None,
+        *,
+        keepdims: bool = False,
+        tie_break: Literal["low", "high"] = "low",
+        dtype: DTypeLike = "int32",
+    ) -> Tensor:
+        """Return the index of the smallest element. Parameters and errors are those of `argmax`.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.argmin([3, 1, 1], tie_break="high").item()
+        2
+        """
+    def argsort(
+        self,
+        /,
+        axis: Axis = -1,
+        *,
+        descending: bool = False,
+        stable: bool = True,
+        dtype: DTypeLike = "int32",
+    ) -> Tensor:
+        """Return the indices that put the elements of an axis in order.
+
+        Parameters and errors are those of `sort`; `dtype` is that of the indices.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.argsort([3, 1, 2]).tolist()
+        [1, 2, 0]
+        """
+    def astype(
+        self, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike | None = None
+    ) -> Tensor:
+        """Convert elements to another dtype.
+
+        Floats lose what is behind the point when they become integers; what an integer dtype does not
+        hold becomes the largest or smallest number that it holds, and NaN becomes zero. Integers that
+        become narrower wrap. Complex numbers lose their imaginary part.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Any tensor.
+        dtype : dtype_like
+            The dtype.
+        copy : bool
+            False gives a tensor back that has the dtype already and is where it is wanted.
+        device : Device or str, optional
+            Where the result is wanted; by default where `x` is.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.astype([1.9, -1.9, 1e20], nx.int32).tolist(), nx.astype([300, -1], nx.uint8).tolist()
+        ([1, -1, 2147483647], [44, 255])
+        """
+    def clip(self, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
+        """Limit elements to a range.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Real numbers.
+        min, max : tensor_like, optional
+            The limits; where a minimum exceeds the maximum, the maximum wins.
+
+        Raises
+        ------
+        DTypeError
+            If an operand is complex.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.clip([1, 5, 9], 2, 8).tolist(), nx.clip([1, 5, 9], max=4).tolist()
+        ([2, 5, 8], [1, 4, 4])
+        """
+    def conj(self, /) -> Tensor:
+        """Return each element with the sign of its imaginary part turned over.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Numbers of any dtype; real ones stay as they are.
+
+        Returns
+        -------
+        Tensor
+            Numbers of the shape and dtype of `x`.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.conj([1 + 2j]).tolist(), nx.conj([1, 2]).tolist()
+        ([(1-2j)], [1, 2])
+        """
+    def copy(self, /) -> Tensor:
+        """Return a tensor of the same data: assigning to elements of one leaves the other alone.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> x = nx.tensor([1, 2])
+        >>> y = x.copy()
+        >>> y[0] = 5
+        >>> x.tolist(), y.tolist()
+        ([1, 2], [5, 2])
+        """
+    def cumprod(
+        self,
+        /,
+        axis: Axis | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+        reverse: bool = False,
+    ) -> Tensor:
+        """Return the product of all elements up to and including each one.
+
+        Parameters and errors are those of `cumulative_sum`; the product of no element is one.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.cumulative_prod([1, 2, 3], include_initial=True).tolist()
+        [1, 1, 2, 6]
+        """
+    def cumsum(
+        self,
+        /,
+        axis: Axis | None = None,
+        *,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+        reverse: bool = False,
+    ) -> Tensor:
+        """Return the sum of all elements up to and including each one.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Numbers, with at least one axis.
+        axis : int or str, optional
+            The axis; may be left out if there is only one.
+        dtype : dtype_like, optional
+            The dtype to add in, and of the result. By default narrow integers become ``int32`` or
+            ``uint32``, and everything else keeps its dtype.
+        include_initial : bool
+            Whether the sum of no element, zero, comes first; the axis is longer by one then.
+        reverse : bool
+            Whether to add from the end.
+
+        Raises
+        ------
+        ArgumentError
+            If there are several axes, and none is given.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3], reverse=True).tolist()
+        ([1, 3, 6], [6, 5, 3])
+        """
+    def diagonal(self, /, offset: int = 0) -> Tensor:
+        """Take a diagonal of each matrix.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Matrices in the last two axes.
+        offset : int
+            How many columns right of the main diagonal; outside of the matrices there are no elements.
+
+        Raises
+        ------
+        ShapeError
+            If there are no matrices.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.linalg.diagonal([[1, 2], [3, 4]]).tolist()
+        [1, 4]
+        """
+    def dot(
+        self,
+        x2: TensorLike,
+        /,
+        *,
+        x1_contract: Axes | None = None,
+        x2_contract: Axes | None = None,
+        x1_batch: Axes | None = None,
+        x2_batch: Axes | None = None,
+    ) -> Tensor:
+        """Multiply and add up along given axes.
+
+        Parameters
+        ----------
+        x1, x2 : tensor_like
+            Operands.
+        x1_contract, x2_contract : int or str, or a sequence, optional
+            Axes that are added up along, paired in order. Without any axes given, the last axis of
+            `x1` and the last but one of `x2` (the last one of a vector), and a scalar multiplies.
+        x1_batch, x2_batch : int or str, or a sequence, optional
+            Axes that are kept in step; the first ones of both.
+
+        Returns
+        -------
+        Tensor
+            The batch axes, then the other axes of `x1`, then those of `x2`.
+
+        Raises
+        ------
+        ShapeError
+            If paired axes differ in size.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.dot([1, 2, 3], [4, 5, 6]).item()
+        32
+        >>> nx.dot(nx.ones((5, 2, 3)), nx.ones((5, 3)), x1_contract=2, x2_contract=1,
+        ...        x1_batch=0, x2_batch=0).shape
+        (5, 2)
+        """
+    def flatten(self, /, *, axes: Axes | None = None) -> Tensor:
+        """Merge neighbouring axes into one; all axes by default.
+
+        Raises
+        ------
+        ArgumentError
+            If the axes are not neighbours in increasing order.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.flatten([[1, 2], [3, 4]]).tolist()
+        [1, 2, 3, 4]
+        """
+    def max(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+        """Find the largest element; NaN if there is one.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Real numbers.
+        axis : int or str, or a sequence, optional
+            The axes; all by default.
+        keepdims : bool
+            Whether these axes stay, with size 1.
+
+        Raises
+        ------
+        DTypeError
+            If `x` is complex.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.max([[1, 5], [3, 4]], axis=1).tolist()
+        [5, 4]
+        """
+    def mean(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+        """Return the arithmetic mean.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Numbers; integers count as ``float32``.
+        axis : int or str, or a sequence, optional
+            The axes; all by default.
+        keepdims : bool
+            Whether these axes stay, with size 1.
+
+        Raises
+        ------
+        ShapeError
+            If there is no such axis, or one is given twice.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.mean([[1, 2], [3, 4]], axis=0).tolist()
+        [2.0, 3.0]
+        """
+    def min(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
+        """Find the smallest element; NaN if there is one. Parameters and errors are those of `max`.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.min([[1, 5], [3, 4]], axis=1).tolist()
+        [1, 3]
+        """
+    def nonzero(self, /) -> tuple[Tensor, ...]:
+        """Return where elements are not zero.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Numbers or truth values, with at least one axis.
+
+        Returns
+        -------
+        tuple of Tensor
+            For each axis the ``int32`` indices along it, in row-major order of the elements.
+
+        Raises
+        ------
+        ShapeError
+            If `x` is a scalar.
+        TraceError
+            If `x` is traced: the number of indices would not be known.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> [axis.tolist() for axis in nx.nonzero([[0, 5], [7, 0]])]
+        [[0, 1], [1, 0]]
+        """
+    def prod(
+        self, /, axis: Axes | None = None, dtype: DTypeLike | None = None, *, keepdims: bool = False
+    ) -> Tensor:
+        """Multiply the elements. Parameters and errors are those of `sum`.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.prod([[1, 2], [3, 4]], axis=1).tolist()
+        [2, 12]
+        """
+    def ravel(self, /, *, axes: Axes | None = None) -> Tensor:
+        """Merge neighbouring axes into one; all axes by default.
+
+        Raises
+        ------
+        ArgumentError
+            If the axes are not neighbours in increasing order.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.flatten([[1, 2], [3, 4]]).tolist()
+        [1, 2, 3, 4]
+        """
+    def repeat(self, repeats: TensorLike, /, axis: Axis | None = None) -> Tensor:
+        """Repeat each element a number of times.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Any tensor.
+        repeats : int, sequence of int or tensor
+            How often, for all elements of the axis or for each.
+        axis : int or str, optional
+            The axis; None flattens the tensor first.
+
+        Raises
+        ------
+        ArgumentError
+            If there is not one number for each element, or one is negative.
+        TraceError
+            If the numbers are traced: the shape of the result would not be known.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.repeat([1, 2], 2).tolist(), nx.repeat([1, 2], [1, 3]).tolist()
+        ([1, 1, 2, 2], [1, 2, 2, 2])
+        """
+    def reshape(self, /, *shape: Any) -> Tensor:
+        """Return the elements in another shape, given as one sequence or as sizes: see `nxla.reshape`.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.arange(6).reshape(2, -1).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+        """
+    def round(self, /) -> Tensor:
+        """Return the nearest whole number, the even one of two equally near.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Real numbers; integers stay as they are.
+
+        Returns
+        -------
+        Tensor
+            Numbers of the shape and dtype of `x`.
+
+        Raises
+        ------
+        DTypeError
+            If `x` is complex.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.round([0.5, 1.5, 2.5]).tolist()
+        [0.0, 2.0, 2.0]
+        """
+    def sort(self, /, axis: Axis = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
+        """Put the elements of an axis in order; NaN counts as larger than everything.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Real numbers.
+        axis : int or str
+            The axis.
+        descending : bool
+            Whether the largest comes first.
+        stable : bool
+            Whether equal elements keep their order.
+
+        Raises
+        ------
+        DTypeError
+            If `x` is complex.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.sort([3, 1, 2]).tolist(), nx.sort([3, 1, 2], descending=True).tolist()
+        ([1, 2, 3], [3, 2, 1])
+        """
+    def squeeze(self, /, axis: Axes | None = None) -> Tensor:
+        """Drop axes of size 1.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Any tensor.
+        axis : int or str, or a sequence, optional
+            The axes; by default all of size 1.
+
+        Raises
+        ------
+        ShapeError
+            If an axis has another size than 1.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.squeeze([[1, 2]], axis=0).shape
+        (2,)
+        """
+    def std(
+        self, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+    ) -> Tensor:
+        """Return the standard deviation: the root of `var`, with its parameters.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.std([1.0, 3.0]).item()
+        1.0
+        """
+    def sum(
+        self, /, axis: Axes | None = None, dtype: DTypeLike | None = None, *, keepdims: bool = False
+    ) -> Tensor:
+        """Add up the elements.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Numbers of any dtype.
+        axis : int or str, or a sequence, optional
+            The axes; all by default.
+        keepdims : bool
+            Whether these axes stay, with size 1.
+        dtype : dtype_like, optional
+            The dtype to add in, and of the result. By default narrow integers become ``int32`` or
+            ``uint32``, and everything else keeps its dtype.
+
+        Raises
+        ------
+        ShapeError
+            If there is no such axis, or one is given twice.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.sum([[1, 2], [3, 4]]).item(), nx.sum([[1, 2], [3, 4]], axis=0).tolist()
+        (10, [4, 6])
+        """
+    def swapaxes(self, axis1: int, axis2: int, /) -> Tensor:
+        """Return the tensor with two axes exchanged.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.zeros((2, 3, 4)).swapaxes(0, -1).shape
+        (4, 3, 2)
+        """
+    def take(self, indices: TensorLike, /, axis: Axis | None = None) -> Tensor:
+        """Take elements of an axis by index.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Any tensor.
+        indices : tensor_like
+            Integers, of any shape; negative ones count from the end. Those that are out of range even
+            so stand for the nearest element.
+        axis : int or str, optional
+            The axis; may be left out if there is only one.
+
+        Returns
+        -------
+        Tensor
+            Of the shape of `x`, with the axes of `indices` in place of `axis`.
+
+        Raises
+        ------
+        ArgumentError
+            If there are several axes, and none is given.
+        DTypeError
+            If the indices are no integers.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.take([10, 20, 30], [2, 0]).tolist()
+        [30, 10]
+        """
+    def trace(self, /, offset: int = 0, *, dtype: DTypeLike | None = None) -> Tensor:
+        """Return the sum of a diagonal of each matrix.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Matrices in the last two axes.
+        offset : int
+            How many columns right of the main diagonal; outside of the matrices the sum is 0.
+        dtype : dtype_like, optional
+            The dtype to add in, and of the result; by default as for `nxla.sum`.
+
+        Raises
+        ------
+        ShapeError
+            If there are no matrices.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.linalg.trace([[1, 2], [3, 4]]).item()
+        5
+        """
+    def transpose(self, /, *axes: Any) -> Tensor:
+        """Return the tensor with its axes in another order, reversed by default.
+
+        The axes are one sequence, or as many arguments: see `nxla.permute_dims`.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.zeros((2, 3, 4)).transpose(0, 2, 1).shape
+        (2, 4, 3)
+        """
+    def var(
+        self, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+    ) -> Tensor:
+        """Return the variance: the mean squared distance from the mean.
+
+        Parameters
+        ----------
+        x : tensor_like
+            Numbers; integers count as ``float32``.
+        axis : int or str, or a sequence, optional
+            The axes; all by default.
+        correction : float
+            What is taken off the number of elements that the sum is divided by; 1 for a sample.
+        keepdims : bool
+            Whether these axes stay, with size 1.
+
+        Examples
+        --------
+        >>> import nxla as nx
+        >>> nx.var([1.0, 2.0, 3.0, 4.0]).item()
+        1.25
+        """
     def __abs__(self) -> Self: ...
     def __neg__(self) -> Self: ...
     def __pos__(self) -> Self: ...
@@ -193,8 +909,7 @@ class _Operators:
     def __ne__(self, value: TensorLike, /) -> Self: ...  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
     def __hash__(self) -> int: ...
     def __getitem__(self, key: _Key | tuple[_Key, ...], /) -> Self: ...
-    # Always an error, so type checkers are to refuse them.
-    def __setitem__(self, key: Never, value: Never, /) -> NoReturn: ...
+    # Always an error, so type checkers are to refuse it.
     def __delitem__(self, key: Never, /) -> NoReturn: ...
     def __iter__(self) -> Iterator[Self]: ...
     def __len__(self) -> int: ...
@@ -240,19 +955,23 @@ class Device:
 
 @final
 class Tensor(_Operators):
-    """An immutable array of numbers, in host memory or on a device.
+    """An array of numbers, in host memory or on a device.
 
-    A device tensor may still be in the making; reading it waits.
+    A device tensor may still be in the making; reading it waits. Its data never changes: assigning to
+    elements gives the tensor other data, and whoever has the former keeps it.
     """
+    def __setitem__(self, key: _Key | tuple[_Key, ...], value: TensorLike, /) -> None: ...
     @property
     def nbytes(self) -> int:
         """Bytes of data in memory."""
     @property
     def device(self) -> Device:
         """Where the data is."""
-    def to_device(self, device: DeviceLike, /, *, copy: bool | None = None) -> Tensor:
+    def to_device(
+        self, device: DeviceLike, /, *, stream: None = None, copy: bool | None = None
+    ) -> Tensor:
         """The tensor itself if it is on a device, else a copy there. ``copy=True`` makes a copy in any
-        case, ``copy=False`` none.
+        case, ``copy=False`` none. ``stream`` is part of the standard, and must be None.
         """
     def transfer_to(self, device: DeviceLike, /) -> Tensor:
         """The tensor itself if it is on a device, else a copy there, and this one is freed even if the
@@ -299,10 +1018,17 @@ class Tensor(_Operators):
 
 @final
 class Expr(_Operators):
+    # Always an error, so type checkers are to refuse it.
     """A tensor inside a traced function: it has a dtype and a shape, but no data yet."""
+    def __setitem__(self, key: Never, value: Never, /) -> NoReturn: ...
     @property
     def op(self) -> str | None:
         """The name of the operation, as expression text spells it."""
+    @property
+    def device(self) -> None:
+        """None: a traced value lives where its program runs."""
+    def to_device(self, device: None, /, *, stream: None = None) -> Self:
+        """The value itself, for no device but the one that it tells."""
     def item(self) -> NoReturn:
         """There is no number yet: raises an error that says what to use instead."""
     def tolist(self) -> NoReturn:
@@ -813,6 +1539,14 @@ def release_held_memory() -> int:
 def set_debug_nans(check: bool) -> bool:
     """Sets whether this thread checks results; gives what was set."""
 
+def subscript_update(
+    x: TensorLike, key: Any, value: TensorLike, how: Literal["set", "add", "multiply", "min", "max"]
+) -> Tensor:
+    """A tensor with other elements at `key`; `how` says what becomes of those that are there."""
+
+def nonzero_places(x: Tensor) -> Tensor:
+    """Where elements are not zero, counted through the tensor in row-major order."""
+
 def compare_values(left: Tensor, right: Tensor) -> tuple[int, tuple[int, ...], float, int]:
     """How far two tensors are apart: units in the last place, the index, the largest difference, and
     how many elements differ.
@@ -1006,6 +1740,11 @@ def tensor_from_bytes(
 
 def eigh_parts(a: TensorLike) -> list[Tensor]:
     """Eigenvalues and eigenvectors of Hermitian matrices."""
+
+def eigen_of_data(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The types of the functions of this family.
+    The eigenvalues and eigenvectors of square matrices, as `c128` on the host.
+    """
 
 def eye(shape: Shape, dtype: DTypeLike | None = None, names: Names | None = None) -> Tensor:
     """Ones on the diagonal of the last two axes."""
@@ -1231,33 +1970,10 @@ def window_reduce(
 ) -> Tensor:
     """Folds each window with `function(element, accumulator)`, inside a trace."""
 
-def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Choose between two elements, one place at a time.
-
-    Parameters
-    ----------
-    condition : tensor_like
-        Where it is not zero, the element of `x1` is taken.
-    x1, x2 : tensor_like
-        What to choose from; their dtypes promote.
-
-    Returns
-    -------
-    Tensor
-        Of the shape that all three broadcast to.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes do not broadcast.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.where([True, False], [1, 2], 0).tolist()
-    [1, 0]
-    """
-
+@overload
+def where(condition: TensorLike, x1: TensorLike, x2: TensorLike, /) -> Tensor: ...
+@overload
+def where(condition: TensorLike, /) -> tuple[Tensor, ...]: ...
 def _signatures() -> dict[str, dict[str, str]]: ...
 
 pred: Final[DType]
@@ -1381,7 +2097,7 @@ def adjoint(x: TensorLike, /) -> Tensor:
     [[(1-1j)], [(2-0j)]]
     """
 
-def all(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+def all(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Tell whether no element is zero. Parameters are those of `max`, any dtype will do.
 
     Examples
@@ -1442,7 +2158,7 @@ def allclose(
     True
     """
 
-def any(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+def any(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Tell whether an element is not zero. Parameters are those of `max`, any dtype will do.
 
     Examples
@@ -1455,8 +2171,8 @@ def any(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -
 def argmax(
     x: TensorLike,
     /,
-    *,
     axis: Axis | None = None,
+    *,
     keepdims: bool = False,
     tie_break: Literal["low", "high"] = "low",
     dtype: DTypeLike = "int32",
@@ -1493,8 +2209,8 @@ def argmax(
 def argmin(
     x: TensorLike,
     /,
-    *,
     axis: Axis | None = None,
+    *,
     keepdims: bool = False,
     tie_break: Literal["low", "high"] = "low",
     dtype: DTypeLike = "int32",
@@ -1511,8 +2227,8 @@ def argmin(
 def argsort(
     x: TensorLike,
     /,
-    *,
     axis: Axis = -1,
+    *,
     descending: bool = False,
     stable: bool = True,
     dtype: DTypeLike = "int32",
@@ -1570,27 +2286,8 @@ def asinh(x: TensorLike, /) -> Tensor:
     [0.0, 0.8813735842704773]
     """
 
-def astype(x: TensorLike, dtype: DTypeLike, /, *, copy: bool = True) -> Tensor:
-    """Convert elements to another dtype.
-
-    Floats lose what is behind the point when they become integers, and are limited to what the
-    dtype holds; NaN becomes zero. Integers wrap. Complex numbers lose their imaginary part.
-
-    Parameters
-    ----------
-    x : tensor_like
-        Any tensor.
-    dtype : dtype_like
-        The dtype.
-    copy : bool
-        Part of the standard. It makes no difference: tensors never change.
-
-    Examples
-    --------
-    >>> import nxla as nx
-    >>> nx.astype([1.9, -1.9], nx.int32).tolist()
-    [1, -1]
-    """
+def astype(x: TensorLike, dtype: DTypeLike, /) -> Tensor:
+    """Convert elements to another dtype."""
 
 def atan(x: TensorLike, /) -> Tensor:
     """Return the angle in radians whose tangent is each element.
@@ -2089,7 +2786,7 @@ def complex(real: TensorLike, imag: TensorLike, /) -> Tensor:
     [(1-1j), (2-1j)]
     """
 
-def concat(arrays: Sequence[TensorLike], /, *, axis: Axis | None = 0) -> Tensor:
+def concat(arrays: Sequence[TensorLike], /, axis: Axis | None = 0) -> Tensor:
     """Join tensors along an axis.
 
     Parameters
@@ -2303,7 +3000,7 @@ def count_leading_zeros(x: TensorLike, /) -> Tensor:
     [32, 31, 0]
     """
 
-def count_nonzero(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+def count_nonzero(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Count the elements that are not zero, as ``int32``. Parameters are those of `max`.
 
     Examples
@@ -2342,7 +3039,7 @@ def covariance(x: TensorLike, /, mean: TensorLike | None = None, *, correction: 
     [[1.0, 2.0], [2.0, 4.0]]
     """
 
-def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
+def cross(x1: TensorLike, x2: TensorLike, /, axis: int = -1) -> Tensor:
     """Return the cross product of vectors of three elements.
 
     Parameters
@@ -2364,7 +3061,7 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     [0, 0, 1]
     """
 
-def cumulative_max(x: TensorLike, /, *, axis: Axis | None = None, reverse: bool = False) -> Tensor:
+def cumulative_max(x: TensorLike, /, axis: Axis | None = None, *, reverse: bool = False) -> Tensor:
     """Return the largest element up to and including each one.
 
     Parameters and errors are those of `cumulative_sum`.
@@ -2376,7 +3073,7 @@ def cumulative_max(x: TensorLike, /, *, axis: Axis | None = None, reverse: bool 
     [1, 3, 3]
     """
 
-def cumulative_min(x: TensorLike, /, *, axis: Axis | None = None, reverse: bool = False) -> Tensor:
+def cumulative_min(x: TensorLike, /, axis: Axis | None = None, *, reverse: bool = False) -> Tensor:
     """Return the smallest element up to and including each one.
 
     Parameters and errors are those of `cumulative_sum`.
@@ -2391,8 +3088,8 @@ def cumulative_min(x: TensorLike, /, *, axis: Axis | None = None, reverse: bool 
 def cumulative_prod(
     x: TensorLike,
     /,
-    *,
     axis: Axis | None = None,
+    *,
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
     reverse: bool = False,
@@ -2411,8 +3108,8 @@ def cumulative_prod(
 def cumulative_sum(
     x: TensorLike,
     /,
-    *,
     axis: Axis | None = None,
+    *,
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
     reverse: bool = False,
@@ -2426,7 +3123,8 @@ def cumulative_sum(
     axis : int or str, optional
         The axis; may be left out if there is only one.
     dtype : dtype_like, optional
-        The dtype to add in, and of the result; that of `x` by default.
+        The dtype to add in, and of the result. By default narrow integers become ``int32`` or
+        ``uint32``, and everything else keeps its dtype.
     include_initial : bool
         Whether the sum of no element, zero, comes first; the axis is longer by one then.
     reverse : bool
@@ -2464,12 +3162,34 @@ def det(x: TensorLike, /) -> Tensor:
     5.0
     """
 
+def diagonal(x: TensorLike, /, offset: int = 0) -> Tensor:
+    """Take a diagonal of each matrix.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Matrices in the last two axes.
+    offset : int
+        How many columns right of the main diagonal; outside of the matrices there are no elements.
+
+    Raises
+    ------
+    ShapeError
+        If there are no matrices.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.linalg.diagonal([[1, 2], [3, 4]]).tolist()
+    [1, 4]
+    """
+
 def diff(
     x: TensorLike,
     /,
-    *,
-    axis: Axis = -1,
     n: int = 1,
+    axis: Axis = -1,
+    *,
     prepend: TensorLike | None = None,
     append: TensorLike | None = None,
 ) -> Tensor:
@@ -2479,10 +3199,10 @@ def diff(
     ----------
     x : tensor_like
         Numbers, with at least one axis.
-    axis : int or str
-        The axis; it gets shorter by `n`.
     n : int
         How many times over.
+    axis : int or str
+        The axis; it gets shorter by `n`.
     prepend, append : tensor_like, optional
         What to put before and behind `x` first; of its shape but for `axis`.
 
@@ -2803,7 +3523,7 @@ def exp(x: TensorLike, /) -> Tensor:
     [1.0, 2.7182817459106445]
     """
 
-def expand_dims(x: TensorLike, /, *, axis: int = 0, name: str | None = None) -> Tensor:
+def expand_dims(x: TensorLike, /, axis: int = 0, *, name: str | None = None) -> Tensor:
     """Insert an axis of size 1.
 
     Parameters
@@ -2850,7 +3570,6 @@ def expm1(x: TensorLike, /) -> Tensor:
 def fft(
     x: TensorLike,
     /,
-    *,
     n: int | None = None,
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -2889,7 +3608,6 @@ def fft(
 def fft2(
     x: TensorLike,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: tuple[Axis, Axis] = (-2, -1),
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -2917,7 +3635,6 @@ def fft2(
 def fftn(
     x: TensorLike,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: Axes | None = None,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -2969,7 +3686,7 @@ def flatten(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
     [1, 2, 3, 4]
     """
 
-def flip(x: TensorLike, /, *, axis: Axes | None = None) -> Tensor:
+def flip(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
     """Reverse the order of elements along axes, along all by default.
 
     Raises
@@ -3075,7 +3792,7 @@ def gather(x: TensorLike, indices: TensorLike, /, *, axes: Axes | None = None) -
     x : tensor_like
         Any tensor.
     indices : tensor_like
-        Integers; the last axis holds the tuples.
+        Integers; the last axis holds the tuples. Negative ones count from the end.
     axes : sequence of int or str, optional
         The axis that each number of a tuple counts along, in increasing order; the first ones by
         default.
@@ -3273,7 +3990,6 @@ def hard_tanh(x: TensorLike, /) -> Tensor:
 def hfft(
     x: TensorLike,
     /,
-    *,
     n: int | None = None,
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -3349,7 +4065,6 @@ def hypot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 def ifft(
     x: TensorLike,
     /,
-    *,
     n: int | None = None,
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -3366,7 +4081,6 @@ def ifft(
 def ifft2(
     x: TensorLike,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: tuple[Axis, Axis] = (-2, -1),
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -3383,7 +4097,6 @@ def ifft2(
 def ifftn(
     x: TensorLike,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: Axes | None = None,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -3400,7 +4113,6 @@ def ifftn(
 def ihfft(
     x: TensorLike,
     /,
-    *,
     n: int | None = None,
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -3545,7 +4257,6 @@ def inv(x: TensorLike, /) -> Tensor:
 def irfft(
     x: TensorLike,
     /,
-    *,
     n: int | None = None,
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -3570,7 +4281,6 @@ def irfft(
 def irfftn(
     x: TensorLike,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: Axes | None = None,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -3789,7 +4499,7 @@ def leaky_relu(x: TensorLike, /, *, negative_slope: float = 0.01) -> Tensor:
     [-1.0, 2.0]
     """
 
-def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: float | None = None) -> Tensor:
+def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     """Return the ``x`` of least norm for which ``a @ x`` is nearest to ``b``.
 
     Parameters
@@ -3798,7 +4508,7 @@ def least_squares(a: TensorLike, b: TensorLike, /, *, rtol: float | None = None)
         Matrices in the last two axes, not empty.
     b : tensor_like
         For each of them a vector, or a matrix with as many rows.
-    rtol : float, optional
+    rtol : float or tensor_like, optional
         As for `pinv`.
 
     Raises
@@ -4112,8 +4822,8 @@ def logical_xor(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 def logsumexp(
     x: TensorLike,
     /,
-    *,
     axis: Axes | None = None,
+    *,
     keepdims: bool = False,
     scale: TensorLike | None = None,
 ) -> Tensor:
@@ -4137,7 +4847,7 @@ def logsumexp(
     1000.6931762695312
     """
 
-def make_diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+def make_diagonal(x: TensorLike, /, offset: int = 0) -> Tensor:
     """Make a matrix with a vector on a diagonal and zeros elsewhere.
 
     Examples
@@ -4219,15 +4929,16 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     [[1, 5], [0, 1]]
     """
 
-def matrix_rank(x: TensorLike, /, *, rtol: float | None = None) -> Tensor:
+def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     """Return how many singular values of each matrix are not negligible.
 
     Parameters
     ----------
     x : tensor_like
         Matrices in the last two axes, not empty.
-    rtol : float, optional
-        Values up to this multiple of the largest one do not count. By default the larger side times
+    rtol : float or tensor_like, optional
+        Values up to this multiple of the largest one do not count: one number, or one for each
+        matrix. By default the larger side times
         the precision of the dtype.
 
     Returns
@@ -4247,7 +4958,7 @@ def matrix_rank(x: TensorLike, /, *, rtol: float | None = None) -> Tensor:
     1
     """
 
-def max(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+def max(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Find the largest element; NaN if there is one.
 
     Parameters
@@ -4337,7 +5048,7 @@ def maximum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     [3, 5]
     """
 
-def mean(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+def mean(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the arithmetic mean.
 
     Parameters
@@ -4361,7 +5072,7 @@ def mean(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) 
     [2.0, 3.0]
     """
 
-def median(x: TensorLike, /, *, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
+def median(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the middle element in order of size; the mean of two of them for an even number.
 
     Parameters
@@ -4385,7 +5096,7 @@ def median(x: TensorLike, /, *, axis: Axis | None = None, keepdims: bool = False
     (2, 2.5)
     """
 
-def min(x: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+def min(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Find the smallest element; NaN if there is one. Parameters and errors are those of `max`.
 
     Examples
@@ -4435,7 +5146,7 @@ def mish(x: TensorLike, /) -> Tensor:
     0.8651
     """
 
-def mode(x: TensorLike, /, *, axis: Axis | None = None, keepdims: bool = False) -> Tensor:
+def mode(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the most frequent element, the smallest of several. Parameters are those of `median`.
 
     Examples
@@ -4711,12 +5422,41 @@ def negative(x: TensorLike, /) -> Tensor:
     [-1, 2]
     """
 
+def nextafter(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """Return the number that comes after the first on the way to the second.
+
+    It is the neighbour among the numbers of the dtype; equal numbers give the second.
+
+    Parameters
+    ----------
+    x1, x2 : tensor_like
+        Real numbers; their shapes broadcast and their dtypes promote.
+
+    Returns
+    -------
+    Tensor
+        Floats of the common shape.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not broadcast.
+    DTypeError
+        If an operand is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.nextafter(1.0, [0.0, 2.0]).tolist()
+    [0.9999999403953552, 1.0000001192092896]
+    """
+
 def norm(
     x: TensorLike,
     /,
-    *,
     ord: float | Literal["fro", "nuc"] | None = None,
     axis: Axes | None = None,
+    *,
     keepdims: bool = False,
 ) -> Tensor:
     """Return the length of vectors, or a norm of matrices.
@@ -4909,14 +5649,14 @@ def phase(x: TensorLike, /) -> Tensor:
     [1.5707963705062866, 3.1415927410125732]
     """
 
-def pinv(x: TensorLike, /, *, rtol: float | None = None) -> Tensor:
+def pinv(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     """Return the pseudo-inverse (of Moore and Penrose) of matrices.
 
     Parameters
     ----------
     x : tensor_like
         Matrices in the last two axes, not empty.
-    rtol : float, optional
+    rtol : float or tensor_like, optional
         Singular values up to this multiple of the largest one count as 0. By default the larger
         side times the precision of the dtype.
 
@@ -4988,10 +5728,10 @@ def pow(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 def prod(
     x: TensorLike,
     /,
-    *,
     axis: Axes | None = None,
-    keepdims: bool = False,
     dtype: DTypeLike | None = None,
+    *,
+    keepdims: bool = False,
 ) -> Tensor:
     """Multiply the elements. Parameters and errors are those of `sum`.
 
@@ -5002,7 +5742,7 @@ def prod(
     [2, 12]
     """
 
-def put_diagonal(x: TensorLike, diagonal: TensorLike, /, *, offset: int = 0) -> Tensor:
+def put_diagonal(x: TensorLike, diagonal: TensorLike, /, offset: int = 0) -> Tensor:
     """Replace a diagonal of a matrix.
 
     Raises
@@ -5267,7 +6007,6 @@ def reshape(
 def rfft(
     x: TensorLike,
     /,
-    *,
     n: int | None = None,
     axis: Axis = -1,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -5296,7 +6035,6 @@ def rfft(
 def rfftn(
     x: TensorLike,
     /,
-    *,
     s: Sequence[int] | None = None,
     axes: Axes | None = None,
     norm: Literal["backward", "ortho", "forward"] = "backward",
@@ -5618,7 +6356,7 @@ def slice(
     """
 
 def slice_along_axis(
-    x: TensorLike, start: TensorLike, length: int, /, *, axis: Axis = 0, stride: int = 1
+    x: TensorLike, start: TensorLike, length: int, /, axis: Axis = 0, *, stride: int = 1
 ) -> Tensor:
     """Cut a range out of one axis. Parameters and errors are those of `slice`, for that axis.
 
@@ -5752,7 +6490,7 @@ def softplus(x: TensorLike, /) -> Tensor:
     """
 
 def sort(
-    x: TensorLike, /, *, axis: Axis = -1, descending: bool = False, stable: bool = True
+    x: TensorLike, /, axis: Axis = -1, *, descending: bool = False, stable: bool = True
 ) -> Tensor:
     """Put the elements of an axis in order; NaN counts as larger than everything.
 
@@ -5903,7 +6641,7 @@ def squeeze(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
     (2,)
     """
 
-def stack(arrays: Sequence[TensorLike], /, *, axis: int = 0, name: str | None = None) -> Tensor:
+def stack(arrays: Sequence[TensorLike], /, axis: int = 0, *, name: str | None = None) -> Tensor:
     """Join tensors of one shape along a new axis.
 
     Parameters
@@ -5928,7 +6666,7 @@ def stack(arrays: Sequence[TensorLike], /, *, axis: int = 0, name: str | None = 
     """
 
 def std(
-    x: TensorLike, /, *, axis: Axes | None = None, correction: float = 0, keepdims: bool = False
+    x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
 ) -> Tensor:
     """Return the standard deviation: the root of `var`, with its parameters.
 
@@ -5967,10 +6705,10 @@ def subtract(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 def sum(
     x: TensorLike,
     /,
-    *,
     axis: Axes | None = None,
-    keepdims: bool = False,
     dtype: DTypeLike | None = None,
+    *,
+    keepdims: bool = False,
 ) -> Tensor:
     """Add up the elements.
 
@@ -6030,7 +6768,7 @@ def swapaxes(x: TensorLike, /, axis1: Axis, axis2: Axis) -> Tensor:
     (4, 3, 2)
     """
 
-def take(x: TensorLike, indices: TensorLike, /, *, axis: Axis | None = None) -> Tensor:
+def take(x: TensorLike, indices: TensorLike, /, axis: Axis | None = None) -> Tensor:
     """Take elements of an axis by index.
 
     Parameters
@@ -6038,7 +6776,8 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: Axis | None = None) -> 
     x : tensor_like
         Any tensor.
     indices : tensor_like
-        Integers, of any shape.
+        Integers, of any shape; negative ones count from the end. Those that are out of range even
+        so stand for the nearest element.
     axis : int or str, optional
         The axis; may be left out if there is only one.
 
@@ -6061,7 +6800,7 @@ def take(x: TensorLike, indices: TensorLike, /, *, axis: Axis | None = None) -> 
     [30, 10]
     """
 
-def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: Axis = -1) -> Tensor:
+def take_along_axis(x: TensorLike, indices: TensorLike, /, axis: Axis = -1) -> Tensor:
     """Take one element of an axis for each index, in step along the other axes.
 
     Parameters
@@ -6069,14 +6808,15 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: Axis = -1) -
     x : tensor_like
         Any tensor.
     indices : tensor_like
-        Integers, of the shape of `x` but for `axis`.
+        Integers, of the shape of `x` but for `axis`, or of one that broadcasts there; negative ones
+        count from the end.
     axis : int or str
         The axis.
 
     Raises
     ------
     ShapeError
-        If the shapes differ in another axis.
+        If the other axes do not broadcast.
 
     Examples
     --------
@@ -6086,7 +6826,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, /, *, axis: Axis = -1) -
     [[1, 3], [5, 9]]
     """
 
-def take_diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+def take_diagonal(x: TensorLike, /, offset: int = 0) -> Tensor:
     """Take a diagonal of the last two axes.
 
     Parameters
@@ -6194,7 +6934,7 @@ def top_k(x: TensorLike, /, k: int = 1) -> tuple[Tensor, Tensor]:
     [[9, 5], [1, 2]]
     """
 
-def trace(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+def trace(x: TensorLike, /, offset: int = 0, *, dtype: DTypeLike | None = None) -> Tensor:
     """Return the sum of a diagonal of each matrix.
 
     Parameters
@@ -6202,14 +6942,14 @@ def trace(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     x : tensor_like
         Matrices in the last two axes.
     offset : int
-        How many columns right of the main diagonal.
+        How many columns right of the main diagonal; outside of the matrices the sum is 0.
+    dtype : dtype_like, optional
+        The dtype to add in, and of the result; by default as for `nxla.sum`.
 
     Raises
     ------
     ShapeError
         If there are no matrices.
-    ArgumentError
-        If the diagonal is outside of them.
 
     Examples
     --------
@@ -6255,7 +6995,7 @@ def triangular_solve(
     [1.0, 2.0]
     """
 
-def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
+def tril(x: TensorLike, /, k: int = 0) -> Tensor:
     """Keep what is on and below a diagonal of the last two axes, and put zeros above.
 
     Parameters
@@ -6277,7 +7017,7 @@ def tril(x: TensorLike, /, *, k: int = 0) -> Tensor:
     [[1, 0], [3, 4]]
     """
 
-def triu(x: TensorLike, /, *, k: int = 0) -> Tensor:
+def triu(x: TensorLike, /, k: int = 0) -> Tensor:
     """Keep what is on and above a diagonal of the last two axes, and put zeros below.
 
     Parameters and errors are those of `tril`.
@@ -6315,7 +7055,7 @@ def trunc(x: TensorLike, /) -> Tensor:
     """
 
 def var(
-    x: TensorLike, /, *, axis: Axes | None = None, correction: float = 0, keepdims: bool = False
+    x: TensorLike, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
 ) -> Tensor:
     """Return the variance: the mean squared distance from the mean.
 
@@ -6337,15 +7077,15 @@ def var(
     1.25
     """
 
-def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: Axis = -1) -> Tensor:
+def vecdot(x1: TensorLike, x2: TensorLike, /, axis: Axis = -1) -> Tensor:
     """Multiply and add up along one axis of both; the other axes broadcast.
 
-    Complex numbers of `x1` are conjugated.
+    Complex numbers of `x1` are conjugated. The dtype is that to which both promote.
 
     Raises
     ------
     ShapeError
-        If the shapes do not broadcast.
+        If the shapes do not broadcast, or the axis has another size in each.
 
     Examples
     --------
@@ -6355,7 +7095,7 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: Axis = -1) -> Tensor:
     """
 
 def weighted_mean(
-    x: TensorLike, weights: TensorLike, /, *, axis: Axes | None = None, keepdims: bool = False
+    x: TensorLike, weights: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
 ) -> Tensor:
     """Return the mean, with a weight for each element.
 
@@ -6587,7 +7327,6 @@ __all__ = [
     "argsort",
     "asin",
     "asinh",
-    "astype",
     "atan",
     "atan2",
     "atanh",
@@ -6605,7 +7344,6 @@ __all__ = [
     "clip",
     "complex",
     "concat",
-    "conj",
     "conv",
     "copysign",
     "cos",
@@ -6681,6 +7419,7 @@ __all__ = [
     "nansum",
     "nanvar",
     "negative",
+    "nextafter",
     "not_equal",
     "outer",
     "pad",

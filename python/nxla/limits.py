@@ -110,7 +110,7 @@ def iinfo(type: DTypeLike | TensorLike, /) -> IntegerLimits:
     raise DTypeError(f"iinfo: the dtype is {dtype}, expected an integer")
 
 
-def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...], /) -> bool:
+def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...]) -> bool:
     """Tell whether a dtype is another one, or of a kind.
 
     Parameters

@@ -18,6 +18,7 @@ from nxla._core import (
     cholesky,
     cross,
     det,
+    diagonal,
     eigvalsh,
     inv,
     least_squares,
@@ -32,14 +33,16 @@ from nxla._core import (
     triangular_solve,
     vecdot,
 )
-from nxla._core import take_diagonal as diagonal
 from nxla.ops.contract import tensordot
 from nxla.ops.linalg.factor import (
     EighResult,
+    EigResult,
     LUResult,
     QRResult,
     SVDResult,
+    eig,
     eigh,
+    eigvals,
     lu,
     qr,
     svd,
@@ -50,6 +53,7 @@ from nxla.ops.movement import matrix_transpose
 
 # What is imported above. `make stubs` writes this list.
 __all__ = [
+    "EigResult",
     "EighResult",
     "LUResult",
     "QRResult",
@@ -60,7 +64,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "least_squares",

@@ -19,10 +19,10 @@ each other: operands get the axes of all, and an axis of size 1 is repeated.
 from __future__ import annotations
 
 import functools
-import itertools
 
 from nxla import _core, tree
 from nxla.errors import ArgumentError
+from nxla.ops.movement import moveaxis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,9 +227,10 @@ def vmap(
     in_axes : int, None, or sequence of them
         Which axis of each positional argument holds the entries; None for an argument that all
         entries share. One number stands for all arguments. For a container it applies to each of
-        its tensors.
-    out_axes : int
-        Where the axis of the entries goes in each result.
+        its tensors, unless there is a container like it, with an int or None for each of its parts.
+    out_axes : int, or container
+        Where the axis of the entries goes in each result: one number for all, or a container like
+        the result, with an int for each of its parts, or None for what is the same for all entries.
 
     Returns
     -------
@@ -242,7 +243,8 @@ def vmap(
     ShapeError
         If sizes along the mapped axes differ, or there is no such axis.
     ArgumentError
-        If no argument is mapped, or `in_axes` has another length than there are arguments.
+        If no argument is mapped, `in_axes` has another length than there are arguments, or a
+        container of axes does not fit.
 
     Examples
     --------
@@ -260,50 +262,76 @@ def vmap(
 
     @functools.wraps(recipe.function)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        positions = _in_axes(in_axes, len(args))
+        specs = [in_axes] * len(args) if in_axes is None or _is_axis(in_axes) else list(in_axes)
+        if len(specs) != len(args):
+            raise ArgumentError(f"vmap: in_axes has {len(specs)} entries for {len(args)} arguments")
         # An argument without an axis is handed over as it is, whatever it is.
-        given = [arg for arg, axis in zip(args, positions, strict=True) if axis is not None]
-        parts = [tree.flatten(arg) for arg in given]
-        leaves = [leaf for part, _ in parts for leaf in part]
-        mapped_axes = [axis for axis in positions if axis is not None]
-        axes = [axis for (part, _), axis in zip(parts, mapped_axes, strict=True) for _ in part]
+        parts = [_part(arg, spec) for arg, spec in zip(args, specs, strict=True)]
+        pairs = [pair for leaves, _, axes in parts for pair in zip(leaves, axes, strict=True)]
+        leaves = [leaf for leaf, axis in pairs if axis is not None]
+        mapped_axes = [axis for _, axis in pairs if axis is not None]
         output = tree.flatten(())[1]
 
         def call(entries: list[Any]) -> list[Any]:
             nonlocal output
             rest = iter(entries)
-            values = iter(
-                [
-                    structure.unflatten(list(itertools.islice(rest, len(part))))
-                    for part, structure in parts
+            changed = []
+            for leaves, structure, axes in parts:
+                given = [
+                    leaf if axis is None else next(rest)
+                    for leaf, axis in zip(leaves, axes, strict=True)
                 ]
-            )
-            changed = [
-                arg if axis is None else next(values)
-                for arg, axis in zip(args, positions, strict=True)
-            ]
+                changed.append(given[0] if structure is None else structure.unflatten(given))
             results, output = tree.flatten(recipe.function(*changed, **kwargs))
             return results
 
-        results = _core.map_entries(leaves, axes, out_axes, call)
-        return output.unflatten(results)
+        one_axis = _is_axis(out_axes)
+        results = _core.map_entries(leaves, mapped_axes, out_axes if one_axis else 0, call)
+        if one_axis:
+            return output.unflatten(results)
+        wanted = _leaf_axes("out_axes", out_axes, output.unflatten(results))
+        placed = [
+            x[0] if axis is None else moveaxis(x, 0, axis)
+            for x, axis in zip(results, wanted, strict=True)
+        ]
+        return output.unflatten(placed)
 
     return transform._derived(mapped, recipe)
 
 
-def _in_axes(in_axes: Any, count: int) -> list[int | None]:
-    if in_axes is None or isinstance(in_axes, int):
-        return [in_axes] * count
-    positions = list(in_axes)
-    for axis in positions:
-        if axis is not None and not isinstance(axis, int):
-            raise ArgumentError(
-                f"vmap: in_axes has an int or None for each argument, got {axis!r}; all leaves "
-                "of an argument are mapped along one axis"
-            )
-    if len(positions) != count:
-        raise ArgumentError(f"vmap: in_axes has {len(positions)} entries for {count} arguments")
-    return positions
+def _is_axis(spec: Any) -> bool:
+    return isinstance(spec, int) and not isinstance(spec, bool)
+
+
+def _part(arg: Any, spec: Any) -> tuple[list[Any], tree.TreeDef | None, list[int | None]]:
+    """Return the leaves of an argument, its structure (None if it is one leaf), and their axes."""
+    if spec is None:
+        return [arg], None, [None]
+    leaves, structure = tree.flatten(arg)
+    return leaves, structure, _leaf_axes("in_axes", spec, arg)
+
+
+def _leaf_axes(argument: str, spec: Any, value: Any) -> list[int | None]:
+    """Return the axis of each leaf, where an axis (or None) stands for all leaves below it."""
+    if spec is None or _is_axis(spec):
+        return [spec] * len(tree.leaves(value))
+    if isinstance(spec, dict) and isinstance(value, dict) and spec.keys() == value.keys():
+        # Leaves are in the order of the value's keys, as `flatten` has them.
+        order = tree.leaves({key: position for position, key in enumerate(value)})
+        keys = [list(value)[position] for position in order]
+        return [axis for key in keys for axis in _leaf_axes(argument, spec[key], value[key])]
+    both = isinstance(spec, list | tuple) and isinstance(value, list | tuple)
+    if both and len(spec) == len(value):
+        pairs = zip(spec, value, strict=True)
+        return [axis for one, part in pairs for axis in _leaf_axes(argument, one, part)]
+    leaves = tree.leaves(spec)
+    own = type(spec) is type(value) and not isinstance(value, dict | list | tuple)
+    if own and len(leaves) == len(tree.leaves(value)):
+        return leaves
+    raise ArgumentError(
+        f"vmap: {argument} must be an int, None or a container of them like what it is for; "
+        f"{spec!r} does not fit a {type(value).__name__}"
+    )
 
 
 def _map(function: Callable[[Any], Any], x: Any) -> Any:

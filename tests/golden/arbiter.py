@@ -57,7 +57,7 @@ def _array(value: Any) -> Any:
 
 
 def _same(theirs: Any, ours: Any) -> bool:
-    if isinstance(theirs, bytes | float):
+    if isinstance(theirs, bytes | float) and not isinstance(theirs, np.generic):
         return bool(theirs == ours)
     if not isinstance(ours, nx.Tensor):
         return False

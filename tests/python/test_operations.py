@@ -145,7 +145,9 @@ def test_heatmaps_show_entries_and_what_is_no_number():
 def test_an_axis_of_vecdot_is_one_of_the_common_shape():
     x, y = nx.tensor([1, 2], names=["x"]), nx.tensor([[1, 1], [3, 4]], names=[None, "x"])
     assert nx.vecdot(x, y, axis="x").tolist() == nx.vecdot(x, y).tolist() == [3, 11]
-    assert nx.vecdot([1, 2], [[1, 1], [3, 4]], axis=0).tolist() == [4, 10]
+    assert nx.vecdot([[1, 2], [3, 4]], [[1, 1], [3, 4]], axis=0).tolist() == [10, 18]
+    with pytest.raises(nx.ShapeError, match="size of axis 0"):
+        nx.vecdot([1, 2], [[1, 1], [3, 4]], axis=0)
 
 
 def test_statistics_do_not_overflow_on_the_way(compiler):

@@ -6,13 +6,27 @@ use crate::error::{Fault, NotFinite};
 
 /// The first element that is not finite: its position, and its value as text.
 pub fn first_not_finite(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
-    let position = position(tensor)?;
+    Some(described(tensor, position(tensor)?))
+}
+
+/// The first element that is NaN, or has a part that is: its position, and its value as text.
+pub fn first_nan(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
+    // Without any that is not finite there is no need to look again.
+    let first = position(tensor)?;
+    let is_nan = |at: &usize| {
+        let (re, im) = tensor.get(*at).parts();
+        re.is_nan() || im.is_nan()
+    };
+    Some(described(tensor, (first..tensor.size()).find(is_nan)?))
+}
+
+fn described(tensor: &HostTensor, position: usize) -> (Vec<usize>, String) {
     let (re, im) = tensor.get(position).parts();
     let value = match tensor.dtype() {
         DType::C64 | DType::C128 => format!("{re}+{im}i"),
         _ => re.to_string(),
     };
-    Some((index_of(position, tensor.shape()), value))
+    (index_of(position, tensor.shape()), value)
 }
 
 fn position(tensor: &HostTensor) -> Option<usize> {
@@ -80,5 +94,8 @@ mod tests {
         assert_eq!(first_not_finite(&half), Some((vec![1], "-inf".into())));
         let whole = HostTensor::from_slice(&[1_i32], [1]).unwrap();
         assert_eq!(first_not_finite(&whole), None);
+        let mask = HostTensor::from_slice(&[f32::INFINITY, f32::NAN], [2]).unwrap();
+        assert_eq!(first_nan(&mask), Some((vec![1], "NaN".into())));
+        assert_eq!(first_nan(&half), None);
     }
 }

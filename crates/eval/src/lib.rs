@@ -49,8 +49,9 @@ mod threads;
 mod value;
 mod window;
 
-pub use check::first_not_finite;
+pub use check::{first_nan, first_not_finite};
 pub use error::{EvalError, Fault, HookFailure, NotFinite};
 pub use hooks::Hooks;
+pub use linalg::eigen;
 pub use plan::Plan;
 pub use run::{Interrupt, evaluate};

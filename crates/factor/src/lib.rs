@@ -19,6 +19,8 @@
 
 mod product;
 
+use std::borrow::Cow;
+
 use faer::{Mat, MatRef, Side, traits::ComplexField};
 use num_complex::Complex;
 pub use product::{Matrix, Multiply};
@@ -59,15 +61,24 @@ macro_rules! numbers {
                     cholesky(a, &mut Out { rest: out })
                 }
                 fn qr(a: &[Self], rows: usize, columns: usize, complete: bool, out: &mut [Self]) {
-                    let a = MatRef::from_row_major_slice(a, rows, columns);
-                    qr(a, complete, &mut Out { rest: out });
+                    let (a, scale) = tamed(a);
+                    let view = MatRef::from_row_major_slice(&a, rows, columns);
+                    qr(view, complete, &mut Out { rest: out });
+                    let inner = if complete { rows } else { rows.min(columns) };
+                    scaled(&mut out[rows * inner..], scale);
                 }
                 fn eigh(a: &[Self], side: usize, out: &mut [Self]) {
-                    eigh(MatRef::from_row_major_slice(a, side, side), &mut Out { rest: out });
+                    let (a, scale) = tamed(a);
+                    eigh(MatRef::from_row_major_slice(&a, side, side), &mut Out { rest: out });
+                    scaled(&mut out[..side], scale);
                 }
                 fn svd(a: &[Self], rows: usize, columns: usize, full: bool, out: &mut [Self]) {
-                    let a = MatRef::from_row_major_slice(a, rows, columns);
-                    svd(a, full, &mut Out { rest: out });
+                    let (a, scale) = tamed(a);
+                    let view = MatRef::from_row_major_slice(&a, rows, columns);
+                    svd(view, full, &mut Out { rest: out });
+                    let smaller = rows.min(columns);
+                    let before = rows * if full { rows } else { smaller };
+                    scaled(&mut out[before..before + smaller], scale);
                 }
             }
         )*
@@ -76,8 +87,31 @@ macro_rules! numbers {
 
 numbers!(f64, Complex<f64>);
 
+/// Numbers whose squares and sums of squares neither overflow nor vanish: as they are, or divided by
+/// a power of two, which is exact, and that power.
+fn tamed<T: Field>(a: &[T]) -> (Cow<'_, [T]>, f64) {
+    let largest = a.iter().map(|x| x.largest_part()).fold(0.0, f64::max);
+    if largest == 0.0 || (2_f64.powi(-300)..2_f64.powi(300)).contains(&largest) {
+        return (Cow::Borrowed(a), 1.0);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "exponents are small")]
+    let exponent = (largest.log2() as i32).clamp(-1000, 1000);
+    let inverse = 2_f64.powi(-exponent);
+    (a.iter().map(|x| x.times(inverse)).collect(), 2_f64.powi(exponent))
+}
+
+fn scaled<T: Field>(out: &mut [T], scale: f64) {
+    if scale != 1.0 {
+        out.iter_mut().for_each(|x| *x = x.times(scale));
+    }
+}
+
 /// What the functions below need of their numbers.
 trait Field: ComplexField + Copy {
+    /// Times a real number.
+    fn times(self, factor: f64) -> Self;
+    /// The larger of the absolute values of its parts.
+    fn largest_part(self) -> f64;
     fn conjugate(self) -> Self;
     fn from_real(x: f64) -> Self;
     /// The square of the absolute value.
@@ -87,6 +121,12 @@ trait Field: ComplexField + Copy {
 }
 
 impl Field for f64 {
+    fn times(self, factor: f64) -> f64 {
+        self * factor
+    }
+    fn largest_part(self) -> f64 {
+        self.abs()
+    }
     fn conjugate(self) -> f64 {
         self
     }
@@ -102,6 +142,12 @@ impl Field for f64 {
 }
 
 impl Field for Complex<f64> {
+    fn times(self, factor: f64) -> Complex<f64> {
+        self * factor
+    }
+    fn largest_part(self) -> f64 {
+        self.re.abs().max(self.im.abs())
+    }
     fn conjugate(self) -> Complex<f64> {
         self.conj()
     }
@@ -230,4 +276,20 @@ fn svd<T: Field>(a: MatRef<'_, T>, full: bool, out: &mut Out<'_, T>) {
     out.matrix(u.nrows(), u.ncols(), |row, column| u[(row, column)]);
     out.push((0..values.nrows()).map(|index| values[index]));
     out.matrix(v.ncols(), v.nrows(), |row, column| v[(column, row)].conjugate());
+}
+
+/// The eigenvalues of a square matrix, then its eigenvectors in columns, each of length 1. Elements
+/// must be finite; where the iteration does not converge, `out` stays as it is.
+pub fn eigen(a: &[Complex<f64>], side: usize, out: &mut [Complex<f64>]) {
+    let (a, scale) = tamed(a);
+    let Ok(factors) = MatRef::from_row_major_slice(&a, side, side).eigen() else { return };
+    let (values, vectors) = (factors.S().column_vector(), factors.U());
+    let mut out = Out { rest: out };
+    out.push((0..side).map(|index| values[index].times(scale)));
+    let length = |column: usize| {
+        let squares = (0..side).map(|row| vectors[(row, column)].square());
+        squares.sum::<f64>().sqrt()
+    };
+    let lengths: Vec<f64> = (0..side).map(length).collect();
+    out.matrix(side, side, |row, column| vectors[(row, column)] / lengths[column]);
 }

@@ -42,7 +42,8 @@ impl Sharing {
 /// Below this many bytes a copy costs less than to find out whether it is needed.
 pub(crate) const COPY_BELOW: usize = 4096;
 
-/// Whether an object is an array: it exports DLPack or a buffer of numbers.
+/// Whether an object is an array: it exports DLPack or a buffer of numbers, or makes an array of numpy
+/// of itself, as the columns and frames of pandas do.
 pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
     if value.hasattr(intern!(py, "__dlpack__"))?
@@ -50,7 +51,20 @@ pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     {
         return Ok(true);
     }
-    Ok(dlpack::has_buffer(value) && !value.is_instance_of::<PyBytes>())
+    if dlpack::has_buffer(value) {
+        return Ok(!value.is_instance_of::<PyBytes>());
+    }
+    Ok(!value.is_instance_of::<PyType>() && value.hasattr(intern!(py, "__array__"))?)
+}
+
+/// The array of numpy that an object makes of itself, if that is all it can do.
+fn made<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = value.py();
+    if !value.hasattr(intern!(py, "__array__"))? {
+        return Ok(None);
+    }
+    let array = value.call_method0(intern!(py, "__array__"))?;
+    Ok(array.is_instance(numpy_array(py)?)?.then_some(array))
 }
 
 /// The tensor of an array; `None` for what is no array.
@@ -80,7 +94,10 @@ pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Opt
             && (exporter.copied || exporter.read_only && is_immutable(value)?);
         return received(py, lent, frozen, sharing).map(Some);
     }
-    Err(unreadable(value))
+    match made(value)? {
+        Some(array) => import(&array, sharing),
+        None => Err(unreadable(value)),
+    }
 }
 
 /// A tensor of a buffer of plain bytes, which are its elements. It shares memory to which nobody can
@@ -137,7 +154,10 @@ pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Sh
         let (lent, _) = dlpack::capsule_of(value)?;
         return Ok(Some((lent.dtype(), lent.shape().clone())));
     }
-    Err(unreadable(value))
+    match made(value)? {
+        Some(array) => array_type(&array),
+        None => Err(unreadable(value)),
+    }
 }
 
 fn unreadable(value: &Bound<'_, PyAny>) -> PyErr {

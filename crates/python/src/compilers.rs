@@ -158,7 +158,7 @@ impl Executable for PyExecutable {
                 let tensor = result.cast::<PyTensor>().map_err(|_| {
                     argument_error(&self.name, "the compiled function must give tensors")
                 })?;
-                tensors.push(tensor.get().get().clone());
+                tensors.push(tensor.get().tensor());
             }
             self.check(&tensors)?;
             Ok(tensors)

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use nxla_runtime::debug::{Distance, check_finite, distance, first_not_finite};
+use nxla_runtime::debug::{Distance, check_finite, distance, first_nan, first_not_finite};
 use nxla_runtime::{Program, Tensor};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -21,7 +21,8 @@ pub(crate) fn is_on() -> bool {
     HERE.get()
 }
 
-/// Raises if a result is not finite, and names the operation that made it.
+/// Raises if a result has NaN, or infinities that were made of finite numbers, and names the
+/// operation that made them. An infinity that was written down, as in a mask, is no mistake.
 pub(crate) fn check_results(
     py: Python<'_>,
     name: &str,
@@ -33,14 +34,16 @@ pub(crate) fn check_results(
         if !result.dtype().is_float() && !result.dtype().is_complex() {
             continue;
         }
-        let Some((index, value)) = first_not_finite(&read_interruptible(py, result)?) else {
+        let result = read_interruptible(py, result)?;
+        if first_not_finite(&result).is_none() {
             continue;
-        };
+        }
         py.detach(|| check_finite(program, inputs)).or_raise()?;
+        let Some((index, value)) = first_nan(&result) else { continue };
         // Every operation kept what it got finite, on the evaluator: the inputs were not.
-        let which = |input: &&Tensor| input.to_host().is_ok_and(|x| first_not_finite(&x).is_some());
+        let which = |input: &&Tensor| input.to_host().is_ok_and(|x| first_nan(&x).is_some());
         let why = match py.detach(|| inputs.iter().position(which)) {
-            Some(input) => format!("argument leaf {input} is not finite to begin with"),
+            Some(input) => format!("argument leaf {input} has NaN to begin with"),
             None => "computed by the evaluator every value is finite".into(),
         };
         let why = format!("result leaf {number} has {value} at {index:?}; {why}");

@@ -174,7 +174,7 @@ pub(crate) fn to_device(
     device: &Device,
     copy: Option<bool>,
 ) -> PyResult<Py<PyAny>> {
-    let (py, data) = (x.py(), x.get().get());
+    let (py, data) = (x.py(), &x.get().tensor());
     let home = data.device();
     match copy {
         None | Some(false) if home == *device => return Ok(x.clone().into_any().unbind()),
@@ -189,7 +189,7 @@ pub(crate) fn to_device(
 
 /// Moves a tensor, which is freed where it was.
 pub(crate) fn transfer(x: &Bound<'_, PyTensor>, device: &Device) -> PyResult<Py<PyAny>> {
-    let data = x.get().get();
+    let data = &x.get().tensor();
     if data.device() == *device {
         return Ok(x.clone().into_any().unbind());
     }

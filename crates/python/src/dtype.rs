@@ -49,6 +49,19 @@ impl PyDType {
         format!("{:?}", self.0.kind()).to_lowercase()
     }
 
+    /// The dtype of numpy (or of ``ml_dtypes``) by which numpy's functions know this one, as in
+    /// ``numpy.zeros(3, dtype=x.dtype)``.
+    #[getter]
+    fn __numpy_dtype__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        crate::numpy::instance(py, self.0).map(Bound::unbind)
+    }
+
+    /// As ``__numpy_dtype__``, where numpy before 2.4 looks.
+    #[getter]
+    fn dtype(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        crate::numpy::instance(py, self.0).map(Bound::unbind)
+    }
+
     /// Of a float or complex dtype: the distance from 1 to the next larger number, the largest
     /// finite number, and the smallest positive one that has full precision.
     #[getter]

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::apply::{apply, one};
+use crate::device::PyDevice;
 use crate::dtype::PyDType;
 use crate::errors::trace_error;
 use crate::ops::indexing;
@@ -151,8 +152,8 @@ macro_rules! operator_methods {
             fn __neg__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
                 $crate::ops::elementwise::unary(slf, nxla_runtime::graph::UnaryOp::Negate)
             }
-            fn __pos__(slf: &Bound<'_, Self>) -> Py<PyAny> {
-                slf.clone().into_any().unbind()
+            fn __pos__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+                $crate::ops::elementwise::same(slf)
             }
             fn __abs__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
                 $crate::ops::elementwise::unary(slf, nxla_runtime::graph::UnaryOp::Abs)
@@ -166,16 +167,8 @@ macro_rules! operator_methods {
             ) -> PyResult<Py<PyAny>> {
                 $crate::ops::indexing::get_item(slf, key)
             }
-            /// Tensors are values: raises an error that says what to use instead.
-            fn __setitem__(
-                slf: &Bound<'_, Self>,
-                _key: &Bound<'_, PyAny>,
-                _value: &Bound<'_, PyAny>,
-            ) -> PyResult<()> {
-                Err($crate::ops::indexing::set_item(slf.py()))
-            }
-            fn __delitem__(slf: &Bound<'_, Self>, _key: &Bound<'_, PyAny>) -> PyResult<()> {
-                Err($crate::ops::indexing::set_item(slf.py()))
+            fn __delitem__(_slf: &Bound<'_, Self>, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+                Err($crate::ops::indexing::no_deletion())
             }
             /// numpy's operators leave the work to this class.
             #[classattr]
@@ -203,6 +196,15 @@ pub(crate) fn refuse_modulo(modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 }
 
 operator_methods!(PyExpr {
+    /// Raises an error that says what to use instead.
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        _key: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        Err(indexing::no_assignment(slf.py()))
+    }
+
     /// The element type.
     #[getter]
     fn dtype(&self) -> PyDType {
@@ -244,6 +246,28 @@ operator_methods!(PyExpr {
     #[getter(T)]
     fn transposed(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         crate::ops::movement::reversed_axes(slf)
+    }
+
+    /// None: a traced value lives where its program runs.
+    #[getter]
+    fn device(&self) -> Option<PyDevice> {
+        None
+    }
+
+    /// The value itself, for no device but the one that it tells.
+    #[pyo3(signature = (device, /, *, stream=None))]
+    fn to_device<'py>(
+        slf: &Bound<'py, Self>,
+        device: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        match (device, stream) {
+            (None, None) => Ok(slf.clone()),
+            _ => Err(trace_error(
+                "to_device: a traced value lives where its program runs; move the arguments or the \
+                 results instead",
+            )),
+        }
     }
 
     /// The name of the operation, as expression text spells it.

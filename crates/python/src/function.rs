@@ -206,7 +206,7 @@ impl PyFunction {
         }
         let options = this.core.options_in_force();
         if let Some(tensors) = plain_tensors(call) {
-            let inputs: Borrowings<'_> = tensors.iter().map(|tensor| tensor.get().get()).collect();
+            let inputs: Borrowings<'_> = tensors.iter().collect();
             if let Some(entry) = this.core.recent(&inputs, &options) {
                 return this.run(py, &entry, &inputs, &options);
             }
@@ -452,15 +452,13 @@ impl PyFunction {
 }
 
 /// The arguments of a call, if all are tensors and passed by position.
-fn plain_tensors<'a, 'py>(
-    call: Call<'a, 'py>,
-) -> Option<SmallVec<[Borrowed<'a, 'py, PyTensor>; 8]>> {
+fn plain_tensors(call: Call<'_, '_>) -> Option<SmallVec<[Tensor; 8]>> {
     if call.kwargs.is_some_and(|kwargs| !kwargs.is_empty()) {
         return None;
     }
     let mut tensors = SmallVec::with_capacity(call.args.len());
     for arg in call.args.iter_borrowed() {
-        tensors.push(arg.cast::<PyTensor>().ok()?);
+        tensors.push(arg.cast::<PyTensor>().ok()?.get().tensor());
     }
     Some(tensors)
 }

@@ -197,7 +197,7 @@ impl PyStageGraph {
 
     /// The results of a run, from the tensors of all outputs.
     fn _wrap(&self, py: Python<'_>, results: Vec<PyRef<'_, PyTensor>>) -> PyResult<Py<PyAny>> {
-        let results = results.iter().map(|tensor| tensor.get().clone()).collect();
+        let results = results.iter().map(|tensor| tensor.tensor()).collect();
         self.results.wrap(py, results)
     }
 

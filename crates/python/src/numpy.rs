@@ -21,6 +21,11 @@ pub(crate) fn to_numpy(py: Python<'_>, host: HostTensor) -> PyResult<Py<PyAny>> 
     Ok(flat.call_method1(intern!(py, "reshape"), (shape,))?.unbind())
 }
 
+/// An instance of numpy's dtype.
+pub(crate) fn instance(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "dtype"), (numpy_dtype(py, dtype)?,))
+}
+
 fn numpy_dtype<'py>(py: Python<'py>, dtype: DType) -> PyResult<Bound<'py, PyAny>> {
     let (module, name) = match dtype {
         DType::Pred => ("numpy", "bool_"),

@@ -42,7 +42,7 @@ impl Results {
         let arranged = values.into_iter().enumerate().map(|(position, value)| {
             match (value.bind(py).cast::<PyTensor>(), self.vectors.get(position)) {
                 (Ok(tensor), vectors) if !vectors.is_empty() => {
-                    let data = tensor.get().get().data().clone();
+                    let data = tensor.get().read().data().clone();
                     PyTensor::wrap(py, data.with_vectors(vectors))
                 }
                 _ => Ok(value),

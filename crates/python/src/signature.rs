@@ -101,7 +101,7 @@ impl Arguments {
         path: &dyn Fn() -> String,
     ) -> PyResult<()> {
         if let Ok(tensor) = value.cast::<PyTensor>() {
-            self.call.tensor(tensor.get().get().clone());
+            self.call.tensor(tensor.get().tensor());
             return Ok(());
         }
         match kind_of(value)? {
@@ -215,7 +215,7 @@ fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
 /// The type of a leaf, or of an entry of it, and its vectorized axes; `None` for what is none.
 pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> {
     if let Ok(tensor) = value.cast::<PyTensor>() {
-        let tensor = tensor.get().get();
+        let tensor = tensor.get().tensor();
         return Ok(Some(LeafType { ty: tensor.ty(), vectors: tensor.vectors().clone() }));
     }
     if let Ok(template) = value.cast::<PyTemplate>() {

@@ -1,8 +1,10 @@
 //! The tensor class: data on the host or on a device.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nxla_runtime::host::{DType, HostTensor, Scalar, Shape, TensorError};
+use nxla_runtime::host::{
+    DType, HostTensor, NumberError, Scalar, Shape, TensorError, promote_keep_pred, weak_dtype,
+};
 use nxla_runtime::vectors::NewVector;
 use nxla_runtime::{Number, Tensor, Vectors};
 use pyo3::IntoPyObjectExt;
@@ -21,32 +23,40 @@ use crate::expr::operator_methods;
 use crate::interrupt::{read_interruptible, wait_interruptible};
 use crate::ops::args::NamesArg;
 use crate::ops::indexing;
-use crate::value::{FromPython, Value, number_of};
+use crate::value::{FromPython, Value, is_list, number_of};
 
-/// An immutable array of numbers, in host memory or on a device.
+/// An array of numbers, in host memory or on a device.
 ///
-/// A device tensor may still be in the making; reading it waits.
+/// A device tensor may still be in the making; reading it waits. Its data never changes: assigning to
+/// elements gives the tensor other data, and whoever has the former keeps it.
 #[pyclass(name = "Tensor", module = "nxla", frozen, weakref)]
-pub(crate) struct PyTensor(Tensor);
+pub(crate) struct PyTensor(Mutex<Tensor>);
 
 impl PyTensor {
     pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Py<PyAny>> {
-        Ok(Py::new(py, PyTensor(tensor))?.into_any())
+        Ok(Py::new(py, PyTensor(Mutex::new(tensor)))?.into_any())
     }
 
-    /// The tensor.
-    pub(crate) fn tensor(&self) -> PyResult<Tensor> {
-        Ok(self.0.clone())
+    /// The tensor as it is now.
+    pub(crate) fn tensor(&self) -> Tensor {
+        self.read().clone()
     }
 
-    /// The tensor, without counting a reference.
-    pub(crate) fn get(&self) -> &Tensor {
-        &self.0
+    /// The tensor, to look at its type: whoever waits for data, or calls Python, takes
+    /// [`PyTensor::tensor`], or others could not assign meanwhile.
+    pub(crate) fn read(&self) -> MutexGuard<'_, Tensor> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the handle another tensor.
+    pub(crate) fn rebind(&self, tensor: Tensor) {
+        // The former one may be the last of its kind, and is dropped when the lock is open again.
+        let _former = std::mem::replace(&mut *self.read(), tensor);
     }
 
     /// The data of all entries on the host, waiting without holding up other Python threads.
     pub(crate) fn host(&self, py: Python<'_>) -> PyResult<HostTensor> {
-        match self.0.data() {
+        match self.tensor().data() {
             Tensor::Host(tensor) => Ok(tensor.clone()),
             device => read_interruptible(py, device),
         }
@@ -54,7 +64,8 @@ impl PyTensor {
 
     fn item_scalar(&self, py: Python<'_>, what: &str) -> PyResult<Scalar> {
         let host = self.host(py)?;
-        let (vectors, shape) = (self.0.vectors(), self.0.shape());
+        let tensor = self.tensor();
+        let (vectors, shape) = (tensor.vectors(), tensor.shape());
         match host.item() {
             Ok(item) if vectors.is_empty() => Ok(item),
             _ => {
@@ -84,47 +95,56 @@ type Pickled =
     (Py<PyAny>, (Py<PyAny>, PyDType, Vec<usize>, Option<Vec<Option<String>>>, Vec<String>));
 
 operator_methods!(PyTensor {
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        indexing::set_tensor_item(slf, key, value)
+    }
+
     /// The element type.
     #[getter]
     fn dtype(&self) -> PyDType {
-        PyDType(self.0.dtype())
+        PyDType(self.read().dtype())
     }
 
     /// The size of each axis.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.shape().iter())
+        PyTuple::new(py, self.tensor().shape().iter())
     }
 
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {
-        self.0.shape().rank()
+        self.read().shape().rank()
     }
 
     /// The number of elements.
     #[getter]
     fn size(&self) -> usize {
-        self.0.shape().size()
+        self.read().shape().size()
     }
 
     /// Bytes of data in memory.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.0.data().shape().size() * self.0.dtype().size()
+        let tensor = self.read();
+        tensor.data().shape().size() * tensor.dtype().size()
     }
 
     /// The names of the axes, None for those without.
     #[getter]
     fn names(&self) -> Vec<Option<String>> {
-        crate::program::axis_names(&self.0.ty())
+        crate::program::axis_names(&self.tensor().ty())
     }
 
     /// The vectorized axes as pairs of a name and a size; `shape` and all functions are of one
     /// entry.
     #[getter]
     fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        crate::ops::vectors::described(py, self.0.vectors())
+        crate::ops::vectors::described(py, self.tensor().vectors())
     }
 
     /// With the axes reversed.
@@ -136,17 +156,21 @@ operator_methods!(PyTensor {
     /// Where the data is.
     #[getter]
     fn device(&self) -> PyDevice {
-        PyDevice(self.0.device())
+        PyDevice(self.tensor().device())
     }
 
     /// The tensor itself if it is on a device, else a copy there. ``copy=True`` makes a copy in any
-    /// case, ``copy=False`` none.
-    #[pyo3(signature = (device, /, *, copy=None))]
+    /// case, ``copy=False`` none. ``stream`` is part of the standard, and must be None.
+    #[pyo3(signature = (device, /, *, stream=None, copy=None))]
     fn to_device(
         slf: &Bound<'_, Self>,
         device: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
+        if stream.is_some() {
+            return Err(argument_error("to_device", "a stream cannot be chosen"));
+        }
         device::to_device(slf, &device_from(device)?, copy)
     }
 
@@ -164,25 +188,26 @@ operator_methods!(PyTensor {
         py: Python<'py>,
         limit: Option<usize>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        wait_interruptible(py, &self.0)?;
+        let tensor = self.tensor();
+        wait_interruptible(py, &tensor)?;
         let limit = limit.unwrap_or(usize::MAX);
-        let first = py.detach(|| self.0.first(limit)).or_raise()?;
+        let first = py.detach(|| tensor.first(limit)).or_raise()?;
         bytes_object(py, first.bytes())
     }
 
     /// Whether device memory has been freed, or given away to a program.
     fn is_released(&self) -> PyResult<bool> {
-        self.0.is_released().or_raise()
+        self.tensor().is_released().or_raise()
     }
 
     /// Whether reading would not wait.
     fn is_ready(&self) -> PyResult<bool> {
-        self.0.is_ready().or_raise()
+        self.tensor().is_ready().or_raise()
     }
 
     /// Waits until the data is there; gives the tensor itself.
     fn block_until_ready<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        let tensor = slf.get().tensor()?;
+        let tensor = slf.get().tensor();
         wait_interruptible(slf.py(), &tensor)?;
         Ok(slf.clone())
     }
@@ -190,19 +215,20 @@ operator_methods!(PyTensor {
     /// Frees device memory at once; whether there was anything to free. Host memory is freed
     /// with the last reference.
     fn deallocate(&self) -> PyResult<bool> {
-        self.0.deallocate().or_raise()
+        self.tensor().deallocate().or_raise()
     }
 
     /// A copy in host memory, or this tensor if it is there.
     fn to_host(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let (host, vectors) = (slf.get().host(slf.py())?, slf.get().0.vectors().clone());
+        let (host, vectors) = (slf.get().host(slf.py())?, slf.get().read().vectors().clone());
         PyTensor::wrap(slf.py(), Tensor::from(host).with_vectors(vectors))
     }
 
     /// The only element as a Python number.
     fn item(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let scalar = self.item_scalar(py, "item")?;
-        python_number(py, scalar, self.0.dtype())
+        let dtype = self.read().dtype();
+        python_number(py, scalar, dtype)
     }
 
     /// The elements as nested lists; a number for a scalar.
@@ -263,7 +289,7 @@ operator_methods!(PyTensor {
     /// Type and first elements. Reads no more of a device than it shows, and of a tensor that has
     /// been released nothing.
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        let (py, tensor) = (slf.py(), &slf.get().0);
+        let (py, tensor) = (slf.py(), &slf.get().tensor());
         let released = tensor.is_released().or_raise()?;
         if !released {
             wait_interruptible(py, tensor)?;
@@ -285,7 +311,8 @@ operator_methods!(PyTensor {
         }
         let tensor = slf.get();
         let number = tensor.item_scalar(slf.py(), "number to format")?;
-        python_number(slf.py(), number, tensor.0.dtype())?
+        let dtype = tensor.read().dtype();
+        python_number(slf.py(), number, dtype)?
             .bind(slf.py())
             .call_method1("__format__", (format,))?
             .cast_into()
@@ -293,7 +320,7 @@ operator_methods!(PyTensor {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        match self.0.shape().first() {
+        match self.tensor().shape().first() {
             Some(&length) => Ok(length),
             None => Err(PyTypeError::new_err("a scalar tensor has no length")),
         }
@@ -313,12 +340,13 @@ operator_methods!(PyTensor {
 
     fn __int__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let scalar = self.item_scalar(py, "integer value")?;
-        let number = python_number(py, scalar, self.0.dtype())?;
+        let dtype = self.read().dtype();
+        let number = python_number(py, scalar, dtype)?;
         Ok(py.get_type::<pyo3::types::PyInt>().call1((number,))?.unbind())
     }
 
     fn __index__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let dtype = self.0.dtype();
+        let dtype = self.read().dtype();
         if !dtype.is_integer() {
             return Err(PyTypeError::new_err(format!("a tensor of dtype {dtype} is no index")));
         }
@@ -326,7 +354,7 @@ operator_methods!(PyTensor {
     }
 
     fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
-        if self.0.dtype().is_complex() {
+        if self.read().dtype().is_complex() {
             return Err(PyTypeError::new_err("a complex tensor has no float value"));
         }
         Ok(self.item_scalar(py, "float value")?.as_f64())
@@ -356,9 +384,10 @@ operator_methods!(PyTensor {
         let host = slf.get().host(py)?;
         let rebuild = py.import("nxla._core")?.getattr("tensor_from_bytes")?.unbind();
         let (dtype, shape) = (PyDType(host.dtype()), host.shape().to_vec());
-        let data = slf.get().0.data().ty();
+        let tensor = slf.get().tensor();
+        let data = tensor.data().ty();
         let names = data.names.is_some().then(|| crate::program::axis_names(&data));
-        let vectors = slf.get().0.vectors().iter().map(|axis| axis.name.to_string()).collect();
+        let vectors = tensor.vectors().iter().map(|axis| axis.name.to_string()).collect();
         let bytes = if protocol >= 5 && host.bytes().len() >= arrays::COPY_BELOW {
             let exported = Bound::new(py, dlpack::Exported { host })?;
             py.import("pickle")?.call_method1("PickleBuffer", (exported,))?
@@ -370,18 +399,17 @@ operator_methods!(PyTensor {
 
     /// Bytes in host memory, those of the data included, for whoever keeps count of memory.
     fn __sizeof__(&self) -> usize {
-        let data = if self.0.buffer().is_none() { self.nbytes() } else { 0 };
+        let data = if self.read().buffer().is_none() { self.nbytes() } else { 0 };
         size_of::<PyTensor>() + data
     }
 
     /// Whether two tensors are the same data in host memory.
     fn _is_same_data(&self, other: &Bound<'_, Self>) -> bool {
-        match (self.0.data(), other.get().0.data()) {
+        let (own, other) = (self.tensor(), other.get().tensor());
+        match (own.data(), other.data()) {
             (Tensor::Host(left), Tensor::Host(right)) => {
-                {
                 let same = (left.dtype(), left.shape()) == (right.dtype(), right.shape());
                 same && std::ptr::eq(left.bytes(), right.bytes())
-            }
             }
             _ => false,
         }
@@ -451,6 +479,8 @@ fn lists(
 struct Nested {
     numbers: Vec<Number>,
     dims: Vec<usize>,
+    /// What the arrays among them promote to. Plain numbers have no dtype beside them.
+    dtype: Option<DType>,
 }
 
 impl Nested {
@@ -464,50 +494,77 @@ impl Nested {
     }
 
     fn read(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
-        if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        if is_list(value) {
             check_depth(depth + 1, || "tensor".into())?;
-            let length = value.len()?;
-            match self.dims.get(depth) {
-                None if self.numbers.is_empty() => self.dims.push(length),
-                Some(&expected) if expected == length => {}
-                Some(&expected) => {
-                    let why = format!(
-                        "the nested lists are ragged: axis {depth} has rows of length {expected} \
-                         and {length}"
-                    );
-                    return Err(argument_error("tensor", why));
-                }
-                None => {
-                    return Err(argument_error(
-                        "tensor",
-                        "a list stands where a number was expected",
-                    ));
-                }
-            }
+            self.axis(depth, value.len()?)?;
             for item in value.try_iter()? {
                 self.read(&item?, depth + 1)?;
             }
             return Ok(());
         }
-        if depth != self.dims.len() {
-            return Err(argument_error("tensor", "a number stands where a list was expected"));
-        }
         match number_of(value)? {
-            Some(number) => self.push(number)?,
+            Some(_) if depth != self.dims.len() => {
+                Err(argument_error("tensor", "a number stands where a list was expected"))
+            }
+            Some(number) => self.push(number),
             None => match Value::try_of(value)? {
-                Some(Value::Tensor(tensor)) if tensor.shape().rank() == 0 => {
-                    let scalar = tensor.item().or_raise()?;
-                    self.push(number_from(scalar, tensor.dtype()))?;
-                }
+                Some(Value::Tensor(tensor)) => self.array(value.py(), &tensor, depth),
                 _ => {
                     let kind = value.get_type().name()?;
                     let why =
                         format!("expected numbers in the list, got {kind}; nx.stack joins tensors");
-                    return Err(argument_error("tensor", why));
+                    Err(argument_error("tensor", why))
                 }
             },
         }
+    }
+
+    /// Begins a list, or an axis of an array, at a depth.
+    fn axis(&mut self, depth: usize, length: usize) -> PyResult<()> {
+        match self.dims.get(depth) {
+            None if self.numbers.is_empty() && !self.has_empty_rows() => self.dims.push(length),
+            Some(&expected) if expected == length => {}
+            Some(&expected) => {
+                let why = format!(
+                    "the nested lists are ragged: axis {depth} has rows of length {expected} and \
+                     {length}"
+                );
+                return Err(argument_error("tensor", why));
+            }
+            None => {
+                return Err(argument_error("tensor", "a list stands where a number was expected"));
+            }
+        }
         Ok(())
+    }
+
+    /// Whether rows without elements have been read, which have no axes inside.
+    fn has_empty_rows(&self) -> bool {
+        self.dims.last() == Some(&0)
+    }
+
+    /// Reads an array that stands in a list.
+    fn array(&mut self, py: Python<'_>, tensor: &Tensor, depth: usize) -> PyResult<()> {
+        let host = match tensor.data() {
+            Tensor::Host(host) => host.clone(),
+            device => read_interruptible(py, device)?,
+        };
+        check_depth(depth + host.rank(), || "tensor".into())?;
+        if self.dims.len() == depth && self.numbers.is_empty() && !self.has_empty_rows() {
+            self.dims.extend(host.shape());
+        }
+        for (axis, &length) in host.shape().iter().enumerate() {
+            self.axis(depth + axis, length)?;
+        }
+        if depth + host.rank() != self.dims.len() {
+            return Err(argument_error(
+                "tensor",
+                "an array stands where a larger one was expected",
+            ));
+        }
+        let dtype = host.dtype();
+        self.dtype = Some(self.dtype.map_or(dtype, |known| promote_keep_pred(known, dtype)));
+        (0..host.size()).try_for_each(|at| self.push(number_from(host.get(at), dtype)))
     }
 }
 
@@ -521,15 +578,16 @@ fn number_from(scalar: Scalar, dtype: DType) -> Number {
     }
 }
 
-/// The dtype of numbers together: the promotion of what each is alone.
-fn common_dtype(numbers: &[Number]) -> PyResult<DType> {
-    let mut common: Option<DType> = None;
-    for number in numbers {
-        let dtype =
-            number.default_dtype().map_err(|error| argument_error("tensor", error.to_string()))?;
-        common = Some(
-            common.map_or(dtype, |common| nxla_runtime::host::promote_keep_pred(common, dtype)),
-        );
+/// The dtype of numbers together: the promotion of what each is alone, or next to arrays.
+fn common_dtype(numbers: &[Number], arrays: Option<DType>) -> PyResult<DType> {
+    let refused = |error: NumberError| argument_error("tensor", error.to_string());
+    let mut common = arrays;
+    for &number in numbers {
+        let dtype = match arrays {
+            Some(arrays) => weak_dtype(number, arrays).map_err(refused)?,
+            None => number.default_dtype().map_err(refused)?,
+        };
+        common = Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)));
     }
     Ok(common.unwrap_or(DType::F32))
 }
@@ -540,7 +598,7 @@ pub(crate) fn nested(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
     read.read(value, 0)?;
     let dtype = match dtype {
         Some(dtype) => dtype,
-        None => common_dtype(&read.numbers)?,
+        None => common_dtype(&read.numbers, read.dtype)?,
     };
     let tensor = from_numbers(&read.numbers, dtype, &read.dims).or_raise()?;
     Ok(Value::Tensor(tensor.into()))
@@ -580,16 +638,17 @@ fn tensor(
         arrays::refuse(sharing)?;
         return PyTensor::wrap(py, number_of_dtype(number, dtype)?);
     }
-    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+    if is_list(value) {
         arrays::refuse(sharing)?;
         let Value::Tensor(tensor) = nested(value, dtype)? else { unreachable!("lists are data") };
         return PyTensor::wrap(py, tensor);
     }
     let mut vectors = Vectors::NONE;
     let host = if let Ok(tensor) = value.cast::<PyTensor>() {
-        let data = tensor.get().get();
+        let data = &tensor.get().tensor();
         match dtype.filter(|&dtype| dtype != data.dtype()) {
-            None => return Ok(tensor.clone().into_any().unbind()),
+            // Another handle, or the caller could assign to the elements of both.
+            None => return PyTensor::wrap(py, data.clone()),
             Some(dtype) if data.buffer().is_some() => {
                 arrays::refuse(sharing)?;
                 return in_dtype(py, data, dtype);

@@ -1,8 +1,9 @@
 //! What may stand as an operand: an expression, a tensor, a number, or anything array-like.
 
 use nxla_runtime::host::Number;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyRange, PyTuple};
 
 use crate::arrays::{self, Sharing};
 use crate::errors::argument_error;
@@ -10,6 +11,13 @@ use crate::expr::PyExpr;
 use crate::tensor::{PyTensor, nested};
 
 pub(crate) use nxla_runtime::Value;
+
+/// Whether a value counts as a list of numbers or of lists: ranges do.
+pub(crate) fn is_list(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyList>()
+        || value.is_instance_of::<PyTuple>()
+        || value.is_instance_of::<PyRange>()
+}
 
 /// Operands from Python.
 pub(crate) trait FromPython: Sized {
@@ -37,7 +45,7 @@ impl FromPython for Value {
             return Ok(Some(Value::Expr(expr.get().0.clone())));
         }
         if let Ok(tensor) = value.cast::<PyTensor>() {
-            return Ok(Some(Value::Tensor(tensor.get().tensor()?)));
+            return Ok(Some(Value::Tensor(tensor.get().tensor())));
         }
         if let Some(number) = number_of(value)? {
             return Ok(Some(Value::Number(number)));
@@ -45,17 +53,23 @@ impl FromPython for Value {
         if let Some(tensor) = arrays::import(value, Sharing::ByValue)? {
             return Ok(Some(Value::Tensor(tensor.into())));
         }
-        if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        if is_list(value) {
             return Ok(Some(nested(value, None)?));
         }
         Ok(None)
     }
 }
 
-/// A plain Python number. numpy's `float64` is one, being a subclass of `float`.
+fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    value.hasattr(intern!(value.py(), "__array_interface__"))
+}
+
+/// A plain Python number. numpy's `float64` and `complex128` are none: they inherit from Python's
+/// classes, but have a dtype as all scalars of numpy do.
 pub(crate) fn number_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
     if let Ok(float) = value.cast::<PyFloat>() {
-        return Ok(Some(Number::Float(float.value())));
+        let own = float.is_exact_instance_of::<PyFloat>() || !is_numpy_scalar(value)?;
+        return Ok(own.then(|| Number::Float(float.value())));
     }
     if let Ok(truth) = value.cast::<PyBool>() {
         return Ok(Some(Number::Bool(truth.is_true())));
@@ -70,6 +84,9 @@ pub(crate) fn number_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
         };
     }
     if let Ok(complex) = value.cast::<PyComplex>() {
+        if !complex.is_exact_instance_of::<PyComplex>() && is_numpy_scalar(value)? {
+            return Ok(None);
+        }
         return Ok(Some(Number::Complex(complex.real(), complex.imag())));
     }
     Ok(None)

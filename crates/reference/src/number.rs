@@ -54,8 +54,8 @@ impl Number {
 
     /// The number that an element of a dtype holds after conversion to it.
     ///
-    /// * To integers: the fraction is dropped, and what does not fit wraps modulo `2^bits`; NaN
-    ///   gives 0, infinities give the largest or smallest number.
+    /// * To integers: integers that do not fit wrap modulo `2^bits`; of real numbers the fraction
+    ///   is dropped, what does not fit gives the largest or smallest number, and NaN gives 0.
     /// * To floats: the nearest number, of two equally near ones that with an even last digit.
     /// * Of complex numbers to real ones: the real part.
     /// * To `pred`: whether the number is not zero.
@@ -184,15 +184,9 @@ fn wrapped(n: i128, dtype: DType) -> i128 {
 
 /// A real number as an integer.
 fn truncated(x: f64, dtype: DType) -> i128 {
-    if x == f64::INFINITY {
-        Number::of(dtype.max_value()).int()
-    } else if x == f64::NEG_INFINITY {
-        Number::of(dtype.min_value()).int()
-    } else {
-        // A multiple of 2^64 more or less wraps to the same integer, and the rest fits; the
-        // conversion drops the fraction and takes NaN for 0.
-        wrapped((x % 2_f64.powi(64)) as i128, dtype)
-    }
+    let (least, most) = (Number::of(dtype.min_value()).int(), Number::of(dtype.max_value()).int());
+    // The conversion drops the fraction, takes NaN for 0, and has room for more than any dtype.
+    (x as i128).clamp(least, most)
 }
 
 /// The numbers that a float dtype has: `digits` binary ones before an exponent of 2 that is not

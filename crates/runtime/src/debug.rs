@@ -10,7 +10,7 @@ use nxla_tensor::{DType, HostTensor};
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-pub use nxla_eval::first_not_finite;
+pub use nxla_eval::{first_nan, first_not_finite};
 
 /// Runs a program on the evaluator, and ends at the first operation that makes NaN or an infinity
 /// from finite operands, inside of loops and branches too. Hooks are not called.

@@ -1,8 +1,8 @@
 //! Conversions between dtypes, by the rules of [`Scalar::cast`](nxla_tensor::Scalar::cast).
 //!
-//! `stablehlo.convert` agrees with them but for three cases: a complex number is true if its
-//! imaginary part alone is not zero; a number beyond the range of `f8_e4m3fn` becomes its largest
-//! number; and a finite float beyond the range of an integer wraps around.
+//! `stablehlo.convert` agrees with them but for two cases: a complex number is true if its
+//! imaginary part alone is not zero, and a number beyond the range of `f8_e4m3fn` becomes its
+//! largest number.
 
 use nxla_tensor::{DType, Scalar, Shape};
 
@@ -32,8 +32,6 @@ impl Cx<'_> {
             } else if dtype.is_integer() && from.is_complex() {
                 let real = cx.convert(value, from.to_real());
                 cx.convert(real, dtype)
-            } else if dtype.is_integer() && from.is_float() && !holds(dtype, from) {
-                cx.wrapped(value, dtype)
             } else {
                 cx.operation("stablehlo.convert", &[value], ty)
             }
@@ -129,78 +127,4 @@ impl Cx<'_> {
         let largest = self.splat(DType::F8E4M3FN.max_value(), from, &scalar);
         self.operation("stablehlo.clamp", &[smallest, value, largest], value.ty)
     }
-
-    /// The low bits of a truncated float. Infinities become the largest and smallest integer, and
-    /// NaN becomes 0, as they do by themselves.
-    fn wrapped(&mut self, value: Value, dtype: DType) -> Value {
-        let ty = self.retyped(value, dtype);
-        let wide = self.retyped(value, DType::S64);
-        let direct = self.operation("stablehlo.convert", &[value], ty);
-        let near = self.low_64_bits(value, dtype);
-        let near = self.operation("stablehlo.convert", &[near], wide);
-        let wrapped = self.convert(near, dtype);
-        if self.dtype(value.ty) == DType::F8E4M3FN {
-            return wrapped;
-        }
-        let magnitude = self.uniform("stablehlo.abs", &[value]);
-        let infinity = self.splat_like(Scalar::Float(f64::INFINITY), value);
-        let is_infinite = self.compare("EQ", magnitude, infinity);
-        self.select(is_infinite, direct, wrapped)
-    }
-
-    /// A float that fits 64 bits and has the same low bits, as many as `dtype` has.
-    fn low_64_bits(&mut self, value: Value, dtype: DType) -> Value {
-        const TWO_63: f64 = 9_223_372_036_854_775_808.0;
-        let from = self.dtype(value.ty);
-        if matches!(from, DType::F8E5M2 | DType::F8E4M3FN | DType::F16) {
-            return value;
-        }
-        if from != DType::F64 && dtype.bits() <= 32 {
-            // Large numbers of so few digits end in more than 32 zeros.
-            let magnitude = self.uniform("stablehlo.abs", &[value]);
-            let limit = self.splat_like(Scalar::Float(TWO_63), value);
-            let is_near = self.compare("LT", magnitude, limit);
-            let zero = self.splat_like(Scalar::UInt(0), value);
-            return self.select(is_near, value, zero);
-        }
-        // The remainder and the sums are exact.
-        let turn = self.splat_like(Scalar::Float(2.0 * TWO_63), value);
-        let high = self.splat_like(Scalar::Float(TWO_63), value);
-        let low = self.splat_like(Scalar::Float(-TWO_63), value);
-        let rest = self.uniform("stablehlo.remainder", &[value, turn]);
-        let less = self.uniform("stablehlo.subtract", &[rest, turn]);
-        let more = self.uniform("stablehlo.add", &[rest, turn]);
-        let is_high = self.compare("GE", rest, high);
-        let is_low = self.compare("LT", rest, low);
-        let rest = self.select(is_low, more, rest);
-        self.select(is_high, less, rest)
-    }
-}
-
-/// Whether an integer dtype holds every finite number of a float dtype, truncated.
-fn holds(integer: DType, float: DType) -> bool {
-    // The largest numbers are 448, 57344 and 65504.
-    let bits = match float {
-        DType::F8E4M3FN => 10,
-        DType::F8E5M2 | DType::F16 => 17,
-        DType::BF16
-        | DType::F32
-        | DType::F64
-        | DType::Pred
-        | DType::U2
-        | DType::U4
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S2
-        | DType::S4
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::C64
-        | DType::C128 => return false,
-    };
-    integer.is_signed() && integer.bits() >= bits
 }

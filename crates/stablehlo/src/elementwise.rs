@@ -152,7 +152,7 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
             let one = cx.splat(Scalar::UInt(1), ty.dtype, &ty.shape);
             cx.uniform("stablehlo.minimum", &[x, one])
         }
-        Composed::Sign => same(cx, "stablehlo.sign"),
+        Composed::Sign => sign(cx, operands[0], ty.dtype),
         Composed::Floor => rounded(cx, "stablehlo.floor", operands[0], ty),
         Composed::Ceil => rounded(cx, "stablehlo.ceil", operands[0], ty),
         Composed::Round => rounded(cx, "stablehlo.round_nearest_afz", operands[0], ty),
@@ -178,6 +178,19 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
             cx.operation("stablehlo.complex", &[real, imag], x.ty)
         }
     }
+}
+
+/// StableHLO leaves zeros their sign, the standard does not.
+fn sign(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
+    let x = cx.cast(x, dtype);
+    let sign = cx.uniform("stablehlo.sign", &[x]);
+    if dtype.is_integer() {
+        return sign;
+    }
+    let shape = cx.shape(x.ty).clone();
+    let zero = cx.splat(Scalar::zero(dtype), dtype, &shape);
+    let is_zero = cx.compare("EQ", x, zero);
+    cx.select(is_zero, zero, sign)
 }
 
 /// The quotient or remainder of integers where a divisor may be zero: then the quotient has all bits

@@ -12,7 +12,7 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::dtype::DType;
-use crate::scalar::{Scalar, truncate_modulo_2_64};
+use crate::scalar::Scalar;
 use crate::small_float;
 
 mod sealed {
@@ -77,10 +77,7 @@ macro_rules! integer_element {
                 match scalar {
                     Scalar::Int(value) => value as Self,
                     Scalar::UInt(value) => value as Self,
-                    Scalar::Float(value) | Scalar::Complex(value, _) if value.is_finite() => {
-                        truncate_modulo_2_64(value) as Self
-                    }
-                    // `as` gives 0 for NaN and saturates infinities.
+                    // `as` truncates, saturates, and gives 0 for NaN.
                     Scalar::Float(value) | Scalar::Complex(value, _) => value as Self,
                 }
             }

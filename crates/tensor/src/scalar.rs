@@ -4,8 +4,8 @@
 //! * Equality and hashing look at the bits: NaN equals itself, `-0.0` differs from `0.0`, and
 //!   `Int(1)` differs from `UInt(1)`. Scalars are keys of the expression graph, where only
 //!   indistinguishable constants may be merged.
-//! * [`Scalar::cast`] wraps finite floats that are out of an integer's range modulo `2^bits`,
-//!   while infinities saturate. Both follow Nx.
+//! * [`Scalar::cast`] gives floats that are out of an integer's range its limit, as XLA does, while
+//!   integers wrap modulo `2^bits`.
 //! * [`Scalar::canonical`] keeps the full precision of a float, so a literal `0.1` of type `f32`
 //!   still prints `0.1`.
 
@@ -54,8 +54,8 @@ impl Scalar {
 
     /// The value an element of `dtype` holds after converting to it, in canonical form.
     ///
-    /// * to integers: integers wrap modulo `2^bits`; floats truncate toward zero and then wrap;
-    ///   NaN gives 0 and infinities the largest or smallest value;
+    /// * to integers: integers wrap modulo `2^bits`; floats truncate toward zero, and what is then
+    ///   out of range gives the largest or smallest value; NaN gives 0;
     /// * to floats: round to nearest, ties to even;
     /// * complex to real takes the real part;
     /// * to `pred`: 1 for everything that is not zero, NaN included.
@@ -234,23 +234,15 @@ fn wrap(low_bits: u64, dtype: DType) -> Scalar {
 }
 
 fn float_to_int(value: f64, dtype: DType) -> Scalar {
-    if value == f64::INFINITY {
-        dtype.max_value()
-    } else if value == f64::NEG_INFINITY {
-        dtype.min_value()
-    } else {
-        wrap(truncate_modulo_2_64(value), dtype)
+    // `as` truncates, saturates at 64 bits, and gives 0 for NaN; narrower limits come after.
+    let (least, most) = (dtype.min_value(), dtype.max_value());
+    match (least, most) {
+        (Scalar::Int(least), Scalar::Int(most)) => Scalar::Int((value as i64).clamp(least, most)),
+        (Scalar::UInt(least), Scalar::UInt(most)) => {
+            Scalar::UInt((value as u64).clamp(least, most))
+        }
+        _ => unreachable!("{dtype} has no integers as limits"),
     }
-}
-
-/// The low 64 bits of the truncated value in two's complement; 0 for NaN.
-pub(crate) fn truncate_modulo_2_64(value: f64) -> u64 {
-    const TWO_63: f64 = 9_223_372_036_854_775_808.0;
-    if value.abs() < TWO_63 {
-        return (value as i64).cast_unsigned();
-    }
-    // Such large values are whole, and the remainder of an exact power of two is exact.
-    ((value % (2.0 * TWO_63)) as i128) as u64
 }
 
 impl PartialEq for Scalar {
@@ -316,19 +308,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_to_integers_truncate_and_wrap() {
+    fn floats_to_integers_truncate_and_saturate() {
         let cases = [
             (1.9, DType::U8, Scalar::UInt(1)),
-            (-1.9, DType::U8, Scalar::UInt(255)),
-            (300.7, DType::S8, Scalar::Int(44)),
-            (127.0, DType::S2, Scalar::Int(-1)),
-            (1e10, DType::S32, Scalar::Int(1_410_065_408)),
-            (-1e10, DType::U32, Scalar::UInt(2_884_901_888)),
+            (-1.9, DType::U8, Scalar::UInt(0)),
+            (300.7, DType::S8, Scalar::Int(127)),
+            (127.0, DType::S2, Scalar::Int(1)),
+            (1e10, DType::S32, Scalar::Int(i64::from(i32::MAX))),
+            (-1e10, DType::U32, Scalar::UInt(0)),
             (1e10, DType::S64, Scalar::Int(10_000_000_000)),
-            (9_223_372_036_854_775_808.0, DType::S64, Scalar::Int(i64::MIN)),
-            (18_446_744_073_709_555_712.0, DType::U64, Scalar::UInt(4096)),
-            (-18_446_744_073_709_555_712.0, DType::S64, Scalar::Int(-4096)),
-            (1e300, DType::U64, Scalar::UInt(0)),
+            (9_223_372_036_854_775_808.0, DType::S64, Scalar::Int(i64::MAX)),
+            (18_446_744_073_709_555_712.0, DType::U64, Scalar::UInt(u64::MAX)),
+            (-18_446_744_073_709_555_712.0, DType::S64, Scalar::Int(i64::MIN)),
+            (1e300, DType::U64, Scalar::UInt(u64::MAX)),
             (f64::NAN, DType::S16, Scalar::Int(0)),
             (f64::INFINITY, DType::S16, Scalar::Int(32767)),
             (f64::NEG_INFINITY, DType::S4, Scalar::Int(-8)),

@@ -21,7 +21,6 @@ def tensordot(
     x1: TensorLike,
     x2: TensorLike,
     /,
-    *,
     axes: int | tuple[Sequence[int], Sequence[int]] = 2,
 ) -> Tensor:
     """Multiply and add up along the last axes of one and the first of the other, or given ones.

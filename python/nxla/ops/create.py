@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nxla import _core
+from nxla import _core, tree
 from nxla._values import as_tensor
 from nxla.devices import made_on
 from nxla.errors import ArgumentError, ShapeError
@@ -31,11 +31,12 @@ def tensor(
     Parameters
     ----------
     value : tensor_like
-        A number, nested lists of numbers, an array (of numpy, or of anything that exports a buffer
-        or DLPack), or a tensor, which never changes and stays where it is.
+        A number, a range, nested lists of numbers and arrays, an array (of numpy, or of anything
+        that exports a buffer or DLPack, or has ``__array__`` as the columns and frames of pandas
+        do), or a tensor, whose data stays where it is.
     dtype : dtype_like, optional
         The element type. By default integers are ``int32`` (wider if one does not fit), floats
-        ``float32``, complex numbers ``complex64``; arrays keep theirs.
+        ``float32``, complex numbers ``complex64``; arrays and numpy's scalars keep theirs.
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
@@ -65,7 +66,9 @@ def tensor(
     >>> nx.tensor([1, 2], "bf16").dtype
     bf16
     """
-    made = _placed(value, _core.tensor(value, dtype, copy), device)
+    made = _traced(value, dtype)
+    if made is None:
+        made = _placed(value, _core.tensor(value, dtype, copy), device)
     return made if names is None else _core.rename(made, names)
 
 
@@ -79,8 +82,8 @@ def _placed(given: Any, made: Tensor, device: DeviceLike | None) -> Tensor:
 def asarray(
     obj: Any,
     /,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike | None = None,
     copy: bool | None = None,
 ) -> Tensor:
@@ -113,9 +116,25 @@ def asarray(
     >>> nx.asarray(np.arange(3.0)).dtype
     f64
     """
-    if isinstance(obj, _core.Expr):
-        return as_tensor(obj) if dtype is None else _core.astype(obj, dtype)
+    traced = _traced(obj, dtype)
+    if traced is not None:
+        return traced
+    if copy is not True and isinstance(obj, _core.Tensor) and (dtype is None or obj.dtype == dtype):
+        return _placed(obj, obj, device)
     return _placed(obj, _core.tensor(obj, dtype, copy), device)
+
+
+def _traced(value: Any, dtype: DTypeLike | None) -> Tensor | None:
+    """Return a traced value, or lists with some, as one; None for data."""
+    if not _core.is_tracing():
+        return None
+    if isinstance(value, list | tuple) and any(
+        isinstance(leaf, _core.Expr) for leaf in tree.leaves(value)
+    ):
+        return _core.stack([asarray(one, dtype) for one in value])
+    if not isinstance(value, _core.Expr):
+        return None
+    return as_tensor(value) if dtype is None else _core.astype(value, dtype)
 
 
 def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
@@ -143,8 +162,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
 def full(
     shape: Shape,
     fill_value: TensorLike,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
@@ -179,8 +198,8 @@ def full(
 
 def zeros(
     shape: Shape,
+    dtype: DTypeLike | None = None,
     *,
-    dtype: DTypeLike = _core.f32,
     names: Names | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
@@ -190,8 +209,8 @@ def zeros(
     ----------
     shape : int or sequence of int
         The sizes of the axes.
-    dtype : dtype_like
-        The element type.
+    dtype : dtype_like, optional
+        The element type; ``float32`` by default.
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
@@ -203,13 +222,14 @@ def zeros(
     >>> nx.zeros(2).tolist()
     [0.0, 0.0]
     """
+    dtype = _core.f32 if dtype is None else dtype
     return made_on(device, _core.full, shape, 0, dtype, names)
 
 
 def ones(
     shape: Shape,
+    dtype: DTypeLike | None = None,
     *,
-    dtype: DTypeLike = _core.f32,
     names: Names | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
@@ -219,8 +239,8 @@ def ones(
     ----------
     shape : int or sequence of int
         The sizes of the axes.
-    dtype : dtype_like
-        The element type.
+    dtype : dtype_like, optional
+        The element type; ``float32`` by default.
     names : sequence of (str or None), optional
         The names of the axes.
     device : Device or str, optional
@@ -232,15 +252,50 @@ def ones(
     >>> nx.ones((1, 2), dtype="s32").tolist()
     [[1, 1]]
     """
+    dtype = _core.f32 if dtype is None else dtype
     return made_on(device, _core.full, shape, 1, dtype, names)
+
+
+def empty(
+    shape: Shape,
+    dtype: DTypeLike | None = None,
+    *,
+    names: Names | None = None,
+    device: DeviceLike | None = None,
+) -> Tensor:
+    """Make a tensor whose elements are to be assigned; they are zeros until then.
+
+    Parameters and errors are those of `zeros`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.empty((2, 3)).shape
+    (2, 3)
+    """
+    return zeros(shape, dtype, names=names, device=device)
+
+
+def empty_like(
+    x: TensorLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
+) -> Tensor:
+    """Make a tensor of the shape of another whose elements are to be assigned; see `empty`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.empty_like([1.5, 2.5]).dtype
+    f32
+    """
+    return full_like(x, 0, dtype, device=device)
 
 
 def full_like(
     x: TensorLike,
     /,
     fill_value: TensorLike,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike | None = None,
 ) -> Tensor:
     """Repeat one number over the shape of a tensor.
@@ -280,7 +335,7 @@ def _beside(x: Tensor, device: DeviceLike | None) -> DeviceLike | None:
 
 
 def zeros_like(
-    x: TensorLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    x: TensorLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
     """Repeat zero over the shape of a tensor, in its dtype unless another is asked for.
 
@@ -294,7 +349,7 @@ def zeros_like(
 
 
 def ones_like(
-    x: TensorLike, /, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None
+    x: TensorLike, /, dtype: DTypeLike | None = None, *, device: DeviceLike | None = None
 ) -> Tensor:
     """Repeat one over the shape of a tensor, in its dtype unless another is asked for.
 
@@ -312,8 +367,8 @@ def arange(
     /,
     stop: float | None = None,
     step: float = 1,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike | None = None,
 ) -> Tensor:
     """Count from a start up to, and without, a stop.
@@ -371,9 +426,9 @@ def linspace(
     stop: TensorLike,
     /,
     num: int,
-    *,
-    dtype: DTypeLike = _core.f32,
     endpoint: bool = True,
+    *,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
     device: DeviceLike | None = None,
 ) -> Tensor:
@@ -381,15 +436,16 @@ def linspace(
 
     Parameters
     ----------
-    start, stop : float or tensor_like
-        The first number, and the last one or the one after it. Tensors of one shape give as many
-        spreads, along a new last axis.
+    start, stop : number or tensor_like
+        The first number, and the last one, to the bit, or the one after it. Tensors of one shape
+        give as many spreads, along a new last axis.
     num : int
         How many.
-    dtype : dtype_like
-        A float dtype.
     endpoint : bool
         Whether `stop` is the last number.
+    dtype : dtype_like, optional
+        A float or complex dtype; by default that of the ends, and ``float32`` (or ``complex64``)
+        for plain numbers.
     name : str, optional
         The name of the axis.
     device : Device or str, optional
@@ -398,7 +454,7 @@ def linspace(
     Raises
     ------
     DTypeError
-        If the dtype is not a float.
+        If the dtype is neither a float nor complex.
     ShapeError
         If the shapes of `start` and `stop` differ.
     ArgumentError
@@ -457,9 +513,9 @@ def eye(
     n_rows: int,
     n_cols: int | None = None,
     /,
-    *,
     k: int = 0,
-    dtype: DTypeLike = _core.f32,
+    dtype: DTypeLike | None = None,
+    *,
     names: Names | None = None,
     vectorized_axes: Sequence[tuple[str, int]] = (),
     device: DeviceLike | None = None,
@@ -472,8 +528,8 @@ def eye(
         The sizes; as many columns as rows by default.
     k : int
         How many columns to the right of the main diagonal; negative for the left.
-    dtype : dtype_like
-        The element type.
+    dtype : dtype_like, optional
+        The element type; ``float32`` by default.
     names : sequence of (str or None), optional
         The names of the axes.
     vectorized_axes : sequence of (str, int), optional
@@ -488,6 +544,7 @@ def eye(
     ([[1.0, 0.0], [0.0, 1.0]], [[0, 1, 0], [0, 0, 1]])
     """
     shape = (n_rows, n_rows if n_cols is None else n_cols)
+    dtype = _core.f32 if dtype is None else dtype
     return spread(made_on(device, _diagonal, shape, k, dtype, names), vectorized_axes)
 
 
@@ -498,7 +555,7 @@ def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | N
     return _core.astype(_core.equal(rows, _core.iota(shape, 1)), dtype)
 
 
-def tri(n_rows: int, n_cols: int, /, *, k: int = 0, device: DeviceLike | None = None) -> Tensor:
+def tri(n_rows: int, n_cols: int, /, k: int = 0, *, device: DeviceLike | None = None) -> Tensor:
     """Make a mask that is true on and below a diagonal.
 
     Examples

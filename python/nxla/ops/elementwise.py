@@ -11,7 +11,7 @@ from nxla.errors import ArgumentError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from nxla._core import Tensor
-    from nxla._types import DTypeLike, TensorLike
+    from nxla._types import DeviceLike, DTypeLike, TensorLike
 
 
 def positive(x: TensorLike, /) -> Tensor:
@@ -33,7 +33,30 @@ def positive(x: TensorLike, /) -> Tensor:
     >>> nx.positive([1, -2]).tolist()
     [1, -2]
     """
-    return as_tensor(x)
+    return +as_tensor(x)
+
+
+def conj(x: TensorLike, /) -> Tensor:
+    """Return each element with the sign of its imaginary part turned over.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype; real ones stay as they are.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape and dtype of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.conj([1 + 2j]).tolist(), nx.conj([1, 2]).tolist()
+    ([(1-2j)], [1, 2])
+    """
+    x = as_tensor(x)
+    return _core.conj(x) if x.dtype.kind == "complex" else positive(x)
 
 
 def log(x: TensorLike, /, base: TensorLike | None = None) -> Tensor:
@@ -83,3 +106,40 @@ def can_cast(from_: TensorLike | DTypeLike, to: DTypeLike, /) -> bool:
     (True, False)
     """
     return _core.result_type(from_, to) == to
+
+
+def astype(
+    x: TensorLike,
+    dtype: DTypeLike,
+    /,
+    *,
+    copy: bool = True,
+    device: DeviceLike | None = None,
+) -> Tensor:
+    """Convert elements to another dtype.
+
+    Floats lose what is behind the point when they become integers; what an integer dtype does not
+    hold becomes the largest or smallest number that it holds, and NaN becomes zero. Integers that
+    become narrower wrap. Complex numbers lose their imaginary part.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Any tensor.
+    dtype : dtype_like
+        The dtype.
+    copy : bool
+        False gives a tensor back that has the dtype already and is where it is wanted.
+    device : Device or str, optional
+        Where the result is wanted; by default where `x` is.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.astype([1.9, -1.9, 1e20], nx.int32).tolist(), nx.astype([300, -1], nx.uint8).tolist()
+    ([1, -1, 2147483647], [44, 255])
+    """
+    x = as_tensor(x)
+    if copy or x.dtype != dtype:
+        x = _core.astype(x, dtype)
+    return x if device is None else x.to_device(device)

@@ -8,6 +8,7 @@ from nxla.errors import ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from nxla._types import Axis, TensorLike
@@ -54,6 +55,30 @@ def axis_size(x: TensorLike, axis: Axis, /) -> int:
     """
     x = as_tensor(x)
     return x.shape[axis_index(x, axis)]
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape that tensors of these shapes broadcast to.
+
+    Raises
+    ------
+    ShapeError
+        If they do not broadcast.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.broadcast_shapes((2, 1), (3,), ())
+    (2, 3)
+    """
+    common: list[int] = []
+    for shape in shapes:
+        longer = max(len(shape), len(common))
+        left, right = ([1] * (longer - len(sizes)) + list(sizes) for sizes in (common, shape))
+        common = [b if a == 1 else a for a, b in zip(left, right, strict=True)]
+        if any(b not in (1, size) for b, size in zip(right, common, strict=True)):
+            raise ShapeError(f"broadcast_shapes: {', '.join(map(str, shapes))} do not broadcast")
+    return tuple(common)
 
 
 def compatible(left: Any, right: Any, /) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nxla import _core
 from nxla._values import as_tensor
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, TraceError
 from nxla.ops.metadata import axis_index, axis_size
 
 TYPE_CHECKING = False
@@ -80,7 +80,7 @@ def _positions(argument: str, axes: int | Sequence[int], rank: int) -> list[int]
     return positions
 
 
-def unstack(x: TensorLike, /, *, axis: Axis = 0) -> tuple[Tensor, ...]:
+def unstack(x: TensorLike, /, axis: Axis = 0) -> tuple[Tensor, ...]:
     """Take a tensor apart along an axis; the inverse of `stack`.
 
     Examples
@@ -92,7 +92,7 @@ def unstack(x: TensorLike, /, *, axis: Axis = 0) -> tuple[Tensor, ...]:
     return tuple(moveaxis(x, axis, 0))
 
 
-def split(x: TensorLike, index: float, /, *, axis: Axis = 0) -> tuple[Tensor, Tensor]:
+def split(x: TensorLike, index: float, /, axis: Axis = 0) -> tuple[Tensor, Tensor]:
     """Cut a tensor in two along an axis.
 
     Parameters
@@ -127,14 +127,14 @@ def split(x: TensorLike, index: float, /, *, axis: Axis = 0) -> tuple[Tensor, Te
     return _core.split_at(x, place, axis)
 
 
-def repeat(x: TensorLike, repeats: int | Sequence[int], /, *, axis: Axis | None = None) -> Tensor:
+def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> Tensor:
     """Repeat each element a number of times.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
-    repeats : int or sequence of int
+    repeats : int, sequence of int or tensor
         How often, for all elements of the axis or for each.
     axis : int or str, optional
         The axis; None flattens the tensor first.
@@ -143,6 +143,8 @@ def repeat(x: TensorLike, repeats: int | Sequence[int], /, *, axis: Axis | None 
     ------
     ArgumentError
         If there is not one number for each element, or one is negative.
+    TraceError
+        If the numbers are traced: the shape of the result would not be known.
 
     Examples
     --------
@@ -154,8 +156,15 @@ def repeat(x: TensorLike, repeats: int | Sequence[int], /, *, axis: Axis | None 
     if axis is None:
         x, axis = _core.flatten(x), 0
     size = axis_size(x, axis)
-    counts = [repeats] * size if isinstance(repeats, int) else list(repeats)
-    if len(counts) != size or any(count < 0 for count in counts):
+    if isinstance(repeats, _core.Expr):
+        raise TraceError(
+            "repeat: the shape of the result depends on numbers that are known only when the "
+            "function runs; give them as a static argument (static_argnames=)"
+        )
+    given = repeats if isinstance(repeats, int) else _core.tensor(repeats).tolist()
+    numbers = given if isinstance(given, list) else [given]
+    counts = numbers * size if len(numbers) == 1 else numbers
+    if not all(isinstance(count, int) and count >= 0 for count in counts) or len(counts) != size:
         raise ArgumentError(f"repeat: repeats is {repeats}, the axis has {size} elements")
     places = [place for place, count in enumerate(counts) for _ in range(count)]
     return _core.take(x, _core.tensor(places, _core.s32), axis=axis)
@@ -165,7 +174,6 @@ def roll(
     x: TensorLike,
     /,
     shift: int | Sequence[int],
-    *,
     axis: Axis | Sequence[Axis] | None = None,
 ) -> Tensor:
     """Shift elements along axes; what falls off one end comes in at the other.

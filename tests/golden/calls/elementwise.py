@@ -12,7 +12,6 @@ from golden.calls.adapter import Adapter, adapt
 RENAMED = {
     "as_type": "astype",
     "bitwise_not": "bitwise_invert",
-    "conjugate": "conj",
     "is_infinity": "isinf",
     "is_nan": "isnan",
     "negate": "negative",
@@ -64,11 +63,17 @@ def _log(x: Any, base: Any = None) -> Any:
     return nx.log(x) if base is None else nx.log(x, base)
 
 
+def conjugate(x: Any) -> Any:
+    """Conjugate as the node does, which gives complex numbers in any case, as Nx's function."""
+    return nx._core.conj(x)
+
+
 CALLS: dict[tuple[str, str], Adapter] = {
     **{("Nx", name): adapt(name) for name in SAME},
     **{("Nx", theirs): adapt(name) for theirs, name in RENAMED.items()},
     **{("Nx", theirs): adapt(_binary(name)) for theirs, name in BINARY.items()},
     ("Nx", "clip"): adapt(_clip),
+    ("Nx", "conjugate"): adapt(conjugate),
     ("Nx", "log"): adapt(_log),
     ("Nx", "complex"): adapt("complex"),
     ("Nx", "all_close"): adapt("all_close"),

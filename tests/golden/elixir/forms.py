@@ -207,9 +207,9 @@ def _changed(container: Any, keys: list[Any], change: Callable[[Any], Any]) -> A
     if not keys:
         return change(container)
     if not isinstance(container, dict | list):
-        # Python's assignment, which tensors refuse.
+        # Python's assignment, for which Nx has no counterpart.
         library.update(container, keys[0], pop=False)
-        raise Unsupported(f"an update of {container}")
+        return container
     inner = _changed(library.access(container, keys[0]), keys[1:], change)
     if isinstance(container, dict):
         return {**container, keys[0]: inner}

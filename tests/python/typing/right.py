@@ -162,3 +162,14 @@ class Echo(nx.Compiler):
             return list(expression.run(*inputs, **options))
 
         return run
+
+
+def methods_have_types(x: nx.Tensor) -> None:
+    x[0] = 1.0
+    x[x > 0, None, ..., ::2] += 1
+    assert_type(x.sum(0).reshape(2, -1).T.mT, nx.Tensor)
+    assert_type(x.at[0, 1:].set(2.0).max(axis=(0, 1), keepdims=True), nx.Tensor)
+    assert_type(x.astype(nx.int32).nonzero(), tuple[nx.Tensor, ...])
+    assert_type(nx.where(x > 0, x, 0.0), nx.Tensor)
+    assert_type(nx.where(x > 0), tuple[nx.Tensor, ...])
+    assert_type(nx.unique_counts(x).values, nx.Tensor)

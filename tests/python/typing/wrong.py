@@ -32,7 +32,8 @@ def operators(x: nx.Tensor) -> None:
     x + object()  # expected: reportOperatorIssue, reportUnusedExpression
     x @ None  # expected: reportOperatorIssue, reportUnusedExpression
     x[object()]  # expected: reportArgumentType
-    x[0] = 1.0  # expected: reportArgumentType
+    x[0] = object()  # expected: reportArgumentType
+    x.sum(axis=1.5)  # expected: reportArgumentType
     x.shape = (2,)  # expected: reportAttributeAccessIssue
     x.missing()  # expected: reportAttributeAccessIssue, reportUnknownMemberType
 

@@ -35,7 +35,8 @@ pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
         (DType::S32, DType::F32) => kernel!(|x: i32| -> f32 { x as f32 }),
         (DType::Pred | DType::U8, DType::F32) => kernel!(|x: u8| -> f32 { f32::from(x) }),
         (DType::Pred | DType::U8, DType::S32) => kernel!(|x: u8| -> i32 { i32::from(x) }),
-        (DType::F32, DType::S32) => f32_to_s32,
+        // `as` truncates, saturates, and gives 0 for NaN.
+        (DType::F32, DType::S32) => kernel!(|x: f32| -> i32 { x as i32 }),
         (DType::F32, DType::F16) => f32_to_f16,
         (DType::F16, DType::F32) => f16_to_f32,
         (DType::F32, DType::BF16) => kernel!(|x: f32| -> u16 { f32_to_bf16(x) }),
@@ -95,19 +96,6 @@ fn f32_to_bf16(x: f32) -> u16 {
     // Rounding could turn a NaN into infinity; keep it one, and quiet.
     let nan = (bits >> 16) | 0x40;
     (if x.is_nan() { nan } else { rounded }) as u16
-}
-
-/// Truncation is a single instruction where every value is in range.
-fn f32_to_s32(srcs: [Src<'_>; 3], out: &mut [u8]) {
-    let from: &[f32] = bytemuck::cast_slice(srcs[0].bytes);
-    let used = &from[..from.len().min(out.len() / size_of::<i32>())];
-    let in_range = used.iter().fold(true, |all, x| all & (x.abs() < 2_147_483_648.0));
-    if in_range {
-        let truncate: Kernel = kernel!(|x: f32| -> i32 { x as i32 });
-        truncate(srcs, out);
-    } else {
-        convert_each(srcs, out, |x: f32| i32::from_scalar(x.to_scalar()));
-    }
 }
 
 fn f32_to_f16(srcs: [Src<'_>; 3], out: &mut [u8]) {

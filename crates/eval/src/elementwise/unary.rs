@@ -127,14 +127,14 @@ macro_rules! real_kernels {
                 UnaryOp::Erfc => kernel!(|x: $t| -> $t { Real::erfc(x) }),
                 UnaryOp::ErfInv => kernel!(|x: $t| -> $t { Real::erf_inv(x) }),
                 UnaryOp::Negate => kernel!(|x: $t| -> $t { -x }),
-                // Zeros keep their sign, and NaN stays NaN.
+                // Zeros lose their sign, and NaN stays NaN.
                 UnaryOp::Sign => kernel!(|x: $t| -> $t {
                     if x > 0.0 {
                         1.0
                     } else if x < 0.0 {
                         -1.0
                     } else {
-                        x
+                        x + 0.0
                     }
                 }),
                 UnaryOp::Abs => kernel!(|x: $t| -> $t { x.abs() }),

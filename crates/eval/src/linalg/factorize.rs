@@ -47,7 +47,7 @@ fn parts<T: Number + Field + 'static>(
     parallel::rows(&mut results, total, cost, |first, results| {
         let matrices = elements[first * rows * columns..].chunks_exact(rows * columns);
         for (out, a) in results.chunks_exact_mut(total).zip(matrices) {
-            if brake.is_pulled() || !a.iter().all(|x| x.square().is_finite()) {
+            if brake.is_pulled() || !a.iter().all(|x| x.is_finite()) {
                 continue;
             }
             // What it needs meanwhile are some copies of the matrix and of the parts.

@@ -19,6 +19,11 @@ pub(super) trait Field:
     fn real(self) -> f64;
     fn from_real(x: f64) -> Self;
 
+    fn is_finite(self) -> bool {
+        let (re, im) = self.to_scalar().parts();
+        re.is_finite() && im.is_finite()
+    }
+
     /// The square of the absolute value.
     fn square(self) -> f64 {
         (self * self.conjugate()).real()

@@ -1,10 +1,12 @@
 //! Fourier transforms and factorisations, batched over leading axes and computed in `f64`.
 
+mod eigen;
 mod factorize;
 mod fft;
 mod field;
 mod triangular;
 
+pub use eigen::eigen;
 use nxla_expr::{Op, Type};
 
 use crate::args::Args;

@@ -53,14 +53,7 @@ impl Graph {
     /// # Errors
     /// Complex dtypes.
     pub fn sign_bit(&mut self, x: ExprId) -> Result<ExprId> {
-        let bits = match self.dtype(x) {
-            DType::F8E5M2 | DType::F8E4M3FN => DType::S8,
-            DType::F16 | DType::BF16 => DType::S16,
-            DType::F32 => DType::S32,
-            DType::F64 => DType::S64,
-            dtype => dtype,
-        };
-        let x = self.bitcast(x, bits)?;
+        let x = self.bitcast(x, bits_of(self.dtype(x)))?;
         let zero = self.zero_like(x)?;
         self.less(x, zero)
     }
@@ -102,6 +95,43 @@ impl Graph {
         self.select(same, larger, total)
     }
 
+    /// The number of the dtype that comes after `x` on the way to `y`; `y` where both are equal.
+    ///
+    /// # Errors
+    /// Complex dtypes; shapes that do not broadcast.
+    pub fn next_after(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+        let [x, y] = self.as_floats(x, y)?;
+        let dtype = self.dtype(x);
+        if dtype.is_complex() {
+            let expected = "a real dtype";
+            let kind = ErrorKind::DType { argument: "left", found: dtype, expected };
+            return Err(self.error("next_after", kind));
+        }
+        let bits = bits_of(dtype);
+        let number = |graph: &mut Graph, value| graph.scalar_constant(Scalar::Int(value), bits);
+        let (one, back) = (number(self, 1)?, number(self, -1)?);
+        let lowest = i64::MIN >> (64 - bits.bits());
+        let (magnitude, negative) = (number(self, !lowest)?, number(self, lowest + 1)?);
+        // The bits of a float count up with its magnitude.
+        let at = self.bitcast(x, bits)?;
+        let (zero, none) = (self.zero_like(x)?, number(self, 0)?);
+        let (up, positive) = (self.greater(y, x)?, self.greater(x, zero)?);
+        let away = self.equal(up, positive)?;
+        let step = self.select(away, one, back)?;
+        let moved = self.add(at, step)?;
+        let from_zero = self.select(up, one, negative)?;
+        let size = self.bitwise_and(at, magnitude)?;
+        let is_zero = self.equal(size, none)?;
+        let next = self.select(is_zero, from_zero, moved)?;
+        let next = self.bitcast(next, dtype)?;
+        let equal = self.equal(x, y)?;
+        let next = self.select(equal, y, next)?;
+        let (x_nan, y_nan) = (self.is_nan(x)?, self.is_nan(y)?);
+        let unordered = self.logical_or(x_nan, y_nan)?;
+        let nan = self.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
+        self.select(unordered, nan, next)
+    }
+
     /// The distance of the point `(x, y)` from the origin, without overflow. It is infinite where
     /// a coordinate is, even if the other one is NaN.
     ///
@@ -133,5 +163,16 @@ impl Graph {
         let dtype = self.dtype(length);
         let infinity = self.scalar_constant(Scalar::Float(f64::INFINITY), dtype)?;
         self.select(infinite, infinity, length)
+    }
+}
+
+/// The signed integer as wide as a float; integers stay what they are.
+fn bits_of(dtype: DType) -> DType {
+    match dtype {
+        DType::F8E5M2 | DType::F8E4M3FN => DType::S8,
+        DType::F16 | DType::BF16 => DType::S16,
+        DType::F32 => DType::S32,
+        DType::F64 => DType::S64,
+        dtype => dtype,
     }
 }

@@ -3,6 +3,7 @@
 use nxla_tensor::{AxisName, Names, Shape, broadcast_shapes};
 
 use super::WindowPadding;
+use super::of_op;
 use super::options::options;
 use crate::graph::{Axes, Conv, Dot, ErrorKind, ExprId, Graph, Op, Result};
 
@@ -105,6 +106,31 @@ impl Graph {
             right_batch: self.axes("dot", y, y_batch)?.into(),
         };
         self.make(Op::Dot(Box::new(dot)), &[x, y])
+    }
+
+    /// The sum of products along an axis of the result of multiplying, which has one size in both;
+    /// the others broadcast. Complex numbers of `x` are conjugated. The dtypes promote.
+    ///
+    /// # Errors
+    /// Shapes that do not broadcast; an axis out of range, or of another size in each.
+    pub fn vecdot(&mut self, x: ExprId, y: ExprId, axis: i64) -> Result<ExprId> {
+        let op = "vecdot";
+        let left = if self.dtype(x).is_complex() { self.conjugate(x)? } else { x };
+        let products = self.multiply(left, y).map_err(of_op(op))?;
+        let at = self.axis(op, products, axis)?;
+        let from_end = self.shape(products).rank() - at;
+        let size = |id: ExprId| {
+            let shape = self.shape(id);
+            shape.rank().checked_sub(from_end).map(|at| shape[at])
+        };
+        if size(x) != size(y) {
+            let found = self.tensor_type(y).to_string();
+            let expected = format!("the size of axis {axis} of {}", self.tensor_type(x));
+            return Err(self.error(op, ErrorKind::Shape { argument: "other", found, expected }));
+        }
+        let axis = i64::try_from(at).expect("an axis is small");
+        let sum = self.sum(products, Some(&[axis]), false)?;
+        self.as_type(sum, self.dtype(products))
     }
 
     /// Matrix products over the last two axes; those before are batches, which broadcast. A vector

@@ -137,27 +137,52 @@ impl Graph {
         self.tri(rows, columns, offset)
     }
 
-    /// `steps` evenly spaced numbers from `start` to `stop`, the last one included if `endpoint`.
+    /// `steps` evenly spaced numbers from `start` to `stop`, the last one included, to the bit, if
+    /// `endpoint`.
     ///
     /// # Errors
-    /// A dtype that is not a float.
+    /// A dtype that is neither a float nor complex.
     pub fn linspace(
         &mut self,
-        start: f64,
-        stop: f64,
+        start: impl Into<Number>,
+        stop: impl Into<Number>,
         steps: usize,
         endpoint: bool,
         dtype: DType,
     ) -> Result<ExprId> {
         self.linspace_dtype(dtype)?;
+        let mut end = |number: Number| -> Result<(Scalar, ExprId)> {
+            let scalar = number.to_scalar();
+            let scalar = scalar.map_err(|e| self.invalid("linspace", "start", e.to_string()))?;
+            Ok((scalar, self.scalar_constant(scalar, dtype)?))
+        };
+        let ((from, start), (to, stop)) = (end(start.into())?, end(stop.into())?);
         let gaps = if endpoint { steps.saturating_sub(1) } else { steps };
         #[expect(clippy::cast_precision_loss, reason = "a count of elements")]
-        let step = if gaps == 0 { 0.0 } else { (stop - start) / gaps as f64 };
+        let share = |from: f64, to: f64| if gaps == 0 { 0.0 } else { (to - from) / gaps as f64 };
+        let ((from, from_im), (to, to_im)) = (from.parts(), to.parts());
+        let step = match dtype.is_complex() {
+            true => Scalar::Complex(share(from, to), share(from_im, to_im)),
+            false => Scalar::Float(share(from, to)),
+        };
+        let step = self.scalar_constant(step, dtype)?;
         let count = self.iota([steps], None, dtype)?;
-        let step = self.scalar_constant(Scalar::Float(step), dtype)?;
-        let start = self.scalar_constant(Scalar::Float(start), dtype)?;
         let scaled = self.multiply(count, step)?;
-        self.add(scaled, start)
+        let numbers = self.add(scaled, start)?;
+        if endpoint { self.ending_at(numbers, stop) } else { Ok(numbers) }
+    }
+
+    /// Numbers whose last one along the last axis, if it is not the only one, is `stop`.
+    fn ending_at(&mut self, numbers: ExprId, stop: ExprId) -> Result<ExprId> {
+        let steps = *self.shape(numbers).last().expect("there is an axis of steps");
+        if steps < 2 {
+            return Ok(numbers);
+        }
+        let place = self.iota([steps], None, DType::S64)?;
+        let last = i64::try_from(steps - 1).expect("an axis has below 2^63 elements");
+        let last = self.scalar_constant(Scalar::Int(last), DType::S64)?;
+        let is_last = self.equal(place, last)?;
+        self.select(is_last, stop, numbers)
     }
 
     /// `start, start + step, …` up to, and without, `stop`.
@@ -191,7 +216,7 @@ impl Graph {
     /// a last axis of `steps` elements is added, which may get a name.
     ///
     /// # Errors
-    /// Shapes that differ; a dtype that is not a float.
+    /// Shapes that differ; a dtype that is neither a float nor complex.
     pub fn linspace_between(
         &mut self,
         start: ExprId,
@@ -215,18 +240,20 @@ impl Graph {
         let width = self.subtract(stop, start)?;
         let step = self.divide(width, gaps)?;
         let (start, step) = (self.new_axis(start, -1, None)?, self.new_axis(step, -1, None)?);
+        let stop = self.new_axis(stop, -1, None)?;
         let names = name.map(|name| Names::new([Some(name)]));
         let counted = TensorType { dtype, shape: [steps].into(), names };
         let count = self.iota_of(counted, None)?;
         let scaled = self.multiply(count, step)?;
-        self.add(scaled, start)
+        let numbers = self.add(scaled, start)?;
+        if endpoint { self.ending_at(numbers, stop) } else { Ok(numbers) }
     }
 
     fn linspace_dtype(&self, dtype: DType) -> Result<()> {
-        if dtype.is_float() {
+        if dtype.is_float() || dtype.is_complex() {
             return Ok(());
         }
-        let expected = "a float dtype";
+        let expected = "a float or complex dtype";
         let kind = ErrorKind::DType { argument: "dtype", found: dtype, expected };
         Err(self.error("linspace", kind))
     }

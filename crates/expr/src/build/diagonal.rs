@@ -1,9 +1,9 @@
 //! Diagonals of matrices, as gathers and scatters at coordinates that the program spells out.
 
-use nxla_tensor::{DType, Scalar, promote};
+use nxla_tensor::{DType, Scalar, Shape, promote};
 
 use super::index::counting_dtype;
-use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result};
+use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result, TensorType};
 
 impl Graph {
     /// The elements of a diagonal of the last two axes, `offset` columns right of the main one.
@@ -19,6 +19,22 @@ impl Graph {
         let taken = self.make(Op::Gather(axes), &[x, indices])?;
         // Gathering puts the axis of the indices first.
         self.make(Op::Transpose((1..rank - 1).chain([0]).collect()), &[taken])
+    }
+
+    /// [`Graph::take_diagonal`], without elements where the offset is outside of the matrix.
+    ///
+    /// # Errors
+    /// Fewer than two axes.
+    pub fn diagonal_or_none(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
+        let (rank, [rows, columns]) = self.matrix("diagonal", x)?;
+        let (high, low) = (i64::try_from(columns), i64::try_from(rows));
+        let inside = offset < high.unwrap_or(i64::MAX) && -offset < low.unwrap_or(i64::MAX);
+        if inside && rows > 0 && columns > 0 {
+            return self.take_diagonal(x, offset);
+        }
+        let dtype = self.dtype(x);
+        let shape: Shape = self.shape(x)[..rank - 2].iter().copied().chain([0]).collect();
+        self.constant(Scalar::zero(dtype), TensorType::new(dtype, shape))
     }
 
     /// A square matrix with the vector `x` on a diagonal and zeros elsewhere. Integers narrower

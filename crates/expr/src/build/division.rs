@@ -45,7 +45,8 @@ impl Graph {
         self.select(has_none, floor, whole)
     }
 
-    /// What [`Graph::floor_divide`] leaves over: it has the sign of the divisor.
+    /// What [`Graph::floor_divide`] leaves over: it has the sign of the divisor, also where it is
+    /// zero.
     ///
     /// # Errors
     /// Shapes that do not broadcast; complex dtypes.
@@ -58,7 +59,15 @@ impl Graph {
         let differs = self.truncation_rounds_up(x, y)?;
         let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
         let correction = self.select(differs, y, zero)?;
-        self.add(remainder, correction)
+        let result = self.add(remainder, correction)?;
+        if !dtype.is_float() {
+            return Ok(result);
+        }
+        let negative = self.less(y, zero)?;
+        let negative_zero = self.scalar_constant(Scalar::Float(-0.0), dtype)?;
+        let signed = self.select(negative, negative_zero, zero)?;
+        let vanished = self.equal(result, zero)?;
+        self.select(vanished, signed, result)
     }
 
     /// Whether the quotient is not whole and negative, so that truncation rounds it up.

@@ -145,7 +145,7 @@ impl Graph {
     }
 
     /// The axes of `x` that the coordinates in the last axis of `indices` refer to.
-    fn indexed_axes(
+    pub(super) fn indexed_axes(
         &self,
         op: &str,
         x: ExprId,

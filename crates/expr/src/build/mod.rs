@@ -23,6 +23,7 @@ mod quantiles;
 mod random;
 mod reduce;
 mod statistics;
+mod subscript;
 mod window;
 
 pub use crate::graph::Cumulative;
@@ -30,12 +31,13 @@ pub use contract::ConvOptions;
 pub use control::{OpenBlock, OpenRule};
 pub use counts::{Beyond, Segment};
 pub use index::SliceStart;
-pub use linalg::Norm;
+pub use linalg::{Norm, Tolerance};
 pub use nn::{Attention, Pool, RunningNorm};
 pub use outer::OuterPadding;
 pub use quantiles::{Between, Quantile};
 pub use random::{Choice, Covariance, Draw};
 pub use reduce::Fold;
+pub use subscript::{Subscript, Update};
 pub use window::{WindowOptions, WindowPadding};
 
 use nxla_tensor::normalize_axis;

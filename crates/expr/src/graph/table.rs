@@ -540,6 +540,13 @@ macro_rules! for_each_composed_binary {
             ];
             /// Return the distance of the point (x1, x2) from the origin without overflow.
             hypot RealFloat "hypot" [">>> nx.hypot(3.0, 4.0).item()" "5.0"];
+            /// Return the number that comes after the first on the way to the second.
+            ///
+            /// It is the neighbour among the numbers of the dtype; equal numbers give the second.
+            next_after RealFloat "nextafter" [
+                ">>> nx.nextafter(1.0, [0.0, 2.0]).tolist()"
+                "[0.9999999403953552, 1.0000001192092896]"
+            ];
         }
     };
 }

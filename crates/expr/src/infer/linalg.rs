@@ -77,13 +77,21 @@ impl Factorization {
     /// An `a` without matrices in its last two axes, or with matrices of a shape that the
     /// factorisation does not take.
     pub fn parts(self, a: &TensorType) -> Result<Vec<TensorType>, ErrorKind> {
+        let [.., rows, columns] = a.shape.as_slice() else {
+            return Err(not_matrices(a, "matrices in the last two axes"));
+        };
+        if *rows == 0 || *columns == 0 {
+            return Err(not_matrices(a, "matrices with at least one row and one column"));
+        }
+        self.types(a)
+    }
+
+    /// [`Factorization::parts`], also of matrices without rows or columns.
+    pub(crate) fn types(self, a: &TensorType) -> Result<Vec<TensorType>, ErrorKind> {
         let [batch @ .., rows, columns] = a.shape.as_slice() else {
             return Err(not_matrices(a, "matrices in the last two axes"));
         };
         let (rows, columns) = (*rows, *columns);
-        if rows == 0 || columns == 0 {
-            return Err(not_matrices(a, "matrices with at least one row and one column"));
-        }
         let dtype = a.dtype.to_floating();
         let part = |dtype: DType, sides: &[usize]| {
             TensorType::new(dtype, batch.iter().chain(sides).copied().collect::<Shape>())

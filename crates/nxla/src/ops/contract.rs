@@ -62,11 +62,7 @@ methods! {
     fn matmul(x, other) one |graph| graph.matmul(x, other);
 
     /// The sum of products along an axis of both; complex numbers on the left are conjugated.
-    fn vecdot(x, other; axis: i64) one |graph| {
-        let left = if graph.dtype(x).is_complex() { graph.conjugate(x)? } else { x };
-        let products = graph.multiply(left, other)?;
-        graph.sum(products, Some(&[axis]), false)
-    };
+    fn vecdot(x, other; axis: i64) one |graph| graph.vecdot(x, other, axis);
 
     /// Every product of an element of this with one of the other: the axes of the result are
     /// those of both.

@@ -197,18 +197,18 @@ methods! {
 
     /// The pseudo-inverse of matrices, in which singular values up to `relative` times the largest
     /// one count as 0; by default, the larger side times the precision of the dtype.
-    fn pinv(x; relative: Option<f64>) one |graph| graph.pinv(x, relative);
+    fn pinv(x; relative: Option<f64>) one |graph| graph.pinv(x, relative.map(Into::into));
 
     /// The `x` of least norm for which `a x` is nearest to `b`, with `a` the receiver; see
     /// [`pinv`](Self::pinv) for `relative`.
-    fn least_squares(x, b; relative: Option<f64>) one |graph| graph.least_squares(x, b, relative);
+    fn least_squares(x, b; relative: Option<f64>) one |graph| graph.least_squares(x, b, relative.map(Into::into));
 
     /// Square matrices multiplied with themselves; a negative power inverts them.
     fn matrix_power(x; power: i64) one |graph| graph.matrix_power(x, power);
 
     /// How many singular values exceed `relative` times the largest one; see
     /// [`pinv`](Self::pinv).
-    fn matrix_rank(x; relative: Option<f64>) one |graph| graph.matrix_rank(x, relative);
+    fn matrix_rank(x; relative: Option<f64>) one |graph| graph.matrix_rank(x, relative.map(Into::into));
 
     /// The cross product of vectors of three elements along an axis.
     fn cross(x, y; axis: i64) one |graph| graph.cross(x, y, axis);

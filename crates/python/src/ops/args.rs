@@ -1,5 +1,7 @@
 //! Arguments that several families share: axes by number or name, shapes, names of axes.
 
+use std::collections::HashSet;
+
 use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
 use nxla_runtime::host::{AxisName, Names, Shape};
 use nxla_runtime::{Error, Result, TensorType};
@@ -152,7 +154,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for NamesArg {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        Ok(NamesArg(value.extract()?))
+        let names: Vec<Option<String>> = value.extract()?;
+        let mut seen = HashSet::new();
+        match names.iter().flatten().find(|name| !seen.insert(name.as_str())) {
+            Some(twice) => Err(argument_error("names", format!("two axes are called {twice:?}"))),
+            None => Ok(NamesArg(names)),
+        }
     }
 }
 

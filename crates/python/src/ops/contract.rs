@@ -140,23 +140,28 @@ functions! {
 
     /// Multiply and add up along one axis of both; the other axes broadcast.
     ///
-    /// Complex numbers of `x1` are conjugated.
+    /// Complex numbers of `x1` are conjugated. The dtype is that to which both promote.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the shapes do not broadcast.
+    ///     If the shapes do not broadcast, or the axis has another size in each.
     ///
     /// Examples
     /// --------
     /// >>> import nxla as nx
     /// >>> nx.vecdot([[1, 2], [3, 4]], [1, 1]).tolist()
     /// [3, 7]
-    fn vecdot(x1, x2, /, *, axis: AxisOfResult = -1) |graph| {
-        let left = if graph.dtype(x1).is_complex() { graph.conjugate(x1)? } else { x1 };
-        let products = graph.multiply(left, x2)?;
-        let axis = axis.of(graph, "vecdot", products)?;
-        graph.sum(products, Some(&[axis]), false)
+    fn vecdot(x1, x2, /, axis: AxisOfResult = -1) |graph| {
+        let axis = match axis {
+            Axis::Number(axis) => axis,
+            // The result of multiplying has the names of both.
+            Axis::Name(_) => {
+                let products = graph.multiply(x1, x2)?;
+                axis.of(graph, "vecdot", products)?
+            }
+        };
+        graph.vecdot(x1, x2, axis)
     };
 
     /// Multiply every element of one with every element of the other.

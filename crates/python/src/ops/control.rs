@@ -353,7 +353,7 @@ impl Arrange for InContainer {
         let values = values.into_iter().zip(&self.vectors).map(|(value, vectors)| {
             match value.bind(py).cast::<PyTensor>() {
                 Ok(tensor) if !vectors.is_empty() => {
-                    let data = tensor.get().get().clone();
+                    let data = tensor.get().tensor();
                     PyTensor::wrap(py, data.with_vectors(vectors.clone()))
                 }
                 _ => Ok(value),

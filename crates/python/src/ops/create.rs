@@ -92,6 +92,21 @@ fn tri(py: Python<'_>, rows: i64, columns: i64, k: i64) -> PyResult<Py<PyAny>> {
     apply(py, &[], |graph, _| one(graph.tri(rows, columns, k)))
 }
 
+/// The dtype of numbers between two: that of what has one of its own, if it has fractions.
+fn common_dtype(ends: &[Value; 2]) -> PyResult<DType> {
+    let mut common: Option<DType> = None;
+    for end in ends {
+        let dtype = match end {
+            Value::Tensor(tensor) => tensor.dtype(),
+            Value::Expr(expr) => expr.dtype(),
+            Value::Number(Number::Complex(..)) => DType::C64,
+            Value::Number(_) => continue,
+        };
+        common = Some(common.map_or(dtype, |common| nxla_runtime::host::promote(common, dtype)));
+    }
+    Ok(common.map_or(DType::F32, DType::to_floating))
+}
+
 /// Evenly spaced numbers.
 #[pyfunction]
 #[pyo3(signature = (start, stop, num, endpoint=true, dtype=None, name=None))]
@@ -105,15 +120,13 @@ fn linspace(
 ) -> PyResult<Py<PyAny>> {
     let (py, function) = (start.py(), "linspace");
     let num = count(function, "num", num)?;
-    let dtype = dtype.map_or(DType::F32, |dtype| dtype.0);
     let name = name.map(AxisName::from);
     let ends = [Value::of(start, function)?, Value::of(stop, function)?];
-    if let [Value::Number(from), Value::Number(to)] = &ends {
-        let exact = |number: &Number| -> PyResult<f64> {
-            let scalar = number.to_scalar();
-            Ok(scalar.map_err(|error| argument_error(function, error.to_string()))?.as_f64())
-        };
-        let (from, to) = (exact(from)?, exact(to)?);
+    let dtype = match dtype {
+        Some(DTypeArg(dtype)) => dtype,
+        None => common_dtype(&ends)?,
+    };
+    if let [Value::Number(from), Value::Number(to)] = ends {
         return apply(py, &[], |graph, _| {
             let spread = graph.linspace(from, to, num, endpoint, dtype)?;
             one(graph.rename(spread, name.map(|name| Names::new([Some(name)]))))
@@ -144,7 +157,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.tril([[1, 2], [3, 4]]).tolist()
     /// [[1, 0], [3, 4]]
-    fn tril(x, /, *, k: i64 = 0) |graph| graph.tril(x, k);
+    fn tril(x, /, k: i64 = 0) |graph| graph.tril(x, k);
 
     /// Keep what is on and above a diagonal of the last two axes, and put zeros below.
     ///
@@ -155,7 +168,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.triu([[1, 2], [3, 4]]).tolist()
     /// [[1, 2], [0, 4]]
-    fn triu(x, /, *, k: i64 = 0) |graph| graph.triu(x, k);
+    fn triu(x, /, k: i64 = 0) |graph| graph.triu(x, k);
 
     /// Take a diagonal of the last two axes.
     ///
@@ -178,7 +191,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.take_diagonal([[1, 2], [3, 4]]).tolist()
     /// [1, 4]
-    fn take_diagonal(x, /, *, offset: i64 = 0) |graph| graph.take_diagonal(x, offset);
+    fn take_diagonal(x, /, offset: i64 = 0) |graph| graph.take_diagonal(x, offset);
 
     /// Make a matrix with a vector on a diagonal and zeros elsewhere.
     ///
@@ -187,7 +200,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.make_diagonal([1, 2]).tolist()
     /// [[1, 0], [0, 2]]
-    fn make_diagonal(x, /, *, offset: i64 = 0) |graph| graph.make_diagonal(x, offset);
+    fn make_diagonal(x, /, offset: i64 = 0) |graph| graph.make_diagonal(x, offset);
 
     /// Replace a diagonal of a matrix.
     ///
@@ -201,7 +214,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.put_diagonal([[1, 2], [3, 4]], [7, 8]).tolist()
     /// [[7, 2], [3, 8]]
-    fn put_diagonal(x, diagonal, /, *, offset: i64 = 0) |graph|
+    fn put_diagonal(x, diagonal, /, offset: i64 = 0) |graph|
         graph.put_diagonal(x, diagonal, offset);
 }
 

@@ -20,6 +20,16 @@ pub(crate) fn unary(x: &Bound<'_, PyAny>, op: UnaryOp) -> PyResult<Py<PyAny>> {
     apply(x.py(), &[operand], |graph, ids| one(graph.unary(op, ids[0])))
 }
 
+/// The elements as they are, in another handle.
+pub(crate) fn same(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    match Value::of(x, "positive")? {
+        Value::Tensor(tensor) if !nxla_runtime::Trace::is_entered() => {
+            crate::tensor::PyTensor::wrap(x.py(), tensor)
+        }
+        _ => Ok(x.clone().unbind()),
+    }
+}
+
 /// What follows the summary in the docstring of a row of the table.
 macro_rules! sections {
     ($operands:expr, $takes:expr, $gives:expr, $raises:expr, $($example:literal)*) => {
@@ -262,29 +272,7 @@ functions! {
     ) |graph| graph.is_close(x1, x2, rtol, atol, equal_nan);
 
     /// Convert elements to another dtype.
-    ///
-    /// Floats lose what is behind the point when they become integers, and are limited to what the
-    /// dtype holds; NaN becomes zero. Integers wrap. Complex numbers lose their imaginary part.
-    ///
-    /// Parameters
-    /// ----------
-    /// x : tensor_like
-    ///     Any tensor.
-    /// dtype : dtype_like
-    ///     The dtype.
-    /// copy : bool
-    ///     Part of the standard. It makes no difference: tensors never change.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import nxla as nx
-    /// >>> nx.astype([1.9, -1.9], nx.int32).tolist()
-    /// [1, -1]
-    fn astype(x, dtype: DTypeArg, /, *, copy: bool = true) |graph| {
-        // Nobody could tell a copy from what never changes.
-        let _ = copy;
-        graph.as_type(x, dtype)
-    };
+    fn astype(x, dtype: DTypeArg, /) |graph| graph.as_type(x, dtype);
 
     /// Read the bits of elements as another dtype of the same width.
     ///
@@ -301,13 +289,13 @@ functions! {
     fn bitcast(x, dtype: DTypeArg, /) |graph| graph.bitcast(x, dtype);
 }
 
-/// Choose between two elements, one place at a time.
+/// Choose between two elements, one place at a time; without any to choose from, see `nonzero`.
 ///
 /// Parameters
 /// ----------
 /// condition : tensor_like
 ///     Where it is not zero, the element of `x1` is taken.
-/// x1, x2 : tensor_like
+/// x1, x2 : tensor_like, optional
 ///     What to choose from; their dtypes promote.
 ///
 /// Returns
@@ -319,6 +307,8 @@ functions! {
 /// ------
 /// ShapeError
 ///     If the shapes do not broadcast.
+/// ArgumentError
+///     If there is only one to choose from.
 ///
 /// Examples
 /// --------
@@ -326,12 +316,20 @@ functions! {
 /// >>> nx.where([True, False], [1, 2], 0).tolist()
 /// [1, 0]
 #[pyfunction]
-#[pyo3(name = "where", signature = (condition, x1, x2, /))]
+#[pyo3(name = "where", signature = (condition, x1=None, x2=None, /))]
 fn select(
     condition: &Bound<'_, PyAny>,
-    x1: &Bound<'_, PyAny>,
-    x2: &Bound<'_, PyAny>,
+    x1: Option<&Bound<'_, PyAny>>,
+    x2: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
+    let (x1, x2) = match (x1, x2) {
+        (Some(x1), Some(x2)) => (x1, x2),
+        (None, None) => {
+            let search = condition.py().import("nxla.ops.search")?;
+            return search.call_method1("nonzero", (condition,)).map(Bound::unbind);
+        }
+        _ => return Err(argument_error("where", "there must be two to choose from, or none")),
+    };
     let [x1, x2] =
         nxla_runtime::either([Value::of(x1, "where")?, Value::of(x2, "where")?]).or_raise()?;
     let operands = [Value::of(condition, "where")?, x1, x2];

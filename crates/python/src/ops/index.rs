@@ -60,7 +60,8 @@ functions! {
     /// x : tensor_like
     ///     Any tensor.
     /// indices : tensor_like
-    ///     Integers, of any shape.
+    ///     Integers, of any shape; negative ones count from the end. Those that are out of range even
+    ///     so stand for the nearest element.
     /// axis : int or str, optional
     ///     The axis; may be left out if there is only one.
     ///
@@ -81,12 +82,12 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.take([10, 20, 30], [2, 0]).tolist()
     /// [30, 10]
-    fn take(x, indices, /, *, axis: Option<Axis> = None) |graph| {
+    fn take(x, indices, /, axis: Option<Axis> = None) |graph| {
         let axis = match axis {
             Some(axis) => axis,
             None => only_axis(graph, "take", x)?,
         };
-        graph.take(x, indices, axis)
+        graph.take_from_end(x, indices, axis)
     };
 
     /// Take one element of an axis for each index, in step along the other axes.
@@ -96,14 +97,15 @@ functions! {
     /// x : tensor_like
     ///     Any tensor.
     /// indices : tensor_like
-    ///     Integers, of the shape of `x` but for `axis`.
+    ///     Integers, of the shape of `x` but for `axis`, or of one that broadcasts there; negative ones
+    ///     count from the end.
     /// axis : int or str
     ///     The axis.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the shapes differ in another axis.
+    ///     If the other axes do not broadcast.
     ///
     /// Examples
     /// --------
@@ -111,8 +113,8 @@ functions! {
     /// >>> x = nx.tensor([[3, 1], [5, 9]])
     /// >>> nx.take_along_axis(x, nx.argsort(x)).tolist()
     /// [[1, 3], [5, 9]]
-    fn take_along_axis(x, indices, /, *, axis: Axis = -1) |graph|
-        graph.take_along_axis(x, indices, axis);
+    fn take_along_axis(x, indices, /, axis: Axis = -1) |graph|
+        graph.take_along_broadcast(x, indices, axis);
 
     /// Cut out a block.
     ///
@@ -149,7 +151,7 @@ functions! {
     /// >>> nx.slice_along_axis([1, 2, 3, 4], 1, 2).tolist()
     /// [2, 3]
     fn slice_along_axis(
-        x, start: Start<'_>, length: Count, /, *, axis: Axis = 0, stride: Count = 1
+        x, start: Start<'_>, length: Count, /, axis: Axis = 0, *, stride: Count = 1
     ) |graph| graph.slice_along_axis(x, start, length, axis, stride);
 
     /// Write a block into a copy of a tensor.
@@ -182,7 +184,7 @@ functions! {
     /// x : tensor_like
     ///     Any tensor.
     /// indices : tensor_like
-    ///     Integers; the last axis holds the tuples.
+    ///     Integers; the last axis holds the tuples. Negative ones count from the end.
     /// axes : sequence of int or str, optional
     ///     The axis that each number of a tuple counts along, in increasing order; the first ones by
     ///     default.
@@ -202,8 +204,10 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.gather([[1, 2], [3, 4]], [[1, 1], [0, 1]]).tolist()
     /// [4, 2]
-    fn gather(x, indices, /, *, axes: Option<AxisList> = None) |graph|
-        graph.gather(x, indices, axes.as_deref());
+    fn gather(x, indices, /, *, axes: Option<AxisList> = None) |graph| {
+        let indices = graph.coordinates_from_end("gather", x, indices, axes.as_deref())?;
+        graph.gather(x, indices, axes.as_deref())
+    };
 
     /// Add numbers at tuples of indices; what meets at one place adds up.
     ///
@@ -228,8 +232,10 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.indexed_add([0, 0, 0], [[1], [1], [2]], [5, 6, 7]).tolist()
     /// [0, 11, 7]
-    fn indexed_add(x, indices, updates, /, *, axes: Option<AxisList> = None) |graph|
-        graph.indexed_add(x, indices, updates, axes.as_deref());
+    fn indexed_add(x, indices, updates, /, *, axes: Option<AxisList> = None) |graph| {
+        let indices = graph.coordinates_from_end("indexed_add", x, indices, axes.as_deref())?;
+        graph.indexed_add(x, indices, updates, axes.as_deref())
+    };
 
     /// Write numbers at tuples of indices; the last one stays. Parameters as for `indexed_add`.
     ///
@@ -238,8 +244,10 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.indexed_put([0, 0, 0], [[1], [2]], [5, 7]).tolist()
     /// [0, 5, 7]
-    fn indexed_put(x, indices, updates, /, *, axes: Option<AxisList> = None) |graph|
-        graph.indexed_put(x, indices, updates, axes.as_deref());
+    fn indexed_put(x, indices, updates, /, *, axes: Option<AxisList> = None) |graph| {
+        let indices = graph.coordinates_from_end("indexed_put", x, indices, axes.as_deref())?;
+        graph.indexed_put(x, indices, updates, axes.as_deref())
+    };
 
     /// Put the elements of an axis in order; NaN counts as larger than everything.
     ///
@@ -264,7 +272,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.sort([3, 1, 2]).tolist(), nx.sort([3, 1, 2], descending=True).tolist()
     /// ([1, 2, 3], [3, 2, 1])
-    fn sort(x, /, *, axis: Axis = -1, descending: bool = false, stable: bool = true) |graph|
+    fn sort(x, /, axis: Axis = -1, *, descending: bool = false, stable: bool = true) |graph|
         graph.sort(x, axis, descending, stable);
 
     /// Return the indices that put the elements of an axis in order.
@@ -277,7 +285,7 @@ functions! {
     /// >>> nx.argsort([3, 1, 2]).tolist()
     /// [1, 2, 0]
     fn argsort(
-        x, /, *, axis: Axis = -1, descending: bool = false, stable: bool = true,
+        x, /, axis: Axis = -1, *, descending: bool = false, stable: bool = true,
         dtype: DTypeArg = "int32"
     ) |graph| graph.argsort(x, axis, descending, stable, dtype);
 
@@ -313,10 +321,10 @@ functions! {
     /// ----------
     /// x : tensor_like
     ///     Numbers, with at least one axis.
-    /// axis : int or str
-    ///     The axis; it gets shorter by `n`.
     /// n : int
     ///     How many times over.
+    /// axis : int or str
+    ///     The axis; it gets shorter by `n`.
     /// prepend, append : tensor_like, optional
     ///     What to put before and behind `x` first; of its shape but for `axis`.
     ///
@@ -331,7 +339,7 @@ functions! {
     /// >>> nx.diff([1, 4, 9]).tolist(), nx.diff([1, 4, 9], n=2).tolist()
     /// ([3, 5], [2])
     fn diff(
-        x, /, *, axis: Axis = -1, n: Count = 1, prepend: Option<&Bound<'_, PyAny>> = None,
+        x, /, n: Count = 1, axis: Axis = -1, *, prepend: Option<&Bound<'_, PyAny>> = None,
         append: Option<&Bound<'_, PyAny>> = None
     ) |graph| {
         let parts: Vec<ExprId> = [prepend, Some(x), append].into_iter().flatten().collect();

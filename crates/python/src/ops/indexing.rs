@@ -1,41 +1,50 @@
-//! `x[...]`: ints, ranges, new axes, ellipses, traced indices and index tensors.
-//!
-//! Everything becomes one slice (with strides) and one squeeze, as in Nx; a tensor of indices
-//! takes from its axis.
+//! `x[...]`: ints, ranges, new axes, ellipses, masks, traced indices and index tensors.
 
-use nxla_runtime::graph::ExprId;
-use nxla_runtime::graph::build::SliceStart;
-use nxla_runtime::{Error, Shape};
-use pyo3::exceptions::PyTypeError;
+use nxla_runtime::graph::build::{Subscript, Update};
+use nxla_runtime::graph::{BinaryOp, ExprId};
+use nxla_runtime::{DType, Scalar, Shape, Tensor, Trace};
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
-use crate::apply::{apply, one};
-use crate::errors::argument_error;
+use crate::apply::{apply, at_once, one};
+use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
+use crate::interrupt::read_interruptible;
 use crate::source::current_line;
 use crate::tensor::PyTensor;
-use crate::value::{FromPython, Value};
+use crate::value::{FromPython, Value, is_list};
 
-/// What is done with one axis.
-enum Step {
-    /// One index; the axis goes.
-    At(i64),
-    /// A scalar known when the program runs; the axis goes.
+/// An entry of a subscript, before its operand is a node.
+enum Item {
+    Known(Subscript),
     Dynamic(usize),
-    /// `start, length, stride`, and whether the order is reversed.
-    Range(i64, usize, usize, bool),
-    /// Elements by index; the axis becomes those of the operand.
     Take(usize),
 }
 
 /// A subscript, read.
 #[derive(Default)]
 struct Plan {
-    steps: Vec<Step>,
-    /// Positions of new axes in the result, as if each axis of the operand stayed.
-    new_axes: Vec<usize>,
+    items: Vec<Item>,
     operands: Vec<Value>,
+    /// Whether it is one false truth value.
+    keeps_nothing: bool,
+}
+
+impl Plan {
+    /// The subscript, whose operands are these nodes.
+    fn subscript(&self, ids: &[ExprId]) -> Vec<Subscript> {
+        let items = self.items.iter().map(|item| match *item {
+            Item::Known(known) => known,
+            Item::Dynamic(position) => Subscript::Dynamic(ids[position]),
+            Item::Take(position) => Subscript::Take(ids[position]),
+        });
+        items.collect()
+    }
+
+    fn operand(&mut self, value: Value) -> usize {
+        self.operands.push(value);
+        self.operands.len() - 1
+    }
 }
 
 /// The shape of a tensor or a traced value.
@@ -47,185 +56,332 @@ fn shape_of(value: &Value) -> Shape {
     }
 }
 
+fn dtype_of(value: &Value) -> DType {
+    match value {
+        Value::Expr(expr) => expr.dtype(),
+        Value::Tensor(tensor) => tensor.dtype(),
+        Value::Number(_) => DType::S32,
+    }
+}
+
 /// `x[key]`.
 pub(crate) fn get_item(x: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "index")?;
-    let shape = shape_of(&operand);
-    let plan = read(&shape, key)?;
-    let mut operands = vec![operand];
-    operands.extend(plan.operands.iter().cloned());
-    apply(x.py(), &operands, |graph, ids| one(run(graph, &plan, &shape, ids)))
+    let plan = read(x.py(), &shape_of(&operand), key, "select by it with nx.where")?;
+    let mut operands = plan.operands.clone();
+    operands.push(operand);
+    apply(x.py(), &operands, |graph, ids| {
+        let found = graph.subscript(ids[ids.len() - 1], &plan.subscript(ids))?;
+        if plan.keeps_nothing {
+            return one(graph.slice_along_axis(found, 0, 0, 0, 1));
+        }
+        one::<nxla_runtime::Error>(Ok(found))
+    })
 }
 
-/// Why there is no `x[key] = value`, nor `del x[key]`.
-pub(crate) fn set_item(py: Python<'_>) -> PyErr {
+/// How to write what cannot be assigned.
+fn instead(py: Python<'_>) -> String {
     let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
-    PyTypeError::new_err(format!(
-        "a tensor does not change; use x = nx.put_slice(x, start, values), \
-         x = nx.indexed_put(x, indices, values) or x = nx.where(condition, values, x) instead of \
-         assigning to its elements{line}"
-    ))
+    format!(
+        "use x = x.at[key].set(value), x = x.at[key].add(value), x = nx.put_slice(x, starts, \
+         values) or x = nx.where(condition, values, x) instead of assigning to elements{line}"
+    )
 }
 
-fn read(shape: &[usize], key: &Bound<'_, PyAny>) -> PyResult<Plan> {
+/// `x[key] = value`: the handle gets other data, and whoever has the former keeps it.
+pub(crate) fn set_tensor_item(
+    x: &Bound<'_, PyTensor>,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let py = x.py();
+    if Trace::is_entered() {
+        return Err(trace_error(format!(
+            "a traced function cannot change a tensor from outside; {}",
+            instead(py)
+        )));
+    }
+    let (operands, plan) = update_operands(py, x.as_any(), key, value)?;
+    let written = at_once(py, &operands, |graph, ids| {
+        let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
+        if plan.keeps_nothing {
+            return one::<nxla_runtime::Error>(Ok(x));
+        }
+        one(graph.subscript_update(x, &plan.subscript(ids), value, Update::Set))
+    })?;
+    let written = written.into_iter().next().expect("the builder gives one result");
+    x.get().rebind(written.bind(py).cast::<PyTensor>()?.get().tensor());
+    Ok(())
+}
+
+/// Why there is no `x[key] = value` of a traced value.
+pub(crate) fn no_assignment(py: Python<'_>) -> PyErr {
+    trace_error(format!("a traced value does not change; {}", instead(py)))
+}
+
+/// Why there is no `del x[key]`.
+pub(crate) fn no_deletion() -> PyErr {
+    pyo3::exceptions::PyTypeError::new_err("elements of a tensor cannot be deleted")
+}
+
+/// The operands of a subscript, then what it is of, then what is written there.
+fn update_operands(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<(Vec<Value>, Plan)> {
+    let (operand, value) = (Value::of(x, "index")?, Value::of(value, "index")?);
+    let plan = read(py, &shape_of(&operand), key, "write by it with nx.where")?;
+    let mut operands = plan.operands.clone();
+    operands.extend([operand, value]);
+    Ok((operands, plan))
+}
+
+/// A tensor with other elements at `key`; `how` says what becomes of those that are there.
+#[pyfunction]
+fn subscript_update(
+    x: &Bound<'_, PyAny>,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+    how: &str,
+) -> PyResult<Py<PyAny>> {
+    let py = x.py();
+    let update = match how {
+        "set" => Update::Set,
+        "add" => Update::Combine(BinaryOp::Add),
+        "multiply" => Update::Combine(BinaryOp::Multiply),
+        "min" => Update::Combine(BinaryOp::Min),
+        "max" => Update::Combine(BinaryOp::Max),
+        _ => return Err(argument_error("at", format!("there is no update {how:?}"))),
+    };
+    let (operands, plan) = update_operands(py, x, key, value)?;
+    apply(py, &operands, |graph, ids| {
+        let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
+        if plan.keeps_nothing {
+            return one::<nxla_runtime::Error>(Ok(x));
+        }
+        one(graph.subscript_update(x, &plan.subscript(ids), value, update))
+    })
+}
+
+/// Where elements are not zero, counted through the tensor in row-major order.
+#[pyfunction]
+fn nonzero_places(py: Python<'_>, x: &Bound<'_, PyTensor>) -> PyResult<Py<PyAny>> {
+    let places = places(py, &x.get().tensor())?;
+    PyTensor::wrap(py, Tensor::new(places.0, [places.1]).or_raise()?)
+}
+
+/// The places of elements that are not zero, and how many they are.
+fn places(py: Python<'_>, mask: &Tensor) -> PyResult<(Vec<i64>, usize)> {
+    let host = match mask.data() {
+        Tensor::Host(host) => host.clone(),
+        device => read_interruptible(py, device)?,
+    };
+    let places: Vec<i64> = py.detach(|| match host.as_slice::<u8>() {
+        Ok(bytes) => (0..).zip(bytes).filter(|&(_, &byte)| byte != 0).map(|(at, _)| at).collect(),
+        Err(_) => (0..)
+            .zip(0..host.size())
+            .filter(|&(_, at)| !host.get(at).is_zero())
+            .map(|(n, _)| n)
+            .collect(),
+    });
+    let count = places.len();
+    Ok((places, count))
+}
+
+fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) -> PyResult<Plan> {
     let items: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
         Ok(items) => items.iter().collect(),
         Err(_) => vec![key.clone()],
     };
-    let is_new = |item: &Bound<'_, PyAny>| item.is_none();
-    let is_ellipsis = |item: &Bound<'_, PyAny>| item.is_instance_of::<PyEllipsis>();
-    let given = items.iter().filter(|item| !is_new(item) && !is_ellipsis(item)).count();
+    let read: Vec<Entry> =
+        items.iter().map(|item| entry(item, by_mask)).collect::<PyResult<_>>()?;
+    let given: usize = read.iter().map(Entry::axes).sum();
     if given > shape.len() {
         let why = format!("{given} indices for {} axes", shape.len());
-        return Err(argument_error("index", why));
+        return Err(pyo3::exceptions::PyIndexError::new_err(why));
     }
-    if items.iter().filter(|item| is_ellipsis(item)).count() > 1 {
+    let is_truth =
+        |entry: &Entry<'_>| matches!(entry, Entry::Mask(mask) if mask.shape().rank() == 0);
+    if read.len() > 1 && read.iter().any(is_truth) {
+        return Err(argument_error("index", "a single truth value must be the only index"));
+    }
+    if read.iter().filter(|entry| matches!(entry, Entry::Ellipsis)).count() > 1 {
         return Err(argument_error("index", "only one ... can stand in an index"));
     }
     let mut plan = Plan::default();
     let mut axis = 0;
-    for item in &items {
-        if is_new(item) {
-            plan.new_axes.push(axis);
-        } else if is_ellipsis(item) {
-            for _ in given..shape.len() {
-                plan.steps.push(Step::Range(0, shape[axis], 1, false));
+    let whole = |size: usize| Item::Known(Subscript::Range(0, size, 1, false));
+    for entry in read {
+        match entry {
+            Entry::New => plan.items.push(Item::Known(Subscript::New)),
+            Entry::Ellipsis => {
+                let skipped = shape.len() - given;
+                plan.items.extend(shape[axis..axis + skipped].iter().copied().map(whole));
+                axis += skipped;
+            }
+            Entry::Index(index) => {
+                plan.items.push(single(index, axis, shape[axis])?);
                 axis += 1;
             }
-        } else {
-            let step = read_item(&mut plan, item, axis, shape[axis])?;
-            plan.steps.push(step);
-            axis += 1;
+            Entry::Slice(slice) => {
+                plan.items.push(Item::Known(range(&slice, shape[axis])?));
+                axis += 1;
+            }
+            Entry::Tensor(value) => {
+                let scalar = shape_of(&value).rank() == 0;
+                let at = plan.operand(value);
+                plan.items.push(if scalar { Item::Dynamic(at) } else { Item::Take(at) });
+                axis += 1;
+            }
+            Entry::Mask(mask) => {
+                masked(py, &mut plan, &mask, axis, shape)?;
+                axis += mask.shape().rank();
+            }
         }
     }
-    for &size in &shape[axis..] {
-        plan.steps.push(Step::Range(0, size, 1, false));
-    }
+    plan.items.extend(shape[axis..].iter().copied().map(whole));
     Ok(plan)
 }
 
-fn read_item(plan: &mut Plan, item: &Bound<'_, PyAny>, axis: usize, size: usize) -> PyResult<Step> {
-    let signed = i64::try_from(size).unwrap_or(i64::MAX);
-    if item.is_instance_of::<PyInt>() && !item.is_instance_of::<pyo3::types::PyBool>() {
-        let index: i64 = item.extract()?;
-        let resolved = if index < 0 { index + signed } else { index };
-        if !(0..signed).contains(&resolved) {
-            let why = format!("index {index} is out of range for axis {axis} of size {size}");
-            return Err(pyo3::exceptions::PyIndexError::new_err(why));
+/// What stands between two commas of a subscript.
+enum Entry<'py> {
+    New,
+    Ellipsis,
+    Index(i64),
+    Slice(Bound<'py, PySlice>),
+    /// Integers.
+    Tensor(Value),
+    /// Truth values, for as many axes as it has.
+    Mask(Tensor),
+}
+
+impl Entry<'_> {
+    /// How many axes it takes.
+    fn axes(&self) -> usize {
+        match self {
+            Entry::New | Entry::Ellipsis => 0,
+            Entry::Index(_) | Entry::Slice(_) | Entry::Tensor(_) => 1,
+            Entry::Mask(mask) => mask.shape().rank(),
         }
-        return Ok(Step::At(resolved));
+    }
+}
+
+fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
+    if item.is_none() {
+        return Ok(Entry::New);
+    }
+    if item.is_instance_of::<PyEllipsis>() {
+        return Ok(Entry::Ellipsis);
+    }
+    if let Ok(truth) = item.cast::<PyBool>() {
+        return Ok(Entry::Mask(Tensor::scalar(Scalar::UInt(truth.is_true().into()), DType::Pred)));
+    }
+    if item.is_instance_of::<PyInt>() {
+        return item.extract().map(Entry::Index);
     }
     if let Ok(slice) = item.cast::<PySlice>() {
-        let range = slice.indices(isize::try_from(size).unwrap_or(isize::MAX))?;
-        let (start, step) = (range.start as i64, range.step as i64);
-        let length = range.slicelength;
-        if length == 0 {
-            return Ok(Step::Range(0, 0, 1, false));
-        }
-        let stride = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX);
-        let span = (length - 1) * stride + 1;
-        // A negative step takes the same elements from the other end, then reverses them.
-        let first = if step < 0 { start - (span as i64 - 1) } else { start };
-        return Ok(Step::Range(first, span, stride, step < 0));
+        return Ok(Entry::Slice(slice.clone()));
     }
     let is_tensor = item.is_instance_of::<PyTensor>() || item.is_instance_of::<PyExpr>();
     let indices = match Value::try_of(item)? {
-        Some(value) if is_tensor || item.is_instance_of::<PyList>() => value,
+        Some(value) if is_tensor || is_list(item) => value,
         Some(value @ Value::Tensor(_)) => value,
         _ => {
             let kind = item.get_type().name()?;
             return Err(argument_error("index", format!("cannot index with a {kind}")));
         }
     };
-    let scalar = shape_of(&indices).rank() == 0;
-    let dtype = match &indices {
-        Value::Expr(expr) => expr.dtype(),
-        Value::Tensor(tensor) => tensor.dtype(),
-        Value::Number(_) => nxla_runtime::DType::S32,
-    };
-    if !dtype.is_integer() {
-        let why = format!("indices must be integers, got {dtype}; nx.where selects by a mask");
-        return Err(argument_error("index", why));
+    let dtype = dtype_of(&indices);
+    match indices {
+        Value::Tensor(mask) if dtype.is_pred() => Ok(Entry::Mask(mask)),
+        _ if dtype.is_pred() => Err(trace_error(format!(
+            "a traced mask selects as many elements as it will have true ones, and shapes are known \
+             when a function is traced; {by_mask} instead"
+        ))),
+        // An empty list has no dtype of its own.
+        indices if dtype.is_integer() || is_list(item) && shape_of(&indices).size() == 0 => {
+            Ok(Entry::Tensor(whole_numbers(indices)))
+        }
+        _ => {
+            let why = format!("indices must be integers or truth values, got {dtype}");
+            Err(argument_error("index", why))
+        }
     }
-    plan.operands.push(indices);
-    let position = plan.operands.len();
-    Ok(if scalar { Step::Dynamic(position) } else { Step::Take(position) })
 }
 
-/// Builds the slice, the squeeze, the reversal, the takes and the new axes of a subscript.
-fn run(
-    graph: &mut nxla_runtime::graph::Graph,
-    plan: &Plan,
+/// Indices without elements as integers.
+fn whole_numbers(indices: Value) -> Value {
+    match indices {
+        Value::Tensor(Tensor::Host(host)) if !host.dtype().is_integer() => {
+            Value::Tensor(host.cast(DType::S32).into())
+        }
+        indices => indices,
+    }
+}
+
+fn single(index: i64, axis: usize, size: usize) -> PyResult<Item> {
+    let signed = i64::try_from(size).unwrap_or(i64::MAX);
+    let resolved = if index < 0 { index + signed } else { index };
+    match usize::try_from(resolved) {
+        Ok(resolved) if resolved < size => Ok(Item::Known(Subscript::At(resolved))),
+        _ => {
+            let why = format!("index {index} is out of range for axis {axis} of size {size}");
+            Err(pyo3::exceptions::PyIndexError::new_err(why))
+        }
+    }
+}
+
+fn range(slice: &Bound<'_, PySlice>, size: usize) -> PyResult<Subscript> {
+    let range = slice.indices(isize::try_from(size).unwrap_or(isize::MAX))?;
+    let length = range.slicelength;
+    if length == 0 {
+        return Ok(Subscript::Range(0, 0, 1, false));
+    }
+    let stride = range.step.unsigned_abs();
+    let span = (length - 1) * stride + 1;
+    // A negative step takes the same elements from the other end, then reverses them.
+    let start = range.start.unsigned_abs();
+    let first = if range.step < 0 { start + 1 - span } else { start };
+    Ok(Subscript::Range(first, span, stride, range.step < 0))
+}
+
+/// A mask is the places of its true elements, one tensor of indices for each of its axes.
+fn masked(
+    py: Python<'_>,
+    plan: &mut Plan,
+    mask: &Tensor,
+    axis: usize,
     shape: &[usize],
-    ids: &[ExprId],
-) -> Result<ExprId, Error> {
-    let (mut starts, mut lengths, mut strides) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut squeezed, mut reversed) = (Vec::new(), Vec::new());
-    for (axis, step) in plan.steps.iter().enumerate() {
-        let signed = i64::try_from(axis).expect("an axis is small");
-        let (start, length, stride) = match step {
-            Step::At(index) => (SliceStart::from(*index), 1, 1),
-            Step::Dynamic(position) => (SliceStart::from(ids[*position]), 1, 1),
-            Step::Range(first, span, stride, _) => (SliceStart::from(*first), *span, *stride),
-            Step::Take(_) => (SliceStart::from(0), shape[axis], 1),
-        };
-        match step {
-            Step::At(_) | Step::Dynamic(_) => squeezed.push(signed),
-            Step::Range(_, _, _, true) => reversed.push(signed),
-            Step::Range(_, _, _, false) | Step::Take(_) => {}
-        }
-        starts.push(start);
-        lengths.push(length);
-        strides.push(stride);
+) -> PyResult<()> {
+    let sizes = mask.shape().clone();
+    if !mask.vectors().is_empty() {
+        return Err(argument_error("index", "a mask must not have vectorized axes"));
     }
-    let whole = plan.steps.iter().enumerate().all(|(axis, step)| match step {
-        Step::Range(0, span, 1, false) => *span == shape[axis],
-        Step::Take(_) => true,
-        _ => false,
-    });
-    let mut x = ids[0];
-    if !whole {
-        x = graph.slice(x, &starts, &lengths, Some(&strides))?;
-        if !reversed.is_empty() {
-            x = graph.reverse(x, Some(&reversed))?;
-        }
+    if let Some(wrong) = (0..sizes.rank()).find(|&at| shape[axis + at] != sizes[at]) {
+        let why = format!(
+            "axis {} has {} elements, and the mask {} there",
+            axis + wrong,
+            shape[axis + wrong],
+            sizes[wrong]
+        );
+        return Err(pyo3::exceptions::PyIndexError::new_err(why));
     }
-    // From the last axis to the first, so that positions before stay what they are.
-    for (axis, step) in plan.steps.iter().enumerate().rev() {
-        if let Step::Take(position) = step {
-            x = graph.take(x, ids[*position], i64::try_from(axis).expect("an axis is small"))?;
-        }
+    let (places, count) = places(py, mask)?;
+    if sizes.rank() == 0 {
+        // One truth value is a mask of a new axis of size 1, all of which it keeps, or nothing.
+        plan.items.push(Item::Known(Subscript::New));
+        plan.keeps_nothing = count == 0;
+        return Ok(());
     }
-    finish(graph, plan, x, ids, &squeezed)
-}
-
-/// Squeezes single indices away and puts new axes in, counting the axes that index tensors add.
-fn finish(
-    graph: &mut nxla_runtime::graph::Graph,
-    plan: &Plan,
-    mut x: ExprId,
-    ids: &[ExprId],
-    squeezed: &[i64],
-) -> Result<ExprId, Error> {
-    let extra = |graph: &nxla_runtime::graph::Graph, before: usize| -> i64 {
-        let steps = plan.steps[..before].iter();
-        let added = steps.map(|step| match step {
-            Step::Take(position) => graph.shape(ids[*position]).rank() as i64 - 1,
-            Step::At(_) | Step::Dynamic(_) | Step::Range(..) => 0,
-        });
-        added.sum()
-    };
-    let shifted: Vec<i64> =
-        squeezed.iter().map(|&axis| axis + extra(graph, axis as usize)).collect();
-    if !shifted.is_empty() {
-        x = graph.squeeze(x, Some(&shifted))?;
+    for (at, &stride) in sizes.strides().iter().enumerate() {
+        let (stride, size) = (stride.max(1) as i64, sizes[at].max(1) as i64);
+        let indices: Vec<i64> = places.iter().map(|place| place / stride % size).collect();
+        let position = plan.operand(Value::Tensor(Tensor::new(indices, [count]).or_raise()?));
+        plan.items.push(Item::Take(position));
     }
-    for (count, &axis) in plan.new_axes.iter().enumerate() {
-        let gone = squeezed.iter().filter(|&&other| (other as usize) < axis).count() as i64;
-        let position = axis as i64 + extra(graph, axis) - gone + count as i64;
-        x = graph.new_axis(x, position, None)?;
-    }
-    Ok(x)
+    Ok(())
 }
 
 /// Iterates over the first axis.
@@ -234,5 +390,10 @@ pub(crate) fn iterate<'py, T>(x: &Bound<'py, T>) -> PyResult<Bound<'py, PyAny>> 
     let length = x.len()?;
     let items: Vec<Bound<'py, PyAny>> =
         (0..length).map(|index| x.get_item(index)).collect::<PyResult<_>>()?;
-    PyList::new(x.py(), items)?.into_any().call_method0("__iter__")
+    pyo3::types::PyList::new(x.py(), items)?.into_any().call_method0("__iter__")
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(subscript_update, module)?)?;
+    module.add_function(wrap_pyfunction!(nonzero_places, module)?)
 }

@@ -5,16 +5,19 @@ mod fourier;
 use std::borrow::Cow;
 
 use nxla_runtime::Result;
-use nxla_runtime::graph::build::Norm;
+use nxla_runtime::graph::build::{Norm, Tolerance as Relative};
 use nxla_runtime::graph::{Transform, TriangularSolve};
 use pyo3::prelude::*;
 
 use super::add_functions;
 use super::args::AxisList;
-use super::declare::{Argument, Choice, Choices, Signature, Site, functions};
+use super::declare::{Argument, Choice, Choices, Operands, Signature, Site, functions};
+use super::reduce::{converted, kept};
 use crate::apply::{apply, apply_parts, many, one};
-use crate::errors::{argument_error, user_error};
-use crate::value::{FromPython, Value};
+use crate::dtype::DTypeArg;
+use crate::errors::{OrRaise, argument_error, user_error};
+use crate::tensor::PyTensor;
+use crate::value::{FromPython, Value, number_of};
 
 /// The order of a norm: a number, or a name.
 #[derive(FromPyObject)]
@@ -48,6 +51,45 @@ impl Argument for Order {
                 Err(user_error(argument_error("norm", why)))
             }
         }
+    }
+}
+
+/// A multiple of the largest singular value: one number, or one for each matrix.
+enum Tolerance<'py> {
+    Number(f64),
+    Each(Bound<'py, PyAny>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Tolerance<'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Ok(match number_of(&value)? {
+            Some(_) => Tolerance::Number(value.extract()?),
+            None => Tolerance::Each(value.to_owned()),
+        })
+    }
+}
+
+impl Argument for Tolerance<'_> {
+    type Given = Relative;
+
+    fn annotation() -> Cow<'static, str> {
+        <&Bound<'_, PyAny>>::annotation()
+    }
+
+    fn operands(&self, function: &'static str, operands: &mut Operands) -> PyResult<()> {
+        match self {
+            Tolerance::Number(_) => Ok(()),
+            Tolerance::Each(value) => value.operands(function, operands),
+        }
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Relative> {
+        Ok(match self {
+            Tolerance::Number(number) => Relative::Number(number),
+            Tolerance::Each(_) => Relative::Each(site.next()),
+        })
     }
 }
 
@@ -98,7 +140,7 @@ functions! {
     /// >>> nx.linalg.norm([3.0, 4.0]).item(), nx.linalg.norm([3.0, -4.0], ord=1).item()
     /// (5.0, 7.0)
     fn norm(
-        x, /, *, ord: Option<Order> = None, axis: Option<AxisList> = None, keepdims: bool = false
+        x, /, ord: Option<Order> = None, axis: Option<AxisList> = None, *, keepdims: bool = false
     ) |graph| graph.norm(x, ord.unwrap_or(Norm::Euclid), axis.as_deref(), keepdims);
 
     /// Return the norm of the matrices in the last two axes.
@@ -232,8 +274,9 @@ functions! {
     /// ----------
     /// x : tensor_like
     ///     Matrices in the last two axes, not empty.
-    /// rtol : float, optional
-    ///     Values up to this multiple of the largest one do not count. By default the larger side times
+    /// rtol : float or tensor_like, optional
+    ///     Values up to this multiple of the largest one do not count: one number, or one for each
+    ///     matrix. By default the larger side times
     ///     the precision of the dtype.
     ///
     /// Returns
@@ -251,7 +294,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]).item()
     /// 1
-    fn matrix_rank(x, /, *, rtol: Option<f64> = None) |graph| graph.matrix_rank(x, rtol);
+    fn matrix_rank(x, /, *, rtol: Option<Tolerance<'_>> = None) |graph| graph.matrix_rank(x, rtol);
 
     /// Return the pseudo-inverse (of Moore and Penrose) of matrices.
     ///
@@ -259,7 +302,7 @@ functions! {
     /// ----------
     /// x : tensor_like
     ///     Matrices in the last two axes, not empty.
-    /// rtol : float, optional
+    /// rtol : float or tensor_like, optional
     ///     Singular values up to this multiple of the largest one count as 0. By default the larger
     ///     side times the precision of the dtype.
     ///
@@ -273,7 +316,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.linalg.pinv([[2.0, 0.0], [0.0, 0.0]]).tolist()
     /// [[0.5, 0.0], [0.0, 0.0]]
-    fn pinv(x, /, *, rtol: Option<f64> = None) |graph| graph.pinv(x, rtol);
+    fn pinv(x, /, *, rtol: Option<Tolerance<'_>> = None) |graph| graph.pinv(x, rtol);
 
     /// Return the ``x`` of least norm for which ``a @ x`` is nearest to ``b``.
     ///
@@ -283,7 +326,7 @@ functions! {
     ///     Matrices in the last two axes, not empty.
     /// b : tensor_like
     ///     For each of them a vector, or a matrix with as many rows.
-    /// rtol : float, optional
+    /// rtol : float or tensor_like, optional
     ///     As for `pinv`.
     ///
     /// Raises
@@ -297,7 +340,7 @@ functions! {
     /// >>> x = nx.linalg.least_squares([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
     /// >>> nx.all_close(x, [1.0, 2.0], atol=1e-5).item()
     /// True
-    fn least_squares(a, b, /, *, rtol: Option<f64> = None) |graph| graph.least_squares(a, b, rtol);
+    fn least_squares(a, b, /, *, rtol: Option<Tolerance<'_>> = None) |graph| graph.least_squares(a, b, rtol);
 
     /// Exchange the last two axes, and conjugate complex numbers.
     ///
@@ -315,21 +358,47 @@ functions! {
     /// x : tensor_like
     ///     Matrices in the last two axes.
     /// offset : int
-    ///     How many columns right of the main diagonal.
+    ///     How many columns right of the main diagonal; outside of the matrices the sum is 0.
+    /// dtype : dtype_like, optional
+    ///     The dtype to add in, and of the result; by default as for `nxla.sum`.
     ///
     /// Raises
     /// ------
     /// ShapeError
     ///     If there are no matrices.
-    /// ArgumentError
-    ///     If the diagonal is outside of them.
     ///
     /// Examples
     /// --------
     /// >>> import nxla as nx
     /// >>> nx.linalg.trace([[1, 2], [3, 4]]).item()
     /// 5
-    fn trace(x, /, *, offset: i64 = 0) |graph| graph.trace(x, offset);
+    fn trace(x, /, offset: i64 = 0, *, dtype: Option<DTypeArg> = None) |graph| {
+        let dtype = dtype.or(kept(graph, x));
+        let x = converted(graph, x, dtype)?;
+        let sum = graph.trace(x, offset)?;
+        converted(graph, sum, dtype)
+    };
+
+    /// Take a diagonal of each matrix.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Matrices in the last two axes.
+    /// offset : int
+    ///     How many columns right of the main diagonal; outside of the matrices there are no elements.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there are no matrices.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import nxla as nx
+    /// >>> nx.linalg.diagonal([[1, 2], [3, 4]]).tolist()
+    /// [1, 4]
+    fn diagonal(x, /, offset: i64 = 0) |graph| graph.diagonal_or_none(x, offset);
 
     /// Return the cross product of vectors of three elements.
     ///
@@ -350,7 +419,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.linalg.cross([1, 0, 0], [0, 1, 0]).tolist()
     /// [0, 0, 1]
-    fn cross(x1, x2, /, *, axis: i64 = -1) |graph| graph.cross(x1, x2, axis);
+    fn cross(x1, x2, /, axis: i64 = -1) |graph| graph.cross(x1, x2, axis);
 
     /// Return the triangular root of symmetric (Hermitian) positive definite matrices.
     ///
@@ -452,6 +521,14 @@ fn solve_batch(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>
 }
 
 /// The types of the functions of this family.
+/// The eigenvalues and eigenvectors of square matrices, as `c128` on the host.
+#[pyfunction]
+fn eigen_of_data(py: Python<'_>, x: &Bound<'_, PyTensor>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+    let host = x.get().host(py)?;
+    let (values, vectors) = py.detach(|| nxla_runtime::eval::eigen(&host)).or_raise()?;
+    Ok((PyTensor::wrap(py, values.into())?, PyTensor::wrap(py, vectors.into())?))
+}
+
 pub(super) fn all_signatures() -> impl Iterator<Item = Signature> {
     signatures().into_iter().chain(fourier::signatures())
 }
@@ -459,6 +536,6 @@ pub(super) fn all_signatures() -> impl Iterator<Item = Signature> {
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     declared_functions(module)?;
     fourier::declared_functions(module)?;
-    add_functions!(module: lu_parts, qr_parts, eigh_parts, svd_parts, slogdet_parts, solve_batch);
+    add_functions!(module: lu_parts, qr_parts, eigh_parts, svd_parts, slogdet_parts, solve_batch, eigen_of_data);
     Ok(())
 }

@@ -39,6 +39,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     window::register(module)?;
     contract::register(module)?;
     index::register(module)?;
+    indexing::register(module)?;
     linalg::register(module)?;
     random::register(module)?;
     nn::register(module)?;
@@ -66,12 +67,13 @@ fn package_signatures() -> impl Iterator<Item = Signature> {
 /// Functions of the package that are not declared, but documented with what they are made of.
 const WRITTEN_OUT: [&str; 2] = ["result_type", "where"];
 
-/// The one row of the op table whose function in Python does more, and is written there.
-const EXTENDED: &str = "log";
+/// Rows of the op table whose functions in Python do more, and are written there.
+const EXTENDED: [&str; 3] = ["astype", "conj", "log"];
 
 /// The names of the functions that the package takes over as they are.
 pub(crate) fn public_names() -> impl Iterator<Item = &'static str> {
-    let declared = package_signatures().map(|(name, ..)| name).filter(|name| *name != EXTENDED);
+    let declared =
+        package_signatures().map(|(name, ..)| name).filter(|name| !EXTENDED.contains(name));
     declared.chain(WRITTEN_OUT)
 }
 

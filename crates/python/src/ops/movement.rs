@@ -271,7 +271,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.expand_dims([1, 2], axis=-1).tolist()
     /// [[1], [2]]
-    fn expand_dims(x, /, *, axis: i64 = 0, name: Option<String> = None) |graph|
+    fn expand_dims(x, /, axis: i64 = 0, *, name: Option<String> = None) |graph|
         graph.new_axis(x, axis, name.map(AxisName::from));
 
     /// Put the axes into another order.
@@ -308,7 +308,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.flip([1, 2, 3]).tolist()
     /// [3, 2, 1]
-    fn flip(x, /, *, axis: Option<AxisList> = None) |graph| graph.reverse(x, axis.as_deref());
+    fn flip(x, /, axis: Option<AxisList> = None) |graph| graph.reverse(x, axis.as_deref());
 
     /// Repeat elements to fill a shape.
     ///
@@ -370,7 +370,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.concat([[1, 2], [3.5]]).tolist()
     /// [1.0, 2.0, 3.5]
-    fn concat(arrays: Vec<Bound<'_, PyAny>>, /, *, axis: AxisOrNone = 0) |graph|
+    fn concat(arrays: Vec<Bound<'_, PyAny>>, /, axis: AxisOrNone = 0) |graph|
         match axis {
             Some(axis) => graph.concatenate(&arrays, axis),
             None => {
@@ -402,7 +402,7 @@ functions! {
     /// >>> nx.stack([[1, 2], [3, 4]], axis=1).tolist()
     /// [[1, 3], [2, 4]]
     fn stack(
-        arrays: Vec<Bound<'_, PyAny>>, /, *, axis: i64 = 0, name: Option<String> = None
+        arrays: Vec<Bound<'_, PyAny>>, /, axis: i64 = 0, *, name: Option<String> = None
     ) |graph| graph.stack(&arrays, axis, name.map(AxisName::from));
 
     /// Lay copies of a tensor next to each other.

@@ -28,11 +28,16 @@ impl Choices for TieHigh {
 }
 
 /// `x` in a dtype, if one is given.
-fn converted(graph: &mut Graph, x: ExprId, dtype: Option<DType>) -> Result<ExprId> {
+pub(super) fn converted(graph: &mut Graph, x: ExprId, dtype: Option<DType>) -> Result<ExprId> {
     Ok(match dtype {
         Some(dtype) => graph.as_type(x, dtype)?,
         None => x,
     })
+}
+
+/// The dtype of sums and products of `u64`: Nx's is `s64`, which has the same bits.
+pub(super) fn kept(graph: &Graph, x: ExprId) -> Option<DType> {
+    Some(graph.dtype(x)).filter(|&dtype| dtype == DType::U64)
 }
 
 /// A correction of degrees of freedom that is a whole number, as engines take it.
@@ -86,9 +91,10 @@ functions! {
     /// >>> nx.sum([[1, 2], [3, 4]]).item(), nx.sum([[1, 2], [3, 4]], axis=0).tolist()
     /// (10, [4, 6])
     fn sum(
-        x, /, *, axis: Option<AxisList> = None, keepdims: bool = false,
-        dtype: Option<DTypeArg> = None
+        x, /, axis: Option<AxisList> = None, dtype: Option<DTypeArg> = None, *,
+        keepdims: bool = false
     ) |graph| {
+        let dtype = dtype.or(kept(graph, x));
         let x = converted(graph, x, dtype)?;
         let result = graph.sum(x, axis.as_deref(), keepdims)?;
         converted(graph, result, dtype)
@@ -102,9 +108,10 @@ functions! {
     /// >>> nx.prod([[1, 2], [3, 4]], axis=1).tolist()
     /// [2, 12]
     fn prod(
-        x, /, *, axis: Option<AxisList> = None, keepdims: bool = false,
-        dtype: Option<DTypeArg> = None
+        x, /, axis: Option<AxisList> = None, dtype: Option<DTypeArg> = None, *,
+        keepdims: bool = false
     ) |graph| {
+        let dtype = dtype.or(kept(graph, x));
         let x = converted(graph, x, dtype)?;
         let result = graph.product(x, axis.as_deref(), keepdims)?;
         converted(graph, result, dtype)
@@ -131,7 +138,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.max([[1, 5], [3, 4]], axis=1).tolist()
     /// [5, 4]
-    fn max(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+    fn max(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.reduce_max(x, axis.as_deref(), keepdims);
 
     /// Find the smallest element; NaN if there is one. Parameters and errors are those of `max`.
@@ -141,7 +148,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.min([[1, 5], [3, 4]], axis=1).tolist()
     /// [1, 3]
-    fn min(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+    fn min(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.reduce_min(x, axis.as_deref(), keepdims);
 
     /// Tell whether no element is zero. Parameters are those of `max`, any dtype will do.
@@ -151,7 +158,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.all([[1, 0], [3, 4]], axis=1).tolist()
     /// [False, True]
-    fn all(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+    fn all(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.all(x, axis.as_deref(), keepdims);
 
     /// Tell whether an element is not zero. Parameters are those of `max`, any dtype will do.
@@ -161,7 +168,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.any([[0, 0], [3, 0]], axis=1).tolist()
     /// [False, True]
-    fn any(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+    fn any(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.any(x, axis.as_deref(), keepdims);
 
     /// Count the elements that are not zero, as ``int32``. Parameters are those of `max`.
@@ -171,7 +178,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.count_nonzero([[0, 1], [2, 3]]).item()
     /// 3
-    fn count_nonzero(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph| {
+    fn count_nonzero(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph| {
         let zero = graph.zero_like(x)?;
         let counted = graph.not_equal(x, zero)?;
         let counted = graph.as_type(counted, DType::S32)?;
@@ -199,7 +206,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.mean([[1, 2], [3, 4]], axis=0).tolist()
     /// [2.0, 3.0]
-    fn mean(x, /, *, axis: Option<AxisList> = None, keepdims: bool = false) |graph|
+    fn mean(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.mean(x, axis.as_deref(), keepdims);
 
     /// Return the mean, with a weight for each element.
@@ -226,7 +233,7 @@ functions! {
     /// >>> nx.weighted_mean([1.0, 3.0], [3, 1]).item()
     /// 1.5
     fn weighted_mean(
-        x, weights, /, *, axis: Option<AxisList> = None, keepdims: bool = false
+        x, weights, /, axis: Option<AxisList> = None, *, keepdims: bool = false
     ) |graph| graph.weighted_mean(x, weights, axis.as_deref(), keepdims);
 
     /// Return the variance: the mean squared distance from the mean.
@@ -248,7 +255,7 @@ functions! {
     /// >>> nx.var([1.0, 2.0, 3.0, 4.0]).item()
     /// 1.25
     fn var(
-        x, /, *, axis: Option<AxisList> = None, correction: f64 = 0, keepdims: bool = false
+        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
     ) |graph| variance(graph, x, axis.as_deref(), keepdims, correction);
 
     /// Return the standard deviation: the root of `var`, with its parameters.
@@ -259,7 +266,7 @@ functions! {
     /// >>> nx.std([1.0, 3.0]).item()
     /// 1.0
     fn standard_deviation "std"(
-        x, /, *, axis: Option<AxisList> = None, correction: f64 = 0, keepdims: bool = false
+        x, /, axis: Option<AxisList> = None, *, correction: f64 = 0, keepdims: bool = false
     ) |graph| {
         if let Some(whole) = whole(correction) {
             return Ok(graph.standard_deviation(x, axis.as_deref(), keepdims, whole)?);
@@ -318,7 +325,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.median([3, 1, 2]).item(), nx.median([4.0, 1.0, 2.0, 3.0]).item()
     /// (2, 2.5)
-    fn median(x, /, *, axis: Option<Axis> = None, keepdims: bool = false) |graph|
+    fn median(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
         graph.median(x, axis, keepdims);
 
     /// Return the most frequent element, the smallest of several. Parameters are those of `median`.
@@ -328,7 +335,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.mode([3, 1, 3, 2]).item()
     /// 3
-    fn mode(x, /, *, axis: Option<Axis> = None, keepdims: bool = false) |graph|
+    fn mode(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
         graph.mode(x, axis, keepdims);
 
     /// Return the index of the largest element; of a NaN if there is one.
@@ -359,7 +366,7 @@ functions! {
     /// >>> nx.argmax([[1, 5], [3, 3]], axis=1).tolist()
     /// [1, 0]
     fn argmax(
-        x, /, *, axis: Option<Axis> = None, keepdims: bool = false,
+        x, /, axis: Option<Axis> = None, *, keepdims: bool = false,
         tie_break: Choice<TieHigh> = "low", dtype: DTypeArg = "int32"
     ) |graph| graph.argmax(x, axis, keepdims, tie_break.0, dtype);
 
@@ -371,7 +378,7 @@ functions! {
     /// >>> nx.argmin([3, 1, 1], tie_break="high").item()
     /// 2
     fn argmin(
-        x, /, *, axis: Option<Axis> = None, keepdims: bool = false,
+        x, /, axis: Option<Axis> = None, *, keepdims: bool = false,
         tie_break: Choice<TieHigh> = "low", dtype: DTypeArg = "int32"
     ) |graph| graph.argmin(x, axis, keepdims, tie_break.0, dtype);
 
@@ -394,7 +401,7 @@ functions! {
     /// >>> nx.logsumexp([1000.0, 1000.0]).item()
     /// 1000.6931762695312
     fn logsumexp(
-        x, /, *, axis: Option<AxisList> = None, keepdims: bool = false,
+        x, /, axis: Option<AxisList> = None, *, keepdims: bool = false,
         scale: Option<&Bound<'_, PyAny>> = None
     ) |graph| graph.logsumexp(x, axis.as_deref(), keepdims, scale);
 }

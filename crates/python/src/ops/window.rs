@@ -153,6 +153,12 @@ fn with_initial(
     Ok(graph.pad(result, initial, &padding)?)
 }
 
+/// The dtype of running sums and products: that of sums and products.
+fn summed(graph: &Graph, x: ExprId) -> Option<DType> {
+    let dtype = graph.dtype(x);
+    (dtype != DType::U64).then(|| dtype.to_aggregate())
+}
+
 functions! {
     /// Add up the elements of each window.
     ///
@@ -303,7 +309,8 @@ functions! {
     /// axis : int or str, optional
     ///     The axis; may be left out if there is only one.
     /// dtype : dtype_like, optional
-    ///     The dtype to add in, and of the result; that of `x` by default.
+    ///     The dtype to add in, and of the result. By default narrow integers become ``int32`` or
+    ///     ``uint32``, and everything else keeps its dtype.
     /// include_initial : bool
     ///     Whether the sum of no element, zero, comes first; the axis is longer by one then.
     /// reverse : bool
@@ -320,9 +327,10 @@ functions! {
     /// >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3], reverse=True).tolist()
     /// ([1, 3, 6], [6, 5, 3])
     fn cumulative_sum(
-        x, /, *, axis: Option<Axis> = None, dtype: Option<DTypeArg> = None,
+        x, /, axis: Option<Axis> = None, *, dtype: Option<DTypeArg> = None,
         include_initial: bool = false, reverse: bool = false
     ) |graph| {
+        let dtype = dtype.or(summed(graph, x));
         let (x, axis) = operand(graph, "cumulative_sum", x, axis, dtype)?;
         let result = graph.cumulative(Cumulative::Sum, x, axis, reverse)?;
         with_initial(graph, result, 0, axis, include_initial, reverse)
@@ -338,9 +346,10 @@ functions! {
     /// >>> nx.cumulative_prod([1, 2, 3], include_initial=True).tolist()
     /// [1, 1, 2, 6]
     fn cumulative_prod(
-        x, /, *, axis: Option<Axis> = None, dtype: Option<DTypeArg> = None,
+        x, /, axis: Option<Axis> = None, *, dtype: Option<DTypeArg> = None,
         include_initial: bool = false, reverse: bool = false
     ) |graph| {
+        let dtype = dtype.or(summed(graph, x));
         let (x, axis) = operand(graph, "cumulative_prod", x, axis, dtype)?;
         let result = graph.cumulative(Cumulative::Product, x, axis, reverse)?;
         with_initial(graph, result, 1, axis, include_initial, reverse)
@@ -355,7 +364,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.cumulative_max([1, 3, 2]).tolist()
     /// [1, 3, 3]
-    fn cumulative_max(x, /, *, axis: Option<Axis> = None, reverse: bool = false) |graph| {
+    fn cumulative_max(x, /, axis: Option<Axis> = None, *, reverse: bool = false) |graph| {
         let (x, axis) = operand(graph, "cumulative_max", x, axis, None)?;
         graph.cumulative(Cumulative::Max, x, axis, reverse)
     };
@@ -369,7 +378,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.cumulative_min([3, 1, 2]).tolist()
     /// [3, 1, 1]
-    fn cumulative_min(x, /, *, axis: Option<Axis> = None, reverse: bool = false) |graph| {
+    fn cumulative_min(x, /, axis: Option<Axis> = None, *, reverse: bool = false) |graph| {
         let (x, axis) = operand(graph, "cumulative_min", x, axis, None)?;
         graph.cumulative(Cumulative::Min, x, axis, reverse)
     };

@@ -141,6 +141,9 @@ pub(super) fn cosh(z: C) -> C {
 
 /// `(1 - e^-2z) / (1 + e^-2z)`, an odd function, taken where the exponential is small.
 pub(super) fn tanh(z: C) -> C {
+    if z.re.is_nan() && z.im == 0.0 {
+        return z;
+    }
     if z.re.is_sign_negative() {
         return -tanh(-z);
     }
@@ -166,6 +169,9 @@ pub(super) fn tan(z: C) -> C {
 /// `log(z + sqrt(1 + z²))`, an odd function, taken where the sum does not cancel. The root is that
 /// of `(1 + iz) (1 - iz)`, factor by factor.
 pub(super) fn asinh(z: C) -> C {
+    if z.re.is_nan() && z.im == 0.0 {
+        return z;
+    }
     if z.re.is_sign_negative() {
         return -asinh(-z);
     }
@@ -186,6 +192,9 @@ pub(super) fn acosh(z: C) -> C {
 
 /// `(log(1 + z) - log(1 - z)) / 2`.
 pub(super) fn atanh(z: C) -> C {
+    if z.im.is_nan() && (z.re == 0.0 || z.re.is_infinite()) {
+        return C::new(0_f64.copysign(z.re), z.im);
+    }
     if is_infinite(z) {
         return C::new(0_f64.copysign(z.re), FRAC_PI_2.copysign(z.im));
     }

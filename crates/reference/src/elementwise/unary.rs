@@ -87,13 +87,14 @@ fn bits(x: Number, dtype: DType) -> u128 {
     x.int().cast_unsigned() & ((1 << dtype.bits()) - 1)
 }
 
-/// -1, 0 or 1 by the sign; zeros keep theirs, and NaN stays. `z / |z|` of complex numbers.
+/// -1, 0 or 1 by the sign; zeros lose theirs, and NaN stays. `z / |z|` of complex numbers.
 fn sign(x: Number) -> Number {
     match x {
         Number::Int(n) => Number::Int(n.signum()),
-        Number::Real(x) if x == 0.0 || x.is_nan() => Number::Real(x),
+        Number::Real(0.0) => Number::Real(0.0),
+        Number::Real(x) if x.is_nan() => Number::Real(x),
         Number::Real(x) => Number::Real(1_f64.copysign(x)),
-        Number::Complex(z) if z == C::ZERO => Number::Complex(z),
+        Number::Complex(z) if z == C::ZERO => Number::Complex(C::ZERO),
         Number::Complex(z) => {
             // Halves, because the size of two large parts may be too large.
             let half = z * 0.5;

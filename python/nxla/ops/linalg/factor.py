@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nxla import _core
-from nxla.errors import ArgumentError
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,13 @@ class QRResult(NamedTuple):
 
 class EighResult(NamedTuple):
     """What `eigh` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class EigResult(NamedTuple):
+    """What `eig` returns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
@@ -165,3 +173,66 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
     ([2.0, 1.0], True)
     """
     return SVDResult(*_core.svd_parts(x, full_matrices))
+
+
+def eig(x: TensorLike, /) -> EigResult:
+    """Return the eigenvalues and eigenvectors of matrices without symmetry.
+
+    They are computed on the host, by the same function for all compilers; a traced function calls
+    it when it runs. No gradient flows through it. `eigh` is for Hermitian matrices.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Square matrices in the last two axes.
+
+    Returns
+    -------
+    EigResult
+        Complex numbers: the eigenvalues, in no particular order, and the eigenvectors in columns,
+        of length 1. NaN for a matrix with NaN or infinities.
+
+    Raises
+    ------
+    ShapeError
+        If the matrices are not square.
+    ArgumentError
+        If `x` has vectorized axes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> values, vectors = nx.linalg.eig([[2.0, 1.0], [0.0, 3.0]])
+    >>> nx.sort(nx.real(values)).tolist()
+    [2.0, 3.0]
+    """
+    x = as_tensor(x)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(
+            f"eig: x has shape {x.shape}, expected square matrices in the last two axes"
+        )
+    if x.vectorized_axes:
+        raise ArgumentError("eig: x has vectorized axes; devectorize it first")
+    wide = _core.result_type(x, _core.c64)
+    if isinstance(x, _core.Tensor) and not _core.is_tracing():
+        values, vectors = (_core.astype(part, wide) for part in _core.eigen_of_data(x))
+        return EigResult(values.to_device(x.device), vectors.to_device(x.device))
+    from nxla.ops.control import runtime_call
+
+    types = _core.Template(x.shape[:-1], wide), _core.Template(x.shape, wide)
+    parts = runtime_call(
+        lambda data: tuple(_core.astype(part, wide) for part in _core.eigen_of_data(data)), types, x
+    )
+    return EigResult(*parts)
+
+
+def eigvals(x: TensorLike, /) -> Tensor:
+    """Return the eigenvalues of matrices without symmetry; see `eig`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.sort(nx.imag(nx.linalg.eigvals([[0.0, -1.0], [1.0, 0.0]]))).tolist()
+    [-1.0, 1.0]
+    """
+    return eig(x).eigenvalues

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nxla import _core
 from nxla._values import as_tensor
+from nxla.ops.create import tensor
 from nxla.ops.movement import roll
 
 TYPE_CHECKING = False
@@ -11,12 +11,19 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from nxla._core import Tensor
-    from nxla._types import Axes, Axis, DTypeLike, TensorLike
+    from nxla._types import Axes, Axis, DeviceLike, DTypeLike, TensorLike
 
     Norm = Literal["backward", "ortho", "forward"]
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
+def fftfreq(
+    n: int,
+    /,
+    d: float = 1.0,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """Return the frequencies of what `fft` returns, in cycles per unit of the spacing `d`.
 
     Parameters
@@ -27,6 +34,8 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None) -> Ten
         The distance between them.
     dtype : dtype_like, optional
         ``float32`` by default.
+    device : Device or str, optional
+        Where to make it; by default where the options in force say, else on the host.
 
     Examples
     --------
@@ -35,10 +44,17 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None) -> Ten
     [0.0, 1.0, -2.0, -1.0]
     """
     steps = [*range((n + 1) // 2), *range(-(n // 2), 0)]
-    return _core.tensor([step / (n * d) for step in steps], dtype or "f32")
+    return tensor([step / (n * d) for step in steps], dtype or "f32", device=device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
+def rfftfreq(
+    n: int,
+    /,
+    d: float = 1.0,
+    *,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> Tensor:
     """Return the frequencies of what `rfft` returns. Parameters are those of `fftfreq`.
 
     Examples
@@ -47,10 +63,11 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: DTypeLike | None = None) -> Te
     >>> nx.fft.rfftfreq(4, d=0.25).tolist()
     [0.0, 1.0, 2.0]
     """
-    return _core.tensor([step / (n * d) for step in range(n // 2 + 1)], dtype or "f32")
+    steps = range(n // 2 + 1)
+    return tensor([step / (n * d) for step in steps], dtype or "f32", device=device)
 
 
-def fftshift(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
+def fftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
     """Move the element of frequency 0 to the middle of each axis.
 
     Parameters
@@ -71,7 +88,7 @@ def fftshift(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
     return roll(x, [_size(x, axis) // 2 for axis in axes], axis=axes)
 
 
-def ifftshift(x: TensorLike, /, *, axes: Axes | None = None) -> Tensor:
+def ifftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
     """Undo `fftshift`.
 
     Examples

@@ -86,6 +86,9 @@ pub(crate) fn sigmoid(z: C) -> C {
 /// Hyperbolic tangent; the usual formula divides infinities for large real parts, and doubles large
 /// imaginary ones.
 pub(crate) fn tanh(z: C) -> C {
+    if z.re.is_nan() && z.im == 0.0 {
+        return z;
+    }
     let (sine, cosine) = z.im.sin_cos();
     if z.re.is_infinite() && !z.im.is_finite() {
         return C::new(1.0_f64.copysign(z.re), 0.0);
@@ -143,7 +146,7 @@ pub(crate) fn cbrt(z: C) -> C {
 /// `z / |z|`, and zero for zero.
 pub(crate) fn sign(z: C) -> C {
     let norm = z.norm();
-    if norm == 0.0 { z } else { z / norm }
+    if norm == 0.0 { C::new(0.0, 0.0) } else { z / norm }
 }
 
 /// `z / w` by Smith's method (Communications of the ACM 5, 1962), which scales by the larger part
@@ -190,6 +193,9 @@ pub(crate) fn pow(z: C, w: C) -> C {
 /// Inverse sine. This and the next ones are Kahan's formulas ("Branch cuts for complex elementary
 /// functions", 1987): a zero imaginary part has a sign, which tells the sides of a cut apart.
 pub(crate) fn asin(z: C) -> C {
+    if z.re == 0.0 && z.im.is_nan() {
+        return z;
+    }
     if is_huge(z) {
         return C::new(z.re.atan2(z.im.abs()), log_of_double(z).copysign(z.im));
     }
@@ -199,6 +205,9 @@ pub(crate) fn asin(z: C) -> C {
 
 /// Inverse cosine.
 pub(crate) fn acos(z: C) -> C {
+    if z.re == 0.0 && z.im.is_nan() {
+        return C::new(FRAC_PI_2, z.im);
+    }
     if is_huge(z) {
         return C::new(z.im.abs().atan2(z.re), -log_of_double(z).copysign(z.im));
     }
@@ -240,6 +249,9 @@ pub(crate) fn acosh(z: C) -> C {
 
 /// Inverse hyperbolic tangent.
 pub(crate) fn atanh(z: C) -> C {
+    if z.im.is_nan() && (z.re == 0.0 || z.re.is_infinite()) {
+        return C::new(0_f64.copysign(z.re), z.im);
+    }
     if z.re.is_sign_negative() {
         // The logarithm below would cancel.
         return -atanh(-z);

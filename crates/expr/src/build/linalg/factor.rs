@@ -1,8 +1,8 @@
 //! Factorisations of matrices: see [`Factorization`] for what they determine.
 
-use nxla_tensor::DType;
+use nxla_tensor::{DType, Scalar};
 
-use crate::graph::{ExprId, Factorization, Graph, Op, Result};
+use crate::graph::{ExprId, Factorization, Graph, Op, Result, TensorType};
 
 impl Graph {
     /// The lower-triangular `l` with `l l^H = a` for positive definite `a`; only the lower
@@ -20,6 +20,10 @@ impl Graph {
     /// # Errors
     /// Matrices that are not square.
     pub fn lu(&mut self, a: ExprId) -> Result<(ExprId, ExprId, ExprId)> {
+        if let Some(parts) = self.factors_of_nothing("lu", a, Factorization::Lu)? {
+            let nothing = self.as_type(parts[0], self.dtype(a))?;
+            return Ok((nothing, parts[0], parts[0]));
+        }
         let (packed, order) = self.packed_lu(a)?;
         let (dtype, side) = (self.dtype(packed), self.shape(order)[self.shape(order).rank() - 1]);
         let strict = self.tril(packed, -1)?;
@@ -45,9 +49,13 @@ impl Graph {
     /// smaller side of `a`. Names are dropped.
     ///
     /// # Errors
-    /// An operand without matrices, or with empty ones.
+    /// An operand without matrices.
     pub fn qr(&mut self, a: ExprId, complete: bool) -> Result<(ExprId, ExprId)> {
-        let node = self.make(Op::Factorize(Factorization::Qr { complete }), &[a])?;
+        let factorization = Factorization::Qr { complete };
+        if let Some(parts) = self.factors_of_nothing("qr", a, factorization)? {
+            return Ok((parts[0], parts[1]));
+        }
+        let node = self.make(Op::Factorize(factorization), &[a])?;
         Ok((self.elem(node, 0)?, self.elem(node, 1)?))
     }
 
@@ -57,6 +65,9 @@ impl Graph {
     /// # Errors
     /// Matrices that are not square.
     pub fn eigh(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
+        if let Some(parts) = self.factors_of_nothing("eigh", a, Factorization::Eigh)? {
+            return Ok((parts[0], parts[1]));
+        }
         let node = self.make(Op::Factorize(Factorization::Eigh), &[a])?;
         Ok((self.elem(node, 0)?, self.elem(node, 1)?))
     }
@@ -65,9 +76,38 @@ impl Graph {
     /// `v` are square; otherwise they have a column for each singular value. Names are dropped.
     ///
     /// # Errors
-    /// An operand without matrices, or with empty ones.
+    /// An operand without matrices.
     pub fn svd(&mut self, a: ExprId, full: bool) -> Result<(ExprId, ExprId, ExprId)> {
-        let node = self.make(Op::Factorize(Factorization::Svd { full }), &[a])?;
+        let factorization = Factorization::Svd { full };
+        if let Some(parts) = self.factors_of_nothing("svd", a, factorization)? {
+            return Ok((parts[0], parts[1], parts[2]));
+        }
+        let node = self.make(Op::Factorize(factorization), &[a])?;
         Ok((self.elem(node, 0)?, self.elem(node, 1)?, self.elem(node, 2)?))
+    }
+
+    /// The factors of matrices without rows or without columns, which engines need not know: none
+    /// has elements but square ones, which are identities.
+    fn factors_of_nothing(
+        &mut self,
+        op: &'static str,
+        a: ExprId,
+        factorization: Factorization,
+    ) -> Result<Option<Vec<ExprId>>> {
+        let is_empty =
+            matches!(self.shape(a)[..], [.., rows, columns] if rows == 0 || columns == 0);
+        if !is_empty {
+            return Ok(None);
+        }
+        let types = factorization.types(self.tensor_type(a));
+        let types = types.map_err(|kind| self.error(op, kind))?;
+        let part = |ty: TensorType| match *ty.shape {
+            [.., side, other] if side == other && side > 0 => {
+                let eye = self.eye([side, side], ty.dtype)?;
+                self.broadcast(eye, ty.shape, None)
+            }
+            _ => self.constant(Scalar::zero(ty.dtype), ty),
+        };
+        types.into_iter().map(part).collect::<Result<_>>().map(Some)
     }
 }

@@ -7,6 +7,7 @@ mod products;
 mod solve;
 
 pub use norm::Norm;
+pub use solve::Tolerance;
 
 use crate::graph::{Axes, ExprId, Graph, Op, Result};
 

@@ -46,12 +46,12 @@ impl Graph {
     }
 
     /// The sum of the elements of a diagonal of each matrix, `offset` columns right of the main
-    /// one. Narrow integers widen as in [`Graph::sum`].
+    /// one, 0 outside of the matrix. Narrow integers widen as in [`Graph::sum`].
     ///
     /// # Errors
-    /// Fewer than two axes; an offset outside of the matrix.
+    /// Fewer than two axes.
     pub fn trace(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
-        let diagonal = self.take_diagonal(x, offset).map_err(of_op("trace"))?;
+        let diagonal = self.diagonal_or_none(x, offset).map_err(of_op("trace"))?;
         self.sum(diagonal, Some(&[-1]), false)
     }
 

@@ -3,12 +3,27 @@
 //! Where a derivative by composition would be slow or wrong (a pseudo-inverse depends smoothly on
 //! a matrix whose singular vectors do not), the result carries a derivative of its own.
 
-use nxla_tensor::{DType, Number, Scalar, promote};
+use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
 use super::super::{SliceStart, of_op};
 use crate::graph::{
     Axes, ErrorKind, ExprId, Graph, Op, Result, TensorType, Transform, TriangularSolve,
 };
+
+/// How much of the largest singular value others must exceed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Tolerance {
+    /// One number for all matrices.
+    Number(f64),
+    /// A number of the program for each matrix: its shape is that of the batch, or broadcasts there.
+    Each(ExprId),
+}
+
+impl From<f64> for Tolerance {
+    fn from(number: f64) -> Self {
+        Tolerance::Number(number)
+    }
+}
 
 /// The factors of a batch of square matrices.
 struct Factors {
@@ -70,6 +85,9 @@ impl Graph {
             return Err(self.error(op, ErrorKind::Shape { argument: "b", found, expected }));
         }
         let dtype = promote(a_ty.dtype, b_ty.dtype).to_floating();
+        if b_ty.shape.size() == 0 {
+            return self.constant(Scalar::zero(dtype), TensorType::new(dtype, b_ty.shape));
+        }
         let (a, b) = (self.plain_as(a, dtype)?, self.plain_as(b, dtype)?);
         if is_vector {
             let b = self.new_axis(b, -1, None)?;
@@ -82,7 +100,7 @@ impl Graph {
     /// The side of the square matrices in the last two axes.
     pub(super) fn square_side(&self, op: &str, ty: &TensorType) -> Result<usize> {
         match ty.shape.as_slice() {
-            [.., rows, columns] if rows == columns && *rows > 0 => Ok(*rows),
+            [.., rows, columns] if rows == columns => Ok(*rows),
             _ => {
                 let expected = "square matrices in the last two axes".into();
                 let found = ty.to_string();
@@ -179,7 +197,11 @@ impl Graph {
     pub fn determinant(&mut self, a: ExprId) -> Result<ExprId> {
         let ty = self.tensor_type(a).clone();
         let side = self.square_side("determinant", &ty)?;
-        let a = self.plain_as(a, ty.dtype.to_floating())?;
+        let dtype = ty.dtype.to_floating();
+        if side == 0 {
+            return self.of_no_rows(Scalar::one(dtype), dtype, &ty);
+        }
+        let a = self.plain_as(a, dtype)?;
         if side <= 3 {
             return self.small_determinant(a, side);
         }
@@ -188,6 +210,12 @@ impl Graph {
         let product = self.product(diagonal, Some(&[-1]), false)?;
         let sign = self.sign_of_order(order, self.dtype(a))?;
         self.multiply(sign, product)
+    }
+
+    /// One number for each matrix without rows.
+    fn of_no_rows(&mut self, number: Scalar, dtype: DType, a: &TensorType) -> Result<ExprId> {
+        let batch = Shape::from(a.shape[..a.rank() - 2].to_vec());
+        self.constant(number, TensorType::new(dtype, batch))
     }
 
     /// By the first row (Laplace).
@@ -245,8 +273,13 @@ impl Graph {
     /// Matrices that are not square.
     pub fn slogdet(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
         let ty = self.tensor_type(a).clone();
-        self.square_side("slogdet", &ty)?;
-        let a = self.plain_as(a, ty.dtype.to_floating())?;
+        let dtype = ty.dtype.to_floating();
+        if self.square_side("slogdet", &ty)? == 0 {
+            let sign = self.of_no_rows(Scalar::one(dtype), dtype, &ty)?;
+            let real = dtype.to_real();
+            return Ok((sign, self.of_no_rows(Scalar::zero(real), real, &ty)?));
+        }
+        let a = self.plain_as(a, dtype)?;
         let (packed, order) = self.packed_lu(a)?;
         let diagonal = self.take_diagonal(packed, 0)?;
         let size = self.abs(diagonal)?;
@@ -265,8 +298,8 @@ impl Graph {
     /// `None` means the larger side times the precision of the dtype.
     ///
     /// # Errors
-    /// An operand without matrices, or with empty ones.
-    pub fn matrix_rank(&mut self, a: ExprId, relative: Option<f64>) -> Result<ExprId> {
+    /// An operand without matrices.
+    pub fn matrix_rank(&mut self, a: ExprId, relative: Option<Tolerance>) -> Result<ExprId> {
         let s = self.singular_values(a).map_err(of_op("matrix_rank"))?;
         let is_large = self.is_large(a, s, relative)?;
         let count = self.as_type(is_large, DType::S32)?;
@@ -276,17 +309,23 @@ impl Graph {
     /// The singular values of each matrix, decreasing.
     ///
     /// # Errors
-    /// An operand without matrices, or with empty ones.
+    /// An operand without matrices.
     pub fn singular_values(&mut self, a: ExprId) -> Result<ExprId> {
         Ok(self.svd(a, false)?.1)
     }
 
     /// Which singular values exceed a multiple of the largest one.
-    fn is_large(&mut self, a: ExprId, s: ExprId, relative: Option<f64>) -> Result<ExprId> {
+    fn is_large(&mut self, a: ExprId, s: ExprId, relative: Option<Tolerance>) -> Result<ExprId> {
         let [.., rows, columns] = self.shape(a)[..] else { unreachable!("it has been factorised") };
-        let relative = relative.unwrap_or(precision(self.dtype(s)) * rows.max(columns) as f64);
+        let usual = precision(self.dtype(s)) * rows.max(columns) as f64;
         let largest = self.reduce_max(s, Some(&[-1]), true)?;
-        let relative = self.weak_number(Number::Float(relative), s)?;
+        let relative = match relative.unwrap_or(Tolerance::Number(usual)) {
+            Tolerance::Number(number) => self.weak_number(Number::Float(number), s)?,
+            Tolerance::Each(each) => {
+                let each = self.as_type(each, self.dtype(s))?;
+                self.new_axis(each, -1, None)?
+            }
+        };
         let limit = self.multiply(largest, relative)?;
         self.greater(s, limit)
     }
@@ -296,8 +335,8 @@ impl Graph {
     /// precision of the dtype. A float; names are dropped.
     ///
     /// # Errors
-    /// An operand without matrices, or with empty ones.
-    pub fn pinv(&mut self, a: ExprId, relative: Option<f64>) -> Result<ExprId> {
+    /// An operand without matrices.
+    pub fn pinv(&mut self, a: ExprId, relative: Option<Tolerance>) -> Result<ExprId> {
         let op = "pinv";
         let a = self.plain_as(a, self.dtype(a).to_floating())?;
         let (u, s, vh) = self.svd(a, false).map_err(of_op(op))?;
@@ -350,8 +389,13 @@ impl Graph {
     /// promote to a float; names are dropped.
     ///
     /// # Errors
-    /// An `a` without matrices, or with empty ones; a `b` that does not fit.
-    pub fn least_squares(&mut self, a: ExprId, b: ExprId, relative: Option<f64>) -> Result<ExprId> {
+    /// An `a` without matrices; a `b` that does not fit.
+    pub fn least_squares(
+        &mut self,
+        a: ExprId,
+        b: ExprId,
+        relative: Option<Tolerance>,
+    ) -> Result<ExprId> {
         let op = "least_squares";
         let (a_ty, b_ty) = (self.tensor_type(a).clone(), self.tensor_type(b).clone());
         let batch = a_ty.rank().checked_sub(2);

@@ -205,7 +205,7 @@ functions! {
     /// >>> nx.fft.fft([1.0, 2.0, 3.0, 4.0]).tolist()
     /// [(10+0j), (-2+2j), (-2+0j), (-2-2j)]
     fn fft(
-        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::fft, Side::Result, x, n, axis, norm);
 
     /// Return the inverse discrete Fourier transform. Parameters and errors are those of `fft`.
@@ -216,7 +216,7 @@ functions! {
     /// >>> nx.fft.ifft([6.0, -2.0 + 2.0j, -2.0, -2.0 - 2.0j]).tolist()
     /// [0j, (1+0j), (2+0j), (3+0j)]
     fn ifft(
-        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::ifft, Side::Inverse, x, n, axis, norm);
 
     /// Return the half of the Fourier transform of real numbers that determines the other.
@@ -239,7 +239,7 @@ functions! {
     /// >>> nx.fft.rfft([1.0, 0.0, 0.0, 0.0]).tolist()
     /// [(1+0j), (1+0j), (1+0j)]
     fn rfft(
-        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::rfft, Side::Operand, x, n, axis, norm);
 
     /// Return the inverse of `rfft`.
@@ -258,7 +258,7 @@ functions! {
     /// >>> nx.fft.irfft([1.0, 1.0, 1.0]).tolist()
     /// [1.0, 0.0, 0.0, 0.0]
     fn irfft(
-        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::irfft, Side::Inverse, x, n, axis, norm);
 
     /// Return the discrete Fourier transform along several axes.
@@ -292,7 +292,7 @@ functions! {
     /// >>> nx.fft.fftn([[1.0, 0.0], [0.0, 0.0]]).tolist()
     /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     fn fftn(
-        x, /, *, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        x, /, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::fftn, Side::Result, x, s, axes, norm);
 
@@ -304,7 +304,7 @@ functions! {
     /// >>> nx.fft.ifftn([[4.0, 0.0], [0.0, 0.0]]).tolist()
     /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     fn ifftn(
-        x, /, *, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        x, /, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::ifftn, Side::Inverse, x, s, axes, norm);
 
@@ -323,7 +323,7 @@ functions! {
     /// >>> nx.fft.rfftn([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]).shape
     /// (2, 2)
     fn rfftn(
-        x, /, *, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        x, /, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::rfftn, Side::Operand, x, s, axes, norm);
 
@@ -335,7 +335,7 @@ functions! {
     /// >>> nx.fft.irfftn(nx.ones((2, 2))).tolist()
     /// [[1.0, 0.0], [0.0, 0.0]]
     fn irfftn(
-        x, /, *, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        x, /, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::irfftn, Side::Inverse, x, s, axes, norm);
 
@@ -355,7 +355,7 @@ functions! {
     /// >>> nx.fft.hfft([1.0, 0.0, 0.0]).tolist()
     /// [1.0, 1.0, 1.0, 1.0]
     fn hfft(
-        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| {
         let conjugate = graph.conjugate(x)?;
         along(graph, Graph::irfft, Side::Inverse, conjugate, n, axis, norm.opposite())
@@ -374,7 +374,7 @@ functions! {
     /// >>> nx.fft.ihfft([1.0, 1.0, 1.0, 1.0]).tolist()
     /// [(1-0j), -0j, -0j]
     fn ihfft(
-        x, /, *, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| {
         let half = along(graph, Graph::rfft, Side::Operand, x, n, axis, norm.opposite())?;
         graph.conjugate(half)
@@ -399,7 +399,7 @@ functions! {
     /// >>> nx.fft.fft2([[1.0, 0.0], [0.0, 0.0]]).tolist()
     /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     fn fft2(
-        x, /, *, s: Option<Vec<Points>> = None, axes: AxisPair = (-2, -1),
+        x, /, s: Option<Vec<Points>> = None, axes: AxisPair = (-2, -1),
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::fftn, Side::Result, x, s, Some(axes), norm);
 
@@ -411,7 +411,7 @@ functions! {
     /// >>> nx.fft.ifft2([[4.0, 0.0], [0.0, 0.0]]).tolist()
     /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     fn ifft2(
-        x, /, *, s: Option<Vec<Points>> = None, axes: AxisPair = (-2, -1),
+        x, /, s: Option<Vec<Points>> = None, axes: AxisPair = (-2, -1),
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::ifftn, Side::Inverse, x, s, Some(axes), norm);
 }

@@ -1,0 +1,522 @@
+//! Subscripts: what `x[…]` reads and writes, with the rules of numpy's basic and advanced indexing.
+//!
+//! Indices that are negative when a program runs count from the end here; the nodes below, as in Nx,
+//! clamp them (gathers) or drop what they would write (scatters). What is out of range even so is
+//! treated by these rules.
+
+use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
+
+use super::index::counting_dtype;
+use super::{SliceStart, of_op};
+use crate::graph::{Axes, BinaryOp, ErrorKind, ExprId, Graph, Op, Result};
+
+const OP: &str = "index";
+
+/// One entry of a subscript. Those but [`Subscript::New`] take an axis each, in order, and cover all
+/// axes together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Subscript {
+    /// One index that is known and in range; the axis goes.
+    At(usize),
+    /// One index, a scalar of the program; the axis goes.
+    Dynamic(ExprId),
+    /// `start, span, stride`, and whether the order is reversed.
+    Range(usize, usize, usize, bool),
+    /// Elements by index. All such entries of a subscript broadcast against each other, and single
+    /// indices beside them take part.
+    Take(ExprId),
+    /// An axis of size 1 that the operand does not have.
+    New,
+}
+
+/// What writing does with an element that is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Update {
+    /// It is replaced; which of several updates of one element wins is not defined.
+    Set,
+    /// It takes part in an op together with all updates of the element: `Add`, `Multiply`, `Min` or
+    /// `Max`.
+    Combine(BinaryOp),
+}
+
+/// Where the axes of the result come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    /// All axes of the indices together.
+    Indices,
+    /// An axis of a range.
+    Range,
+    /// A new one.
+    New,
+}
+
+impl Graph {
+    /// `indices` into an axis of so many elements, of which negative ones count from the end.
+    ///
+    /// # Errors
+    /// None for integers; the result is fallible like that of every builder.
+    pub fn from_end(&mut self, indices: ExprId, size: usize) -> Result<ExprId> {
+        if !self.may_be_negative(indices) {
+            return Ok(indices);
+        }
+        let dtype = counting_dtype(&[size]);
+        let wide = self.dtype(indices).bits() >= dtype.bits();
+        let indices = if wide { indices } else { self.as_type(indices, dtype)? };
+        let size = i64::try_from(size).expect("an axis has below 2^63 elements");
+        let size = self.scalar_constant(Scalar::Int(size), self.dtype(indices))?;
+        self.shifted_where_negative(indices, size)
+    }
+
+    /// Tuples of indices in the last axis, into axes of these sizes.
+    fn tuples_from_end(&mut self, indices: ExprId, sizes: &[usize]) -> Result<ExprId> {
+        if !self.may_be_negative(indices) || self.shape(indices).last() != Some(&sizes.len()) {
+            // What does not fit is refused by the node.
+            return Ok(indices);
+        }
+        let dtype = counting_dtype(sizes);
+        let wide = self.dtype(indices).bits() >= dtype.bits();
+        let indices = if wide { indices } else { self.as_type(indices, dtype)? };
+        let signed = |&size: &usize| i64::try_from(size).expect("an axis has below 2^63 elements");
+        let sizes: Vec<i64> = sizes.iter().map(signed).collect();
+        let sizes = self.positions(&sizes, [sizes.len()], self.dtype(indices))?;
+        self.shifted_where_negative(indices, sizes)
+    }
+
+    fn may_be_negative(&self, indices: ExprId) -> bool {
+        let known = match self.op(indices) {
+            Op::Constant(constant) => constant.value.as_i64().is_some_and(|value| value >= 0),
+            Op::Tensor(literal) => {
+                (0..literal.0.size()).all(|at| literal.0.get(at).as_i64().is_some_and(|i| i >= 0))
+            }
+            _ => false,
+        };
+        self.dtype(indices).is_signed() && !known
+    }
+
+    fn shifted_where_negative(&mut self, indices: ExprId, by: ExprId) -> Result<ExprId> {
+        let zero = self.zero_like(indices)?;
+        let is_negative = self.less(indices, zero)?;
+        let shifted = self.add(indices, by)?;
+        let counted = self.select(is_negative, shifted, indices)?;
+        let names = self.tensor_type(indices).names.clone();
+        self.rename(counted, names)
+    }
+
+    /// [`Graph::take`] with indices that may count from the end.
+    ///
+    /// # Errors
+    /// As for [`Graph::take`].
+    pub fn take_from_end(&mut self, x: ExprId, indices: ExprId, axis: i64) -> Result<ExprId> {
+        let at = self.axis("take", x, axis)?;
+        let indices = self.from_end(indices, self.shape(x)[at])?;
+        self.take(x, indices, axis)
+    }
+
+    /// [`Graph::take_along_axis`] with indices that may count from the end, and where the other axes
+    /// broadcast.
+    ///
+    /// # Errors
+    /// An axis out of range; ranks that differ; axes that do not broadcast; indices that are no
+    /// integers.
+    pub fn take_along_broadcast(
+        &mut self,
+        x: ExprId,
+        indices: ExprId,
+        axis: i64,
+    ) -> Result<ExprId> {
+        let op = "take_along_axis";
+        let at = self.axis(op, x, axis)?;
+        let indices = self.from_end(indices, self.shape(x)[at])?;
+        let (mut left, mut right) = (self.shape(x).clone(), self.shape(indices).clone());
+        if left.rank() != right.rank() {
+            return self.take_along_axis(x, indices, axis);
+        }
+        for other in (0..left.rank()).filter(|&other| other != at) {
+            match (left[other], right[other]) {
+                (a, b) if a == b => {}
+                (1, b) => left.as_mut_slice()[other] = b,
+                (a, 1) => right.as_mut_slice()[other] = a,
+                _ => return self.take_along_axis(x, indices, axis),
+            }
+        }
+        let x = self.stretched(x, left)?;
+        let indices = self.stretched(indices, right)?;
+        self.take_along_axis(x, indices, axis)
+    }
+
+    /// Broadcast to a shape of the same rank, with the names that were there.
+    fn stretched(&mut self, x: ExprId, shape: Shape) -> Result<ExprId> {
+        if *self.shape(x) == shape {
+            return Ok(x);
+        }
+        let names = self.tensor_type(x).names.clone();
+        self.broadcast_named(x, shape, names)
+    }
+
+    /// The indices of [`Graph::gather`] and its like, of which negative ones count from the end.
+    ///
+    /// # Errors
+    /// As for [`Graph::gather`].
+    pub fn coordinates_from_end(
+        &mut self,
+        op: &str,
+        x: ExprId,
+        indices: ExprId,
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        let axes = self.indexed_axes(op, x, indices, axes)?;
+        let sizes: Vec<usize> = axes.iter().map(|&axis| self.shape(x)[axis]).collect();
+        self.tuples_from_end(indices, &sizes)
+    }
+
+    /// `x[items]`.
+    ///
+    /// # Errors
+    /// Indices that are no integers, or do not broadcast.
+    ///
+    /// ```
+    /// use nxla_expr::build::Subscript;
+    /// use nxla_expr::{Graph, TensorType};
+    /// use nxla_tensor::DType;
+    ///
+    /// let mut graph = Graph::new();
+    /// let x = graph.parameter(0, TensorType::new(DType::F32, [5, 4, 3]));
+    /// let i = graph.parameter(1, TensorType::new(DType::S32, [7]));
+    /// let items = [Subscript::Take(i), Subscript::Range(0, 4, 2, false), Subscript::Take(i)];
+    /// let y = graph.subscript(x, &items)?;
+    /// assert_eq!(graph.tensor_type(y).to_string(), "f32[7][2]");
+    /// # Ok::<(), nxla_expr::Error>(())
+    /// ```
+    pub fn subscript(&mut self, x: ExprId, items: &[Subscript]) -> Result<ExprId> {
+        let has_indices = items.iter().any(|item| matches!(item, Subscript::Take(_)));
+        let ranges = self.ranges(x, items, !has_indices)?;
+        if !has_indices {
+            return self.with_new_axes(ranges, items.iter().filter_map(slot_of_basic));
+        }
+        let (indices, axes) = self.index_tensors(x, items)?;
+        let slots = slots(items);
+        let place = slots.iter().take_while(|&&slot| slot != Slot::Indices);
+        let at = place.filter(|&&slot| slot == Slot::Range).count();
+        let taken = match (&indices[..], &axes[..]) {
+            // The names of axes stay.
+            (&[only], &[axis]) => {
+                self.take(ranges, only, i64::try_from(axis).expect("an axis is small"))?
+            }
+            _ => self.gathered_at(ranges, &indices, &axes, at)?,
+        };
+        let rank = self.index_shape(&indices)?.rank();
+        let slots = slots.into_iter().flat_map(|slot| {
+            std::iter::repeat_n(slot, if slot == Slot::Indices { rank } else { 1 })
+        });
+        self.with_new_axes(taken, slots)
+    }
+
+    /// Slices the ranges, and single indices too where there are no others.
+    fn ranges(&mut self, x: ExprId, items: &[Subscript], singles: bool) -> Result<ExprId> {
+        let shape = self.shape(x).clone();
+        let (mut starts, mut lengths, mut strides) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut squeezed, mut reversed) = (Vec::new(), Vec::new());
+        let mut whole = true;
+        for item in items.iter().filter(|item| !matches!(item, Subscript::New)) {
+            let axis = starts.len();
+            let signed = i64::try_from(axis).expect("an axis is small");
+            let (start, length, stride) = match *item {
+                Subscript::Range(first, span, stride, reverse) => {
+                    if reverse {
+                        reversed.push(signed);
+                    }
+                    (SliceStart::at(first), span, stride)
+                }
+                Subscript::At(index) if singles => (SliceStart::at(index), 1, 1),
+                Subscript::Dynamic(index) if singles => {
+                    (SliceStart::from(self.from_end(index, shape[axis])?), 1, 1)
+                }
+                Subscript::At(_) | Subscript::Dynamic(_) | Subscript::Take(_) => {
+                    (SliceStart::at(0), shape[axis], 1)
+                }
+                Subscript::New => unreachable!("it has no axis"),
+            };
+            if singles && matches!(item, Subscript::At(_) | Subscript::Dynamic(_)) {
+                squeezed.push(signed);
+                whole = false;
+            }
+            whole &= length == shape[axis] && stride == 1;
+            starts.push(start);
+            lengths.push(length);
+            strides.push(stride);
+        }
+        let mut x = x;
+        if !whole {
+            x = self.slice(x, &starts, &lengths, Some(&strides))?;
+        }
+        if !reversed.is_empty() {
+            x = self.reverse(x, Some(&reversed))?;
+        }
+        if squeezed.is_empty() { Ok(x) } else { self.squeeze(x, Some(&squeezed)) }
+    }
+
+    /// The indices of all axes that are no ranges, not broadcast yet, and these axes.
+    fn index_tensors(
+        &mut self,
+        x: ExprId,
+        items: &[Subscript],
+    ) -> Result<(Vec<ExprId>, Vec<usize>)> {
+        let (mut indices, mut axes) = (Vec::new(), Vec::new());
+        let items = items.iter().filter(|item| !matches!(item, Subscript::New));
+        for (axis, item) in items.enumerate() {
+            let size = self.shape(x)[axis];
+            let index = match *item {
+                Subscript::At(index) => {
+                    let index = i64::try_from(index).expect("an axis has below 2^63 elements");
+                    self.scalar_constant(Scalar::Int(index), counting_dtype(&[size]))?
+                }
+                Subscript::Dynamic(index) | Subscript::Take(index) => self.from_end(index, size)?,
+                Subscript::Range(..) | Subscript::New => continue,
+            };
+            indices.push(index);
+            axes.push(axis);
+        }
+        Ok((indices, axes))
+    }
+
+    /// The shape that indices broadcast to.
+    fn index_shape(&self, indices: &[ExprId]) -> Result<Shape> {
+        let mut common = Shape::scalar();
+        for &index in indices {
+            common = broadcast_shapes(&common, self.shape(index))
+                .map_err(|error| self.invalid(OP, "indices", error.to_string()))?;
+        }
+        Ok(common)
+    }
+
+    /// The elements at indices into these axes: the axes of the indices come at position `at`.
+    fn gathered_at(
+        &mut self,
+        x: ExprId,
+        indices: &[ExprId],
+        axes: &[usize],
+        at: usize,
+    ) -> Result<ExprId> {
+        let shape = self.index_shape(indices)?;
+        let bits = indices.iter().map(|&index| self.dtype(index).bits()).max().unwrap_or(32);
+        let dtype = if bits > 32 { DType::S64 } else { DType::S32 };
+        let mut columns = Vec::with_capacity(indices.len());
+        for &index in indices {
+            let index = self.rename(index, None)?;
+            let index = self.as_type(index, dtype)?;
+            columns.push(self.broadcast(index, shape.clone(), None)?);
+        }
+        let coordinates = self.stack(&columns, -1, None)?;
+        let taken = self.make(Op::Gather(axes.into()), &[x, coordinates]).map_err(of_op(OP))?;
+        let count = shape.rank();
+        let others = count..self.shape(taken).rank();
+        let order: Axes = others.clone().take(at).chain(0..count).chain(others.skip(at)).collect();
+        self.make(Op::Transpose(order), &[taken])
+    }
+
+    /// Puts new axes where the slots say; the others are there.
+    fn with_new_axes(
+        &mut self,
+        mut x: ExprId,
+        slots: impl Iterator<Item = Slot>,
+    ) -> Result<ExprId> {
+        for (position, slot) in (0_i64..).zip(slots) {
+            if slot == Slot::New {
+                x = self.new_axis(x, position, None)?;
+            }
+        }
+        Ok(x)
+    }
+
+    /// `x` with `value`, which broadcasts to the shape of `x[items]`, written there. The dtype stays.
+    ///
+    /// # Errors
+    /// As for [`Graph::subscript`]; a value that does not broadcast.
+    pub fn subscript_update(
+        &mut self,
+        x: ExprId,
+        items: &[Subscript],
+        value: ExprId,
+        update: Update,
+    ) -> Result<ExprId> {
+        let value = self.as_type(value, self.dtype(x))?;
+        let value = self.rename(value, None)?;
+        if !items.iter().any(|item| matches!(item, Subscript::Take(_))) {
+            return self.block_update(x, items, value, update);
+        }
+        let shape = self.shape(x).clone();
+        let places = self.iota(shape.clone(), None, counting_dtype(&[shape.size()]))?;
+        let places = self.subscript(places, items)?;
+        let value = self.fitted(value, self.shape(places).clone())?;
+        let (places, value) = (self.flatten(places, None)?, self.flatten(value, None)?);
+        let names = self.tensor_type(x).names.clone();
+        let flat = self.rename(x, None)?;
+        let flat = self.flatten(flat, None)?;
+        let updated = self.scattered(flat, places, value, update)?;
+        let updated = self.reshape(updated, shape)?;
+        self.rename(updated, names)
+    }
+
+    /// A value broadcast to the shape of what it replaces, which has no more axes but for such of
+    /// size 1 in front.
+    fn fitted(&mut self, value: ExprId, target: Shape) -> Result<ExprId> {
+        let shape = self.shape(value).clone();
+        let extra = shape.rank().saturating_sub(target.rank());
+        let kept = Shape::from(shape[extra..].to_vec());
+        let fits = shape[..extra].iter().all(|&size| size == 1)
+            && broadcast_shapes(&kept, &target).is_ok_and(|common| common == target);
+        if !fits {
+            let (found, expected) =
+                (shape.to_string(), format!("a shape that broadcasts to {target}"));
+            return Err(self.error(OP, ErrorKind::Shape { argument: "value", found, expected }));
+        }
+        let value = self.reshape(value, kept)?;
+        self.broadcast(value, target, None)
+    }
+
+    /// [`Graph::subscript_update`] of places that are all different.
+    fn block_update(
+        &mut self,
+        x: ExprId,
+        items: &[Subscript],
+        value: ExprId,
+        update: Update,
+    ) -> Result<ExprId> {
+        let shape = self.shape(x).clone();
+        let names = self.tensor_type(x).names.clone();
+        let plain = self.rename(x, None)?;
+        let old = self.subscript(plain, items)?;
+        let target = self.shape(old).clone();
+        let value = self.fitted(value, target)?;
+        let value = match update {
+            Update::Set => value,
+            Update::Combine(op) => {
+                let combined = self.binary(op, old, value)?;
+                self.as_type(combined, self.dtype(x))?
+            }
+        };
+        let axes = items.iter().filter(|item| !matches!(item, Subscript::New));
+        let strided = axes
+            .clone()
+            .any(|item| matches!(item, Subscript::Range(_, _, stride, _) if *stride != 1));
+        if strided {
+            let places = self.iota(shape.clone(), None, counting_dtype(&[shape.size()]))?;
+            let places = self.subscript(places, items)?;
+            let (places, value) = (self.flatten(places, None)?, self.flatten(value, None)?);
+            let flat = self.flatten(plain, None)?;
+            let updated = self.scattered(flat, places, value, Update::Set)?;
+            let updated = self.reshape(updated, shape)?;
+            return self.rename(updated, names);
+        }
+        let (mut starts, mut lengths, mut reversed) = (Vec::new(), Vec::new(), Vec::new());
+        for (axis, item) in axes.enumerate() {
+            let (start, length) = match *item {
+                Subscript::At(index) => (SliceStart::at(index), 1),
+                Subscript::Dynamic(index) => {
+                    (SliceStart::from(self.from_end(index, shape[axis])?), 1)
+                }
+                Subscript::Range(first, span, _, reverse) => {
+                    if reverse {
+                        reversed.push(i64::try_from(axis).expect("an axis is small"));
+                    }
+                    (SliceStart::at(first), span)
+                }
+                Subscript::Take(_) | Subscript::New => unreachable!("no entry of a block"),
+            };
+            starts.push(start);
+            lengths.push(length);
+        }
+        let block = self.reshape(value, Shape::from(lengths))?;
+        let block = if reversed.is_empty() { block } else { self.reverse(block, Some(&reversed))? };
+        let updated =
+            if starts.is_empty() { block } else { self.put_slice(plain, &starts, block)? };
+        self.rename(updated, names)
+    }
+
+    /// Updates of a vector at places, some of which may be the same.
+    fn scattered(
+        &mut self,
+        x: ExprId,
+        places: ExprId,
+        value: ExprId,
+        update: Update,
+    ) -> Result<ExprId> {
+        if self.shape(places).size() == 0 || self.shape(x).size() == 0 {
+            return Ok(x);
+        }
+        let column = self.new_axis(places, -1, None)?;
+        match update {
+            Update::Set => self.make(Op::IndexedPut([0].into()), &[x, column, value]),
+            Update::Combine(BinaryOp::Add) => {
+                let sum = self.make(Op::IndexedAdd([0].into()), &[x, column, value])?;
+                self.as_type(sum, self.dtype(x))
+            }
+            Update::Combine(op) => self.scattered_runs(x, places, value, op),
+        }
+    }
+
+    /// Brings updates of one place together: in the order of their places, each becomes the
+    /// combination of those before it at the same place (W. D. Hillis and G. L. Steele, Data parallel
+    /// algorithms, 1986), and the last of each place is written.
+    fn scattered_runs(
+        &mut self,
+        x: ExprId,
+        places: ExprId,
+        value: ExprId,
+        op: BinaryOp,
+    ) -> Result<ExprId> {
+        let order = self.argsort(places, 0, false, true, DType::S32)?;
+        let (places, mut value) = (self.take(places, order, 0)?, self.take(value, order, 0)?);
+        let count = self.shape(places)[0];
+        let mut distance = 1;
+        while distance < count {
+            let rest = count - distance;
+            let here = self.slice_along_axis(places, SliceStart::at(distance), rest, 0, 1)?;
+            let before = self.slice_along_axis(places, 0, rest, 0, 1)?;
+            let same = self.equal(here, before)?;
+            let later = self.slice_along_axis(value, SliceStart::at(distance), rest, 0, 1)?;
+            let earlier = self.slice_along_axis(value, 0, rest, 0, 1)?;
+            let combined = self.binary(op, earlier, later)?;
+            let combined = self.select(same, combined, later)?;
+            let first = self.slice_along_axis(value, 0, distance, 0, 1)?;
+            value = self.concatenate(&[first, combined], 0)?;
+            distance *= 2;
+        }
+        let old = self.take(x, places, 0)?;
+        let new = self.binary(op, old, value)?;
+        let new = self.as_type(new, self.dtype(x))?;
+        // Those that are not the last of their place are sent where nothing is written.
+        let next = self.slice_along_axis(places, 1, count - 1, 0, 1)?;
+        let nowhere = i64::try_from(self.shape(x)[0]).expect("an axis has below 2^63 elements");
+        let nowhere = self.scalar_constant(Scalar::Int(nowhere), self.dtype(places))?;
+        let one = self.broadcast(nowhere, [1], None)?;
+        let next = self.concatenate(&[next, one], 0)?;
+        let is_last = self.not_equal(places, next)?;
+        let target = self.select(is_last, places, nowhere)?;
+        let target = self.new_axis(target, -1, None)?;
+        self.make(Op::IndexedPut([0].into()), &[x, target, new])
+    }
+}
+
+fn slot_of_basic(item: &Subscript) -> Option<Slot> {
+    match item {
+        Subscript::New => Some(Slot::New),
+        Subscript::Range(..) => Some(Slot::Range),
+        Subscript::At(_) | Subscript::Dynamic(_) | Subscript::Take(_) => None,
+    }
+}
+
+/// The axes of the result in order. Those of the indices stand where the first of them was, or in
+/// front if ranges or new axes are between them.
+fn slots(items: &[Subscript]) -> Vec<Slot> {
+    let is_index = |item: &Subscript| slot_of_basic(item).is_none();
+    let first = items.iter().position(is_index);
+    let last = items.iter().rposition(is_index);
+    let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
+    let together = items[first..=last].iter().all(is_index);
+    let basic = |items: &[Subscript]| items.iter().filter_map(slot_of_basic).collect::<Vec<_>>();
+    match together {
+        true => [basic(&items[..first]), vec![Slot::Indices], basic(&items[first..])].concat(),
+        false => [vec![Slot::Indices], basic(items)].concat(),
+    }
+}

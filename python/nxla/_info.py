@@ -1,0 +1,89 @@
+"""What the Array API standard lets callers ask of a package."""
+
+from __future__ import annotations
+
+from nxla import _core
+from nxla.devices import Device, devices
+from nxla.limits import isdtype
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from nxla._core import DType
+    from nxla._types import DeviceLike
+
+#: The revisions of the standard whose functions are here, the latest one last.
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+_DTYPES = {
+    "bool": _core.pred,
+    "int8": _core.s8,
+    "int16": _core.s16,
+    "int32": _core.s32,
+    "int64": _core.s64,
+    "uint8": _core.u8,
+    "uint16": _core.u16,
+    "uint32": _core.u32,
+    "uint64": _core.u64,
+    "float32": _core.f32,
+    "float64": _core.f64,
+    "complex64": _core.c64,
+    "complex128": _core.c128,
+}
+
+
+class ArrayNamespaceInfo:
+    """What `__array_namespace_info__` returns: capabilities, devices and dtypes.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> info = nx.__array_namespace_info__()
+    >>> info.capabilities()["boolean indexing"], info.default_dtypes()["integral"]
+    (True, s32)
+    """
+
+    def capabilities(self) -> dict[str, Any]:
+        """Return what may depend on an implementation.
+
+        Shapes may depend on data, and masks select elements, where there is data: not inside of
+        traced functions.
+        """
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
+
+    def default_device(self) -> Device:
+        """Return the device on which tensors are made."""
+        return _core.full((), 0, _core.f32).device if not _core.is_tracing() else Device("host")
+
+    def default_dtypes(self, *, device: DeviceLike | None = None) -> dict[str, DType]:  # noqa: ARG002
+        """Return the dtypes that numbers get for which none is asked for."""
+        return {
+            "real floating": _core.f32,
+            "complex floating": _core.c64,
+            "integral": _core.s32,
+            "indexing": _core.s32,
+        }
+
+    def dtypes(
+        self,
+        *,
+        device: DeviceLike | None = None,  # noqa: ARG002
+        kind: str | tuple[str, ...] | None = None,
+    ) -> dict[str, DType]:
+        """Return the dtypes of the standard by name, or those of some kinds; see `nxla.isdtype`.
+
+        Every device has all of them.
+        """
+        if kind is None:
+            return dict(_DTYPES)
+        return {name: dtype for name, dtype in _DTYPES.items() if isdtype(dtype, kind)}
+
+    def devices(self) -> list[Device]:
+        """Return the devices that there are."""
+        return devices()
+
+
+def array_namespace_info() -> ArrayNamespaceInfo:
+    """Return what the Array API standard lets callers ask; see `ArrayNamespaceInfo`."""
+    return ArrayNamespaceInfo()

@@ -1,0 +1,236 @@
+"""Methods and attributes of tensors and traced values: functions of the package in another shape.
+
+What is listed here is put on both classes, and the stub of the compiled module tells the types.
+Names are those of numpy's and JAX's arrays.
+"""
+
+from __future__ import annotations
+
+from types import MethodType
+
+import nxla as nx
+from nxla import _core
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    from nxla._core import Tensor
+    from nxla._types import Axes, TensorLike
+
+__all__ = ["METHODS", "PROPERTIES", "At", "Place"]
+
+
+class Place:
+    """The elements of a tensor at a key, as ``x.at[key]`` gives them.
+
+    Its methods return another tensor; `x` stays what it is. Values broadcast, and are converted to
+    the dtype of `x`. Updates of one element that a key names several times are all taken into
+    account, except by `set`, which leaves one of them.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.tensor([1, 2, 3])
+    >>> x.at[1].set(9).tolist(), x.at[[0, 0]].add(5).tolist(), x.at[1:].multiply(10).tolist()
+    ([1, 9, 3], [11, 2, 3], [1, 20, 30])
+    """
+
+    def __init__(self, x: Tensor, key: Any) -> None:
+        self._x, self._key = x, key
+
+    def get(self) -> Tensor:
+        """Return the elements: ``x[key]``."""
+        return self._x[self._key]
+
+    def set(self, value: TensorLike, /) -> Tensor:
+        """Return the tensor with other elements."""
+        return _core.subscript_update(self._x, self._key, value, "set")
+
+    def add(self, value: TensorLike, /) -> Tensor:
+        """Return the tensor with something added to the elements."""
+        return _core.subscript_update(self._x, self._key, value, "add")
+
+    def multiply(self, value: TensorLike, /) -> Tensor:
+        """Return the tensor with the elements multiplied."""
+        return _core.subscript_update(self._x, self._key, value, "multiply")
+
+    mul = multiply
+
+    def min(self, value: TensorLike, /) -> Tensor:
+        """Return the tensor with the smaller ones of the elements and other numbers."""
+        return _core.subscript_update(self._x, self._key, value, "min")
+
+    def max(self, value: TensorLike, /) -> Tensor:
+        """Return the tensor with the larger ones of the elements and other numbers."""
+        return _core.subscript_update(self._x, self._key, value, "max")
+
+
+class At:
+    """What ``x.at`` is: ``x.at[key]`` names elements to be updated, see `Place`."""
+
+    def __init__(self, x: Tensor) -> None:
+        self._x = x
+
+    def __getitem__(self, key: Any) -> Place:
+        return Place(self._x, key)
+
+
+def reshape(x: Tensor, /, *shape: Any) -> Tensor:
+    """Return the elements in another shape, given as one sequence or as sizes: see `nxla.reshape`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.arange(6).reshape(2, -1).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    return _core.reshape(x, shape[0] if len(shape) == 1 else shape)
+
+
+def transpose(x: Tensor, /, *axes: Any) -> Tensor:
+    """Return the tensor with its axes in another order, reversed by default.
+
+    The axes are one sequence, or as many arguments: see `nxla.permute_dims`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.zeros((2, 3, 4)).transpose(0, 2, 1).shape
+    (2, 4, 3)
+    """
+    order: Axes | None = axes[0] if len(axes) == 1 else axes or None
+    return _core.permute_dims(x, order)
+
+
+def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
+    """Return the tensor with two axes exchanged.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.zeros((2, 3, 4)).swapaxes(0, -1).shape
+    (4, 3, 2)
+    """
+    order = list(range(x.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return _core.permute_dims(x, order)
+
+
+def copy(x: Tensor, /) -> Tensor:
+    """Return a tensor of the same data: assigning to elements of one leaves the other alone.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> x = nx.tensor([1, 2])
+    >>> y = x.copy()
+    >>> y[0] = 5
+    >>> x.tolist(), y.tolist()
+    ([1, 2], [5, 2])
+    """
+    return +x
+
+
+def namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:  # noqa: ARG001
+    """Return the package, which has the functions of the Array API standard.
+
+    Parameters
+    ----------
+    api_version : str, optional
+        The revision of the standard; there is one, and those before it are part of it.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such revision, or it is later.
+    """
+    if api_version is not None and api_version not in nx._info.VERSIONS:
+        raise ArgumentError(
+            f"__array_namespace__: api_version is {api_version!r}, there are "
+            f"{', '.join(nx._info.VERSIONS)}"
+        )
+    return nx
+
+
+class Method:
+    """A function as a method: it takes the tensor first."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__wrapped__ = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        return self if instance is None else MethodType(self.__wrapped__, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self.__wrapped__(*args, **kwargs)
+
+
+#: Methods by name.
+METHODS: dict[str, Callable[..., Any]] = {
+    "__array_namespace__": namespace,
+    "all": nx.all,
+    "any": nx.any,
+    "argmax": nx.argmax,
+    "argmin": nx.argmin,
+    "argsort": nx.argsort,
+    "astype": nx.astype,
+    "clip": nx.clip,
+    "conj": nx.conj,
+    "copy": copy,
+    "cumprod": nx.cumulative_prod,
+    "cumsum": nx.cumulative_sum,
+    "diagonal": nx.linalg.diagonal,
+    "dot": nx.dot,
+    "flatten": nx.flatten,
+    "max": nx.max,
+    "mean": nx.mean,
+    "min": nx.min,
+    "nonzero": nx.nonzero,
+    "prod": nx.prod,
+    "ravel": nx.flatten,
+    "repeat": nx.repeat,
+    "reshape": reshape,
+    "round": nx.round,
+    "sort": nx.sort,
+    "squeeze": nx.squeeze,
+    "std": nx.std,
+    "sum": nx.sum,
+    "swapaxes": swapaxes,
+    "take": nx.take,
+    "trace": nx.linalg.trace,
+    "transpose": transpose,
+    "var": nx.var,
+}
+
+
+def itemsize(x: Tensor) -> int:
+    """Return the bytes of one element in memory."""
+    return x.dtype.itemsize
+
+
+#: Attributes by name.
+PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "at": At,
+    "imag": nx.imag,
+    "itemsize": itemsize,
+    "mT": nx.matrix_transpose,
+    "real": nx.real,
+}
+
+
+def install() -> None:
+    """Put methods and attributes on the classes."""
+    for owner in (_core.Tensor, _core.Expr):
+        for name, function in METHODS.items():
+            setattr(owner, name, Method(function))
+        for name, function in PROPERTIES.items():
+            setattr(owner, name, property(function, doc=function.__doc__))
+
+
+install()

@@ -1,0 +1,419 @@
+"""Special values and dtypes, as the text of the Array API standard has them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nxla as nx
+
+inf, nan = float("inf"), float("nan")
+
+
+def run(compiler, function, *args):
+    """What a function gives at once and jitted, which must be the same."""
+    with nx.default_options(compiler=compiler):
+        eager = function(*args)
+        jitted = nx.jit(function)(*args)
+    assert eager.dtype == jitted.dtype
+    assert np.array_equal(eager.numpy(), jitted.numpy(), equal_nan=eager.dtype.kind != "pred")
+    return eager
+
+
+def bits(x):
+    """Numbers with the signs of zeros."""
+    return [(value, math.copysign(1, value)) for value in x.tolist()]
+
+
+# --- dtypes of what is made ---
+
+
+def test_no_dtype_is_the_default_one():
+    assert nx.ones(3, dtype=None).dtype == nx.zeros(3, dtype=None).dtype == nx.float32
+    assert nx.eye(2, dtype=None).dtype == nx.empty(2).dtype == nx.float32
+    assert nx.full(2, 1).dtype == nx.int32
+    assert nx.full(2, True).dtype == nx.bool
+
+
+@pytest.mark.parametrize(
+    ("scalar", "dtype"),
+    [
+        (np.float64(0.1), nx.float64),
+        (np.float32(0.1), nx.float32),
+        (np.complex128(0.1j), nx.complex128),
+        (np.complex64(0.1j), nx.complex64),
+        (np.int64(3), nx.int64),
+        (np.uint8(3), nx.uint8),
+        (np.bool_(True), nx.bool),
+    ],
+)
+def test_scalars_of_numpy_keep_their_dtype(scalar, dtype):
+    assert nx.tensor(scalar).dtype == nx.asarray(scalar).dtype == dtype
+    assert nx.tensor(scalar).item() == scalar
+    assert nx.tensor([scalar, scalar]).dtype == dtype
+    assert nx.tensor([[scalar], [scalar]]).tolist() == [[scalar], [scalar]]
+    assert nx.jit(lambda x: x)(scalar).dtype == dtype
+    assert (nx.tensor([1], "s8") * scalar).dtype == nx.result_type(nx.int8, dtype)
+
+
+def test_plain_numbers_take_the_dtype_of_what_is_beside_them():
+    assert nx.tensor([1.0, np.float16(2)]).dtype == nx.float16
+    assert nx.tensor([1, np.float64(2)]).dtype == nx.float64
+
+
+def test_lists_hold_arrays():
+    parts = [nx.tensor([1, 2]), np.array([3, 4], np.int32), [5, 6], range(7, 9)]
+    assert nx.tensor(parts).tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+    assert nx.tensor([np.ones((2, 3)), np.zeros((2, 3))]).shape == (2, 2, 3)
+    assert nx.tensor([np.zeros((0, 2)), np.zeros((0, 2))]).shape == (2, 0, 2)
+    assert nx.tensor([[], []]).shape == (2, 0)
+    for ragged in ([[1, 2], np.ones(3)], [np.ones(2), 1], [1, np.ones(2)], [[], 1], [[], [[]]]):
+        with pytest.raises(nx.ArgumentError):
+            nx.tensor(ragged)
+
+
+def test_lists_hold_traced_values():
+    both = nx.jit(lambda x, y: nx.tensor([[x, 1.0], [y, x * y]]))(2.0, 3.0)
+    assert both.tolist() == [[2.0, 1.0], [3.0, 6.0]]
+    assert nx.jit(lambda x: nx.asarray([x, x], dtype="s8"))(2.0).dtype == nx.int8
+
+
+def test_ranges_and_objects_that_make_arrays():
+    class Column:
+        """What a column of pandas looks like from outside."""
+
+        def __init__(self, values):
+            self.values = np.asarray(values)
+
+        def __array__(self, dtype=None, copy=None):
+            return self.values
+
+    assert nx.tensor(range(3)).tolist() == [0, 1, 2]
+    assert nx.sum(range(4)).item() == 6
+    assert nx.tensor(Column([1.5, 2.5])).dtype == nx.float64
+    assert nx.jit(lambda x: x + 1)(Column([1, 2])).tolist() == [2, 3]
+    assert (nx.tensor([1, 2]) + Column([1, 2])).tolist() == [2, 4]
+    with pytest.raises(nx.NxlaError):
+        nx.tensor(Column(["a", None]))
+
+
+def test_columns_and_frames_of_pandas():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    assert nx.tensor(frame).tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    assert nx.tensor(frame["b"]).tolist() == [3.0, 4.0]
+
+
+def test_numpy_knows_our_dtypes():
+    for dtype in (nx.float32, nx.int8, nx.uint64, nx.complex128, nx.bool):
+        assert np.zeros(3, dtype=dtype).dtype == dtype
+        assert np.dtype(nx.zeros(2, dtype).dtype) == dtype
+
+
+def test_two_axes_cannot_have_one_name():
+    for make in (
+        lambda: nx.ones((2, 3), names=["a", "a"]),
+        lambda: nx.tensor([[1]], names=["a", "a"]),
+        lambda: nx.rename(nx.ones((2, 3)), ["a", "a"]),
+        lambda: nx.template((2, 3), names=["a", "a"]),
+        lambda: nx.reshape(nx.ones(6), (2, 3), names=["a", "a"]),
+    ):
+        with pytest.raises(nx.ArgumentError, match=r'two axes are called "a"'):
+            make()
+    assert nx.ones((2, 3), names=[None, None]).names == [None, None]
+
+
+# --- sums ---
+
+
+def test_sums_of_unsigned_integers_stay_unsigned(compiler):
+    x = nx.tensor([2**63, 2**63 - 1], "u64")
+    total = run(compiler, nx.sum, x)
+    assert (total.dtype, total.item()) == (nx.uint64, 2**64 - 1)
+    product = run(compiler, nx.prod, nx.tensor([2**62 + 1, 3], "u64"))
+    assert (product.dtype, product.item()) == (nx.uint64, 3 * 2**62 + 3)
+    trace = run(compiler, nx.linalg.trace, nx.tensor([[2**63, 0], [0, 1]], "u64"))
+    assert (trace.dtype, trace.item()) == (nx.uint64, 2**63 + 1)
+    mean = run(compiler, nx.mean, nx.tensor([2**63, 2**63], "u64"))
+    assert mean.item() == 2.0**63
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sums"),
+    [("s8", "s32"), ("u8", "u32"), ("s64", "s64"), ("u64", "u64"), ("f16", "f16")],
+)
+def test_running_sums_are_as_wide_as_sums(compiler, dtype, sums):
+    x = nx.tensor([100, 100], dtype)
+    for function in (nx.cumulative_sum, nx.cumulative_prod):
+        found = run(compiler, function, x)
+        assert found.dtype == nx.DType(sums)
+        assert found.dtype == nx.sum(x).dtype
+        assert found[1].item() == (200 if function is nx.cumulative_sum else 10000)
+    assert nx.cumulative_sum(x, dtype=dtype).dtype == nx.DType(dtype)
+
+
+def test_vecdot_has_the_common_dtype_and_one_size(compiler):
+    found = run(compiler, nx.vecdot, nx.tensor([10, 20], "u8"), nx.tensor([2, 2], "u8"))
+    assert (found.dtype, found.item()) == (nx.uint8, 60)
+    found = run(compiler, nx.vecdot, nx.tensor([1j, 2]), nx.tensor([1j, 1]))
+    assert found.item() == 3
+    assert run(compiler, nx.vecdot, nx.ones((4, 1, 3)), nx.ones((2, 3))).shape == (4, 2)
+    with pytest.raises(nx.ShapeError, match="size of axis"):
+        nx.vecdot(nx.ones((2, 1)), nx.ones((2, 3)))
+    named = nx.vecdot(nx.ones((2, 3), names=[None, "x"]), nx.ones(3), "x")
+    assert named.tolist() == [3.0, 3.0]
+
+
+def test_conjugates_of_real_numbers_are_themselves(compiler):
+    x = nx.tensor([0.1, 1e300], "f64")
+    assert run(compiler, nx.conj, x).dtype == nx.float64
+    assert run(compiler, nx.conj, x).tolist() == [0.1, 1e300]
+    assert run(compiler, nx.conj, nx.tensor([2**40], "s64")).tolist() == [2**40]
+    assert run(compiler, nx.conj, nx.tensor([1 + 2j])).tolist() == [1 - 2j]
+
+
+# --- conversions ---
+
+BEYOND = [1e20, -1e20, 3e38, -3e38, inf, -inf, nan, 300.7, -300.7, 3.7, -3.7, 0.0, -0.0]
+
+
+@pytest.mark.parametrize("source", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize(
+    "target", ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "s4", "u2"]
+)
+def test_floats_beyond_an_integer_become_its_limits(compiler, source, target):
+    x = nx.tensor(BEYOND, source)
+    limits = nx.iinfo(target)
+    expected = [
+        0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
+        for value in x.tolist()
+    ]
+    assert run(compiler, lambda x: nx.astype(x, target), x).tolist() == expected
+    # Data and lists of numbers are converted by the same rule.
+    assert nx.tensor(x.to_host(), target).tolist() == expected
+    assert nx.tensor(x.tolist(), target).tolist() == expected
+    assert nx.full(1, x[0].item(), target).tolist() == expected[:1]
+
+
+def test_complex_numbers_and_integers_are_converted_too(compiler):
+    x = nx.tensor([1e20 + 1j, nan * 1j, -1e20])
+    assert run(compiler, lambda x: nx.astype(x, "s32"), x).tolist() == [2**31 - 1, 0, -(2**31)]
+    assert run(compiler, lambda x: nx.astype(x, "u8"), nx.tensor([300, -1])).tolist() == [44, 255]
+
+
+def test_astype_gives_the_tensor_itself_only_if_it_may():
+    x = nx.ones(3)
+    assert nx.astype(x, nx.float32, copy=False) is x
+    assert nx.astype(x, nx.float32) is not x
+    assert nx.astype(x, nx.float64, copy=False).dtype == nx.float64
+    assert nx.astype(x, nx.float64, device="cpu:0").device == "cpu:0"
+
+
+# --- complex numbers ---
+
+
+@pytest.mark.parametrize(
+    ("name", "z", "expected"),
+    [
+        ("tanh", complex(nan, 0.0), complex(nan, 0.0)),
+        ("tan", complex(0.0, nan), complex(0.0, nan)),
+        ("asinh", complex(nan, 0.0), complex(nan, 0.0)),
+        ("asin", complex(0.0, nan), complex(0.0, nan)),
+        ("acos", complex(0.0, nan), complex(math.pi / 2, nan)),
+        ("atanh", complex(0.0, nan), complex(0.0, nan)),
+        ("atanh", complex(inf, nan), complex(0.0, nan)),
+        ("atan", complex(nan, 0.0), complex(nan, 0.0)),
+    ],
+)
+def test_complex_nan_is_that_of_annex_g(name, z, expected):
+    found = getattr(nx, name)(nx.tensor(z, "c128")).item()
+    for part, wanted in ((found.real, expected.real), (found.imag, expected.imag)):
+        assert math.isnan(part) if math.isnan(wanted) else part == wanted
+
+
+# --- zeros with signs ---
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
+def test_remainders_that_are_zero_have_the_sign_of_the_divisor(compiler, dtype):
+    x = nx.tensor([0.0, 0.0, -0.0, -0.0, 6.0, -6.0, 6.0, -6.0], dtype)
+    y = nx.tensor([1.0, -1.0, 1.0, -1.0, 3.0, 3.0, -3.0, -3.0], dtype)
+    found = run(compiler, nx.remainder, x, y)
+    assert bits(found) == [(0, 1), (0, -1)] * 4 or bits(found) == [
+        (0.0, math.copysign(1, value)) for value in y.tolist()
+    ]
+
+
+def test_remainders_are_pythons(compiler):
+    x = nx.tensor([5.0, -5.0, 5.0, -5.0, 1.0, -1.0, inf, 1.0, 5.5], "f64")
+    y = nx.tensor([3.0, 3.0, -3.0, -3.0, inf, inf, 2.0, nan, 0.0], "f64")
+    expected = np.remainder(x.numpy()[:-3], y.numpy()[:-3])
+    found = run(compiler, nx.remainder, x, y)
+    assert np.array_equal(found.numpy()[:-3], expected)
+    assert np.isnan(found.numpy()[-3:]).all()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+def test_the_sign_of_zeros_is_zero(compiler, dtype):
+    found = run(compiler, nx.sign, nx.tensor([-0.0, 0.0, -2.0, 3.0, -inf], dtype))
+    assert bits(found) == [(0, 1), (0, 1), (-1, -1), (1, 1), (-1, -1)]
+    assert math.isnan(run(compiler, nx.sign, nx.tensor(nan, dtype)).item())
+    assert run(compiler, nx.sign, nx.tensor(0j)).item() == 0
+
+
+def test_the_number_after(compiler):
+    for dtype in (np.float32, np.float64):
+        x = np.array([1, 1, 0, 0, -0.0, -1, inf, -inf, nan, 1, 5, 2], dtype)
+        y = np.array([2, 0, 1, -1, 1, 0, 0, 0, 1, nan, 5, inf], dtype)
+        found = run(compiler, nx.nextafter, nx.tensor(x), nx.tensor(y))
+        assert np.array_equal(found.numpy(), np.nextafter(x, y), equal_nan=True)
+    with pytest.raises(nx.DTypeError):
+        nx.nextafter(1j, 1.0)
+
+
+# --- spreads ---
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.integers(2, 60), st.sampled_from(["f32", "f64"])
+)
+def test_spreads_end_where_they_are_told_to(start, stop, num, dtype):
+    found = nx.linspace(start, stop, num, dtype=dtype)
+    ends = nx.tensor([start, stop], dtype).tolist()
+    assert [found[0].item(), found[-1].item()] == ends
+    between = nx.linspace(nx.tensor(start, dtype), nx.tensor(stop, dtype), num)
+    assert (between.dtype, between[-1].item()) == (nx.DType(dtype), ends[1])
+
+
+def test_spreads_of_complex_numbers(compiler):
+    found = run(compiler, lambda: nx.linspace(1j, 2, 3))
+    assert (found.dtype, found.tolist()) == (nx.complex64, [1j, 1 + 0.5j, 2])
+    assert nx.linspace(0, 1, 3, dtype="c128").tolist() == [0, 0.5, 1]
+    assert nx.linspace(0, 1, 2, False).tolist() == [0.0, 0.5]
+    assert nx.linspace(0, 1, 1).tolist() == [0.0]
+    assert nx.linspace(0, 1, 0).shape == (0,)
+    assert nx.linspace(nx.tensor([0.0, 1.0], "f64"), nx.tensor([1.0, 3.0], "f64"), 3).tolist() == [
+        [0.0, 0.5, 1.0],
+        [1.0, 2.0, 3.0],
+    ]
+    with pytest.raises(nx.DTypeError):
+        nx.linspace(0, 1, 3, dtype="s32")
+
+
+# --- matrices without rows, and large ones ---
+
+
+def test_matrices_without_rows(compiler):
+    a = nx.zeros((0, 0))
+    assert run(compiler, nx.linalg.det, a).item() == 1.0
+    assert run(compiler, nx.linalg.det, nx.zeros((3, 0, 0))).tolist() == [1.0] * 3
+    assert run(compiler, nx.linalg.trace, a).item() == 0
+    assert run(compiler, nx.linalg.matrix_rank, a).item() == 0
+    for function in (nx.linalg.inv, nx.linalg.cholesky, nx.linalg.pinv):
+        assert run(compiler, function, a).shape == (0, 0)
+    assert run(compiler, lambda a: nx.linalg.matrix_power(a, 2), a).shape == (0, 0)
+    assert run(compiler, lambda a: nx.linalg.matrix_power(a, -1), a).shape == (0, 0)
+    assert run(compiler, nx.linalg.svdvals, nx.zeros((2, 0, 3))).shape == (2, 0)
+    assert run(compiler, nx.linalg.eigvalsh, a).shape == (0,)
+    assert run(compiler, nx.linalg.solve, a, nx.zeros((0, 2))).shape == (0, 2)
+    assert run(compiler, nx.linalg.solve, a, nx.zeros(0)).shape == (0,)
+    assert run(compiler, nx.linalg.pinv, nx.zeros((0, 3))).shape == (3, 0)
+    assert run(compiler, nx.linalg.diagonal, a).shape == (0,)
+    assert run(compiler, lambda x: nx.linalg.diagonal(x, 5), nx.zeros((4, 2, 2))).shape == (4, 0)
+    with nx.default_options(compiler=compiler):
+        sign, logabsdet = nx.linalg.slogdet(a)
+        assert (sign.item(), logabsdet.item()) == (1.0, 0.0)
+        q, r = nx.linalg.qr(nx.zeros((3, 0)), mode="complete")
+        assert (q.tolist(), r.shape) == (nx.eye(3).tolist(), (3, 0))
+        u, s, vh = nx.linalg.svd(nx.zeros((0, 2), "c128"))
+        assert (u.shape, s.shape, vh.shape) == ((0, 0), (0,), (2, 2))
+        assert (s.dtype, vh.dtype) == (nx.float64, nx.complex128)
+        assert [part.shape for part in nx.linalg.eigh(a)] == [(0,), (0, 0)]
+        assert [part.shape for part in nx.linalg.lu(a)] == [(0, 0)] * 3
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("exponent", [-0.9, -0.5, 0.5, 0.9])
+def test_factors_of_huge_and_tiny_numbers(compiler, dtype, exponent):
+    scale = float(nx.finfo(dtype).max) ** exponent
+    unit = np.array([[1.0, 2.0, 0.5], [3.0, -1.0, 2.0], [0.5, 4.0, 1.0]])
+    a = nx.tensor(unit * scale, dtype)
+    tolerance = 100 * nx.finfo(dtype).eps
+    with nx.default_options(compiler=compiler):
+        s = nx.linalg.svdvals(a).numpy() / scale
+        q, r = nx.linalg.qr(a)
+        u, values, vh = nx.linalg.svd(a)
+    assert np.allclose(s, np.linalg.svd(unit)[1], rtol=tolerance)
+    assert np.allclose(q.numpy() @ (r.numpy() / scale), unit, atol=10 * tolerance)
+    product = (u.numpy() * (values.numpy() / scale)) @ vh.numpy()
+    assert np.allclose(product, unit, atol=10 * tolerance)
+
+
+def test_tolerances_may_be_tensors(compiler):
+    a = nx.tensor([[[1.0, 0.0], [0.0, 0.1]], [[1.0, 0.0], [0.0, 0.1]]])
+    with nx.default_options(compiler=compiler):
+        assert nx.linalg.matrix_rank(a, rtol=nx.tensor([0.5, 0.01])).tolist() == [1, 2]
+        inverse = nx.linalg.pinv(a, rtol=nx.tensor([0.5, 0.01]))
+        assert np.allclose(inverse.numpy()[:, 1, 1], [0, 10])
+        assert nx.linalg.matrix_rank(a, rtol=0.5).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "c128"])
+def test_eigenvalues_of_matrices_without_symmetry(compiler, dtype):
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=(3, 4, 4))
+    a = (a + 1j * rng.normal(size=a.shape)) if dtype[0] == "c" else a
+    a = nx.tensor(a, dtype)
+    tolerance = 1e-4 if nx.finfo(a.dtype).bits == 32 else 1e-10
+    with nx.default_options(compiler=compiler):
+        for function in (nx.linalg.eig, nx.jit(nx.linalg.eig)):
+            values, vectors = function(a)
+            assert values.dtype == vectors.dtype == nx.result_type(a.dtype, nx.complex64)
+            w, v = values.numpy(), vectors.numpy()
+            assert np.allclose(a.numpy() @ v, v * w[:, None, :], atol=tolerance)
+            assert np.allclose(np.linalg.norm(v, axis=-2), 1, atol=tolerance)
+            # Each of numpy's is among ours; sorting would exchange conjugates by a rounding error.
+            distances = np.abs(np.linalg.eigvals(a.numpy())[..., None] - w[:, None, :])
+            assert (distances.min(-1) < tolerance).all()
+        assert nx.linalg.eigvals(nx.zeros((2, 0, 0))).shape == (2, 0)
+        assert np.isnan(nx.linalg.eigvals(nx.tensor([[nan]])).numpy()).all()
+    with pytest.raises(nx.ShapeError):
+        nx.linalg.eig(nx.ones((2, 3)))
+
+
+# --- debugging ---
+
+
+def test_infinities_that_are_written_down_are_no_mistake(compiler):
+    with nx.default_options(compiler=compiler), nx.debug_nans():
+        mask = nx.where(nx.tensor([True, False]), 0.0, -inf)
+        assert mask.tolist() == [0.0, -inf]
+        assert nx.full(2, -inf).tolist() == [-inf, -inf]
+        assert nx.jit(lambda m: mask + m)(mask).tolist() == [0.0, -inf]
+        with pytest.raises(nx.ExecutionError):
+            nx.log(nx.tensor(0.0))
+        with pytest.raises(nx.ExecutionError):
+            nx.divide(nx.tensor(0.0), 0.0)
+
+
+# --- vmap ---
+
+
+def test_axes_of_vmap_are_containers(compiler):
+    with nx.default_options(compiler=compiler):
+        tree = {"b": nx.tensor(1.0), "a": nx.tensor([1.0, 2.0])}
+        add = nx.vmap(lambda d: d["a"] + d["b"], in_axes=({"a": 0, "b": None},))
+        assert add(tree).tolist() == [2.0, 3.0]
+        nested = nx.vmap(lambda p, x: p[0]["w"] * x + p[1], in_axes=([{"w": 0}, None], 1))
+        found = nested([{"w": nx.tensor([1.0, 2.0])}, nx.tensor(5.0)], nx.ones((3, 2)))
+        assert found.tolist() == [[6.0] * 3, [7.0] * 3]
+        outs = nx.vmap(lambda x: {"s": x + 1, "c": nx.tensor(3.0)}, out_axes={"s": 1, "c": None})
+        found = outs(nx.zeros((2, 3)))
+        assert (found["s"].shape, found["c"].shape) == ((3, 2), ())
+    with pytest.raises(nx.ArgumentError, match="does not fit"):
+        nx.vmap(lambda d: d["a"], in_axes=({"b": 0},))({"a": nx.ones(2)})
+    with pytest.raises(nx.ArgumentError, match="entries for"):
+        nx.vmap(lambda x: x, in_axes=(0, 0))(nx.ones(2))

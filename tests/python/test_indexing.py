@@ -1,0 +1,267 @@
+"""Subscripts as numpy means them: reading, assigning, and updating at places."""
+
+import numpy as np
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+import nxla as nx
+
+FEW = settings(max_examples=100, deadline=None)
+
+
+@st.composite
+def arrays_with_keys(draw, masks=True):
+    """An array, and a key that numpy takes."""
+    shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    indices = draw(st.sampled_from([(), (2,), (3,), (2, 1), (1, 3)]))
+    items, axis = [], 0
+    while axis < len(shape) and draw(st.integers(0, 5)):
+        size = shape[axis]
+        kind = draw(st.sampled_from(["int", "slice", "array", "list", "mask"]))
+        if kind == "int":
+            items.append(draw(st.integers(-size, size - 1)))
+        elif kind == "slice":
+            bounds = st.none() | st.integers(-size - 1, size + 1)
+            step = draw(st.none() | st.sampled_from([1, 2, -1, -2]))
+            items.append(slice(draw(bounds), draw(bounds), step))
+        elif kind == "mask" and masks:
+            count = draw(st.sampled_from([n for n in (1, 2) if axis + n <= len(shape)]))
+            # Beside other indices only as many true ones as broadcast.
+            mask = np.zeros(shape[axis : axis + count], bool)
+            mask.flat[draw(st.integers(0, mask.size - 1))] = True
+            items.append(mask)
+            axis += count - 1
+        else:
+            small = draw(st.integers(0, 1)) if indices else 0
+            form = () if small else indices
+            total = int(np.prod(form))
+            numbers = draw(st.lists(st.integers(-size, size - 1), min_size=total, max_size=total))
+            array = np.array(numbers, dtype=draw(st.sampled_from([np.int32, np.int64, np.int8])))
+            items.append(array.reshape(form))
+            if kind == "list" and form:
+                items[-1] = items[-1].tolist()
+        axis += 1
+    if draw(st.booleans()):
+        items.insert(draw(st.integers(0, len(items))), Ellipsis)
+    for _ in range(draw(st.integers(0, 2))):
+        items.insert(draw(st.integers(0, len(items))), None)
+    key = tuple(items)
+    try:
+        x[key]
+    except IndexError:
+        # An ellipsis has moved an index to an axis that it does not fit.
+        reject()
+    return x, key
+
+
+@FEW
+@given(arrays_with_keys())
+def test_reading_is_numpys(case):
+    x, key = case
+    expected = x[key]
+    found = nx.tensor(x)[key]
+    assert found.shape == expected.shape
+    assert np.array_equal(found.numpy(), expected)
+
+
+@FEW
+@given(arrays_with_keys(masks=False))
+def test_reading_is_numpys_where_indices_are_traced(case):
+    x, key = case
+    places = [at for at, item in enumerate(key) if isinstance(item, np.ndarray)]
+
+    def read(x, *indices):
+        items = list(key)
+        for at, index in zip(places, indices, strict=True):
+            items[at] = index
+        return x[tuple(items)]
+
+    found = nx.jit(read)(nx.tensor(x), *(key[at] for at in places))
+    assert np.array_equal(found.numpy(), x[key])
+
+
+@FEW
+@given(arrays_with_keys(), st.booleans())
+def test_assigning_is_numpys(case, whole):
+    x, key = case
+    ours, before = nx.tensor(x), nx.tensor(x)
+    held = ours.at[...].get()
+    # What meets at one place is the same, since which one wins is not said.
+    value = np.float32(7.5) if whole else (x[key] * 2 + 1).astype(np.float32)
+    theirs = x.copy()
+    theirs[key] = value
+    ours[key] = value
+    assert np.array_equal(ours.numpy(), theirs)
+    assert np.array_equal(held.numpy(), before.numpy())
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "min", "max"])
+def test_updates_take_everything_into_account(compiler, name):
+    ufunc = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}[name]
+    x = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=np.float32)
+    keys = [
+        (np.array([0, 2, 0, -1, 0]), np.array([1, 0, 1, 0, -1])),
+        (np.array([1, 1, 1]),),
+        (slice(None, None, -2), 1),
+        (slice(0, 2),),
+        (-1, None),
+        (x > 2,),
+        (Ellipsis,),
+    ]
+    for key in keys:
+        shape = x[key].shape
+        value = np.linspace(-3, 8, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+        expected = x.copy()
+        ufunc.at(expected, key, value)
+        with nx.default_options(compiler=compiler):
+            eager = getattr(nx.tensor(x).at[key], name)(value)
+            assert np.allclose(eager.numpy(), expected, rtol=1e-6)
+            if not any(np.asarray(item).dtype == bool for item in key):
+                jitted = nx.jit(lambda x, v, key=key: getattr(x.at[key], name)(v))(x, value)
+                assert np.allclose(jitted.numpy(), expected, rtol=1e-6)
+
+
+def test_updates_keep_the_dtype_and_broadcast(compiler):
+    with nx.default_options(compiler=compiler):
+        x = nx.tensor([[1, 2], [3, 4]], "s8")
+        assert x.at[0].set(2.9).tolist() == [[2, 2], [3, 4]]
+        assert x.at[:, 0].add([10, 20]).dtype == nx.int8
+        assert x.at[0].mul(3).tolist() == [[3, 6], [3, 4]]
+        assert x.at[1, 1].get().item() == 4
+        assert x.tolist() == [[1, 2], [3, 4]]
+
+
+def test_negative_indices_count_from_the_end(compiler):
+    x = nx.tensor([10, 20, 30])
+    with nx.default_options(compiler=compiler):
+        for call in (lambda f: f, nx.jit):
+            minus = nx.tensor([-1, 0])
+            assert call(lambda x, i: nx.take(x, i))(x, minus).tolist() == [30, 10]
+            assert call(lambda x, i: x[i])(x, minus).tolist() == [30, 10]
+            assert call(lambda x, i: x[i])(x, nx.tensor(-2)).item() == 20
+            assert call(lambda x, i: x[i])(x, nx.tensor(-2, "s8")).item() == 20
+            assert call(lambda x, i: nx.take_along_axis(x, i))(x, minus).tolist() == [30, 10]
+            columns = nx.tensor([[-1], [1]])
+            assert call(nx.gather)(x, columns).tolist() == [30, 20]
+            put = call(lambda x, i: nx.indexed_put(x, i, [5, 6]))(x, columns)
+            assert put.tolist() == [10, 6, 5]
+            added = call(lambda x, i: nx.indexed_add(x, i, [5, 6]))(x, columns)
+            assert added.tolist() == [10, 26, 35]
+        assert x[[-1]].tolist() == [30]
+        assert x[np.int64(-1)].item() == 30
+        # What is out of range even so is the nearest element, and is not written.
+        assert nx.take(x, [5, -9]).tolist() == [30, 10]
+        assert nx.indexed_put(x, [[3], [-4]], [0, 0]).tolist() == [10, 20, 30]
+
+
+def test_an_axis_longer_than_its_indices_can_say(compiler):
+    x = nx.arange(300)
+    with nx.default_options(compiler=compiler):
+        assert nx.take(x, nx.tensor([-1, 127, -128], "s8")).tolist() == [299, 127, 172]
+
+
+def test_derivatives_go_through_negative_indices():
+    grad = nx.grad(lambda x, i: nx.sum(x[i, -1] ** 2))
+    found = grad(nx.tensor([[1.0, 2.0], [3.0, 4.0]]), nx.tensor([-1, -1]))
+    assert found.tolist() == [[0.0, 0.0], [0.0, 16.0]]
+
+
+def test_take_along_axis_broadcasts_the_other_axes(compiler):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with nx.default_options(compiler=compiler):
+        found = nx.take_along_axis(x, nx.tensor([[-1, 0]]), axis=1)
+        assert np.array_equal(found.numpy(), np.take_along_axis(x, np.array([[-1, 0]]), axis=1))
+        row = nx.take_along_axis(x[:1], nx.tensor([[0], [2]]), 1)
+        assert row.tolist() == [[0.0], [2.0]]
+    with pytest.raises(nx.ShapeError):
+        nx.take_along_axis(x, nx.zeros((3, 1), "s32"), axis=1)
+
+
+def test_masks_select():
+    x = nx.tensor([[1.0, -2.0], [-3.0, 4.0]])
+    assert x[x > 0].tolist() == [1.0, 4.0]
+    assert x[x > 9].shape == (0,)
+    assert x[nx.tensor([True, False])].tolist() == [[1.0, -2.0]]
+    assert x[nx.tensor(True)].shape == (1, 2, 2)
+    assert x[False].shape == (0, 2, 2)
+    x[x < 0] = 0
+    assert x.tolist() == [[1.0, 0.0], [0.0, 4.0]]
+    x[nx.tensor(False)] = 9
+    assert x.tolist() == [[1.0, 0.0], [0.0, 4.0]]
+    with pytest.raises(IndexError, match="mask"):
+        x[nx.tensor([True, False, True])]
+
+
+def test_a_handle_gets_other_data_and_others_keep_theirs():
+    x = nx.tensor([1, 2, 3])
+    same, other, view = x, nx.tensor(x), x[:]
+    captured = nx.jit(lambda: x + 0)
+    captured()
+    x[0] = 9
+    x[1] += 5
+    x[-1:] = [8]
+    assert x.tolist() == same.tolist() == [9, 7, 8]
+    assert other.tolist() == view.tolist() == (+other).tolist() == [1, 2, 3]
+    assert nx.asarray(x) is x
+    assert nx.asarray(x, copy=True) is not x
+
+
+def test_assigning_keeps_the_dtype_and_the_names():
+    x = nx.zeros((2, 2), "s16", names=["a", None])
+    x[0] = 1.9
+    assert (x.dtype, x.names, x.tolist()) == (nx.int16, ["a", None], [[1, 1], [0, 0]])
+
+
+def test_assigning_on_a_device_stays_there():
+    x = nx.tensor([1.0, 2.0], device="cpu:0")
+    x[0] = 5
+    assert x.device == "cpu:0"
+    assert x.tolist() == [5.0, 2.0]
+
+
+def test_traced_values_say_how_to_write_it_instead():
+    def assign(x):
+        x[0] = 1
+        return x
+
+    with pytest.raises(nx.TraceError, match=r"x = x\.at\[key\]\.set\(value\)"):
+        nx.jit(assign)(nx.zeros(3))
+    outside = nx.zeros(3)
+
+    def change(x):
+        outside[0] = 1
+        return x
+
+    with pytest.raises(nx.TraceError, match="from outside"):
+        nx.jit(change)(nx.zeros(3))
+    with pytest.raises(nx.TraceError, match=r"nx\.where"):
+        nx.jit(lambda x: x[x > 0])(nx.zeros(3))
+    with pytest.raises(TypeError, match="deleted"):
+        del outside[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        ((0, 0, 0), IndexError),
+        (5, IndexError),
+        ((..., ...), nx.ArgumentError),
+        (1.5, nx.ArgumentError),
+        ("a", nx.ArgumentError),
+        ([0.5], nx.ArgumentError),
+        (([0, 1], [0, 1, 1]), nx.ArgumentError),
+    ],
+)
+def test_wrong_keys_are_refused(key, error):
+    with pytest.raises(error):
+        nx.zeros((2, 2))[key]
+
+
+def test_values_that_do_not_broadcast_are_refused():
+    x = nx.zeros((2, 3))
+    with pytest.raises(nx.ShapeError):
+        x[0] = [1, 2]
+    with pytest.raises(nx.ShapeError):
+        x[[0, 1], [0, 1]] = [1, 2, 3]

@@ -1,0 +1,168 @@
+"""Methods, arguments by position, and what the Array API standard asks of arrays."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import nxla as nx
+from nxla import _methods
+
+X = np.array([[3.0, 1.0, 2.0], [0.5, -1.0, 4.0]], dtype=np.float32)
+
+CALLS = {
+    "all": lambda x: x.all(1),
+    "any": lambda x: x.any(axis=0),
+    "argmax": lambda x: x.argmax(1),
+    "argmin": lambda x: x.argmin(),
+    "argsort": lambda x: x.argsort(0),
+    "astype": lambda x: x.astype(np.int32),
+    "clip": lambda x: x.clip(0, 2),
+    "conj": lambda x: x.conj(),
+    "copy": lambda x: x.copy(),
+    "cumprod": lambda x: x.cumprod(0),
+    "cumsum": lambda x: x.cumsum(1),
+    "diagonal": lambda x: x.diagonal(1),
+    "dot": lambda x: x.dot(x.T),
+    "flatten": lambda x: x.flatten(),
+    "max": lambda x: x.max(0),
+    "mean": lambda x: x.mean((0, 1), keepdims=True),
+    "min": lambda x: x.min(axis=-1),
+    "prod": lambda x: x.prod(),
+    "ravel": lambda x: x.ravel(),
+    "repeat": lambda x: x.repeat(2, 1),
+    "reshape": lambda x: x.reshape(3, -1),
+    "round": lambda x: x.round(),
+    "squeeze": lambda x: x[:1].squeeze(0),
+    "std": lambda x: x.std(0),
+    "sum": lambda x: x.sum(0),
+    "swapaxes": lambda x: x.swapaxes(0, 1),
+    "take": lambda x: x.take(np.array([0, -1]), 1),
+    "trace": lambda x: x.trace(),
+    "transpose": lambda x: x.transpose(1, 0),
+    "var": lambda x: x.var(),
+}
+
+
+@pytest.mark.parametrize("name", sorted(_methods.METHODS))
+def test_methods_are_numpys(compiler, name):
+    if name in ("__array_namespace__", "nonzero", "sort"):
+        pytest.skip("has a test of its own")
+    expected = CALLS[name](X)
+    with nx.default_options(compiler=compiler):
+        for found in (CALLS[name](nx.tensor(X)), nx.jit(CALLS[name])(X)):
+            assert found.shape == expected.shape
+            assert np.allclose(found.numpy(), expected, rtol=1e-6)
+
+
+def test_methods_that_differ_from_numpys():
+    x = nx.tensor(X)
+    # There is nothing to be sorted in place.
+    assert x.sort(0).tolist() == np.sort(X, 0).tolist()
+    assert x.tolist() == X.tolist()
+    assert [axis.tolist() for axis in (x > 2).nonzero()] == [[0, 1], [0, 2]]
+    assert x.reshape((6,)).shape == x.reshape(6).shape == (6,)
+    assert nx.zeros((2, 3, 4)).transpose().shape == (4, 3, 2)
+    assert nx.zeros((2, 3, 4)).transpose((0, 2, 1)).shape == (2, 4, 3)
+
+
+def test_attributes(compiler):
+    z = np.array([[[1 + 2j, 3 - 1j]]], dtype=np.complex64)
+    with nx.default_options(compiler=compiler):
+        for read in (lambda f: f(nx.tensor(z)), lambda f: nx.jit(f)(z)):
+            assert read(lambda x: x.real).tolist() == z.real.tolist()
+            assert read(lambda x: x.imag).tolist() == z.imag.tolist()
+            assert read(lambda x: x.mT).shape == (1, 2, 1)
+            assert read(lambda x: x.T).shape == (2, 1, 1)
+    assert nx.zeros((2, 3)).itemsize == 4
+
+
+def test_both_classes_have_every_method_and_tell_about_it():
+    for owner in (nx.Tensor, nx.Expr):
+        for name, function in _methods.METHODS.items():
+            method = getattr(owner, name)
+            assert inspect.signature(method) == inspect.signature(function)
+            assert method.__doc__
+        for name in _methods.PROPERTIES:
+            assert isinstance(inspect.getattr_static(owner, name), property)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (lambda: nx.sum(X, 0), lambda: np.sum(X, 0)),
+        (lambda: nx.sum(X, 0, "f64"), lambda: np.sum(X, 0, "f8")),
+        (lambda: nx.mean(X, 1), lambda: np.mean(X, 1)),
+        (lambda: nx.std(X, 1), lambda: np.std(X, 1)),
+        (lambda: nx.argmax(X, 1), lambda: np.argmax(X, 1)),
+        (lambda: nx.sort(X, 0), lambda: np.sort(X, 0)),
+        (lambda: nx.median(X, 0), lambda: np.median(X, 0)),
+        (lambda: nx.zeros((2, 3), "f64"), lambda: np.zeros((2, 3), "f8")),
+        (lambda: nx.ones(3, nx.int8), lambda: np.ones(3, np.int8)),
+        (lambda: nx.full(3, 2, "s16"), lambda: np.full(3, 2, np.int16)),
+        (lambda: nx.zeros_like(X, "s32"), lambda: np.zeros_like(X, np.int32)),
+        (lambda: nx.arange(1, 7, 2, "s64"), lambda: np.arange(1, 7, 2, np.int64)),
+        (lambda: nx.linspace(0, 1, 4, False), lambda: np.linspace(0, 1, 4, False, dtype="f4")),
+        (lambda: nx.eye(2, 3, 1, "s32"), lambda: np.eye(2, 3, 1, np.int32)),
+        (lambda: nx.concat([X, X], 1), lambda: np.concatenate([X, X], 1)),
+        (lambda: nx.stack([X, X], 1), lambda: np.stack([X, X], 1)),
+        (lambda: nx.expand_dims(X, 1), lambda: np.expand_dims(X, 1)),
+        (lambda: nx.flip(X, 1), lambda: np.flip(X, 1)),
+        (lambda: nx.roll(X, 1, 0), lambda: np.roll(X, 1, 0)),
+        (lambda: nx.repeat(X, 2, 0), lambda: np.repeat(X, 2, 0)),
+        (lambda: nx.take(X, [1], 0), lambda: np.take(X, [1], 0)),
+        (lambda: nx.diff(X, 2), lambda: np.diff(X, 2)),
+        (lambda: nx.diff(X, 1, 0), lambda: np.diff(X, 1, 0)),
+        (lambda: nx.tril(X, -1), lambda: np.tril(X, -1)),
+        (lambda: nx.cumulative_sum(X, 0), lambda: np.cumsum(X, 0)),
+        (lambda: nx.linalg.norm(X, 1, 0), lambda: np.linalg.norm(X, 1, 0)),
+        (lambda: nx.linalg.trace(X, 1), lambda: np.trace(X, 1)),
+        (lambda: nx.asarray(X, "f64"), lambda: np.asarray(X, "f8")),
+        (lambda: nx.tensordot(X, X.T, 1), lambda: np.tensordot(X, X.T, 1)),
+        (lambda: nx.fft.fft(X, 4, 0), lambda: np.fft.fft(X, 4, 0).astype("c8")),
+    ],
+)
+def test_arguments_by_position_are_numpys(ours, theirs):
+    found, expected = ours(), theirs()
+    assert found.dtype == expected.dtype or expected.dtype in ("int64", "float64")
+    assert np.allclose(found.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_namespace_of_an_array():
+    x = nx.ones(2)
+    assert x.__array_namespace__() is nx
+    assert x.__array_namespace__(api_version="2023.12") is nx
+    assert nx.jit(lambda x: x.__array_namespace__().sum(x))(x).item() == 2
+    with pytest.raises(nx.ArgumentError, match=r"1999\.1"):
+        x.__array_namespace__(api_version="1999.1")
+    assert nx.__array_api_version__ in ("2024.12", "2025.12")
+
+
+def test_what_the_namespace_tells_of_itself():
+    info = nx.__array_namespace_info__()
+    assert info.capabilities()["boolean indexing"] is True
+    assert info.default_device() == nx.zeros(1).device
+    assert info.default_device() in info.devices()
+    assert info.default_dtypes()["real floating"] == nx.zeros(1).dtype
+    assert info.default_dtypes(device="host")["indexing"] == nx.argmax([1]).dtype
+    assert info.dtypes()["bool"] == nx.bool
+    integers = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+    assert set(info.dtypes(kind="integral")) == integers
+    assert list(info.dtypes(kind=("bool", "real floating"))) == ["bool", "float32", "float64"]
+    with nx.default_options(device="cpu:0"):
+        assert info.default_device() == "cpu:0"
+    with pytest.raises(nx.ArgumentError):
+        info.dtypes(kind="imaginary")
+
+
+def test_devices_of_the_standard():
+    x = nx.ones(2)
+    assert x.to_device(x.device, stream=None).tolist() == [1.0, 1.0]
+    with pytest.raises(nx.ArgumentError, match="stream"):
+        x.to_device("host", stream=3)
+    moved = nx.astype(x, "f64", device="cpu:0")
+    assert (moved.device, moved.dtype) == ("cpu:0", nx.float64)
+    assert nx.fft.fftfreq(4, device="cpu:0").device == "cpu:0"
+    # A traced value lives where its program runs.
+    like = nx.jit(lambda x: nx.zeros(2, device=x.device) + x.to_device(x.device))
+    assert like(x).tolist() == [1.0, 1.0]

@@ -1,0 +1,130 @@
+"""Where elements are, how many kinds there are, and in which order."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nxla as nx
+
+FEW = settings(max_examples=100, deadline=None)
+nan = float("nan")
+
+
+@st.composite
+def arrays(draw, numbers=(0, 1, 2, -3, 2.5, nan, math.inf, -0.0)):
+    dtypes = ["float32", "float64", "int32", "int64", "uint8", "bool", "complex64"]
+    dtype = draw(st.sampled_from(dtypes))
+    shape = tuple(draw(st.lists(st.integers(0, 4), min_size=1, max_size=3)))
+    total = int(np.prod(shape))
+    drawn = draw(st.lists(st.sampled_from(numbers), min_size=total, max_size=total))
+    if dtype in ("int32", "int64", "uint8", "bool"):
+        drawn = [0 if not math.isfinite(number) else abs(int(number)) for number in drawn]
+    return np.array(drawn, dtype=dtype).reshape(shape)
+
+
+@FEW
+@given(arrays())
+def test_places_of_what_is_not_zero(x):
+    found = nx.nonzero(nx.tensor(x))
+    assert [axis.tolist() for axis in found] == [axis.tolist() for axis in np.nonzero(x)]
+    assert all(axis.dtype == nx.int32 for axis in found)
+
+
+@FEW
+@given(arrays())
+def test_sets_of_elements(x):
+    found = nx.unique_all(nx.tensor(x))
+    values, inverse = found.values.numpy(), found.inverse_indices.numpy()
+    has_nan = x.dtype.kind in "fc"
+    nans = np.isnan(x.reshape(-1)) if has_nan else np.zeros(x.size, bool)
+    assert values.dtype == x.dtype
+    assert inverse.shape == x.shape
+    # Putting the values back gives what was there, and each is counted, and found first, rightly.
+    assert np.array_equal(values[inverse], x, equal_nan=has_nan)
+    assert len(values) == len(np.unique(x.reshape(-1)[~nans])) + nans.sum()
+    assert np.array_equal(values[: len(values) - nans.sum()], np.unique(x.reshape(-1)[~nans]))
+    flat = inverse.reshape(-1)
+    assert found.counts.tolist() == np.bincount(flat, minlength=len(values)).tolist()
+    assert found.indices.tolist() == [flat.tolist().index(at) for at in range(len(values))]
+    assert np.array_equal(nx.unique_values(x).numpy(), values, equal_nan=has_nan)
+    assert nx.unique_counts(x).counts.tolist() == found.counts.tolist()
+    assert nx.unique_inverse(x).inverse_indices.tolist() == inverse.tolist()
+
+
+@FEW
+@given(
+    st.lists(st.sampled_from([-2.0, 0.0, 1.0, 1.5, 3.0, math.inf, nan]), max_size=9),
+    st.lists(st.sampled_from([-3.0, -2.0, 0.0, 1.0, 1.2, 3.0, 9.0, math.inf, nan]), max_size=6),
+    st.sampled_from(["left", "right"]),
+    st.booleans(),
+)
+def test_places_in_a_sorted_vector_are_numpys(numbers, wanted, side, shuffled):
+    x1, x2 = np.array(numbers, np.float32), np.array(wanted, np.float32)
+    order = np.argsort(x1, kind="stable")
+    expected = np.searchsorted(x1[order], x2, side=side)
+    if shuffled:
+        found = nx.searchsorted(x1, x2, side=side, sorter=order)
+    else:
+        found = nx.searchsorted(x1[order], x2, side=side)
+    assert found.tolist() == expected.tolist()
+    assert found.dtype == nx.int32
+
+
+def test_searching_works_traced(compiler):
+    with nx.default_options(compiler=compiler):
+        found = nx.jit(nx.searchsorted)(nx.tensor([1, 3, 3, 5]), nx.tensor([[3, 9], [0, 4]]))
+        assert found.tolist() == [[1, 4], [0, 3]]
+        isin = nx.jit(lambda x, y: nx.isin(x, y))
+        assert isin(nx.arange(40), nx.arange(0, 40, 2)).tolist() == [True, False] * 20
+
+
+@FEW
+@given(arrays(), arrays(), st.booleans())
+def test_being_among_others_is_numpys(x1, x2, invert):
+    found = nx.isin(nx.tensor(x1), nx.tensor(x2), invert=invert)
+    assert found.tolist() == np.isin(x1, x2, invert=invert).tolist()
+    assert nx.isin(3, [1, 3]).item()
+    assert nx.isin([1, 3], 3).tolist() == [False, True]
+
+
+def test_what_depends_on_data_says_what_to_use_instead():
+    functions = [nx.nonzero, nx.unique_values, nx.unique_all, nx.unique_counts, nx.unique_inverse]
+    for function in functions:
+        with pytest.raises(nx.TraceError, match=r"use nx\."):
+            nx.jit(lambda x, f=function: f(x)[0])(nx.ones(3))
+    with pytest.raises(nx.TraceError, match="static argument"):
+        nx.jit(lambda x, n: nx.repeat(x, n))(nx.ones(2), nx.tensor([1, 2]))
+
+
+def test_repeats_may_be_a_tensor():
+    assert nx.repeat([1, 2], nx.tensor([1, 3])).tolist() == [1, 2, 2, 2]
+    assert nx.repeat([[1, 2]], nx.tensor(2), axis=1).tolist() == [[1, 1, 2, 2]]
+    assert nx.repeat([1, 2], [3]).tolist() == [1, 1, 1, 2, 2, 2]
+    for wrong in ([1], [1, 2, 3], [-1, 1], [0.5, 1]):
+        with pytest.raises(nx.ArgumentError):
+            nx.repeat([1, 2], wrong if len(wrong) != 1 else [-1])
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: nx.nonzero(3), nx.ShapeError),
+        (lambda: nx.searchsorted([[1]], 1), nx.ShapeError),
+        (lambda: nx.searchsorted([1j], 1), nx.DTypeError),
+        (lambda: nx.searchsorted([1], 1, side="middle"), nx.ArgumentError),
+        (lambda: nx.unique_values(nx.vectorize([1, 2], "x")), nx.ArgumentError),
+        (lambda: nx.broadcast_shapes((2,), (3,)), nx.ShapeError),
+    ],
+)
+def test_wrong_operands_are_refused(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_shapes_broadcast():
+    assert nx.broadcast_shapes() == ()
+    assert nx.broadcast_shapes((2, 1), (1, 3), (3,)) == (2, 3)
+    assert nx.broadcast_shapes((0,), (1,)) == (0,)
