@@ -20,7 +20,7 @@ RULES = skips.load("skips_defn.toml")
 #: The groups of which nearly everything has to be right; in others texts differ in more cases.
 STRICT = [
     *("control_cond", "control_while", "defn_features", "inspect_expr", "io_call", "jit"),
-    *("kernel", "runtime_call"),
+    "runtime_call",
 ]
 
 

@@ -394,16 +394,6 @@ def test_a_worker_with_another_version_is_named(executor, monkeypatch):
         nx.graph.run(stages, x, ws, executor=executor)
 
 
-def test_forked_processes_are_refused():
-    context = multiprocessing.get_context("fork")
-    stages, (x, ws) = chain(1)
-    with (
-        concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool,
-        pytest.raises(nx.ArgumentError, match="get_context\\('spawn'\\)"),
-    ):
-        nx.graph.run(stages, x, ws, executor=pool)
-
-
 def test_what_is_no_executor_is_refused():
     stages, (x, ws) = chain(1)
     with pytest.raises(nx.ArgumentError, match="executor must have the method submit"):

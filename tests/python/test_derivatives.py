@@ -417,3 +417,22 @@ def test_the_gradient_of_a_complex_result_says_what_to_do():
     assert nx.grad(lambda x: nx.abs(x * 2.0j))(3.0).item() == 2.0
     # A function of complex numbers that has a derivative.
     close(nx.grad(lambda z: z**2)(nx.tensor(1.0 + 2.0j)), nx.tensor(2.0 + 4.0j), 1e-6)
+
+
+@pytest.mark.parametrize("dtypes", [("f64", "s32"), ("s32", "f64"), ("f64", "u8"), ("bf16", "f64")])
+def test_states_of_loops_may_be_of_dtypes_that_do_not_hold_each_other(dtypes):
+    def looped(x, s):
+        x, s = nx.astype(x, dtypes[0]), nx.astype(s, dtypes[1])
+        x, s = nx.while_loop(
+            lambda state: state[1] < 0,
+            lambda state: (
+                nx.astype(state[0] + state[1], dtypes[0]),
+                nx.astype(nx.exp(state[1]), dtypes[1]),
+            ),
+            (x, s),
+        )
+        return nx.sum(nx.astype(x, "f32")) + nx.astype(s, "f32")
+
+    for dtype in ("f32", "f64"):
+        slopes = nx.grad(looped, argnums=(0, 1))(nx.ones((2, 3), dtype=dtype), nx.tensor(0.5))
+        assert [slope.dtype for slope in slopes] == [dtype, "f32"]

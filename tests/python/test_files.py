@@ -72,7 +72,7 @@ def test_files_that_cannot_be(tmp_path):
     with pytest.raises(FileNotFoundError):
         nx.load(tmp_path / "nothing.nxla")
     (tmp_path / "broken.nxla").write_bytes(b"nonsense")
-    with pytest.raises(nx.ArgumentError):
+    with pytest.raises(nx.FormatError):
         nx.load(tmp_path / "broken.nxla")
     with pytest.raises(OSError, match="nowhere"):
         nx.save(tmp_path / "nowhere" / "x.nxla", nx.tensor(1))
@@ -175,7 +175,7 @@ ENTRY = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
     ],
 )
 def test_damaged_safetensors(data, why):
-    with pytest.raises(nx.ArgumentError, match=why):
+    with pytest.raises(nx.FormatError, match=why):
         nx.from_safetensors(data)
 
 

@@ -11,6 +11,15 @@ import nxla as nx
 ONES = nx.ones(3)
 
 
+@pytest.fixture(autouse=True)
+def _what_others_left_is_not_looked_at():
+    """Each collection goes through what there is, of which large packages leave much."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 class Model:
     """What it jits are its own methods."""
 

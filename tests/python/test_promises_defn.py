@@ -147,7 +147,7 @@ def test_nothing_happens_before_the_first_call():
 def test_numbers_become_tensors_of_the_default_dtypes():
     types = nx.jit(lambda *xs: tuple(x + x for x in xs))
     results = types(1, 1.5, 1j, True, np.float64(1.5), np.int8([1]), nx.tensor(1, "u8"))
-    expected = ["s32", "f32", "c64", "u8", "f32", "s8", "u8"]
+    expected = ["s32", "f32", "c64", "u8", "f64", "s8", "u8"]
     assert [repr(r.dtype) for r in results] == expected
 
 

@@ -234,6 +234,11 @@ impl Backward {
         self.flows.iter().map(Option::is_some).collect()
     }
 
+    /// Hands out the cotangent of a wanted input, by its position among them, in this type.
+    pub(crate) fn hand_out(&mut self, position: usize, ty: TensorType) {
+        self.types[position] = ty;
+    }
+
     /// The type of the cotangent of each wanted input.
     pub(crate) fn types(&self) -> &[TensorType] {
         &self.types

@@ -126,12 +126,10 @@ pub(crate) fn call<'py>(
     let kwargs = kwargs.map_or(std::ptr::null_mut(), Bound::as_ptr);
     // Dropped only by the unwinding with which the interpreter ends this thread.
     let unwound = Sleep;
-    // SAFETY: function and arguments are alive, and the thread is in the interpreter. The result is
-    // ours, or null for an exception that is set.
-    let result = unsafe {
-        let result = PyObject_Call(function.as_ptr(), args.as_ptr(), kwargs);
-        Bound::from_owned_ptr_or_err(function.py(), result)
-    };
+    // SAFETY: function and arguments are alive, and the thread is in the interpreter.
+    let result = unsafe { PyObject_Call(function.as_ptr(), args.as_ptr(), kwargs) };
+    // Before the result is looked at: a panic that came as an exception goes on from there.
     std::mem::forget(unwound);
-    result
+    // SAFETY: the result is ours, or null for an exception that is set.
+    unsafe { Bound::from_owned_ptr_or_err(function.py(), result) }
 }

@@ -150,7 +150,9 @@ impl Error {
             Error::Grad(_) => ErrorClass::Gradient,
             Error::Bytes(_)
             | Error::Format { .. }
-            | Error::Split(SplitError::Bytes { .. } | SplitError::Program(_))
+            | Error::Split(
+                SplitError::Bytes { .. } | SplitError::Format { .. } | SplitError::Program(_),
+            )
             | Error::Pjrt(nxla_pjrt::Error::SerializedDamaged { .. }) => ErrorClass::Format,
             Error::Tensor(TensorError::OutOfMemory { .. })
             | Error::Pjrt(nxla_pjrt::Error::Tensor(TensorError::OutOfMemory { .. })) => {

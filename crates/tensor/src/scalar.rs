@@ -23,7 +23,7 @@ use crate::small_float::{BF16, F8_E4M3FN, F8_E5M2, F16};
 /// ```
 /// use nxla_tensor::{DType, Scalar};
 ///
-/// assert_eq!(Scalar::Float(300.7).cast(DType::U8), Scalar::UInt(44));
+/// assert_eq!(Scalar::Float(300.7).cast(DType::U8), Scalar::UInt(255));
 /// assert_eq!(Scalar::Float(f64::NAN), Scalar::Float(f64::NAN));
 /// assert_eq!(Scalar::Float(1e-10).to_string(), "1.0e-10");
 /// ```

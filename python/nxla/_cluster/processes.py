@@ -226,16 +226,10 @@ class _Call:
 
 
 class Processes(Place):
-    """A `concurrent.futures.ProcessPoolExecutor` of processes that are not forked."""
+    """A `concurrent.futures.ProcessPoolExecutor`."""
 
     def __init__(self, pool: ProcessPoolExecutor, options: dict[str, Any]) -> None:
         super().__init__(options)
-        context = getattr(pool, "_mp_context", None)
-        if context is not None and context.get_start_method() == "fork":
-            raise _core.ArgumentError(
-                "stages: a forked process has none of the threads that nxla computes with; make "
-                "the pool with mp_context=multiprocessing.get_context('spawn')"
-            )
         self.pool = pool
         self.width = getattr(pool, "_max_workers", None) or 1
         self.programs = _SENT.programs.setdefault(pool, set())

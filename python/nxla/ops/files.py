@@ -9,7 +9,7 @@ import struct
 
 from nxla import _core, tree
 from nxla._values import as_tensor
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, FormatError
 from nxla.ops.bytes import (
     _little_endian,
     deserialize,
@@ -250,7 +250,7 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
 
     Raises
     ------
-    ArgumentError
+    FormatError
         If the bytes are not of that format: cut off, with tensors that overlap or leave something
         out, or with a dtype that is none of ours.
 
@@ -269,32 +269,32 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
             continue
         dtype, shape, (begin, end) = _safe_entry(name, entry)
         if start + end > len(view):
-            raise ArgumentError(f"from_safetensors: {name!r} is cut off")
+            raise FormatError(f"from_safetensors: {name!r} is cut off")
         raw = bytes(view[start + begin : start + end])
         raw = _little_endian(raw, dtype.itemsize, dtype.kind == "complex")
         if dtype.kind == "pred" and raw.strip(b"\x00\x01"):
-            raise ArgumentError(f"from_safetensors: {name!r} has truth values other than 0 and 1")
+            raise FormatError(f"from_safetensors: {name!r} has truth values other than 0 and 1")
         found[name] = _core.tensor_from_bytes(raw, dtype, shape)
         spans.append((begin, end))
     at = 0
     for begin, end in sorted(spans):
         if begin != at:
             what = "overlap" if begin < at else "leave bytes between them"
-            raise ArgumentError(f"from_safetensors: tensors {what}, at {begin}")
+            raise FormatError(f"from_safetensors: tensors {what}, at {begin}")
         at = end
     if start + at != len(view):
-        raise ArgumentError(f"from_safetensors: {len(view) - start - at} bytes are left over")
+        raise FormatError(f"from_safetensors: {len(view) - start - at} bytes are left over")
     return found
 
 
 def _safe_head(view: memoryview) -> tuple[dict[str, Any], int]:
     """Return the description of a file, and where its data begins."""
     if len(view) < _LENGTH.size:
-        raise ArgumentError("from_safetensors: these bytes are too few")
+        raise FormatError("from_safetensors: these bytes are too few")
     (length,) = _LENGTH.unpack(view[: _LENGTH.size])
     start = _LENGTH.size + length
     if length > _LONGEST or start > len(view):
-        raise ArgumentError(f"from_safetensors: no description of {length} bytes is here")
+        raise FormatError(f"from_safetensors: no description of {length} bytes is here")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
@@ -308,27 +308,25 @@ def _safe_head(view: memoryview) -> tuple[dict[str, Any], int]:
             raise ValueError("it does not begin with {")
         head = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as broken:
-        raise ArgumentError(f"from_safetensors: the description is damaged: {broken}") from broken
+        raise FormatError(f"from_safetensors: the description is damaged: {broken}") from broken
     return head, start
 
 
 def _safe_entry(name: str, entry: Any) -> tuple[_core.DType, list[int], tuple[int, int]]:
     """Return dtype, shape and place of a tensor, which fit together."""
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise ArgumentError(f"from_safetensors: {name!r} is not described as a tensor is")
+        raise FormatError(f"from_safetensors: {name!r} is not described as a tensor is")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _OURS:
-        raise ArgumentError(
-            f"from_safetensors: {name!r} has the dtype {dtype!r}, which is none here"
-        )
+        raise FormatError(f"from_safetensors: {name!r} has the dtype {dtype!r}, which is none here")
     counts = [*shape, *offsets] if isinstance(shape, list) and isinstance(offsets, list) else [-1]
     proper = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in counts)
     if not proper or len(offsets) != 2:
-        raise ArgumentError(f"from_safetensors: {name!r} has the shape {shape!r} at {offsets!r}")
+        raise FormatError(f"from_safetensors: {name!r} has the shape {shape!r} at {offsets!r}")
     known = _core.DType(_OURS[dtype])
     begin, end = offsets
     if end - begin != math.prod(shape) * known.itemsize:
-        raise ArgumentError(
+        raise FormatError(
             f"from_safetensors: {name!r} has {end - begin} bytes for {dtype} of shape {shape}"
         )
     return known, shape, (begin, end)

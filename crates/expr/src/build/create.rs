@@ -203,8 +203,16 @@ impl Graph {
         for (op, number, neutral) in [(BinaryOp::Multiply, step, 1.0), (BinaryOp::Add, start, 0.0)]
         {
             if number != neutral {
-                let number = Scalar::Float(number);
-                let number = if counted.is_float() { number } else { number.cast(counted) };
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "whole, and of the counts' size"
+                )]
+                let number = match counted.is_integer() {
+                    // Integers wrap, so that a negative step counts down in unsigned dtypes too.
+                    true => Scalar::Int(number as i64).cast(counted),
+                    false if counted.is_float() => Scalar::Float(number),
+                    false => Scalar::Float(number).cast(counted),
+                };
                 let number = self.scalar_constant(number, counted)?;
                 numbers = self.binary(op, numbers, number)?;
             }

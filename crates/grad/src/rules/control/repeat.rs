@@ -135,8 +135,14 @@ impl<'a> Plan<'a> {
         operands: &'a [ExprId],
         carried: Vec<(usize, TensorType)>,
         sources: &[usize],
-        backward: Backward,
+        mut backward: Backward,
     ) -> Result<Self> {
+        // What a state's cotangent begins as, it is in all trips.
+        for (state, ty) in &carried {
+            if let Some(position) = sources.iter().position(|input| input == state) {
+                backward.hand_out(position, ty.clone());
+            }
+        }
         let is_carried = |input: usize| carried.iter().any(|(state, _)| *state == input);
         let keep: Vec<bool> = sources
             .iter()
