@@ -119,7 +119,7 @@ check-types: $(STAMPS)/dev
 	$(call section,mypy)
 	$(BIN)/mypy
 	$(call section,stubtest)
-	$(BIN)/stubtest nxla._core --mypy-config-file pyproject.toml
+	$(BIN)/stubtest nxla._core --mypy-config-file pyproject.toml --allowlist tools/stubtest_allow.txt
 
 # `--workspace` chooses the same features as `make test` does, so that nothing is built twice.
 check-tidy: $(STAMPS)/tools

@@ -118,6 +118,7 @@ def write_architecture(_app: object) -> None:
     """Write the page on the architecture, which lies beside the sources that it is about."""
     text = (HERE.parent / "ARCHITECTURE.md").read_text()
     text = text.replace("](docs/", "](../../").replace("](README.md)", "](../../index.md)")
+    text = text.replace("[SECURITY.md](SECURITY.md)", "`SECURITY.md`")
     GENERATED.mkdir(parents=True, exist_ok=True)
     (GENERATED / "architecture.md").write_text(text)
 

@@ -30,7 +30,7 @@ pub(super) fn parts(sequence: &Sequence<'_>, shortest: usize) -> Vec<u32> {
         Text { sequence, letters: letters(sequence), crossing: sequence.crossing(), shortest };
     let mut starts = Vec::new();
     let mut moved = Vec::new();
-    let mut stretches: Vec<Range<usize>> = Vec::from([(0..sequence.len())]);
+    let mut stretches: Vec<Range<usize>> = std::iter::once(0..sequence.len()).collect();
     while let Some(stretch) = stretches.pop() {
         let Some(found) = text.repetition(stretch.clone()) else { continue };
         let mut first = found.start;
