@@ -4623,7 +4623,7 @@ def log10(x: TensorLike, /) -> Tensor:
 def log1mexp(x: TensorLike, /) -> Tensor:
     """Return ``log(1 - exp(-x))`` of positive numbers without loss of digits.
 
-    M. Mächler, "Accurately computing log(1 - exp(-|a|))" (2012). Operand, result and errors are
+    M. Mächler, "Accurately computing ``log(1 - exp(-|a|))``" (2012). Operand, result and errors are
     those of `relu`.
 
     Examples

@@ -273,7 +273,7 @@ functions! {
 
     /// Return ``log(1 - exp(-x))`` of positive numbers without loss of digits.
     ///
-    /// M. Mächler, "Accurately computing log(1 - exp(-|a|))" (2012). Operand, result and errors are
+    /// M. Mächler, "Accurately computing ``log(1 - exp(-|a|))``" (2012). Operand, result and errors are
     /// those of `relu`.
     ///
     /// Examples
