@@ -18,7 +18,10 @@ def run(compiler, function, *args):
         eager = function(*args)
         jitted = nx.jit(function)(*args)
     assert eager.dtype == jitted.dtype
-    assert np.array_equal(eager.numpy(), jitted.numpy(), equal_nan=eager.dtype.kind != "pred")
+    equal_nan = eager.dtype.kind != "pred"
+    # numpy has no bf16, of which f32 holds every number.
+    wide = [nx.astype(x, "f32") if x.dtype == "bf16" else x for x in (eager, jitted)]
+    assert np.array_equal(wide[0].numpy(), wide[1].numpy(), equal_nan=equal_nan)
     return eager
 
 
@@ -258,7 +261,8 @@ def test_remainders_are_pythons(compiler):
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
 def test_the_sign_of_zeros_is_zero(compiler, dtype):
     found = run(compiler, nx.sign, nx.tensor([-0.0, 0.0, -2.0, 3.0, -inf], dtype))
-    assert bits(found) == [(0, 1), (0, 1), (-1, -1), (1, 1), (-1, -1)]
+    # numpy has not all of these dtypes.
+    assert bits(nx.astype(found, "f64")) == [(0, 1), (0, 1), (-1, -1), (1, 1), (-1, -1)]
     assert math.isnan(run(compiler, nx.sign, nx.tensor(nan, dtype)).item())
     assert run(compiler, nx.sign, nx.tensor(0j)).item() == 0
 
