@@ -269,6 +269,12 @@ impl PyStageGraph {
 }
 
 impl PyStageGraph {
+    /// The stages of an expression.
+    fn of(graph: StageGraph, expression: &PyExpression) -> Self {
+        let (results, captured) = (expression.results.clone(), expression.captured.clone());
+        Self { graph, results, captured }
+    }
+
     fn own_inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
         leaves(args, self.graph.inputs().len() - self.captured.len(), "run")
     }
@@ -322,11 +328,7 @@ fn split_by(
 ) -> PyResult<PyStageGraph> {
     let (expression, policy) = (expression.get(), policy_from(policy)?);
     let graph = py.detach(|| policy.split(&expression.program)).or_raise()?;
-    Ok(PyStageGraph {
-        graph,
-        results: expression.results.clone(),
-        captured: expression.captured.clone(),
-    })
+    Ok(PyStageGraph::of(graph, expression))
 }
 
 /// Splits an expression where ``decide(node)`` says so. With ``state`` it is
@@ -338,7 +340,6 @@ fn split(
     decide: &Bound<'_, PyAny>,
     state: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(PyStageGraph, Option<Py<PyAny>>)> {
-    let py = decide.py();
     let expression = expression.get();
     let program = &expression.program;
     let ask = |id: ExprId, state: Option<Py<PyAny>>| -> PyResult<(Decision, Option<Py<PyAny>>)> {
@@ -362,13 +363,7 @@ fn split(
         ask(node.id, state).map_err(user_error)
     });
     let (graph, state) = split.map_err(|error: Error| exception(error))?;
-    let graph = PyStageGraph {
-        graph,
-        results: expression.results.clone(),
-        captured: expression.captured.clone(),
-    };
-    let _ = py;
-    Ok((graph, state))
+    Ok((PyStageGraph::of(graph, expression), state))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

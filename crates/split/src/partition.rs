@@ -33,20 +33,17 @@ impl<'p> Sequence<'p> {
         for (position, &id) in (0..).zip(&nodes) {
             positions[id.index()] = position;
         }
-        let mut sequence = Self { program, last_use: vec![0; nodes.len()], nodes, positions };
-        for position in 0..sequence.nodes.len() {
-            sequence.last_use[position] = position;
-            for &operand in graph.operands(sequence.nodes[position]) {
-                if let Some(operand) = sequence.position_of(operand) {
-                    sequence.last_use[operand] = position;
-                }
-            }
+        let mut sequence = Self { program, last_use: Vec::new(), nodes, positions };
+        let mut last_use: Vec<usize> = (0..sequence.len()).collect();
+        for position in 0..sequence.len() {
+            sequence.operands(position).for_each(|operand| last_use[operand] = position);
         }
         for &output in program.outputs() {
             if let Some(output) = sequence.position_of(output) {
-                sequence.last_use[output] = sequence.nodes.len();
+                last_use[output] = sequence.len();
             }
         }
+        sequence.last_use = last_use;
         sequence
     }
 
@@ -72,6 +69,12 @@ impl<'p> Sequence<'p> {
                 _ => return None,
             }
         }
+    }
+
+    /// Where the operands of the node at a position are computed, but for inputs and copies.
+    pub(crate) fn operands(&self, position: usize) -> impl Iterator<Item = usize> {
+        let operands = self.graph().operands(self.nodes[position]).iter();
+        operands.filter_map(|&operand| self.position_of(operand))
     }
 
     /// For each position the bytes that go past it if the program is cut there: of values that are
@@ -127,9 +130,7 @@ impl<'p> Sequence<'p> {
         let mut next = effects.next();
         let mut last_effect = 0;
         for position in 0..self.len() {
-            let operands = self.graph().operands(self.nodes[position]).iter();
-            let operands = operands.filter_map(|&operand| self.position_of(operand));
-            let needed = operands.map(|operand| parts[operand]).max().unwrap_or(0);
+            let needed = self.operands(position).map(|operand| parts[operand]).max().unwrap_or(0);
             parts[position] = parts[position].max(needed);
             if next == Some(position) {
                 last_effect = last_effect.max(parts[position]);
@@ -142,6 +143,14 @@ impl<'p> Sequence<'p> {
     /// Stages that each hold the nodes of one part, or of a later one if they need something of it.
     /// Parts without nodes make no stage.
     pub(crate) fn assemble(&self, parts: &[u32]) -> Result<StageGraph, SplitError> {
+        self.assemble_parts(parts).map(|(stages, _)| stages)
+    }
+
+    /// The same, with the part that each stage is.
+    pub(crate) fn assemble_parts(
+        &self,
+        parts: &[u32],
+    ) -> Result<(StageGraph, Vec<u32>), SplitError> {
         let mut parts = parts.to_vec();
         self.settle(&mut parts);
         let mut used = parts.clone();
@@ -156,6 +165,6 @@ impl<'p> Sequence<'p> {
         let copied = self.program.outputs().iter().map(|&id| Value::of(graph, id));
         let copied = copied.filter(|value| is_copied(graph, value.node)).collect();
         *cut.declared.last_mut().expect("there is a stage") = copied;
-        assemble(self.program, &cut)
+        Ok((assemble(self.program, &cut)?, used))
     }
 }

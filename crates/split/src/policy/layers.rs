@@ -152,10 +152,8 @@ impl Text<'_> {
         }
         shared.reverse();
         // They can go in front only if they need nothing of the layer.
-        let sequence = self.sequence;
         let movable = shared.iter().all(|&position| {
-            let operands = sequence.graph().operands(sequence.nodes[position]).iter();
-            let mut operands = operands.filter_map(|&operand| sequence.position_of(operand));
+            let mut operands = self.sequence.operands(position);
             operands.all(|operand| operand < start || shared.binary_search(&operand).is_ok())
         });
         movable.then_some(LongerFirst { start, shared })

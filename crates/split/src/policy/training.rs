@@ -17,31 +17,23 @@ pub(super) fn split(sequence: &Sequence<'_>) -> Result<StageGraph, SplitError> {
             "training() splits a training step, and no gradient is taken in this expression".into(),
         ));
     }
-    let parts = passes(sequence, &derived);
-    let mut stages = sequence.assemble(&parts)?;
-    let mut used = parts;
-    used.sort_unstable();
-    used.dedup();
-    stages.name(used.into_iter().map(|part| NAMES[part as usize].into()));
+    let (mut stages, parts) = sequence.assemble_parts(&passes(sequence, &derived))?;
+    stages.name(parts.into_iter().map(|part| NAMES[part as usize].into()));
     Ok(stages)
 }
 
 /// The pass of each node: 0, 1 or 2.
 fn passes(sequence: &Sequence<'_>, derived: &[bool]) -> Vec<u32> {
-    let operands = |position: usize| {
-        let operands = sequence.graph().operands(sequence.nodes[position]).iter();
-        operands.filter_map(|&operand| sequence.position_of(operand))
-    };
     // Whether a node is needed by the backward pass: users come later.
     let mut needed = derived.to_vec();
     for position in (0..sequence.len()).rev() {
         if needed[position] {
-            operands(position).for_each(|operand| needed[operand] = true);
+            sequence.operands(position).for_each(|operand| needed[operand] = true);
         }
     }
     let mut parts = vec![0; sequence.len()];
     for position in 0..sequence.len() {
-        let follows = operands(position).any(|operand| parts[operand] > 0);
+        let follows = sequence.operands(position).any(|operand| parts[operand] > 0);
         parts[position] = match (follows || derived[position], needed[position]) {
             (false, _) => 0,
             (true, true) => 1,
