@@ -5,3 +5,7 @@
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/rust.md")]
+pub mod guide {}

@@ -56,11 +56,11 @@ pub(crate) fn dead_files(tree: &Tree) -> Vec<String> {
         .collect()
 }
 
-/// Files that Cargo finds by their place.
+/// Files that Cargo finds by their place, and those of `ui`, which are not meant to compile.
 fn is_root(file: &File) -> bool {
     let folder = file.folder().rsplit('/').next().unwrap_or_default();
     matches!(file.stem(), "lib" | "main" | "build")
-        || matches!(folder, "tests" | "benches" | "examples" | "bin")
+        || matches!(folder, "tests" | "benches" | "examples" | "bin" | "ui")
 }
 
 /// `a/b` for both `a/b.rs` and `a/b/mod.rs`.

@@ -11,6 +11,7 @@ use nxla_tensor::{DType, Shape, TensorError};
 
 /// A run that did not finish.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EvalError {
     /// Another number of inputs than the program takes.
     #[error("the program takes {expected} inputs, got {found}")]
@@ -47,6 +48,7 @@ pub enum EvalError {
 
 /// Why an operation failed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// A host function returned an error.
     #[error("hook {} failed: {error}", name.as_deref().unwrap_or("without a name"))]

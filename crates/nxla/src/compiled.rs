@@ -62,9 +62,9 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
 
     /// How arguments differ from what this was compiled for.
     fn difference(&self, found: &Leaves<Tensor>) -> Result<Option<String>> {
-        let (types, lengths) = (&self.types.items, &self.types.lengths);
-        if found.lengths != *lengths {
-            let (found, expected) = (&found.lengths[..], &lengths[..]);
+        let (types, structure) = (&self.types.items, &self.types.structure);
+        if found.structure != *structure {
+            let (found, expected) = (&found.structure, &structure);
             return Ok(Some(format!(
                 "the arguments have lists of lengths {found:?}, compiled for {expected:?}"
             )));
@@ -94,7 +94,7 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
         let stand_ins = self.types.items.iter();
         let stand_ins = stand_ins.map(|ty| Ok(Expr::from(trace.parameter(ty.clone())?)));
         let stand_ins: Vec<Expr> = stand_ins.collect::<Result<_>>()?;
-        let arguments = Inputs::rebuild(&mut Leaves::new(stand_ins, self.types.lengths.clone()));
+        let arguments = Inputs::rebuild(&mut Leaves::new(stand_ins, self.types.structure.clone()));
         let mut paths = Vec::new();
         arguments.paths("argument", &mut paths);
         Ok(paths)

@@ -15,6 +15,19 @@ use crate::tensor::Tensor;
 /// Operators and methods build further nodes. They never panic: a mistake (shapes that do not
 /// broadcast, say) is kept by the trace with the line that made it, and [`Jit::call`] returns it.
 ///
+/// A number next to it takes its dtype as far as it can. On the right of an operator it may be of
+/// any type, on the left `f64` or `i32`, which is what literals are; write `x * rate` for a `rate`
+/// of another type, or `Expr::of(1u8) << x` where the order matters.
+///
+/// ```
+/// use nxla::{Expr, jit};
+///
+/// let (rate, count) = (0.5f32, 4usize);
+/// let f = jit(move |x: Expr| 2.0 * &x * rate + &x / count);
+/// assert_eq!(f.call(2.0f32)?.item::<f32>()?, 2.5);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
 /// [`Jit::call`]: crate::Jit::call
 #[derive(Clone)]
 pub struct Expr(runtime::Expr);
@@ -64,7 +77,7 @@ impl Expr {
     /// use nxla::{Expr, jit};
     ///
     /// let count = jit(|x: Expr| [Expr::of(0), x]);
-    /// assert_eq!(count.call(1)?[0].item()?.as_f64(), 0.0);
+    /// assert_eq!(count.call(1)?[0].item::<f64>()?, 0.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
@@ -143,40 +156,95 @@ fn computed(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
     apply::at_once(op.name(), &[left, right], |graph, ids| Ok(graph.make(Op::Binary(op), ids)?))
 }
 
-macro_rules! operators {
-    ($numbers:tt; $($trait:ident $method:ident $op:ident;)*) => {
+/// What may stand next to a tensor so that the result is computed at once: everything but what is
+/// traced.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a tensor nor a number",
+    note = "other data becomes a tensor by `Tensor::from` or `Tensor::new`"
+)]
+pub trait Concrete: Operand + sealed::Sealed {}
+
+mod sealed {
+    /// Keeps [`super::Concrete`] to tensors and numbers.
+    pub trait Sealed {}
+
+    /// What nothing is: it gives the compiler something to say of a number on the wrong side.
+    #[diagnostic::on_unimplemented(
+        message = "a number on the left of an operator is `f64` or `i32`",
+        label = "the number on the left is of another type",
+        note = "on the right it may be of any type: write `x * rate` instead of `rate * x`",
+        note = "where the order matters, write `Expr::of(rate) - x` in a trace, and \
+                `Tensor::from(rate) - x` outside"
+    )]
+    pub trait OnTheRight {}
+}
+
+macro_rules! concrete {
+    ($($ty:ty)*) => {
         $(
-            impl<T: Operand> $trait<T> for Expr {
-                type Output = Expr;
-
-                #[track_caller]
-                fn $method(self, other: T) -> Expr {
-                    traced(BinaryOp::$op, self.view(), other.view())
-                }
-            }
-
-            impl<T: Operand> $trait<T> for &Expr {
-                type Output = Expr;
-
-                #[track_caller]
-                fn $method(self, other: T) -> Expr {
-                    traced(BinaryOp::$op, self.view(), other.view())
-                }
-            }
-
-            operators!(@pairs $trait $method $op traced Expr;
-                (Tensor, Expr) (Tensor, &Expr) (&Tensor, Expr) (&Tensor, &Expr));
-            operators!(@pairs $trait $method $op computed Result<Tensor>;
-                (Tensor, Tensor) (Tensor, &Tensor) (&Tensor, Tensor) (&Tensor, &Tensor));
-            operators!(@numbers $trait $method $op $numbers);
+            impl sealed::Sealed for $ty {}
+            impl Concrete for $ty {}
         )*
     };
-    (@numbers $trait:ident $method:ident $op:ident ($($number:ty)*)) => {
+}
+
+concrete!(Tensor &Tensor bool u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize f32 f64);
+
+macro_rules! operators {
+    ($numbers:tt $others:tt; $($trait:ident $method:ident $op:ident;)*) => {
         $(
-            operators!(@pairs $trait $method $op traced Expr; ($number, Expr) ($number, &Expr));
-            operators!(@pairs $trait $method $op computed Result<Tensor>;
-                ($number, Tensor) ($number, &Tensor) (Tensor, $number) (&Tensor, $number));
+            operators!(@generic $trait $method $op (Operand) traced Expr; Expr &Expr);
+            operators!(@generic $trait $method $op (Concrete) computed Result<Tensor>;
+                Tensor &Tensor);
+            operators!(@pairs $trait $method $op traced Expr;
+                (Tensor, Expr) (Tensor, &Expr) (&Tensor, Expr) (&Tensor, &Expr));
+            operators!(@numbers $trait $method $op traced Expr, Expr; $numbers);
+            operators!(@numbers $trait $method $op computed Tensor, Result<Tensor>; $numbers);
+            operators!(@others $trait $method $op traced Expr, Expr; $others);
+            operators!(@others $trait $method $op computed Tensor, Result<Tensor>; $others);
         )*
+    };
+    (@generic $trait:ident $method:ident $op:ident ($bound:ident) $how:ident $output:ty;
+        $($left:ty)*) => {
+        $(
+            impl<T: $bound> $trait<T> for $left {
+                type Output = $output;
+
+                #[track_caller]
+                fn $method(self, other: T) -> $output {
+                    $how(BinaryOp::$op, self.view(), other.view())
+                }
+            }
+        )*
+    };
+    (@numbers $trait:ident $method:ident $op:ident $how:ident $right:ty, $output:ty;
+        ($($number:ty)*)) => {
+        $(
+            operators!(@pairs $trait $method $op $how $output;
+                ($number, $right) ($number, &$right));
+        )*
+    };
+    // These never apply. The lifetime keeps the compiler from finding that out too early.
+    (@others $trait:ident $method:ident $op:ident $how:ident $right:ty, $output:ty;
+        ($($number:ty)*)) => {
+        $(
+            operators!(@never $trait $method $op $how $output; $number, $right);
+            operators!(@never $trait $method $op $how $output; $number, &$right);
+        )*
+    };
+    (@never $trait:ident $method:ident $op:ident $how:ident $output:ty; $left:ty, $right:ty) => {
+        #[doc(hidden)]
+        impl<'a> $trait<$right> for $left
+        where
+            &'a Expr: sealed::OnTheRight,
+        {
+            type Output = $output;
+
+            #[track_caller]
+            fn $method(self, other: $right) -> $output {
+                $how(BinaryOp::$op, self.view(), other.view())
+            }
+        }
     };
     (@pairs $trait:ident $method:ident $op:ident $how:ident $output:ty;
         $(($left:ty, $right:ty))*) => {
@@ -193,9 +261,10 @@ macro_rules! operators {
     };
 }
 
-// One float and one integer only, so that it is clear what a literal is.
+// On the left there is one float and one integer only. With two, Rust would not know what a literal
+// is before the function ends, and refuse both `(1.0 - x).log()` and `jit(|x: Expr| 2.0 * x).call(y)`.
 operators! {
-    (f64 i32);
+    (i32 f64) (u8 u16 u32 u64 usize i8 i16 i64 i128 isize f32);
     Add add Add;
     Sub sub Subtract;
     Mul mul Multiply;
@@ -204,7 +273,7 @@ operators! {
 }
 
 operators! {
-    (i32);
+    (i32) (u8 u16 u32 u64 usize i8 i16 i64 i128 isize);
     BitAnd bitand BitwiseAnd;
     BitOr bitor BitwiseOr;
     BitXor bitxor BitwiseXor;

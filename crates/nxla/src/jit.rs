@@ -1,6 +1,5 @@
 //! Jitted functions: traced once for each signature, compiled, and run.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
@@ -16,7 +15,9 @@ use nxla_split::{Decision, split};
 use smallvec::SmallVec;
 
 use crate::compiled::Compiled;
-use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree, leaves_of};
+use crate::containers::{
+    Arguments, Container, Fixed, Function, Leaves, Structure, Tree, leaves_of,
+};
 use crate::expr::Expr;
 use crate::stages::Stages;
 use crate::tensor::Tensor;
@@ -25,18 +26,18 @@ use crate::tensor::Tensor;
 ///
 /// The function takes one to six [containers](crate::Container) of expressions and gives one.
 /// Nothing happens until the first call. Each new signature (dtypes, shapes and names of the
-/// arguments, lengths of lists, compiler and settings) traces the function once.
+/// arguments, lengths of lists, fixed values, compiler and settings) traces the function once.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit};
 ///
 /// let norm = jit(|x: Expr| (&x * &x).sum().sqrt());
 /// let length = norm.call(Tensor::from(vec![3.0f32, 4.0]))?;
-/// assert_eq!(length.item()?.as_f64(), 5.0);
+/// assert_eq!(length.item::<f64>()?, 5.0);
 ///
 /// let line = jit(|(slope, offset): (Expr, Expr), x: Expr| slope * x + offset);
 /// let parameters = (Tensor::from(2.0f32), Tensor::from(1.0f32));
-/// assert_eq!(line.call((&parameters, 3.0f32))?.item()?.as_f64(), 7.0);
+/// assert_eq!(line.call((&parameters, 3.0f32))?.item::<f64>()?, 7.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn jit<F, Inputs>(function: F) -> Jit<F, Inputs>
@@ -55,12 +56,12 @@ where
 /// A question whether to stop.
 pub(crate) type Asked = dyn Fn() -> bool + Send + Sync;
 
-/// What the runtime keeps of a function: no static values, and for results the lengths of the lists
-/// in them.
-type Core = runtime::Function<Infallible, Lengths>;
+/// What the runtime keeps of a function: its fixed values, and what the types of its results do not
+/// tell of them.
+type Core = runtime::Function<Fixed, Structure>;
 
 /// A compiled signature.
-pub(crate) type Entry = runtime::Entry<Lengths>;
+pub(crate) type Entry = runtime::Entry<Structure>;
 
 fn new_core(options: Options, conflict: Conflict) -> Core {
     Core::new("call", options, conflict)
@@ -76,14 +77,11 @@ pub struct Jit<F, Inputs> {
     inputs: PhantomData<fn(Inputs)>,
 }
 
-/// The kind of the only containers that a type does not tell all about.
-const LIST: u8 = 0;
-
 /// Describes arguments to the runtime.
-pub(crate) fn call_of(arguments: Leaves<Tensor>) -> runtime::Call<Infallible> {
+pub(crate) fn call_of(arguments: Leaves<Tensor>) -> runtime::Call<Fixed> {
     let mut call = runtime::Call::default();
     arguments.items.into_iter().for_each(|tensor| call.tensor(tensor.into_inner()));
-    arguments.lengths.iter().for_each(|&length| call.container(LIST, length));
+    arguments.structure.describe(&mut call);
     call
 }
 
@@ -91,18 +89,18 @@ pub(crate) fn call_of(arguments: Leaves<Tensor>) -> runtime::Call<Infallible> {
 pub(crate) fn call_of_types(
     types: &[TensorType],
     tensors: impl IntoIterator<Item = runtime::Tensor>,
-    lengths: &Lengths,
-) -> runtime::Call<Infallible> {
+    structure: &Structure,
+) -> runtime::Call<Fixed> {
     let mut call = runtime::Call::default();
     types.iter().for_each(|ty| call.template(ty, &Vectors::NONE));
     tensors.into_iter().for_each(|tensor| call.tensor(tensor));
-    lengths.iter().for_each(|&length| call.container(LIST, length));
+    structure.describe(&mut call);
     call
 }
 
 /// Describes the types of arguments to the runtime.
-pub(crate) fn template_of(types: &Leaves<TensorType>) -> runtime::Call<Infallible> {
-    call_of_types(&types.items, [], &types.lengths)
+pub(crate) fn template_of(types: &Leaves<TensorType>) -> runtime::Call<Fixed> {
+    call_of_types(&types.items, [], &types.structure)
 }
 
 impl<F, Inputs> Jit<F, Inputs> {
@@ -217,7 +215,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
         let options = self.core.options_in_force();
-        let traced = self.traced(&template_of(&leaves), leaves.lengths, &options)?;
+        let traced = self.traced(&template_of(&leaves), leaves.structure, &options)?;
         let program = Arc::unwrap_or_clone(traced.program);
         Ok((program, traced.captured.into_iter().map(Tensor::from).collect()))
     }
@@ -244,9 +242,9 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
         let options = self.core.options_in_force().into_owned();
-        let lengths = leaves.lengths.clone();
+        let structure = leaves.structure.clone();
         let call = template_of(&leaves);
-        let (entry, _) = self.entry(call, Purpose::Compile, &lengths, &options)?;
+        let (entry, _) = self.entry(call, Purpose::Compile, &structure, &options)?;
         Ok(Compiled::new(entry, leaves, options, self.interrupt.clone()))
     }
 
@@ -263,7 +261,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
         let options = self.core.options_in_force();
-        let traced = self.traced(&template_of(&leaves), leaves.lengths.clone(), &options)?;
+        let traced = self.traced(&template_of(&leaves), leaves.structure.clone(), &options)?;
         let core = runtime::Stages::new(split(&traced.program, decide)?, &options);
         Ok(Stages::new(core, leaves, traced, self.interrupt.clone()))
     }
@@ -271,13 +269,13 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// Traces the function for a call.
     pub(crate) fn traced(
         &self,
-        call: &runtime::Call<Infallible>,
-        lengths: Lengths,
+        call: &runtime::Call<Fixed>,
+        structure: Structure,
         options: &Options,
-    ) -> Result<runtime::Traced<Lengths>> {
+    ) -> Result<runtime::Traced<Structure>> {
         let (mut tracing, parameters) = Tracing::begin(call, options)?;
         let parameters = parameters.into_iter().map(Expr::from);
-        let mut arguments = Leaves::new(parameters, lengths);
+        let mut arguments = Leaves::new(parameters, structure);
         let invoked = panic::catch_unwind(AssertUnwindSafe(|| {
             self.function.invoke(F::Arguments::rebuild(&mut arguments))
         }));
@@ -288,7 +286,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         match invoked {
             Ok(Ok(results)) => {
                 let leaves = leaves_of(&results);
-                tracing.finish(&leaves.items, leaves.lengths)
+                tracing.finish(&leaves.items, leaves.structure)
             }
             Ok(Err(error)) => Err(failure().unwrap_or(error)),
             Err(panicked) => Err(failure().unwrap_or_else(|| panic::resume_unwind(panicked))),
@@ -319,8 +317,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
                 (entry, items.map(Tensor::into_inner).collect::<Inputs>())
             }
             None => {
-                let lengths = leaves.lengths.clone();
-                self.entry(call_of(leaves), Purpose::Jit, &lengths, &options)?
+                let structure = leaves.structure.clone();
+                self.entry(call_of(leaves), Purpose::Jit, &structure, &options)?
             }
         };
         let inputs: SmallVec<[&runtime::Tensor; 8]> = inputs.iter().collect();
@@ -331,7 +329,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// What the call before led to, if this one is like it. A container with lists needs more than
     /// a look at its tensors.
     fn recent(&self, leaves: &Leaves<Tensor>, options: &Options) -> Option<Arc<Entry>> {
-        if !leaves.lengths.is_empty() {
+        if !leaves.structure.is_empty() {
             return None;
         }
         let tensors: SmallVec<[&runtime::Tensor; 8]> =
@@ -342,15 +340,15 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// What a call leads to, and its tensors.
     pub(crate) fn entry(
         &self,
-        mut call: runtime::Call<Infallible>,
+        mut call: runtime::Call<Fixed>,
         purpose: Purpose,
-        lengths: &Lengths,
+        structure: &Structure,
         options: &Options,
     ) -> Result<(Arc<Entry>, Inputs)> {
         if let Some(entry) = self.core.find(&mut call, purpose, options)? {
             return Ok((entry, call.into_inputs()));
         }
-        let traced = self.traced(&call, lengths.clone(), options)?;
+        let traced = self.traced(&call, structure.clone(), options)?;
         let donated = self.donated_inputs(call.inputs().len(), traced.program.inputs().len())?;
         let interrupt = asked(self.interrupt.as_deref());
         self.core.compile(call, traced, purpose, &donated, options, interrupt)

@@ -33,14 +33,79 @@
 //! });
 //! let (x, v) = (Tensor::from(vec![0.0f32, 0.0]), Tensor::from(vec![1.0f32, 3.0]));
 //! let (along, product, gradient) = derivatives.call((&x, &v))?;
-//! assert_eq!((along.item()?.as_f64(), product.to_vec::<f32>()?), (0.0, vec![2.0, 6.0]));
+//! assert_eq!((along.item::<f64>()?, product.to_vec::<f32>()?), (0.0, vec![2.0, 6.0]));
 //! assert_eq!(gradient.to_vec::<f32>()?, [0.0, 0.0]);
 //! # Ok::<(), nxla::Error>(())
 //! ```
 //!
+//! # Structs
+//!
+//! Functions take and give containers: tuples, arrays, lists, options, boxes, ordered maps, and
+//! structs of one's own, generic in their leaves. [`Tree`] has what goes over the leaves.
+//!
+//! ```
+//! use nxla::prelude::*;
+//!
+//! #[derive(Container)]
+//! struct Line<T> {
+//!     slope: T,
+//!     offset: T,
+//!     #[container(skip)]
+//!     rate: f32,
+//! }
+//!
+//! let step = jit(|line: Line<Expr>, x: Expr, y: Expr| {
+//!     let loss = |l: Line<Expr>| (l.slope * &x + l.offset - &y).pow(2).mean();
+//!     let slopes = grad(loss)(line.map(Expr::clone));
+//!     line.zip(&slopes, |p, g| p - g * line.rate)
+//! });
+//! let mut line = Line { slope: Tensor::from(0f32), offset: Tensor::from(0f32), rate: 0.1 };
+//! for _ in 0..200 {
+//!     line = step.call((&line, Tensor::from([0f32, 1.0, 2.0]), Tensor::from([1f32, 3.0, 5.0])))?;
+//! }
+//! assert!((line.slope.item::<f32>()? - 2.0).abs() < 0.05);
+//! # Ok::<(), nxla::Error>(())
+//! ```
+//!
+//! # Errors
+//!
+//! Operators and methods of an expression never panic: the first mistake is kept with its line, and
+//! the call returns it. [`Error::class`] tells kinds of mistakes apart, and
+//! [`source`](std::error::Error::source) gives what a function of yours failed with.
+//!
+//! ```
+//! use nxla::{ErrorClass, Expr, Tensor, jit};
+//!
+//! let error = jit(|x: Expr| x.at(3).sum()).call(Tensor::from([1, 2])).unwrap_err();
+//! assert_eq!(error.class(), ErrorClass::Argument);
+//! assert!(error.to_string().contains("element 3 is out of range of axis 0, which has 2"));
+//! ```
+//!
+//! # Threads and asynchronous code
+//!
+//! Tensors, jitted functions and streams can be used from any thread. On a device, results may still
+//! be computed when a call returns: reading waits, [`ready`] and `tensor.await` wait without a
+//! thread in any executor, and [`on_ready`](runtime::Tensor::on_ready) calls back. A [`stream()`]
+//! keeps a state between chunks, and its two halves go to two threads.
+//!
+//! # Placement
+//!
+//! [`Jit::compiler`] and [`Jit::device`] say where a function runs. Without them it runs where its
+//! arguments live, and its results stay there; [`devices`] lists what there is.
+//!
+//! # In debug builds
+//!
+//! The kernels of the evaluator are some thirty times slower unoptimised. Two lines in `Cargo.toml`
+//! optimise dependencies only:
+//!
+//! ```toml
+//! [profile.dev.package."*"]
+//! opt-level = 3
+//! ```
+//!
 //! # Where things are
 //!
-//! [`Tensor`] is data, on the host or on a device. [`Expr`] is a value inside a [`Trace`].
+//! [`prelude`] has what most programs name. [`Tensor`] is data, on the host or on a device. [`Expr`] is a value inside a [`Trace`].
 //! [`Jit`] traces a function for each new signature, hands the [`Program`] to a [`Compiler`], and
 //! keeps what it gets. [`Stages`] runs a split function. The layers below are re-exported as
 //! modules for those who write passes or compilers of their own.
@@ -51,7 +116,10 @@ mod compiled;
 mod containers;
 mod expr;
 mod jit;
+mod numbers;
 mod ops;
+pub mod prelude;
+mod ready;
 mod stages;
 pub mod stream;
 mod tensor;
@@ -59,12 +127,20 @@ mod transform;
 pub mod vectors;
 
 pub use compiled::Compiled;
-pub use containers::{Arguments, Container, Function, Leaves, Outputs, Tree};
-pub use expr::Expr;
+pub use containers::{Arguments, Container, Fixable, Function, Leaves, Outputs, Tree};
+pub use expr::{Concrete, Expr};
 pub use jit::{Jit, jit};
-pub use ops::*;
+pub use numbers::{IntoNames, Item};
+pub use nxla_derive::Container;
+pub use ops::{
+    Arg, Axis, Between, Convolution, HookResult, Index, Indices, Leftover, NewAxis, Over, Pool,
+    Quantile, RunningNorm, Segment, Slice, Sort, Triangular, When, Window, annotate, block,
+    checkpoint, cond, custom_grad, custom_jvp, fori, fori_with, hook, if_, map, named_hook,
+    print_value, runtime_call, scan, scan_times, scan_with, when, while_loop, while_loop_with,
+};
+pub use ready::{Ready, ready};
 pub use stages::Stages;
-pub use stream::{Receiver, Sender, Stream, stream, stream_with};
+pub use stream::{AsyncReceiver, Receiver, Sender, Stream, stream, stream_with};
 pub use tensor::Tensor;
 pub use transform::{
     Loss, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp,
@@ -92,4 +168,5 @@ pub use nxla_pjrt as pjrt;
 pub use nxla_split as split;
 pub use nxla_stablehlo as stablehlo;
 pub use nxla_tensor as host;
+pub use nxla_tensor::ndarray;
 pub use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};

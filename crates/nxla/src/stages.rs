@@ -7,7 +7,7 @@ use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, StageExecutor};
 use nxla_split::StageGraph;
 
-use crate::containers::{Arguments, Container, Leaves, Lengths, Tree};
+use crate::containers::{Arguments, Container, Leaves, Structure, Tree};
 use crate::jit::{Asked, asked};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
@@ -28,13 +28,13 @@ use crate::{Error, Result};
 /// assert_eq!(stages.graph().stages().len(), 2);
 /// let (sum, z) = stages.run((1, [2, 3]))?;
 /// let (expected, _) = f.call((1, [2, 3]))?;
-/// assert_eq!((sum.item()?, z.to_vec::<i32>()?), (expected.item()?, vec![3]));
+/// assert_eq!((sum.item::<f64>()?, z.to_vec::<i32>()?), (expected.item::<f64>()?, vec![3]));
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub struct Stages<Inputs, Results> {
     core: runtime::Stages,
     types: Leaves<TensorType>,
-    traced: runtime::Traced<Lengths>,
+    traced: runtime::Traced<Structure>,
     interrupt: Option<Arc<Asked>>,
     containers: PhantomData<fn(Inputs) -> Results>,
 }
@@ -43,7 +43,7 @@ impl<Inputs, Results> Stages<Inputs, Results> {
     pub(crate) fn new(
         core: runtime::Stages,
         types: Leaves<TensorType>,
-        traced: runtime::Traced<Lengths>,
+        traced: runtime::Traced<Structure>,
         interrupt: Option<Arc<Asked>>,
     ) -> Self {
         Self { core, types, traced, interrupt, containers: PhantomData }
@@ -95,7 +95,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     fn check(&self, found: &Leaves<Tensor>) -> Result<()> {
         let types = &self.types;
         let mut pairs = found.items.iter().zip(&types.items);
-        let fits = found.lengths == types.lengths
+        let fits = found.structure == types.structure
             && pairs.all(|(tensor, ty)| tensor.vectors().is_empty() && ty.accepts(&tensor.ty()));
         if fits {
             return Ok(());

@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, Capacity, Outcome, Purpose, Step, StreamError, Wait};
 
-use crate::containers::{Arguments, Container, Function, Leaves, Lengths, Tree};
+use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree};
 use crate::jit::{call_of_types, jit};
 use crate::tensor::Tensor;
 use crate::{Error, Options, Result, default_options};
@@ -82,20 +82,18 @@ where
     let (mut types, mut state) = (Leaves::default(), Leaves::default());
     chunk.append(&mut types);
     initial.append(&mut state);
-    let mut lengths = types.lengths.clone();
-    lengths.extend(state.lengths.iter().copied());
+    let structure = types.structure.clone().then(&state.structure);
     let initial: Vec<runtime::Tensor> =
         state.items.iter().map(|tensor| runtime::Tensor::clone(tensor)).collect();
-    let call = call_of_types(&types.items, initial.clone(), &lengths);
-    let (entry, _) = jit(function).entry(call, Purpose::Stream, &lengths, &options)?;
-    let lengths = entry.results().clone();
-    if !lengths.ends_with(&state.lengths) {
-        let (found, expected) = (&lengths[..], &state.lengths[..]);
+    let call = call_of_types(&types.items, initial.clone(), &structure);
+    let (entry, _) = jit(function).entry(call, Purpose::Stream, &structure, &options)?;
+    let structure = entry.results().clone();
+    let Some(structure_of_results) = structure.before(&state.structure) else {
+        let (found, expected) = (&structure, &state.structure);
         let why =
             format!("the results have lists of lengths {found:?}, the old state {expected:?}");
         return Err(Error::Arguments { function: "stream".into(), why });
-    }
-    let lengths_of_results = lengths[..lengths.len() - state.lengths.len()].into();
+    };
     let stream = Step { entry, options, constants: Vec::new(), inspect: None }.start(initial)?;
     Ok(Stream {
         abandon: Abandon(stream.clone()),
@@ -103,9 +101,9 @@ where
             stream,
             capacity: DEFAULT_CAPACITY,
             chunk_types: types.items.to_vec(),
-            chunk_lengths: types.lengths,
-            lengths_of_results,
-            lengths_of_state: state.lengths,
+            chunk_structure: types.structure,
+            structure_of_results,
+            structure_of_state: state.structure,
         },
         types: PhantomData,
     })
@@ -117,16 +115,16 @@ struct Shared {
     stream: Arc<runtime::Stream>,
     capacity: usize,
     chunk_types: Vec<TensorType>,
-    chunk_lengths: Lengths,
-    lengths_of_results: Lengths,
-    lengths_of_state: Lengths,
+    chunk_structure: Structure,
+    structure_of_results: Structure,
+    structure_of_state: Structure,
 }
 
 impl Shared {
     fn send<X>(&self, chunk: impl Arguments<X, Tensor>, waits: bool) -> Result<()> {
         let mut leaves = Leaves::default();
         chunk.append(&mut leaves);
-        let fits = leaves.lengths == self.chunk_lengths
+        let fits = leaves.structure == self.chunk_structure
             && leaves.items.len() == self.chunk_types.len()
             && leaves.items.iter().zip(&self.chunk_types).all(|(tensor, ty)| tensor.is_of(ty));
         if !fits {
@@ -150,7 +148,7 @@ impl Shared {
     /// A result in its container. The error of a step is told once, whatever else was sent.
     fn rebuilt<Y: Container>(&self, outcome: Outcome) -> Result<Y::Tensors> {
         match outcome {
-            Ok(parts) => Ok(container(parts, &self.lengths_of_results)),
+            Ok(parts) => Ok(container(parts, &self.structure_of_results)),
             Err(error) => {
                 self.stream.forget_results();
                 Err(error.into())
@@ -160,8 +158,8 @@ impl Shared {
 }
 
 /// Leaves in their container.
-fn container<T: Tree<Tensor>>(parts: Vec<runtime::Tensor>, lengths: &Lengths) -> T {
-    T::rebuild(&mut Leaves::new(parts.into_iter().map(Tensor::from), lengths.clone()))
+fn container<T: Tree<Tensor>>(parts: Vec<runtime::Tensor>, structure: &Structure) -> T {
+    T::rebuild(&mut Leaves::new(parts.into_iter().map(Tensor::from), structure.clone()))
 }
 
 /// Abandons the stream when dropped.
@@ -224,7 +222,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     /// Results that have not been received; the error of a step.
     pub fn done(&mut self) -> Result<S::Tensors> {
         let state = self.shared.stream.finish(&Wait::default())?;
-        Ok(container(state, &self.shared.lengths_of_state))
+        Ok(container(state, &self.shared.structure_of_state))
     }
 
     /// The results for chunks, as an iterator that takes the chunks as it needs them, and sends
@@ -315,9 +313,6 @@ impl<X: Container> Sender<X> {
 
 /// The half of a stream that receives: an iterator over the results, which ends when the sender is
 /// gone and everything has been received. Dropping it cancels what is under way.
-///
-/// It is an asynchronous stream as well ([`futures_core::Stream`]), of the same results: no thread
-/// waits for the next one. As for every tensor, reading a result waits for its computation.
 pub struct Receiver<S, Y> {
     shared: Shared,
     _abandon: Abandon,
@@ -335,7 +330,12 @@ impl<S: Container, Y: Container> Receiver<S, Y> {
             return Err(error);
         }
         let state = self.shared.stream.state(&Wait::default())?;
-        Ok(container(state, &self.shared.lengths_of_state))
+        Ok(container(state, &self.shared.structure_of_state))
+    }
+
+    /// The same for asynchronous code.
+    pub fn into_async(self) -> AsyncReceiver<S, Y> {
+        AsyncReceiver(self)
     }
 }
 
@@ -347,11 +347,27 @@ impl<S: Container, Y: Container> Iterator for Receiver<S, Y> {
     }
 }
 
-impl<S: Container, Y: Container> futures_core::Stream for Receiver<S, Y> {
+/// The half of a stream that receives in asynchronous code: a [`futures_core::Stream`] of the
+/// results, made by [`Receiver::into_async`]. No thread waits for the next one. As for every tensor,
+/// reading a result waits for its computation, and [awaiting](crate::ready) it does so too.
+pub struct AsyncReceiver<S, Y>(Receiver<S, Y>);
+
+impl<S: Container, Y: Container> AsyncReceiver<S, Y> {
+    /// The state after the last chunk; see [`Receiver::done`], which waits. When the stream has
+    /// ended, it does not.
+    ///
+    /// # Errors
+    /// The error of a step.
+    pub fn done(self) -> Result<S::Tensors> {
+        self.0.done()
+    }
+}
+
+impl<S: Container, Y: Container> futures_core::Stream for AsyncReceiver<S, Y> {
     type Item = Result<Y::Tensors>;
 
     fn poll_next(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let shared = &self.get_mut().shared;
+        let shared = &self.get_mut().0.shared;
         shared.stream.poll(true, task).map(|outcome| Some(shared.rebuilt::<Y>(outcome?)))
     }
 }

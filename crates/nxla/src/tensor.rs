@@ -4,7 +4,11 @@ use std::fmt;
 use std::ops::Deref;
 
 use nxla_runtime::{self as runtime, Device, Operand, Result, Vectors, View};
-use nxla_tensor::{DType, Element, Names, Scalar, Shape, TensorError};
+use nxla_tensor::ndarray::ArrayD;
+use nxla_tensor::{DType, Element, Scalar, Shape, TensorError};
+
+use crate::Error;
+use crate::numbers::{IntoNames, Item};
 
 /// A tensor of numbers, on the host or in the memory of a device.
 ///
@@ -55,12 +59,60 @@ impl Tensor {
         Self(runtime::Tensor::scalar(value, dtype))
     }
 
-    /// The same data with other names for the axes, or with none.
+    /// The same data with other names for the axes, or with none for `()`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]).with_names(["row", "column"])?;
+    /// assert_eq!(x.sum_over("row")?.to_vec::<i32>()?, [4, 6]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Another number of names than the tensor has axes.
-    pub fn with_names(self, names: Option<Names>) -> Result<Self, TensorError> {
-        self.0.with_names(names).map(Self)
+    pub fn with_names(self, names: impl IntoNames) -> Result<Self, TensorError> {
+        self.0.with_names(names.into_names()).map(Self)
+    }
+
+    /// The only element, as a number of Rust.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let mean = Tensor::from([1.0f32, 2.0, 4.5]).mean()?;
+    /// assert_eq!((mean.item::<f32>()?, mean.item::<f64>()?), (2.5, 2.5));
+    /// assert_eq!(mean.item::<i32>().unwrap_err().to_string(), "item: 2.5 is no i32");
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What the computation ran into; a tensor of another size than 1, or with vectorized axes; a
+    /// number that `T` has not: a fraction for an integer, one that is complex for a real number.
+    /// Floats are rounded.
+    pub fn item<T: Item>(&self) -> Result<T> {
+        let scalar = self.0.item()?;
+        T::of(scalar).ok_or_else(|| {
+            let why = format!("{scalar} is no {}", std::any::type_name::<T>());
+            Error::Arguments { function: "item".into(), why }
+        })
+    }
+
+    /// The elements as an array of [`ndarray`](crate::ndarray).
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    /// use nxla::ndarray::array;
+    ///
+    /// let x = Tensor::from(array![[1.0f32, 2.0], [3.0, 4.0]]);
+    /// assert_eq!((&x * 2)?.to_ndarray::<f32>()?, array![[2.0, 4.0], [6.0, 8.0]].into_dyn());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What the computation ran into; a dtype that `T` does not hold.
+    pub fn to_ndarray<T: Element>(&self) -> Result<ArrayD<T>> {
+        Ok(self.0.to_host()?.view()?.to_owned())
     }
 
     /// The data with its first axes, which must be as many and of these sizes, vectorized.

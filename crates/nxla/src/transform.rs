@@ -20,7 +20,7 @@ use nxla_runtime::{Differentiated, values_and_gradients};
 ///
 /// let cube = |x: Expr| x.pow(3);
 /// let slope = jit(grad(grad(cube))).call(2.0f32)?;
-/// assert_eq!(slope.item()?.as_f64(), 12.0);
+/// assert_eq!(slope.item::<f64>()?, 12.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn grad<F, A>(function: F) -> impl Fn(A) -> A
@@ -32,9 +32,20 @@ where
     move |argument| both(argument).1
 }
 
+mod sealed {
+    use crate::containers::Container;
+    use crate::expr::Expr;
+
+    /// Keeps [`super::Loss`] to a value, alone or first of a pair.
+    pub trait Sealed {}
+
+    impl Sealed for Expr {}
+    impl<C: Container> Sealed for (Expr, C) {}
+}
+
 /// What the function of a gradient may give: the value to differentiate, alone or first of a pair
 /// whose other part, any container, is passed on.
-pub trait Loss {
+pub trait Loss: sealed::Sealed {
     /// What is passed on.
     type Rest: Container;
     /// What the caller gets for value and rest.
@@ -88,8 +99,8 @@ impl<C: Container> Loss for (Expr, C) {
 /// });
 /// let parameters = (Tensor::from(2.0f32), Tensor::from(0.0f32));
 /// let (value, (dw, db)) = step.call((&parameters, 3.0f32))?;
-/// assert_eq!(value.item()?.as_f64(), 25.0);
-/// assert_eq!((dw.item()?.as_f64(), db.item()?.as_f64()), (30.0, 10.0));
+/// assert_eq!(value.item::<f64>()?, 25.0);
+/// assert_eq!((dw.item::<f64>()?, db.item::<f64>()?), (30.0, 10.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn value_and_grad<F, A, R>(function: F) -> impl Fn(A) -> (R::Value, A)
@@ -105,22 +116,22 @@ where
         let found = trace.attempt(|| {
             values_and_gradients(&trace, &wrt.items, |stand_ins| {
                 let stand_ins = stand_ins.into_iter().map(Expr::from);
-                let mut stand_ins = Leaves::new(stand_ins, wrt.lengths.clone());
+                let mut stand_ins = Leaves::new(stand_ins, wrt.structure.clone());
                 let (value, rest) = function(A::rebuild(&mut stand_ins)).split();
                 let passed_on = leaves_of(&rest);
                 let mut results = inner(std::slice::from_ref(&value));
                 results.extend(inner(&passed_on.items));
                 given = Some((value, rest));
-                Ok(Differentiated { value: results[0].clone(), results, more: passed_on.lengths })
+                Ok(Differentiated { value: results[0].clone(), results, more: passed_on.structure })
             })
         });
         match found {
-            Some((results, gradients, lengths)) => {
+            Some((results, gradients, structure)) => {
                 let mut results = results.into_iter().map(Expr::from);
                 let value = results.next().expect("the value is the first result");
-                let rest = R::Rest::rebuild(&mut Leaves::new(results, lengths));
+                let rest = R::Rest::rebuild(&mut Leaves::new(results, structure));
                 let gradients = gradients.into_iter().map(Expr::from);
-                (R::join(value, rest), A::rebuild(&mut Leaves::new(gradients, wrt.lengths)))
+                (R::join(value, rest), A::rebuild(&mut Leaves::new(gradients, wrt.structure)))
             }
             // The trace has an error, and whatever comes of it is dropped.
             None => {

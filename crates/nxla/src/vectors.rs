@@ -202,16 +202,16 @@ where
             trace.enter_rust(location)?;
             let (values, axes) = (inner(&leaves.items), vec![Some(in_axis); leaves.items.len()]);
             mapped(&values, &axes, out_axis, |entries| {
-                let mut entries = Leaves::new(wrapped(entries), leaves.lengths.clone());
+                let mut entries = Leaves::new(wrapped(entries), leaves.structure.clone());
                 let result = function(A::rebuild(&mut entries));
                 let results = leaves_of(&result);
                 given = Some(result);
-                Ok((inner(&results.items), results.lengths))
+                Ok((inner(&results.items), results.structure))
             })
         });
         match (found, given) {
-            (Some((results, lengths)), _) => {
-                R::rebuild(&mut Leaves::new(wrapped(results), lengths))
+            (Some((results, structure)), _) => {
+                R::rebuild(&mut Leaves::new(wrapped(results), structure))
             }
             // The trace has an error, and whatever comes of it is dropped.
             (None, Some(result)) => result,

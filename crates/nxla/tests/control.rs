@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use common::{compilers, numbers};
 use nxla::{
-    DType, Error, ErrorClass, Expr, HostTensor, Tensor, TensorType, annotate, block, cond,
-    container, fori, grad, hook, if_, jit, map, named_hook, runtime_call, scan, scan_times, when,
+    Container, DType, Error, ErrorClass, Expr, HostTensor, Tensor, TensorType, annotate, block,
+    cond, fori, grad, hook, if_, jit, map, named_hook, runtime_call, scan, scan_times, when,
     while_loop,
 };
 
@@ -82,7 +82,7 @@ fn loops_capture_what_they_name() {
     let function = |(n, start): (Expr, Vec<Expr>)| {
         let scale = &n * 2;
         fori(0, &n, start, |i, state| {
-            let picked = Expr::of(&table).at(&i, 0);
+            let picked = Expr::of(&table).at_axis(&i, 0);
             state.into_iter().map(|x| x + &picked * &scale).collect()
         })
     };
@@ -116,11 +116,11 @@ fn loops_keep_types_and_say_what_differs() {
     assert!(error.starts_with("reshape"), "{error}");
 }
 
+#[derive(Container)]
 struct Pair<T> {
     first: T,
     rest: Vec<T>,
 }
-container!(Pair { first, rest });
 
 #[test]
 fn results_that_do_not_fit_are_found_in_their_containers() {

@@ -73,7 +73,7 @@ fn program(seen: &Arc<Mutex<Vec<String>>>, label: &'static str) -> Arc<Program> 
 
 fn run(program: &Arc<Program>, options: &Options) {
     let executable = compile_program(program, options, &[]).unwrap();
-    let context = RunContext { hooks: Some(&options.hooks), ..RunContext::default() };
+    let context = RunContext::with_hooks(&options.hooks);
     let results = executable.run(&[&Tensor::from(3i32)], &context).unwrap();
     assert_eq!(results[0].item().unwrap().as_f64(), 6.0);
 }
@@ -197,11 +197,11 @@ fn a_compiler_may_have_its_own_way_to_run_calls_and_streams() {
 
     let double = jit(|x: Expr| &x + &x).compiler(compiler.clone());
     for _ in 0..2 {
-        assert_eq!(double.call(3i32).unwrap().item().unwrap().as_f64(), 6.0);
+        assert_eq!(double.call(3i32).unwrap().item::<f64>().unwrap(), 6.0);
     }
     assert_eq!(asked(), ["jit"]);
     let ahead = double.compile(TensorType::scalar(DType::S32)).unwrap();
-    assert_eq!(ahead.call(4i32).unwrap().item().unwrap().as_f64(), 8.0);
+    assert_eq!(ahead.call(4i32).unwrap().item::<f64>().unwrap(), 8.0);
     assert_eq!(asked(), ["compile"]);
 
     let add = |x: Expr, total: Expr| (total.clone(), total + x);

@@ -50,7 +50,7 @@ impl StageExecutor for Elsewhere {
 fn stages_take_and_give_the_containers_of_the_function() {
     let table = Tensor::iota([8192], None, DType::F32).unwrap();
     let step = |(x, list): (Expr, Vec<Expr>), scale: Expr| {
-        let picked = Expr::of(&table).at(5, 0);
+        let picked = Expr::of(&table).at_axis(5, 0);
         let list: Vec<Expr> = list.into_iter().map(|y| (y * &scale).sin() + &picked).collect();
         (list, x.cos())
     };

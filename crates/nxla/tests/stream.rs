@@ -46,7 +46,7 @@ fn chunks_go_in_and_results_come_out_in_order() {
 fn containers_and_large_captured_tensors() {
     let table = Tensor::iota([8192], None, DType::F32).unwrap();
     let step = |(index, scale): (Expr, Expr), state: Vec<Expr>| {
-        let picked = Expr::of(&table).at(&index, 0) * scale;
+        let picked = Expr::of(&table).at_axis(&index, 0) * scale;
         let state: Vec<Expr> = state.into_iter().map(|x| x + &picked).collect();
         ([picked, state[0].clone()], state)
     };
@@ -170,7 +170,8 @@ fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> (Option<S::Item>, us
 #[test]
 fn results_can_be_awaited() {
     for compiler in compilers() {
-        let (sender, mut receiver) = totals(&Options::new().compiler(*compiler)).split();
+        let (sender, receiver) = totals(&Options::new().compiler(*compiler)).split();
+        let mut receiver = receiver.into_async();
         let sends = thread::spawn(move || {
             for x in 1..=3 {
                 thread::sleep(Duration::from_millis(30));
@@ -199,7 +200,8 @@ fn an_awaited_stream_tells_of_a_step_that_fails() {
         });
         (x.clone(), total + x)
     };
-    let (sender, mut receiver) = stream(step, scalar(), 0).unwrap().split();
+    let (sender, receiver) = stream(step, scalar(), 0).unwrap().split();
+    let mut receiver = receiver.into_async();
     sender.send(1).unwrap();
     sender.send(2).unwrap();
     assert!(next(&mut receiver).0.unwrap().is_ok());

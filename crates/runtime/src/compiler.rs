@@ -116,6 +116,7 @@ pub enum Purpose {
 }
 
 /// What is to be compiled.
+#[non_exhaustive]
 pub struct CompileRequest<'a> {
     /// The program.
     pub program: &'a Arc<Program>,
@@ -165,8 +166,16 @@ pub trait Executable: Send + Sync {
     }
 }
 
-/// What one run brings along.
+/// What one run brings along: nothing by default.
+///
+/// ```
+/// use nxla::{Options, RunContext};
+///
+/// let options = Options::new().hook("loss", |_: &[nxla::HostTensor]| Ok(()));
+/// assert!(RunContext::with_hooks(&options.hooks).hooks.is_some());
+/// ```
 #[derive(Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct RunContext<'a> {
     /// Host functions for named hooks.
     pub hooks: Option<&'a BTreeMap<Arc<str>, Arc<dyn HostFn>>>,
@@ -178,6 +187,14 @@ pub struct RunContext<'a> {
     /// Asked at each step of the evaluator, and some twenty times a second while a device is
     /// waited for; `true` stops the run.
     pub interrupt: Option<&'a Interrupt<'a>>,
+}
+
+impl<'a> RunContext<'a> {
+    /// With these functions for named hooks.
+    #[must_use]
+    pub fn with_hooks(hooks: &'a BTreeMap<Arc<str>, Arc<dyn HostFn>>) -> Self {
+        Self { hooks: Some(hooks), ..Self::default() }
+    }
 }
 
 /// Which compiler options ask for.

@@ -80,10 +80,11 @@ pub enum Error {
         /// The name of the hook.
         name: Option<String>,
         /// What the function failed with.
+        #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A user's function (a callback, a host function) failed.
-    #[error("{0}")]
+    #[error(transparent)]
     User(Box<dyn std::error::Error + Send + Sync>),
 }
 

@@ -89,7 +89,10 @@ impl fmt::Display for Expr {
     /// The expression line by line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.has_failed() {
-            return f.write_str("#nxla.Expr<that could not be built>");
+            return match self.trace.why_failed() {
+                Some(why) => write!(f, "#nxla.Expr<that could not be built: {why}>"),
+                None => f.write_str("#nxla.Expr<that could not be built>"),
+            };
         }
         let text = self.trace.read(|graph| ExprText::new(graph, self.id).to_string());
         f.write_str(text.as_deref().unwrap_or("#nxla.Expr<of a finished trace>"))

@@ -10,6 +10,7 @@ mod apply;
 mod background;
 mod cache;
 mod compiler;
+mod data;
 pub mod debug;
 mod derivative;
 mod device;
@@ -36,6 +37,7 @@ pub use compiler::{
     Backend, CompileRequest, Compiler, CompilerChoice, Executable, Purpose, RunContext,
     compiler_named, compiler_names, register_compiler,
 };
+pub use data::Nested;
 pub use derivative::{Called, Differentiable, LinearMap, Linearized, Mode, differentiable};
 pub use device::{Device, devices, known_devices, place_of};
 pub use error::{Error, ErrorClass, Result};

@@ -153,4 +153,4 @@ macro_rules! numbers {
     };
 }
 
-numbers!(bool u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
+numbers!(bool u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize f32 f64);

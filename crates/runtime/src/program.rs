@@ -8,7 +8,7 @@ use nxla_tensor::HostTensor;
 
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Executable, Purpose, RunContext};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::{Engine, Options};
 use crate::stages::Staged;
 use crate::tensor::Tensor;
@@ -110,7 +110,24 @@ pub(crate) fn run_on(
     let job = Job::new(program, options, engine, &[]);
     let executable = job.clone().find(interrupt)?.executable;
     let context = RunContext { hooks: Some(&options.hooks), interrupt, own_hooks: &job.functions };
-    executable.run(inputs, &context)
+    let results = executable.run(inputs, &context)?;
+    check_count(program, &results)?;
+    Ok(results)
+}
+
+/// Compilers are anyone's, and what they give goes into containers as it is.
+///
+/// # Errors
+/// Another number of results than the program has.
+pub(crate) fn check_count(program: &Program, results: &[Tensor]) -> Result<()> {
+    let (found, expected) = (results.len(), program.outputs().len());
+    if found == expected {
+        return Ok(());
+    }
+    let why = format!(
+        "an executable gave {found} results for a program of {expected}; its compiler is to blame"
+    );
+    Err(Error::Usage(why))
 }
 
 /// Something to compile, on whichever thread and whenever it is needed.

@@ -369,29 +369,6 @@ impl From<HostTensor> for Tensor {
     }
 }
 
-impl<T: Element> From<Vec<T>> for Tensor {
-    fn from(elements: Vec<T>) -> Self {
-        let length = elements.len();
-        let tensor = HostTensor::from_vec(elements, [length]);
-        Tensor::Host(tensor.expect("the shape is the number of elements"))
-    }
-}
-
-macro_rules! from_numbers {
-    ($($ty:ty)*) => {
-        $(
-            impl From<$ty> for Tensor {
-                fn from(number: $ty) -> Self {
-                    let tensor = HostTensor::from_slice(&[number], Shape::scalar());
-                    Tensor::Host(tensor.expect("a scalar has one element"))
-                }
-            }
-        )*
-    };
-}
-
-from_numbers!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
-
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -327,6 +327,11 @@ impl Trace {
         self.lock().failure.take()
     }
 
+    /// What the first error of operators says, which stays where it is.
+    pub fn why_failed(&self) -> Option<String> {
+        self.lock().failure.as_ref().map(ToString::to_string)
+    }
+
     /// Whether an operator has failed.
     pub fn has_failed(&self) -> bool {
         self.lock().failure.is_some()
@@ -354,6 +359,9 @@ fn failed() -> Error {
 }
 
 fn foreign(expr: &Expr) -> Error {
+    if let Some(why) = expr.trace().why_failed().filter(|_| expr.has_failed()) {
+        return Error::Expr(ErrorKind::Trace(why).of("trace"));
+    }
     let why = "a value of another trace is used here; pass it as an argument instead";
     let mut error = ErrorKind::Trace(why.into()).of("trace");
     if !expr.has_failed() {

@@ -6,6 +6,7 @@ use crate::stage::StageId;
 
 /// Stages that cannot be made, read or trusted.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SplitError {
     /// A stage whose program cannot be built. Nodes of a verified program never cause it.
     #[error("{stage} cannot be built: {error}")]

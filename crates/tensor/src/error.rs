@@ -6,6 +6,7 @@ use crate::shape::{Shape, ShapeError};
 
 /// What can be wrong when building or reading a host tensor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TensorError {
     /// A wrong number of bytes for the type and shape.
     #[error("{dtype}{shape} takes {expected} bytes, got {actual}")]

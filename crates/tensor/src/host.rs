@@ -14,7 +14,7 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use ndarray::{ArrayBase, ArrayViewD, Data, Dimension, IxDyn};
+use ndarray::{Array, ArrayBase, ArrayD, ArrayViewD, ArrayViewMut, Data, Dimension, IxDyn};
 
 use crate::dtype::{DType, Kind};
 use crate::element::Element;
@@ -41,6 +41,15 @@ pub struct HostTensor {
     shape: Shape,
     names: Option<Names>,
     storage: Storage,
+}
+
+/// The memory of an array in row-major order.
+struct Elements<T>(ArrayD<T>);
+
+impl<T: Element> AsRef<[u8]> for Elements<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_slice().map_or(&[], bytemuck::cast_slice)
+    }
 }
 
 /// Construction.
@@ -149,7 +158,8 @@ impl HostTensor {
         Ok(tensor)
     }
 
-    /// A copy of an `ndarray` of any layout and dimensionality.
+    /// A copy of an `ndarray` of any layout and dimensionality. One whose elements lie in row-major
+    /// order is copied in one piece.
     ///
     /// ```
     /// use ndarray::array;
@@ -169,8 +179,33 @@ impl HostTensor {
         let mut tensor = HostTensor::scratch(T::DTYPE, Shape::from(array.shape()))
             .expect("an array in memory has a valid size");
         let elements: &mut [T] = bytemuck::cast_slice_mut(tensor.new_bytes());
-        elements.iter_mut().zip(array.iter()).for_each(|(to, from)| *to = *from);
+        match array.as_slice() {
+            Some(whole) => elements.copy_from_slice(whole),
+            None => ArrayViewMut::from_shape(array.raw_dim(), elements)
+                .expect("the tensor has the shape of the array")
+                .assign(array),
+        }
         tensor
+    }
+
+    /// An `ndarray` that is given away: one whose elements lie in row-major order is not copied.
+    ///
+    /// ```
+    /// use ndarray::array;
+    /// use nxla_tensor::HostTensor;
+    ///
+    /// let matrix = array![[1_i32, 2], [3, 4]];
+    /// let memory = matrix.as_ptr().cast::<u8>();
+    /// assert_eq!(HostTensor::from_array(matrix).bytes().as_ptr(), memory);
+    /// ```
+    #[must_use]
+    pub fn from_array<T: Element, D: Dimension>(array: Array<T, D>) -> HostTensor {
+        if !array.is_standard_layout() || array.is_empty() {
+            return HostTensor::from_ndarray(&array);
+        }
+        let shape = Shape::from(array.shape());
+        HostTensor::from_frozen(T::DTYPE, shape, Frozen::promised_by(Elements(array.into_dyn())))
+            .expect("an array in memory has a valid size, and elements where they may be")
     }
 
     /// A tensor of rank 0 holding `value` converted by [`Scalar::cast`].

@@ -55,4 +55,5 @@ pub use storage::Frozen;
 /// The Rust types of the narrow floats and complex numbers, so that users need no further crate.
 pub use float8::{F8E4M3, F8E5M2};
 pub use half::{bf16, f16};
+pub use ndarray;
 pub use num_complex::Complex;

@@ -170,6 +170,18 @@ impl<const N: usize> From<[Option<&str>; N]> for Names {
     }
 }
 
+impl<const N: usize> From<[&str; N]> for Names {
+    fn from(names: [&str; N]) -> Names {
+        Names::from(names.map(Some))
+    }
+}
+
+impl From<&[&str]> for Names {
+    fn from(names: &[&str]) -> Names {
+        names.iter().map(|&name| Some(name.into())).collect()
+    }
+}
+
 impl FromIterator<Option<AxisName>> for Names {
     fn from_iter<I: IntoIterator<Item = Option<AxisName>>>(names: I) -> Names {
         Names::new(names)

@@ -34,7 +34,8 @@ macro_rules! from_numbers {
         $(
             impl From<$ty> for Number {
                 fn from(number: $ty) -> Number {
-                    Number::$variant(<$wide>::from(number))
+                    // Each of these fits the wide type whole.
+                    Number::$variant(number as $wide)
                 }
             }
         )*
@@ -51,6 +52,9 @@ from_numbers! {
     i16 => Int as i128;
     i32 => Int as i128;
     i64 => Int as i128;
+    i128 => Int as i128;
+    usize => Int as i128;
+    isize => Int as i128;
     f32 => Float as f64;
     f64 => Float as f64;
 }

@@ -23,6 +23,7 @@ pub struct Error {
 
 /// The kinds of [`Error`], with their facts.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "each variant's text names its fields")]
 pub enum ErrorKind {
     #[error("cannot broadcast {left} with {right}")]

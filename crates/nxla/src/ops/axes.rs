@@ -75,7 +75,7 @@ impl Axis {
 ///
 /// let x = Tensor::new(vec![1.0f32, 2.0, 3.0, 4.0], [2, 2])?;
 /// assert_eq!(x.sum_over(0)?.to_vec::<f32>()?, [4.0, 6.0]);
-/// assert_eq!(x.sum_over([0, 1])?.item()?.as_f64(), 10.0);
+/// assert_eq!(x.sum_over([0, 1])?.item::<f64>()?, 10.0);
 /// assert_eq!(x.sum_over(Over::axis(-1).keep())?.shape()[..], [2, 1]);
 /// # Ok::<(), nxla::Error>(())
 /// ```

@@ -11,7 +11,7 @@ use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata};
 
 use super::methods;
 use crate::Trace;
-use crate::containers::{Container, Leaves, Lengths, leaves_of, located, trace_of};
+use crate::containers::{Container, Leaves, Structure, leaves_of, located, trace_of};
 use crate::expr::Expr;
 use crate::{Error, Result};
 use crate::{Operand, Value};
@@ -29,8 +29,8 @@ use nxla_runtime::vectors::{gathered, spread};
 /// use nxla::{Expr, cond, jit};
 ///
 /// let root = jit(|x: Expr| cond(x.greater(0), || x.sqrt(), || x.zeros_like()));
-/// assert_eq!(root.call(4.0f32)?.item()?.as_f64(), 2.0);
-/// assert_eq!(root.call(-4.0f32)?.item()?.as_f64(), 0.0);
+/// assert_eq!(root.call(4.0f32)?.item::<f64>()?, 2.0);
+/// assert_eq!(root.call(-4.0f32)?.item::<f64>()?, 0.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
@@ -48,8 +48,8 @@ pub fn cond<C: Container>(
 /// use nxla::{Expr, if_, jit};
 ///
 /// let f = jit(|x: Expr| if_(x.greater(1), || &x * 10));
-/// assert_eq!(f.call(2)?.item()?.as_f64(), 20.0);
-/// assert_eq!(f.call(1)?.item()?.as_f64(), 0.0);
+/// assert_eq!(f.call(2)?.item::<f64>()?, 20.0);
+/// assert_eq!(f.call(1)?.item::<f64>()?, 0.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
@@ -70,7 +70,7 @@ pub fn if_<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> C
 ///         .or_when(x.less(0), || Expr::of(-1))
 ///         .otherwise(|| Expr::of(0))
 /// });
-/// assert_eq!(sign.call(-3)?.item()?.as_f64(), -1.0);
+/// assert_eq!(sign.call(-3)?.item::<f64>()?, -1.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
@@ -91,7 +91,7 @@ pub struct When<C> {
     mark: Option<Mark>,
     clauses: Vec<(Vectorized, Branch)>,
     /// What the last branch so far gave.
-    last: Option<(C, Lengths)>,
+    last: Option<(C, Structure)>,
 }
 
 impl<C: Container> When<C> {
@@ -121,16 +121,16 @@ impl<C: Container> When<C> {
         let start = trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.mark())));
         let result = then();
         let leaves = leaves_of(&result);
-        let before = self.last.replace((result, leaves.lengths.clone()));
+        let before = self.last.replace((result, leaves.structure.clone()));
         trace.attempt(|| {
-            if let Some((_, lengths)) = before
-                && lengths != leaves.lengths
+            if let Some((_, structure)) = before
+                && structure != leaves.structure
             {
                 let why = format!(
                     "branch {} gives lists of lengths {:?}, the branches before of {:?}",
                     self.clauses.len(),
-                    &leaves.lengths[..],
-                    &lengths[..]
+                    &leaves.structure,
+                    &structure
                 );
                 return Err(ErrorKind::invalid("branch", why).of("cond").into());
             }
@@ -152,7 +152,7 @@ impl<C: Container> When<C> {
     pub fn otherwise(mut self, otherwise: impl FnOnce() -> C) -> C {
         let branch = self.branch(otherwise);
         let When { trace, location, mark, clauses, last } = self;
-        let (result, lengths) = last.expect("there is a branch");
+        let (result, structure) = last.expect("there is a branch");
         let values = trace.attempt(|| {
             let (mark, branch) = mark.zip(branch).expect("nothing has failed");
             let values = trace.build(|graph| {
@@ -162,7 +162,7 @@ impl<C: Container> When<C> {
             values.map_err(|error| located(error, "cond", &[("", "result")], &result))
         });
         let Some(values) = values else { return result };
-        C::rebuild(&mut Leaves::new(exprs(&trace, values), lengths))
+        C::rebuild(&mut Leaves::new(exprs(&trace, values), structure))
     }
 }
 
@@ -183,7 +183,7 @@ pub(super) fn exprs(
 /// Nodes that take the places of leaves, with their vectorized axes.
 fn in_place_of(trace: &Trace, ids: Vec<ExprId>, leaves: Leaves<Expr>) -> Leaves<Expr> {
     let vectors = leaves.items.iter().map(|leaf| leaf.vectors().clone());
-    Leaves::new(exprs(trace, ids.into_iter().zip(vectors)), leaves.lengths)
+    Leaves::new(exprs(trace, ids.into_iter().zip(vectors)), leaves.structure)
 }
 
 /// A container with other nodes in the places of its leaves, one for each, which `build` makes of
@@ -234,7 +234,7 @@ pub fn annotate<C: Container>(value: C, note: &str) -> C {
 ///
 /// let scaled = |[x, by]: [Expr; 2]| x.sin() * by;
 /// let f = jit(move |x: Expr, by: Expr| block("scaled_sine", [x, by], scaled));
-/// assert_eq!(f.call((0.0f32, 2.0f32))?.item()?.as_f64(), 0.0);
+/// assert_eq!(f.call((0.0f32, 2.0f32))?.item::<f64>()?, 0.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
@@ -309,7 +309,7 @@ fn composite<I: Container, C: Container>(
 ///     let clipped = x.stop_grad().clip(0, 1);
 ///     custom_grad(clipped, &x, |cotangent| cotangent)
 /// };
-/// assert_eq!(jit(grad(straight)).call(7.0f32)?.item()?.as_f64(), 1.0);
+/// assert_eq!(jit(grad(straight)).call(7.0f32)?.item::<f64>()?, 1.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
@@ -349,7 +349,7 @@ pub fn custom_grad<C: Container, I: Container>(
 ///
 /// // The slope of a rounded value as if it were not rounded.
 /// let straight = |x: Expr| custom_jvp(x.round(), &x, |change| change);
-/// assert_eq!(jit(grad(move |x: Expr| straight(x) * 3)).call(7.2f32)?.item()?.as_f64(), 3.0);
+/// assert_eq!(jit(grad(move |x: Expr| straight(x) * 3)).call(7.2f32)?.item::<f64>()?, 3.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]

@@ -110,8 +110,8 @@ methods! {
     ///
     /// let x = Tensor::from(vec![1.0f32, f32::INFINITY]);
     /// let y = Tensor::from(vec![1.0f32, 5.0]);
-    /// assert!(x.all_close(&y, 1e-5, 1e-8, false)?.item()?.is_zero());
-    /// assert!(!x.all_close(&x, 1e-5, 1e-8, false)?.item()?.is_zero());
+    /// assert!(!x.all_close(&y, 1e-5, 1e-8, false)?.item::<bool>()?);
+    /// assert!(x.all_close(&x, 1e-5, 1e-8, false)?.item::<bool>()?);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn all_close(x, other; relative: f64, absolute: f64, equal_nan: bool) one |graph|

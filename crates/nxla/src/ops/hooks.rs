@@ -10,12 +10,22 @@ use nxla_tensor::HostTensor;
 
 use super::control::{exprs, replaced};
 use crate::Error;
-use crate::containers::{Arguments, Container, Leaves, Lengths, Tree, leaves_of, trace_of};
+use crate::containers::{Arguments, Container, Leaves, Structure, Tree, leaves_of, trace_of};
 use crate::tensor::Tensor;
 use crate::vectors::Vectors;
 
+mod sealed {
+    use nxla_expr::HostError;
+
+    /// Keeps [`super::HookResult`] to nothing, and to results of nothing.
+    pub trait Sealed {}
+
+    impl Sealed for () {}
+    impl<E: Into<HostError>> Sealed for Result<(), E> {}
+}
+
 /// What a hook's function may give: nothing, or an error that ends the program.
-pub trait HookResult {
+pub trait HookResult: sealed::Sealed {
     /// As a result.
     ///
     /// # Errors
@@ -49,7 +59,7 @@ impl<E: Into<HostError>> HookResult for Result<(), E> {
 ///         x * 2
 ///     })
 /// });
-/// assert_eq!(f.call(1)?.item()?.as_f64(), 8.0);
+/// assert_eq!(f.call(1)?.item::<f64>()?, 8.0);
 /// assert_eq!(SEEN.load(Ordering::Relaxed), 3);
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -61,11 +71,11 @@ where
 {
     let leaves = leaves_of(&value);
     let vectors: Vec<Vectors> = leaves.items.iter().map(|leaf| leaf.vectors().clone()).collect();
-    let lengths = leaves.lengths;
+    let structure = leaves.structure;
     let shown = move |values: &[HostTensor]| {
         let values = values.iter().cloned().map(Tensor::from).zip(&vectors);
         let values = values.map(|(data, vectors)| data.with_vectors(vectors.clone()));
-        let mut leaves = Leaves::new(values, lengths.clone());
+        let mut leaves = Leaves::new(values, structure.clone());
         function(Tree::rebuild(&mut leaves)).into_result()
     };
     with_hook(value, None, Some(Arc::new(shown)))
@@ -107,10 +117,10 @@ pub fn print_value<C: Container>(value: C, label: &str) -> C {
 /// use nxla::{DType, Error, Expr, Tensor, TensorType, jit, runtime_call};
 ///
 /// let f = jit(|x: Expr| -> Expr {
-///     let half = |x: Tensor| Ok::<_, Error>(Tensor::from(x.item()?.as_f64() as f32 / 2.0));
+///     let half = |x: Tensor| Ok::<_, Error>(Tensor::from(x.item::<f64>()? as f32 / 2.0));
 ///     runtime_call(x, TensorType::scalar(DType::F32), half) + 1
 /// });
-/// assert_eq!(f.call(5)?.item()?.as_f64(), 3.5);
+/// assert_eq!(f.call(5)?.item::<f64>()?, 3.5);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
@@ -127,7 +137,7 @@ where
     let location = Location::caller();
     let (leaves, mut types) = (leaves_of(&value), Leaves::default());
     results.append(&mut types);
-    let (count, lengths) = (types.items.len(), types.lengths.clone());
+    let (count, structure) = (types.items.len(), types.structure.clone());
     let trace = trace_of(&leaves.items);
     let ids = trace.attempt(|| {
         if leaves.items.iter().any(|leaf| !leaf.vectors().is_empty()) {
@@ -135,7 +145,7 @@ where
             return Err(Error::Vectors { function: "runtime_call".into(), why });
         }
         let ids = trace.ids(&leaves.items)?;
-        let call = computing::<C, R, E>(function, leaves.lengths.clone(), lengths.clone());
+        let call = computing::<C, R, E>(function, leaves.structure.clone(), structure.clone());
         trace.build(|graph| {
             graph.enter_rust(location);
             Ok::<_, Error>(graph.runtime_call(&ids, types.items.to_vec(), call)?)
@@ -144,14 +154,14 @@ where
     // After an error the results are never looked at.
     let ids = ids.unwrap_or_else(|| vec![FAILED; count]);
     let results = exprs(&trace, ids.into_iter().map(|id| (id, Vectors::NONE)));
-    R::rebuild(&mut Leaves::new(results, lengths))
+    R::rebuild(&mut Leaves::new(results, structure))
 }
 
 /// A function of containers as one of their leaves.
 fn computing<C, R, E>(
     function: impl Fn(C::Tensors) -> Result<R::Tensors, E> + Send + Sync + 'static,
-    lengths: Lengths,
-    expected: Lengths,
+    structure: Structure,
+    expected: Structure,
 ) -> Arc<dyn HostFn>
 where
     C: Container,
@@ -160,10 +170,10 @@ where
 {
     Arc::new(Compute(move |values: &[HostTensor]| {
         let values = values.iter().cloned().map(Tensor::from);
-        let values = Tree::rebuild(&mut Leaves::new(values, lengths.clone()));
+        let values = Tree::rebuild(&mut Leaves::new(values, structure.clone()));
         let results = leaves_of(&function(values).map_err(Into::into)?);
-        if results.lengths != expected {
-            let (found, expected) = (&results.lengths[..], &expected[..]);
+        if results.structure != expected {
+            let (found, expected) = (&results.structure, &expected);
             return Err(
                 format!("the results have lists of lengths {found:?}, not {expected:?}").into()
             );

@@ -1,7 +1,7 @@
 //! Slices, gathers, scatters and sorts.
 //!
 //! Indices that are out of range when a program runs are no error: slices and gathers clamp them,
-//! scatters drop what would land outside.
+//! scatters drop what would land outside. Positions that are numbers are in `position.rs`.
 
 use std::panic::Location;
 
@@ -226,50 +226,6 @@ impl From<&str> for Sort {
 }
 
 methods! {
-    /// `length` elements along an axis, from `start` on, which may be computed; it is moved so
-    /// that the slice fits.
-    ///
-    /// ```
-    /// use nxla::Tensor;
-    ///
-    /// let x = Tensor::from(vec![0, 1, 2, 3]);
-    /// assert_eq!(x.slice_along_axis(1, 2, 0)?.to_vec::<i32>()?, [1, 2]);
-    /// # Ok::<(), nxla::Error>(())
-    /// ```
-    fn slice_along_axis(x, start as position; length: usize, axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "slice", x)?;
-        graph.slice_along_axis(x, start, length, axis, 1)
-    };
-
-    /// One element along an axis, which is dropped; the index may be computed.
-    fn at(x, index as position; axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "slice", x)?;
-        let part = graph.slice_along_axis(x, index, 1, axis, 1)?;
-        graph.squeeze(part, Some(&[axis]))
-    };
-
-    /// With `update` in the place of as many elements along an axis, from `start` on, which may be
-    /// computed. The update has the tensor's shape in all other axes.
-    fn put_slice_along_axis(x, start as position, update; axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "put_slice", x)?;
-        graph.put_slice_along_axis(x, start, update, axis)
-    };
-
-    /// The elements at indices along an axis, whose place the axes of the indices take.
-    ///
-    /// ```
-    /// use nxla::Tensor;
-    ///
-    /// let x = Tensor::new(vec![1, 2, 3, 4], [2, 2])?;
-    /// let rows = x.take(Tensor::from(vec![1, 1, 0]), 0)?;
-    /// assert_eq!(rows.to_vec::<i32>()?, [3, 4, 3, 4, 1, 2]);
-    /// # Ok::<(), nxla::Error>(())
-    /// ```
-    fn take(x, indices as position; axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "take", x)?;
-        graph.take(x, indices, axis)
-    };
-
     /// The elements at indices along an axis, one index for each element of the result.
     fn take_along_axis(x, indices as position; axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "take_along_axis", x)?;

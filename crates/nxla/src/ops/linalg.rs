@@ -75,8 +75,8 @@ methods! {
     /// use nxla::{Norm, Tensor};
     ///
     /// let x = Tensor::from(vec![3.0f32, -4.0]);
-    /// assert_eq!(x.norm(Norm::Euclid, ())?.item()?.as_f64(), 5.0);
-    /// assert_eq!(x.norm(Norm::Max, 0)?.item()?.as_f64(), 4.0);
+    /// assert_eq!(x.norm(Norm::Euclid, ())?.item::<f64>()?, 5.0);
+    /// assert_eq!(x.norm(Norm::Max, 0)?.item::<f64>()?, 4.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn norm(x; norm: Norm, over: impl Into<Over>) one |graph| {
@@ -157,7 +157,7 @@ methods! {
     /// let a = Tensor::new(vec![3.0f64, 0.0, 4.0, 5.0], [2, 2])?;
     /// let (q, r) = a.qr(false)?;
     /// let error = q.dot(r)?.subtract(&a)?.abs()?.reduce_max()?;
-    /// assert!(error.item()?.as_f64() < 1e-12);
+    /// assert!(error.item::<f64>()? < 1e-12);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn qr(x; complete: bool) two |graph| graph.qr(x, complete);

@@ -8,7 +8,7 @@ use nxla_tensor::Shape;
 use super::control::{exprs, vectorized};
 use crate::Operand;
 use crate::Trace;
-use crate::containers::{Container, Leaves, Lengths, leaves_of, located, trace_of};
+use crate::containers::{Container, Leaves, Structure, leaves_of, located, trace_of};
 use crate::expr::Expr;
 use crate::vectors::Vectors;
 use crate::{Error, Result};
@@ -29,7 +29,7 @@ use nxla_runtime::vectors::control::{Repetition, Vectorized, conform};
 ///     let start = (n, Expr::of(0));
 ///     while_loop(start, |(n, _)| n.greater(0), |(n, count)| (n.quotient(10), count + 1)).1
 /// });
-/// assert_eq!(digits.call(2024)?.item()?.as_f64(), 4.0);
+/// assert_eq!(digits.call(2024)?.item::<f64>()?, 4.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
@@ -53,7 +53,7 @@ pub fn while_loop<S: Container>(
 ///     let start = (Expr::of(0), x);
 ///     while_loop_with(few, start, |(i, _)| i.less(64), |(i, x)| (i + 1, x.sin() * 0.5)).1
 /// };
-/// assert_eq!(jit(grad(halved)).call(0.0f64)?.item()?.as_f64(), 0.5f64.powi(64));
+/// assert_eq!(jit(grad(halved)).call(0.0f64)?.item::<f64>()?, 0.5f64.powi(64));
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
@@ -79,19 +79,20 @@ fn repeat<S: Container>(
     let location = Location::caller();
     let start = leaves_of(&initial);
     let trace = trace_of(&start.items);
-    let mut repeat = Loop { trace: &trace, lengths: &start.lengths, location, condition, replay };
+    let mut repeat =
+        Loop { trace: &trace, structure: &start.structure, location, condition, replay };
     let traced = || repeat.traced(&start, body);
     let located = |error| located(error, function, roots, &initial);
     match trace.attempt(|| traced().map_err(located)) {
         None => initial,
-        Some(values) => S::rebuild(&mut Leaves::new(exprs(&trace, values), start.lengths)),
+        Some(values) => S::rebuild(&mut Leaves::new(exprs(&trace, values), start.structure)),
     }
 }
 
 /// A loop that is being traced.
 struct Loop<'a, F> {
     trace: &'a Trace,
-    lengths: &'a Lengths,
+    structure: &'a Structure,
     location: &'static Location<'static>,
     condition: F,
     replay: Replay,
@@ -100,7 +101,7 @@ struct Loop<'a, F> {
 impl<F> Loop<'_, F> {
     fn state<S: Container>(&self, values: &[Vectorized]) -> S {
         let exprs = exprs(self.trace, values.iter().cloned());
-        S::rebuild(&mut Leaves::new(exprs, self.lengths.clone()))
+        S::rebuild(&mut Leaves::new(exprs, self.structure.clone()))
     }
 
     fn mark(&self) -> Result<Mark> {
@@ -131,11 +132,10 @@ impl<F> Loop<'_, F> {
         if let Some(error) = self.trace.failure() {
             return Err(error);
         }
-        if next.lengths != *self.lengths {
+        if next.structure != *self.structure {
             let why = format!(
                 "gives lists of lengths {:?}, the initial state has {:?}",
-                &next.lengths[..],
-                &self.lengths[..]
+                &next.structure, &self.structure
             );
             return Err(ErrorKind::invalid("body", why).of("while").into());
         }
@@ -215,7 +215,7 @@ impl<F> Loop<'_, F> {
 /// use nxla::{fori, jit, Expr};
 ///
 /// let factorial = jit(|n: Expr| fori(1, n + 1, Expr::of(1), |i, product| product * i));
-/// assert_eq!(factorial.call(5)?.item()?.as_f64(), 120.0);
+/// assert_eq!(factorial.call(5)?.item::<f64>()?, 120.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
@@ -268,7 +268,7 @@ fn counted<S: Container>(
 ///
 /// let sums = jit(|xs: Expr| scan(Expr::of(0), xs, |total, x| (&total + x, total)));
 /// let (total, before) = sums.call(Tensor::from(vec![1, 2, 3]))?;
-/// assert_eq!(total.item()?.as_f64(), 6.0);
+/// assert_eq!(total.item::<f64>()?, 6.0);
 /// assert_eq!(before.to_vec::<i32>()?, [0, 1, 3]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -331,8 +331,8 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
 ) -> (C, Y) {
     let elements = leaves_of(&xs);
     let element = |index: &Expr| {
-        let rows = elements.items.iter().map(|x| x.at(index, 0));
-        X::rebuild(&mut Leaves::new(rows, elements.lengths.clone()))
+        let rows = elements.items.iter().map(|x| x.at_axis(index, 0));
+        X::rebuild(&mut Leaves::new(rows, elements.structure.clone()))
     };
     let Some(last) = steps.checked_sub(1) else {
         // Only the types of the results matter; what is computed for them is dropped.
@@ -340,7 +340,7 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
             let shape = x.shape();
             Expr::zeros(shape.get(1..).unwrap_or_default(), x.dtype())
         });
-        let row = X::rebuild(&mut Leaves::new(zeros, elements.lengths.clone()));
+        let row = X::rebuild(&mut Leaves::new(zeros, elements.structure.clone()));
         let carry = C::rebuild(&mut leaves_of(&initial));
         let (_, y) = body(initial, row);
         return (carry, rows(&y, 0));
@@ -384,8 +384,8 @@ pub fn map<X: Container, Y: Container>(xs: X, mut function: impl FnMut(X) -> Y) 
 /// Checks that a step gives a carry like the one before; the trace keeps the error.
 fn check_carry<C: Container>(before: &Leaves<Expr>, carry: &C) {
     let after = leaves_of(carry);
-    if after.lengths != before.lengths {
-        let (found, expected) = (&after.lengths[..], &before.lengths[..]);
+    if after.structure != before.structure {
+        let (found, expected) = (&after.structure, &before.structure);
         let why =
             format!("the carry has lists of lengths {found:?} after a step, {expected:?} before");
         return fail(before, ErrorKind::invalid("body", why).of("scan").into());
@@ -418,11 +418,10 @@ fn rows<Y: Container>(y: &Y, count: usize) -> Y {
 /// Puts results in the place of the rows at an index.
 fn write<Y: Container>(rows: &mut Leaves<Expr>, y: &Y, index: &Expr) {
     let written = leaves_of(y);
-    if written.lengths != rows.lengths {
+    if written.structure != rows.structure {
         let why = format!(
             "gives lists of lengths {:?}, in the first step of {:?}",
-            &written.lengths[..],
-            &rows.lengths[..]
+            &written.structure, &rows.structure
         );
         return fail(rows, ErrorKind::invalid("body", why).of("scan").into());
     }

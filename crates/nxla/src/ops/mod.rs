@@ -22,6 +22,7 @@ mod loops;
 mod metadata;
 mod movement;
 mod nn;
+mod position;
 mod random;
 mod reduce;
 mod statistics;
@@ -36,6 +37,7 @@ pub use linalg::Triangular;
 pub use loops::{fori, fori_with, map, scan, scan_times, scan_with, while_loop, while_loop_with};
 pub use nxla_expr::build::ConvOptions as Convolution;
 pub use nxla_expr::build::{Between, Pool, Quantile, RunningNorm, Segment};
+pub use position::{Index, Indices, NewAxis};
 pub use reduce::Arg;
 pub use window::Window;
 

@@ -2,10 +2,11 @@
 
 use nxla_expr::Padding;
 use nxla_expr::build::OuterPadding;
-use nxla_tensor::{AxisName, Names, Shape};
+use nxla_tensor::{AxisName, Shape};
 
 use super::axes::{Axis, Over};
 use super::{joiners, methods};
+use crate::numbers::IntoNames;
 
 methods! {
     /// The same elements in row-major order under another shape of the same size.
@@ -22,8 +23,8 @@ methods! {
     /// Like [`reshape`](Self::reshape), where one size may be `None` and follows from the others.
     fn reshape_auto(x; sizes: &[Option<usize>]) one |graph| graph.reshape_auto(x, sizes);
 
-    /// With other names of axes, or none.
-    fn rename(x; names: Option<Names>) one |graph| graph.rename(x, names);
+    /// With other names of axes, `["row", "column"]`, or none for `()`.
+    fn rename(x; names: impl IntoNames) one |graph| graph.rename(x, names.into_names());
 
     /// The axes merged into one; they must be next to each other.
     fn flatten(x; over: impl Into<Over>) one |graph| {

@@ -59,7 +59,7 @@ methods! {
     /// ```
     /// use nxla::Tensor;
     ///
-    /// assert_eq!(Tensor::from(vec![0, 7, 7]).count_nonzero(())?.item()?.as_f64(), 2.0);
+    /// assert_eq!(Tensor::from(vec![0, 7, 7]).count_nonzero(())?.item::<f64>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn count_nonzero(x; over: impl Into<Over>) one |graph| {
@@ -86,8 +86,8 @@ methods! {
     /// use nxla::Tensor;
     ///
     /// let x = Tensor::from(vec![1.0f32, 3.0]);
-    /// assert_eq!(x.variance((), 0)?.item()?.as_f64(), 1.0);
-    /// assert_eq!(x.variance((), 1)?.item()?.as_f64(), 2.0);
+    /// assert_eq!(x.variance((), 0)?.item::<f64>()?, 1.0);
+    /// assert_eq!(x.variance((), 1)?.item::<f64>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn variance(x; over: impl Into<Over>, ddof: i64) one |graph| {
@@ -144,9 +144,9 @@ methods! {
     /// use nxla::{Arg, Tensor};
     ///
     /// let x = Tensor::new(vec![1, 9, 9, 4], [2, 2])?;
-    /// assert_eq!(x.argmax(())?.item()?.as_f64(), 1.0);
+    /// assert_eq!(x.argmax(())?.item::<f64>()?, 1.0);
     /// assert_eq!(x.argmax(Arg::axis(1))?.to_vec::<i32>()?, [1, 0]);
-    /// assert_eq!(x.argmax(Arg::all().last())?.item()?.as_f64(), 2.0);
+    /// assert_eq!(x.argmax(Arg::all().last())?.item::<f64>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn argmax(x; over: impl Into<Arg>) one |graph| {
@@ -246,7 +246,7 @@ impl Expr {
     /// use nxla::{Expr, Tensor, jit};
     ///
     /// let f = jit(|x: Expr| x.reduce(1, (), |x, product| x * product));
-    /// assert_eq!(f.call(Tensor::from(vec![2, 3, 4]))?.item()?.as_f64(), 24.0);
+    /// assert_eq!(f.call(Tensor::from(vec![2, 3, 4]))?.item::<f64>()?, 24.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
@@ -299,7 +299,7 @@ impl Tensor {
     /// use nxla::Tensor;
     ///
     /// let x = Tensor::from(vec![2, 3, 4]);
-    /// assert_eq!(x.reduce(1, (), |x, product| x * product)?.item()?.as_f64(), 24.0);
+    /// assert_eq!(x.reduce(1, (), |x, product| x * product)?.item::<f64>()?, 24.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     ///

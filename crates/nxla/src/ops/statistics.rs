@@ -29,7 +29,7 @@ known! {
     /// ```
     /// use nxla::Tensor;
     ///
-    /// assert_eq!(Tensor::from(vec![1.0f32, f32::NAN]).nan_sum(())?.item()?.as_f64(), 1.0);
+    /// assert_eq!(Tensor::from(vec![1.0f32, f32::NAN]).nan_sum(())?.item::<f64>()?, 1.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     nan_sum Sum;
@@ -78,7 +78,7 @@ methods! {
     /// use nxla::{Quantile, Tensor};
     ///
     /// let x = Tensor::from(vec![1.0f32, 2.0, 3.0, 10.0]);
-    /// assert_eq!(x.quantile(0.5, (), Quantile::default())?.item()?.as_f64(), 2.5);
+    /// assert_eq!(x.quantile(0.5, (), Quantile::default())?.item::<f64>()?, 2.5);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn quantile(x, q; over: impl Into<Over>, options: Quantile) one |graph| {

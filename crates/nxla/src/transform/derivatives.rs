@@ -3,7 +3,7 @@
 
 use nxla_runtime::{self as runtime, Differentiable, Linearized, Mode, differentiable};
 
-use crate::containers::{Container, Leaves, Lengths, leaves_of, trace_of};
+use crate::containers::{Container, Leaves, Structure, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::vectors::inner;
 use crate::{Result, Trace};
@@ -12,8 +12,8 @@ use crate::{Result, Trace};
 struct Called {
     trace: Trace,
     function: Differentiable,
-    /// The lengths of the lists in the argument and in the result.
-    lengths: (Lengths, Lengths),
+    /// What is told of the containers in the argument and in the result.
+    structure: (Structure, Structure),
 }
 
 /// Calls a function on stand-ins for its argument; in reverse mode once more if its result has
@@ -29,15 +29,15 @@ fn call<A: Container, R: Container>(
     let called = trace.attempt(|| {
         differentiable(&trace, &values.items, mode, |stand_ins| {
             let stand_ins = stand_ins.into_iter().map(Expr::from);
-            let mut stand_ins = Leaves::new(stand_ins, values.lengths.clone());
+            let mut stand_ins = Leaves::new(stand_ins, values.structure.clone());
             let results = leaves_of(&function(A::rebuild(&mut stand_ins)));
-            let (results, more) = (inner(&results.items), results.lengths);
+            let (results, more) = (inner(&results.items), results.structure);
             Ok(runtime::Called { results, passed_on: Vec::new(), more })
         })
     });
     match called {
         Some((function, _, results)) => {
-            Ok(Called { trace, function, lengths: (values.lengths, results) })
+            Ok(Called { trace, function, structure: (values.structure, results) })
         }
         None => {
             let again = A::rebuild(&mut values.clone());
@@ -46,8 +46,8 @@ fn call<A: Container, R: Container>(
     }
 }
 
-fn rebuilt<C: Container>(items: Vec<runtime::Expr>, lengths: &Lengths) -> C {
-    C::rebuild(&mut Leaves::new(items.into_iter().map(Expr::from), lengths.clone()))
+fn rebuilt<C: Container>(items: Vec<runtime::Expr>, structure: &Structure) -> C {
+    C::rebuild(&mut Leaves::new(items.into_iter().map(Expr::from), structure.clone()))
 }
 
 fn copied<C: Container>(container: &C) -> C {
@@ -62,7 +62,7 @@ fn copied<C: Container>(container: &C) -> C {
 ///
 /// let sine = jit(|x: Expr, dx: Expr| jvp(|x: Expr| x.sin())(x, dx));
 /// let (y, dy) = sine.call((0.0f32, 3.0f32))?;
-/// assert_eq!((y.item()?.as_f64(), dy.item()?.as_f64()), (0.0, 3.0));
+/// assert_eq!((y.item::<f64>()?, dy.item::<f64>()?), (0.0, 3.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn jvp<F, A, R>(function: F) -> impl Fn(A, A) -> (R, R)
@@ -79,7 +79,7 @@ where
         let tangents = leaves_of(&tangent);
         let found = called.trace.attempt(|| called.function.jvp(&tangents.items));
         let (results, changes) = or_results(&called, found);
-        (rebuilt(results, &called.lengths.1), rebuilt(changes, &called.lengths.1))
+        (rebuilt(results, &called.structure.1), rebuilt(changes, &called.structure.1))
     }
 }
 
@@ -113,13 +113,13 @@ fn mapped<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
     argument: A,
     mode: Mode,
-) -> (R, Option<(Map, Lengths)>) {
+) -> (R, Option<(Map, Structure)>) {
     let called = match call(function, argument, mode) {
         Ok(called) => called,
         Err((_, result)) => return (result, None),
     };
     let found = called.trace.attempt(|| called.function.linear(mode));
-    let (arguments, results) = called.lengths;
+    let (arguments, results) = called.structure;
     match found {
         None => (rebuilt(called.function.placeholders(), &results), None),
         Some((values, derivative)) => {
@@ -141,7 +141,7 @@ fn mapped<A: Container, R: Container>(
 ///     (y.clone(), pull(y.ones_like() * 3))
 /// });
 /// let (y, dx) = both.call(5.0f32)?;
-/// assert_eq!((y.item()?.as_f64(), dx.item()?.as_f64()), (25.0, 30.0));
+/// assert_eq!((y.item::<f64>()?, dx.item::<f64>()?), (25.0, 30.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn vjp<A: Container, R: Container>(
@@ -151,8 +151,8 @@ pub fn vjp<A: Container, R: Container>(
     let fallback = copied(&argument);
     let (result, map) = mapped(&function, argument, Mode::Reverse);
     let pull = move |cotangents: R| {
-        let found = map.as_ref().and_then(|(map, lengths)| {
-            Some(rebuilt(map.apply(&leaves_of(&cotangents).items)?, lengths))
+        let found = map.as_ref().and_then(|(map, structure)| {
+            Some(rebuilt(map.apply(&leaves_of(&cotangents).items)?, structure))
         });
         found.unwrap_or_else(|| copied(&fallback))
     };
@@ -170,8 +170,8 @@ pub fn vjp<A: Container, R: Container>(
 ///     (y, push(dx.clone()), push(dx * 2))
 /// });
 /// let (y, once, twice) = steps.call((0.0f32, 1.5f32))?;
-/// assert_eq!((once.item()?.as_f64(), twice.item()?.as_f64()), (1.5, 3.0));
-/// # assert_eq!(y.item()?.as_f64(), 1.0);
+/// assert_eq!((once.item::<f64>()?, twice.item::<f64>()?), (1.5, 3.0));
+/// # assert_eq!(y.item::<f64>()?, 1.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn linearize<A: Container, R: Container>(
@@ -181,8 +181,8 @@ pub fn linearize<A: Container, R: Container>(
     let (result, map) = mapped(&function, argument, Mode::Forward);
     let fallback = copied(&result);
     let push = move |tangents: A| {
-        let found = map.as_ref().and_then(|(map, lengths)| {
-            Some(rebuilt(map.apply(&leaves_of(&tangents).items)?, lengths))
+        let found = map.as_ref().and_then(|(map, structure)| {
+            Some(rebuilt(map.apply(&leaves_of(&tangents).items)?, structure))
         });
         found.unwrap_or_else(|| copied(&fallback))
     };

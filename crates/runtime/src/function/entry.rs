@@ -12,7 +12,7 @@ use crate::device::{Device, is_placed, place_of};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::options::Options;
-use crate::program::compile_to;
+use crate::program::{check_count, compile_to};
 use crate::tensor::Tensor;
 use crate::trace::{Entered, Trace};
 use crate::vectors::Vectors;
@@ -221,6 +221,7 @@ impl<R> Entry<R> {
             true => self.executable.run(&inputs, &context)?,
             false => self.for_place_of(&inputs, options, interrupt)?.run(&inputs, &context)?,
         };
+        check_count(&self.traced.program, &results)?;
         Ok(self.traced.vectors.put(results))
     }
 

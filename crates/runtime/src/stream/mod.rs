@@ -59,7 +59,7 @@ pub enum StreamError {
     #[error("stream: it was cancelled")]
     Cancelled,
     /// A step failed, which ended the stream; everybody who asks is told.
-    #[error("{0}")]
+    #[error(transparent)]
     Failed(Arc<Error>),
 }
 

@@ -1,5 +1,7 @@
 //! The steps of a stream, and the thread that does them.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -111,7 +113,7 @@ impl<R: Send + Sync + 'static> Step<R> {
         let _ending = Ending(stream);
         let mut before = Parts::new();
         while let Some((number, chunk)) = stream.next_chunk() {
-            match self.run(stream, &chunk, &state) {
+            match self.run_caught(stream, &chunk, &state) {
                 Ok(mut given) => {
                     // A device computes one step ahead, and no more. What a step gives is there all
                     // at once; nobody but the stream has its state, and could have freed it.
@@ -128,6 +130,17 @@ impl<R: Send + Sync + 'static> Step<R> {
         stream.end(Ok(state));
     }
 
+    /// Runs a step. Nobody is at the top of this thread to whom a panic could be passed on, that of a
+    /// hook, say: it is the error of the step.
+    fn run_caught(&self, stream: &Stream, chunk: &[Tensor], state: &[Tensor]) -> Result<Parts> {
+        catch_unwind(AssertUnwindSafe(|| self.run(stream, chunk, state))).unwrap_or_else(
+            |payload| {
+                let why = format!("a step of the stream panicked: {}", message_of(&*payload));
+                Err(Error::User(why.into()))
+            },
+        )
+    }
+
     fn run(&self, stream: &Stream, chunk: &[Tensor], state: &[Tensor]) -> Result<Parts> {
         let arguments = chunk.iter().chain(state).chain(&self.constants);
         let arguments: SmallVec<[&Tensor; 8]> = arguments.collect();
@@ -138,6 +151,13 @@ impl<R: Send + Sync + 'static> Step<R> {
         }
         Ok(results)
     }
+}
+
+/// What a panic says.
+fn message_of(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("it does not say why")
 }
 
 /// Makes sure that nobody waits for a thread that has panicked.

@@ -1,0 +1,54 @@
+//! A stream between threads: one reads chunks, another takes what became of them, and the state
+//! stays where it is computed.
+
+use std::thread;
+
+use nxla::prelude::*;
+use nxla::{Options, stream_with};
+
+#[derive(Container)]
+struct Seen<T> {
+    count: T,
+    mean: T,
+    /// The sum of squared distances from the mean.
+    spread: T,
+}
+
+/// Welford's way to a mean and a variance, chunk by chunk.
+fn step(chunk: Expr, seen: Seen<Expr>) -> (Expr, Seen<Expr>) {
+    let size = chunk.shape()[0];
+    let count = &seen.count + size;
+    let (mean, apart) = (chunk.mean(), chunk.mean() - &seen.mean);
+    let spread =
+        seen.spread + (&chunk - &mean).pow(2).sum() + apart.pow(2) * &seen.count * size / &count;
+    let mean = seen.mean + apart * size / &count;
+    (mean.clone(), Seen { count, mean, spread })
+}
+
+/// How far the variance is from that of the numbers 0 to 9999.
+pub fn run(compiler: &str) -> nxla::Result<f32> {
+    let nothing = Seen { count: 0.0f64, mean: 0.0f64, spread: 0.0f64 };
+    let ty = TensorType::new(DType::F64, [100]);
+    let options = Options::new().compiler(compiler);
+    let (sender, mut receiver) = stream_with(step, ty, nothing, &options)?.split();
+    let reader = thread::spawn(move || {
+        (0..100).try_for_each(|chunk| {
+            let numbers: Vec<f64> = (0..100).map(|at| f64::from(chunk * 100 + at)).collect();
+            sender.send(Tensor::from(numbers))
+        })
+    });
+    let mut last = 0.0;
+    for mean in receiver.by_ref() {
+        last = mean?.item::<f64>()?;
+    }
+    reader.join().expect("the reader does not panic")?;
+    let seen = receiver.done()?;
+    let variance = seen.spread.item::<f64>()? / seen.count.item::<f64>()?;
+    let exact = (1e8 - 1.0) / 12.0;
+    Ok(((variance / exact - 1.0).abs() + (last / 4999.5 - 1.0).abs()) as f32)
+}
+
+fn main() -> nxla::Result<()> {
+    assert!(run("evaluator")? < 1e-6);
+    Ok(())
+}

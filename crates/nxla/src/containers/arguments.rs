@@ -1,0 +1,195 @@
+//! What may be passed for a container.
+
+use std::collections::BTreeMap;
+
+use nxla_expr::TensorType;
+
+use super::{Fixable, Leaves};
+use crate::expr::Expr;
+use crate::tensor::Tensor;
+
+/// What may be passed for a container `C`: the same container with leaves `L`, or a reference to
+/// one. For a tensor, a plain number may be passed too.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed for `{C}`",
+    note = "pass the same container of tensors, of references to tensors, or a reference to one; \
+            several arguments are one tuple: `f.call((&x, &y))`"
+)]
+pub trait Arguments<C, L> {
+    /// Appends the leaves in order.
+    fn append(self, leaves: &mut Leaves<L>);
+}
+
+macro_rules! leaf_arguments {
+    ($($ty:ty as $leaf:ty => $convert:expr;)*) => {
+        $(
+            impl Arguments<Expr, $leaf> for $ty {
+                fn append(self, leaves: &mut Leaves<$leaf>) {
+                    leaves.push($convert(self));
+                }
+            }
+        )*
+    };
+}
+
+leaf_arguments! {
+    Tensor as Tensor => |tensor| tensor;
+    &Tensor as Tensor => Tensor::clone;
+    bool as Tensor => Tensor::from;
+    f32 as Tensor => Tensor::from;
+    f64 as Tensor => Tensor::from;
+    u8 as Tensor => Tensor::from;
+    u16 as Tensor => Tensor::from;
+    u32 as Tensor => Tensor::from;
+    u64 as Tensor => Tensor::from;
+    i8 as Tensor => Tensor::from;
+    i16 as Tensor => Tensor::from;
+    i32 as Tensor => Tensor::from;
+    i64 as Tensor => Tensor::from;
+    TensorType as TensorType => |ty| ty;
+    &TensorType as TensorType => TensorType::clone;
+    &Tensor as TensorType => |tensor: &Tensor| tensor.ty();
+}
+
+impl<L> Arguments<(), L> for () {
+    fn append(self, _: &mut Leaves<L>) {}
+}
+
+impl<C, L, T: Arguments<C, L>> Arguments<Vec<C>, L> for Vec<T> {
+    fn append(self, leaves: &mut Leaves<L>) {
+        leaves.push_length(self.len());
+        self.into_iter().for_each(|item| item.append(leaves));
+    }
+}
+
+impl<'a, C, L, T> Arguments<Vec<C>, L> for &'a Vec<T>
+where
+    &'a T: Arguments<C, L>,
+{
+    fn append(self, leaves: &mut Leaves<L>) {
+        self.as_slice().append(leaves);
+    }
+}
+
+impl<'a, C, L, T> Arguments<Vec<C>, L> for &'a [T]
+where
+    &'a T: Arguments<C, L>,
+{
+    fn append(self, leaves: &mut Leaves<L>) {
+        leaves.push_length(self.len());
+        self.iter().for_each(|item| item.append(leaves));
+    }
+}
+
+impl<C, L, T: Arguments<C, L>, const N: usize> Arguments<[C; N], L> for [T; N] {
+    fn append(self, leaves: &mut Leaves<L>) {
+        self.into_iter().for_each(|item| item.append(leaves));
+    }
+}
+
+impl<'a, C, L, T, const N: usize> Arguments<[C; N], L> for &'a [T; N]
+where
+    &'a T: Arguments<C, L>,
+{
+    fn append(self, leaves: &mut Leaves<L>) {
+        self.iter().for_each(|item| item.append(leaves));
+    }
+}
+
+impl<C, L, T: Arguments<C, L>> Arguments<Option<C>, L> for Option<T> {
+    fn append(self, leaves: &mut Leaves<L>) {
+        leaves.push_length(self.is_some().into());
+        self.into_iter().for_each(|item| item.append(leaves));
+    }
+}
+
+impl<'a, C, L, T> Arguments<Option<C>, L> for &'a Option<T>
+where
+    &'a T: Arguments<C, L>,
+{
+    fn append(self, leaves: &mut Leaves<L>) {
+        self.as_ref().append(leaves);
+    }
+}
+
+impl<C, L, T: Arguments<C, L>> Arguments<Box<C>, L> for Box<T> {
+    fn append(self, leaves: &mut Leaves<L>) {
+        (*self).append(leaves);
+    }
+}
+
+impl<'a, C, L, T> Arguments<Box<C>, L> for &'a Box<T>
+where
+    &'a T: Arguments<C, L>,
+{
+    fn append(self, leaves: &mut Leaves<L>) {
+        (&**self).append(leaves);
+    }
+}
+
+impl<K, C, L, T> Arguments<BTreeMap<K, C>, L> for BTreeMap<K, T>
+where
+    K: Fixable + Ord,
+    T: Arguments<C, L>,
+{
+    fn append(self, leaves: &mut Leaves<L>) {
+        leaves.push_length(self.len());
+        for (key, item) in self {
+            leaves.push_fixed(&key);
+            item.append(leaves);
+        }
+    }
+}
+
+impl<'a, K, C, L, T> Arguments<BTreeMap<K, C>, L> for &'a BTreeMap<K, T>
+where
+    K: Fixable + Ord,
+    &'a T: Arguments<C, L>,
+{
+    fn append(self, leaves: &mut Leaves<L>) {
+        leaves.push_length(self.len());
+        for (key, item) in self {
+            leaves.push_fixed(key);
+            item.append(leaves);
+        }
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $given:ident $index:tt),+))*) => {
+        $(
+            impl<Leaf, $($name, $given: Arguments<$name, Leaf>),+>
+                Arguments<($($name,)+), Leaf> for ($($given,)+)
+            {
+                fn append(self, leaves: &mut Leaves<Leaf>) {
+                    $(self.$index.append(leaves);)+
+                }
+            }
+
+            impl<'a, Leaf, $($name, $given),+>
+                Arguments<($($name,)+), Leaf> for &'a ($($given,)+)
+            where
+                $(&'a $given: Arguments<$name, Leaf>),+
+            {
+                fn append(self, leaves: &mut Leaves<Leaf>) {
+                    $(self.$index.append(leaves);)+
+                }
+            }
+        )*
+    };
+}
+
+tuples! {
+    (A GA 0)
+    (A GA 0, B GB 1)
+    (A GA 0, B GB 1, C GC 2)
+    (A GA 0, B GB 1, C GC 2, D GD 3)
+    (A GA 0, B GB 1, C GC 2, D GD 3, E GE 4)
+    (A GA 0, B GB 1, C GC 2, D GD 3, E GE 4, F GF 5)
+    (A GA 0, B GB 1, C GC 2, D GD 3, E GE 4, F GF 5, G GG 6)
+    (A GA 0, B GB 1, C GC 2, D GD 3, E GE 4, F GF 5, G GG 6, H GH 7)
+    (A GA 0, B GB 1, C GC 2, D GD 3, E GE 4, F GF 5, G GG 6, H GH 7, I GI 8)
+    (A GA 0, B GB 1, C GC 2, D GD 3, E GE 4, F GF 5, G GG 6, H GH 7, I GI 8, J GJ 9)
+    (A GA 0, B GB 1, C GC 2, D GD 3, E GE 4, F GF 5, G GG 6, H GH 7, I GI 8, J GJ 9, K GK 10)
+    (A GA 0, B GB 1, C GC 2, D GD 3, E GE 4, F GF 5, G GG 6, H GH 7, I GI 8, J GJ 9, K GK 10, M GM 11)
+}

@@ -1,0 +1,100 @@
+//! Functions that can be traced: what they take and give.
+
+use super::Container;
+use crate::{Error, Result};
+
+/// What a traced function may return: a container, or a `Result` of one.
+pub trait Outputs {
+    /// The container.
+    type Container: Container;
+
+    /// The container, unless there is an error.
+    ///
+    /// # Errors
+    /// That of the function.
+    fn into_container(self) -> Result<Self::Container>;
+}
+
+impl<C: Container> Outputs for C {
+    type Container = C;
+
+    fn into_container(self) -> Result<C> {
+        Ok(self)
+    }
+}
+
+impl<C: Container, E> Outputs for Result<C, E>
+where
+    Error: From<E>,
+{
+    type Container = C;
+
+    fn into_container(self) -> Result<C> {
+        Ok(self?)
+    }
+}
+
+/// A function that can be traced: of one to six containers of expressions.
+///
+/// Functions and closures are; `Inputs` is the tuple of their arguments' types, and only there to
+/// tell functions with different numbers of arguments apart.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no function of containers of expressions",
+    note = "write the types of the arguments: `|x: Expr, (a, b): (Expr, Expr)| …`",
+    note = "each argument and each result is a container: a struct of one's own becomes one by \
+            `#[derive(nxla::Container)]`"
+)]
+pub trait Function<Inputs> {
+    /// The argument, or the tuple of several.
+    type Arguments: Container;
+    /// What it gives.
+    type Results: Container;
+
+    /// Calls it.
+    ///
+    /// # Errors
+    /// Those of the function.
+    fn invoke(&self, arguments: Self::Arguments) -> Result<Self::Results>;
+}
+
+impl<F, A, R> Function<(A,)> for F
+where
+    F: Fn(A) -> R,
+    A: Container,
+    R: Outputs,
+{
+    type Arguments = A;
+    type Results = R::Container;
+
+    fn invoke(&self, argument: A) -> Result<R::Container> {
+        self(argument).into_container()
+    }
+}
+
+macro_rules! functions {
+    ($(($($name:ident $index:tt),+))*) => {
+        $(
+            impl<Fun, Ret, $($name),+> Function<($($name,)+)> for Fun
+            where
+                Fun: Fn($($name),+) -> Ret,
+                Ret: Outputs,
+                $($name: Container),+
+            {
+                type Arguments = ($($name,)+);
+                type Results = Ret::Container;
+
+                fn invoke(&self, arguments: ($($name,)+)) -> Result<Ret::Container> {
+                    self($(arguments.$index),+).into_container()
+                }
+            }
+        )*
+    };
+}
+
+functions! {
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+}

@@ -1,0 +1,278 @@
+//! Containers of values: what traced functions take and give.
+//!
+//! The leaves of a container are expressions inside a trace, tensors outside of it. A type tells
+//! its own structure but for the lengths of lists and for fixed values, which are told along with
+//! the leaves.
+
+mod arguments;
+mod fixed;
+mod functions;
+mod standard;
+
+use std::fmt;
+
+use nxla_runtime as runtime;
+use smallvec::SmallVec;
+
+pub use arguments::Arguments;
+pub use fixed::Fixable;
+pub(crate) use fixed::Fixed;
+pub use functions::{Function, Outputs};
+
+use crate::expr::Expr;
+use crate::tensor::Tensor;
+use crate::{Error, Result};
+
+/// The leaves of a container in order, and what of its structure the type does not tell.
+#[derive(Clone, Debug)]
+pub struct Leaves<L> {
+    pub(crate) items: SmallVec<[L; 4]>,
+    pub(crate) structure: Structure,
+    /// How many items, lengths and fixed values have been taken out again.
+    taken: (usize, usize, usize),
+}
+
+/// The lengths of the lists in a container and its fixed values, in the order in which they are met.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct Structure {
+    lengths: SmallVec<[usize; 2]>,
+    fixed: SmallVec<[Fixed; 1]>,
+}
+
+/// The kind of the only containers that a type does not tell all about.
+const LIST: u8 = 0;
+
+impl Structure {
+    /// Whether there is nothing but leaves.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lengths.is_empty() && self.fixed.is_empty()
+    }
+
+    /// That of one container after another.
+    pub(crate) fn then(mut self, other: &Structure) -> Structure {
+        self.lengths.extend(other.lengths.iter().copied());
+        self.fixed.extend(other.fixed.iter().cloned());
+        self
+    }
+
+    /// That of the first of two containers, of which this is the second.
+    pub(crate) fn before(&self, other: &Structure) -> Option<Structure> {
+        let lengths = self.lengths.strip_suffix(&other.lengths[..])?;
+        let fixed = self.fixed.strip_suffix(&other.fixed[..])?;
+        Some(Structure { lengths: lengths.into(), fixed: fixed.iter().cloned().collect() })
+    }
+
+    /// Tells it to the runtime.
+    pub(crate) fn describe(&self, call: &mut runtime::Call<Fixed>) {
+        self.lengths.iter().for_each(|&length| call.container(LIST, length));
+        self.fixed.iter().for_each(|value| call.fixed(value.clone(), value.hash()));
+    }
+}
+
+impl fmt::Debug for Structure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &self.lengths[..])?;
+        match &self.fixed[..] {
+            [] => Ok(()),
+            fixed => write!(f, " and fixed values {fixed:?}"),
+        }
+    }
+}
+
+impl<L> Default for Leaves<L> {
+    fn default() -> Self {
+        Self { items: SmallVec::new(), structure: Structure::default(), taken: (0, 0, 0) }
+    }
+}
+
+impl<L> Leaves<L> {
+    /// Leaves to be put into a container of this structure.
+    pub(crate) fn new(items: impl IntoIterator<Item = L>, structure: Structure) -> Self {
+        Self { items: items.into_iter().collect(), structure, taken: (0, 0, 0) }
+    }
+
+    /// Appends a leaf.
+    pub fn push(&mut self, leaf: L) {
+        self.items.push(leaf);
+    }
+
+    /// Appends the length of a list, before its items.
+    pub fn push_length(&mut self, length: usize) {
+        self.structure.lengths.push(length);
+    }
+
+    /// Appends a fixed value.
+    pub fn push_fixed(&mut self, value: &impl Fixable) {
+        self.structure.fixed.push(Fixed::new(value));
+    }
+
+    /// The length of the next list.
+    ///
+    /// # Panics
+    /// If the container was taken apart in another way than it is put together.
+    pub fn length(&mut self) -> usize {
+        self.taken.1 += 1;
+        self.structure.lengths[self.taken.1 - 1]
+    }
+
+    /// The next fixed value.
+    ///
+    /// # Panics
+    /// If the container was taken apart in another way than it is put together.
+    pub fn fixed<T: Fixable>(&mut self) -> T {
+        self.taken.2 += 1;
+        let value = self.structure.fixed[self.taken.2 - 1].get();
+        value.expect("a container is put together as it was taken apart")
+    }
+}
+
+impl<L: Clone> Leaves<L> {
+    /// The next leaf.
+    ///
+    /// # Panics
+    /// If the container was taken apart in another way than it is put together.
+    pub fn leaf(&mut self) -> L {
+        self.taken.0 += 1;
+        self.items[self.taken.0 - 1].clone()
+    }
+}
+
+/// A container whose leaves are `L`: it comes apart into them, and is put together again.
+///
+/// Implemented for expressions and tensors, `()`, lists, arrays, options, boxes, ordered maps and
+/// tuples of up to twelve; structs of one's own become containers by
+/// [`#[derive(nxla::Container)]`](derive@crate::Container).
+///
+/// ```
+/// use nxla::{Tensor, Tree};
+///
+/// let pair = (Tensor::from(1), vec![Tensor::from(2), Tensor::from(3)]);
+/// let doubled = pair.try_map(|x| x * 2)?;
+/// assert_eq!(doubled.leaves()[2].item::<i32>()?, 6);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no container of `{L}`",
+    note = "a struct of one's own becomes a container by `#[derive(nxla::Container)]`, generic in \
+            its leaves: `struct Layer<T> {{ weights: T }}`",
+    note = "a field that holds no tensor is told apart by `#[container(skip)]`"
+)]
+pub trait Tree<L>: Sized {
+    /// Appends the leaves in order.
+    fn flatten(&self, leaves: &mut Leaves<L>);
+
+    /// The container of the next leaves.
+    fn rebuild(leaves: &mut Leaves<L>) -> Self;
+
+    /// Appends where each leaf is for the texts of errors, as one would write it: `at` is what the
+    /// container is called, and `.weights`, `[0]` or `.1` come after it.
+    fn paths(&self, at: &str, paths: &mut Vec<String>) {
+        let count = leaves_of(self).items.len();
+        paths.extend((0..count).map(|leaf| format!("{at}, leaf {leaf}")));
+    }
+
+    /// The leaves in order.
+    fn leaves(&self) -> Vec<L> {
+        leaves_of(self).items.into_vec()
+    }
+
+    /// The same container with what `function` makes of each leaf.
+    #[must_use]
+    fn map(&self, mut function: impl FnMut(&L) -> L) -> Self {
+        let leaves = leaves_of(self);
+        let mapped = leaves.items.iter().map(&mut function);
+        Self::rebuild(&mut Leaves::new(mapped, leaves.structure))
+    }
+
+    /// [`map`](Tree::map) of a function that can fail.
+    ///
+    /// # Errors
+    /// The first of `function`.
+    fn try_map<E>(&self, mut function: impl FnMut(&L) -> Result<L, E>) -> Result<Self, E> {
+        let leaves = leaves_of(self);
+        let mapped: Vec<L> = leaves.items.iter().map(&mut function).collect::<Result<_, E>>()?;
+        Ok(Self::rebuild(&mut Leaves::new(mapped, leaves.structure)))
+    }
+
+    /// The same container with what `function` makes of the leaves in the same places of two.
+    ///
+    /// # Errors
+    /// Containers of other lists, keys or fixed values, with the first place that differs.
+    fn zip(&self, other: &Self, mut function: impl FnMut(&L, &L) -> L) -> Result<Self> {
+        let (left, right) = (leaves_of(self), leaves_of(other));
+        if left.structure != right.structure || left.items.len() != right.items.len() {
+            let why = difference(self, other);
+            return Err(Error::Arguments { function: "zip".into(), why });
+        }
+        let zipped = left.items.iter().zip(&right.items).map(|(left, right)| function(left, right));
+        Ok(Self::rebuild(&mut Leaves::new(zipped, left.structure)))
+    }
+}
+
+/// A container of expressions, and its counterpart outside of traces.
+///
+/// [`#[derive(nxla::Container)]`](derive@crate::Container) implements it for structs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no container of expressions",
+    note = "a struct of one's own becomes a container by `#[derive(nxla::Container)]`, generic in \
+            its leaves: `struct Layer<T> {{ weights: T }}` is a container as `Layer<Expr>`",
+    note = "a field that holds no tensor is told apart by `#[container(skip)]`"
+)]
+pub trait Container: Tree<Expr> {
+    /// The same container of tensors.
+    type Tensors: Tree<Tensor> + Arguments<Self, Tensor>;
+}
+
+/// The leaves of a container.
+pub(crate) fn leaves_of<L>(tree: &impl Tree<L>) -> Leaves<L> {
+    let mut leaves = Leaves::default();
+    tree.flatten(&mut leaves);
+    leaves
+}
+
+/// Where two containers of one type begin to differ.
+fn difference<L, T: Tree<L>>(left: &T, right: &T) -> String {
+    let paths = |tree: &T| {
+        let mut paths = Vec::new();
+        tree.paths("", &mut paths);
+        paths
+    };
+    let (lefts, rights) = (paths(left), paths(right));
+    let most = lefts.len().max(rights.len());
+    match (0..most).map(|at| (lefts.get(at), rights.get(at))).find(|(left, right)| left != right) {
+        Some((left, right)) => {
+            let named = |path: Option<&String>| path.map_or("nothing", String::as_str).to_owned();
+            format!(
+                "the containers differ: the left one has {} where the right one has {}",
+                named(left),
+                named(right)
+            )
+        }
+        None => {
+            let (left, right) = (leaves_of(left).structure, leaves_of(right).structure);
+            format!("the containers differ: lists of lengths {left:?}, and {right:?}")
+        }
+    }
+}
+
+/// An error about a leaf that does not fit, with its path in a container; see [`Error::locate`].
+pub(crate) fn located<L>(
+    error: Error,
+    function: &str,
+    roots: &[(&str, &str)],
+    tree: &impl Tree<L>,
+) -> Error {
+    error.locate(function, roots, |region, result| {
+        let mut paths = Vec::new();
+        tree.paths("", &mut paths);
+        (region, paths.into_iter().nth(result))
+    })
+}
+
+/// The trace that the leaves of a container belong to, or that under way on this thread.
+pub(crate) fn trace_of(leaves: &[Expr]) -> crate::Trace {
+    match leaves.first() {
+        Some(first) => first.trace().clone(),
+        None => Expr::current_trace(),
+    }
+}

@@ -1,0 +1,193 @@
+//! The containers of the standard library.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use nxla_expr::TensorType;
+
+use super::{Container, Fixable, Leaves, Tree};
+use crate::expr::Expr;
+use crate::tensor::Tensor;
+
+/// Appends the paths of the leaves of a list.
+fn paths_of_items<'a, L, I: Debug, T: Tree<L> + 'a>(
+    items: impl IntoIterator<Item = (I, &'a T)>,
+    at: &str,
+    paths: &mut Vec<String>,
+) {
+    items.into_iter().for_each(|(index, item)| item.paths(&format!("{at}[{index:?}]"), paths));
+}
+
+macro_rules! leaf {
+    ($($ty:ty),*) => {
+        $(
+            impl Tree<$ty> for $ty {
+                fn flatten(&self, leaves: &mut Leaves<$ty>) {
+                    leaves.push(self.clone());
+                }
+
+                fn rebuild(leaves: &mut Leaves<$ty>) -> Self {
+                    leaves.leaf()
+                }
+
+                fn paths(&self, at: &str, paths: &mut Vec<String>) {
+                    paths.push(at.to_owned());
+                }
+            }
+        )*
+    };
+}
+
+leaf!(Expr, Tensor, TensorType);
+
+impl Container for Expr {
+    type Tensors = Tensor;
+}
+
+impl<L> Tree<L> for () {
+    fn flatten(&self, _: &mut Leaves<L>) {}
+
+    fn rebuild(_: &mut Leaves<L>) -> Self {}
+}
+
+impl Container for () {
+    type Tensors = ();
+}
+
+impl<L, T: Tree<L>> Tree<L> for Vec<T> {
+    fn flatten(&self, leaves: &mut Leaves<L>) {
+        leaves.push_length(self.len());
+        self.iter().for_each(|item| item.flatten(leaves));
+    }
+
+    fn rebuild(leaves: &mut Leaves<L>) -> Self {
+        (0..leaves.length()).map(|_| T::rebuild(leaves)).collect()
+    }
+
+    fn paths(&self, at: &str, paths: &mut Vec<String>) {
+        paths_of_items(self.iter().enumerate(), at, paths);
+    }
+}
+
+impl<T: Container> Container for Vec<T> {
+    type Tensors = Vec<T::Tensors>;
+}
+
+impl<L, T: Tree<L>, const N: usize> Tree<L> for [T; N] {
+    fn flatten(&self, leaves: &mut Leaves<L>) {
+        self.iter().for_each(|item| item.flatten(leaves));
+    }
+
+    fn rebuild(leaves: &mut Leaves<L>) -> Self {
+        std::array::from_fn(|_| T::rebuild(leaves))
+    }
+
+    fn paths(&self, at: &str, paths: &mut Vec<String>) {
+        paths_of_items(self.iter().enumerate(), at, paths);
+    }
+}
+
+impl<T: Container, const N: usize> Container for [T; N] {
+    type Tensors = [T::Tensors; N];
+}
+
+/// Whether there is a value is part of what a function is traced for, as the length of a list is.
+impl<L, T: Tree<L>> Tree<L> for Option<T> {
+    fn flatten(&self, leaves: &mut Leaves<L>) {
+        leaves.push_length(self.is_some().into());
+        self.iter().for_each(|item| item.flatten(leaves));
+    }
+
+    fn rebuild(leaves: &mut Leaves<L>) -> Self {
+        (leaves.length() == 1).then(|| T::rebuild(leaves))
+    }
+
+    fn paths(&self, at: &str, paths: &mut Vec<String>) {
+        self.iter().for_each(|item| item.paths(at, paths));
+    }
+}
+
+impl<T: Container> Container for Option<T> {
+    type Tensors = Option<T::Tensors>;
+}
+
+impl<L, T: Tree<L>> Tree<L> for Box<T> {
+    fn flatten(&self, leaves: &mut Leaves<L>) {
+        (**self).flatten(leaves);
+    }
+
+    fn rebuild(leaves: &mut Leaves<L>) -> Self {
+        Box::new(T::rebuild(leaves))
+    }
+
+    fn paths(&self, at: &str, paths: &mut Vec<String>) {
+        (**self).paths(at, paths);
+    }
+}
+
+impl<T: Container> Container for Box<T> {
+    type Tensors = Box<T::Tensors>;
+}
+
+/// The keys are part of what a function is traced for.
+impl<L, K: Fixable + Ord, T: Tree<L>> Tree<L> for BTreeMap<K, T> {
+    fn flatten(&self, leaves: &mut Leaves<L>) {
+        leaves.push_length(self.len());
+        for (key, item) in self {
+            leaves.push_fixed(key);
+            item.flatten(leaves);
+        }
+    }
+
+    fn rebuild(leaves: &mut Leaves<L>) -> Self {
+        let length = leaves.length();
+        (0..length).map(|_| (leaves.fixed(), T::rebuild(leaves))).collect()
+    }
+
+    fn paths(&self, at: &str, paths: &mut Vec<String>) {
+        paths_of_items(self, at, paths);
+    }
+}
+
+impl<K: Fixable + Ord, T: Container> Container for BTreeMap<K, T> {
+    type Tensors = BTreeMap<K, T::Tensors>;
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $index:tt),+))*) => {
+        $(
+            impl<Leaf, $($name: Tree<Leaf>),+> Tree<Leaf> for ($($name,)+) {
+                fn flatten(&self, leaves: &mut Leaves<Leaf>) {
+                    $(self.$index.flatten(leaves);)+
+                }
+
+                fn rebuild(leaves: &mut Leaves<Leaf>) -> Self {
+                    ($($name::rebuild(leaves),)+)
+                }
+
+                fn paths(&self, at: &str, paths: &mut Vec<String>) {
+                    $(self.$index.paths(&format!("{at}.{}", $index), paths);)+
+                }
+            }
+
+            impl<$($name: Container),+> Container for ($($name,)+) {
+                type Tensors = ($($name::Tensors,)+);
+            }
+        )*
+    };
+}
+
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, M 11)
+}

@@ -1,0 +1,91 @@
+//! Numbers and names in the types of Rust.
+
+use nxla_tensor::{Complex, Names, Scalar};
+
+mod sealed {
+    /// Keeps the traits of this file to the types in it.
+    pub trait Sealed {}
+}
+
+/// A number that the only element of a tensor can be read as; see
+/// [`Tensor::item`](crate::Tensor::item).
+pub trait Item: sealed::Sealed + Sized {
+    /// The number, if this type has it.
+    fn of(scalar: Scalar) -> Option<Self>;
+}
+
+/// The real number, if it is one.
+fn real(scalar: Scalar) -> Option<f64> {
+    match scalar {
+        Scalar::Complex(_, imaginary) if imaginary != 0.0 => None,
+        _ => Some(scalar.as_f64()),
+    }
+}
+
+macro_rules! items {
+    ($($ty:ty => |$scalar:ident| $of:expr;)*) => {
+        $(
+            impl sealed::Sealed for $ty {}
+
+            impl Item for $ty {
+                fn of($scalar: Scalar) -> Option<Self> {
+                    $of
+                }
+            }
+        )*
+    };
+    (@integers $($ty:ty)*) => {
+        items! { $($ty => |scalar| <$ty>::try_from(scalar.as_i128()?).ok();)* }
+    };
+}
+
+items! {
+    Scalar => |scalar| Some(scalar);
+    f32 => |scalar| real(scalar).map(|number| number as f32);
+    f64 => |scalar| real(scalar);
+    Complex<f32> => |scalar| {
+        let (real, imaginary) = scalar.parts();
+        Some(Complex::new(real as f32, imaginary as f32))
+    };
+    Complex<f64> => |scalar| {
+        let (real, imaginary) = scalar.parts();
+        Some(Complex::new(real, imaginary))
+    };
+    bool => |scalar| match scalar.as_i128()? {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    };
+}
+
+items!(@integers u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize);
+
+/// Names for axes: `["row", "column"]`, `[Some("row"), None]`, or `()` for none at all.
+pub trait IntoNames: sealed::Sealed {
+    /// The names.
+    fn into_names(self) -> Option<Names>;
+}
+
+macro_rules! names {
+    ($(($($parameters:tt)*) $ty:ty => |$names:ident| $of:expr;)*) => {
+        $(
+            impl<$($parameters)*> sealed::Sealed for $ty {}
+
+            impl<$($parameters)*> IntoNames for $ty {
+                fn into_names(self) -> Option<Names> {
+                    let $names = self;
+                    $of
+                }
+            }
+        )*
+    };
+}
+
+names! {
+    () () => |_names| None;
+    () Names => |names| Some(names);
+    () Option<Names> => |names| names;
+    () &[&str] => |names| Some(names.into());
+    (const N: usize) [&str; N] => |names| Some(names.into());
+    (const N: usize) [Option<&str>; N] => |names| Some(names.into());
+}

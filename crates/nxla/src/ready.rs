@@ -1,0 +1,131 @@
+//! Waiting for results in asynchronous code.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use crate::containers::{Tree, leaves_of};
+use crate::tensor::Tensor;
+use crate::{Error, Result};
+
+/// The tensors of a container, once all of them are there: what a call gives may still be computed,
+/// and this waits for it without holding a thread, in any executor. A single tensor can be awaited
+/// itself.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit, ready};
+///
+/// # fn block_on<F: Future>(future: F) -> F::Output {
+/// #     let mut future = std::pin::pin!(future);
+/// #     let mut task = std::task::Context::from_waker(std::task::Waker::noop());
+/// #     loop {
+/// #         if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut task) {
+/// #             return output;
+/// #         }
+/// #     }
+/// # }
+/// let both = jit(|x: Expr| (x.sin(), x.cos()));
+/// let cosine = block_on(async {
+///     let (sine, cosine) = ready(both.call(0.0f32)?).await?;
+///     assert_eq!(sine.await?.item::<f32>()?, 0.0);
+///     cosine.item::<f32>()
+/// })?;
+/// assert_eq!(cosine, 1.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn ready<T: Tree<Tensor>>(container: T) -> Ready<T> {
+    let pending = leaves_of(&container).items.into_vec();
+    Ready { container: Some(container), pending, signal: None }
+}
+
+/// The future of [`ready`], and of a tensor. Its result is an error where the computation ran into
+/// one.
+#[must_use = "nothing is waited for unless it is awaited"]
+pub struct Ready<T> {
+    container: Option<T>,
+    /// Those that may still be computed; the last one is waited for.
+    pending: Vec<Tensor>,
+    /// What tells of the last one, once it has been asked to.
+    signal: Option<Arc<Signal>>,
+}
+
+/// Nothing in it is pinned.
+impl<T> Unpin for Ready<T> {}
+
+/// Whether a tensor is there, and who is to be woken then.
+#[derive(Default)]
+struct Signal(Mutex<(bool, Option<Waker>)>);
+
+impl Signal {
+    fn tell(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.0 = true;
+        let waker = state.1.take();
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether it has been told; if not, the task is woken when it is.
+    fn poll(&self, task: &Context<'_>) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.0 {
+            state.1 = Some(task.waker().clone());
+        }
+        state.0
+    }
+}
+
+impl<T> Ready<T> {
+    /// Waits for one tensor after another.
+    fn poll_pending(&mut self, task: &Context<'_>) -> Poll<Result<()>> {
+        while let Some(tensor) = self.pending.last() {
+            if self.signal.is_none() && !tensor.is_ready()? {
+                let signal = Arc::<Signal>::default();
+                self.signal = Some(signal.clone());
+                tensor.on_ready(move || signal.tell())?;
+            }
+            if self.signal.as_ref().is_some_and(|signal| !signal.poll(task)) {
+                return Poll::Pending;
+            }
+            // It is there, so this takes no time; it tells of an error.
+            tensor.wait()?;
+            self.signal = None;
+            self.pending.pop();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T> Future for Ready<T> {
+    type Output = Result<T>;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Result<T>> {
+        let ready = self.get_mut();
+        match ready.poll_pending(task) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(())) => Poll::Ready(ready.container.take().ok_or_else(|| {
+                Error::Usage("a future was polled again after it had given its result".into())
+            })),
+        }
+    }
+}
+
+impl IntoFuture for Tensor {
+    type Output = Result<Tensor>;
+    type IntoFuture = Ready<Tensor>;
+
+    fn into_future(self) -> Ready<Tensor> {
+        ready(self)
+    }
+}
+
+impl IntoFuture for &Tensor {
+    type Output = Result<Tensor>;
+    type IntoFuture = Ready<Tensor>;
+
+    fn into_future(self) -> Ready<Tensor> {
+        ready(self.clone())
+    }
+}

@@ -1,0 +1,123 @@
+//! Data of Rust programs as tensors: numbers, lists, nested arrays, and arrays of `ndarray`.
+
+use nxla_tensor::ndarray::{Array, ArrayBase, Data, Dimension};
+use nxla_tensor::{Complex, Element, F8E4M3, F8E5M2, HostTensor, Shape, bf16, f16};
+
+use crate::tensor::Tensor;
+
+mod sealed {
+    /// Keeps [`super::Nested`] to numbers and arrays of them.
+    pub trait Sealed {}
+}
+
+const FITS: &str = "the shape has as many elements as there are";
+
+/// A number, or an array of what is nested itself: what can stand in the lists that become tensors.
+pub trait Nested: sealed::Sealed + Copy {
+    /// Appends the sizes of the arrays, the outermost first.
+    fn sizes(sizes: &mut Vec<usize>);
+
+    /// A tensor of a shape from the numbers in all items.
+    fn host(items: &[Self], shape: Shape) -> HostTensor;
+}
+
+macro_rules! numbers {
+    ($($ty:ty)*) => {
+        $(
+            numbers!(@one $ty, |elements, shape| HostTensor::from_slice(elements, shape));
+        )*
+    };
+    (@one $ty:ty, |$elements:ident, $shape:ident| $host:expr) => {
+        impl sealed::Sealed for $ty {}
+
+        impl Nested for $ty {
+            fn sizes(_: &mut Vec<usize>) {}
+
+            fn host($elements: &[Self], $shape: Shape) -> HostTensor {
+                $host.expect(FITS)
+            }
+        }
+
+        impl From<$ty> for Tensor {
+            fn from(number: $ty) -> Self {
+                Tensor::Host(<$ty>::host(&[number], Shape::scalar()))
+            }
+        }
+    };
+}
+
+numbers!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 f16 bf16 F8E4M3 F8E5M2 Complex<f32> Complex<f64>);
+numbers!(@one bool, |elements, shape| HostTensor::from_bools(elements, shape));
+
+impl<T: sealed::Sealed, const N: usize> sealed::Sealed for [T; N] {}
+
+impl<T: Nested, const N: usize> Nested for [T; N] {
+    fn sizes(sizes: &mut Vec<usize>) {
+        sizes.push(N);
+        T::sizes(sizes);
+    }
+
+    fn host(items: &[Self], shape: Shape) -> HostTensor {
+        T::host(items.as_flattened(), shape)
+    }
+}
+
+/// ```
+/// use nxla::Tensor;
+///
+/// let x = Tensor::from(&[[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]][1..]);
+/// assert_eq!((&x.shape()[..], x.to_vec::<f32>()?), (&[2usize, 2][..], vec![3.0, 4.0, 5.0, 6.0]));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+impl<T: Nested> From<&[T]> for Tensor {
+    fn from(items: &[T]) -> Self {
+        let mut sizes = vec![items.len()];
+        T::sizes(&mut sizes);
+        Tensor::Host(T::host(items, Shape::from(sizes)))
+    }
+}
+
+impl<T: Nested> From<Vec<T>> for Tensor {
+    fn from(items: Vec<T>) -> Self {
+        Tensor::from(items.as_slice())
+    }
+}
+
+impl<T: Nested> From<&Vec<T>> for Tensor {
+    fn from(items: &Vec<T>) -> Self {
+        Tensor::from(items.as_slice())
+    }
+}
+
+/// ```
+/// use nxla::{DType, Tensor};
+///
+/// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+/// assert_eq!((x.dtype(), &x.shape()[..]), (DType::S32, &[2usize, 3][..]));
+/// assert_eq!(Tensor::from([true, false]).dtype(), DType::Pred);
+/// ```
+impl<T: Nested, const N: usize> From<[T; N]> for Tensor {
+    fn from(items: [T; N]) -> Self {
+        Tensor::from(items.as_slice())
+    }
+}
+
+impl<T: Nested, const N: usize> From<&[T; N]> for Tensor {
+    fn from(items: &[T; N]) -> Self {
+        Tensor::from(items.as_slice())
+    }
+}
+
+/// The array is given away: one whose elements lie in row-major order is not copied.
+impl<T: Element, D: Dimension> From<Array<T, D>> for Tensor {
+    fn from(array: Array<T, D>) -> Self {
+        Tensor::Host(HostTensor::from_array(array))
+    }
+}
+
+/// A copy of an array or of a view of one, in one piece where the elements lie in row-major order.
+impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for Tensor {
+    fn from(array: &ArrayBase<S, D>) -> Self {
+        Tensor::Host(HostTensor::from_ndarray(array))
+    }
+}
