@@ -26,7 +26,7 @@ with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/pyth
 # Tests find the CPU plugin of the virtual environment, unless another one is named.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo demo-minilm test test-heap check bench docs golden stubs stress soak fuzz clean
+.PHONY: help demo demo-minilm test test-heap check bench docs golden stubs stress soak fuzz package wheel clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -92,6 +92,22 @@ docs: $(STAMPS)/dev $(STAMPS)/docs ## build the documentation as a site, in docs
 	$(BIN)/python -m pytest -q docs/index.md docs/learn docs/guide
 	@printf 'open docs/_build/index.html: %s pages, every example has run\n' \
 		"$$(find docs/_build -name '*.html' | wc -l)"
+
+# Registries take no crate that does not build from what is in its package alone.
+PRIVATE_CRATES := nxla-python nxla-reference nxla-tests nxla-benches
+package: ## package the crates, build each from its package, and try to publish them
+	$(call section,cargo package)
+	cargo package --workspace $(PRIVATE_CRATES:%=--exclude %)
+	$(call section,cargo publish --dry-run)
+	cargo publish --workspace --dry-run --no-verify
+	@printf '%s crates build from their packages alone\n' "$$(ls target/package/*.crate | wc -l)"
+
+wheel: $(STAMPS)/tools ## build a wheel and an sdist, install each elsewhere, and run it there
+	$(call section,wheel and sdist)
+	rm -rf dist
+	$(BIN)/maturin build --release --quiet --out dist
+	$(BIN)/maturin sdist --quiet --out dist
+	$(BIN)/python tools/wheel.py dist/*.whl dist/*.tar.gz
 
 test-rust: $(STAMPS)/tools
 	$(call section,cargo test)

@@ -1,0 +1,77 @@
+"""Check an installed `nxla`, outside of its checkout: a smoke test, and all examples."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import nxla as nx
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+# Examples that ask for a package which is not installed show what it is for.
+OPTIONAL = {"distributed", "opt_einsum", "safetensors", "scipy", "torch", "jax"}
+
+
+def smoke() -> None:
+    """Differentiate, compile and run, save and load."""
+    place = Path(nx.__file__).resolve()
+    if "site-packages" not in place.parts:
+        sys.exit(f"the package that is installed is not what was imported: {place}")
+    step = nx.jit(nx.value_and_grad(lambda w, x: nx.sum((w * x) ** 2)))
+    value, slope = step(nx.tensor([1.0, 2.0]), nx.tensor([3.0, 1.0]))
+    if value.item() != 13.0 or slope.tolist() != [18.0, 4.0]:
+        sys.exit(f"the gradient is wrong: {value}, {slope}")
+    if nx.deserialize(nx.serialize({"slope": slope}))["slope"].tolist() != [18.0, 4.0]:
+        sys.exit("what is written is not read again")
+
+
+def modules() -> list[ModuleType]:
+    """Return the package and every module in it."""
+    found = [nx]
+    for module in pkgutil.walk_packages(nx.__path__, "nxla."):
+        try:
+            found.append(importlib.import_module(module.name))
+        except ImportError as error:
+            if (error.name or "").partition(".")[0] not in OPTIONAL:
+                raise
+    return found
+
+
+def examples() -> tuple[int, int, int]:
+    """Run the examples; how many there are, how many failed, and how many ask for more packages."""
+    parser = doctest.DocTestParser()
+    runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
+    count = failed = left_out = 0
+    seen: set[int] = set()
+    for module in modules():
+        members = [module, *(member for _, member in inspect.getmembers(module))]
+        for member in members:
+            text = inspect.getdoc(member) or ""
+            own = getattr(member, "__module__", None) or getattr(member, "__name__", "")
+            if ">>>" not in text or id(member) in seen or not str(own).startswith("nxla"):
+                continue
+            seen.add(id(member))
+            if any(f"import {name}" in text or f"from {name}" in text for name in OPTIONAL):
+                left_out += 1
+                continue
+            name = getattr(member, "__qualname__", module.__name__)
+            scope = {**vars(module), "nx": nx}
+            result = runner.run(parser.get_doctest(text, scope, name, None, 0))
+            count, failed = count + result.attempted, failed + result.failed
+    return count, failed, left_out
+
+
+def main() -> None:
+    """Check everything."""
+    smoke()
+    count, failed, left_out = examples()
+    if failed or not count:
+        sys.exit(f"{failed} of {count} examples failed")
+    sys.stdout.write(f"runs, and so do {count} examples ({left_out} texts ask for more packages)\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Check what `make wheel` built: install it elsewhere, run it there, and look at what is in it."""
+
+import argparse
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+# Compressed; a wheel that grows beyond it holds something that nobody meant to ship.
+MOST_BYTES = 12 << 20
+CHECKS = Path(__file__).with_name("installed.py")
+
+
+def fail(why: str) -> None:
+    """End with an error."""
+    sys.exit(f"wheel: {why}")
+
+
+def names_in(archive: Path) -> list[str]:
+    """Return the files in a wheel, or in an sdist, without the folder that all of it is in."""
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            return wheel.namelist()
+    with tarfile.open(archive) as sdist:
+        return [name.partition("/")[2] for name in sdist.getnames()]
+
+
+def check_contents(archive: Path) -> None:
+    """Check that everything is in an archive that has to be, and nothing else."""
+    names = names_in(archive)
+    is_wheel = archive.suffix == ".whl"
+    package = "nxla/" if is_wheel else "python/nxla/"
+    needed = [f"{package}{name}" for name in ("__init__.py", "_core.pyi", "py.typed")]
+    if is_wheel:
+        module = [n for n in names if n.startswith("nxla/_core.") and n.endswith((".so", ".pyd"))]
+        if len(module) != 1 or "abi3" not in archive.name:
+            fail(f"{archive.name} is not one stable-ABI module: {module}")
+        needed += [n for n in names if n.endswith("METADATA")] or ["METADATA"]
+    else:
+        needed += ["PKG-INFO", "Cargo.lock", "crates/python/Cargo.toml", "pyproject.toml"]
+    missing = [name for name in needed if name not in names]
+    if not any(name.rpartition("/")[2] == "LICENSE" for name in names):
+        missing.append("LICENSE")
+    foreign = ("__pycache__", ".pytest_cache", "target/", "tests/python", ".venv")
+    stray = [name for name in names if any(part in name for part in foreign)]
+    if is_wheel:
+        stray += [n for n in names if not n.startswith(("nxla/", "nxla-"))]
+    if missing or stray:
+        fail(f"{archive.name}: missing {missing}, and should not hold {stray[:10]}")
+    if archive.stat().st_size > MOST_BYTES:
+        fail(f"{archive.name} has {archive.stat().st_size} bytes, above {MOST_BYTES}")
+
+
+def check_installed(archive: Path) -> str:
+    """Install an archive into an environment of its own, and run the package from there."""
+    with tempfile.TemporaryDirectory(prefix="nxla-wheel-") as folder:
+        environment = Path(folder) / "env"
+        try:
+            venv.create(environment, with_pip=True)
+        except subprocess.CalledProcessError:
+            # Where the `venv` module comes without `ensurepip`, pip of this environment fills in.
+            venv.create(environment, with_pip=False, clear=True)
+        python = next(environment.glob("[bS]*/python*"))
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]
+        # numpy is needed by some examples, though not by the package.
+        subprocess.run([*pip, str(archive.resolve()), "numpy"], check=True, cwd=folder)
+        ran = subprocess.run(
+            [str(python), "-I", str(CHECKS)],
+            cwd=folder,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if ran.returncode:
+            fail(f"{archive.name}, installed:\n{ran.stdout}{ran.stderr}")
+        return ran.stdout.strip()
+
+
+def main() -> None:
+    """Check every archive that is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("archives", nargs="+", type=Path)
+    for archive in parser.parse_args().archives:
+        check_contents(archive)
+        told = check_installed(archive)
+        size = archive.stat().st_size / (1 << 20)
+        count = len(names_in(archive))
+        sys.stdout.write(f"{archive.name}: {size:.1f} MiB, {count} files; {told}\n")
+
+
+if __name__ == "__main__":
+    main()
