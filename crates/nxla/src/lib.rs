@@ -84,7 +84,7 @@
 //! # Threads and asynchronous code
 //!
 //! Tensors, jitted functions and streams can be used from any thread. On a device, results may still
-//! be computed when a call returns: reading waits, [`ready`] and `tensor.await` wait without a
+//! be computed when a call returns: reading waits, [`ready()`] and `tensor.await` wait without a
 //! thread in any executor, and [`on_ready`](runtime::Tensor::on_ready) calls back. A [`stream()`]
 //! keeps a state between chunks, and its two halves go to two threads.
 //!

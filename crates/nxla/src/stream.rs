@@ -349,7 +349,7 @@ impl<S: Container, Y: Container> Iterator for Receiver<S, Y> {
 
 /// The half of a stream that receives in asynchronous code: a [`futures_core::Stream`] of the
 /// results, made by [`Receiver::into_async`]. No thread waits for the next one. As for every tensor,
-/// reading a result waits for its computation, and [awaiting](crate::ready) it does so too.
+/// reading a result waits for its computation, and [awaiting](crate::ready()) it does so too.
 pub struct AsyncReceiver<S, Y>(Receiver<S, Y>);
 
 impl<S: Container, Y: Container> AsyncReceiver<S, Y> {
