@@ -29,7 +29,8 @@ from nxla._core import *  # noqa: F403
 from nxla.compiler import Compiler, current_compiler, register_compiler
 from nxla.custom import custom_jvp, custom_vjp
 from nxla.debug import (
-    Comparison, cache_report, compare, debug_nans, set_cache_limit, transfer_report,
+    Comparison, cache_report, compare, debug_nans, disk_cache_report, memory_report, profile,
+    set_cache_limit, transfer_report,
 )
 from nxla.derivatives import (
     hessian, hessian_diagonal, jacfwd, jacobian, jacrev, jvp, linearize, vjp,
@@ -82,7 +83,8 @@ from nxla.recompute import checkpoint
 from nxla.printing import set_print_options
 from nxla.stream import Stream, stream
 from nxla.transform import (
-    compile, custom_grad, debug_expr, debug_expr_apply, defn, jit, jit_apply, stop_grad, template,
+    compile, custom_grad, debug_expr, debug_expr_apply, defn, export, import_stablehlo, jit,
+    jit_apply, stop_grad, template,
 )
 from nxla.tree import register_container
 from nxla.vectors import (
@@ -118,23 +120,24 @@ __all__ = [
     "complex64", "complex128", "composite", "cond", "conj", "constants", "cross",
     "current_compiler", "custom_grad", "custom_jvp", "custom_vjp", "debug_expr", "debug_expr_apply",
     "debug_nans", "default_options", "defn", "deserialize", "devectorize", "device_put", "devices",
-    "e", "einsum", "empty", "empty_like", "errors", "expr", "eye", "fft", "finfo", "float8_e4m3fn",
-    "float8_e5m2", "float16", "float32", "float64", "for_each", "fori", "from_binary",
-    "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options", "grad",
-    "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "inf", "int2",
-    "int4", "int8", "int16", "int32", "int64", "iota", "isdtype", "isin", "jacfwd", "jacobian",
-    "jacrev", "jit", "jit_apply", "jvp", "linalg", "linearize", "linspace", "load", "load_numpy",
-    "load_numpy_archive", "log", "map", "matrix_transpose", "meshgrid", "moveaxis", "nan",
-    "newaxis", "nn", "nonzero", "ones", "ones_like", "optim", "pad_outer", "partitions_options",
-    "pi", "positive", "print_expr", "print_value", "random", "reduce", "register_compiler",
-    "register_container", "repeat", "reshape_vectors", "revectorize", "roll", "runtime_call",
-    "safe_where", "save", "scan", "searchsorted", "segment_max", "segment_min", "segment_prod",
-    "segment_sum", "serialize", "set_cache_limit", "set_print_options", "split", "stop_grad",
-    "stream", "switch", "template", "tensor", "tensordot", "testing", "to_backend", "to_batched",
-    "to_binary", "to_heatmap", "to_safetensors", "transfer_report", "tree", "tri", "uint2", "uint4",
-    "uint8", "uint16", "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values", "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop",
-    "window_reduce", "zeros", "zeros_like",
+    "disk_cache_report", "e", "einsum", "empty", "empty_like", "errors", "export", "expr", "eye",
+    "fft", "finfo", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "for_each",
+    "fori", "from_binary", "from_dlpack", "from_safetensors", "full", "full_like",
+    "global_default_options", "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook",
+    "if_", "iinfo", "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32", "int64",
+    "iota", "isdtype", "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "linalg",
+    "linearize", "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map",
+    "matrix_transpose", "memory_report", "meshgrid", "moveaxis", "nan", "newaxis", "nn", "nonzero",
+    "ones", "ones_like", "optim", "pad_outer", "partitions_options", "pi", "positive", "print_expr",
+    "print_value", "profile", "random", "reduce", "register_compiler", "register_container",
+    "repeat", "reshape_vectors", "revectorize", "roll", "runtime_call", "safe_where", "save",
+    "scan", "searchsorted", "segment_max", "segment_min", "segment_prod", "segment_sum",
+    "serialize", "set_cache_limit", "set_print_options", "split", "stop_grad", "stream", "switch",
+    "template", "tensor", "tensordot", "testing", "to_backend", "to_batched", "to_binary",
+    "to_heatmap", "to_safetensors", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8",
+    "uint16", "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop", "window_reduce", "zeros",
+    "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

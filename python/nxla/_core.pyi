@@ -4,6 +4,7 @@
 # package calls. `tools/stubs.py` adds documentation and everything else.
 
 import builtins
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pickle import PickleBuffer
 from types import EllipsisType, GenericAlias, ModuleType
@@ -41,6 +42,7 @@ from nxla._types import (
     Shape,
     TensorLike,
 )
+from nxla.ahead import Lowered
 from nxla.compiler import Compiler
 
 _D_co = TypeVar("_D_co", covariant=True)
@@ -1147,7 +1149,7 @@ class Function(Generic[_P, _R_co]):
         options: Mapping[str, Any] | None = None,
         static_positions: Sequence[int] = ...,
         static_names: Sequence[str] = ...,
-        donated: Sequence[int] = ...,
+        donated: Sequence[tuple[int | None, str, str]] = ...,
         debug_nans: bool = False,
         observer: Callable[..., object] | None = None,
     ) -> Self: ...
@@ -1165,6 +1167,11 @@ class Function(Generic[_P, _R_co]):
     ) -> Callable[_Q, _R_co]: ...
     def warm_up(self, *args: Any, **kwargs: Any) -> None:
         """Traces and compiles for these arguments without running; templates stand for tensors."""
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Traces for these arguments, templates among them, and gives what can be looked at, compiled or
+        exported: a ``Lowered``.
+        """
+    def _donated_leaves(self, *args: Any, **kwargs: Any) -> list[bool]: ...
     def debug_expr(self, *args: Any, **kwargs: Any) -> Expression:
         """Traces for these arguments and gives the expression."""
     def compile(self, *args: Any) -> Compiled[_R_co]:
@@ -1185,6 +1192,29 @@ class Compiled(Generic[_R_co]):
     def __call__(self, *args: Any) -> _R_co: ...
     def check(self, *args: Any) -> None:
         """Raises what a call with these arguments would raise about their types."""
+    def cost_analysis(self) -> dict[str, float] | None:
+        """What the compiler expects it to cost: numbers by name, such as ``flops`` and ``bytes
+        accessed``. None where the compiler does not say.
+        """
+    def memory_analysis(self) -> dict[str, int] | None:
+        """The bytes that a run takes: ``arguments``, ``outputs``, ``aliased`` (of the arguments, for
+        outputs), ``temporaries``, and ``code``. None where the compiler does not say.
+        """
+
+@final
+class Module:
+    """StableHLO text that runs; what ``import_stablehlo`` is made of."""
+    def __new__(cls, text: str) -> Self: ...
+    @property
+    def text(self) -> str:
+        """The text."""
+    @property
+    def inputs(self) -> list[tuple[tuple[int, ...], DType]]:
+        """Shape and dtype of each input."""
+    def run(self, *args: Any, **options: Any) -> list[Tensor]:
+        """Runs it on a tensor for each input, and gives a tensor for each output."""
+    def compile(self, **options: Any) -> None:
+        """Compiles it now."""
 
 @final
 class Stream:
@@ -1560,6 +1590,48 @@ def set_cache_limit(bytes: int) -> None:
 
 def transfer_report() -> dict[str, int]:
     """Bytes that went from the host to devices, and from devices to the host."""
+
+def stablehlo(
+    expression: Expression,
+    donated: Sequence[bool],
+    portable: bool,
+    embed: bool,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[str, list[int]]:
+    """An expression as StableHLO text, and which of its inputs the text takes.
+
+    ``embed`` makes what the function mentions a part of the text; ``portable`` writes one that calls
+    no function of this process, else the text is that for the device that the options name.
+    """
+
+def disk_cache_report() -> dict[str, Any]:
+    """What folders of executables were asked and gave: ``hits``, ``misses``, ``stored``, ``failed``, and
+    what was wrong with the last that failed.
+    """
+
+def disk_cache_entries(
+    folder: str | os.PathLike[str],
+) -> list[tuple[str, int, float, int | None]]:
+    """The executables of a folder: key, bytes, seconds since the epoch when each was used last, and
+    milliseconds that compiling took.
+    """
+
+def disk_cache_clear(folder: str | os.PathLike[str]) -> tuple[int, int]:
+    """Removes the executables of a folder; tells how many, and their bytes."""
+
+def start_profile() -> bool:
+    """Begins to record; whether nothing was being recorded before."""
+
+def finish_profile() -> str | None:
+    """Ends recording, and gives the events as JSON."""
+
+def memory_report() -> dict[str, dict[str, int]]:
+    """For each device that has been used, by name: bytes and number of the tensors that live there, and
+    the most bytes at a time.
+    """
+
+def plugin_report(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a plugin says of itself, and the devices of a client of it."""
 
 def devices() -> list[Device]:
     """The host, the devices of XLA's default client if there is a plugin, and those of all other

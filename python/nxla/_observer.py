@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 
@@ -14,18 +15,28 @@ if TYPE_CHECKING:
 
 #: What `on_max_compiles` may be.
 ACTIONS = ("warn", "raise", "log")
+#: What `on_unusable_donation` may be.
+UNUSABLE = ("ignore", "warn", "raise")
 
 
 class Observer:
     """Called by a `Function` for each program that it is about to compile."""
 
-    def __init__(self, name: str, max_compiles: int | None, action: str) -> None:
+    def __init__(
+        self, name: str, max_compiles: int | None, action: str, unusable: str = "ignore"
+    ) -> None:
         if max_compiles is not None and (isinstance(max_compiles, bool) or max_compiles < 1):
             raise ArgumentError(f"jit: max_compiles must be at least 1, got {max_compiles!r}")
         if action not in ACTIONS:
             allowed = ", ".join(map(repr, ACTIONS))
             raise ArgumentError(f"jit: on_max_compiles must be one of {allowed}, got {action!r}")
+        if unusable not in UNUSABLE:
+            allowed = ", ".join(map(repr, UNUSABLE))
+            raise ArgumentError(
+                f"jit: on_unusable_donation must be one of {allowed}, got {unusable!r}"
+            )
         self._name = name
+        self._unusable = unusable
         self._max_compiles = max_compiles
         self._action = action
         self._lock = threading.Lock()
@@ -48,6 +59,33 @@ class Observer:
             last, self._last = self._last, found
         if misses >= self._max_compiles:
             self._act(self._message(misses + 1, last, found))
+
+    def unusable_donations(self, unusable: list[tuple[str, str]]) -> None:
+        """Act on donated arguments whose memory no result can take over; each has path and type."""
+        if self._unusable == "ignore":
+            return
+        listed = ", ".join(f"{path} ({kind})" for path, kind in unusable)
+        message = (
+            f"{self._name}: donated and of no use: {listed}; each result takes over one argument "
+            "of its own type, if the program needs that"
+        )
+        if self._unusable == "raise":
+            raise ArgumentError(message)
+        warnings.warn(message, UserWarning, stacklevel=3)
+
+    def compiled(self, digest: str, nodes: int, seconds: tuple[float, float]) -> None:
+        """Note a program that has been compiled, if anybody looks at such notes."""
+        # A process that does not use `logging` has nobody who looks.
+        logging = sys.modules.get("logging")
+        if logging is None:
+            return
+        logger = logging.getLogger("nxla")
+        if logger.isEnabledFor(logging.DEBUG):
+            traced, compiled = seconds
+            logger.debug(
+                "%s: traced in %.1f ms, compiled in %.1f ms: %d nodes, digest %s",
+                self._name, traced * 1e3, compiled * 1e3, nodes, digest[:8],
+            )  # fmt: skip
 
     def _warn_of_capture(self, ty: str, size: int, line: str | None) -> None:
         with self._lock:

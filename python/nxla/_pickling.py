@@ -39,8 +39,7 @@ def _of_function(function: Any) -> str | tuple[Callable[..., Any], tuple[Any, ..
     recipe = getattr(function, "_recipe", None)
     if recipe is None:
         raise ArgumentError(f"pickle: {name!r} was not made by nx.jit")
-    donated = getattr(function, "_donated", ())
-    parts = (recipe.function, recipe.positions, recipe.names, donated, recipe.options)
+    parts = (recipe.function, recipe.positions, recipe.names, recipe.donated, recipe.options)
     return _function, parts
 
 
@@ -48,7 +47,7 @@ def _function(
     function: Callable[..., Any],
     positions: list[int],
     names: list[str],
-    donated: list[int],
+    donated: list[tuple[int | None, str, str]],
     options: dict[str, Any],
 ) -> Any:
     from nxla.transform import make_function

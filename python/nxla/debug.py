@@ -6,10 +6,11 @@ import contextlib
 import sys
 
 from nxla import _core
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, ExecutionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
@@ -19,6 +20,9 @@ __all__ = [
     "cache_report",
     "compare",
     "debug_nans",
+    "disk_cache_report",
+    "memory_report",
+    "profile",
     "set_cache_limit",
     "transfer_report",
 ]
@@ -229,6 +233,78 @@ def cache_report() -> dict[str, int]:
     1
     """
     return _core.cache_report()
+
+
+def disk_cache_report() -> dict[str, Any]:
+    """Tell what the folder of executables has been asked in this process, and gave.
+
+    The report has ``hits``, ``misses``, ``stored``, ``failed`` (how often something could not be
+    read or written, or was damaged, and the program was compiled instead), and ``last_failure``:
+    what was wrong with the last of these. ``python -m nxla cache`` tells what is in the folder. The
+    setting ``cache_dir`` of `nxla.jit` and the environment variable ``NXLA_CACHE_DIR`` name it;
+    without either there is none.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> sorted(nx.disk_cache_report())
+    ['failed', 'hits', 'last_failure', 'misses', 'stored']
+    """
+    return _core.disk_cache_report()
+
+
+def memory_report() -> dict[str, dict[str, int]]:
+    """Tell what the process holds in the memory of devices.
+
+    For each device that has been used, by name: ``bytes`` and ``tensors`` that live there, and
+    ``peak``, the most bytes at a time. Tensors are counted with the bytes of their elements, until
+    they are freed or donated; what plugins need besides, `Device.memory_stats` tells where they
+    count it.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> device = nx.devices()[-1]
+    >>> before = nx.memory_report().get(device.name, {"bytes": 0})["bytes"]
+    >>> x = nx.ones(1000, device=device)
+    >>> nx.memory_report().get(device.name, {"bytes": 4000})["bytes"] - before
+    4000
+    """
+    return _core.memory_report()
+
+
+@contextlib.contextmanager
+def profile(file: str | os.PathLike[str], /) -> Iterator[None]:
+    """Record what happens meanwhile, in all threads, and write it to a file.
+
+    The file is in the trace event format, which https://ui.perfetto.dev and Chrome's
+    ``about:tracing`` show: traces, compilations with their parts, calls, stages, transfers, and how
+    long devices were at work. Work that is still under way at the end is not in it.
+
+    Raises
+    ------
+    ExecutionError
+        If something is being recorded already.
+
+    Examples
+    --------
+    >>> import nxla as nx, json, os, tempfile
+    >>> file = os.path.join(tempfile.mkdtemp(), "trace.json")
+    >>> with nx.profile(file):
+    ...     _ = nx.jit(lambda x: x * 3.25)(1.0)
+    >>> with open(file) as opened:
+    ...     names = [event["name"] for event in json.load(opened)["traceEvents"]]
+    >>> "call <lambda>" in names, "trace <lambda>" in names
+    (True, True)
+    """
+    # A file that cannot be written is found out before the work is done.
+    with open(file, "w", encoding="utf-8") as opened:
+        if not _core.start_profile():
+            raise ExecutionError("profile: something is being recorded already")
+        try:
+            yield
+        finally:
+            opened.write(_core.finish_profile() or "")
 
 
 def transfer_report() -> dict[str, int]:

@@ -50,13 +50,29 @@ def find_cpu() -> str | None:
     return None
 
 
-def _announced() -> str | None:
-    """Return the path of the first plugin that is announced by an entry point."""
+def find_all() -> list[str]:
+    """Return the paths of all plugins that installed packages bring, those for the CPU first."""
+    found = []
+    for module, name in CPU_PACKAGES:
+        folder = _folder(module)
+        if folder is not None and os.path.isfile(path := os.path.join(folder, name)):
+            found.append(path)
+    paths = [_library(entry) for entry in _entries()]
+    found += [path for path in paths if path is not None]
+    return list(dict.fromkeys(found))
+
+
+def _entries() -> list[EntryPoint]:
+    """Return the entry points that announce plugins, those for the CPU first."""
     from importlib.metadata import entry_points
 
     found = [entry for group in GROUPS for entry in entry_points(group=group)]
-    found.sort(key=lambda entry: "cpu" not in entry.value)
-    for entry in found:
+    return sorted(found, key=lambda entry: "cpu" not in entry.value)
+
+
+def _announced() -> str | None:
+    """Return the path of the first plugin that is announced by an entry point."""
+    for entry in _entries():
         path = _library(entry)
         if path is not None:
             return path

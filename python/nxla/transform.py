@@ -12,11 +12,13 @@ from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, ParamSpec, TypeVar, overload
 
     from nxla._core import Compiled, Expression, Function, Template, Tensor
     from nxla._types import DTypeLike, Names, Shape, TensorLike
+    from nxla.ahead import ImportedFunction
     from nxla.compiler import Compiler
 
     P = ParamSpec("P")
@@ -31,6 +33,8 @@ __all__ = [
     "debug_expr",
     "debug_expr_apply",
     "defn",
+    "export",
+    "import_stablehlo",
     "jit",
     "jit_apply",
     "stop_grad",
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
         static_argnums: int | Iterable[int] = (),
         static_argnames: str | Iterable[str] = (),
         donate_argnums: int | Iterable[int] = (),
+        donate_argnames: str | Iterable[str] = (),
         **options: Any,
     ) -> Function[P, R]: ...
 
@@ -56,6 +61,7 @@ if TYPE_CHECKING:
         static_argnums: int | Iterable[int] = (),
         static_argnames: str | Iterable[str] = (),
         donate_argnums: int | Iterable[int] = (),
+        donate_argnames: str | Iterable[str] = (),
         **options: Any,
     ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 
@@ -67,6 +73,7 @@ def jit(
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
     donate_argnums: int | Iterable[int] = (),
+    donate_argnames: str | Iterable[str] = (),
     **options: Any,
 ) -> Any:
     """Make a function that runs compiled.
@@ -83,8 +90,10 @@ def jit(
         Arguments that are part of the signature instead of inputs. They must be hashable. Strings,
         functions and None are static without being named here.
     donate_argnums : int or several, optional
-        Arguments whose memory the results may take over; they must not be used afterwards. Negative
-        numbers count from the end.
+        Arguments whose memory on a device the results may take over; they cannot be used
+        afterwards. Negative numbers count from the end.
+    donate_argnames : str or several, optional
+        The same by name, or by the path of a part: ``"state"``, ``"state.mean"``, ``"grads['w']"``.
     **options
         ``compiler`` (a name or a `Compiler`), ``device`` (a `Device` or its name),
         ``hooks`` (a dict of names and functions),
@@ -95,12 +104,38 @@ def jit(
         the compiler.
         ``max_compiles`` (how many programs it is meant to compile), with ``on_max_compiles``
         (what happens for more: ``"warn"``, ``"raise"`` or ``"log"``; the text says what differed
-        from the call before). ``debug_nans`` (see `debug_nans`).
+        from the call before). ``debug_nans`` (see `debug_nans`). ``on_unusable_donation``: what
+        happens if no result has the type of a donated tensor, or the tensor is not needed:
+        ``"ignore"``, ``"warn"`` or ``"raise"``.
+
+        The settings of the compiler ``"xla"``:
+
+        ``plugin``
+            The path of a plugin, in place of the one that is found.
+        ``device``, ``cpu_device_count``
+            The number of a device, and how many devices a plugin for the CPU shall make.
+        ``precision``
+            That of products on hardware that can trade it for speed: ``"default"``, ``"high"``,
+            ``"highest"``.
+        ``kernels``
+            Whether the evaluator computes what XLA does slowly on a CPU, such as factorisations
+            and large sorts; by default where that is possible.
+        ``cache_dir``, ``cache_bytes``
+            A folder in which executables outlive the process, and how many bytes it may have. By
+            default what the environment says in ``NXLA_CACHE_DIR`` and ``NXLA_CACHE_BYTES``; no
+            folder, or an empty name, is none.
+        ``xla_...``
+            XLA's own flags, by their names: ``xla_cpu_enable_fast_math=True``. Those that the
+            plugin does not know, and values that are none of theirs, raise a `DeviceError`.
+
+        The compiler ``"evaluator"`` has no settings.
 
     Returns
     -------
     Function
-        With the name, the docstring and the signature of `function`.
+        With the name, the docstring and the signature of `function`. Its method ``lower`` traces
+        for arguments or templates without running, and gives a `nxla.ahead.Lowered`: the program as
+        StableHLO text, its operations, and what a compiler says of its cost and memory.
 
     Raises
     ------
@@ -122,6 +157,8 @@ def jit(
     ...     return x if power == 1 else x**power
     >>> raised(nx.tensor([2.0, 3.0]), power=2).tolist()
     [4.0, 9.0]
+    >>> norm.lower(nx.template(3)).nodes
+    {'parameter': 1, 'multiply': 1, 'sum': 1, 'sqrt': 1}
     """
     if function is None:
         return functools.partial(
@@ -129,17 +166,22 @@ def jit(
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
             **options,
         )
     custom = overrides(options.get("compiler"), "jit")
     if custom is not None:
-        if static_argnums != () or static_argnames != () or donate_argnums != ():
+        if any(
+            given != ()
+            for given in (static_argnums, static_argnames, donate_argnums, donate_argnames)
+        ):
             raise ArgumentError(
                 f"jit: the compiler {custom.name!r} has its own way to jit, which takes no static "
                 "or donated arguments"
             )
         return custom.jit(function, options)
-    return make_function(function, static_argnums, static_argnames, donate_argnums, options)
+    donated = _donated(_recipe(function).function, donate_argnums, donate_argnames)
+    return make_function(function, static_argnums, static_argnames, donated, options)
 
 
 def jitted_by_compiler(
@@ -163,7 +205,12 @@ def jitted_by_compiler(
 
 
 #: Options that functions see to themselves, and their defaults.
-_OWN_OPTIONS = {"debug_nans": False, "max_compiles": None, "on_max_compiles": "warn"}
+_OWN_OPTIONS = {
+    "debug_nans": False,
+    "max_compiles": None,
+    "on_max_compiles": "warn",
+    "on_unusable_donation": "ignore",
+}
 
 
 class _Recipe:
@@ -174,12 +221,19 @@ class _Recipe:
         function: Callable[..., Any],
         positions: list[int],
         names: list[str],
+        donated: list[Donated],
         options: dict[str, Any],
     ) -> None:
         self.function = function
         self.positions = positions
         self.names = names
+        self.donated = donated
         self.options = options
+
+    @property
+    def engine_options(self) -> dict[str, Any]:
+        """The options that say what compiles the function, and how."""
+        return {key: self.options[key] for key in self.options if key not in _OWN_OPTIONS}
 
 
 def _recipe(function: Callable[..., Any]) -> _Recipe:
@@ -194,14 +248,19 @@ def _recipe(function: Callable[..., Any]) -> _Recipe:
         known = getattr(function, "_recipe", None)
         if isinstance(known, _Recipe):
             return known
-    return _Recipe(function, [], [], {})
+    return _Recipe(function, [], [], [], {})
+
+
+#: A donated argument: its position if it can be given by position, its name, and the path of the
+#: part of it that is meant, which is empty for all of it.
+Donated = tuple[int | None, str, str]
 
 
 def make_function(
     function: Callable[..., Any],
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
-    donate_argnums: int | Iterable[int] = (),
+    donated: Iterable[Donated] = (),
     options: dict[str, Any] | None = None,
 ) -> Function[..., Any]:
     """Make a `Function`, which knows how it was made, and looks like the function it is made of."""
@@ -209,29 +268,28 @@ def make_function(
     positions, names = _statics(recipe.function, static_argnums, static_argnames)
     positions = sorted({*positions, *recipe.positions})
     names = sorted({*names, *recipe.names})
-    options = {**recipe.options, **(options or {})}
-    donated = _donated(recipe.function, donate_argnums)
+    donated = [*recipe.donated, *(each for each in donated if each not in recipe.donated)]
+    new = _Recipe(recipe.function, positions, names, donated, {**recipe.options, **(options or {})})
     name = name_of(recipe.function)
-    own = {key: options[key] for key in options if key in _OWN_OPTIONS}
-    engine = {key: options[key] for key in options if key not in _OWN_OPTIONS}
+    own = {key: new.options.get(key) or default for key, default in _OWN_OPTIONS.items()}
     observer = Observer(
         name,
-        own.get("max_compiles"),
-        str(own.get("on_max_compiles") or _OWN_OPTIONS["on_max_compiles"]),
+        new.options.get("max_compiles"),
+        str(own["on_max_compiles"]),
+        str(own["on_unusable_donation"]),
     )
     made = _core.Function(
         recipe.function,
         name,
-        engine,
+        new.engine_options,
         positions,
         names,
         donated,
-        bool(own.get("debug_nans")),
+        bool(own["debug_nans"]),
         observer,
     )
     functools.update_wrapper(made, recipe.function)
-    made._recipe = _Recipe(recipe.function, positions, names, options)  # type: ignore[attr-defined]
-    made._donated = donated  # type: ignore[attr-defined]
+    made._recipe = new  # type: ignore[attr-defined]
     return made
 
 
@@ -254,9 +312,37 @@ def _positions(function: Callable[..., Any], argnums: int | Iterable[int], optio
     return positions
 
 
-def _donated(function: Callable[..., Any], argnums: int | Iterable[int]) -> list[int]:
-    """Return positions of donated arguments."""
-    return sorted(_positions(function, argnums, "donate_argnums"))
+def _donated(
+    function: Callable[..., Any],
+    argnums: int | Iterable[int],
+    argnames: str | Iterable[str],
+) -> list[Donated]:
+    """Return position, name and path of each donated argument, or part of one."""
+    positions = sorted(_positions(function, argnums, "donate_argnums"))
+    paths = [argnames] if isinstance(argnames, str) else list(argnames)
+    if not positions and not paths:
+        return []
+    import re
+    from inspect import Parameter, signature
+
+    parameters = list(signature(function).parameters.values())
+    any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    by_name: dict[str, int | None] = {
+        p.name: position if p.kind in positional else None for position, p in enumerate(parameters)
+    }
+    by_position = {position: name for name, position in by_name.items() if position is not None}
+    donated: list[Donated] = [(each, by_position.get(each, ""), "") for each in positions]
+    for path in paths:
+        parts = re.fullmatch(r"(\w+)((?:[.\[].*)?)", path)
+        name = parts[1] if parts else path
+        if parts is None or (name not in by_name and not any_name):
+            raise ArgumentError(
+                f"jit: {name_of(function)} has no argument {name!r}, "
+                f"donate_argnames must begin with one of {', '.join(by_name)}"
+            )
+        donated.append((by_name.get(name), name, parts[2]))
+    return donated
 
 
 def _statics(
@@ -374,8 +460,18 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     """
     recipe = _recipe(function)
     named = {name: options.pop(name) for name in _arguments_among(recipe.function, options)}
+    return compile_for(function, list(templates), named, options)
+
+
+def compile_for(
+    function: Callable[..., R],
+    templates: list[Any],
+    named: dict[str, Any],
+    options: dict[str, Any],
+) -> Compiled[R]:
+    """Compile a function for templates and arguments that are given by name."""
+    recipe = _recipe(function)
     function, options = _with_arguments(recipe.function, named), {**recipe.options, **options}
-    templates = list(templates)
     inputs = [
         position not in recipe.positions and bool(tree.leaves(template))
         for position, template in enumerate(templates)
@@ -397,7 +493,14 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
             f"compile: the compiler {custom.name!r} has its own way to jit, and compiles no "
             "templates"
         )
-    return make_function(bound, options=options).compile(*remaining)
+    # The inputs that remain are counted anew.
+    places = [position for position, is_input in enumerate(inputs) if is_input]
+    donated: list[Donated] = [
+        (places.index(position), "", path)
+        for position, _, path in recipe.donated
+        if position in places
+    ]
+    return make_function(bound, donated=donated, options=options).compile(*remaining)
 
 
 def _arguments_among(function: Callable[..., Any], options: dict[str, Any]) -> list[str]:
@@ -498,6 +601,90 @@ def debug_expr(
 def debug_expr_apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expression:
     """Return the expression of a call: ``debug_expr(function)(*args, **kwargs)``."""
     return make_function(function).debug_expr(*args, **kwargs)
+
+
+def export(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    /,
+    file: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> str:
+    """Write a function for certain types of arguments as StableHLO, to be run elsewhere.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them.
+    args : sequence
+        One for each positional argument: a `template`, a tensor, a number, or a container of them.
+        What holds no tensor is fixed. Tensors that the function mentions become part of the text.
+    file : path, optional
+        Where to write the text.
+    **options
+        As for `jit`; ``precision`` matters to the text.
+
+    Returns
+    -------
+    str
+        The text: a comment with the signature in one line, then a StableHLO module, which other
+        users of StableHLO read as it is. Its function ``@main`` takes the tensors of the arguments
+        that it needs, in their order.
+
+    Raises
+    ------
+    ArgumentError
+        If a result comes in a container other than tuples, lists, and dicts with strings as keys.
+    DeviceError
+        If there are hooks that somebody listens to, or an operation that StableHLO lacks.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> text = nx.export(lambda x: {"twice": 2 * x}, [nx.template(3)])
+    >>> for line in text.splitlines()[1:3]:
+    ...     print(line)
+    module @nxla {
+      func.func public @main(%0: tensor<3xf32>) -> tensor<3xf32> {
+    """
+    from nxla.ahead import written
+
+    return written(function, tuple(args), file, options)
+
+
+def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> ImportedFunction:
+    """Make a function of StableHLO, which runs with XLA.
+
+    Parameters
+    ----------
+    source : path or str
+        A file, or the text itself. What `export` wrote takes and gives the containers of the
+        function that it was; any other module takes a tensor for each parameter of its function
+        ``@main``, and gives its result or a tuple of them.
+    **options
+        ``device``, and settings of the compiler ``"xla"``, as for `jit`.
+
+    Returns
+    -------
+    ImportedFunction
+        Compiled when it is first called. It runs by itself, and is not part of traces.
+
+    Raises
+    ------
+    FormatError
+        If there is no function ``@main`` of tensors whose shapes are known, or the first line of
+        an exported file is damaged. What XLA makes of the rest is told by the first call.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }"
+    >>> nx.import_stablehlo(text).inputs
+    [('argument 0', 'f32[2]')]
+    """
+    from nxla.ahead import imported
+
+    return imported(source, options)
 
 
 def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]:

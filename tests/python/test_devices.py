@@ -1,6 +1,7 @@
 """Devices: what they are called, what is put on them, and what runs where operands live."""
 
 import pickle
+import sys
 import threading
 
 import numpy as np
@@ -307,3 +308,93 @@ def test_donated_arguments_count_from_either_end(device):
         with pytest.raises(nx.ArgumentError, match="has 2 arguments, donate_argnums names number"):
             nx.jit(lambda x, y: x, donate_argnums=position)
     assert nx.jit(lambda *xs: xs[0], donate_argnums=3)(1.0).item() == 1.0
+
+
+def on(device, *values):
+    return [nx.tensor(value, device=device) for value in values]
+
+
+def test_arguments_are_donated_by_name_and_by_path(device):
+    def step(state, x, *, scale=1.0):
+        mean = [each + x for each in state["mean"]]
+        return {"mean": mean, "count": state["count"] + scale}
+
+    part = nx.jit(step, donate_argnames=("state['mean'][1]", "scale"))
+    first, second, count, scale = on(device, [1.0], [2.0], 3.0, 4.0)
+    new = part({"mean": [first, second], "count": count}, 1.0, scale=scale)
+    assert [each.tolist() for each in new["mean"]] == [[2.0], [3.0]]
+    assert [each.is_released() for each in (first, second, count, scale)] == [
+        False, True, False, True,
+    ]  # fmt: skip
+    first, second, count = on(device, [1.0], [2.0], 3.0)
+    by_name = {"x": 1.0, "state": {"mean": [first, second], "count": count}}
+    assert part(**by_name)["count"].item() == 4.0
+    assert (first.is_released(), second.is_released()) == (False, True)
+    first, second, count = on(device, [1.0], [2.0], 3.0)
+    nx.jit(step, donate_argnums=0)(x=1.0, state={"mean": [first, second], "count": count})
+    assert first.is_released()
+    assert count.is_released()
+
+
+def test_names_that_no_argument_has_are_refused(device):
+    for path in ("states", "state.mean", "", "x y"):
+        expected = "there is no tensor" if path == "state.mean" else "has no argument"
+        with pytest.raises(nx.ArgumentError, match=expected):
+            nx.jit(lambda state: state, donate_argnames=path)(nx.ones(2, device=device))
+
+
+def test_the_use_of_a_donated_tensor_names_the_call(device):
+    def update(state):
+        return state + 1
+
+    (state,) = on(device, [1.0, 2.0])
+    kept = state.to_device(device, copy=True)
+    new = nx.jit(update, donate_argnums=0)(state)
+    line = sys._getframe().f_lineno - 1
+    uses = [
+        state.tolist,
+        state.item,
+        state.block_until_ready,
+        lambda: np.asarray(state),
+        lambda: state + 1,
+        lambda: nx.jit(update)(state),
+        lambda: state.to_device("host"),
+        lambda: nx.sum(state, axis=0),
+    ]
+    for use in uses:
+        with pytest.raises(nx.DeviceError, match="donated to update, called at") as raised:
+            use()
+        assert f"test_devices.py:{line}" in str(raised.value)
+    assert state.is_released()
+    assert "released" in repr(state)
+    assert (state.shape, state.dtype, state.device) == ((2,), nx.float32, device)
+    assert (kept.tolist(), new.tolist()) == ([1.0, 2.0], [2.0, 3.0])
+    assert not state.deallocate()
+
+
+def test_a_donation_of_no_use_is_told_if_wanted(device):
+    def total(params, x):
+        return nx.sum(params["w"] + x)
+
+    (x,) = on(device, [1.0, 2.0])
+    quiet = nx.jit(total, donate_argnums=0)
+    assert quiet({"w": x, "b": 1.0}, 1.0).item() == 5.0
+    wanted = r"argument 0\['b'\] \(f32\), argument 0\['w'\] \(f32\[2\]\)"
+    options = {"donate_argnums": 0, "device": device}
+    with pytest.raises(nx.ArgumentError, match=wanted):
+        nx.jit(total, on_unusable_donation="raise", **options)({"w": nx.ones(2), "b": 1.0}, 1.0)
+    with pytest.warns(UserWarning, match="donated and of no use"):
+        nx.jit(total, on_unusable_donation="warn", **options)({"w": nx.ones(2), "b": 1.0}, 1.0)
+    usable = nx.jit(lambda x: x * 2, on_unusable_donation="raise", **options)
+    assert usable(nx.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.raises(nx.ArgumentError, match="on_unusable_donation must be"):
+        nx.jit(total, on_unusable_donation="log")
+
+
+def test_memory_of_the_host_is_not_taken():
+    x = nx.ones(5000)
+    assert nx.jit(lambda x: x + 1, donate_argnums=0, compiler="xla")(x).tolist() == [2.0] * 5000
+    assert (
+        nx.jit(lambda x: x + 1, donate_argnums=0, compiler="evaluator")(x).tolist() == [2.0] * 5000
+    )
+    assert x.tolist() == [1.0] * 5000

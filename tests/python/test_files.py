@@ -199,7 +199,6 @@ def test_pickles():
     again = pickle.loads(pickle.dumps(jitted))
     assert again(nx.tensor(3.0), 2).item() == 9.0
     assert vars(again._recipe) == vars(jitted._recipe)
-    assert again._donated == jitted._donated
     assert copy.deepcopy(decorated)(1).item() == 2
     template = nx.template((2, 3), "u8", names=["a", None])
     assert pickle.loads(pickle.dumps(template)) == template

@@ -5,8 +5,8 @@
 //! buffers it was to produce, and whoever reads or waits for one gets it.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use nxla_tensor::{DType, Shape};
 
@@ -29,6 +29,8 @@ struct Inner {
     shape: Shape,
     /// Set by the first `delete`, so that exactly one caller is told there was something to free.
     freed: AtomicBool,
+    /// Who was given the memory.
+    taken_by: OnceLock<Box<str>>,
 }
 
 // SAFETY: PJRT buffers may be used and destroyed on any thread, and from several at once; the
@@ -49,8 +51,10 @@ impl Buffer {
         dtype: DType,
         shape: Shape,
     ) -> Buffer {
-        let freed = AtomicBool::new(false);
-        Buffer { inner: Arc::new(Inner { raw, client, device, dtype, shape, freed }) }
+        let (freed, taken_by) = (AtomicBool::new(false), OnceLock::new());
+        let inner = Inner { raw, client, device, dtype, shape, freed, taken_by };
+        inner.client.devices()[device].live().add(inner.byte_size());
+        Buffer { inner: Arc::new(inner) }
     }
 
     pub(crate) fn as_ptr(&self) -> *mut PJRT_Buffer {
@@ -101,6 +105,7 @@ impl Buffer {
     /// query.
     pub fn is_ready(&self) -> Result<bool, Error> {
         if self.is_deleted()? {
+            self.check_taken()?;
             return Err(Error::Released);
         }
         self.ready_event()?.map_or(Ok(true), |event| event.is_ready())
@@ -186,7 +191,7 @@ impl Buffer {
     /// # Errors
     /// What the plugin reports.
     pub fn delete(&self) -> Result<bool, Error> {
-        if self.inner.freed.swap(true, Ordering::AcqRel) || self.is_deleted()? {
+        if !self.inner.forget_size() || self.is_deleted()? {
             return Ok(false);
         }
         let mut args = PJRT_Buffer_Delete_Args::new();
@@ -196,11 +201,34 @@ impl Buffer {
         Ok(true)
     }
 
+    /// Notes that the memory was given to whoever this names: any use from now on is an
+    /// [`Error::Donated`] that says so. What a program did not take of it is freed.
+    ///
+    /// # Errors
+    /// What the plugin reports.
+    pub fn give_away(&self, to: &str) -> Result<(), Error> {
+        self.delete()?;
+        let _ = self.inner.taken_by.set(to.into());
+        Ok(())
+    }
+
+    /// Who was given the memory, as the error of a use tells it.
+    #[inline]
+    pub(crate) fn check_taken(&self) -> Result<(), Error> {
+        match self.inner.taken_by.get() {
+            None => Ok(()),
+            Some(to) => Err(Error::Donated { to: to.to_string() }),
+        }
+    }
+
     /// Whether the buffer was deleted, or donated to a program.
     ///
     /// # Errors
     /// What the plugin reports.
     pub fn is_deleted(&self) -> Result<bool, Error> {
+        if self.inner.taken_by.get().is_some() {
+            return Ok(true);
+        }
         let mut args = PJRT_Buffer_IsDeleted_Args::new();
         args.buffer = self.as_ptr();
         // SAFETY: the buffer is alive.
@@ -211,13 +239,31 @@ impl Buffer {
     /// # Safety
     /// As for [`Plugin::call`](crate::Plugin).
     pub(crate) unsafe fn call<A: Args>(&self, args: &mut A) -> Result<(), Error> {
+        self.check_taken()?;
         // SAFETY: passed on to the caller.
         unsafe { self.inner.client.plugin().call(args) }
     }
 }
 
+impl Inner {
+    /// Bytes of the elements, as far as they are counted.
+    fn byte_size(&self) -> usize {
+        self.shape.size().saturating_mul(self.dtype.size())
+    }
+
+    /// Counts the memory as free; whether it was not before.
+    fn forget_size(&self) -> bool {
+        let first = !self.freed.swap(true, Ordering::AcqRel);
+        if first {
+            self.client.devices()[self.device].live().remove(self.byte_size());
+        }
+        first
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
+        self.forget_size();
         let mut args = PJRT_Buffer_Destroy_Args::new();
         args.buffer = self.raw.as_ptr();
         // SAFETY: the buffer is alive, and this is its last use. An error cannot be reported from

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::event::Event;
 use crate::faults;
+use crate::memory::{Live, LiveMemory};
 use crate::plugin::Plugin;
 use crate::running::{self, ForeignThread, Running};
 use crate::sys::*;
@@ -45,6 +46,7 @@ pub struct Device {
     local_hardware_id: i32,
     kind: String,
     debug_string: String,
+    live: Live,
 }
 
 impl Client {
@@ -236,6 +238,16 @@ impl Device {
         &self.debug_string
     }
 
+    /// What this process holds in its memory.
+    #[must_use]
+    pub fn live_memory(&self) -> LiveMemory {
+        self.live.now()
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.live
+    }
+
     pub(crate) fn as_ptr(&self) -> *mut PJRT_Device {
         self.raw.as_ptr()
     }
@@ -340,6 +352,7 @@ unsafe fn read_device(
             local_hardware_id: hardware.local_hardware_id,
             kind: value::text(kind.device_kind, kind.device_kind_size),
             debug_string: value::text(debug.debug_string, debug.debug_string_size),
+            live: Live::default(),
         })
     }
 }

@@ -214,6 +214,15 @@ pub enum Error {
     /// The memory of a buffer has been freed, or given away to a program.
     #[error("the tensor has been released: it was deallocated, or donated to a program")]
     Released,
+    /// The memory of a buffer was given to a call that was told that it may take it over.
+    #[error(
+        "the tensor was donated to {to}, which may have overwritten it; use what that call \
+         returned, copy the tensor before, or do not donate it"
+    )]
+    Donated {
+        /// The call.
+        to: String,
+    },
     /// Serialized bytes that were not written by this crate, or are cut short.
     #[error("the serialized executable is damaged: {reason}")]
     SerializedDamaged {
@@ -256,6 +265,7 @@ impl Error {
             | Error::Tensor(_)
             | Error::NotOnHost { .. }
             | Error::Released
+            | Error::Donated { .. }
             | Error::SerializedDamaged { .. }
             | Error::SerializedElsewhere { .. } => None,
         }

@@ -188,6 +188,7 @@ impl Compiled {
             if !arg.client().is(&self.client) {
                 return Err(Error::ForeignObject { what: format!("argument {index}") });
             }
+            arg.check_taken()?;
             *to = arg.as_ptr();
         }
         Ok(())

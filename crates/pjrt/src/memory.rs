@@ -1,5 +1,7 @@
 //! What is in the memory of a device, as far as its plugin counts.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use crate::client::{Client, Device};
 use crate::error::{Error, ErrorCode};
 use crate::sys::*;
@@ -17,6 +19,53 @@ pub struct DeviceMemory {
     pub pool: Option<i64>,
     /// The largest block that was asked for.
     pub largest_block: Option<i64>,
+}
+
+/// What this process holds in the memory of a device, counted by its buffers. Plugins count what
+/// else they need, if they count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LiveMemory {
+    /// Bytes of buffers that have not been freed.
+    pub bytes: i64,
+    /// How many buffers that are.
+    pub buffers: i64,
+    /// The most bytes at a time.
+    pub peak: i64,
+}
+
+/// Counts buffers as they come and go.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    bytes: AtomicI64,
+    buffers: AtomicI64,
+    peak: AtomicI64,
+}
+
+impl Live {
+    #[inline]
+    pub(crate) fn add(&self, bytes: usize) {
+        let bytes = bytes as i64;
+        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.buffers.fetch_add(1, Ordering::Relaxed);
+        if now > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(now, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn remove(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes as i64, Ordering::Relaxed);
+        self.buffers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn now(&self) -> LiveMemory {
+        let load = |figure: &AtomicI64| figure.load(Ordering::Relaxed);
+        LiveMemory {
+            bytes: load(&self.bytes),
+            buffers: load(&self.buffers),
+            peak: load(&self.peak),
+        }
+    }
 }
 
 impl Client {

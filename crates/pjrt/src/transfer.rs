@@ -327,9 +327,9 @@ impl Drop for MappedBuffer {
     fn drop(&mut self) {
         let mut args = PJRT_Buffer_DecreaseExternalReferenceCount_Args::new();
         args.buffer = self.buffer.as_ptr();
-        // SAFETY: the buffer is alive, and the reference was taken in `map`. An error cannot be
-        // reported from here.
-        let _ = unsafe { self.buffer.call(&mut args) };
+        // SAFETY: the buffer is alive, and the reference was taken in `map`. It is given back even
+        // if the buffer has been given away. An error cannot be reported from here.
+        let _ = unsafe { self.buffer.client().plugin().call(&mut args) };
     }
 }
 

@@ -1,5 +1,6 @@
 //! Functions compiled for the types of templates, and for no others.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nxla_runtime::{Inputs, Options, Signature, Trace};
@@ -92,6 +93,28 @@ impl PyCompiled {
     #[pyo3(signature = (*args))]
     fn check(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
         self.expected.inputs(py, &self.name, args).map(drop)
+    }
+
+    /// What the compiler expects it to cost: numbers by name, such as ``flops`` and ``bytes
+    /// accessed``. None where the compiler does not say.
+    fn cost_analysis(&self, py: Python<'_>) -> PyResult<Option<BTreeMap<String, f64>>> {
+        let analysis = py.detach(|| self.entry.analysis()).or_raise()?;
+        Ok(analysis.cost.map(|cost| cost.into_iter().collect()))
+    }
+
+    /// The bytes that a run takes: ``arguments``, ``outputs``, ``aliased`` (of the arguments, for
+    /// outputs), ``temporaries``, and ``code``. None where the compiler does not say.
+    fn memory_analysis(&self, py: Python<'_>) -> PyResult<Option<BTreeMap<&'static str, i64>>> {
+        let analysis = py.detach(|| self.entry.analysis()).or_raise()?;
+        Ok(analysis.memory.map(|memory| {
+            BTreeMap::from([
+                ("arguments", memory.arguments),
+                ("outputs", memory.outputs),
+                ("aliased", memory.aliased),
+                ("temporaries", memory.temporaries),
+                ("code", memory.code),
+            ])
+        }))
     }
 
     /// The digest of the program.

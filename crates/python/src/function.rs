@@ -2,14 +2,17 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Instant;
 
+use nxla_runtime::eval::Interrupt;
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
-    Conflict, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Purpose, Tensor, Trace,
-    Tracing, Way,
+    Conflict, Expr, FunctionReport, Inputs, LITERAL_LIMIT_BYTES, Options, Program, Purpose, Tensor,
+    Trace, Tracing, Way, unusable_donations,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use rustc_hash::FxHashSet;
@@ -29,7 +32,7 @@ use crate::interrupt::interruptible;
 use crate::options::options_from;
 use crate::program::PyExpression;
 use crate::signature::{Arguments, StaticValue, is_leaf};
-use crate::source;
+use crate::source::{self, current_line};
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value};
 
@@ -46,7 +49,7 @@ pub(crate) struct State {
     callable: Py<PyAny>,
     core: nxla_runtime::Function<StaticValue, Tree>,
     statics: Statics,
-    donated: FxHashSet<usize>,
+    donated: Vec<Donated>,
     /// Whether results must be finite.
     debug_nans: bool,
     /// Told of each program that is about to be compiled; may raise.
@@ -68,6 +71,30 @@ impl Deref for PyFunction {
 struct Statics {
     positions: FxHashSet<usize>,
     names: FxHashSet<String>,
+}
+
+/// An argument, or a part of one, whose memory the results may take over.
+struct Donated {
+    /// Its position, if it may be given by position.
+    position: Option<usize>,
+    /// Its name; empty if it has none.
+    name: String,
+    /// The path of the part in it, such as `.mean[0]`; empty for the whole argument.
+    path: String,
+}
+
+impl Donated {
+    /// Whether the leaf of a path is in it.
+    fn covers(&self, leaf: &str) -> bool {
+        let rest = leaf.strip_prefix(&*self.path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+}
+
+/// The leaves of a call: whether each is donated, and what it is called.
+struct Marks {
+    donated: Vec<bool>,
+    names: Vec<String>,
 }
 
 /// Whether templates may stand for tensors.
@@ -95,7 +122,14 @@ pub(crate) fn run_entry(
     options: &Options,
     check: bool,
 ) -> PyResult<Py<PyAny>> {
-    let results = interruptible(py, |interrupt| entry.run(arguments, options, Some(interrupt)))?;
+    // Whoever uses a donated argument later is told who has it.
+    let caller = entry.takes_over().then(|| match current_line(py) {
+        Some(line) => format!("{name}, called at {line}"),
+        None => name.to_owned(),
+    });
+    let caller = caller.as_deref().unwrap_or(name);
+    let run = |interrupt: &Interrupt<'_>| entry.run_as(caller, arguments, options, Some(interrupt));
+    let results = interruptible(py, run)?;
     if check || debug::is_on() {
         check_results(py, name, entry, arguments, &results)?;
     }
@@ -145,7 +179,7 @@ impl PyFunction {
         options: Option<&Bound<'_, PyDict>>,
         static_positions: Vec<usize>,
         static_names: Vec<String>,
-        donated: Vec<usize>,
+        donated: Vec<(Option<usize>, String, String)>,
         debug_nans: bool,
         observer: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
@@ -154,7 +188,8 @@ impl PyFunction {
             positions: static_positions.into_iter().collect(),
             names: static_names.into_iter().collect(),
         };
-        let donated = donated.into_iter().collect();
+        let part = |(position, name, path)| Donated { position, name, path };
+        let donated = donated.into_iter().map(part).collect();
         let owned = Owned::default();
         give_to(&owned, options.hooks.values());
         let conflict = conflict.unwrap_or_else(|| Conflict::without_loss(&options));
@@ -262,6 +297,29 @@ impl PyFunction {
         Ok(PyExpression::new(self.trace(py, Call { args, kwargs }, &arguments)?))
     }
 
+    /// Traces for these arguments, templates among them, and gives what can be looked at, compiled or
+    /// exported: a ``Lowered``.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn lower<'py>(
+        slf: &Bound<'py, Self>,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let kwargs = kwargs.cloned().unwrap_or_else(|| PyDict::new(py));
+        py.import("nxla.ahead")?.call_method1("lower", (slf, args, kwargs))
+    }
+
+    /// For each leaf of these arguments, whether it is donated.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn _donated_leaves(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<bool>> {
+        Ok(self.marks(Call { args, kwargs })?.donated)
+    }
+
     /// Compiles for the types of these arguments only; templates stand for tensors.
     #[pyo3(signature = (*args))]
     fn compile<'py>(
@@ -362,13 +420,22 @@ impl PyFunction {
             return Ok((entry, arguments.call.into_inputs()));
         }
         let functions = callable::Traced::begin(true);
+        let begun = Instant::now();
         let traced = self.trace(py, call, &arguments)?;
         functions.give(&self.owned);
-        let donated = self.donated_leaves(call, traced.program.inputs().len())?;
+        let donated = self.donated_leaves(py, call, &traced.program)?;
         self.observe(py, call, &traced)?;
-        interruptible(py, |interrupt| {
+        let (took, program) = (begun.elapsed(), traced.program.clone());
+        let compiled = interruptible(py, |interrupt| {
             self.core.compile(arguments.call, traced, purpose, &donated, options, Some(interrupt))
-        })
+        })?;
+        if let Some(observer) = &self.observer {
+            let all = begun.elapsed();
+            let seconds = (took.as_secs_f64(), (all - took).as_secs_f64());
+            let about = (program.digest().to_string(), program.graph().len(), seconds);
+            observer.call_method1(py, intern!(py, "compiled"), about)?;
+        }
+        Ok(compiled)
     }
 
     /// Tells the observer what is about to be compiled: the arguments, how often that happened
@@ -387,33 +454,85 @@ impl PyFunction {
         observer.call1(py, (call.args, call.kwargs, self.core.misses(), large)).map(drop)
     }
 
-    /// For each input, whether its argument was marked as donated.
-    fn donated_leaves(&self, call: Call<'_, '_>, inputs: usize) -> PyResult<Vec<bool>> {
+    /// For each input, whether it was marked as donated; tells the observer of those that are of no
+    /// use.
+    fn donated_leaves(
+        &self,
+        py: Python<'_>,
+        call: Call<'_, '_>,
+        program: &Program,
+    ) -> PyResult<Vec<bool>> {
         if self.donated.is_empty() {
             return Ok(Vec::new());
         }
-        let mut marks = Vec::with_capacity(inputs);
-        for (position, arg) in call.args.iter().enumerate() {
-            if self.is_static(position) {
-                continue;
-            }
-            let donated = self.donated.contains(&position);
-            flatten(&arg, "", &mut |item, _| {
+        let Marks { mut donated, names } = self.marks(call)?;
+        donated.resize(program.inputs().len(), false);
+        let unusable = unusable_donations(program, &donated);
+        if let Some(observer) = &self.observer
+            && !unusable.is_empty()
+        {
+            let named = |&input: &usize| {
+                let ty = program.inputs()[input].to_string();
+                (names.get(input).cloned().unwrap_or_default(), ty)
+            };
+            let unusable: Vec<_> = unusable.iter().map(named).collect();
+            observer.call_method1(py, intern!(py, "unusable_donations"), (unusable,))?;
+        }
+        Ok(donated)
+    }
+
+    /// The leaves of a call, in their order.
+    fn marks(&self, call: Call<'_, '_>) -> PyResult<Marks> {
+        let mut marks = Marks { donated: Vec::new(), names: Vec::new() };
+        let mut found = vec![false; self.donated.len()];
+        let mut argument = |value: &Bound<'_, PyAny>, label: &str, own: &[usize]| {
+            flatten(value, "", &mut |item, path| {
                 let leaf = is_leaf(item)?;
                 if leaf {
-                    marks.push(donated);
+                    let covering = own.iter().filter(|&&which| self.donated[which].covers(path));
+                    let before = marks.donated.len();
+                    covering.for_each(|&which| {
+                        found[which] = true;
+                        marks.donated.resize(before + 1, true);
+                    });
+                    marks.donated.resize(before + 1, false);
+                    marks.names.push(format!("{label}{path}"));
                 }
                 Ok(leaf)
-            })?;
+            })
+            .map(drop)
+        };
+        let of = |wanted: &dyn Fn(&Donated) -> bool| -> Vec<usize> {
+            (0..self.donated.len()).filter(|&which| wanted(&self.donated[which])).collect()
+        };
+        for (position, arg) in call.args.iter().enumerate() {
+            if !self.is_static(position) {
+                let own = of(&|donated| donated.position == Some(position));
+                argument(&arg, &format!("argument {position}"), &own)?;
+            }
         }
-        marks.resize(inputs, false);
+        for (name, arg) in call.kwargs.into_iter().flatten() {
+            if !self.is_static_name(&name)? {
+                let given = name.cast::<PyString>()?.to_cow()?;
+                let own = of(&|donated| donated.name == *given);
+                argument(&arg, &format!("argument {given}"), &own)?;
+            }
+        }
+        for (donated, found) in self.donated.iter().zip(found) {
+            if !found && !donated.path.is_empty() {
+                let Donated { name, path, .. } = donated;
+                let why = format!("donate_argnames has {name}{path}, where there is no tensor");
+                return Err(argument_error(self.core.name(), why));
+            }
+        }
         Ok(marks)
     }
 
     /// Runs the function on traced values in place of the tensors.
     fn trace(&self, py: Python<'_>, call: Call<'_, '_>, arguments: &Arguments) -> PyResult<Traced> {
         let options = self.core.options_in_force();
-        let (mut tracing, parameters) = Tracing::begin(&arguments.call, &options).or_raise()?;
+        let (mut tracing, parameters) =
+            Tracing::begin_named(self.core.name(), &arguments.call, &options).or_raise()?;
         let mut parameters = parameters.into_iter().map(|expr| PyExpr::wrap(py, expr));
         let (args, kwargs) = self.replaced(py, call, &mut parameters)?;
         let result = ending::call(self.callable.bind(py), args, Some(&kwargs))?;

@@ -4,6 +4,7 @@
 //! errors become exceptions. Functions that are no more than that are the ones that users call: their
 //! docs and defaults are here. Containers that only Python has live in `python/nxla`.
 
+mod ahead;
 mod apply;
 mod arrays;
 mod attributes;
@@ -34,6 +35,7 @@ mod ops;
 mod options;
 mod parts;
 mod policy;
+mod profile;
 mod program;
 mod signature;
 mod source;
@@ -67,6 +69,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     current::register(module)?;
     options::register(module)?;
     debug::register(module)?;
+    ahead::register(module)?;
+    profile::register(module)?;
     compilers::register(module)?;
     containers::register(module)?;
     parts::register(module)?;

@@ -76,7 +76,7 @@ impl PyExpression {
 }
 
 /// Dtype and shape of an input or an output, for Python.
-fn described<'py>(py: Python<'py>, ty: &TensorType) -> PyResult<Bound<'py, PyTuple>> {
+pub(crate) fn described<'py>(py: Python<'py>, ty: &TensorType) -> PyResult<Bound<'py, PyTuple>> {
     let shape = PyTuple::new(py, ty.shape.iter())?;
     PyTuple::new(py, [shape.into_any(), Bound::new(py, PyDType(ty.dtype))?.into_any()])
 }

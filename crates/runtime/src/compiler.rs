@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::evaluator::Evaluator;
 use crate::options::{Setting, Settings};
 use crate::tensor::Tensor;
-use crate::xla::Xla;
+use crate::xla::{Analysis, Xla};
 
 /// Turns programs into executables. Register one of your own with [`register_compiler`].
 pub trait Compiler: Any + Send + Sync {
@@ -159,6 +159,14 @@ pub trait Executable: Send + Sync {
     /// The memory that the executable itself takes, in bytes.
     fn byte_size(&self) -> usize;
 
+    /// What the compiler tells of its cost and of the memory that a run takes; nothing, by default.
+    ///
+    /// # Errors
+    /// What goes wrong while it is asked.
+    fn analysis(&self) -> Result<Analysis> {
+        Ok(Analysis::default())
+    }
+
     /// Whether it is in memory. One that the cache has dropped is not, and is compiled again by its
     /// next run.
     fn is_loaded(&self) -> bool {
@@ -184,6 +192,8 @@ pub struct RunContext<'a> {
     ///
     /// [`compile_program`]: crate::compile_program
     pub own_hooks: &'a [Arc<dyn HostFn>],
+    /// Who runs it, for the error of a tensor that is used after it was donated.
+    pub caller: Option<&'a str>,
     /// Asked at each step of the evaluator, and some twenty times a second while a device is
     /// waited for; `true` stops the run.
     pub interrupt: Option<&'a Interrupt<'a>>,

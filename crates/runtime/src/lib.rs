@@ -14,6 +14,7 @@ mod data;
 pub mod debug;
 mod derivative;
 mod device;
+mod donation;
 mod error;
 mod evaluator;
 mod expr;
@@ -22,6 +23,7 @@ mod grad;
 mod inspect;
 mod operand;
 mod options;
+mod profile;
 mod program;
 mod stages;
 mod stand_ins;
@@ -40,6 +42,7 @@ pub use compiler::{
 pub use data::Nested;
 pub use derivative::{Called, Differentiable, LinearMap, Linearized, Mode, differentiable};
 pub use device::{Device, devices, known_devices, place_of};
+pub use donation::unusable_donations;
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::{Expr, FAILED};
@@ -54,6 +57,7 @@ pub use options::{
     graph_options, has_default_options, has_own_options, run_on, set_default_options,
     set_global_default_options, set_reassociate_floats, with_default_options,
 };
+pub use profile::{Span, finish_profile, is_profiled, span, span_with, start_profile};
 pub use program::{compile_for, compile_program, run_program};
 pub use stages::{Done, StageExecutor, Stages};
 pub use stream::{

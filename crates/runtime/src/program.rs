@@ -10,8 +10,10 @@ use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Executable, Purpose, RunContext};
 use crate::error::{Error, Result};
 use crate::options::{Engine, Options};
+use crate::profile;
 use crate::stages::Staged;
 use crate::tensor::Tensor;
+use crate::xla::Analysis;
 
 /// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
 /// options say where to run.
@@ -109,7 +111,9 @@ pub(crate) fn run_on(
 ) -> Result<Vec<Tensor>> {
     let job = Job::new(program, options, engine, &[]);
     let executable = job.clone().find(interrupt)?.executable;
-    let context = RunContext { hooks: Some(&options.hooks), interrupt, own_hooks: &job.functions };
+    let own_hooks = &job.functions;
+    let context =
+        RunContext { hooks: Some(&options.hooks), interrupt, own_hooks, ..RunContext::default() };
     let results = executable.run(inputs, &context)?;
     check_count(program, &results)?;
     Ok(results)
@@ -179,6 +183,10 @@ impl Job {
     }
 
     fn compile(&self) -> Result<Arc<dyn Executable>> {
+        let name = || format!("compile {}", &self.key.digest.to_string()[..8]).into();
+        let _span = profile::span_with("compile", name)
+            .detail("compiler", || self.engine.compiler.name().to_owned())
+            .detail("nodes", || self.program.graph().len().to_string());
         if let Some(policy) = &self.key.stages {
             let stages = policy.split(&self.program)?;
             let options = self.options_of_stages();
@@ -250,6 +258,10 @@ impl Executable for Kept {
 
     fn byte_size(&self) -> usize {
         self.current().executable.upgrade().map_or(0, |executable| executable.byte_size())
+    }
+
+    fn analysis(&self) -> Result<Analysis> {
+        self.get(None)?.analysis()
     }
 
     fn is_loaded(&self) -> bool {

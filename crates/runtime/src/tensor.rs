@@ -12,6 +12,7 @@ use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, 
 use crate::background;
 use crate::device::Device;
 use crate::error::Result;
+use crate::profile::{self, Span};
 use crate::vectors::VectorTensor;
 use crate::xla;
 
@@ -164,6 +165,7 @@ impl Tensor {
         match self {
             Tensor::Host(tensor) => Ok(tensor.clone()),
             Tensor::Device(tensor) => {
+                let _span = transfer("read from device", &tensor.buffer);
                 Ok(tensor.buffer.to_host()?.with_names(tensor.names.clone())?)
             }
             Tensor::Vectorized(tensor) => tensor.data().to_host(),
@@ -177,7 +179,10 @@ impl Tensor {
     /// As for [`Tensor::to_host`].
     pub fn first(&self, limit: usize) -> Result<HostTensor> {
         match self.data() {
-            Tensor::Device(tensor) => Ok(tensor.buffer.read(limit)?),
+            Tensor::Device(tensor) => {
+                let _span = transfer("read from device", &tensor.buffer);
+                Ok(tensor.buffer.read(limit)?)
+            }
             other => {
                 let host = other.to_host()?;
                 let count = limit.min(host.shape().size());
@@ -308,6 +313,8 @@ impl Tensor {
     /// The data as it is in memory, copied to a device of this very client.
     pub(crate) fn copy_in(&self, client: &pjrt::Client, device: usize) -> Result<pjrt::Buffer> {
         let to = &client.devices()[device];
+        let _span = profile::span("transfer", "copy to device")
+            .detail("bytes", || (self.shape().size() * self.dtype().size()).to_string());
         Ok(match self.buffer() {
             Some(buffer) if buffer.client() == client => buffer.copy_to(to)?,
             Some(buffer) => client.buffer_from_host(&buffer.to_host()?, to)?,
@@ -355,6 +362,12 @@ impl Tensor {
             Tensor::Vectorized(tensor) => tensor.data().deallocate(),
         }
     }
+}
+
+/// A transfer in the profile.
+fn transfer(name: &'static str, buffer: &pjrt::Buffer) -> Span {
+    let bytes = || (buffer.shape().size() * buffer.dtype().size()).to_string();
+    profile::span("transfer", name).detail("bytes", bytes)
 }
 
 impl From<DeviceTensor> for Tensor {

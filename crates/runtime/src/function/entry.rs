@@ -12,10 +12,12 @@ use crate::device::{Device, is_placed, place_of};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::options::Options;
+use crate::profile::{self, Span};
 use crate::program::{check_count, compile_to};
 use crate::tensor::Tensor;
 use crate::trace::{Entered, Trace};
 use crate::vectors::Vectors;
+use crate::xla::Analysis;
 
 /// A function that is being traced, on the thread that began it.
 pub struct Tracing {
@@ -23,6 +25,7 @@ pub struct Tracing {
     /// Left before the trace ends.
     entered: Option<Entered>,
     ended: bool,
+    _span: Span,
 }
 
 impl Tracing {
@@ -31,6 +34,19 @@ impl Tracing {
     /// # Errors
     /// An unknown compiler.
     pub fn begin<S>(call: &Call<S>, options: &Options) -> Result<(Self, Vec<Expr>)> {
+        Self::begin_named("function", call, options)
+    }
+
+    /// As [`Tracing::begin`], for a function of this name.
+    ///
+    /// # Errors
+    /// As for [`Tracing::begin`].
+    pub fn begin_named<S>(
+        name: &str,
+        call: &Call<S>,
+        options: &Options,
+    ) -> Result<(Self, Vec<Expr>)> {
+        let span = profile::span_with("trace", || format!("trace {name}").into());
         let trace = Trace::new();
         let mut parameters = Vec::with_capacity(call.inputs().len());
         for (ty, vectors) in call.types().into_iter().zip(call.vectors()) {
@@ -40,7 +56,7 @@ impl Tracing {
         // Where large tensors live that the function is going to mention is not known yet.
         let place = place_of("jit", call.inputs()).unwrap_or_default();
         let entered = trace.enter(options.engine(place.as_ref())?.compiler.name());
-        Ok((Self { trace, entered: Some(entered), ended: false }, parameters))
+        Ok((Self { trace, entered: Some(entered), ended: false, _span: span }, parameters))
     }
 
     /// The trace.
@@ -118,6 +134,8 @@ pub struct Traced<R> {
 
 /// What a signature leads to.
 pub struct Entry<R> {
+    /// What errors and profiles call it.
+    pub(super) name: Arc<str>,
     pub(super) traced: Traced<R>,
     pub(super) executable: Arc<dyn Executable>,
     pub(super) purpose: Purpose,
@@ -177,6 +195,19 @@ impl<R> Entry<R> {
         self.executable.byte_size()
     }
 
+    /// What the compiler tells of the cost of the executable and of the memory that a run takes.
+    ///
+    /// # Errors
+    /// What goes wrong while it is asked.
+    pub fn analysis(&self) -> Result<Analysis> {
+        self.executable.analysis()
+    }
+
+    /// Whether a run may take over the memory of arguments.
+    pub fn takes_over(&self) -> bool {
+        self.donated.contains(&true)
+    }
+
     /// Whether the executable is in memory; one that is not is compiled again by the next run.
     pub fn is_loaded(&self) -> bool {
         self.executable.is_loaded()
@@ -214,8 +245,28 @@ impl<R> Entry<R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<Tensor>> {
-        let context =
-            RunContext { hooks: Some(&options.hooks), interrupt, ..RunContext::default() };
+        self.run_as(&self.name, arguments, options, interrupt)
+    }
+
+    /// As [`Entry::run`]; `caller` says where it is called, for the error of an argument that is used
+    /// after it was donated.
+    ///
+    /// # Errors
+    /// As for [`Entry::run`].
+    pub fn run_as(
+        &self,
+        caller: &str,
+        arguments: &[&Tensor],
+        options: &Options,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Vec<Tensor>> {
+        let _span = profile::span_with("call", || format!("call {}", self.name).into());
+        let context = RunContext {
+            hooks: Some(&options.hooks),
+            caller: Some(caller),
+            interrupt,
+            ..RunContext::default()
+        };
         let inputs = self.inputs(arguments);
         let results = match self.is_placed_for(arguments) {
             true => self.executable.run(&inputs, &context)?,

@@ -272,7 +272,9 @@ impl<S: Static, R> Function<S, R> {
         let program = &traced.program;
         let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
         let (donated, elsewhere) = (donated.into(), Mutex::default());
-        let entry = Arc::new(Entry { traced, executable, purpose, place, donated, elsewhere });
+        let name = self.name.as_str().into();
+        let entry = Entry { name, traced, executable, purpose, place, donated, elsewhere };
+        let entry = Arc::new(entry);
         self.keep(call, entry)
     }
 

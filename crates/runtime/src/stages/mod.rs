@@ -23,6 +23,7 @@ use self::threads::with_threads;
 use crate::background::interrupted;
 use crate::error::{Error, Result};
 use crate::options::{Options, default_options};
+use crate::profile;
 use crate::program::{compile_for, run_on};
 use crate::tensor::Tensor;
 
@@ -115,6 +116,7 @@ impl Stages {
         let is_local = |stage: StageId| executor.is_none() || listening[stage.index()];
         let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
             let (program, options) = (&self.graph.stage(stage).program, &self.options);
+            let _span = profile::span_with("stage", || stage.to_string().into());
             run_on(program, options, &engine, &values.iter().collect::<Vec<_>>(), Some(interrupt))
         };
         run_all(&self.graph, inputs, &Where { executor, is_local: &is_local }, &run, interrupt)

@@ -10,6 +10,7 @@ use super::{Where, run_all};
 use crate::compiler::{Executable, RunContext};
 use crate::error::Result;
 use crate::options::{Engine, Options};
+use crate::profile;
 use crate::program::compile_for;
 use crate::tensor::Tensor;
 
@@ -99,9 +100,10 @@ fn side_by_side<T: Send>(
 impl Executable for Staged {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         let inputs = inputs.iter().map(|&input| input.clone()).collect();
-        let hooks = context.hooks;
+        let RunContext { hooks, caller, .. } = *context;
         let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
-            let context = RunContext { hooks, interrupt: Some(interrupt), own_hooks: &[] };
+            let _span = profile::span_with("stage", || stage.to_string().into());
+            let context = RunContext { hooks, caller, interrupt: Some(interrupt), own_hooks: &[] };
             self.executables[stage.index()].run(&values.iter().collect::<Vec<_>>(), &context)
         };
         let here = Where { executor: None, is_local: &|_| true };

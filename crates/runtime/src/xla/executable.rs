@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla_eval::EvalError;
-use nxla_expr::{Op, Program};
+use nxla_expr::{Op, Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
 use nxla_stablehlo::{HostCall, Module};
 use nxla_tensor::Names;
 use smallvec::SmallVec;
 
+use super::analysis::Analysis;
 use super::client::Target;
 use super::hooks::{Run, depth, host_table, nested};
 use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
+use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::profile::{self, Span};
 use crate::tensor::{DeviceTensor, Tensor};
 
 pub(super) struct Compiled {
@@ -22,14 +25,48 @@ pub(super) struct Compiled {
     /// The same on other clients, by how far they stand from the first, for runs that cannot be on
     /// that: a thread of it waits for them, or an interrupted program runs on there.
     beside: Mutex<BTreeMap<usize, Arc<Placed>>>,
-    program: Arc<Program>,
+    what: What,
+    byte_size: usize,
+}
+
+/// What has been compiled.
+pub(super) struct What {
+    /// What runs are called in profiles.
+    label: String,
+    inputs: Vec<TensorType>,
     used_inputs: Vec<usize>,
     host_calls: Vec<HostCall>,
+    /// The inputs whose memory a run may take over.
+    donated: Vec<usize>,
     /// Whether there are loops, whose length nobody knows.
     loops: bool,
-    byte_size: usize,
     /// For each output, the names of its axes, which the device does not know.
     names: Vec<Option<Names>>,
+}
+
+impl What {
+    /// A program.
+    pub(super) fn program(module: Module, request: &CompileRequest<'_>) -> Self {
+        let program = request.program;
+        Self {
+            label: program.digest().to_string()[..8].to_owned(),
+            inputs: program.inputs().to_vec(),
+            used_inputs: module.used_inputs,
+            host_calls: module.host_calls,
+            donated: module.donations.iter().map(|donation| donation.input).collect(),
+            loops: has_loops(program),
+            names: program.output_types().map(|ty| ty.names.clone()).collect(),
+        }
+    }
+
+    /// A text from elsewhere, which takes all of its inputs and has so many outputs.
+    pub(super) fn text(inputs: &[TensorType], outputs: usize, loops: bool) -> Self {
+        let inputs = inputs.to_vec();
+        let (label, used_inputs) = ("imported".to_owned(), (0..inputs.len()).collect());
+        let names = vec![None; outputs];
+        let (host_calls, donated) = (Vec::new(), Vec::new());
+        Self { label, inputs, used_inputs, host_calls, donated, loops, names }
+    }
 }
 
 /// What a client runs.
@@ -66,28 +103,15 @@ const LEAST_BYTES: usize = 112 << 10;
 const BYTES_PER_CODE_BYTE: usize = 12;
 
 impl Compiled {
-    pub(super) fn new(
-        target: Target,
-        executable: pjrt::Executable,
-        module: Module,
-        request: &CompileRequest<'_>,
-    ) -> Self {
+    pub(super) fn new(target: Target, executable: pjrt::Executable, what: What) -> Self {
         let byte_size = LEAST_BYTES + BYTES_PER_CODE_BYTE * executable.code_bytes();
-        Self {
-            names: request.program.output_types().map(|ty| ty.names.clone()).collect(),
-            home: Arc::new(Placed { target, executable }),
-            beside: Mutex::default(),
-            program: request.program.clone(),
-            byte_size,
-            used_inputs: module.used_inputs,
-            host_calls: module.host_calls,
-            loops: has_loops(request.program),
-        }
+        let (home, beside) = (Arc::new(Placed { target, executable }), Mutex::default());
+        Self { home, beside, what, byte_size }
     }
 
     /// Checks that an input is what the program was compiled for.
     fn check(&self, inputs: &[&Tensor]) -> Result<()> {
-        let expected = self.program.inputs();
+        let expected = &self.what.inputs;
         let fits = inputs.len() == expected.len()
             && inputs
                 .iter()
@@ -134,7 +158,8 @@ impl Compiled {
         buffers: &[&Buffer],
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
-        let plain = self.host_calls.is_empty() && !(self.loops && context.interrupt.is_some());
+        let What { host_calls, loops, .. } = &self.what;
+        let plain = host_calls.is_empty() && !(*loops && context.interrupt.is_some());
         if plain {
             return Ok(place.executable.execute(buffers, &ExecuteOptions::default())?);
         }
@@ -153,8 +178,8 @@ impl Compiled {
     ) -> Result<Vec<Buffer>> {
         let _nested = nested();
         let run = Arc::new(Run::default());
-        let table =
-            (!self.host_calls.is_empty()).then(|| Arc::new(host_table(&self.host_calls, &run)));
+        let calls = &self.what.host_calls;
+        let table = (!calls.is_empty()).then(|| Arc::new(host_table(calls, &run)));
         let executable = place.executable.clone();
         let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
         let report = run.clone();
@@ -173,7 +198,7 @@ impl Compiled {
                 Ok(results)
             }));
         })?;
-        let outcome = run.serve(&self.host_calls, context);
+        let outcome = run.serve(calls, context);
         if matches!(outcome, Err(Error::Eval(EvalError::Interrupted))) {
             run.leave_behind(&place.target.client);
         }
@@ -194,22 +219,32 @@ impl Executable for Compiled {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let place = self.place()?;
+        let span = profile::span_with("run", || format!("run {}", self.what.label).into());
+        let used_inputs = &self.what.used_inputs;
         let mut uploaded: SmallVec<[Buffer; 8]> = SmallVec::new();
-        for &input in &self.used_inputs {
+        for &input in used_inputs {
             if place.resident(inputs[input]).is_none() {
                 uploaded.push(place.upload(inputs[input])?);
             }
         }
         let mut fresh = uploaded.iter();
-        let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::with_capacity(self.used_inputs.len());
-        for &input in &self.used_inputs {
+        let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::with_capacity(used_inputs.len());
+        for &input in used_inputs {
             let buffer = place.resident(inputs[input]).or_else(|| fresh.next());
             buffers.push(buffer.expect("what was not there has been uploaded"));
         }
         let results = self.execute(&place, &buffers, context)?;
+        for &input in &self.what.donated {
+            if let Some(buffer) = place.resident(inputs[input]) {
+                buffer.give_away(context.caller.unwrap_or("a compiled program"))?;
+            }
+        }
+        if profile::is_profiled() {
+            show_on_device(&span, &results)?;
+        }
         // Collecting results of `with_names` would not know their number, and grow step by step.
         let mut tensors = Vec::with_capacity(results.len());
-        for (buffer, names) in results.into_iter().zip(&self.names) {
+        for (buffer, names) in results.into_iter().zip(&self.what.names) {
             let tensor = DeviceTensor::new(buffer);
             tensors.push(Tensor::Device(match names {
                 None => tensor,
@@ -223,4 +258,17 @@ impl Executable for Compiled {
         let beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
         self.byte_size * (1 + beside.len())
     }
+
+    fn analysis(&self) -> Result<Analysis> {
+        Analysis::of(&self.home.executable)
+    }
+}
+
+/// Shows in the profile for how long a device is at work on results.
+fn show_on_device(span: &Span, results: &[Buffer]) -> Result<()> {
+    let Some(first) = results.first() else { return Ok(()) };
+    if let Some(end) = span.on_device(&Device::of_buffer(first).to_string()) {
+        first.on_ready(move |_| end())?;
+    }
+    Ok(())
 }

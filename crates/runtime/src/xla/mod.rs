@@ -14,23 +14,40 @@
 //! # Ok::<(), nxla::Error>(())
 //! ```
 
+mod analysis;
 mod client;
+mod disk;
 mod executable;
 mod hooks;
+mod import;
 mod kernels;
+mod processor;
+mod settings;
+mod text;
 
 use std::sync::Arc;
 
-use nxla_pjrt::{CompileOptions, Value};
-use nxla_stablehlo::{LowerOptions, Precision, STRICT_OPTIONS, lower};
+use nxla_pjrt::{self as pjrt, CompileOptions};
+use nxla_stablehlo::{LowerOptions, Module, lower};
 
-use crate::compiler::{Backend, CompileRequest, Compiler, Executable, check_settings};
+use crate::compiler::{Backend, CompileRequest, Compiler, Executable};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
+use crate::profile;
 
+use self::disk::DiskCache;
+use self::executable::{Compiled, What};
+
+pub use analysis::Analysis;
 pub use client::{Target, target};
 pub(crate) use client::{come_back, leave_behind};
+pub use disk::{
+    CACHE_BYTES_VARIABLE, CACHE_VARIABLE, DiskEntry, DiskReport, clear_disk_cache, disk_entries,
+    disk_report,
+};
+pub use import::Imported;
+pub use text::{stablehlo_text, with_literals};
 
 /// Compiles with XLA; named `"xla"`.
 ///
@@ -38,14 +55,16 @@ pub(crate) use client::{come_back, leave_behind};
 /// `cpu_device_count` (how many devices a CPU plugin makes), `precision` of products on hardware
 /// that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether the evaluator computes
 /// what XLA's code for processors does slowly: factorisations, triangular matrices, large sorts and
-/// scans; by default where the device is the host's processor and the plugin can call the host).
+/// scans; by default where the device is the host's processor and the plugin can call the host),
+/// `cache_dir` (a folder in which executables outlive the process; by default the one that
+/// `NXLA_CACHE_DIR` names, and none if that is empty), `cache_bytes` (how many bytes that may have, by
+/// default what `NXLA_CACHE_BYTES` says), and XLA's own flags by their names, which begin with `xla_`.
 /// Without kernels `lu`, `qr`, `eigh` and `svd`, and what is made of them, are loops of simpler
 /// operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Xla;
 
 const NAME: &str = "xla";
-const SETTINGS: &[&str] = &["plugin", "device", "cpu_device_count", "precision", "kernels"];
 
 /// Those of the settings that say where programs run, in place of a [`Device`].
 pub(crate) const PLACING: [&str; 3] = ["plugin", "device", "cpu_device_count"];
@@ -56,28 +75,11 @@ impl Compiler for Xla {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
-        check_settings(NAME, request.settings, SETTINGS)?;
-        let precision = precision(request.settings)?;
+        settings::check(request.settings)?;
         let target = target_of(request.settings, request.device)?;
-        let module = lower(
-            request.program,
-            &LowerOptions {
-                active_hooks: &|hook| request.listens(hook),
-                donated: request.donated,
-                host_calls: target.client.plugin().supports_ffi(),
-                kernels: kernels(request.settings, &target)?,
-                locations: true,
-                precision,
-            },
-        )?;
-        let mut options = CompileOptions::on(target.description());
-        if target.is_cpu() {
-            let strict = STRICT_OPTIONS.iter();
-            options.overrides =
-                strict.map(|&(name, value)| (name.to_owned(), Value::Bool(value))).collect();
-        }
-        let compiled = target.client.compile(&module.text, &options)?;
-        Ok(Arc::new(executable::Compiled::new(target, compiled, module, request)))
+        let module = lowered(request, &target)?;
+        let compiled = compile_text(&target, &module.text, request.settings)?;
+        Ok(Arc::new(Compiled::new(target, compiled, What::program(module, request))))
     }
 
     fn check_device(&self, device: &Device) -> Result<()> {
@@ -96,7 +98,7 @@ impl Compiler for Xla {
     }
 
     fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
-        check_settings(NAME, settings, SETTINGS)?;
+        settings::check(settings)?;
         let target = target(settings)?;
         let on = |device: usize| {
             let device = i64::try_from(device).expect("a device number is small");
@@ -108,13 +110,41 @@ impl Compiler for Xla {
     }
 
     fn device(&self, settings: &Settings) -> Result<Device> {
-        check_settings(NAME, settings, SETTINGS)?;
+        settings::check(settings)?;
         target(settings)?.device()
     }
 
     fn backend(&self, settings: &Settings) -> Result<Backend> {
         let device = self.device(settings)?;
         Ok(Backend { platform: device.platform().to_owned(), device: device.index() })
+    }
+}
+
+/// A program as text for a device.
+fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
+    let _span = profile::span("compile", "lower to StableHLO");
+    let options = LowerOptions {
+        active_hooks: &|hook| request.listens(hook),
+        donated: request.donated,
+        host_calls: target.client.plugin().supports_ffi(),
+        kernels: settings::kernels(request.settings, target)?,
+        locations: true,
+        precision: settings::precision(request.settings)?,
+    };
+    Ok(lower(request.program, &options)?)
+}
+
+/// Compiles a text, or finds what was compiled before on the disk.
+fn compile_text(target: &Target, text: &str, settings: &Settings) -> Result<pjrt::Executable> {
+    let overrides = settings::flags(settings, target);
+    let options = CompileOptions { overrides, ..CompileOptions::on(target.description()) };
+    let compile = || {
+        let _span = profile::span("compile", "compile by XLA");
+        Ok(target.client.compile(text, &options)?)
+    };
+    match DiskCache::of(settings)? {
+        Some(cache) => cache.get_or_compile(target, text, &options, compile),
+        None => compile(),
     }
 }
 
@@ -128,42 +158,6 @@ fn target_of(settings: &Settings, device: Option<&Device>) -> Result<Target> {
         Some(name) => Err(Error::Options(format!(
             "the option {name:?} of the compiler \"xla\" says where to run, and so does the device \
              that is given; leave one of them out"
-        ))),
-    }
-}
-
-/// Whether programs for a device call kernels; makes them callable.
-fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
-    let possible = target.is_cpu() && target.client.plugin().supports_ffi();
-    let wanted = match settings.get("kernels") {
-        None => possible,
-        Some(Setting::Bool(wanted)) => *wanted,
-        Some(other) => {
-            let why =
-                format!("option \"kernels\" of the compiler \"xla\" is true or false, not {other}");
-            return Err(Error::Options(why));
-        }
-    };
-    if wanted && !possible {
-        let platform = target.client.platform_name();
-        let why = format!("programs for the platform {platform:?} cannot call kernels");
-        return Err(Error::Options(why));
-    }
-    if wanted {
-        kernels::install();
-    }
-    Ok(wanted)
-}
-
-fn precision(settings: &Settings) -> Result<Precision> {
-    match settings.get("precision") {
-        None => Ok(Precision::Default),
-        Some(Setting::Text(name)) if name == "default" => Ok(Precision::Default),
-        Some(Setting::Text(name)) if name == "high" => Ok(Precision::High),
-        Some(Setting::Text(name)) if name == "highest" => Ok(Precision::Highest),
-        Some(other) => Err(Error::Options(format!(
-            "option \"precision\" of the compiler \"xla\" must be \"default\", \"high\" or \
-             \"highest\", got {other}"
         ))),
     }
 }

@@ -1,0 +1,151 @@
+//! Programs ahead of their runs: as StableHLO text, from it, and kept on the disk.
+
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
+
+use nxla_runtime::host::HostTensor;
+use nxla_runtime::xla::{
+    Imported, clear_disk_cache, disk_entries, disk_report, stablehlo_text, with_literals,
+};
+use nxla_runtime::{Options, default_options};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::errors::OrRaise;
+use crate::function::Borrowings;
+use crate::graph::leaves;
+use crate::interrupt::{interruptible, read_interruptible};
+use crate::options::options_from;
+use crate::program::{PyExpression, described};
+use crate::tensor::PyTensor;
+
+/// An expression as StableHLO text, and which of its inputs the text takes.
+///
+/// ``embed`` makes what the function mentions a part of the text; ``portable`` writes one that calls
+/// no function of this process, else the text is that for the device that the options name.
+#[pyfunction]
+#[pyo3(signature = (expression, donated, portable, embed, options=None))]
+fn stablehlo(
+    py: Python<'_>,
+    expression: &PyExpression,
+    mut donated: Vec<bool>,
+    portable: bool,
+    embed: bool,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(String, Vec<usize>)> {
+    let options = options_from(options)?.0.over(&default_options());
+    let mut program = expression.program.clone();
+    if embed && !expression.captured.is_empty() {
+        let read = |tensor| read_interruptible(py, tensor);
+        let literals =
+            expression.captured.iter().map(read).collect::<PyResult<Vec<HostTensor>>>()?;
+        program = py.detach(|| with_literals(&program, &literals)).or_raise()?;
+    }
+    if !donated.is_empty() {
+        donated.resize(program.inputs().len(), false);
+    }
+    let module = py.detach(|| stablehlo_text(&program, &options, &donated, portable)).or_raise()?;
+    Ok((module.text, module.used_inputs))
+}
+
+/// StableHLO text that runs; what ``import_stablehlo`` is made of.
+#[pyclass(name = "Module", module = "nxla._core", frozen)]
+struct PyModuleText(Imported);
+
+#[pymethods]
+impl PyModuleText {
+    #[new]
+    fn new(text: &str) -> PyResult<Self> {
+        Imported::new(text).or_raise().map(Self)
+    }
+
+    /// The text.
+    #[getter]
+    fn text(&self) -> &str {
+        self.0.text()
+    }
+
+    /// Shape and dtype of each input.
+    #[getter]
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.0.inputs().iter().map(|ty| described(py, ty)).collect()
+    }
+
+    /// Runs it on a tensor for each input, and gives a tensor for each output.
+    #[pyo3(signature = (*args, **options))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Vec<Py<PyAny>>> {
+        let options = Self::options(py, options)?;
+        let inputs = leaves(args, self.0.inputs().len(), "import_stablehlo")?;
+        let inputs: Borrowings<'_> = inputs.iter().collect();
+        let results =
+            interruptible(py, |interrupt| self.0.run(&inputs, &options, Some(interrupt)))?;
+        results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
+    }
+
+    /// Compiles it now.
+    #[pyo3(signature = (**options))]
+    fn compile(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
+        let options = Self::options(py, options)?;
+        interruptible(py, |interrupt| self.0.compile(&options, None, Some(interrupt))).map(drop)
+    }
+}
+
+impl PyModuleText {
+    /// The options in force, for XLA: what runs text by itself.
+    fn options(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+        crate::options::announce_plugin(py)?;
+        let defaults = default_options();
+        let (given, _) = options_from(given)?;
+        // Defaults for another compiler say nothing about this one.
+        let of_xla = defaults.compiler.as_ref().is_none_or(|compiler| compiler.name() == "xla");
+        Ok(if of_xla {
+            given.over(&Options { hooks: Default::default(), ..defaults })
+        } else {
+            given
+        })
+    }
+}
+
+/// What folders of executables were asked and gave: ``hits``, ``misses``, ``stored``, ``failed``, and
+/// what was wrong with the last that failed.
+#[pyfunction]
+fn disk_cache_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let report = disk_report();
+    let dict = PyDict::new(py);
+    dict.set_item("hits", report.hits)?;
+    dict.set_item("misses", report.misses)?;
+    dict.set_item("stored", report.stored)?;
+    dict.set_item("failed", report.failed)?;
+    dict.set_item("last_failure", report.last_failure)?;
+    Ok(dict)
+}
+
+/// The executables of a folder: key, bytes, seconds since the epoch when each was used last, and
+/// milliseconds that compiling took.
+#[pyfunction]
+fn disk_cache_entries(folder: PathBuf) -> PyResult<Vec<(String, u64, f64, Option<u64>)>> {
+    let entries = disk_entries(&folder)?.into_iter().map(|entry| {
+        let used = entry.last_used.duration_since(UNIX_EPOCH).unwrap_or_default();
+        (entry.key, entry.bytes, used.as_secs_f64(), entry.compile_time)
+    });
+    Ok(entries.collect())
+}
+
+/// Removes the executables of a folder; tells how many, and their bytes.
+#[pyfunction]
+fn disk_cache_clear(folder: PathBuf) -> PyResult<(usize, u64)> {
+    Ok(clear_disk_cache(&folder)?)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyModuleText>()?;
+    module.add_function(wrap_pyfunction!(stablehlo, module)?)?;
+    module.add_function(wrap_pyfunction!(disk_cache_report, module)?)?;
+    module.add_function(wrap_pyfunction!(disk_cache_entries, module)?)?;
+    module.add_function(wrap_pyfunction!(disk_cache_clear, module)?)
+}

@@ -1,0 +1,90 @@
+//! What the process does and holds: profiles, memory of devices, and what a plugin says of itself.
+
+use std::path::PathBuf;
+
+use nxla_runtime::pjrt::{Client, Plugin, Value};
+use nxla_runtime::{finish_profile, known_devices};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::OrRaise;
+
+/// Begins to record; whether nothing was being recorded before.
+#[pyfunction]
+fn start_profile() -> bool {
+    nxla_runtime::start_profile()
+}
+
+/// Ends recording, and gives the events as JSON.
+#[pyfunction]
+#[pyo3(name = "finish_profile")]
+fn finish(py: Python<'_>) -> Option<String> {
+    py.detach(finish_profile)
+}
+
+/// For each device that has been used, by name: bytes and number of the tensors that live there, and
+/// the most bytes at a time.
+#[pyfunction]
+fn memory_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let report = PyDict::new(py);
+    for device in known_devices() {
+        let Some(description) = device.description() else { continue };
+        let live = description.live_memory();
+        let figures = PyDict::new(py);
+        figures.set_item("bytes", live.bytes)?;
+        figures.set_item("tensors", live.buffers)?;
+        figures.set_item("peak", live.peak)?;
+        report.set_item(device.to_string(), figures)?;
+    }
+    Ok(report)
+}
+
+/// What a plugin says of itself, and the devices of a client of it.
+#[pyfunction]
+fn plugin_report(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
+    let open = || {
+        let plugin = Plugin::load(&path)?;
+        Ok::<_, nxla_runtime::pjrt::Error>((plugin, Client::new(&plugin, &[])?))
+    };
+    let (plugin, client) = py.detach(open).map_err(nxla_runtime::Error::from).or_raise()?;
+    let report = PyDict::new(py);
+    let (major, minor) = plugin.api_version();
+    report.set_item("api", format!("{major}.{minor}"))?;
+    report.set_item("calls_host", plugin.supports_ffi())?;
+    report.set_item("platform", client.platform_name())?;
+    report.set_item("platform_version", client.platform_version())?;
+    let attributes = PyDict::new(py);
+    for (name, value) in plugin.attributes() {
+        attributes.set_item(name, text(value))?;
+    }
+    report.set_item("attributes", attributes)?;
+    let mut devices = Vec::new();
+    for device in client.devices() {
+        let memory = client.memory_of(device).map_err(nxla_runtime::Error::from).or_raise()?;
+        let described = PyDict::new(py);
+        described.set_item("kind", device.kind())?;
+        described.set_item("description", device.debug_string())?;
+        described.set_item("in_use", memory.map(|memory| memory.in_use))?;
+        described.set_item("limit", memory.and_then(|memory| memory.limit))?;
+        devices.push(described);
+    }
+    report.set_item("devices", devices)?;
+    Ok(report)
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Int64(number) => number.to_string(),
+        Value::Int64List(list) => list.iter().map(i64::to_string).collect::<Vec<_>>().join("."),
+        Value::Float(number) => number.to_string(),
+        Value::Bool(value) => value.to_string(),
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(start_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(finish, module)?)?;
+    module.add_function(wrap_pyfunction!(memory_report, module)?)?;
+    module.add_function(wrap_pyfunction!(plugin_report, module)?)
+}

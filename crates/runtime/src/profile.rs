@@ -1,0 +1,302 @@
+//! What the process does when: traces, compilations, transfers and runs as events on a time line.
+//!
+//! Recording is off until [`start_profile`], and then costs a [`span`] one look at a flag. What has
+//! been recorded is written in the trace event format that Perfetto and Chrome's `about:tracing`
+//! read.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Whether events are recorded.
+static ON: AtomicBool = AtomicBool::new(false);
+
+static RECORDED: Mutex<Option<Recorded>> = Mutex::new(None);
+
+/// How many events are kept; later ones are only counted.
+const MOST_EVENTS: usize = 1 << 20;
+
+/// What has been recorded since the beginning.
+struct Recorded {
+    begun: Instant,
+    events: Vec<Event>,
+    lost: usize,
+    /// The names of threads, by their number.
+    threads: Vec<(u64, String)>,
+}
+
+struct Event {
+    name: Cow<'static, str>,
+    category: &'static str,
+    track: Track,
+    /// Microseconds since the beginning, and how many it took.
+    start: f64,
+    duration: f64,
+    details: Vec<(&'static str, String)>,
+}
+
+/// Where an event is shown.
+enum Track {
+    /// A thread of this process, on which one event is inside of another.
+    Thread(u64),
+    /// A device, on which events overlap.
+    Device(String),
+}
+
+fn recorded() -> MutexGuard<'static, Option<Recorded>> {
+    RECORDED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether events are recorded.
+#[inline]
+pub fn is_profiled() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Begins to record; whether nothing was being recorded before.
+pub fn start_profile() -> bool {
+    let mut recorded = recorded();
+    if recorded.is_some() {
+        return false;
+    }
+    let (events, threads) = (Vec::new(), Vec::new());
+    *recorded = Some(Recorded { begun: Instant::now(), events, lost: 0, threads });
+    ON.store(true, Ordering::Relaxed);
+    true
+}
+
+/// Ends recording, and gives what was recorded as JSON; `None` if nothing was being recorded.
+pub fn finish_profile() -> Option<String> {
+    let recorded = {
+        let mut recorded = recorded();
+        ON.store(false, Ordering::Relaxed);
+        recorded.take()?
+    };
+    Some(json(&recorded))
+}
+
+/// An event that lasts until it is dropped.
+#[must_use = "the event ends when this is dropped"]
+pub struct Span(Option<Box<Open>>);
+
+struct Open {
+    name: Cow<'static, str>,
+    category: &'static str,
+    begun: Instant,
+    details: Vec<(&'static str, String)>,
+}
+
+/// Begins an event of this thread, if events are recorded.
+#[inline]
+pub fn span(category: &'static str, name: &'static str) -> Span {
+    span_with(category, || Cow::Borrowed(name))
+}
+
+/// Begins an event of this thread; its name is asked for if events are recorded.
+#[inline]
+pub fn span_with(category: &'static str, name: impl FnOnce() -> Cow<'static, str>) -> Span {
+    if !is_profiled() {
+        return Span(None);
+    }
+    let (name, details) = (name(), Vec::new());
+    Span(Some(Box::new(Open { name, category, begun: Instant::now(), details })))
+}
+
+impl Span {
+    /// With something to be read beside the event.
+    #[inline]
+    pub fn detail(mut self, name: &'static str, value: impl FnOnce() -> String) -> Self {
+        if let Some(open) = &mut self.0 {
+            open.details.push((name, value()));
+        }
+        self
+    }
+
+    /// The end of the event on a device, which comes after it has been begun on this thread: the
+    /// result is called there. `None` if nothing is recorded.
+    pub fn on_device(&self, device: &str) -> Option<impl FnOnce() + Send + 'static> {
+        let open = self.0.as_ref()?;
+        let (name, category, begun) = (open.name.clone(), open.category, open.begun);
+        let (details, track) = (open.details.clone(), Track::Device(device.to_owned()));
+        Some(move || record(name, category, begun, details, track))
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        if let Some(open) = self.0.take() {
+            let Open { name, category, begun, details } = *open;
+            record(name, category, begun, details, Track::Thread(thread()));
+        }
+    }
+}
+
+/// The number of this thread among those that have recorded anything.
+fn thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    NUMBER.with(|number| *number)
+}
+
+fn record(
+    name: Cow<'static, str>,
+    category: &'static str,
+    begun: Instant,
+    details: Vec<(&'static str, String)>,
+    track: Track,
+) {
+    let mut recorded = recorded();
+    // It may have begun before, or end after, what is recorded.
+    let Some(recorded) = recorded.as_mut().filter(|recorded| recorded.begun <= begun) else {
+        return;
+    };
+    if recorded.events.len() >= MOST_EVENTS {
+        recorded.lost += 1;
+        return;
+    }
+    if let Track::Thread(number) = track
+        && !recorded.threads.iter().any(|(known, _)| *known == number)
+    {
+        let current = std::thread::current();
+        let name = current.name().map_or_else(|| format!("thread {number}"), str::to_owned);
+        recorded.threads.push((number, name));
+    }
+    let start = begun.duration_since(recorded.begun).as_secs_f64() * 1e6;
+    let duration = begun.elapsed().as_secs_f64() * 1e6;
+    recorded.events.push(Event { name, category, track, start, duration, details });
+}
+
+/// The trace event format: threads are one process, devices another one.
+fn json(recorded: &Recorded) -> String {
+    let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n");
+    let mut devices: Vec<&str> = Vec::new();
+    name_track(&mut text, "process_name", 1, 0, "host");
+    for (number, name) in &recorded.threads {
+        name_track(&mut text, "thread_name", 1, *number, name);
+    }
+    for (id, event) in recorded.events.iter().enumerate() {
+        match &event.track {
+            Track::Thread(number) => {
+                let duration = event.duration;
+                let phase = format!("\"ph\": \"X\", \"dur\": {duration:.3}");
+                write_event(&mut text, event, event.start, 1, *number, &phase);
+            }
+            Track::Device(device) => {
+                let known = devices.iter().position(|known| known == device);
+                let number = known.unwrap_or_else(|| {
+                    devices.push(device);
+                    devices.len() - 1
+                });
+                // Events that overlap are written as a beginning and an end that share an id.
+                let (end, number) = (event.start + event.duration, number as u64);
+                let phase = |letter: char| format!("\"ph\": \"{letter}\", \"id\": {id}");
+                write_event(&mut text, event, event.start, 2, number, &phase('b'));
+                write_event(&mut text, event, end, 2, number, &phase('e'));
+            }
+        }
+    }
+    if !devices.is_empty() {
+        name_track(&mut text, "process_name", 2, 0, "devices");
+    }
+    for (number, name) in devices.iter().enumerate() {
+        name_track(&mut text, "thread_name", 2, number as u64, name);
+    }
+    let _ = write!(
+        text,
+        "{{\"name\": \"end\", \"ph\": \"i\", \"ts\": {:.3}, \"pid\": 1, \"tid\": 0, \"s\": \"g\"}}\n],\n\
+         \"otherData\": {{\"lost events\": {}}}}}\n",
+        recorded.begun.elapsed().as_secs_f64() * 1e6,
+        recorded.lost
+    );
+    text
+}
+
+fn write_event(
+    text: &mut String,
+    event: &Event,
+    start: f64,
+    process: u32,
+    thread: u64,
+    phase: &str,
+) {
+    text.push_str("{\"name\": ");
+    write_string(text, &event.name);
+    let _ = write!(
+        text,
+        ", \"cat\": \"{}\", {phase}, \"ts\": {start:.3}, \"pid\": {process}, \"tid\": {thread}",
+        event.category
+    );
+    if !event.details.is_empty() {
+        text.push_str(", \"args\": {");
+        for (number, (name, value)) in event.details.iter().enumerate() {
+            text.push_str(if number > 0 { ", " } else { "" });
+            write_string(text, name);
+            text.push_str(": ");
+            write_string(text, value);
+        }
+        text.push('}');
+    }
+    text.push_str("},\n");
+}
+
+fn name_track(text: &mut String, what: &str, process: u32, thread: u64, name: &str) {
+    let _ = write!(
+        text,
+        "{{\"name\": \"{what}\", \"ph\": \"M\", \"pid\": {process}, \"tid\": {thread}, \
+         \"args\": {{\"name\": "
+    );
+    write_string(text, name);
+    text.push_str("}},\n");
+}
+
+/// A string of JSON.
+fn write_string(text: &mut String, string: &str) {
+    text.push('"');
+    for char in string.chars() {
+        match char {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            char if u32::from(char) < 0x20 => {
+                let _ = write!(text, "\\u{:04x}", u32::from(char));
+            }
+            char => text.push(char),
+        }
+    }
+    text.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_between_the_beginning_and_the_end_is_written() {
+        let before = span("run", "before");
+        assert!(before.on_device("cpu:0").is_none());
+        assert!(start_profile());
+        assert!(!start_profile());
+        drop(before);
+        let outer = span_with("compile", || "a \"b\"\n".into()).detail("nodes", || "3".into());
+        let on_device = outer.on_device("cpu:0").unwrap();
+        drop(outer);
+        on_device();
+        let text = finish_profile().unwrap();
+        assert!(finish_profile().is_none());
+        assert!(!text.contains("before"), "{text}");
+        for part in [
+            r#"{"name": "a \"b\"\u000a", "cat": "compile", "ph": "X", "dur": "#,
+            r#""args": {"nodes": "3"}}"#,
+            r#""ph": "b", "id": 1"#,
+            r#""ph": "e", "id": 1"#,
+            r#""args": {"name": "cpu:0"}}"#,
+        ] {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        drop(span("run", "after"));
+        assert!(finish_profile().is_none());
+    }
+}

@@ -1,0 +1,264 @@
+//! Executables that outlive the process: a folder with a file for each.
+//!
+//! A file is named after its key, which is the digest of everything that decides what the plugin
+//! makes: the text of the program, the options, the plugin with its versions, and the processor. It
+//! is written beside its place and then renamed, so that readers in other processes see all of it or
+//! nothing. What a file holds is checked by a digest before the plugin sees it: machine code that
+//! was damaged would compute something else.
+//!
+//! The folder never makes a call fail. If it cannot be read or written, is deleted meanwhile, or
+//! holds damaged files, the program is compiled as without it, and the report says so.
+
+mod entry;
+mod folder;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nxla_pjrt::{CompileOptions, Executable};
+
+pub use folder::{DiskEntry, clear_disk_cache, disk_entries};
+
+use super::client::Target;
+use super::{NAME, processor};
+use crate::compiler::integer_setting;
+use crate::error::{Error, Result};
+use crate::options::{Setting, Settings};
+
+/// The environment variable that names the folder.
+pub const CACHE_VARIABLE: &str = "NXLA_CACHE_DIR";
+
+/// The environment variable that says how many bytes the folder may have.
+pub const CACHE_BYTES_VARIABLE: &str = "NXLA_CACHE_BYTES";
+
+/// Enough for some hundred large programs, or a hundred thousand small ones.
+const DEFAULT_LIMIT_BYTES: u64 = 2 << 30;
+
+/// A folder of executables.
+pub(super) struct DiskCache {
+    folder: PathBuf,
+    limit: u64,
+}
+
+/// What decides which executable a plugin makes, as a digest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Key([u8; 32]);
+
+/// What folders of executables were asked, and gave, since the process began.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DiskReport {
+    /// Executables that were found and loaded.
+    pub hits: u64,
+    /// Programs that were not there, and have been compiled.
+    pub misses: u64,
+    /// Executables that were written.
+    pub stored: u64,
+    /// Files that were damaged or could not be read or written.
+    pub failed: u64,
+    /// What was wrong with the last of these.
+    pub last_failure: Option<String>,
+}
+
+static HITS: AtomicU64 = AtomicU64::new(0);
+static MISSES: AtomicU64 = AtomicU64::new(0);
+static STORED: AtomicU64 = AtomicU64::new(0);
+static FAILED: AtomicU64 = AtomicU64::new(0);
+static LAST_FAILURE: Mutex<Option<String>> = Mutex::new(None);
+
+/// What folders of executables were asked, and gave, since the process began.
+pub fn disk_report() -> DiskReport {
+    DiskReport {
+        hits: HITS.load(Ordering::Relaxed),
+        misses: MISSES.load(Ordering::Relaxed),
+        stored: STORED.load(Ordering::Relaxed),
+        failed: FAILED.load(Ordering::Relaxed),
+        last_failure: LAST_FAILURE.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+    }
+}
+
+/// Notes what went wrong with a folder, which is no reason for a call to fail.
+fn note(path: &Path, why: &str) {
+    FAILED.fetch_add(1, Ordering::Relaxed);
+    let mut last = LAST_FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
+    *last = Some(format!("{}: {why}", path.display()));
+}
+
+impl DiskCache {
+    /// The folder that the setting `cache_dir` or the environment names, if either does. An empty
+    /// name is none.
+    ///
+    /// # Errors
+    /// Settings of a wrong kind.
+    pub(super) fn of(settings: &Settings) -> Result<Option<Self>> {
+        let folder = match settings.get("cache_dir") {
+            Some(Setting::Text(path)) => Some(path.into()),
+            Some(other) => {
+                let why = format!(
+                    "option \"cache_dir\" of the compiler {NAME:?} must be a path, got {other}"
+                );
+                return Err(Error::Options(why));
+            }
+            None => std::env::var_os(CACHE_VARIABLE).map(PathBuf::from),
+        };
+        let limit = match integer_setting(NAME, settings, "cache_bytes", 0)? {
+            Some(bytes) => bytes as u64,
+            None => limit_of_environment()?,
+        };
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        Ok(folder.map(|folder| Self { folder, limit }))
+    }
+
+    /// The executable of a program, read or compiled and then written.
+    ///
+    /// # Errors
+    /// What compiling raises.
+    pub(super) fn get_or_compile(
+        &self,
+        target: &Target,
+        text: &str,
+        options: &CompileOptions,
+        compile: impl FnOnce() -> Result<Executable>,
+    ) -> Result<Executable> {
+        let key = Key::of(target, text, options);
+        if let Some(executable) = self.load(&key, target) {
+            HITS.fetch_add(1, Ordering::Relaxed);
+            return Ok(executable);
+        }
+        MISSES.fetch_add(1, Ordering::Relaxed);
+        let begun = Instant::now();
+        let executable = compile()?;
+        let took = begun.elapsed();
+        match executable.serialize() {
+            Ok(payload) => self.store(&key, &payload, took),
+            Err(error) => note(&self.folder, &format!("not serialized: {error}")),
+        }
+        Ok(executable)
+    }
+
+    fn load(&self, key: &Key, target: &Target) -> Option<Executable> {
+        let _span = crate::profile::span("compile", "load from disk");
+        let payload = match folder::read(&self.folder, key) {
+            Ok(found) => found?,
+            Err(why) => {
+                note(&folder::path_of(&self.folder, key), &why);
+                return None;
+            }
+        };
+        match target.client.deserialize(&payload) {
+            Ok(executable) => Some(executable),
+            Err(error) => {
+                note(&folder::path_of(&self.folder, key), &error.to_string());
+                None
+            }
+        }
+    }
+
+    fn store(&self, key: &Key, payload: &[u8], took: Duration) {
+        let _span = crate::profile::span("compile", "store on disk");
+        match folder::write(&self.folder, key, payload, took, self.limit) {
+            Ok(()) => drop(STORED.fetch_add(1, Ordering::Relaxed)),
+            Err(why) => note(&self.folder, &why),
+        }
+    }
+}
+
+fn limit_of_environment() -> Result<u64> {
+    let Some(given) = std::env::var_os(CACHE_BYTES_VARIABLE).filter(|given| !given.is_empty())
+    else {
+        return Ok(DEFAULT_LIMIT_BYTES);
+    };
+    let number = given.to_str().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| {
+        Error::Options(format!("{CACHE_BYTES_VARIABLE} must be a number of bytes, got {given:?}"))
+    })
+}
+
+impl Key {
+    /// The key of a program for a device. Lines of the user's, which the text has for errors, do
+    /// not matter; everything else that the plugin looks at does.
+    fn of(target: &Target, text: &str, options: &CompileOptions) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let mut part = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        part(&entry::VERSION.to_le_bytes());
+        part(target.client.fingerprint().as_bytes());
+        part(&target.client.devices().len().to_le_bytes());
+        part(format!("{options:?}").as_bytes());
+        part(processor::description().as_bytes());
+        part(std::env::var_os("XLA_FLAGS").unwrap_or_default().as_encoded_bytes());
+        for line in text.lines() {
+            part(without_location(line).as_bytes());
+        }
+        Key(*hasher.finalize().as_bytes())
+    }
+
+    fn hex(&self) -> String {
+        use std::fmt::Write;
+        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+            text
+        })
+    }
+}
+
+/// A line of a module without ` loc("file":3:1)` at its end.
+fn without_location(line: &str) -> &str {
+    const BEGIN: &str = " loc(\"";
+    let location = line.strip_suffix(":1)").and_then(|rest| {
+        let number = rest.rfind(':')?;
+        let (before, digits) = rest.split_at(number);
+        let is_number = digits.len() > 1 && digits[1..].bytes().all(|byte| byte.is_ascii_digit());
+        is_number.then_some(())?;
+        let at = before.strip_suffix('"')?.rfind(BEGIN)?;
+        // A quote in the name of a file is escaped, so a plain one is no part of a location.
+        let name = &before[at + BEGIN.len()..before.len() - 1];
+        let mut bytes = name.bytes();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'\\' => drop(bytes.next()),
+                b'"' => return None,
+                _ => {}
+            }
+        }
+        Some(at)
+    });
+    location.map_or(line, |at| &line[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_user_are_no_part_of_a_key() {
+        for (line, kept) in [
+            (r#"%1 = f %0 : t loc("a b.py":31:1)"#, "%1 = f %0 : t"),
+            (r#"%1 = f %0 : t loc("a\"b.py":31:1)"#, "%1 = f %0 : t"),
+            (r#"%1 = f {a = " loc("} : t"#, r#"%1 = f {a = " loc("} : t"#),
+            (r#"%1 = f {a = " loc(", b = "":3:1)"#, r#"%1 = f {a = " loc(", b = "":3:1)"#),
+            ("%1 = f %0 : t", "%1 = f %0 : t"),
+            ("slice [0:1)", "slice [0:1)"),
+        ] {
+            assert_eq!(without_location(line), kept);
+        }
+    }
+
+    #[test]
+    fn settings_say_where_and_how_much() {
+        let of = |settings: &[(&str, Setting)]| {
+            let named = settings.iter().map(|(name, value)| ((*name).into(), value.clone()));
+            DiskCache::of(&named.collect())
+        };
+        let cache = of(&[("cache_dir", "/x".into()), ("cache_bytes", 7.into())]);
+        let cache = cache.unwrap().unwrap();
+        assert_eq!((cache.folder.to_str(), cache.limit), (Some("/x"), 7));
+        assert!(of(&[("cache_dir", "".into())]).unwrap().is_none());
+        for wrong in [("cache_dir", Setting::Int(1)), ("cache_bytes", Setting::Int(-1))] {
+            assert!(matches!(of(&[wrong]), Err(Error::Options(_))));
+        }
+    }
+}

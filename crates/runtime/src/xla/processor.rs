@@ -1,0 +1,54 @@
+//! The processor at hand, as far as machine code depends on it.
+
+use std::sync::OnceLock;
+
+/// A text that is equal for processors on which machine code of one runs as well on the other: the
+/// model, what it can do, and how many of it work at once, among which XLA divides large loops when
+/// it compiles them.
+pub(super) fn description() -> &'static str {
+    static DESCRIPTION: OnceLock<String> = OnceLock::new();
+    DESCRIPTION.get_or_init(|| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let arch = std::env::consts::ARCH;
+        let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        format!("{arch}, {threads} threads\n{}", first_processor(&told))
+    })
+}
+
+/// What the system tells of its first processor and does not change while it runs.
+fn first_processor(told: &str) -> String {
+    const LASTING: [&str; 9] = [
+        "vendor_id",
+        "cpu family",
+        "model",
+        "model name",
+        "flags",
+        "Features",
+        "CPU implementer",
+        "CPU part",
+        "CPU variant",
+    ];
+    let lines = told.lines().take_while(|line| !line.is_empty());
+    let lasting = lines.filter(|line| {
+        line.split_once(':').is_some_and(|(name, _)| LASTING.contains(&name.trim()))
+    });
+    lasting.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_is_no_part_of_it() {
+        let told =
+            "processor\t: 0\nmodel name\t: X\ncpu MHz\t\t: 2100.1\nflags\t\t: avx\n\nflags : b";
+        assert_eq!(first_processor(told), "model name\t: X\nflags\t\t: avx");
+    }
+
+    #[test]
+    fn it_is_the_same_each_time() {
+        assert_eq!(description(), description());
+        assert!(description().starts_with(std::env::consts::ARCH));
+    }
+}

@@ -1,0 +1,90 @@
+//! What can be set of XLA.
+
+use nxla_pjrt::Value;
+use nxla_stablehlo::{Precision, STRICT_OPTIONS};
+
+use super::client::Target;
+use super::{NAME, kernels};
+use crate::compiler::check_settings;
+use crate::error::{Error, Result};
+use crate::options::{Setting, Settings};
+
+const SETTINGS: &[&str] = &[
+    "plugin",
+    "device",
+    "cpu_device_count",
+    "precision",
+    "kernels",
+    "cache_dir",
+    "cache_bytes",
+    "xla_… (its own flags)",
+];
+
+/// What the names of XLA's own flags begin with. They are passed on as they are; which of them there
+/// are, and what they take, the plugin knows.
+const FLAG: &str = "xla_";
+
+/// Refuses settings that there are not.
+pub(super) fn check(settings: &Settings) -> Result<()> {
+    match settings.keys().any(|name| name.starts_with(FLAG)) {
+        false => check_settings(NAME, settings, SETTINGS),
+        true => {
+            let mut own = settings.clone();
+            own.retain(|name, _| !name.starts_with(FLAG));
+            check_settings(NAME, &own, SETTINGS)
+        }
+    }
+}
+
+/// XLA's flags for programs on a device: those that make it keep to what StableHLO means, and on top
+/// of them those of the caller.
+pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)> {
+    let given = settings.iter().filter(|(name, _)| name.starts_with(FLAG));
+    let given = given.map(|(name, setting)| {
+        let value = match setting {
+            Setting::Bool(value) => Value::Bool(*value),
+            Setting::Int(value) => Value::Int64(*value),
+            Setting::Text(value) => Value::String(value.clone()),
+        };
+        (name.clone(), value)
+    });
+    let strict = STRICT_OPTIONS.iter().filter(|_| target.is_cpu());
+    let strict = strict.filter(|(name, _)| !settings.contains_key(*name));
+    strict.map(|&(name, value)| (name.to_owned(), Value::Bool(value))).chain(given).collect()
+}
+
+/// Whether programs for a device call kernels; makes them callable.
+pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
+    let possible = target.is_cpu() && target.client.plugin().supports_ffi();
+    let wanted = match settings.get("kernels") {
+        None => possible,
+        Some(Setting::Bool(wanted)) => *wanted,
+        Some(other) => {
+            let why =
+                format!("option \"kernels\" of the compiler \"xla\" is true or false, not {other}");
+            return Err(Error::Options(why));
+        }
+    };
+    if wanted && !possible {
+        let platform = target.client.platform_name();
+        let why = format!("programs for the platform {platform:?} cannot call kernels");
+        return Err(Error::Options(why));
+    }
+    if wanted {
+        kernels::install();
+    }
+    Ok(wanted)
+}
+
+pub(super) fn precision(settings: &Settings) -> Result<Precision> {
+    match settings.get("precision") {
+        None => Ok(Precision::Default),
+        Some(Setting::Text(name)) if name == "default" => Ok(Precision::Default),
+        Some(Setting::Text(name)) if name == "high" => Ok(Precision::High),
+        Some(Setting::Text(name)) if name == "highest" => Ok(Precision::Highest),
+        Some(other) => Err(Error::Options(format!(
+            "option \"precision\" of the compiler \"xla\" must be \"default\", \"high\" or \
+             \"highest\", got {other}"
+        ))),
+    }
+}

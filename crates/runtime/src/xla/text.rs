@@ -1,0 +1,69 @@
+//! Programs as StableHLO text, to be looked at or run elsewhere.
+
+use std::sync::Arc;
+
+use nxla_expr::{Graph, HookOp, Program};
+use nxla_stablehlo::{LowerOptions, Module, lower};
+use nxla_tensor::HostTensor;
+
+use super::{NAME, lowered, settings, target_of};
+use crate::compiler::CompileRequest;
+use crate::error::{Error, Result};
+use crate::options::{Options, Settings};
+
+/// A program as StableHLO text: as it is compiled for the device that the options name, or, if it is
+/// to be portable, such that it calls no function of this process. Settings of another compiler than
+/// XLA do not matter to it.
+///
+/// # Errors
+/// A form of an op that StableHLO has no words for; a portable text of a program with hooks that
+/// somebody listens to; else no plugin, or settings that there are not.
+pub fn stablehlo_text(
+    program: &Arc<Program>,
+    options: &Options,
+    donated: &[bool],
+    portable: bool,
+) -> Result<Module> {
+    let none = Settings::new();
+    let for_xla = options.compiler.as_ref().is_none_or(|compiler| compiler.name() == NAME);
+    let listeners: Vec<Arc<str>> = options.hooks.keys().cloned().collect();
+    let request = CompileRequest {
+        program,
+        settings: if for_xla { &options.settings } else { &none },
+        listeners: &listeners,
+        donated,
+        device: options.device.as_ref().filter(|device| !device.is_host()),
+    };
+    settings::check(request.settings)?;
+    if !portable {
+        return lowered(&request, &target_of(request.settings, request.device)?);
+    }
+    let active = |hook: &HookOp| request.listens(hook);
+    let options = LowerOptions {
+        active_hooks: &active,
+        donated: request.donated,
+        precision: settings::precision(request.settings)?,
+        ..LowerOptions::default()
+    };
+    Ok(lower(program, &options)?)
+}
+
+/// A program whose last inputs are literals.
+///
+/// # Errors
+/// More literals than inputs.
+pub fn with_literals(program: &Program, literals: &[HostTensor]) -> Result<Arc<Program>> {
+    let count = program.inputs().len().checked_sub(literals.len());
+    let count = count.ok_or_else(|| Error::Usage("there are more literals than inputs".into()))?;
+    let mut graph = Graph::new();
+    let inputs = program.inputs()[..count].to_vec();
+    let mut arguments = Vec::with_capacity(program.inputs().len());
+    for (index, ty) in inputs.iter().enumerate() {
+        arguments.push(graph.parameter(index, ty.clone()));
+    }
+    for literal in literals {
+        arguments.push(graph.tensor(literal.clone())?);
+    }
+    let outputs = program.inline(&mut graph, &arguments)?;
+    Ok(Arc::new(Program::new(&graph, inputs, &outputs)?))
+}

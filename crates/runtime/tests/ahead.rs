@@ -1,0 +1,85 @@
+//! Executables on the disk, text that is imported, and donated tensors, as a user of Rust meets them.
+
+use std::path::PathBuf;
+
+use nxla::{Error, Expr, Tensor, jit};
+use nxla_runtime::xla::{Imported, clear_disk_cache, disk_entries, disk_report};
+use nxla_runtime::{Options, executables, finish_profile, start_profile};
+
+/// A folder of its own, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let folder = format!("nxla-ahead-{name}-{}", std::process::id());
+        Self(std::env::temp_dir().join(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn compute(scratch: &Scratch, x: f32) -> f32 {
+    // What the process holds is found before what the disk does.
+    executables().clear();
+    let f = jit(|x: Expr| x.sin() * 3.5 + 1).compiler("xla");
+    let f = f.set("cache_dir", scratch.0.to_str().unwrap());
+    f.call(x).unwrap().to_vec::<f32>().unwrap()[0]
+}
+
+#[test]
+fn executables_are_found_on_the_disk() {
+    let scratch = Scratch::new("disk");
+    assert_eq!(compute(&scratch, 0.0), 1.0);
+    let entries = disk_entries(&scratch.0).unwrap();
+    assert_eq!(entries.len(), 1);
+    let before = disk_report();
+    assert_eq!(compute(&scratch, 0.0), 1.0);
+    assert_eq!(disk_report().hits, before.hits + 1);
+
+    let file = scratch.0.join(format!("{}.nxlaexec", entries[0].key));
+    std::fs::write(&file, b"rubbish").unwrap();
+    assert_eq!(compute(&scratch, 0.0), 1.0);
+    let after = disk_report();
+    assert!(after.failed > before.failed);
+    assert!(after.last_failure.unwrap().contains("no executable of this cache"));
+    assert_eq!(clear_disk_cache(&scratch.0).unwrap().0, 1);
+}
+
+#[test]
+fn text_runs() {
+    let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+        %y = stablehlo.add %x, %x : tensor<2xf32>
+        return %y : tensor<2xf32>
+    }";
+    let imported = Imported::new(text).unwrap();
+    let x = Tensor::from(vec![1.5_f32, 2.0]);
+    let results = imported.run(&[&x], &Options::new(), None).unwrap();
+    assert_eq!(results[0].to_vec::<f32>().unwrap(), [3.0, 4.0]);
+    let wrong = Tensor::from(vec![1.5_f32]);
+    assert!(imported.run(&[&wrong], &Options::new(), None).is_err());
+}
+
+#[test]
+fn the_use_of_a_donated_tensor_names_the_function() {
+    let step = jit(|x: Expr| x + 1).compiler("xla").donate([0]);
+    let x = jit(|x: Expr| x * 2).compiler("xla").call(Tensor::from(vec![1_i32, 2])).unwrap();
+    let y = step.call(x.clone()).unwrap();
+    assert_eq!(y.to_vec::<i32>().unwrap(), [3, 5]);
+    let error = x.to_vec::<i32>().unwrap_err();
+    assert!(matches!(error, Error::Pjrt(nxla_runtime::pjrt::Error::Donated { .. })), "{error}");
+    assert!(error.to_string().contains("donated to"), "{error}");
+    assert!(x.is_released().unwrap());
+}
+
+#[test]
+fn a_profile_is_written_as_json() {
+    assert!(start_profile());
+    jit(|x: Expr| x - 2.25).compiler("xla").call(3.0_f32).unwrap();
+    let text = finish_profile().unwrap();
+    assert!(text.contains("\"cat\": \"call\""), "{text}");
+    assert!(text.contains("compile by XLA"), "{text}");
+}

@@ -1,0 +1,73 @@
+"""Commands: ``python -m nxla doctor`` and ``python -m nxla cache``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the result is the status that the process ends with."""
+    parser = argparse.ArgumentParser(prog="python -m nxla", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    doctor = commands.add_parser(
+        "doctor", help="tell what is installed, what works, and what is missing"
+    )
+    doctor.add_argument("--plugin", action="append", default=[], help="look at this plugin as well")
+    doctor.add_argument("--quick", action="store_true", help="leave the smoke tests out")
+    # For the processes in which plugins are looked at.
+    doctor.add_argument("--probe", help=argparse.SUPPRESS)
+    cache = commands.add_parser("cache", help="list or clear the executables on the disk")
+    cache.add_argument("action", nargs="?", choices=("list", "clear"), default="list")
+    cache.add_argument("--dir", help="the folder, by default what NXLA_CACHE_DIR says")
+    given = parser.parse_args(arguments)
+    if given.command == "cache":
+        return _cache(given.action, given.dir)
+    from nxla import _doctor
+
+    if given.probe is not None:
+        return _doctor.probe(given.probe, smoke=not given.quick)
+    return _doctor.doctor(given.plugin, smoke=not given.quick)
+
+
+def _cache(action: str, folder: str | None) -> int:
+    from nxla import _core
+
+    folder = folder or os.environ.get("NXLA_CACHE_DIR")
+    if not folder:
+        sys.stderr.write("no folder: give one with --dir, or set NXLA_CACHE_DIR\n")
+        return 2
+    try:
+        if action == "clear":
+            count, size = _core.disk_cache_clear(folder)
+            sys.stdout.write(f"removed {count} executables, {_bytes(size)}\n")
+            return 0
+        entries = _core.disk_cache_entries(folder)
+    except OSError as error:
+        sys.stderr.write(f"{folder}: {error}\n")
+        return 1
+    for key, size, used, took in entries:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
+        saved = "of another version" if took is None else f"compiled in {took} ms"
+        sys.stdout.write(f"{key[:16]}  {_bytes(size):>10}  used {when}  {saved}\n")
+    total = sum(size for _, size, _, _ in entries)
+    sys.stdout.write(f"{len(entries)} executables, {_bytes(total)}, in {folder}\n")
+    return 0
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.4g} {unit}"
+        size /= 1024
+    return f"{size:.4g} GiB"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,231 @@
+"""What is installed, what works, and what is missing: ``python -m nxla doctor``.
+
+Each plugin is looked at in a process of its own: one that is broken may end it, and two of them
+need not get along.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+
+from nxla import _core, plugins
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+#: How long a plugin may take for all that it is asked.
+PATIENCE = 300
+
+#: Environment variables that change what nxla and XLA do.
+VARIABLES = (
+    "NXLA_COMPILER",
+    "NXLA_PJRT_PLUGIN",
+    "NXLA_PJRT_ALLOW_FAULTS",
+    "NXLA_CACHE_DIR",
+    "NXLA_CACHE_BYTES",
+    "XLA_FLAGS",
+    "TF_CPP_MIN_LOG_LEVEL",
+    "CUDA_VISIBLE_DEVICES",
+)
+
+
+def doctor(more: Sequence[str] = (), *, smoke: bool = True) -> int:
+    """Print all that is found; 0 if the evaluator and the plugin that XLA would use work."""
+    say = _Printer()
+    say.line(f"nxla {_core.__version__}, Python {platform.python_version()} on {_machine()}")
+    say.head("settings in force")
+    for name in VARIABLES:
+        if value := os.environ.get(name):
+            say.line(f"{name}={value}")
+    options = _core.get_default_options()
+    described = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    say.line(f"default options: {described or 'none'}")
+    good = _cache(say)
+    say.head("evaluator")
+    if smoke:
+        good = _show_smoke(say, smoke_tests({"compiler": "evaluator"})) and good
+    else:
+        say.line("not tested")
+    say.head("plugins for XLA")
+    chosen = os.environ.get(plugins.VARIABLE) or plugins.find()
+    paths = list(dict.fromkeys([*([chosen] if chosen else []), *plugins.find_all(), *more]))
+    if not paths:
+        say.line("none is installed; functions run on the evaluator")
+        say.line('install one for the CPU (Linux on x86-64) with: pip install "nxla[xla]"')
+        say.line("or name the file of one in NXLA_PJRT_PLUGIN")
+    for path in paths:
+        role = "used by default" if path == chosen else "found"
+        works = _plugin(say, path, role, smoke=smoke)
+        good = good and (works or path != chosen)
+    _gpu(say, paths)
+    say.line("")
+    say.line("all is well" if good else "something is wrong, see above")
+    return 0 if good else 1
+
+
+def _machine() -> str:
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
+
+
+class _Printer:
+    def line(self, text: str) -> None:
+        sys.stdout.write(f"  {text}\n" if text else "\n")
+        sys.stdout.flush()
+
+    def head(self, text: str) -> None:
+        sys.stdout.write(f"\n{text}\n")
+
+
+def _cache(say: _Printer) -> bool:
+    folder = os.environ.get("NXLA_CACHE_DIR")
+    if not folder:
+        say.line("executables end with the process; NXLA_CACHE_DIR names a folder to keep them in")
+        return True
+    try:
+        entries = _core.disk_cache_entries(folder)
+    except OSError as error:
+        say.line(f"the folder for executables, {folder}, cannot be read: {error}")
+        return False
+    size = sum(each[1] for each in entries)
+    say.line(f"{len(entries)} executables of {size} bytes in {folder}")
+    writable = folder
+    while not os.path.exists(writable):
+        writable = os.path.dirname(os.path.abspath(writable))
+    if not os.access(writable, os.W_OK):
+        say.line("  nothing can be added to that folder")
+    return True
+
+
+def _plugin(say: _Printer, path: str, role: str, *, smoke: bool) -> bool:
+    """Print what a plugin is and does; whether it works."""
+    say.line(f"{path} ({role})")
+    command = [sys.executable, "-m", "nxla", "doctor", "--probe", path]
+    if not smoke:
+        command.append("--quick")
+    try:
+        child = subprocess.run(
+            command, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        say.line(f"  does not work: it takes more than {PATIENCE} seconds")
+        return False
+    try:
+        report = json.loads(child.stdout)
+    except ValueError:
+        last = (child.stderr.strip().splitlines() or ["nothing"])[-1]
+        say.line(f"  does not work: the process ended with {child.returncode}, and said: {last}")
+        return False
+    if "error" in report:
+        say.line(f"  does not work: {report['error']}")
+        return False
+    versions = {key: value for key, value in report["attributes"].items() if "version" in key}
+    told = ", ".join(f"{name} {value}" for name, value in sorted(versions.items()))
+    say.line(f"  API {report['api']}, {report['platform']} ({report['platform_version']}), {told}")
+    functions = "can" if report["calls_host"] else "cannot"
+    say.line(f"  programs {functions} call functions of the host")
+    for number, device in enumerate(report["devices"]):
+        say.line(f"  device {number}: {device['kind']}, memory {_memory(device)}")
+    say.line(f"  loaded in {report['seconds']:.2f} s")
+    return not smoke or _show_smoke(say, report["smoke"], "  ")
+
+
+def _memory(device: dict[str, Any]) -> str:
+    if device["in_use"] is None:
+        return "not counted by the plugin"
+    limit = "" if device["limit"] is None else f" of {device['limit']}"
+    return f"{device['in_use']}{limit} bytes in use"
+
+
+def _gpu(say: _Printer, paths: Sequence[str]) -> None:
+    """Say what is missing for a GPU that is there."""
+    has_gpu = os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia")
+    if has_gpu and not any("cuda" in os.path.basename(path) for path in paths):
+        say.line("there is an NVIDIA GPU, and no plugin for it;")
+        say.line("install one with: pip install jax-cuda13-pjrt  (or jax-cuda12-pjrt)")
+
+
+#: Result of a smoke test: what was tested, how many milliseconds it took, and what went wrong.
+Outcome = tuple[str, float, str]
+
+
+def _show_smoke(say: _Printer, outcomes: Sequence[Outcome], indent: str = "") -> bool:
+    failed = [(name, why) for name, _, why in outcomes if why]
+    total = sum(took for _, took, _ in outcomes)
+    say.line(f"{indent}{len(outcomes) - len(failed)} of {len(outcomes)} tests in {total:.0f} ms:")
+    told = [f"{name} {took:.0f}" for name, took, why in outcomes if not why]
+    for start in range(0, len(told), 8):
+        say.line(f"{indent}  {', '.join(told[start : start + 8])}")
+    for name, why in failed:
+        say.line(f"{indent}  {name} FAILED: {why}")
+    return not failed
+
+
+def probe(path: str, *, smoke: bool) -> int:
+    """Look at a plugin in this process, and print what is found as JSON."""
+    # What is found is wanted, not what another folder has kept.
+    os.environ.pop("NXLA_CACHE_DIR", None)
+    report: dict[str, Any]
+    begun = time.perf_counter()
+    try:
+        report = _core.plugin_report(path)
+        report["seconds"] = time.perf_counter() - begun
+        report["smoke"] = smoke_tests({"compiler": "xla", "plugin": path}) if smoke else []
+    except Exception as error:  # Whatever it is, it is to be told.
+        report = {"error": str(error)}
+    sys.stdout.write(json.dumps(report))
+    return 0
+
+
+def _itself(x: Any) -> Any:
+    """Return the elements of a vector by a program that does something with them."""
+    import nxla as nx
+
+    return nx.where(x == x, x, x[0])
+
+
+def _square(x: Any) -> Any:
+    return (x * x).sum()
+
+
+def smoke_tests(options: dict[str, Any]) -> list[Outcome]:
+    """Compute something small with every dtype and every family of operations."""
+    import nxla as nx
+
+    def run(name: str, function: Callable[..., Any], args: list[Any], expected: Any) -> Outcome:
+        begun = time.perf_counter()
+        try:
+            found = nx.jit(function, **options)(*args).tolist()
+            why = "" if found == expected else f"expected {expected}, got {found}"
+        except Exception as error:  # Whatever it is, it is to be told.
+            why = str(error).split("\n", 1)[0]
+        return name, (time.perf_counter() - begun) * 1e3, why
+
+    outcomes = []
+    dtypes = [value for value in vars(_core).values() if isinstance(value, _core.DType)]
+    for dtype in dtypes:
+        x = nx.tensor([0, 1, 1], dtype)
+        expected = x.tolist()
+        outcomes.append(run(str(dtype), _itself, [x], expected))
+    x = nx.tensor([[4.0, 2.0], [2.0, 3.0]], nx.float32)
+    families: list[tuple[str, Callable[[Any], Any], Any]] = [
+        ("create", lambda x: nx.iota(3) + nx.astype(x[0, 0], nx.int32), [4, 5, 6]),
+        ("elementwise", lambda x: nx.sqrt(x[0]) * 0 + 2, [2.0, 2.0]),
+        ("movement", nx.flip, [[3.0, 2.0], [2.0, 4.0]]),
+        ("reduce", lambda x: nx.sum(x, axis=0), [6.0, 5.0]),
+        ("window", lambda x: nx.cumulative_sum(x[0]), [4.0, 6.0]),
+        ("contract", lambda x: x @ x, [[20.0, 14.0], [14.0, 13.0]]),
+        ("index", lambda x: nx.sort(x[0]), [2.0, 4.0]),
+        ("linalg", lambda x: nx.round(nx.linalg.det(x)), 8.0),
+        ("control", lambda x: nx.fori(0, 3, lambda i, y: y + i, x[0, 0]), 7.0),
+        ("random", lambda x: nx.sum(nx.random.key(0) * 0) + x[0, 0], 4.0),
+        ("gradient", nx.grad(_square), [[8.0, 4.0], [4.0, 6.0]]),
+    ]
+    outcomes += [run(name, function, [x], expected) for name, function, expected in families]
+    return outcomes

@@ -1,0 +1,327 @@
+"""Programs ahead of their runs: looked at, compiled, written to files and read from them.
+
+``nx.jit(f).lower(*args)`` gives a `Lowered`, `nxla.export` writes a function to a file of
+StableHLO, and `nxla.import_stablehlo` makes an `ImportedFunction` of one.
+
+A file is the text of a StableHLO module, which other users of StableHLO read as it is. Its first
+line is a comment that says what the arguments and results are, in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+
+from nxla import _core, tree
+from nxla._arguments import name_of
+from nxla.errors import ArgumentError, FormatError, TraceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from nxla._core import Compiled, Expression, Function, Tensor
+
+__all__ = ["ImportedFunction", "Lowered"]
+
+
+class Lowered:
+    """A function traced for certain types of arguments; made by ``nx.jit(f).lower``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> lowered = nx.jit(lambda x: nx.exp(x) + 1.0).lower(nx.template(3))
+    >>> len(lowered), lowered.nodes
+    (4, {'parameter': 1, 'constant': 1, 'exp': 1, 'add': 1})
+    >>> lowered.operations
+    {'stablehlo.exponential': 1, 'stablehlo.constant': 1, 'stablehlo.add': 1}
+    >>> lowered.compile()(nx.zeros(3)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+
+    def __init__(
+        self,
+        function: Function[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        expression: Expression,
+    ) -> None:
+        self._function = function
+        self._args = args
+        self._kwargs = kwargs
+        #: The program as nxla's own expression.
+        self.expression = expression
+
+    def as_text(self, *, portable: bool = True) -> str:
+        """Return the program as StableHLO text.
+
+        Parameters
+        ----------
+        portable : bool
+            Whether the text runs anywhere. Otherwise it is what is compiled for the device that the
+            function's options name, with calls of this process's kernels and hooks; that needs a
+            plugin.
+
+        Raises
+        ------
+        DeviceError
+            If there are hooks that somebody listens to, and the text is to be portable.
+        """
+        return self._stablehlo(portable=portable)[0]
+
+    def _stablehlo(self, *, portable: bool, embed: bool = False) -> tuple[str, list[int]]:
+        donated = self._function._donated_leaves(*self._args, **self._kwargs)
+        options = self._function._recipe.engine_options  # type: ignore[attr-defined]
+        return _core.stablehlo(self.expression, donated, portable, embed, options)
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.expression)
+
+    def __str__(self) -> str:
+        return self.as_text()
+
+    def __repr__(self) -> str:
+        return f"<nxla function {name_of(self._function)} lowered to {len(self)} nodes>"
+
+    @property
+    def digest(self) -> str:
+        """The digest of the program, equal for equal programs in every process."""
+        return self.expression.digest
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """How many nodes of each kind there are, outside of loops and branches."""
+        return dict(Counter(node.op for node in self.expression.nodes))
+
+    @property
+    def operations(self) -> dict[str, int]:
+        """How many operations of each kind the StableHLO text has."""
+        found = re.finditer(
+            r'^\s*(?:%\S+ = )?"?((?:stablehlo|chlo)\.\w+)', self.as_text(), re.MULTILINE
+        )
+        counted = Counter(match[1] for match in found)
+        del counted["stablehlo.return"]
+        return dict(counted)
+
+    def compile(self) -> Compiled[Any]:
+        """Compile for the types of the arguments.
+
+        Returns
+        -------
+        Compiled
+            Takes the arguments that have tensors; the others are fixed, and left out. Its methods
+            ``cost_analysis`` and ``memory_analysis`` give what the compiler says, or None.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument that was given by name has a tensor in it.
+        """
+        from nxla.transform import compile_for
+
+        return compile_for(self._function, list(self._args), self._kwargs, {})
+
+
+def lower(function: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lowered:
+    """Trace a function for arguments or templates."""
+    return Lowered(function, args, kwargs, function.debug_expr(*args, **kwargs))
+
+
+#: How the first line of a file begins, before the JSON.
+_HEADER = "// nxla.export 1 "
+
+
+def export(lowered: Lowered, name: str) -> str:
+    """Return the text of a file."""
+    text, used = lowered._stablehlo(portable=True, embed=True)
+    expression = lowered.expression
+    types = [_type(*each) for each in expression.inputs]
+    own = len(types) - len(expression.captured)
+    leaves = [path for path, _ in _leaves(lowered._args, lowered._kwargs, lowered._function)]
+    results = [_Result(number) for number in range(len(expression.outputs))]
+    header = {
+        "name": name,
+        "inputs": [
+            {"path": path, "type": kind} for path, kind in zip(leaves, types[:own], strict=True)
+        ],
+        "used": used,
+        "outputs": [_type(*each) for each in expression.outputs],
+        "results": _described(expression.arrange(results)),
+    }
+    return f"{_HEADER}{json.dumps(header)}\n{text}"
+
+
+class _Result:
+    """Stands for a result, to see in which containers it comes."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def _type(shape: tuple[int, ...], dtype: Any) -> str:
+    return f"{dtype}" + "".join(f"[{size}]" for size in shape)
+
+
+def _leaves(
+    args: tuple[Any, ...], kwargs: dict[str, Any], function: Function[..., Any] | None = None
+) -> list[tuple[str, Any]]:
+    """Return path and value of each leaf of a call, but those of static arguments."""
+    recipe = getattr(function, "_recipe", None)
+    positions = recipe.positions if recipe is not None else ()
+    names = recipe.names if recipe is not None else ()
+    named = [(f"argument {at}", arg) for at, arg in enumerate(args) if at not in positions]
+    named += [(f"argument {name}", arg) for name, arg in kwargs.items() if name not in names]
+    found = []
+    for label, value in named:
+        leaves, structure = tree.flatten(value)
+        found += [(label + structure.leaf_path(at), leaf) for at, leaf in enumerate(leaves)]
+    return found
+
+
+def _described(value: Any) -> Any:
+    """Describe results in their containers, in terms of JSON."""
+    if isinstance(value, _Result):
+        return value.number
+    if value is None or isinstance(value, str):
+        return {"value": value}
+    kind, items = type(value), value
+    if kind is tuple or kind is list:
+        return {kind.__name__: [_described(item) for item in items]}
+    if kind is dict and all(isinstance(key, str) for key in value):
+        return {"dict": {key: _described(item) for key, item in value.items()}}
+    raise ArgumentError(
+        f"export: a result is a {kind.__name__}, which a file does not tell of; return tensors, "
+        "tuples, lists and dicts with strings as keys"
+    )
+
+
+def _restored(described: Any, results: list[Tensor]) -> Any:
+    if isinstance(described, int):
+        return results[described]
+    ((kind, inside),) = described.items()
+    if kind == "value":
+        return inside
+    if kind == "dict":
+        return {key: _restored(item, results) for key, item in inside.items()}
+    items = [_restored(item, results) for item in inside]
+    return tuple(items) if kind == "tuple" else items
+
+
+class ImportedFunction:
+    """StableHLO that is called like a function; made by `nxla.import_stablehlo`."""
+
+    def __init__(self, text: str, options: dict[str, Any], source: str) -> None:
+        self._module = _core.Module(text)
+        self._options = options
+        self._header = _header(text, source)
+        types = [_type(*each) for each in self._module.inputs]
+        if self._header is not None:
+            told = [self._header["inputs"][at]["type"] for at in self._header["used"]]
+            if told != types:
+                raise FormatError(
+                    f"{source}: the signature says that the program takes ({', '.join(told)}), and "
+                    f"its text says ({', '.join(types)})"
+                )
+        self._types = types
+        self.__name__ = self._header["name"] if self._header is not None else "main"
+
+    @property
+    def text(self) -> str:
+        """The text of the module."""
+        return self._module.text
+
+    @property
+    def inputs(self) -> list[tuple[str, str]]:
+        """Path and type of each tensor among the arguments, in their order."""
+        if self._header is None:
+            return [(f"argument {at}", kind) for at, kind in enumerate(self._types)]
+        return [(each["path"], each["type"]) for each in self._header["inputs"]]
+
+    def compile(self) -> None:
+        """Compile now, rather than at the first call."""
+        self._module.compile(**self._options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run on tensors, arrays and containers of them.
+
+        Raises
+        ------
+        ArgumentError
+            If the tensors are of other types than the module takes.
+        """
+        if _core.is_tracing():
+            raise TraceError(
+                f"{self.__name__}: imported StableHLO runs by itself, and cannot become part of a "
+                "trace; call it outside of jitted functions, or by nx.runtime_call"
+            )
+        tensors = [(path, _core.tensor(leaf)) for path, leaf in _leaves(args, kwargs)]
+        expected = self.inputs
+        found = [_type(tensor.shape, tensor.dtype) for _, tensor in tensors]
+        if len(found) != len(expected):
+            raise ArgumentError(f"{self.__name__}: takes {len(expected)} tensors, got {len(found)}")
+        for (path, wanted), kind in zip(expected, found, strict=True):
+            if kind != wanted:
+                raise ArgumentError(f"{self.__name__}: {path} must be {wanted}, got {kind}")
+        used = self._header["used"] if self._header is not None else range(len(tensors))
+        results = self._module.run(*(tensors[at][1] for at in used), **self._options)
+        if self._header is not None:
+            return _restored(self._header["results"], results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def __repr__(self) -> str:
+        return f"<StableHLO function {self.__name__}({', '.join(kind for _, kind in self.inputs)})>"
+
+
+def _header(text: str, source: str) -> dict[str, Any] | None:
+    """Return what the first line says, if the text was written by `nxla.export`."""
+    first, _, _ = text.partition("\n")
+    if not first.startswith("// nxla.export "):
+        return None
+    if not first.startswith(_HEADER):
+        raise FormatError(f"{source}: its first line is of another version than 1")
+    try:
+        header = json.loads(first.removeprefix(_HEADER))
+        for key in ("name", "inputs", "used", "outputs", "results"):
+            header[key]
+        [(each["path"], each["type"]) for each in header["inputs"]]
+        [header["inputs"][at] for at in header["used"]]
+        probe: Any = list(range(len(header["outputs"])))
+        _restored(header["results"], probe)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise FormatError(f"{source}: its first line is damaged: {error!r}") from None
+    return header  # type: ignore[no-any-return]
+
+
+def imported(source: str | os.PathLike[str], options: dict[str, Any]) -> ImportedFunction:
+    """Read a file, or a text."""
+    if isinstance(source, str) and ("@main" in source or "\n" in source):
+        return ImportedFunction(source, options, "StableHLO text")
+    path = os.fspath(source)
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise FormatError(f"{path}: it is no text; bytecode has to be converted first") from None
+    return ImportedFunction(text, options, path)
+
+
+def written(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    file: str | os.PathLike[str] | None,
+    options: dict[str, Any],
+) -> str:
+    """Return the text of a function, written to a file if one is named."""
+    from nxla.transform import make_function
+
+    text = export(make_function(function, options=options).lower(*args), name_of(function))
+    if file is not None:
+        with open(file, "w", encoding="utf-8") as opened:
+            opened.write(text)
+    return text

@@ -1,0 +1,209 @@
+"""Programs ahead of their runs: lowered, compiled, exported, imported."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import nxla as nx
+from nxla.ahead import Lowered
+
+
+def f(x, y):
+    return {"sum": nx.sum(x * y), "parts": (nx.exp(x), None)}
+
+
+X, Y = np.arange(6, dtype=np.float32).reshape(2, 3) / 10, np.float32(2.0)
+
+
+def test_lowering_runs_nothing_and_tells_what_there_is():
+    lowered = nx.jit(f).lower(nx.template((2, 3)), 2.0)
+    assert isinstance(lowered, Lowered)
+    assert lowered.nodes == {"parameter": 2, "exp": 1, "multiply": 1, "sum": 1}
+    assert len(lowered) == 5
+    assert lowered.operations["stablehlo.exponential"] == 1
+    assert lowered.as_text().startswith("module @nxla {")
+    assert lowered.digest == nx.debug_expr(f)(X, 2.0).digest
+    assert "lowered to 5 nodes" in repr(lowered)
+
+
+def test_text_for_a_device_has_kernels_and_portable_text_has_none():
+    lowered = nx.jit(nx.linalg.cholesky, compiler="xla").lower(nx.template((3, 3)))
+    assert "custom_call" in lowered.as_text(portable=False)
+    assert "custom_call" not in lowered.as_text()
+
+
+def test_portable_text_has_no_hooks():
+    hooked = nx.jit(lambda x: nx.hook(x, "h"), hooks={"h": print}, compiler="xla")
+    with pytest.raises(nx.DeviceError, match="hook"):
+        hooked.lower(1.0).as_text()
+    assert "custom_call" in hooked.lower(1.0).as_text(portable=False)
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_what_was_lowered_compiles(compiler):
+    compiled = nx.jit(f, compiler=compiler).lower(nx.template((2, 3)), 1.5).compile()
+    found = compiled(X, Y)
+    np.testing.assert_allclose(found["sum"], 3.0, rtol=1e-6)
+    np.testing.assert_allclose(found["parts"][0], np.exp(X), rtol=1e-6)
+    with pytest.raises(nx.ArgumentError):
+        compiled(X[:1], Y)
+    memory = compiled.memory_analysis()
+    if compiler == "evaluator":
+        assert memory is None
+        assert compiled.cost_analysis() is None
+    else:
+        assert memory["arguments"] >= X.nbytes
+        cost = compiled.cost_analysis()
+        assert cost is None or cost["flops"] > 0
+
+
+def test_static_arguments_and_names_are_fixed():
+    power = nx.jit(lambda x, n, *, plus=0: x**n + plus, static_argnums=1)
+    assert power.lower(nx.template(2), 3, plus=1).compile()(nx.tensor([1.0, 2.0])).tolist() == [
+        2.0,
+        9.0,
+    ]
+    with pytest.raises(nx.ArgumentError, match="plus"):
+        power.lower(nx.template(2), 3, plus=nx.template(2)).compile()
+    assert power.lower(nx.template(2), 3).compile()(nx.tensor([1.0, 2.0])).tolist() == [1.0, 8.0]
+
+
+def test_donation_is_part_of_what_was_lowered():
+    donating = nx.jit(lambda s, x: s + x, donate_argnums=0, compiler="xla")
+    lowered = donating.lower(nx.template(3), nx.template(3))
+    assert "tf.aliasing_output = 0" in lowered.as_text()
+    compiled = lowered.compile()
+    state = nx.device_put(nx.ones(3), nx.devices()[-1])
+    assert compiled(state, nx.ones(3)).tolist() == [2.0] * 3
+    with pytest.raises(nx.DeviceError, match="donated"):
+        state.tolist()
+
+
+def test_a_file_tells_arguments_and_results(tmp_path):
+    weights = np.random.default_rng(0).normal(size=(3, 5000)).astype(np.float32)
+
+    def model(params, x, scale):
+        y = x @ nx.asarray(weights)
+        return {"y": y * scale + params["b"], "kept": ["text", (x, None)]}
+
+    file = tmp_path / "model.mlir"
+    params = {"b": nx.template(5000), "unused": nx.template(2)}
+    text = nx.export(model, [params, nx.template((2, 3)), 1.0], file)
+    assert file.read_text() == text
+    restored = nx.import_stablehlo(file)
+    assert [path for path, _ in restored.inputs] == [
+        "argument 0['b']", "argument 0['unused']", "argument 1", "argument 2",
+    ]  # fmt: skip
+    params = {"b": np.ones(5000, np.float32), "unused": np.zeros(2, np.float32)}
+    expected, found = model(params, nx.tensor(X), 2.0), restored(params, X, 2.0)
+    np.testing.assert_allclose(found["y"], expected["y"], rtol=1e-5, atol=1e-5)
+    assert found["kept"][0] == "text"
+    np.testing.assert_array_equal(found["kept"][1][0], X)
+    assert found["kept"][1][1] is None
+    with pytest.raises(nx.ArgumentError, match=r"argument 1 must be f32\[2\]\[3\]"):
+        restored(params, X[0], 2.0)
+    with pytest.raises(nx.ArgumentError, match="takes 4 tensors"):
+        restored(X)
+
+
+def test_other_users_of_stablehlo_read_the_file():
+    jax = pytest.importorskip("jax")
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+
+    def model(x):
+        return nx.nn.softmax(nx.sort(x) @ x.T), nx.linalg.cholesky(x @ x.T + 3 * nx.eye(2))
+
+    context = jax._src.interpreters.mlir.make_ir_context()
+    with context, ir.Location.unknown():
+        module = ir.Module.parse(nx.export(model, [X]))
+        assert module.operation.verify()
+        assert stablehlo.get_current_version()
+
+
+def test_text_of_others_runs():
+    jax = pytest.importorskip("jax")
+    text = jax.jit(lambda x, n: (jax.numpy.sin(x) * n, x.sum())).lower(X, np.int32(3)).as_text()
+    imported = nx.import_stablehlo(text)
+    assert imported.inputs == [("argument 0", "f32[2][3]"), ("argument 1", "s32")]
+    imported.compile()
+    first, total = imported(X, np.int32(3))
+    np.testing.assert_allclose(first, np.sin(X) * 3, rtol=1e-6)
+    np.testing.assert_allclose(total, X.sum(), rtol=1e-6)
+
+
+def test_results_stay_where_the_arguments_live():
+    twice = nx.import_stablehlo(nx.export(lambda x: 2 * x, [nx.template(2)]))
+    device = nx.devices()[-1]
+    assert twice(nx.device_put(nx.ones(2), device)).device == device
+    with pytest.raises(nx.OptionError, match="evaluator"):
+        nx.import_stablehlo(twice.text, compiler="evaluator")(nx.ones(2))
+    with nx.default_options(compiler="evaluator"):
+        assert twice(nx.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_imported_functions_are_not_traced():
+    twice = nx.import_stablehlo(nx.export(lambda x: 2 * x, [nx.template(2)]))
+    with pytest.raises(nx.TraceError, match="runtime_call"):
+        nx.jit(twice)(nx.ones(2))
+
+
+@pytest.mark.parametrize("hide", [lambda header: header.pop("used"), lambda h: h.update(used=[7])])
+def test_a_damaged_signature_is_refused(hide):
+    first, _, rest = nx.export(lambda x: 2 * x, [nx.template(2)]).partition("\n")
+    header = json.loads(first.removeprefix("// nxla.export 1 "))
+    hide(header)
+    with pytest.raises(nx.FormatError, match="damaged"):
+        nx.import_stablehlo(f"// nxla.export 1 {json.dumps(header)}\n{rest}")
+    with pytest.raises(nx.FormatError, match="damaged"):
+        nx.import_stablehlo(f"// nxla.export 1 {{\n{rest}")
+    with pytest.raises(nx.FormatError, match="version"):
+        nx.import_stablehlo(f"// nxla.export 2 {json.dumps(header)}\n{rest}")
+
+
+def test_a_signature_that_is_none_of_the_text_is_refused():
+    text = nx.export(lambda x: 2 * x, [nx.template(2)])
+    with pytest.raises(nx.FormatError, match=r"f32\[3\]"):
+        nx.import_stablehlo(text.replace("f32[2]", "f32[3]"))
+
+
+def test_what_is_no_stablehlo_is_refused(tmp_path):
+    with pytest.raises(nx.FormatError, match="@main"):
+        nx.import_stablehlo("module {\n}")
+    with pytest.raises(nx.DeviceError, match="compilation failed"):
+        nx.import_stablehlo("func.func @main(%0: tensor<f32>) -> tensor<f32> { nonsense }")(1.0)
+    with pytest.raises(FileNotFoundError):
+        nx.import_stablehlo(tmp_path / "none.mlir")
+    (tmp_path / "bytes").write_bytes(b"ML\xefR\x00\xff")
+    with pytest.raises(nx.FormatError, match="bytecode"):
+        nx.import_stablehlo(tmp_path / "bytes")
+
+
+def test_results_in_containers_of_ones_own_are_refused():
+    @dataclasses.dataclass
+    class Pair:
+        left: object
+
+    with pytest.raises(nx.ArgumentError, match="Pair"):
+        nx.export(lambda x: Pair(x), [nx.template(2)])
+
+
+def test_flags_of_xla_reach_it():
+    bad = nx.jit(lambda x: x + 0.75, compiler="xla", xla_no_such_flag=True)
+    with pytest.raises(nx.DeviceError, match="xla_no_such_flag"):
+        bad(1.0)
+    wrong = nx.jit(lambda x: x + 0.75, compiler="xla", xla_cpu_enable_fast_math="maybe")
+    with pytest.raises(nx.DeviceError, match="not a valid bool"):
+        wrong(1.0)
+    fast = nx.jit(lambda x: x + 0.75, compiler="xla", xla_backend_optimization_level=0)
+    assert fast(1.0).item() == 1.75
+    # What is set here takes the place of what nxla sets by itself.
+    loose = {"xla_cpu_enable_fast_min_max": True, "xla_allow_excess_precision": True}
+    assert nx.jit(lambda x: nx.maximum(x, 0.75), compiler="xla", **loose)(1.0).item() == 1.0
+
+
+def test_settings_are_in_the_help():
+    for name in ("cache_dir", "xla_...", "kernels", "precision", "cpu_device_count", "plugin"):
+        assert name in nx.jit.__doc__

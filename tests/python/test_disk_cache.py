@@ -1,0 +1,249 @@
+"""Executables on the disk: found by other processes, and never a reason for a wrong result."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import nxla as nx
+from nxla.__main__ import main
+
+#: A program with kernels, a hook and a call of Python, and what the folder made of it.
+PROGRAM = """
+import json, sys
+import nxla as nx
+seen = []
+def f(x):
+    x = nx.hook(nx.sort(x, axis=1), "sorted")
+    y = nx.runtime_call(lambda v: v * 2, nx.template((4, 300)), x)
+    count = nx.fori(0, 3, lambda i, s: s + 1, 0)
+    return nx.linalg.cholesky(y @ y.T + 300 * nx.eye(4)).sum() + count
+x = nx.reshape(nx.iota(1200, dtype="f32"), (4, 300)) / 1000
+result = nx.jit(f, compiler="xla", hooks={"sorted": lambda v: seen.append(v.tolist()[0][1])})(x)
+print(json.dumps([result.item(), seen, nx.disk_cache_report()]))
+"""
+
+
+def run(folder, program=PROGRAM):
+    """Run a program in another process with a folder; what it printed."""
+    environment = {**os.environ, "NXLA_CACHE_DIR": str(folder)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def files(folder):
+    return sorted(Path(folder).glob("*.nxlaexec"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "cache"
+
+
+_numbers = iter(range(1_000_000))
+
+
+def compute(folder, **options):
+    """Compile a program that nobody has compiled before, and what the report grew by."""
+    number = float(next(_numbers)) + 0.5
+    return again(folder, number, **options), number
+
+
+def again(folder, number, **options):
+    before = nx.disk_cache_report()
+    nx.set_cache_limit(0)
+    try:
+        f = nx.jit(lambda x: x * 3 + number, compiler="xla", cache_dir=folder, **options)
+        assert f(2.0).item() == 6 + number
+    finally:
+        nx.set_cache_limit(512 << 20)
+    after = nx.disk_cache_report()
+    names = ("hits", "misses", "stored", "failed")
+    return {name: after[name] - before[name] for name in names if after[name] != before[name]}
+
+
+def test_another_process_finds_what_was_compiled(folder):
+    first = run(folder)
+    assert first[2]["stored"] == first[2]["misses"] > 0
+    second = run(folder)
+    assert second[:2] == first[:2]
+    assert second[2]["misses"] == second[2]["failed"] == second[2]["stored"] == 0
+    assert second[2]["hits"] == first[2]["misses"]
+
+
+def test_lines_of_the_user_do_not_matter_and_options_do(folder):
+    assert compute(folder)[0] == {"misses": 1, "stored": 1}
+    number = 0.125
+    assert again(folder, number) == {"misses": 1, "stored": 1}
+    before = nx.disk_cache_report()["hits"]
+    nx.set_cache_limit(0)
+    nx.set_cache_limit(512 << 20)
+
+    f = nx.jit(lambda y: y * 3 + number, compiler="xla", cache_dir=folder)
+    assert f(2.0).item() == 6.125
+    assert nx.disk_cache_report()["hits"] == before + 1
+    flags = {"xla_cpu_enable_fast_math": True}
+    assert again(folder, number, **flags) == {"misses": 1, "stored": 1}
+
+
+def test_no_folder_is_used_unless_one_is_named(folder, monkeypatch):
+    monkeypatch.delenv("NXLA_CACHE_DIR", raising=False)
+    assert compute("")[0] == {}
+    monkeypatch.setenv("NXLA_CACHE_DIR", str(folder))
+    assert compute("")[0] == {}
+    assert not folder.exists()
+    before = nx.disk_cache_report()["stored"]
+    assert nx.jit(lambda x: x * 3.0625, compiler="xla")(2.0).item() == 6.125
+    assert nx.disk_cache_report()["stored"] == before + 1
+    assert len(files(folder)) == 1
+
+
+def test_a_path_may_be_given_as_such(folder):
+    assert compute(Path(folder))[0] == {"misses": 1, "stored": 1}
+    assert folder.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: b"something else",
+        lambda data: data[: len(data) // 2],
+        lambda data: data[:-5] + bytes(byte ^ 255 for byte in data[-5:]),
+        lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
+    ],
+    ids=["empty", "foreign", "cut", "end", "bit"],
+)
+def test_damaged_files_are_replaced(folder, damage):
+    _, number = compute(folder)
+    (file,) = files(folder)
+    data = file.read_bytes()
+    file.write_bytes(damage(data))
+    assert again(folder, number) == {"misses": 1, "stored": 1, "failed": 1}
+    assert again(folder, number) == {"hits": 1}
+    assert str(file) in nx.disk_cache_report()["last_failure"]
+
+
+def test_a_file_of_another_program_is_not_taken(folder):
+    _, first = compute(folder)
+    (file,) = files(folder)
+    _, second = compute(folder)
+    (other,) = set(files(folder)) - {file}
+    other.write_bytes(file.read_bytes())
+    assert again(folder, second) == {"misses": 1, "stored": 1, "failed": 1}
+    assert again(folder, first) == {"hits": 1}
+
+
+def test_a_folder_deleted_in_mid_run_is_made_again(folder):
+    _, number = compute(folder)
+    for file in files(folder):
+        file.unlink()
+    folder.rmdir()
+    assert again(folder, number) == {"misses": 1, "stored": 1}
+    assert again(folder, number) == {"hits": 1}
+
+
+def test_a_folder_that_cannot_be_written_costs_time_alone(tmp_path):
+    occupied = tmp_path / "file"
+    occupied.write_text("not a folder")
+    report, number = compute(occupied)
+    assert report["misses"] == 1
+    assert report["failed"] >= 1
+    assert "stored" not in report
+    assert again(occupied, number)["misses"] == 1
+    assert occupied.read_text() == "not a folder"
+
+
+def test_a_folder_that_may_only_be_read_is_read(folder):
+    _, number = compute(folder)
+    folder.chmod(0o500)
+    try:
+        assert again(folder, number)["hits"] == 1
+        report = compute(folder)[0]
+        # Root may write all the same.
+        assert report["misses"] == 1
+        assert report.get("stored", 0) + report.get("failed", 0) == 1
+    finally:
+        folder.chmod(0o700)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
+def test_a_full_disk_leaves_nothing_behind(folder):
+    # A limit on the size of files stands for a disk without room.
+    program = """
+    import resource, signal, sys, json
+    import nxla as nx
+    nx.jit(lambda x: x + 1, compiler="xla")(1.0)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    f = nx.jit(lambda x: x * 5.75, compiler="xla")
+    print(json.dumps([f(2.0).item(), nx.disk_cache_report()]))
+    """
+    result, report = run(folder, textwrap.dedent(program))
+    assert (result, report["stored"], report["failed"]) == (11.5, 1, 1)
+    assert len(os.listdir(folder)) == 1
+
+
+def test_what_everybody_can_write_is_not_run(folder):
+    _, number = compute(folder)
+    folder.chmod(0o777)
+    report = again(folder, number)
+    assert "hits" not in report
+    assert report["failed"] == 2
+    assert "everybody" in nx.disk_cache_report()["last_failure"]
+
+
+def test_what_was_not_used_for_longest_goes_first(folder):
+    numbers = [compute(folder)[1] for _ in range(4)]
+    size = files(folder)[0].stat().st_size
+    for age, file in enumerate(sorted(files(folder), key=lambda file: file.stat().st_mtime_ns)):
+        os.utime(file, (1_000_000_000 + age, 1_000_000_000 + age))
+    assert again(folder, numbers[0]) == {"hits": 1}
+    compute(folder, cache_bytes=int(2.9 * size))
+    assert len(files(folder)) == 2
+    assert again(folder, numbers[0]) == {"hits": 1}
+    report, _ = compute(folder, cache_bytes=10)
+    assert report == {"misses": 1, "failed": 1}
+
+
+def test_many_processes_at_once_leave_a_sound_folder(folder):
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(run, [folder] * 4))
+    assert all(result[:2] == results[0][:2] for result in results)
+    assert all(result[2]["failed"] == 0 for result in results)
+    assert not list(folder.glob("*.nxlatmp"))
+    last = run(folder)
+    assert last[2]["misses"] == 0
+
+
+def test_settings_of_a_wrong_kind_are_refused(folder):
+    with pytest.raises(nx.OptionError, match="cache_dir"):
+        nx.jit(lambda x: x + 0.25, compiler="xla", cache_dir=3)(1.0)
+    with pytest.raises(nx.OptionError, match="cache_bytes"):
+        nx.jit(lambda x: x + 0.25, compiler="xla", cache_dir=folder, cache_bytes=-1)(1.0)
+    with pytest.raises(nx.OptionError, match="no option"):
+        nx.jit(lambda x: x + 0.25, compiler="evaluator", cache_dir=folder)(1.0)
+
+
+def test_the_command_lists_and_clears(folder, capsys, monkeypatch):
+    compute(folder)
+    (folder / "notes.txt").write_text("mine")
+    assert main(["cache", "--dir", str(folder)]) == 0
+    printed = capsys.readouterr().out
+    assert "compiled in" in printed
+    assert "1 executables" in printed
+    monkeypatch.setenv("NXLA_CACHE_DIR", str(folder))
+    assert main(["cache", "clear"]) == 0
+    assert "removed 1 executables" in capsys.readouterr().out
+    assert os.listdir(folder) == ["notes.txt"]
+    assert main(["cache"]) == 0
+    assert "0 executables" in capsys.readouterr().out
+    monkeypatch.delenv("NXLA_CACHE_DIR")
+    assert main(["cache"]) == 2
+    assert "NXLA_CACHE_DIR" in capsys.readouterr().err

@@ -1,0 +1,88 @@
+"""The command that says what is installed, what works and what is missing."""
+
+import ctypes.util
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from nxla import plugins
+
+
+def doctor(*arguments, **environment):
+    command = [sys.executable, "-m", "nxla", "doctor", *arguments]
+    environment = {**os.environ, "NXLA_PJRT_PLUGIN": "", **environment}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
+    """A text that is called like a library, and a library that is no plugin."""
+    folder = tmp_path_factory.mktemp("plugins")
+    text = folder / "text.so"
+    text.write_text("no library at all")
+    other = folder / "other.so"
+    found = next(
+        path
+        for path in (f"/lib/x86_64-linux-gnu/{ctypes.util.find_library('m')}", sys.executable)
+        if os.path.exists(path)
+    )
+    shutil.copy(found, other)
+    return str(text), str(other)
+
+
+def test_the_plugin_that_is_used_is_tried_with_all_dtypes():
+    done = doctor(XLA_FLAGS="--xla_cpu_enable_fast_math=false")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in (
+        "(used by default)",
+        "API 0.",
+        "device 0:",
+        "32 of 32 tests",
+        "XLA_FLAGS=--xla_cpu_enable_fast_math=false",
+        "all is well",
+    ):
+        assert part in done.stdout
+
+
+def test_broken_plugins_are_told_and_others_still_work(libraries):
+    text, other = libraries
+    done = doctor("--quick", "--plugin", text, "--plugin", other)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{text} (found)" in done.stdout
+    assert "it is no shared library" in done.stdout
+    assert "GetPjrtApi" in done.stdout
+    assert done.stdout.count("does not work") >= 2
+
+
+def test_a_broken_plugin_that_would_be_used_is_a_failure(libraries):
+    done = doctor("--quick", NXLA_PJRT_PLUGIN=libraries[0])
+    assert done.returncode == 1
+    assert "something is wrong" in done.stdout
+    missing = doctor("--quick", NXLA_PJRT_PLUGIN="/nowhere/plugin.so")
+    assert missing.returncode == 1
+    assert "does not exist" in missing.stdout
+
+
+def test_without_a_plugin_it_says_how_to_get_one(monkeypatch, capsys):
+    from nxla.__main__ import main
+
+    monkeypatch.setattr(plugins, "find", lambda: None)
+    monkeypatch.setattr(plugins, "find_all", list)
+    monkeypatch.delenv("NXLA_PJRT_PLUGIN", raising=False)
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    assert 'pip install "nxla[xla]"' in printed
+    assert "32 of 32 tests" in printed
+
+
+def test_a_cache_that_cannot_be_read_is_told(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    done = doctor("--quick", NXLA_CACHE_DIR=str(file))
+    assert done.returncode == 1
+    assert "cannot be read" in done.stdout
+    good = doctor("--quick", NXLA_CACHE_DIR=str(tmp_path / "none"))
+    assert "0 executables" in good.stdout

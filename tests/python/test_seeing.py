@@ -1,0 +1,134 @@
+"""Profiles, notes of compilations, and the memory of devices."""
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import nxla as nx
+
+
+def events(file):
+    with open(file, encoding="utf-8") as opened:
+        return json.load(opened)["traceEvents"]
+
+
+def named(file, **wanted):
+    found = [e for e in events(file) if all(e.get(key) == value for key, value in wanted.items())]
+    return [event["name"] for event in found]
+
+
+def test_a_profile_tells_of_all_that_happens(tmp_path):
+    file, device = tmp_path / "trace.json", nx.devices()[-1]
+    x = nx.ones(2000, device="host")
+
+    def shown(x):
+        return nx.sum(x * 7.0625)
+
+    with nx.profile(file):
+        f = nx.jit(shown, compiler="xla", device=device)
+        assert f(x).item() == 14125.0
+        nx.jit(lambda x: nx.sin(x) - 9.0625, stages=nx.graph.Policy.every_ops(1))(1.0)
+    calls = named(file, cat="call", ph="X")
+    assert calls == ["call shown", "call <lambda>"]
+    assert "trace shown" in named(file, cat="trace")
+    assert {"lower to StableHLO", "compile by XLA"} <= set(named(file, cat="compile"))
+    assert {"copy to device", "read from device"} <= set(named(file, cat="transfer"))
+    assert len(named(file, cat="stage")) >= 2
+    # The device begins and ends what a run has started.
+    begun, ended = named(file, ph="b"), named(file, ph="e")
+    assert len(begun) == len(ended) >= 1
+    assert str(device) in [e["args"]["name"] for e in events(file) if e["name"] == "thread_name"]
+    (copied,) = [e for e in events(file) if e["name"] == "copy to device"]
+    assert copied["args"]["bytes"] == "8000"
+    (call,) = [e for e in events(file) if e["name"] == "call shown"]
+    assert call["ts"] <= copied["ts"] <= copied["ts"] + copied["dur"] <= call["ts"] + call["dur"]
+
+
+def test_what_comes_before_and_after_is_not_in_it(tmp_path):
+    f = nx.jit(lambda x: x - 5.0625)
+    f(1.0)
+    with nx.profile(tmp_path / "trace.json"):
+        pass
+    f(1.0)
+    assert named(tmp_path / "trace.json", ph="X") == []
+
+
+def test_threads_are_told_apart(tmp_path):
+    f = nx.jit(lambda x: x - 4.0625)
+    f(1.0)
+    with nx.profile(tmp_path / "trace.json"):
+        threads = [threading.Thread(target=f, args=(1.0,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    calls = [event for event in events(tmp_path / "trace.json") if event["name"] == "call <lambda>"]
+    assert len({event["tid"] for event in calls}) == 3
+
+
+def test_a_profile_inside_of_another_is_refused(tmp_path):
+    with nx.profile(tmp_path / "outer.json"):
+        with pytest.raises(nx.ExecutionError, match="already"), nx.profile(tmp_path / "inner.json"):
+            pass
+        nx.jit(lambda x: x - 3.0625)(1.0)
+    assert "call <lambda>" in named(tmp_path / "outer.json")
+    with pytest.raises(OSError, match="nowhere"), nx.profile(tmp_path / "nowhere" / "x.json"):
+        pass
+    with pytest.raises(ZeroDivisionError), nx.profile(tmp_path / "failed.json"):
+        raise ZeroDivisionError
+    assert events(tmp_path / "failed.json")
+
+
+def test_compilations_are_noted(caplog):
+    def noted(x):
+        return x - 2.0625
+
+    f = nx.jit(noted)
+    with caplog.at_level(logging.DEBUG, logger="nxla"):
+        f(1.0)
+        f(2.0)
+    (record,) = caplog.records
+    assert record.name == "nxla"
+    assert record.getMessage().startswith("noted: traced in ")
+    assert f.cache_report()["digests"][0][:8] in record.getMessage()
+    caplog.clear()
+    nx.jit(lambda x: x - 1.0625)(1.0)
+    assert not caplog.records
+
+
+def test_nothing_is_imported_for_what_nobody_asked_for():
+    program = (
+        "import sys, nxla as nx; nx.jit(lambda x: x + 1)(1.0); "
+        "print([m for m in ('logging', 'nxla.ahead', 'nxla._doctor') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_memory_is_counted_until_it_is_free():
+    device = nx.devices()[-1]
+    nx.jit(lambda x: x, device=device)(1.0)
+
+    def held():
+        return nx.memory_report()[device.name]
+
+    before = held()
+    x = nx.ones(5000, device=device)
+    assert held()["bytes"] - before["bytes"] == 20000
+    assert held()["tensors"] - before["tensors"] == 1
+    y = nx.jit(lambda x: x + 1)(x)
+    assert held()["bytes"] - before["bytes"] == 40000
+    assert held()["peak"] >= before["bytes"] + 40000
+    x.deallocate()
+    assert held()["bytes"] - before["bytes"] == 20000
+    z = nx.jit(lambda y: y + 1, donate_argnums=0)(y)
+    assert held()["bytes"] - before["bytes"] == 20000
+    del x, y, z
+    assert held()["bytes"] == before["bytes"]
+    assert held()["tensors"] == before["tensors"]
