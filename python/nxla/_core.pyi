@@ -1202,6 +1202,24 @@ class Compiled(Generic[_R_co]):
         """
 
 @final
+class Divided:
+    """An expression, divided over a mesh and compiled."""
+    def __new__(
+        cls,
+        expression: Expression,
+        axes: Sequence[tuple[str, int]],
+        devices: Sequence[Device],
+        inputs: Sequence[Sequence[Sequence[str]]],
+        outputs: Sequence[Sequence[Sequence[str]]] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Self: ...
+    @property
+    def text(self) -> str:
+        """The text that was compiled, before it was divided."""
+    def run(self, parts: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
+        """Runs it on a list of parts for each device, and gives a list of results for each."""
+
+@final
 class Module:
     """StableHLO text that runs; what ``import_stablehlo`` is made of."""
     def __new__(cls, text: str) -> Self: ...
@@ -1624,6 +1642,12 @@ def start_profile() -> bool:
 
 def finish_profile() -> str | None:
     """Ends recording, and gives the events as JSON."""
+
+def mesh_devices(count: int) -> list[Device]:
+    """So many devices of one client."""
+
+def check_mesh(axes: Sequence[tuple[str, int]], devices: Sequence[Device]) -> None:
+    """Checks that axes of names and sizes can be laid over devices."""
 
 def memory_report() -> dict[str, dict[str, int]]:
     """For each device that has been used, by name: bytes and number of the tensors that live there, and

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nxla._types import DTypeLike, Names, Shape, TensorLike
     from nxla.ahead import ImportedFunction
     from nxla.compiler import Compiler
+    from nxla.sharding import ShardedFunction
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -107,6 +108,10 @@ def jit(
         from the call before). ``debug_nans`` (see `debug_nans`). ``on_unusable_donation``: what
         happens if no result has the type of a donated tensor, or the tensor is not needed:
         ``"ignore"``, ``"warn"`` or ``"raise"``.
+        ``in_shardings`` and ``out_shardings`` make a function over the devices of a `Mesh`: a
+        `Sharding` for all, or a container that begins like the arguments (a tuple with an entry
+        for each) and the results; None stands for what every device has all of. Arguments are
+        divided as these say, and results come as `ShardedTensor`. See `nxla.sharding`.
 
         The settings of the compiler ``"xla"``:
 
@@ -169,6 +174,10 @@ def jit(
             donate_argnames=donate_argnames,
             **options,
         )
+    if "in_shardings" in options or "out_shardings" in options:
+        return _over_a_mesh(
+            function, options, static_argnums, static_argnames, donate_argnums, donate_argnames
+        )
     custom = overrides(options.get("compiler"), "jit")
     if custom is not None:
         if any(
@@ -182,6 +191,21 @@ def jit(
         return custom.jit(function, options)
     donated = _donated(_recipe(function).function, donate_argnums, donate_argnames)
     return make_function(function, static_argnums, static_argnames, donated, options)
+
+
+def _over_a_mesh(
+    function: Callable[..., Any], options: dict[str, Any], *marks: Any
+) -> ShardedFunction:
+    """Make a function over the devices of a mesh."""
+    from nxla.sharding import ShardedFunction
+
+    if any(each != () for each in marks):
+        raise ArgumentError(
+            "jit: a function over a mesh takes no static and no donated arguments; bind what is "
+            "static by functools.partial"
+        )
+    inputs, outputs = options.pop("in_shardings", None), options.pop("out_shardings", None)
+    return ShardedFunction(function, inputs, outputs, options)
 
 
 def jitted_by_compiler(

@@ -39,6 +39,7 @@ mod profile;
 mod program;
 mod signature;
 mod source;
+mod spmd;
 mod stream;
 mod template;
 mod tensor;
@@ -71,6 +72,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     debug::register(module)?;
     ahead::register(module)?;
     profile::register(module)?;
+    spmd::register(module)?;
     compilers::register(module)?;
     containers::register(module)?;
     parts::register(module)?;

@@ -1,4 +1,5 @@
 //! Executables on the disk, text that is imported, and donated tensors, as a user of Rust meets them.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::path::PathBuf;
 

@@ -14,6 +14,7 @@ use crate::builder::Range;
 use crate::context::Cx;
 use crate::error::Result;
 use crate::literal::{Dense, stored_as};
+use crate::partition;
 use crate::region::{self, Frame, Source, Sources};
 use crate::types::Ty;
 use crate::widen;
@@ -27,10 +28,14 @@ pub(crate) fn lower<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> 
             Ok(one(Source::Splat(constant.value, ty)))
         }
         Op::Tensor(literal) => Ok(one(tensor(cx, &literal.0))),
-        Op::Metadata(_) => {
+        Op::Metadata(metadata) => {
             // Operands beyond the results belong to a derivative.
             let shown = &node.operands[..node.ty.parts().len()];
-            Ok(shown.iter().map(|&id| frame.tensor(id)).collect())
+            if cx.options.partition.is_none() || shown.len() != 1 {
+                return Ok(shown.iter().map(|&id| frame.tensor(id)).collect());
+            }
+            let value = cx.value(frame.tensor(shown[0]));
+            Ok(one(partition::constrain(cx, metadata, value).into()))
         }
         Op::Elem(index) => Ok(one(frame.parts(node.operands[0])[*index])),
         Op::Cond(op) => cond(cx, op, &frame.operands(node), node),

@@ -60,6 +60,7 @@ mod literal;
 mod module;
 mod movement;
 mod options;
+mod partition;
 mod power;
 mod reduce;
 mod region;
@@ -71,4 +72,6 @@ mod writer;
 pub use error::LowerError;
 pub use kernel::kernel_program;
 pub use module::{Donation, HostCall, Module, lower};
-pub use options::{KERNEL_ID, LowerOptions, Precision, STRICT_OPTIONS};
+pub use options::{
+    KERNEL_ID, Layout, LowerOptions, Partition, Precision, SHARDING_NOTE, STRICT_OPTIONS,
+};

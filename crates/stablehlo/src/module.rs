@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::context::Cx;
 use crate::error::{LowerError, Result};
 use crate::options::LowerOptions;
+use crate::partition;
 use crate::region::{self, Source};
 use crate::writer::Values;
 
@@ -98,7 +99,7 @@ pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
     let used_inputs: Vec<usize> = (0..program.inputs().len()).filter(is_used).collect();
     let donations = donations(program, &used_inputs, options)?;
 
-    cx.writer.begin_module();
+    cx.writer.begin_module(options.partition.as_ref().map(partition::header));
     main(&mut cx, program, &used_inputs, &donations)?;
     while let Some((name, body)) = cx.next_function() {
         function(&mut cx, &name, body)?;
@@ -119,10 +120,24 @@ fn main<'a>(
         used_inputs.iter().map(|&input| cx.tensor_ty(&program.inputs()[input])).collect();
     let results: Vec<_> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
 
-    let attributes: FxHashMap<usize, String> =
+    let mut attributes: FxHashMap<usize, String> =
         donations.iter().map(|donation| (donation.input, donation.attribute())).collect();
+    let mut behind = Vec::new();
+    if let Some(partition) = &cx.options.partition {
+        for &input in used_inputs {
+            let shape = &program.inputs()[input].shape;
+            let sharding = partition::attribute(&partition.inputs[input], shape);
+            let all = attributes.entry(input).or_default();
+            let separator = if all.is_empty() { "" } else { ", " };
+            all.push_str(separator);
+            all.push_str(&sharding);
+        }
+        let outputs = partition.outputs.unwrap_or_default().iter().zip(program.output_types());
+        behind = outputs.map(|(layout, ty)| partition::attribute(layout, &ty.shape)).collect();
+    }
     let attribute = |parameter: usize| attributes.get(&used_inputs[parameter]).map(String::as_str);
-    let parameters = cx.writer.begin_function("public", "main", &parameters, &results, attribute);
+    let parameters =
+        cx.writer.begin_function("public", "main", &parameters, &results, attribute, &behind);
     if cx.is_active(program) {
         cx.order = Some(cx.splat(Scalar::UInt(0), DType::U32, &Shape::scalar()));
     }
@@ -137,7 +152,8 @@ fn main<'a>(
 fn function<'a>(cx: &mut Cx<'a>, name: &str, program: &'a Program) -> Result<()> {
     let parameters: Vec<_> = program.inputs().iter().map(|ty| cx.tensor_ty(ty)).collect();
     let results: Vec<_> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
-    let parameters = cx.writer.begin_function("private", name, &parameters, &results, |_| None);
+    let parameters =
+        cx.writer.begin_function("private", name, &parameters, &results, |_| None, &[]);
     cx.forget();
     let inputs: Vec<Option<Source>> = parameters.iter().map(|&value| Some(value.into())).collect();
     body(cx, program, &inputs)

@@ -36,7 +36,29 @@ pub struct LowerOptions<'a> {
     pub locations: bool,
     /// How exactly hardware multiplies `f32` in `dot` and `conv`.
     pub precision: Precision,
+    /// How the program is divided over several devices, if it is.
+    pub partition: Option<Partition<'a>>,
 }
+
+/// For each axis of a tensor the axes of the mesh along which it is divided, the outermost first.
+/// Axes beyond those are not divided.
+pub type Layout = Vec<Vec<String>>;
+
+/// A mesh of devices, and how inputs and outputs of a program are divided over it. What is divided
+/// how in between, XLA decides.
+#[derive(Clone, Copy, Debug)]
+pub struct Partition<'a> {
+    /// The names and sizes of the axes of the mesh. Names need no quotes in MLIR's strings.
+    pub axes: &'a [(String, usize)],
+    /// One for each input.
+    pub inputs: &'a [Layout],
+    /// One for each output; without them XLA decides.
+    pub outputs: Option<&'a [Layout]>,
+}
+
+/// What the text of [`Metadata::inspect`](nxla_expr::Metadata::inspect) begins with to say how a value
+/// is divided. After it comes the layout as Shardy writes it: `[{"data"}, {}]`.
+pub const SHARDING_NOTE: &str = "sharding ";
 
 impl Default for LowerOptions<'_> {
     fn default() -> Self {
@@ -47,6 +69,7 @@ impl Default for LowerOptions<'_> {
             kernels: false,
             locations: false,
             precision: Precision::Default,
+            partition: None,
         }
     }
 }
@@ -59,6 +82,7 @@ impl fmt::Debug for LowerOptions<'_> {
             .field("kernels", &self.kernels)
             .field("locations", &self.locations)
             .field("precision", &self.precision)
+            .field("partition", &self.partition)
             .finish_non_exhaustive()
     }
 }

@@ -136,6 +136,18 @@ impl Writer {
         value
     }
 
+    /// `%2 = sdy.sharding_constraint %1 <@mesh, layout> : type`.
+    pub(crate) fn constrain(&mut self, value: Value, layout: &str) -> Value {
+        let constrained = self.new_value(value.ty);
+        self.begin_line();
+        self.push(format_args!(
+            "{constrained} = sdy.sharding_constraint {value} <@mesh, {layout}> : "
+        ));
+        self.ty(value.ty);
+        self.end_line();
+        constrained
+    }
+
     /// `%4:2 = call @name(%0, %1) : (types) -> (types)`.
     pub(crate) fn call(&mut self, function: &str, operands: &[Value], results: &[Ty]) -> Values {
         let values = self.new_results(results);
@@ -199,10 +211,17 @@ impl Writer {
         open.results
     }
 
-    /// Begins a module.
-    pub(crate) fn begin_module(&mut self) {
-        self.text.push_str("module @nxla {\n");
+    /// Begins a module, with attributes and what comes first in it where there are several devices.
+    pub(crate) fn begin_module(&mut self, header: Option<(String, String)>) {
         self.depth = 1;
+        match header {
+            None => self.text.push_str("module @nxla {\n"),
+            Some((attributes, first)) => {
+                self.push(format_args!("module @nxla attributes {{{attributes}}} {{\n"));
+                self.begin_line();
+                self.push(format_args!("{first}\n"));
+            }
+        }
     }
 
     /// Ends a module.
@@ -211,7 +230,8 @@ impl Writer {
         self.depth = 0;
     }
 
-    /// Begins a function; gives its parameters. `attribute` says what to write behind each.
+    /// Begins a function; gives its parameters. `attribute` says what to write behind each, and
+    /// `behind` what behind each result, or nothing.
     pub(crate) fn begin_function<'t>(
         &mut self,
         visibility: &str,
@@ -219,6 +239,7 @@ impl Writer {
         parameters: &[Ty],
         results: &[Ty],
         attribute: impl Fn(usize) -> Option<&'t str>,
+        behind: &[String],
     ) -> Values {
         let parameters: Values = parameters.iter().map(|&ty| self.new_value(ty)).collect();
         self.begin_line();
@@ -226,7 +247,10 @@ impl Writer {
         self.typed_values(&parameters, attribute);
         if !results.is_empty() {
             self.text.push_str(" -> ");
-            self.type_list(results);
+            match behind {
+                [] => self.type_list(results),
+                behind => self.results_with(results, behind),
+            }
         }
         self.text.push_str(" {\n");
         self.depth += 1;
@@ -323,6 +347,17 @@ impl Writer {
         }
         self.text.push_str(") -> ");
         self.type_list(results);
+    }
+
+    /// `(type {attribute}, type {attribute})`.
+    fn results_with(&mut self, types: &[Ty], attributes: &[String]) {
+        self.text.push('(');
+        for (position, (&ty, attribute)) in types.iter().zip(attributes).enumerate() {
+            self.separate(position);
+            self.ty(ty);
+            self.push(format_args!(" {{{attribute}}}"));
+        }
+        self.text.push(')');
     }
 
     /// One type, or several in parentheses.

@@ -23,6 +23,7 @@ mod import;
 mod kernels;
 mod processor;
 mod settings;
+mod spmd;
 mod text;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ pub use disk::{
     disk_report,
 };
 pub use import::Imported;
+pub use spmd::{Divided, Mesh, mesh_devices};
 pub use text::{stablehlo_text, with_literals};
 
 /// Compiles with XLA; named `"xla"`.
@@ -130,6 +132,7 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
         kernels: settings::kernels(request.settings, target)?,
         locations: true,
         precision: settings::precision(request.settings)?,
+        partition: None,
     };
     Ok(lower(request.program, &options)?)
 }
@@ -138,12 +141,22 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
 fn compile_text(target: &Target, text: &str, settings: &Settings) -> Result<pjrt::Executable> {
     let overrides = settings::flags(settings, target);
     let options = CompileOptions { overrides, ..CompileOptions::on(target.description()) };
+    compile_with(target, text, &options, settings)
+}
+
+/// Compiles a text with these options, or finds what was compiled before on the disk.
+fn compile_with(
+    target: &Target,
+    text: &str,
+    options: &CompileOptions,
+    settings: &Settings,
+) -> Result<pjrt::Executable> {
     let compile = || {
         let _span = profile::span("compile", "compile by XLA");
-        Ok(target.client.compile(text, &options)?)
+        Ok(target.client.compile(text, options)?)
     };
     match DiskCache::of(settings)? {
-        Some(cache) => cache.get_or_compile(target, text, &options, compile),
+        Some(cache) => cache.get_or_compile(target, text, options, compile),
         None => compile(),
     }
 }

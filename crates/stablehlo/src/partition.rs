@@ -1,0 +1,41 @@
+//! What a text says about several devices, in the words of Shardy.
+
+use std::fmt::Write;
+
+use nxla_expr::Metadata;
+use nxla_tensor::Shape;
+
+use crate::context::Cx;
+use crate::options::{Layout, Partition, SHARDING_NOTE};
+use crate::writer::Value;
+
+/// The attributes of a module for a mesh, and the mesh itself, which comes first in it.
+pub(crate) fn header(partition: &Partition<'_>) -> (String, String) {
+    let places: usize = partition.axes.iter().map(|(_, size)| size).product();
+    let attributes = format!("mhlo.num_partitions = {places} : i32, mhlo.num_replicas = 1 : i32");
+    let axes: Vec<String> =
+        partition.axes.iter().map(|(name, size)| format!("\"{name}\"={size}")).collect();
+    (attributes, format!("sdy.mesh @mesh = <[{}]>", axes.join(", ")))
+}
+
+/// The attribute of a parameter or a result.
+pub(crate) fn attribute(layout: &Layout, shape: &Shape) -> String {
+    let mut text = String::from("sdy.sharding = #sdy.sharding<@mesh, [");
+    for axis in 0..shape.rank() {
+        let along = layout.get(axis).map_or(&[][..], Vec::as_slice);
+        let names: Vec<String> = along.iter().map(|name| format!("\"{name}\"")).collect();
+        let separator = if axis > 0 { ", " } else { "" };
+        let _ = write!(text, "{separator}{{{}}}", names.join(", "));
+    }
+    text.push_str("]>");
+    text
+}
+
+/// Marks a value whose note says how it is divided.
+pub(crate) fn constrain(cx: &mut Cx<'_>, metadata: &Metadata, value: Value) -> Value {
+    let note = metadata.inspect.as_deref().and_then(|note| note.strip_prefix(SHARDING_NOTE));
+    match (note, &cx.options.partition) {
+        (Some(layout), Some(_)) => cx.writer.constrain(value, layout),
+        _ => value,
+    }
+}

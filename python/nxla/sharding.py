@@ -1,0 +1,763 @@
+"""Functions over several devices: meshes, shardings, and tensors that are divided among devices.
+
+A `Mesh` arranges devices along named axes. A `Sharding` says for each axis of a tensor along which
+axes of the mesh it is divided. ``nx.jit(f, in_shardings=…, out_shardings=…)`` compiles a function
+of whole tensors for all devices of the mesh: XLA divides the program and adds what the devices have
+to tell each other. Data parallelism is a batch that is divided; tensor parallelism, weights that
+are.
+
+>>> import nxla as nx
+>>> mesh = nx.Mesh(batch=2)
+>>> rows, everywhere = mesh.sharding("batch"), mesh.sharding()
+>>> f = nx.jit(lambda w, x: nx.sum(x @ w), in_shardings=(everywhere, rows))
+>>> f(nx.ones((3, 2)), nx.ones((4, 3))).item()
+24.0
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from nxla import _core, tree
+from nxla._arguments import name_of
+from nxla._core import Device
+from nxla.errors import ArgumentError, OptionError, ShapeError, TraceError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from nxla._core import DType, Tensor
+    from nxla._types import DeviceLike
+
+__all__ = [
+    "Mesh",
+    "ShardedFunction",
+    "ShardedTensor",
+    "Sharding",
+    "shard",
+    "shard_jit",
+    "shard_jit_apply",
+    "with_sharding_constraint",
+]
+
+#: For each axis of a tensor the axes of the mesh along which it is divided.
+Layout = tuple[tuple[str, ...], ...]
+
+
+class Mesh:
+    """Devices along named axes, those of the last axis beside each other.
+
+    Parameters
+    ----------
+    axes : mapping of str to int, optional
+        Names and sizes; those given by keyword come after them.
+    devices : sequence of device_like, optional
+        All of one client. By default those of XLA's default client; a plugin for the CPU makes as
+        many as are needed.
+
+    Raises
+    ------
+    OptionError
+        If there are fewer devices than the axes have places, or a name is none.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2, model=2)
+    >>> mesh, mesh.size
+    (Mesh(data=2, model=2), 4)
+    """
+
+    def __init__(
+        self,
+        axes: Mapping[str, int] | None = None,
+        /,
+        *,
+        devices: Sequence[DeviceLike] | None = None,
+        **named: int,
+    ) -> None:
+        #: Sizes by name.
+        self.axes: dict[str, int] = {**(axes or {}), **named}
+        for name, size in self.axes.items():
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise OptionError(f"Mesh: the size of {name!r} must be at least 1, got {size!r}")
+        #: How many devices there are.
+        self.size = 1
+        for size in self.axes.values():
+            self.size *= size
+        found = _core.mesh_devices(self.size) if devices is None else devices
+        #: The devices, in the order of their places.
+        self.devices: list[Device] = [
+            each if isinstance(each, Device) else Device(each) for each in found
+        ]
+        _core.check_mesh(list(self.axes.items()), self.devices)
+
+    def sharding(self, *along: str | Sequence[str] | None) -> Sharding:
+        """Return a sharding: for each axis of a tensor the axis of the mesh, several, or None.
+
+        Axes of the tensor beyond those that are named are not divided. Without any, every device
+        has all of the tensor.
+        """
+        return Sharding(self, along)
+
+    def places(self) -> Iterator[dict[str, int]]:
+        """Return the place of each device: its number along each axis."""
+        for numbers in itertools.product(*map(range, self.axes.values())):
+            yield dict(zip(self.axes, numbers, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mesh):
+            return NotImplemented
+        return list(self.axes.items()) == list(other.axes.items()) and self.devices == other.devices
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.axes.items()), tuple(self.devices)))
+
+    def __repr__(self) -> str:
+        return f"Mesh({', '.join(f'{name}={size}' for name, size in self.axes.items())})"
+
+
+class Sharding:
+    """How tensors are divided over a mesh; made by `Mesh.sharding`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> mesh.sharding(None, "data"), mesh.sharding()
+    (Sharding(None, 'data'), Sharding())
+    >>> mesh.sharding(None, "data").part((3, 4))
+    (3, 2)
+    """
+
+    def __init__(self, mesh: Mesh, along: Iterable[str | Sequence[str] | None]) -> None:
+        #: The mesh.
+        self.mesh = mesh
+        layout = []
+        for each in along:
+            names = () if each is None else (each,) if isinstance(each, str) else tuple(each)
+            layout.append(names)
+        #: For each axis of a tensor the axes of the mesh along which it is divided.
+        self.layout: Layout = tuple(layout)
+        seen: set[str] = set()
+        for name in itertools.chain.from_iterable(self.layout):
+            if name not in mesh.axes:
+                known = ", ".join(mesh.axes)
+                raise OptionError(f"sharding: the mesh has no axis {name!r}; it has {known}")
+            if name in seen:
+                raise OptionError(f"sharding: the axis {name!r} of the mesh is named twice")
+            seen.add(name)
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether every device has all of a tensor."""
+        return not any(self.layout)
+
+    def _counts(self, shape: tuple[int, ...]) -> list[int]:
+        """Return into how many parts each axis of a shape is divided."""
+        if len(self.layout) > len(shape):
+            raise ShapeError(
+                f"sharding: {self} is for tensors of at least {len(self.layout)} axes, got {shape}"
+            )
+        counts = [1] * len(shape)
+        for axis, names in enumerate(self.layout):
+            for name in names:
+                counts[axis] *= self.mesh.axes[name]
+            if shape[axis] % counts[axis]:
+                raise ShapeError(
+                    f"sharding: axis {axis} of {shape} cannot be divided into {counts[axis]} equal "
+                    f"parts, along {' and '.join(map(repr, names))}"
+                )
+        return counts
+
+    def part(self, shape: Iterable[int]) -> tuple[int, ...]:
+        """Return the shape of what a device has of a tensor of this shape.
+
+        Raises
+        ------
+        ShapeError
+            If an axis cannot be divided into equal parts.
+        """
+        shape = tuple(shape)
+        return tuple(size // n for size, n in zip(shape, self._counts(shape), strict=True))
+
+    def indices(self, shape: Iterable[int]) -> list[tuple[slice, ...]]:
+        """Return for each device of the mesh which part of a tensor it has."""
+        shape = tuple(shape)
+        part = self.part(shape)
+        found = []
+        for place in self.mesh.places():
+            starts = []
+            for axis, size in enumerate(part):
+                number = 0
+                for name in self.layout[axis] if axis < len(self.layout) else ():
+                    number = number * self.mesh.axes[name] + place[name]
+                starts.append(number * size)
+            found.append(tuple(slice(at, at + size) for at, size in zip(starts, part, strict=True)))
+        return found
+
+    def _padded(self, rank: int) -> list[list[str]]:
+        """Return the layout with an entry for each axis of a tensor."""
+        if len(self.layout) > rank:
+            self._counts((1,) * rank)
+        return [list(names) for names in self.layout] + [[]] * (rank - len(self.layout))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sharding):
+            return NotImplemented
+        return self._trimmed() == other._trimmed() and self.mesh == other.mesh
+
+    def __hash__(self) -> int:
+        return hash((self._trimmed(), self.mesh))
+
+    def _trimmed(self) -> Layout:
+        layout = self.layout
+        while layout and not layout[-1]:
+            layout = layout[:-1]
+        return layout
+
+    def __repr__(self) -> str:
+        shown = (
+            repr(names[0]) if len(names) == 1 else repr(names) if names else "None"
+            for names in self.layout
+        )
+        return f"Sharding({', '.join(shown)})"
+
+
+class ShardedTensor:
+    """A tensor of which each device of a mesh has a part; made by `nxla.shard`, and by functions.
+
+    Functions that are compiled for the mesh take the parts where they are. Everything else takes it
+    for an array, whose parts are read and put together.
+    """
+
+    def __init__(self, shape: tuple[int, ...], sharding: Sharding, shards: list[Tensor]) -> None:
+        #: The shape of the whole tensor.
+        self.shape = shape
+        #: How it is divided.
+        self.sharding = sharding
+        #: What each device of the mesh has, in their order.
+        self.shards = shards
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.shards[0].dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        size = 1
+        for each in self.shape:
+            size *= each
+        return size
+
+    def block_until_ready(self) -> ShardedTensor:
+        """Wait until all parts are there."""
+        for part in self.shards:
+            part.block_until_ready()
+        return self
+
+    def gather(self) -> Tensor:
+        """Return the whole tensor on the host. Each part is read once, from the first that has it.
+
+        Raises
+        ------
+        DeviceError
+            If the computation of a part has failed.
+        """
+        parts: dict[tuple[int, ...], Tensor] = {}
+        for index, part in zip(self.sharding.indices(self.shape), self.shards, strict=True):
+            start = tuple(each.start for each in index)
+            if start not in parts:
+                parts[start] = part.to_host()
+        for axis in reversed(range(len(self.shape))):
+            rows: dict[tuple[int, ...], list[Tensor]] = {}
+            for start, part in sorted(parts.items()):
+                rows.setdefault((*start[:axis], 0, *start[axis + 1 :]), []).append(part)
+            parts = {
+                start: row[0] if len(row) == 1 else _core.concat(row, axis=axis)
+                for start, row in rows.items()
+            }
+        (whole,) = parts.values()
+        return whole
+
+    def tolist(self) -> Any:
+        """Return the elements of the whole tensor as nested lists."""
+        return self.gather().tolist()
+
+    def item(self) -> Any:
+        """Return the only element as a Python number."""
+        return self.gather().item()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.gather().__array__(dtype, copy)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a scalar tensor has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        kind = f"{self.dtype}" + "".join(f"[{size}]" for size in self.shape)
+        lines = [f"{kind}, {self.sharding} over {self.sharding.mesh}"]
+        indices = self.sharding.indices(self.shape)
+        for device, index in zip(self.sharding.mesh.devices, indices, strict=True):
+            where = ", ".join(f"{each.start}:{each.stop}" for each in index)
+            lines.append(f"{device}: [{where}]")
+        return "#nxla.ShardedTensor<\n  " + "\n  ".join(lines) + "\n>"
+
+
+def shard(container: Any, sharding: Any, /) -> Any:
+    """Divide tensors among the devices of a mesh.
+
+    Parameters
+    ----------
+    container : container
+        Tensors, numbers and arrays. Each device is sent its part and nothing else.
+    sharding : Sharding or container
+        One for all, or a container that begins like the other, with a sharding for each part of
+        it. None stands for not divided.
+
+    Returns
+    -------
+    container
+        A `ShardedTensor` for each tensor.
+
+    Raises
+    ------
+    ShapeError
+        If an axis cannot be divided into equal parts.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> x = nx.shard(nx.arange(4), mesh.sharding("data"))
+    >>> [part.tolist() for part in x.shards], x.tolist()
+    ([[0, 1], [2, 3]], [0, 1, 2, 3])
+    """
+    leaves, structure = tree.flatten(container)
+    shardings = _spread(sharding, container, None, "shard")
+    return structure.unflatten(
+        [_divided(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
+    )
+
+
+def _divided(value: Any, sharding: Sharding) -> ShardedTensor:
+    """Return a value as it is to be divided; what is so already stays where it is."""
+    if isinstance(value, ShardedTensor):
+        if value.sharding == sharding:
+            return value
+        value = value.gather()
+    whole = _core.tensor(value)
+    shape = tuple(whole.shape)
+    indices = sharding.indices(shape)
+    devices = sharding.mesh.devices
+    if sharding.is_replicated:
+        return ShardedTensor(shape, sharding, [whole.to_device(each) for each in devices])
+    whole = whole.to_host()
+    known: dict[tuple[int, ...], Tensor] = {}
+    parts = []
+    for index, device in zip(indices, devices, strict=True):
+        start = tuple(each.start for each in index)
+        if start not in known:
+            known[start] = whole[index]
+        parts.append(known[start].to_device(device))
+    return ShardedTensor(shape, sharding, parts)
+
+
+def _spread(prefix: Any, container: Any, mesh: Mesh | None, what: str) -> list[Sharding]:
+    """Return a sharding for each leaf of a container, of one that begins like it."""
+    if isinstance(prefix, Sharding) or prefix is None:
+        mesh = prefix.mesh if prefix is not None else mesh
+        if mesh is None:
+            raise ArgumentError(f"{what}: which mesh is meant by None is not known here")
+        return [prefix or Sharding(mesh, ())] * len(tree.leaves(container))
+    pairs: list[tuple[Any, Any]]
+    if isinstance(prefix, dict) and isinstance(container, dict):
+        if set(prefix) != set(container):
+            raise ArgumentError(f"{what}: shardings for {sorted(prefix)}, got {sorted(container)}")
+        # The leaves of a dict come in the order of its keys.
+        keys = sorted(prefix) if all(isinstance(key, str) for key in prefix) else list(container)
+        pairs = [(prefix[key], container[key]) for key in keys]
+    elif isinstance(prefix, tuple | list) and isinstance(container, tuple | list):
+        if len(prefix) != len(container):
+            raise ArgumentError(f"{what}: {len(prefix)} shardings for {len(container)} values")
+        pairs = list(zip(prefix, container, strict=True))
+    else:
+        raise ArgumentError(
+            f"{what}: expected a sharding, or a container of them like {type(container).__name__}, "
+            f"got {type(prefix).__name__}"
+        )
+    mesh = mesh or next(iter(_meshes(prefix)), None)
+    return [each for part, value in pairs for each in _spread(part, value, mesh, what)]
+
+
+def _meshes(prefix: Any) -> Iterator[Mesh]:
+    if isinstance(prefix, Sharding):
+        yield prefix.mesh
+    elif isinstance(prefix, dict):
+        for value in prefix.values():
+            yield from _meshes(value)
+    elif isinstance(prefix, tuple | list):
+        for value in prefix:
+            yield from _meshes(value)
+
+
+def _one_mesh(*prefixes: Any) -> Mesh:
+    meshes = [mesh for prefix in prefixes for mesh in _meshes(prefix)]
+    if not meshes:
+        raise ArgumentError("jit: in_shardings and out_shardings name no mesh")
+    if any(mesh != meshes[0] for mesh in meshes):
+        raise ArgumentError("jit: in_shardings and out_shardings name several meshes")
+    return meshes[0]
+
+
+def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return the options of XLA among those of a call, and refuse what makes no sense here."""
+    from nxla.options import default_options
+
+    given = {name: value for name, value in options.items() if value is not None}
+    if given.get("compiler", "xla") != "xla":
+        raise OptionError(
+            f"{what}: programs over several devices are compiled by 'xla', not by "
+            f"{given['compiler']!r}"
+        )
+    for name in ("device", "plugin", "cpu_device_count", "stages", "hooks", "on_conflict"):
+        if name in given:
+            raise OptionError(f"{what}: {name!r} has no meaning for a program over a mesh")
+    defaults = default_options()
+    if defaults.get("compiler") == "xla":
+        placing = ("device", "plugin", "cpu_device_count", "stages", "hooks")
+        kept = {name: value for name, value in defaults.items() if name not in placing}
+        given = {**kept, **given}
+    return {**given, "compiler": "xla"}
+
+
+class ShardedFunction:
+    """A function that runs on all devices of a mesh; made by ``nx.jit(f, in_shardings=…)``."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        in_shardings: Any,
+        out_shardings: Any,
+        options: dict[str, Any],
+    ) -> None:
+        import functools
+
+        from nxla.transform import make_function
+
+        self.mesh = _one_mesh(in_shardings, out_shardings)
+        self._in, self._out = in_shardings, out_shardings
+        self._options = _engine_options(options, "jit")
+        self._function = make_function(function)
+        self._known: list[tuple[Any, _core.Divided, Any, list[Sharding]]] = []
+        functools.update_wrapper(self, function)
+
+    def _signature(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Sharding], Any]:
+        """Return leaves and shardings of a call, and what tells it from others."""
+        leaves, structure = tree.flatten(args)
+        if isinstance(self._in, Sharding) or self._in is None:
+            shardings = _spread(self._in, args, self.mesh, "in_shardings")
+        elif len(self._in) != len(args):
+            raise ArgumentError(
+                f"{name_of(self._function)}: in_shardings has {len(self._in)} entries, and there "
+                f"are {len(args)} arguments"
+            )
+        else:
+            shardings = _spread(tuple(self._in), args, self.mesh, "in_shardings")
+        leaves = [
+            leaf if isinstance(leaf, ShardedTensor) else _core.tensor(leaf) for leaf in leaves
+        ]
+        types = [(tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves]
+        return leaves, shardings, (structure, types)
+
+    def _compiled(
+        self, shardings: list[Sharding], key: Any
+    ) -> tuple[_core.Divided, Any, list[Sharding]]:
+        for known, program, results, outputs in self._known:
+            if known == key:
+                return program, results, outputs
+        structure, types = key
+        templates = [_core.Template(shape, dtype, None, []) for shape, dtype in types]
+        expression = self._function.debug_expr(*structure.unflatten(templates))
+        if expression.captured:
+            raise ArgumentError(
+                f"{name_of(self._function)}: it mentions a large tensor, or one on a device; pass "
+                "that as an argument, whose sharding says where it goes"
+            )
+        numbers = expression.arrange(list(range(len(expression.outputs))))
+        outputs = _spread_results(self._out, numbers, self.mesh)
+        inputs = [
+            each._padded(len(shape)) for each, (shape, _) in zip(shardings, types, strict=True)
+        ]
+        for each, (shape, _) in zip(shardings, types, strict=True):
+            each.part(shape)
+        for each, (shape, _) in zip(outputs, expression.outputs, strict=True):
+            each.part(shape)
+        program = _core.Divided(
+            expression,
+            list(self.mesh.axes.items()),
+            self.mesh.devices,
+            inputs,
+            [
+                each._padded(len(shape))
+                for each, (shape, _) in zip(outputs, expression.outputs, strict=True)
+            ],
+            self._options,
+        )
+        self._known.append((key, program, expression, outputs))
+        return program, expression, outputs
+
+    def __call__(self, *args: Any) -> Any:
+        """Run on tensors, arrays, `ShardedTensor`, and containers of them.
+
+        What is not divided as ``in_shardings`` says is sent to the devices part by part.
+        """
+        if _core.is_tracing():
+            raise TraceError(
+                f"{name_of(self._function)}: a function over a mesh cannot become part of a trace; "
+                "jit the outermost function with shardings, and use "
+                "nx.with_sharding_constraint inside"
+            )
+        leaves, shardings, key = self._signature(args)
+        program, expression, outputs = self._compiled(shardings, key)
+        divided = [_divided(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
+        lists = [[each.shards[at] for each in divided] for at in range(self.mesh.size)]
+        results = program.run(lists)
+        shapes = [tuple(shape) for shape, _ in expression.outputs]
+        whole = [
+            ShardedTensor(shape, each, [parts[number] for parts in results])
+            for number, (shape, each) in enumerate(zip(shapes, outputs, strict=True))
+        ]
+        return expression.arrange(whole)
+
+    def as_text(self, *args: Any) -> str:
+        """Return the StableHLO text for these arguments, with its shardings."""
+        _, shardings, key = self._signature(args)
+        return self._compiled(shardings, key)[0].text
+
+    def __repr__(self) -> str:
+        return f"<nxla function {name_of(self._function)} over {self.mesh}>"
+
+
+def _spread_results(prefix: Any, results: Any, mesh: Mesh) -> list[Sharding]:
+    """Return a sharding for each output, in their order; the results are their numbers."""
+    found = _spread(prefix, results, mesh, "out_shardings")
+    ordered = sorted(zip(tree.leaves(results), found, strict=True), key=lambda pair: pair[0])
+    return [each for _, each in ordered]
+
+
+def with_sharding_constraint(value: Any, sharding: Sharding, /) -> Any:
+    """Return a value that is to be divided so, inside of a function over a mesh.
+
+    Elsewhere it has no effect, and neither on what is computed.
+
+    Parameters
+    ----------
+    value : tensor or container
+        Each tensor is divided so.
+    sharding : Sharding
+        Of the mesh for which the function is compiled.
+
+    Raises
+    ------
+    ShapeError
+        If an axis cannot be divided into equal parts.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> def f(x):
+    ...     return nx.sum(nx.with_sharding_constraint(x * 2, mesh.sharding("data")))
+    >>> nx.jit(f, in_shardings=(None,), out_shardings=mesh.sharding())(nx.ones(4)).item()
+    8.0
+    """
+    if not _core.is_tracing():
+        for leaf in tree.leaves(value):
+            sharding.part(leaf.shape if hasattr(leaf, "shape") else ())
+        return value
+
+    def marked(x: Any) -> Any:
+        shape = tuple(getattr(x, "shape", ()))
+        sharding.part(shape)
+        axes = ", ".join(
+            "{" + ", ".join(f'"{name}"' for name in names) + "}"
+            for names in sharding._padded(len(shape))
+        )
+        return _core.annotate(x, f"sharding [{axes}]")
+
+    return tree.map(marked, value)
+
+
+def shard_jit(
+    function: Callable[..., Any],
+    mesh: Mesh,
+    /,
+    *,
+    input_shardings: Sequence[Mapping[int | str, Sequence[int | str]]],
+    **options: Any,
+) -> Callable[[Sequence[Sequence[Any]]], list[Any]]:
+    """Make a function that takes a list of arguments for each device, divided already.
+
+    It is what Nx has under this name; ``nx.jit(f, in_shardings=…)`` takes whole tensors.
+
+    Parameters
+    ----------
+    function : callable
+        Of whole tensors: each axis is as long as the parts of it together.
+    mesh : Mesh
+        The devices.
+    input_shardings : sequence of mapping
+        One for each tensor among the arguments: axes of the tensor, by position (negative ones
+        count from the end) or name, and for each a list of axes of the mesh, by position or name.
+        What is not in it is not divided.
+    **options
+        Settings of the compiler ``"xla"``, as for `jit`.
+
+    Returns
+    -------
+    callable
+        Takes a sequence of argument lists, one for each device. Its results are one for each
+        device: the parts that XLA has chosen.
+
+    Raises
+    ------
+    ArgumentError
+        If there is not one mapping for each tensor, or not one list for each device.
+    OptionError
+        If an axis of the mesh does not exist or is named twice for a tensor.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(x=2)
+    >>> f = nx.shard_jit(lambda a, b: a + b, mesh, input_shardings=[{0: ["x"]}, {0: [0]}])
+    >>> one, two = nx.tensor([1]), nx.tensor([2])
+    >>> [part.tolist() for part in f([[one, two], [two, two]])]
+    [[3], [4]]
+    """
+    if not isinstance(input_shardings, tuple | list):
+        kind = type(input_shardings).__name__
+        raise ArgumentError(f"shard_jit: input_shardings must be a list of dicts, got {kind}")
+    engine = _engine_options(options, "shard_jit")
+    known: list[tuple[Any, _core.Divided, Any]] = []
+
+    def run(args_list: Sequence[Sequence[Any]]) -> list[Any]:
+        if _core.is_tracing():
+            raise TraceError("shard_jit: a function over a mesh cannot become part of a trace")
+        if len(args_list) != mesh.size:
+            raise ArgumentError(
+                f"shard_jit: expected a list of arguments for each of {mesh.size} devices, got "
+                f"{len(args_list)}"
+            )
+        flat = [tree.flatten(tuple(args)) for args in args_list]
+        structure = flat[0][1]
+        if any(each != structure for _, each in flat):
+            raise ArgumentError("shard_jit: the arguments of the devices differ in structure")
+        lists = [[_core.tensor(leaf) for leaf in leaves] for leaves, _ in flat]
+        key = (structure, [(tuple(x.shape), str(x.dtype), tuple(x.names)) for x in lists[0]])
+        made = next((entry for entry in known if entry[0] == key), None)
+        if made is None:
+            made = (key, *_whole(function, mesh, input_shardings, key, engine))
+            known.append(made)
+        _, program, expression = made
+        return [expression.arrange(parts) for parts in program.run(lists)]
+
+    return run
+
+
+def _whole(
+    function: Callable[..., Any],
+    mesh: Mesh,
+    input_shardings: Sequence[Mapping[int | str, Sequence[int | str]]],
+    key: Any,
+    engine: dict[str, Any],
+) -> tuple[_core.Divided, Any]:
+    """Compile a function for parts of these types."""
+    from nxla.transform import make_function
+
+    structure, types = key
+    if len(input_shardings) != len(types):
+        raise ArgumentError(
+            f"shard_jit: {len(input_shardings)} input_shardings for {len(types)} tensors"
+        )
+    templates, layouts = [], []
+    for number, (given, (shape, dtype, names)) in enumerate(
+        zip(input_shardings, types, strict=True)
+    ):
+        layout = _by_axis(given, mesh, shape, names, f"shard_jit: input_shardings[{number}]")
+        sharding = Sharding(mesh, layout)
+        whole = list(shape)
+        for axis, along in enumerate(layout):
+            for name in along:
+                whole[axis] *= mesh.axes[name]
+        templates.append(_core.Template(whole, dtype, names if any(names) else None, []))
+        layouts.append(sharding._padded(len(shape)))
+    expression = make_function(function).debug_expr(*structure.unflatten(templates))
+    if expression.captured:
+        raise ArgumentError(
+            "shard_jit: the function mentions a large tensor, or one on a device; pass it as an "
+            "argument"
+        )
+    axes = list(mesh.axes.items())
+    return _core.Divided(expression, axes, mesh.devices, layouts, None, engine), expression
+
+
+def _by_axis(
+    given: Mapping[int | str, Sequence[int | str]],
+    mesh: Mesh,
+    shape: tuple[int, ...],
+    names: tuple[str | None, ...],
+    what: str,
+) -> list[list[str]]:
+    """Return for each axis of a tensor the axes of the mesh that a mapping names."""
+    if not hasattr(given, "items"):
+        raise ArgumentError(f"{what} must be a dict of axes, got {type(given).__name__}")
+    layout: list[list[str]] = [[] for _ in shape]
+    known = list(mesh.axes)
+    for axis, along in given.items():
+        if isinstance(axis, str):
+            if axis not in names:
+                raise ArgumentError(f"{what}: the tensor has no axis {axis!r}")
+            position = names.index(axis)
+        else:
+            position = axis + len(shape) if axis < 0 else axis
+            if not 0 <= position < len(shape):
+                raise ArgumentError(f"{what}: the tensor has {len(shape)} axes, got {axis}")
+        if layout[position]:
+            raise ArgumentError(f"{what}: the axis {axis!r} is there twice")
+        for each in along:
+            if isinstance(each, int) and not 0 <= each < len(known):
+                raise OptionError(f"{what}: the mesh has {len(known)} axes, got {each}")
+            layout[position].append(known[each] if isinstance(each, int) else each)
+    return layout
+
+
+def shard_jit_apply(
+    function: Callable[..., Any], mesh: Mesh, args_list: Sequence[Sequence[Any]], /, **options: Any
+) -> list[Any]:
+    """Compile a function for a mesh and call it: ``shard_jit(f, mesh, **options)(args_list)``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> parts = [[nx.tensor([1, 2])], [nx.tensor([3, 4])]]
+    >>> totals = nx.shard_jit_apply(nx.sum, nx.Mesh(x=2), parts, input_shardings=[{0: [0]}])
+    >>> [total.item() for total in totals]
+    [10, 10]
+    """
+    return shard_jit(function, mesh, **options)(args_list)

@@ -1,0 +1,234 @@
+"""Functions over several devices: results are those of one, and data is where the shardings say."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return nx.Mesh(data=2, model=2)
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def loss(params, x, y):
+    hidden = nx.tanh(x @ params["w1"] + params["b1"])
+    return nx.mean((hidden @ params["w2"] - y) ** 2)
+
+
+def step(params, x, y):
+    value, gradients = nx.value_and_grad(loss)(params, x, y)
+    return nx.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
+
+
+def parameters():
+    return {"w1": numbers(6, 8), "b1": numbers(8, seed=1), "w2": numbers(8, 4, seed=2)}
+
+
+def test_a_mesh_lays_axes_over_devices(mesh):
+    assert (mesh.size, mesh.axes) == (4, {"data": 2, "model": 2})
+    assert len({device.name for device in mesh.devices}) == 4
+    assert list(mesh.places())[1] == {"data": 0, "model": 1}
+    assert mesh == nx.Mesh({"data": 2}, model=2, devices=mesh.devices)
+    assert mesh != nx.Mesh(data=2, model=2, devices=mesh.devices[::-1])
+    assert repr(mesh) == "Mesh(data=2, model=2)"
+    for wrong, match in [
+        ({"data": 0}, "at least 1"),
+        ({"a b": 1}, "no name of an axis"),
+        ({"data": 3, "devices": mesh.devices}, "3 devices are needed, got 4"),
+        ({"data": 1, "devices": ["host"]}, "the host is no device"),
+        ({"data": 2, "devices": mesh.devices[:1] * 2}, "there twice"),
+    ]:
+        with pytest.raises(nx.OptionError, match=match):
+            nx.Mesh(wrong) if "a b" in wrong else nx.Mesh(**wrong)
+
+
+def test_tensors_are_divided_and_put_together(mesh):
+    x = numbers(4, 6)
+    for along in [(), ("data",), (None, "model"), ("data", "model"), (("model", "data"),)]:
+        divided = nx.shard(x, mesh.sharding(*along))
+        assert [part.device for part in divided.shards] == mesh.devices
+        for index, part in zip(divided.sharding.indices((4, 6)), divided.shards, strict=True):
+            np.testing.assert_array_equal(part, x[index])
+        np.testing.assert_array_equal(divided, x)
+        np.testing.assert_array_equal(divided.gather(), x)
+    divided = nx.shard({"a": [x, 1.0]}, {"a": (mesh.sharding("data"), None)})
+    assert divided["a"][1].sharding.is_replicated
+    assert divided["a"][1].item() == 1.0
+    assert nx.sum(divided["a"][0]).item() == pytest.approx(x.sum(), rel=1e-5)
+
+
+def test_each_device_is_sent_its_part_alone(mesh):
+    x = nx.ones((64, 64), device="host")
+    before = nx.transfer_report()["sent"]
+    divided = nx.shard(x, mesh.sharding("data", "model"))
+    assert nx.transfer_report()["sent"] - before == 64 * 64 * 4
+    before = nx.transfer_report()
+    again = nx.shard(divided, mesh.sharding("data", "model"))
+    f = nx.jit(lambda x: x + 1, in_shardings=again.sharding, out_shardings=again.sharding)
+    result = f(f(again))
+    assert nx.transfer_report() == before
+    assert result.shards[3].tolist() == [[3.0] * 32] * 32
+    assert nx.transfer_report()["read"] - before["read"] == 32 * 32 * 4
+
+
+def test_layouts_are_printed(mesh):
+    text = repr(nx.shard(np.zeros((4, 2), np.float32), mesh.sharding("data")))
+    assert "f32[4][2], Sharding('data') over Mesh(data=2, model=2)" in text
+    assert f"{mesh.devices[2]}: [2:4, 0:2]" in text
+
+
+@pytest.mark.parametrize("kind", ["data", "tensor", "both"])
+def test_training_is_that_of_one_device(mesh, kind):
+    everywhere, rows = mesh.sharding(), mesh.sharding("data")
+    columns = {
+        "w1": mesh.sharding(None, "model"),
+        "b1": mesh.sharding("model"),
+        "w2": mesh.sharding("model"),
+    }
+    weights = everywhere if kind == "data" else columns
+    batch = everywhere if kind == "tensor" else rows
+    params, x, y = parameters(), numbers(16, 6, seed=3), numbers(16, 4, seed=4)
+    divided = nx.jit(step, in_shardings=(weights, batch, batch), out_shardings=(weights, None))
+    one = nx.jit(step, compiler="xla")
+    sharded, alone = params, params
+    for _ in range(3):
+        sharded, value = divided(sharded, x, y)
+        alone, expected = one(alone, x, y)
+        np.testing.assert_allclose(value, expected, rtol=1e-5)
+    for name in params:
+        np.testing.assert_allclose(sharded[name], alone[name], rtol=1e-4, atol=1e-6)
+    if kind != "data":
+        assert sharded["w1"].shards[0].shape == (6, 4)
+    text = divided.as_text(params, x, y)
+    assert 'sdy.mesh @mesh = <["data"=2, "model"=2]>' in text
+    assert ('[{}, {"model"}]' in text) == (kind != "data")
+
+
+def test_two_devices_are_enough():
+    mesh = nx.Mesh(batch=2)
+
+    def f(x):
+        gram = x.T @ x + nx.eye(3)
+        return nx.sort(x, axis=0), nx.linalg.cholesky(gram), nx.cumulative_sum(x, axis=0)
+
+    x = numbers(8, 3)
+    found = nx.jit(f, in_shardings=(mesh.sharding("batch"),))(x)
+    np.testing.assert_array_equal(found[0], np.sort(x, axis=0))
+    factor = np.linalg.cholesky(x.T @ x + np.eye(3))
+    np.testing.assert_allclose(found[1], factor, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[2], np.cumsum(x, axis=0), rtol=1e-4, atol=1e-5)
+
+
+def test_constraints_change_where_and_not_what(mesh):
+    def f(x):
+        y = nx.with_sharding_constraint(x * 2, mesh.sharding(None, "model"))
+        return nx.fori(
+            0, 2, lambda i, z: nx.with_sharding_constraint(z, mesh.sharding("data")) + i, y
+        )
+
+    x = numbers(4, 6)
+    divided = nx.jit(f, in_shardings=(mesh.sharding("data"),), out_shardings=mesh.sharding("data"))
+    np.testing.assert_allclose(divided(x), x * 2 + 1, rtol=1e-6)
+    assert divided.as_text(x).count("sdy.sharding_constraint") == 2
+    assert "sdy" not in nx.jit(f, compiler="xla").lower(x).as_text()
+    for compiler in ("xla", "evaluator"):
+        np.testing.assert_allclose(nx.jit(f, compiler=compiler)(x), x * 2 + 1, rtol=1e-6)
+    np.testing.assert_allclose(nx.grad(lambda x: nx.sum(f(x)))(x), np.full((4, 6), 2.0), rtol=1e-6)
+    with pytest.raises(nx.ShapeError, match="cannot be divided"):
+        nx.jit(lambda x: nx.with_sharding_constraint(x, mesh.sharding("data")))(np.ones(3))
+
+
+def test_what_was_compiled_is_found_again(mesh):
+    traced = []
+
+    def f(x):
+        traced.append(x.shape)
+        return x * 2
+
+    divided = nx.jit(f, in_shardings=mesh.sharding("data"))
+    for size in (4, 4, 8, 4):
+        assert divided(np.ones(size, np.float32)).tolist() == [2.0] * size
+    assert traced == [(4,), (8,)]
+
+
+def test_parts_that_are_divided_already_are_taken_as_nx_does(mesh):
+    def f(a, b):
+        return {"product": a @ b, "total": nx.sum(a)}
+
+    pairs = [{0: ["data"], -1: [1]}, {0: ["model"]}]
+    a, b = numbers(4, 6), numbers(6, 3, seed=1)
+    parts = [
+        [a[2 * i : 2 * i + 2, 3 * j : 3 * j + 3], b[3 * j : 3 * j + 3]]
+        for i in range(2)
+        for j in range(2)
+    ]
+    results = nx.shard_jit_apply(f, mesh, parts, input_shardings=pairs)
+    assert len(results) == 4
+    for result in results:
+        assert result["total"].item() == pytest.approx(a.sum(), rel=1e-4)
+    assert [part["total"].device for part in results] == mesh.devices
+    rows = results[0]["product"].shape[0]
+    np.testing.assert_allclose(results[0]["product"], (a @ b)[:rows], rtol=1e-4, atol=1e-5)
+    named = nx.shard_jit(lambda x: x + 1, mesh, input_shardings=[{"rows": [0]}])
+    named_parts = [[nx.tensor([float(i)], names=["rows"])] for i in (0, 0, 1, 1)]
+    assert [part.tolist() for part in named(named_parts)] == [[1.0], [1.0], [2.0], [2.0]]
+
+
+@pytest.mark.parametrize(
+    ("shardings", "error", "match"),
+    [
+        ({0: ["data"]}, nx.ArgumentError, "must be a list"),
+        ([], nx.ArgumentError, "0 input_shardings for 1"),
+        ([3], nx.ArgumentError, "must be a dict"),
+        ([{0: ["rows"]}], nx.OptionError, "no axis 'rows'"),
+        ([{0: [7]}], nx.OptionError, "2 axes, got 7"),
+        ([{5: [0]}], nx.ArgumentError, "2 axes, got 5"),
+        ([{"row": [0]}], nx.ArgumentError, "no axis 'row'"),
+        ([{0: [0], 1: [0]}], nx.OptionError, "named twice"),
+        ([{0: [0], -2: [1]}], nx.ArgumentError, "there twice"),
+    ],
+)
+def test_wrong_mappings_are_refused(mesh, shardings, error, match):
+    with pytest.raises(error, match=match):
+        nx.shard_jit_apply(nx.sum, mesh, [[np.ones((2, 2))]] * 4, input_shardings=shardings)
+
+
+def test_misuse_is_told(mesh):
+    rows = mesh.sharding("data")
+    with pytest.raises(nx.ShapeError, match=r"axis 0 of .* cannot be divided into 2"):
+        nx.jit(lambda x: x, in_shardings=rows)(np.ones(3))
+    with pytest.raises(nx.ShapeError, match="at least 1 axes"):
+        nx.jit(lambda x: x, in_shardings=rows)(1.0)
+    with pytest.raises(nx.ArgumentError, match="1 entries, and there are 2"):
+        nx.jit(lambda x, y: x, in_shardings=(rows,))(np.ones(2), 1.0)
+    with pytest.raises(nx.OptionError, match="no axis 'rows'"):
+        mesh.sharding("rows")
+    with pytest.raises(nx.OptionError, match="named twice"):
+        mesh.sharding("data", "data")
+    with pytest.raises(nx.ArgumentError, match="several meshes"):
+        nx.jit(lambda x: x, in_shardings=rows, out_shardings=nx.Mesh(data=2).sharding())
+    with pytest.raises(nx.ArgumentError, match="name no mesh"):
+        nx.jit(lambda x: x, in_shardings=(None,))
+    with pytest.raises(nx.OptionError, match="not by 'evaluator'"):
+        nx.jit(lambda x: x, in_shardings=rows, compiler="evaluator")
+    with pytest.raises(nx.OptionError, match="'stages' has no meaning"):
+        nx.jit(lambda x: x, in_shardings=rows, stages="auto")
+    with pytest.raises(nx.ArgumentError, match="no static and no donated"):
+        nx.jit(lambda x: x, in_shardings=rows, donate_argnums=0)
+    divided = nx.jit(lambda x: x, in_shardings=rows)
+    with pytest.raises(nx.TraceError, match="with_sharding_constraint"):
+        nx.jit(divided)(np.ones(2))
+    large = nx.ones(10_000)
+    with pytest.raises(nx.ArgumentError, match="pass that as an argument"):
+        nx.jit(lambda x: x + large, in_shardings=rows)(1.0 + np.zeros(10_000))
+    with pytest.raises(nx.DeviceError, match="hook"):
+        nx.jit(lambda x: nx.hook(x, print), in_shardings=rows)(np.ones(2))
+    with pytest.raises(nx.ArgumentError, match="list of arguments for each of 4"):
+        nx.shard_jit_apply(nx.sum, mesh, [[1.0]], input_shardings=[{}])
+    with pytest.raises(nx.ArgumentError, match="differ in structure"):
+        nx.shard_jit_apply(nx.sum, mesh, [[1.0]] * 3 + [[[1.0]]], input_shardings=[{}])
