@@ -137,7 +137,12 @@ def exports(path: Path) -> str:
     """Return a module of the package with the list of what it exports."""
     text = path.read_text(encoding="utf-8")
     names = set[str]()
-    for node in ast.parse(text).body:
+    statements = ast.parse(text).body
+    for block in [one for one in statements if isinstance(one, ast.If)]:
+        # What is imported late is imported for type checkers.
+        if ast.unparse(block.test) == "TYPE_CHECKING":
+            statements += block.body
+    for node in statements:
         if isinstance(node, ast.ImportFrom):
             names.update(one.asname or one.name for one in node.names)
         elif isinstance(node, ast.Assign):

@@ -81,9 +81,6 @@ from nxla.options import (
 )
 from nxla.recompute import checkpoint
 from nxla.printing import set_print_options
-from nxla.sharding import (
-    Mesh, ShardedTensor, Sharding, shard, shard_jit, shard_jit_apply, with_sharding_constraint,
-)
 from nxla.stream import Stream, stream
 from nxla.transform import (
     compile, custom_grad, debug_expr, debug_expr_apply, defn, export, import_stablehlo, jit,
@@ -93,6 +90,12 @@ from nxla.tree import register_container
 from nxla.vectors import (
     broadcast_vectors, devectorize, reshape_vectors, revectorize, vectorize, vmap,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # Few processes have a mesh; `__getattr__` imports this for those who ask.
+    from nxla.sharding import (
+        Mesh, ShardedTensor, Sharding, shard, shard_jit, shard_jit_apply, with_sharding_constraint,
+    )
 
 __version__ = _core.__version__
 __array_api_version__ = _info.VERSIONS[-1]
@@ -146,11 +149,15 @@ __all__ = [
 __all__ += _core.__all__
 # fmt: on
 
-TYPE_CHECKING = False
 if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
 
     def __getattr__(name: str) -> object:
-        """Say what a function of another library is called here."""
+        """Import what is imported late, and say what a function of another library is called."""
+        if name in __all__:
+            from nxla import sharding
+
+            globals()[name] = value = getattr(sharding, name)
+            return value
         from nxla._elsewhere import missing
 
         raise missing(name)

@@ -179,7 +179,7 @@ NAMES: dict[str, str] = {
     "partition": "nx.sort",
     "permute": "nx.permute_dims",
     "platform_dependent": "nx.expr.block, which compilers may answer in their own way",
-    "pmap": "nothing: one program runs on one device",
+    "pmap": "nx.jit, with in_shardings",
     "power": "nx.pow",
     "printoptions": "nx.set_print_options, as a context manager",
     "product": "nx.prod",
@@ -225,7 +225,7 @@ NAMES: dict[str, str] = {
     "select_n": "nx.where",
     "set_printoptions": "nx.set_print_options",
     "shape": "the property shape of a tensor",
-    "shard_map": "nothing: one program runs on one device",
+    "shard_map": "nx.jit, with in_shardings, or nx.shard_jit",
     "shift_left": "nx.bitwise_left_shift",
     "shift_right_arithmetic": "nx.bitwise_right_shift",
     "shift_right_logical": "nx.bitwise_right_shift of unsigned integers",
@@ -408,7 +408,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "histogramdd",
         "lexsort",
     ),
-    "works across devices; one program runs on one device": (
+    "works across devices; XLA puts in what those of a mesh tell each other, see nx.Mesh": (
         "all_gather",
         "all_to_all",
         "axis_index_groups",
@@ -425,7 +425,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "psum_scatter",
         "pswapaxes",
         "ragged_all_to_all",
-        "with_sharding_constraint",
     ),
     "works on Python objects or strings, not on tensors": (
         "character",

@@ -96,7 +96,12 @@ def test_nothing_of_jax_is_unanswered(namespace):
     jax = pytest.importorskip("jax", reason="jax is not installed, so its names are not known")
     own = {"numpy.linalg": nx.linalg, "numpy.fft": nx.fft, "nn": nx.nn, "random": nx.random}
     module = own.get(namespace, nx)
-    names = {*vars(module), *MODULES[module.__name__], *(ABSENT if module is nx else ())}
+    names = {
+        *vars(module),
+        *module.__all__,
+        *MODULES[module.__name__],
+        *(ABSENT if module is nx else ()),
+    }
     theirs = importlib.import_module(f"jax.{namespace}")
     # What ends with _p is a primitive, which users do not call.
     public = {name for name in dir(theirs) if not name.startswith("_") and name[-2:] != "_p"}
