@@ -106,7 +106,7 @@ wheel: $(STAMPS)/tools ## build a wheel and an sdist, install each elsewhere, an
 	$(call section,wheel and sdist)
 	rm -rf dist
 	$(BIN)/maturin build --release --quiet --out dist
-	$(BIN)/maturin sdist --quiet --out dist
+	$(BIN)/maturin sdist --out dist
 	$(BIN)/python tools/wheel.py dist/*.whl dist/*.tar.gz
 
 test-rust: $(STAMPS)/tools

@@ -58,7 +58,10 @@ def examples() -> tuple[int, int, int]:
                 left_out += 1
                 continue
             name = getattr(member, "__qualname__", module.__name__)
-            scope = {**vars(module), "nx": nx}
+            # What is compiled is in no module whose names would hide those of Python.
+            is_python = inspect.isroutine(member) is inspect.isfunction(member)
+            home = sys.modules.get(str(own)) if is_python else None
+            scope = {**(vars(home) if home else {}), "nx": nx}
             result = runner.run(parser.get_doctest(text, scope, name, None, 0))
             count, failed = count + result.attempted, failed + result.failed
     return count, failed, left_out

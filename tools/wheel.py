@@ -73,6 +73,7 @@ def check_installed(archive: Path) -> str:
             check=False,
             capture_output=True,
             text=True,
+            timeout=900,
         )
         if ran.returncode:
             fail(f"{archive.name}, installed:\n{ran.stdout}{ran.stderr}")
