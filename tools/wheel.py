@@ -65,8 +65,9 @@ def check_installed(archive: Path) -> str:
             venv.create(environment, with_pip=False, clear=True)
         python = next(environment.glob("[bS]*/python*"))
         pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q"]
-        # numpy is needed by some examples, though not by the package.
-        subprocess.run([*pip, str(archive.resolve()), "numpy"], check=True, cwd=folder)
+        # Some examples are of numpy and of XLA, though the package needs neither.
+        package = f"nxla[xla] @ {archive.resolve().as_uri()}"
+        subprocess.run([*pip, package, "numpy"], check=True, cwd=folder, timeout=1800)
         ran = subprocess.run(
             [str(python), "-I", str(CHECKS)],
             cwd=folder,

@@ -6313,8 +6313,8 @@ def sigmoid_binary_cross_entropy(logits: TensorLike, labels: TensorLike, /) -> T
     Examples
     --------
     >>> import nxla as nx
-    >>> nx.nn.sigmoid_binary_cross_entropy([1000.0, 1000.0], [1, 0]).tolist()
-    [0.0, 1000.0]
+    >>> nx.nn.sigmoid_binary_cross_entropy([-1000.0, 1000.0], [1, 0]).tolist()
+    [1000.0, 1000.0]
     """
 
 def sign(x: TensorLike, /) -> Tensor:

@@ -283,8 +283,8 @@ functions! {
     /// Examples
     /// --------
     /// >>> import nxla as nx
-    /// >>> nx.nn.sigmoid_binary_cross_entropy([1000.0, 1000.0], [1, 0]).tolist()
-    /// [0.0, 1000.0]
+    /// >>> nx.nn.sigmoid_binary_cross_entropy([-1000.0, 1000.0], [1, 0]).tolist()
+    /// [1000.0, 1000.0]
     fn sigmoid_binary_cross_entropy(logits, labels, /) |graph|
         graph.sigmoid_cross_entropy(logits, labels);
 
