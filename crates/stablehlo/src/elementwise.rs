@@ -3,6 +3,7 @@
 use nxla_expr::{BinaryClass, BinaryOp, Composed, Lowering, Op, TensorType, UnaryOp};
 use nxla_tensor::{DType, Scalar, promote_keep_pred};
 
+use crate::complex;
 use crate::context::Cx;
 use crate::power;
 use crate::region::Source;
@@ -70,7 +71,8 @@ fn unary(cx: &mut Cx<'_>, op: UnaryOp, x: Source, ty: &TensorType) -> Value {
         }
         Lowering::Direct(name) => {
             let x = cx.cast(x, widen::unary(op, ty.dtype));
-            let y = cx.uniform(name, &[x]);
+            let whole = if ty.dtype.is_complex() { complex::unary(cx, op, name, x) } else { None };
+            let y = whole.unwrap_or_else(|| cx.uniform(name, &[x]));
             cx.convert(y, ty.dtype)
         }
     }
@@ -220,8 +222,7 @@ fn rounded(cx: &mut Cx<'_>, name: &str, x: Source, ty: &TensorType) -> Value {
 fn abs(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
     if cx.dtype(x.ty()).is_complex() {
         let x = cx.value(x);
-        let ty = cx.retyped(x, dtype);
-        return cx.operation("stablehlo.abs", &[x], ty);
+        return complex::abs(cx, x);
     }
     let x = cx.cast(x, dtype);
     if dtype.is_unsigned() { x } else { cx.uniform("stablehlo.abs", &[x]) }

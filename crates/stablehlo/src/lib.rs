@@ -46,6 +46,7 @@
 
 mod builder;
 mod cast;
+mod complex;
 mod context;
 mod contract;
 mod control;
