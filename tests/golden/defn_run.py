@@ -8,7 +8,7 @@ from typing import Any
 from golden import defn, defn_case, defn_graph, skips
 from golden.ops import NATIVE
 from golden.report import Outcome
-from golden.values import Failure
+from golden.values import Failure, numbers_of_nx
 
 
 def run(
@@ -27,7 +27,8 @@ def run(
             yield Outcome(raw["id"], raw["group"], engine, "failed", why, str(raw.get("source")))
             continue
         runner = defn_graph.run if case.kind == "graph" else defn.run
-        found = defn_case.attempt(lambda case=case, runner=runner: [*runner(case, engine)])
+        with numbers_of_nx():
+            found = defn_case.attempt(lambda case=case, runner=runner: [*runner(case, engine)])
         if isinstance(found, BaseException):
             found = [defn_case.Verdict("result", f"{type(found).__name__}: {found}")]
         for verdict in found:

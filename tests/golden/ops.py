@@ -17,7 +17,16 @@ from golden import arbiter, compare, elixir, errors, factors, skips
 from golden.calls import CALLS
 from golden.calls.adapter import plain
 from golden.report import Outcome
-from golden.values import Data, Failure, decode, number, replace, tensors, to_nxla
+from golden.values import (
+    Data,
+    Failure,
+    decode,
+    number,
+    numbers_of_nx,
+    replace,
+    tensors,
+    to_nxla,
+)
 
 #: How many calls share one program.
 BATCH = 64
@@ -58,11 +67,13 @@ class Case:
         options = replace(self.options, lambda _: next(source))
         if "source" in self.raw:
             names = (f"a{position}" for position in range(len(args)))
-            return elixir.evaluate(self.raw["source"], dict(zip(names, args, strict=False)))
+            with numbers_of_nx():
+                return elixir.evaluate(self.raw["source"], dict(zip(names, args, strict=False)))
         found = CALLS.get((self.raw["module"], self.raw["op"]))
         if found is None:
             raise NotImplementedError(f"no adapter for {self.raw['module']}.{self.raw['op']}")
-        return found(args, options)
+        with numbers_of_nx():
+            return found(args, options)
 
     @property
     def _looseness(self) -> str:

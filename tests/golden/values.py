@@ -6,8 +6,9 @@ classes here. Only `to_nxla` and what it calls touch the package under test.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,16 @@ SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 #: Nx's names of dtypes where ours differ.
 DTYPES = {"f8": "f8_e5m2"}
+
+
+@contextlib.contextmanager
+def numbers_of_nx() -> Iterator[None]:
+    """Give plain numbers next to integers, and sums of truth values, the dtypes of Nx."""
+    before = nx._core.set_numbers_of_nx(True)
+    try:
+        yield
+    finally:
+        nx._core.set_numbers_of_nx(before)
 
 
 @dataclass(frozen=True)

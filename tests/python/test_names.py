@@ -91,7 +91,9 @@ def test_names_of_other_libraries_are_told_and_listed():
     assert sections["What there is nothing like"].strip().splitlines()[2:] == absent
 
 
-@pytest.mark.parametrize("namespace", ["numpy", "numpy.linalg", "numpy.fft", "nn", "lax", "random"])
+@pytest.mark.parametrize(
+    "namespace", ["numpy", "numpy.linalg", "numpy.fft", "nn", "lax", "random", "scipy.special"]
+)
 def test_nothing_of_jax_is_unanswered(namespace):
     jax = pytest.importorskip("jax", reason="jax is not installed, so its names are not known")
     own = {"numpy.linalg": nx.linalg, "numpy.fft": nx.fft, "nn": nx.nn, "random": nx.random}

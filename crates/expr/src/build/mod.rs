@@ -13,6 +13,7 @@ mod diagonal;
 mod division;
 mod einsum;
 mod elementwise;
+mod gamma;
 mod index;
 mod linalg;
 mod movement;

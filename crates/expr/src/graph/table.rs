@@ -494,6 +494,23 @@ macro_rules! for_each_composed_unary {
             log2 Float "log2" [">>> nx.log2([1.0, 8.0]).tolist()" "[0.0, 3.0]"];
             /// Return the logarithm to base 10 of each element.
             log10 Float "log10" [">>> nx.log10([1.0, 100.0]).tolist()" "[0.0, 2.0]"];
+            /// Return the logarithm of the absolute value of the gamma function of each element.
+            ///
+            /// It is infinite at zero and at negative whole numbers. Computed by Lanczos' approximation
+            /// (SIAM Journal on Numerical Analysis, 1964), whose absolute error near the zeros at 1 and
+            /// 2 is some ten units in the last place of 1.
+            log_gamma RealFloat "lgamma" [
+                ">>> [round(x, 4) for x in nx.lgamma([0.5, 5.0]).tolist()]"
+                "[0.5724, 3.1781]"
+            ];
+            /// Return the derivative of `lgamma` of each element.
+            ///
+            /// It is infinite at zero, and NaN at negative whole numbers. Computed by Lanczos'
+            /// approximation, as `lgamma` is.
+            digamma RealFloat "digamma" [
+                ">>> [round(x, 4) for x in nx.digamma([1.0, 5.0]).tolist()]"
+                "[-0.5772, 1.5061]"
+            ];
             /// Return the angle in radians of each complex element.
             phase Part "phase" [
                 ">>> nx.phase([1j, -1 + 0j]).tolist()"

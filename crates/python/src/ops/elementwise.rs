@@ -12,6 +12,7 @@ use super::declare::{Signature, functions};
 use crate::apply::{Built, apply, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
+use crate::numbers::beside;
 use crate::value::{FromPython, Value};
 
 /// Applies a unary op.
@@ -59,6 +60,16 @@ macro_rules! function_of_one {
     };
 }
 
+/// Whether the dtype of a result is that of its operands, so that a plain number must fit it.
+macro_rules! keeps_dtype {
+    (RealFloat) => {
+        false
+    };
+    ($class:ident) => {
+        crate::numbers::keeps_dtype(nxla_runtime::graph::BinaryClass::$class)
+    };
+}
+
 /// The function of a row with two operands.
 macro_rules! function_of_two {
     ([$($doc:tt)*] $method:ident $class:ident $public:literal [$($example:literal)*] $body:expr) => {
@@ -73,6 +84,7 @@ macro_rules! function_of_two {
         #[pyo3(name = $public, signature = (x, y, /), text_signature = None)]
         fn $method(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
             let operands = [Value::of(x, $public)?, Value::of(y, $public)?];
+            let operands = if keeps_dtype!($class) { beside(operands)? } else { operands };
             apply(x.py(), &operands, |graph, ids| one(($body)(graph, ids[0], ids[1])))
         }
     };
@@ -162,7 +174,7 @@ fn operator(
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
     match (Value::try_of(x)?, Value::try_of(y)?) {
-        (Some(x), Some(y)) => apply(py, &[x, y], build),
+        (Some(x), Some(y)) => apply(py, &beside([x, y])?, build),
         _ => Ok(py.NotImplemented()),
     }
 }
@@ -331,7 +343,8 @@ fn select(
         _ => return Err(argument_error("where", "there must be two to choose from, or none")),
     };
     let [x1, x2] =
-        nxla_runtime::either([Value::of(x1, "where")?, Value::of(x2, "where")?]).or_raise()?;
+        nxla_runtime::either(beside([Value::of(x1, "where")?, Value::of(x2, "where")?])?)
+            .or_raise()?;
     let operands = [Value::of(condition, "where")?, x1, x2];
     apply(condition.py(), &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
 }

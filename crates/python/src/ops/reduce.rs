@@ -17,6 +17,7 @@ use crate::apply::one;
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
+use crate::numbers;
 
 /// Whether the last of equal elements wins, rather than the first.
 #[derive(Clone, Copy)]
@@ -35,9 +36,14 @@ pub(super) fn converted(graph: &mut Graph, x: ExprId, dtype: Option<DType>) -> R
     })
 }
 
-/// The dtype of sums and products of `u64`: Nx's is `s64`, which has the same bits.
+/// The dtype of sums and products where it is not Nx's: of `u64`, which is `s64` there with the same
+/// bits, and of truth values, which count as integers of the default dtype.
 pub(super) fn kept(graph: &Graph, x: ExprId) -> Option<DType> {
-    Some(graph.dtype(x)).filter(|&dtype| dtype == DType::U64)
+    match graph.dtype(x) {
+        DType::U64 => Some(DType::U64),
+        DType::Pred if !numbers::are_of_nx() => Some(DType::S32),
+        _ => None,
+    }
 }
 
 /// A correction of degrees of freedom that is a whole number, as engines take it.
@@ -77,8 +83,8 @@ functions! {
     /// keepdims : bool
     ///     Whether these axes stay, with size 1.
     /// dtype : dtype_like, optional
-    ///     The dtype to add in, and of the result. By default narrow integers become ``int32`` or
-    ///     ``uint32``, and everything else keeps its dtype.
+    ///     The dtype to add in, and of the result. By default truth values and narrow integers become
+    ///     ``int32``, unsigned ones ``uint32``, and everything else keeps its dtype.
     ///
     /// Raises
     /// ------

@@ -1,0 +1,80 @@
+//! Plain integers of Python next to tensors of integers.
+//!
+//! A number has a kind and no width, so the dtype of a result does not depend on how large it is: an
+//! integer that the dtype of the other operand does not hold is an error, as in numpy. Next to truth
+//! values it has the dtype that it has by itself. Nx, to whose rules the graph keeps, takes a wider
+//! dtype instead, and has no truth values but `u8`; what compares with Nx asks for its rules.
+
+use std::cell::Cell;
+
+use nxla_runtime::graph::BinaryClass;
+use nxla_runtime::host::Number;
+use nxla_runtime::{DType, number_tensor};
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+
+use crate::errors::OrRaise;
+use crate::value::Value;
+
+thread_local! {
+    static OF_NX: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether plain numbers and sums of truth values have the dtypes that Nx gives them, on this thread;
+/// gives what was in force before.
+#[pyfunction]
+fn set_numbers_of_nx(of_nx: bool) -> bool {
+    OF_NX.replace(of_nx)
+}
+
+/// Whether they have the dtypes that Nx gives them.
+pub(crate) fn are_of_nx() -> bool {
+    OF_NX.get()
+}
+
+/// Whether the dtype of a result is that of its operands, so that a number must fit it.
+pub(crate) fn keeps_dtype(class: BinaryClass) -> bool {
+    match class {
+        BinaryClass::Arithmetic | BinaryClass::Ordered | BinaryClass::Int | BinaryClass::Bits => {
+            true
+        }
+        BinaryClass::Float
+        | BinaryClass::Equality
+        | BinaryClass::Order
+        | BinaryClass::Logical
+        | BinaryClass::Parts => false,
+    }
+}
+
+/// Two operands of whose dtype the result is.
+pub(crate) fn beside([left, right]: [Value; 2]) -> PyResult<[Value; 2]> {
+    let (left_dtype, right_dtype) = (left.dtype(), right.dtype());
+    Ok([next_to(left, right_dtype)?, next_to(right, left_dtype)?])
+}
+
+/// A value next to one of a dtype.
+fn next_to(value: Value, other: Option<DType>) -> PyResult<Value> {
+    let (&Value::Number(Number::Int(number)), Some(other)) = (&value, other) else {
+        return Ok(value);
+    };
+    if are_of_nx() || !(other.is_integer() || other.is_pred()) {
+        return Ok(value);
+    }
+    if other.is_pred() {
+        return Ok(Value::Tensor(number_tensor(Number::Int(number), None).or_raise()?));
+    }
+    let (least, most) = (other.min_value().as_i128(), other.max_value().as_i128());
+    match (least, most) {
+        (Some(least), Some(most)) if number < least || number > most => {
+            Err(PyOverflowError::new_err(format!(
+                "{number} is out of bounds for {other}, which holds {least} to {most}; give it a \
+                 dtype, as in nx.tensor({number}, \"s32\"), for a wider result"
+            )))
+        }
+        _ => Ok(value),
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(set_numbers_of_nx, module)?)
+}

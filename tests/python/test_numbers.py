@@ -1,0 +1,143 @@
+"""Plain numbers next to integers, sums of truth values, and the gamma function."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.special
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nxla as nx
+
+INTEGERS = ["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"]
+ARITHMETIC = [
+    nx.add,
+    nx.subtract,
+    nx.multiply,
+    nx.maximum,
+    nx.bitwise_and,
+    nx.fmod,
+]
+
+
+@given(st.sampled_from(INTEGERS), st.integers(-(2**63), 2**63 - 1), st.booleans())
+def test_a_number_takes_the_dtype_or_does_not_fit(dtype, number, swapped):
+    x = nx.ones(2, dtype=dtype)
+    limits = nx.iinfo(dtype)
+    for function in ARITHMETIC:
+        args = (number, x) if swapped else (x, number)
+        if limits.min <= number <= limits.max:
+            if number != 0 or function is not nx.fmod:
+                assert function(*args).dtype == nx.DType(dtype)
+        else:
+            with pytest.raises(OverflowError, match=f"{number} is out of bounds for {dtype}"):
+                function(*args)
+
+
+def test_operators_and_selections_keep_to_it(compiler):
+    x = nx.tensor([1, 200], dtype="u8")
+    f = nx.jit(lambda x, n: x * 2 + n, static_argnames="n", compiler=compiler)
+    assert f(x, n=100).tolist() == [102, 244]
+    for wrong in (
+        lambda: x + 300,
+        lambda: 300 - x,
+        lambda: x * -1,
+        lambda: x // 256,
+        lambda: 1000 % x,
+        lambda: x & -1,
+        lambda: x << 300,
+        lambda: nx.where(x > 1, x, 300),
+        lambda: f(x, n=300),
+    ):
+        with pytest.raises(OverflowError, match="out of bounds for u8"):
+            wrong()
+    # A dtype makes it wide, and what gives truth values or floats has no bounds.
+    assert (x + nx.tensor(300, dtype="u16")).tolist() == [301, 500]
+    assert (x < 300).tolist() == [True, True]
+    assert (x == -1).tolist() == [False, False]
+    assert nx.logical_and(x, 300).tolist() == [True, True]
+    assert (x / 400).dtype == nx.float32
+    assert (nx.tensor([1.0]) + 10**6).dtype == nx.float32
+
+
+def test_numbers_next_to_truth_values(compiler):
+    mask = nx.tensor([True, False])
+    f = nx.jit(lambda m: (m * 2, m + 300, m & True, m + True, m * 2**40), compiler=compiler)
+    doubled, more, both, added, large = f(mask)
+    assert (doubled.dtype, more.dtype, large.dtype) == (nx.int32, nx.int32, nx.int64)
+    assert more.tolist() == [301, 300]
+    assert large.tolist() == [2**40, 0]
+    assert both.dtype == nx.bool
+    assert added.tolist() == [2, 1]
+
+
+def test_sums_of_truth_values_are_of_the_default_integer(compiler):
+    mask = nx.tensor([[True, False], [True, True]])
+    f = nx.jit(lambda m: (nx.sum(m), nx.prod(m, axis=0), m.sum(0), nx.mean(m)), compiler=compiler)
+    total, product, rows, mean = f(mask)
+    assert (total.dtype, product.dtype, rows.dtype) == (nx.int32,) * 3
+    assert (total.item(), product.tolist(), rows.tolist()) == (3, [1, 0], [2, 1])
+    assert mean.item() == 0.75
+    assert nx.sum(mask, dtype="u8").dtype == nx.uint8
+    assert nx.sum(nx.tensor([1], dtype="u8")).dtype == nx.uint32
+
+
+ARGUMENTS = np.array(
+    [
+        -170.6,
+        -33.3,
+        -2.5,
+        -1.0001,
+        -0.5,
+        -1e-6,
+        1e-6,
+        0.1,
+        0.5,
+        0.9,
+        1.0,
+        1.5,
+        2.0,
+        3.7,
+        20,
+        1e5,
+        1e30,
+    ]
+)
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
+def test_gamma_functions_are_those_of_scipy(compiler, dtype):
+    fits = np.abs(np.log10(np.abs(ARGUMENTS))) < (40 if dtype in ("f64", "f32") else 2)
+    x = nx.tensor(ARGUMENTS[fits], dtype=dtype)
+    at = np.asarray(nx.astype(x, "f64"))
+    wanted = scipy.special.gammaln(at), scipy.special.digamma(at)
+    found = nx.jit(lambda x: (nx.lgamma(x), nx.digamma(x)), compiler=compiler)(x)
+    close = {"f64": 1e-12, "f32": 2e-5, "f16": 2e-3, "bf16": 2e-2}[dtype]
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert ours.dtype == nx.DType(dtype)
+        numbers = np.asarray(nx.astype(ours, "f64"))
+        np.testing.assert_allclose(numbers, theirs, rtol=close, atol=close)
+
+
+def test_gamma_functions_at_poles_and_infinities(compiler):
+    x = nx.tensor([0.0, -0.0, -1.0, -2.0, math.inf, -math.inf, math.nan], dtype="f64")
+    value, slope = nx.jit(lambda x: (nx.lgamma(x), nx.digamma(x)), compiler=compiler)(x)
+    np.testing.assert_array_equal(np.asarray(value), [math.inf] * 6 + [math.nan])
+    expected = [-math.inf, math.inf, math.nan, math.nan, math.inf, math.nan, math.nan]
+    np.testing.assert_array_equal(np.asarray(slope), expected)
+    assert nx.lgamma(5).dtype == nx.float32
+    with pytest.raises(nx.DTypeError, match="lgamma"):
+        nx.lgamma(1j)
+
+
+def test_gamma_functions_have_derivatives(compiler):
+    at = ARGUMENTS[1:-1]
+    x = nx.tensor(at, dtype="f64")
+    slope = nx.jit(nx.grad(lambda x: nx.sum(nx.lgamma(x))), compiler=compiler)(x)
+    np.testing.assert_allclose(np.asarray(slope), scipy.special.digamma(at), rtol=1e-9)
+    curve = nx.jit(nx.grad(lambda x: nx.sum(nx.digamma(x))), compiler=compiler)(x)
+    positive = at > 0
+    trigamma = scipy.special.polygamma(1, at[positive])
+    np.testing.assert_allclose(np.asarray(curve)[positive], trigamma, rtol=1e-9)
+    assert np.isfinite(np.asarray(curve)).all()
