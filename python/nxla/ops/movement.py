@@ -162,11 +162,22 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
             "function runs; give them as a static argument (static_argnames=)"
         )
     given = repeats if isinstance(repeats, int) else _core.tensor(repeats).tolist()
-    numbers = given if isinstance(given, list) else [given]
-    counts = numbers * size if len(numbers) == 1 else numbers
-    if not all(isinstance(count, int) and count >= 0 for count in counts) or len(counts) != size:
+    counts = given if isinstance(given, list) else [given]
+    fits = all(isinstance(count, int) and count >= 0 for count in counts)
+    if not fits or len(counts) not in (1, size):
         raise ArgumentError(f"repeat: repeats is {repeats}, the axis has {size} elements")
-    places = [place for place, count in enumerate(counts) for _ in range(count)]
+    if len(counts) == 1:
+        place = axis_index(x, axis)
+        before, after = x.shape[:place], x.shape[place + 1 :]
+        apart = _core.reshape(_core.rename(x, [None] * x.ndim), (*before, size, 1, *after))
+        copies = _core.broadcast_to(apart, (*before, size, counts[0], *after))
+        joined = _core.reshape(copies, (*before, size * counts[0], *after))
+        return _core.rename(joined, x.names)
+    from array import array
+
+    places = array("i")
+    for place, count in enumerate(counts):
+        places.extend(array("i", [place]) * count)
     return _core.take(x, _core.tensor(places, _core.s32), axis=axis)
 
 

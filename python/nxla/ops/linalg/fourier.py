@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from nxla import _core
 from nxla._values import as_tensor
-from nxla.ops.create import tensor
+from nxla.errors import ArgumentError
+from nxla.ops.create import iota, tensor
 from nxla.ops.movement import roll
+from nxla.options import default_options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +46,12 @@ def fftfreq(
     >>> nx.fft.fftfreq(4, d=0.25).tolist()
     [0.0, 1.0, -2.0, -1.0]
     """
-    steps = [*range((n + 1) // 2), *range(-(n // 2), 0)]
-    return tensor([step / (n * d) for step in steps], dtype or "f32", device=device)
+    if n < 0:
+        raise ArgumentError(f"fftfreq: there are no {n} elements")
+    with default_options(compiler="evaluator"):
+        steps = iota((n,), dtype="s64")
+        steps = _core.where(steps < (n + 1) // 2, steps, steps - n)
+    return _frequencies(steps, n * d, dtype, device)
 
 
 def rfftfreq(
@@ -63,8 +70,21 @@ def rfftfreq(
     >>> nx.fft.rfftfreq(4, d=0.25).tolist()
     [0.0, 1.0, 2.0]
     """
-    steps = range(n // 2 + 1)
-    return tensor([step / (n * d) for step in steps], dtype or "f32", device=device)
+    if n < 1:
+        raise ArgumentError(f"rfftfreq: there are no frequencies of {n} elements")
+    with default_options(compiler="evaluator"):
+        steps = iota((n // 2 + 1,), dtype="s64")
+    return _frequencies(steps, n * d, dtype, device)
+
+
+def _frequencies(
+    steps: Tensor, length: float, dtype: DTypeLike | None, device: DeviceLike | None
+) -> Tensor:
+    """Return steps as parts of a length, rounded once, where they are wanted."""
+    with default_options(compiler="evaluator"):
+        exact = _core.divide(_core.astype(steps, "f64"), _core.tensor(length, "f64"))
+        found = _core.astype(exact, dtype or "f32")
+    return tensor(found, device=device)
 
 
 def fftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
