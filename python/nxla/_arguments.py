@@ -7,18 +7,41 @@ from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeAlias
 
     #: An argument by position or by name, or a part of one by its path.
     Argument: TypeAlias = int | str
 
-__all__ = ["Chosen", "name_of"]
+__all__ = ["Chosen", "name_of", "names_of"]
 
 
 def name_of(function: Callable[..., Any]) -> str:
     """Return the name of a function for error texts."""
     return getattr(function, "__name__", None) or type(function).__name__
+
+
+def names_of(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]:
+    """Return what positional arguments are called, and whether they may be passed by that name."""
+    from inspect import Parameter, signature
+
+    known: list[tuple[str, bool]] | None = getattr(function, "_argument_names", None)
+    if known is not None:
+        return known[:count]
+    parameters: Iterable[Parameter]
+    try:
+        parameters = signature(function).parameters.values()
+    except (TypeError, ValueError):  # Not every function of C tells its arguments.
+        parameters = ()
+    names: list[tuple[str, bool]] = []
+    for parameter in parameters:
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            more = range(count - len(names))
+            names += [(f"{parameter.name}[{position}]", False) for position in more]
+        elif parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+            names.append((parameter.name, parameter.kind is Parameter.POSITIONAL_OR_KEYWORD))
+    names += [(f"argument {position}", False) for position in range(len(names), count)]
+    return names[:count]
 
 
 class Chosen:

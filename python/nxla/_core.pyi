@@ -762,8 +762,8 @@ class _Operators:
         keepdims : bool
             Whether these axes stay, with size 1.
         dtype : dtype_like, optional
-            The dtype to add in, and of the result. By default narrow integers become ``int32`` or
-            ``uint32``, and everything else keeps its dtype.
+            The dtype to add in, and of the result. By default truth values and narrow integers become
+            ``int32``, unsigned ones ``uint32``, and everything else keeps its dtype.
 
         Raises
         ------
@@ -1027,6 +1027,20 @@ class Expr(_Operators):
     def op(self) -> str | None:
         """The name of the operation, as expression text spells it."""
     @property
+    def args(self) -> list[Expr]:
+        """The operands of the operation."""
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the operation is told besides its operands: axes, sizes, the position of a parameter."""
+    @property
+    def context(self) -> int | None:
+        """Where it can be used: 0 in all of the function, another number in the body of a loop or a
+        function over elements that is being traced; None for what depends on no argument.
+        """
+    @property
+    def line(self) -> str | None:
+        """The user's line, as ``file.py:3``."""
+    @property
     def device(self) -> None:
         """None: a traced value lives where its program runs."""
     def to_device(self, device: None, /, *, stream: None = None) -> Self:
@@ -1112,7 +1126,10 @@ class Expression:
     def to_mermaid(self) -> str:
         """A picture as a Mermaid flowchart."""
     def run(self, *args: Any, **options: Any) -> Any:
-        """Runs the expression; arguments as for the traced function."""
+        """Runs the expression; arguments as for the traced function, or one tensor for each input.
+
+        A keyword that is no argument is an option, as for ``nx.jit``.
+        """
     def every_value(self) -> tuple[Expression, list[tuple[str, str, str | None]]]:
         """The expression whose result is every value of this one that a compiler computes, outside of
         loops and branches; and for each its operation, type and line.
@@ -1126,6 +1143,11 @@ class Expression:
     @staticmethod
     def from_bytes(bytes: bytes) -> Expression:
         """An expression from its bytes; its result is a tuple of its outputs."""
+    def _parts(self) -> tuple[bytes, Any, Any, list[Tensor]]: ...
+    @staticmethod
+    def _from_parts(
+        bytes: bytes, results: Any, taken: Any, captured: Sequence[Tensor]
+    ) -> Expression: ...
 
 @type_check_only
 class _CacheReport(TypedDict):
@@ -1189,8 +1211,8 @@ class Compiled(Generic[_R_co]):
     @property
     def digest(self) -> str:
         """The digest of the program."""
-    def __call__(self, *args: Any) -> _R_co: ...
-    def check(self, *args: Any) -> None:
+    def __call__(self, *args: Any, **kwargs: Any) -> _R_co: ...
+    def check(self, *args: Any, **kwargs: Any) -> None:
         """Raises what a call with these arguments would raise about their types."""
     def cost_analysis(self) -> dict[str, float] | None:
         """What the compiler expects it to cost: numbers by name, such as ``flops`` and ``bytes
@@ -1439,8 +1461,20 @@ class StageGraph:
         """Where each result comes from, as in ``Stage.arguments``."""
     def __len__(self) -> int: ...
     def __getitem__(self, position: int, /) -> Stage: ...
-    def run(self, args: tuple[Any, ...], options: Mapping[str, Any] | None = None) -> Any:
-        """Runs all stages in this process; arguments as for the traced function."""
+    def run(self, *args: Any, **options: Any) -> Any:
+        """Runs all stages in this process; arguments as for the traced function, or one tensor for each
+        input.
+
+        A keyword that is no argument is an option, as for ``nx.jit``.
+        """
+    def _bind(
+        self, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+    def _parts(self) -> tuple[bytes, Any, Any, list[Tensor]]: ...
+    @staticmethod
+    def _from_parts(
+        bytes: bytes, results: Any, taken: Any, captured: Sequence[Tensor]
+    ) -> StageGraph: ...
     def _leaves(self, args: tuple[Any, ...]) -> list[Tensor]: ...
     def _captured(self) -> list[Tensor]: ...
     def _wrap(self, results: Sequence[Tensor]) -> Any: ...
@@ -1570,6 +1604,11 @@ def set_package_directory(directory: str) -> None:
 
 def set_reassociate_floats(allow: bool) -> bool:
     """Whether traces of this thread may reorder float arithmetic; gives what was in force before."""
+
+def set_numbers_of_nx(of_nx: bool) -> bool:
+    """Whether plain numbers and sums of truth values have the dtypes that Nx gives them, on this thread;
+    gives what was in force before.
+    """
 
 def wait_until_idle() -> None:
     """Ends all streams, and waits until no program runs on any device and none calls a function: neither
@@ -1750,9 +1789,9 @@ def stop_grad(x: TensorLike) -> Tensor:
 
 # Building by hand
 
-def build_expression(function: Callable[[], Any]) -> Expression:
+def build_expression(function: Callable[[], Any], like: Expression | None = None) -> Expression:
     """Calls a function without arguments in a trace of its own, and gives the expression of what it
-    gives.
+    gives. It takes its arguments as ``like`` does, if that is given.
     """
 
 def expr_parameter(template: Template) -> Tensor:
@@ -3314,6 +3353,34 @@ def diff(
     ([3, 5], [2])
     """
 
+def digamma(x: TensorLike, /) -> Tensor:
+    """Return the derivative of `lgamma` of each element.
+
+    It is infinite at zero, and NaN at negative whole numbers. Computed by Lanczos'
+    approximation, as `lgamma` is.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [round(x, 4) for x in nx.digamma([1.0, 5.0]).tolist()]
+    [-0.5772, 1.5061]
+    """
+
 def divide(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Divide element by element; the operator ``/``.
 
@@ -4672,6 +4739,35 @@ def less_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     >>> import nxla as nx
     >>> nx.less_equal([1, 2], 1).tolist()
     [True, False]
+    """
+
+def lgamma(x: TensorLike, /) -> Tensor:
+    """Return the logarithm of the absolute value of the gamma function of each element.
+
+    It is infinite at zero and at negative whole numbers. Computed by Lanczos' approximation
+    (SIAM Journal on Numerical Analysis, 1964), whose absolute error near the zeros at 1 and
+    2 is some ten units in the last place of 1.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        Floats of the shape of `x`.
+
+    Raises
+    ------
+    DTypeError
+        If `x` is complex.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> [round(x, 4) for x in nx.lgamma([0.5, 5.0]).tolist()]
+    [0.5724, 3.1781]
     """
 
 def log(x: TensorLike, /) -> Tensor:
@@ -6817,8 +6913,8 @@ def sum(
     keepdims : bool
         Whether these axes stay, with size 1.
     dtype : dtype_like, optional
-        The dtype to add in, and of the result. By default narrow integers become ``int32`` or
-        ``uint32``, and everything else keeps its dtype.
+        The dtype to add in, and of the result. By default truth values and narrow integers become
+        ``int32``, unsigned ones ``uint32``, and everything else keeps its dtype.
 
     Raises
     ------
@@ -7452,6 +7548,7 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "diff",
+    "digamma",
     "divide",
     "dot",
     "equal",
@@ -7481,6 +7578,7 @@ __all__ = [
     "kron",
     "less",
     "less_equal",
+    "lgamma",
     "log1p",
     "log2",
     "log10",

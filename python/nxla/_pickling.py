@@ -1,4 +1,4 @@
-"""How jitted functions, expressions and templates are pickled and copied.
+"""How jitted functions, expressions, graphs of stages and templates are pickled and copied.
 
 Tensors, dtypes, devices and stages pickle by themselves.
 """
@@ -21,6 +21,7 @@ def register() -> None:
     """Tell `pickle` and `copy` of the classes."""
     copyreg.pickle(_core.Function, _of_function)
     copyreg.pickle(_core.Expression, _of_expression)
+    copyreg.pickle(_core.StageGraph, _of_stages)
     copyreg.pickle(_core.Template, _of_template)
 
 
@@ -61,7 +62,11 @@ def _of_expression(expression: Any) -> tuple[Callable[..., Any], tuple[Any, ...]
             "pickle: the expression has hooks, whose functions stay in this process; "
             "to_bytes leaves them behind"
         )
-    return _core.Expression.from_bytes, (expression.to_bytes(),)
+    return _core.Expression._from_parts, expression._parts()
+
+
+def _of_stages(stages: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    return _core.StageGraph._from_parts, stages._parts()
 
 
 def _of_template(template: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:

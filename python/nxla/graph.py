@@ -192,7 +192,7 @@ class _Boxed:
         return answer[0], (answer[1],)
 
 
-def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **options: Any) -> Any:
+def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **kwargs: Any) -> Any:
     """Run all stages; the result is that of the function that was split.
 
     Stages that do not depend on each other run at the same time. A value is released when the last
@@ -206,7 +206,7 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
     stages : StageGraph
         What `split` gives.
     *args
-        The arguments of the traced function.
+        The arguments of the traced function in their containers, or one tensor for each input.
     executor : Executor or distributed.Client, optional
         Where the stages run; without one, in threads of this process.
 
@@ -215,13 +215,16 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
         * A client of Dask: values are futures that stay on the workers. An argument and a program
           are sent once. What a worker takes along when it dies is computed again elsewhere.
         * Anything else with the ``submit`` of `concurrent.futures`: values go with the call.
-    **options
-        As for `jit`, on top of the defaults of the caller; in each process that runs a stage.
+    **kwargs
+        Arguments of the traced function by their names. All others are options as for `jit`, on top
+        of the defaults of the caller; in each process that runs a stage. ``progress=True`` shows
+        a bar on standard error if the run takes long, but for Dask, which has its own.
 
     Raises
     ------
     ArgumentError
-        If the arguments do not fit the inputs, or the executor cannot run stages.
+        If the arguments do not fit the inputs, or the executor cannot run stages. The text names
+        the parts of arguments that do not fit: ``params['w'] is s32[3], expected f32[3]``.
     ExecutionError
         If a process of a pool dies, a cluster has no worker, or a worker has another version of
         this package, or none.
@@ -237,7 +240,8 @@ def run(stages: StageGraph, /, *args: Any, executor: Executor | None = None, **o
     1.0
     """
     if executor is None:
-        return stages.run(args, options)
+        return stages.run(*args, **kwargs)
     from nxla import _cluster
 
-    return _cluster.run(stages, args, options, executor)
+    bound, options = stages._bind(args, kwargs)
+    return _cluster.run(stages, bound, options, executor)

@@ -76,7 +76,8 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
     Raises
     ------
     OptionError
-        If there is no such compiler. Settings are checked by the compiler when it runs.
+        If there is no such compiler, or it has no such setting. A compiler written in Python
+        checks its settings when it compiles.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, tree
-from nxla._arguments import name_of
+from nxla._arguments import name_of, names_of
 from nxla._observer import Observer
 from nxla.compiler import overrides
 from nxla.errors import ArgumentError
@@ -88,8 +88,9 @@ def jit(
     function : callable, optional
         Takes and gives tensors and containers of them. Left out, the result is a decorator.
     static_argnums, static_argnames : int or str, or several, optional
-        Arguments that are part of the signature instead of inputs. They must be hashable. Strings,
-        functions and None are static without being named here.
+        Arguments that are part of the signature instead of inputs. They must be hashable, or made
+        of lists, dicts and sets of what is. Strings, functions and None are static without being
+        named here.
     donate_argnums : int or several, optional
         Arguments whose memory on a device the results may take over; they cannot be used
         afterwards. Negative numbers count from the end.
@@ -99,7 +100,9 @@ def jit(
         ``compiler`` (a name or a `Compiler`), ``device`` (a `Device` or its name),
         ``hooks`` (a dict of names and functions),
         ``stages`` (a `graph.Policy` or its name: how the program is cut into parts that are
-        compiled by themselves), ``on_conflict`` (what a call during another trace does:
+        compiled by themselves), ``progress`` (whether a bar on standard error shows how many of
+        the stages are compiled, if that takes long), ``on_conflict`` (what a call during another
+        trace does:
         ``"reuse"`` to become part of the trace, which is the default without other options;
         ``"raise"``, which is the default with some; ``"force"`` to run by itself), and settings of
         the compiler.
@@ -145,7 +148,7 @@ def jit(
     Raises
     ------
     OptionError
-        If there is no such compiler. An unknown setting is found by the first call.
+        If there is no such compiler, or it has no such setting.
     ArgumentError
         If a static or donated argument is none of the function's.
 
@@ -465,8 +468,8 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     Returns
     -------
     Compiled
-        Takes the remaining arguments. It raises an `ArgumentError` that names the argument if one
-        has another type, and never compiles again.
+        Takes the remaining arguments, by position or by name. It raises an `ArgumentError` that
+        names the argument if one has another type, and never compiles again.
 
     Raises
     ------
@@ -509,6 +512,10 @@ def compile_for(
         def bound(*args: Any) -> R:
             given = iter(args)
             return function(*(next(given) if is_input else value for is_input, value in fixed))
+
+        names = names_of(function, len(templates))
+        left = [name for is_input, name in zip(inputs, names, strict=True) if is_input]
+        bound._argument_names = left  # type: ignore[attr-defined]
 
     remaining = [t for is_input, t in zip(inputs, templates, strict=True) if is_input]
     custom = overrides(options.get("compiler"), "jit")

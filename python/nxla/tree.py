@@ -304,7 +304,7 @@ def rewrite(expression: Expression, replace: Callable[[Node, list[Any]], Any], /
             made[node.id] = put_args(node, args) if answer is None else answer
         return expression.arrange([made[node.id] for node in expression.output_nodes])
 
-    return _core.build_expression(rebuilt)
+    return _core.build_expression(rebuilt, expression)
 
 
 def _default_dict(

@@ -46,6 +46,9 @@ _INPUT = re.compile(
     r"^(?P<kind>parameter|tensor) (?P<name>[a-z]+)(?::(?P<place>\d+))?\s{3,}(?P<type>\S+)$"
 )
 _WORD = re.compile(r"(?<![:\w.%])[a-z]{1,3}\b(?![:{\w])")
+_KEYS = re.compile(r"'[^']*': ")
+_TYPE = re.compile(r"(?:pred|bf16|[a-z]\d+(?:_\w+)?)(?:\[[^\]]*\])*")
+_NAME = re.compile(r"-?\d[\w.+-]*|[A-Za-z]+")
 _TEMPLATE = re.compile(r"#(?:Nx\.Tensor|nxla\.Tensor)<\s*(\S+)\s*Nx\.TemplateBackend\s*>")
 
 
@@ -67,7 +70,8 @@ def canonical(text: str) -> list[str]:
 
 def graphs(text: str) -> list[Graph]:
     """Read the texts of a container's tensors as graphs."""
-    return [_read(block) for block in _blocks(_TEMPLATE.sub(r"template \1", text))]
+    found = (_read_all(block) for block in _blocks(_TEMPLATE.sub(r"template \1", text)))
+    return [graph for graphs in found for graph in graphs]
 
 
 def rename(words: str, graph: Graph, name_of: Callable[[str], str]) -> str:
@@ -91,6 +95,19 @@ def _blocks(text: str) -> list[list[str]]:
         else:
             current.append(stripped)
     return blocks
+
+
+def _read_all(lines: list[str]) -> list[Graph]:
+    """Read a block as a graph for each of its tensors.
+
+    Ours shows the tensors of a container as one: on top are their types, at the end their names.
+    """
+    if not lines[0].startswith(("(", "[", "{")):
+        return [_read(lines)]
+    types = _TYPE.findall(_KEYS.sub("", lines[0]))
+    roots = _NAME.findall(_KEYS.sub("", lines[-1]))
+    inside = lines[1:-2]
+    return [_read([ty, *inside, root]) for ty, root in zip(types, roots, strict=True)]
 
 
 def _read(lines: list[str]) -> Graph:

@@ -161,8 +161,8 @@ def test_functions_are_called_in_the_process_of_the_caller(executor):
 def test_default_options_of_the_caller_hold_in_workers(executor):
     stages, (x, ws) = chain(1)
     with (
-        nx.default_options(compiler="xla", no_such_setting=1),
-        pytest.raises(nx.OptionError, match="no_such_setting") as raised,
+        nx.default_options(compiler="xla", xla_no_such_flag=1),
+        pytest.raises(nx.NxlaError, match="xla_no_such_flag") as raised,
     ):
         nx.graph.run(stages, x, ws, executor=executor)
     # The error names the stage, and where it comes from.

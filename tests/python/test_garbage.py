@@ -140,7 +140,7 @@ def test_hooks_are_called_as_long_as_something_runs_them(compiler):
     compiled(1.0)
     expression.run(2.0, compiler=compiler)
     with nx.default_options(compiler=compiler):
-        stages.run((4.0,))
+        stages.run(4.0)
     assert seen == [("expression", 6), ("compiled", 2), ("expression", 4), ("stages", 8)]
 
 

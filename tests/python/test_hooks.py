@@ -297,5 +297,5 @@ def test_split_programs_hand_hooks_their_containers(compiler):
         nx.debug_expr(f)(3.0), lambda node: "after" if node.op == "multiply" else "none"
     )
     with nx.default_options(compiler=compiler, hooks={"state": seen.append}):
-        stages.run((3.0,))
+        stages.run(3.0)
     assert [each["doubled"].item() for each in seen] == [6]

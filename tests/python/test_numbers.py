@@ -141,3 +141,29 @@ def test_gamma_functions_have_derivatives(compiler):
     trigamma = scipy.special.polygamma(1, at[positive])
     np.testing.assert_allclose(np.asarray(curve)[positive], trigamma, rtol=1e-9)
     assert np.isfinite(np.asarray(curve)).all()
+
+
+def test_what_repeats_and_counts_asks_for_its_memory_first(compiler):
+    for impossible in (
+        lambda: nx.fft.rfftfreq(2**40),
+        lambda: nx.fft.fftfreq(2**40),
+        lambda: nx.repeat(nx.ones(1), 2**45),
+    ):
+        with nx.default_options(compiler="evaluator"), pytest.raises(MemoryError):
+            impossible()
+    for n in (1, 2, 5, 8, 101):
+        wanted = np.fft.fftfreq(n, 0.25), np.fft.rfftfreq(n, 0.25)
+        np.testing.assert_allclose(np.asarray(nx.fft.fftfreq(n, 0.25)), wanted[0], rtol=1e-6)
+        halves = nx.fft.rfftfreq(n, 0.25, dtype="f64")
+        np.testing.assert_allclose(np.asarray(halves), wanted[1], rtol=1e-15)
+    assert nx.fft.fftfreq(0).shape == (0,)
+    with pytest.raises(nx.ArgumentError, match="no frequencies of 0"):
+        nx.fft.rfftfreq(0)
+    x = nx.tensor(np.arange(6).reshape(2, 3), names=["row", "column"])
+    f = nx.jit(lambda x: (nx.repeat(x, 2, axis="column"), nx.repeat(x, [2, 0], axis=0)))
+    with nx.default_options(compiler=compiler):
+        wide, rows = f(x)
+    assert wide.names == ["row", "column"]
+    assert wide.tolist() == [[0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 5, 5]]
+    assert rows.tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert nx.repeat(x, 0).shape == (0,)

@@ -112,7 +112,7 @@ def test_mistakes_of_users():
     stream = sums()
     with pytest.raises(nx.ExecutionError, match="no chunk to receive"):
         stream.recv()
-    with pytest.raises(nx.ArgumentError, match="argument 0 is f32"):
+    with pytest.raises(nx.ArgumentError, match="the chunk is f32, expected s32"):
         stream.send(1.5)
     stream.send(1)
     with pytest.raises(nx.ExecutionError, match="1 results have not been received"):

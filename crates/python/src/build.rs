@@ -39,9 +39,14 @@ impl Drop for Building {
 }
 
 /// Calls a function without arguments in a trace of its own, and gives the expression of what it
-/// gives.
+/// gives. It takes its arguments as ``like`` does, if that is given.
 #[pyfunction]
-fn build_expression(py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<PyExpression> {
+#[pyo3(signature = (function, like=None))]
+fn build_expression(
+    py: Python<'_>,
+    function: &Bound<'_, PyAny>,
+    like: Option<&Bound<'_, PyExpression>>,
+) -> PyResult<PyExpression> {
     let (mut tracing, _) =
         Tracing::begin(&Call::<StaticValue>::default(), &default_options()).or_raise()?;
     let result = {
@@ -52,7 +57,8 @@ fn build_expression(py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<PyE
     tracing.leave();
     let (outputs, tree) = outputs(tracing.trace(), &result, "build")?;
     let traced: Traced = py.detach(|| tracing.finish(&outputs, tree)).or_raise()?;
-    Ok(PyExpression::new(traced))
+    let taken = like.map(|like| like.get().taken.clone());
+    Ok(PyExpression::new(traced, taken))
 }
 
 /// The current trace, in which ``function`` builds.

@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nxla_runtime::{Inputs, Options, Signature, Trace};
+use nxla_runtime::{Inputs, Options, Trace};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyTuple, PyType};
+use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::containers::{Tree, flatten};
-use crate::difference::{Differences, LeafType, Typed};
 use crate::errors::{OrRaise, argument_error, exception};
+use crate::expected::Expected;
 use crate::function::{Borrowings, Entry, PyFunction, generic_alias, run_entry};
-use crate::signature::{Arguments, StaticValue, leaf_type};
 
 /// A function compiled for certain types of arguments. Made by ``nx.compile``.
 #[pyclass(name = "Compiled", module = "nxla", frozen, dict, weakref)]
@@ -27,36 +25,6 @@ pub(crate) struct PyCompiled {
     pub(crate) expected: Expected,
     /// Whether results must be finite.
     pub(crate) check: bool,
-}
-
-/// The types that arguments must be of.
-pub(crate) struct Expected {
-    signature: Signature<StaticValue>,
-    arguments: Vec<Argument>,
-}
-
-/// What an argument must be.
-pub(crate) struct Argument {
-    tree: Tree,
-    leaves: Vec<LeafType>,
-}
-
-impl Argument {
-    /// Describes an argument or a template.
-    pub(crate) fn of(value: &Bound<'_, PyAny>, position: usize) -> PyResult<Self> {
-        let mut leaves = Vec::new();
-        let tree = flatten(value, &format!("argument {position}"), &mut |item, _| {
-            let ty = leaf_type(item)?;
-            let is_leaf = ty.is_some();
-            leaves.extend(ty);
-            Ok(is_leaf)
-        })?;
-        Ok(Self { tree, leaves })
-    }
-
-    fn typed(&self) -> Typed<'_> {
-        Typed { tree: &self.tree, leaves: &self.leaves }
-    }
 }
 
 #[pymethods]
@@ -75,8 +43,13 @@ impl PyCompiled {
         visit.call(&self.function)
     }
 
-    #[pyo3(signature = (*args))]
-    fn __call__(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Py<PyAny>> {
         if Trace::current().is_some() {
             return Err(exception(nxla_runtime::Error::Usage(format!(
                 "{}: a compiled function cannot be called while another function is traced; \
@@ -84,15 +57,20 @@ impl PyCompiled {
                 self.name
             ))));
         }
-        let inputs = self.expected.inputs(py, &self.name, args)?;
+        let inputs = self.inputs(py, args, kwargs)?;
         let inputs: Borrowings<'_> = inputs.iter().collect();
         run_entry(py, &self.name, &self.entry, &inputs, &self.options, self.check)
     }
 
     /// Raises what a call with these arguments would raise about their types.
-    #[pyo3(signature = (*args))]
-    fn check(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.expected.inputs(py, &self.name, args).map(drop)
+    #[pyo3(signature = (*args, **kwargs))]
+    fn check(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        self.inputs(py, args, kwargs).map(drop)
     }
 
     /// What the compiler expects it to cost: numbers by name, such as ``flops`` and ``bytes
@@ -124,77 +102,26 @@ impl PyCompiled {
     }
 
     fn __repr__(&self) -> String {
-        let types = self.expected.arguments.iter().flat_map(|argument| &argument.leaves);
-        let types: Vec<String> = types.map(ToString::to_string).collect();
+        let types = self.expected.types();
         format!("<nxla function {} compiled for ({})>", self.name, types.join(", "))
     }
 }
 
-/// Adds positional arguments to what the runtime is told.
-fn signed(mut arguments: Arguments, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
-    for (position, arg) in args.iter().enumerate() {
-        arguments.argument(&arg, &|| format!("{name}: argument {position}"))?;
-    }
-    Ok(arguments)
-}
-
-impl Expected {
-    /// The types of arguments like these, or of templates.
-    pub(crate) fn like(name: &str, args: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        Self::signed(signed(Arguments::of_types(), name, args)?, args)
-    }
-
-    /// The types of arguments that have been told to the runtime.
-    pub(crate) fn signed(signed: Arguments, args: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        let arguments = args.iter().enumerate();
-        let arguments = arguments.map(|(position, arg)| Argument::of(&arg, position));
-        let arguments = arguments.collect::<PyResult<_>>()?;
-        Ok(Self { signature: signed.call.into_signature(), arguments })
-    }
-
-    /// The static values in it.
-    pub(crate) fn statics(&self) -> &[StaticValue] {
-        self.signature.statics()
-    }
-
-    /// The tensors of arguments, if they are of these types.
-    pub(crate) fn inputs(
+impl PyCompiled {
+    /// The tensors of a call that fits.
+    fn inputs(
         &self,
         py: Python<'_>,
-        name: &str,
         args: &Bound<'_, PyTuple>,
+        kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Inputs> {
-        let arguments = signed(Arguments::default(), name, args)?;
-        arguments.call.refuse_templates(name).or_raise()?;
-        if !self.signature.matches(arguments.call.signature()).or_raise()? {
-            self.compare(py, name, args)?;
+        let (args, rest) = self.expected.bind(&self.name, args, kwargs)?;
+        if let Some((keyword, _)) = rest.iter().flatten().next() {
+            let why = format!("has no argument {}", keyword.repr()?);
+            return Err(argument_error(&self.name, why));
         }
-        Ok(arguments.call.into_inputs())
+        self.expected.inputs(py, &self.name, &args)
     }
-
-    /// Says how arguments differ from the templates. Names of axes that one side leaves open are
-    /// no difference.
-    fn compare(&self, py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let (expected, found) = (self.arguments.len(), args.len());
-        if found != expected {
-            let why = format!("takes {expected} arguments, got {found}");
-            return Err(argument_error(name, why));
-        }
-        let mut differences = Differences::new(&fits);
-        for (position, arg) in args.iter().enumerate() {
-            let found = Argument::of(&arg, position)?;
-            let expected = self.arguments[position].typed();
-            differences.compare(py, &format!("argument {position}"), found.typed(), expected)?;
-        }
-        match differences.text() {
-            None => Ok(()),
-            Some(text) => Err(argument_error(name, text)),
-        }
-    }
-}
-
-fn fits(found: &LeafType, expected: &LeafType) -> bool {
-    found.vectors == expected.vectors && expected.ty.accepts(&found.ty)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

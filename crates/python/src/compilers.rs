@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::function::PyFunction;
-use crate::options::options_from;
+use crate::options::{options_from, unchecked_options};
 use crate::program::PyExpression;
 use crate::tensor::PyTensor;
 
@@ -211,7 +211,7 @@ fn settings_dict<'py>(py: Python<'py>, settings: &Settings) -> PyResult<Bound<'p
 }
 
 fn settings_from(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
-    Ok(options_from(Some(dict))?.0.settings)
+    Ok(unchecked_options(Some(dict))?.0.settings)
 }
 
 /// Makes a compiler known under its ``name``.

@@ -343,6 +343,13 @@ impl Tree {
         Ok(Some(path))
     }
 
+    /// The container as it prints with these texts in place of its leaves.
+    pub(crate) fn text(&self, py: Python<'_>, leaves: Vec<String>) -> PyResult<String> {
+        let mut shown = leaves.into_iter().map(|text| Ok(Py::new(py, Shown(text))?.into_any()));
+        let filled = self.rebuild(py, &mut shown)?;
+        Ok(filled.bind(py).repr()?.to_cow()?.into_owned())
+    }
+
     /// The number of leaves.
     pub(crate) fn leaf_count(&self) -> usize {
         match self {
@@ -454,20 +461,18 @@ impl PyTree {
 impl PyTree {
     /// The container with a star for each leaf.
     pub(crate) fn text(tree: &Tree, py: Python<'_>) -> PyResult<String> {
-        let star = Py::new(py, Star)?.into_any();
-        let filled = tree.rebuild(py, &mut std::iter::repeat_with(|| Ok(star.clone_ref(py))))?;
-        Ok(filled.bind(py).repr()?.to_cow()?.into_owned())
+        tree.text(py, vec!["*".into(); tree.leaf_count()])
     }
 }
 
 /// Stands for a leaf in the text of a structure.
 #[pyclass(module = "nxla", frozen)]
-struct Star;
+struct Shown(String);
 
 #[pymethods]
-impl Star {
-    fn __repr__(&self) -> &'static str {
-        "*"
+impl Shown {
+    fn __repr__(&self) -> &str {
+        &self.0
     }
 }
 

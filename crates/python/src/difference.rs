@@ -68,15 +68,16 @@ impl<'a> Differences<'a> {
         self.trees(py, path, (found.tree, expected.tree), &mut cursors)
     }
 
-    /// The text after "differs", or `None` if nothing does.
-    pub(crate) fn text(&self) -> Option<String> {
+    /// What differs, one line each; `None` if nothing does. `relation` stands between what was found
+    /// and what was expected.
+    pub(crate) fn text(&self, relation: &str) -> Option<String> {
         if self.found.is_empty() {
             return None;
         }
         let mut lines = Vec::new();
         for difference in self.found.iter().take(MAX_LISTED) {
             let Difference { path, expected, found } = difference;
-            lines.push(format!("{path} is {found}, it was compiled for {expected}"));
+            lines.push(format!("{path} is {found}, {relation} {expected}"));
         }
         if self.found.len() > MAX_LISTED {
             lines.push(format!("and {} more", self.found.len() - MAX_LISTED));

@@ -118,6 +118,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
     Python::attach(|py| {
         let error = match error {
             Error::Stream(error) => return stream_exception(py, error),
+            Error::Stage { stage, error } => return noted(py, exception(*error), &stage),
             Error::User(inner) => match inner.downcast::<PyErr>() {
                 Ok(raised) => return *raised,
                 Err(inner) => Error::User(inner),
@@ -134,6 +135,15 @@ pub(crate) fn exception(error: Error) -> PyErr {
         };
         class_exception(py, error.class(), error.to_string())
     })
+}
+
+/// The exception of a stage, with a note that says which one it was.
+fn noted(py: Python<'_>, raised: PyErr, stage: &str) -> PyErr {
+    let note = format!("while running {stage}");
+    match raised.value(py).call_method1("add_note", (note,)) {
+        Ok(_) => raised,
+        Err(failed) => failed,
+    }
 }
 
 /// The exception of a stream that does not do what it is asked to.
@@ -156,6 +166,7 @@ fn stream_exception(py: Python<'_>, error: StreamError) -> PyErr {
 fn raised_by(error: &Error) -> Option<&PyErr> {
     match error {
         Error::User(inner) => inner.downcast_ref(),
+        Error::Stage { error, .. } => raised_by(error),
         Error::Hook { error, .. } => error.downcast_ref(),
         _ => None,
     }

@@ -1,15 +1,17 @@
 //! The class of traced values.
 
 use nxla_runtime::Expr;
-use nxla_runtime::graph::BinaryOp;
+use nxla_runtime::graph::{BinaryOp, Graph, Op};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
+use rustc_hash::FxHashSet;
 
 use crate::apply::{apply, one};
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
 use crate::errors::trace_error;
+use crate::numbers::{beside, keeps_dtype};
 use crate::ops::indexing;
 use crate::source::current_line;
 use crate::value::{FromPython, Value};
@@ -19,6 +21,15 @@ use crate::value::{FromPython, Value};
 pub(crate) struct PyExpr(pub(crate) Expr);
 
 impl PyExpr {
+    /// What can be read in the graph, which a value of a finished trace has none of any more.
+    fn in_graph<T>(&self, read: impl FnOnce(&Graph) -> T) -> PyResult<T> {
+        let over = || trace_error("a value of a finished trace has no operation any more");
+        if self.0.has_failed() {
+            return Err(trace_error("a value that could not be built has no operation"));
+        }
+        self.0.trace().read(read).ok_or_else(over)
+    }
+
     pub(crate) fn wrap(py: Python<'_>, expr: Expr) -> PyResult<Py<PyAny>> {
         Ok(Py::new(py, PyExpr(expr))?.into_any())
     }
@@ -34,7 +45,11 @@ pub(crate) fn binary(
     let (Some(left), Some(right)) = (Value::try_of(left)?, Value::try_of(right)?) else {
         return Ok(py.NotImplemented());
     };
-    apply(py, &[left, right], |graph, ids| one(graph.binary(op, ids[0], ids[1])))
+    let operands = match keeps_dtype(op.class()) {
+        true => beside([left, right])?,
+        false => [left, right],
+    };
+    apply(py, &operands, |graph, ids| one(graph.binary(op, ids[0], ids[1])))
 }
 
 /// The op of a comparison operator.
@@ -274,6 +289,47 @@ operator_methods!(PyExpr {
     #[getter]
     fn op(&self) -> Option<&'static str> {
         self.0.trace().read(|graph| graph.op(self.0.id()).name())
+    }
+
+    /// The operands of the operation.
+    #[getter]
+    fn args(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        let operands = self.in_graph(|graph| graph.operands(self.0.id()).to_vec())?;
+        let operands = operands.into_iter();
+        operands.map(|id| PyExpr::wrap(py, Expr::new(self.0.trace().clone(), id))).collect()
+    }
+
+    /// What the operation is told besides its operands: axes, sizes, the position of a parameter.
+    #[getter]
+    fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let op = self.in_graph(|graph| graph.op(self.0.id()).clone())?;
+        crate::attributes::of(py, &op)
+    }
+
+    /// Where it can be used: 0 in all of the function, another number in the body of a loop or a
+    /// function over elements that is being traced; None for what depends on no argument.
+    #[getter]
+    fn context(&self) -> PyResult<Option<u32>> {
+        self.in_graph(|graph| {
+            let (mut todo, mut seen) = (vec![self.0.id()], FxHashSet::default());
+            let mut innermost = None;
+            while let Some(id) = todo.pop() {
+                if !seen.insert(id) {
+                    continue;
+                }
+                if let Op::Parameter(parameter) = graph.op(id) {
+                    innermost = innermost.max(Some(parameter.scope));
+                }
+                todo.extend_from_slice(graph.operands(id));
+            }
+            innermost
+        })
+    }
+
+    /// The user's line, as ``file.py:3``.
+    #[getter]
+    fn line(&self) -> PyResult<Option<String>> {
+        self.in_graph(|graph| graph.line(self.0.id()).map(|line| line.to_string()))
     }
 
     fn __repr__(&self) -> PyResult<String> {

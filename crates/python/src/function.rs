@@ -20,12 +20,13 @@ use smallvec::SmallVec;
 
 use crate::apply::capture;
 use crate::callable::{self, Owned};
-use crate::compiled::{Expected, PyCompiled};
+use crate::compiled::PyCompiled;
 use crate::compilers::with_own_jit;
 use crate::containers::{Tree, flatten};
 use crate::debug;
 use crate::ending;
 use crate::errors::{OrRaise, argument_error};
+use crate::expected::{Expected, names_of};
 use crate::expr::PyExpr;
 use crate::hooks::give_to;
 use crate::interrupt::interruptible;
@@ -292,9 +293,11 @@ impl PyFunction {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<PyExpression> {
-        let arguments = self.sign(Call { args, kwargs }, Data::Absent)?;
+        let call = Call { args, kwargs };
+        let arguments = self.sign(call, Data::Absent)?;
         let _traced = callable::Traced::begin(false);
-        Ok(PyExpression::new(self.trace(py, Call { args, kwargs }, &arguments)?))
+        let traced = self.trace(py, call, &arguments)?;
+        Ok(PyExpression::new(traced, Some(Arc::new(self.taken(py, call)?))))
     }
 
     /// Traces for these arguments, templates among them, and gives what can be looked at, compiled or
@@ -331,7 +334,8 @@ impl PyFunction {
         let options = this.core.options_in_force();
         let call = Call { args, kwargs: None };
         let (entry, _) = this.entry(py, call, &options, Data::Absent, Purpose::Compile)?;
-        let expected = Expected::signed(this.sign(call, Data::Absent)?, args)?;
+        let names = names_of(this.callable.bind(py), args.len())?;
+        let expected = Expected::signed(this.sign(call, Data::Absent)?, args, names)?;
         let (name, options) = (this.core.name().to_owned(), options.into_owned());
         let function = Some(slf.clone().unbind());
         Ok(PyCompiled { function, name, entry, options, expected, check: this.debug_nans })
@@ -386,7 +390,7 @@ impl PyFunction {
         let path = |position: usize| move || format!("{}: argument {position}", self.core.name());
         for (position, arg) in call.args.iter().enumerate() {
             if self.is_static(position) {
-                arguments.constant(&arg, &path(position)())?;
+                arguments.fixed(&arg, &path(position)())?;
             } else {
                 arguments.argument(&arg, &path(position))?;
             }
@@ -395,12 +399,25 @@ impl PyFunction {
             arguments.keyword(&name)?;
             let path = || format!("{}: argument {name}", self.core.name());
             if self.is_static_name(&name)? {
-                arguments.constant(&arg, &path())?;
+                arguments.fixed(&arg, &path())?;
             } else {
                 arguments.argument(&arg, &path)?;
             }
         }
         Ok(arguments)
+    }
+
+    /// What another call must be like to fit what this one was traced for.
+    fn taken(&self, py: Python<'_>, call: Call<'_, '_>) -> PyResult<Expected> {
+        let names = names_of(self.callable.bind(py), call.args.len())?;
+        let mut arguments = Vec::new();
+        for (position, (arg, name)) in call.args.iter().zip(names).enumerate() {
+            arguments.push((arg, name, self.is_static(position)));
+        }
+        for (name, arg) in call.kwargs.into_iter().flatten() {
+            arguments.push((arg, (name.extract()?, true), self.is_static_name(&name)?));
+        }
+        Expected::traced(arguments.into_iter())
     }
 
     /// What a call leads to, compiled if it has not been, and its tensors.

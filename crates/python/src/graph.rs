@@ -9,13 +9,14 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::errors::{OrRaise, argument_error, exception, user_error};
+use crate::errors::{OrRaise, argument_error, exception, format_error, user_error};
+use crate::expected::{Expected, Kept};
 use crate::function::Borrowings;
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::options::{options_from, to_dict};
 use crate::policy::{PyTimeline, policy_from, simulate};
-use crate::program::{PyExpression, Results};
+use crate::program::{Parts, PyExpression, Results};
 use crate::signature::Arguments;
 use crate::tensor::{PyTensor, bytes_object};
 
@@ -84,9 +85,9 @@ impl PyStage {
         args: &Bound<'_, PyTuple>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Py<PyAny>>> {
-        let inputs = leaves(args, self.stage.program.inputs().len(), "stage")?;
-        let options = options_from(options)?.0.over(&default_options());
         let program = &self.stage.program;
+        let inputs = Expected::of_program(program, 0).leaves(py, "stage", args)?;
+        let options = options_from(options)?.0.over(&default_options());
         let inputs: Borrowings<'_> = inputs.iter().collect();
         let results = interruptible(py, |interrupt| {
             run_program("stage", program, &options, &inputs, Some(interrupt))
@@ -97,15 +98,7 @@ impl PyStage {
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        let stage = &slf.get().stage;
-        if !stage.program.detach_hooks(&|_| false).functions.is_empty() {
-            let why = format!(
-                "{} has hooks or runtime calls with functions of their own, which stay in this \
-                 process; graph.run runs it here, and to_bytes leaves them behind",
-                stage.id
-            );
-            return Err(argument_error("pickle", why));
-        }
+        refuse_functions(&slf.get().stage)?;
         let bytes = slf.get().to_bytes(slf.py())?;
         Ok((slf.get_type().getattr("from_bytes")?, (bytes,)))
     }
@@ -129,6 +122,7 @@ struct PyStageGraph {
     graph: StageGraph,
     results: Arc<Results>,
     captured: Vec<Tensor>,
+    taken: Arc<Expected>,
 }
 
 #[pymethods]
@@ -169,25 +163,39 @@ impl PyStageGraph {
         }
     }
 
-    /// Runs all stages in this process; arguments as for the traced function.
-    #[pyo3(signature = (args, options=None))]
+    /// Runs all stages in this process; arguments as for the traced function, or one tensor for each
+    /// input.
+    ///
+    /// A keyword that is no argument is an option, as for ``nx.jit``.
+    #[pyo3(signature = (*args, **options))]
     fn run(
         &self,
         py: Python<'_>,
         args: &Bound<'_, PyTuple>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let mut inputs = self.own_inputs(args)?.into_vec();
-        inputs.extend(self.captured.iter().cloned());
-        let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
+        let (args, options) = self.taken.bind("run", args, options)?;
+        let inputs = self.inputs(&args)?;
+        let stages = Stages::new(self.graph.clone(), &options_from(options.as_ref())?.0);
         let results =
             interruptible(py, |interrupt| stages.run_leaves(inputs, None, Some(interrupt)))?;
         self.results.wrap(py, results)
     }
 
+    /// The arguments by position, and the keywords that are options.
+    fn _bind<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        options: &Bound<'py, PyDict>,
+    ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        let (args, rest) = self.taken.bind("run", args, Some(options))?;
+        Ok((args, rest.unwrap_or_else(|| PyDict::new(options.py()))))
+    }
+
     /// The tensors of arguments; those of ``_captured`` are the inputs after them.
     fn _leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Py<PyAny>>> {
-        self.own_inputs(args)?.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
+        let leaves = self.taken.leaves(py, "run", args)?;
+        leaves.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 
     /// Large tensors that the function mentions.
@@ -230,9 +238,9 @@ impl PyStageGraph {
         repeat: usize,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<f64>> {
-        let mut inputs = self.own_inputs(args)?.into_vec();
-        inputs.extend(self.captured.iter().cloned());
-        let stages = Stages::new(self.graph.clone(), &options_from(options)?.0);
+        let (args, options) = self.taken.bind("measure", args, options)?;
+        let inputs = self.inputs(&args)?;
+        let stages = Stages::new(self.graph.clone(), &options_from(options.as_ref())?.0);
         let seconds =
             interruptible(py, |interrupt| stages.measure(&inputs, repeat, Some(interrupt)))?;
         Ok(seconds.into_iter().map(|time| time.as_secs_f64()).collect())
@@ -254,6 +262,33 @@ impl PyStageGraph {
         simulate(&self.graph, workers, (bandwidth, latency), seconds)
     }
 
+    /// What a pickle keeps: the bytes, the container of the results, what is taken, and large tensors.
+    fn _parts<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
+        self.graph.stages().iter().try_for_each(refuse_functions)?;
+        let bytes = bytes_object(py, &self.graph.to_bytes())?;
+        Ok((bytes, self.results.kept(py)?, self.taken.kept(py)?, self._captured(py)?))
+    }
+
+    /// A graph of stages from what a pickle has kept.
+    #[staticmethod]
+    fn _from_parts(
+        py: Python<'_>,
+        bytes: &[u8],
+        results: &Bound<'_, PyAny>,
+        taken: Kept,
+        captured: Vec<PyRef<'_, PyTensor>>,
+    ) -> PyResult<Self> {
+        let graph = StageGraph::from_bytes(bytes).or_raise()?;
+        let results = Arc::new(Results::from_kept(results)?);
+        let taken = Arc::new(Expected::from_kept(py, taken)?);
+        let captured: Vec<Tensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
+        let (inputs, outputs) = (graph.inputs().len(), graph.outputs().len());
+        if taken.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
+            return Err(format_error("pickle", "the containers are not those of the stages"));
+        }
+        Ok(Self { graph, results, captured, taken })
+    }
+
     /// A picture of the stages as SVG text.
     fn to_svg(&self) -> String {
         self.graph.to_svg()
@@ -271,12 +306,15 @@ impl PyStageGraph {
 impl PyStageGraph {
     /// The stages of an expression.
     fn of(graph: StageGraph, expression: &PyExpression) -> Self {
-        let (results, captured) = (expression.results.clone(), expression.captured.clone());
-        Self { graph, results, captured }
+        let PyExpression { results, captured, taken, .. } = expression;
+        Self { graph, results: results.clone(), captured: captured.clone(), taken: taken.clone() }
     }
 
-    fn own_inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
-        leaves(args, self.graph.inputs().len() - self.captured.len(), "run")
+    /// The tensors of all inputs.
+    fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Tensor>> {
+        let mut inputs = self.taken.leaves(args.py(), "run", args)?.into_vec();
+        inputs.extend(self.captured.iter().cloned());
+        Ok(inputs)
     }
 }
 
@@ -296,6 +334,19 @@ pub(crate) fn leaves(
         return Err(argument_error(function, why));
     }
     Ok(leaves)
+}
+
+/// Refuses to send functions of this process elsewhere.
+fn refuse_functions(stage: &Stage) -> PyResult<()> {
+    if stage.program.detach_hooks(&|_| false).functions.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "{} has hooks or runtime calls with functions of their own, which stay in this process; \
+         graph.run runs it here, and to_bytes leaves them behind",
+        stage.id
+    );
+    Err(argument_error("pickle", why))
 }
 
 /// Reads what the callback of a split answered.

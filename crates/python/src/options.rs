@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
-    CompilerChoice, Conflict, Engine, Options, Setting, abandon_streams, compiler_names,
+    CompilerChoice, Conflict, Engine, Options, Progress, Setting, abandon_streams, compiler_names,
     default_options, global_default_options, orphan_streams, set_default_options,
     set_global_default_options, wait_until_streams_end,
 };
@@ -18,9 +18,21 @@ use crate::errors::{OrRaise, argument_error, exception};
 use crate::hooks::PyHook;
 use crate::policy::{PyPolicy, policy_from};
 
-/// Reads options: ``compiler``, ``device``, ``hooks``, ``stages``, ``on_conflict``,
-/// and settings of the compiler.
+/// Reads options and looks at the settings among them, which have to fit the compiler that is chosen
+/// by them or is in force.
 pub(crate) fn options_from(
+    given: Option<&Bound<'_, PyDict>>,
+) -> PyResult<(Options, Option<Conflict>)> {
+    let (options, conflict) = unchecked_options(given)?;
+    if !options.settings.is_empty() {
+        options.check(&default_options()).or_raise()?;
+    }
+    Ok((options, conflict))
+}
+
+/// Reads options: ``compiler``, ``device``, ``hooks``, ``stages``, ``progress``, ``on_conflict``, and
+/// settings of the compiler.
+pub(crate) fn unchecked_options(
     given: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(Options, Option<Conflict>)> {
     let (mut options, mut conflict) = (Options::new(), None);
@@ -50,6 +62,11 @@ pub(crate) fn options_from(
                 options = options.device(device_from(&value)?);
             }
             "stages" => options = options.stages(policy_from(&value)?),
+            "progress" => {
+                if value.extract::<bool>().map_err(|_| not_a_switch(&value))? {
+                    options.progress = Some(bar());
+                }
+            }
             "on_conflict" => conflict = Some(conflict_from(&value)?),
             _ => {
                 options.settings.insert(name.clone(), setting(&name, &value)?);
@@ -89,6 +106,27 @@ fn conflict_from(value: &Bound<'_, PyAny>) -> PyResult<Conflict> {
     }
 }
 
+fn not_a_switch(value: &Bound<'_, PyAny>) -> PyErr {
+    let why = format!("progress must be True or False, got {value:?}");
+    exception(nxla_runtime::Error::Options(why))
+}
+
+/// Shows bars of `nxla._progress`.
+fn bar() -> Progress {
+    Progress::new(|what, steps| {
+        let made = ending::inside(|py| {
+            let bar = py.import("nxla._progress")?.getattr("Bar")?;
+            bar.call1((what, steps)).map(Bound::unbind)
+        });
+        Box::new(move || {
+            // A bar that cannot be shown is no reason to fail.
+            if let Ok(bar) = &made {
+                let _ = ending::inside(|py| bar.call0(py).map(drop));
+            }
+        })
+    })
+}
+
 fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
     if let Ok(switch) = value.cast::<PyBool>() {
         return Ok(Setting::Bool(switch.is_true()));
@@ -126,6 +164,9 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound
     if let Some(policy) = &options.stages {
         dict.set_item("stages", Py::new(py, PyPolicy(policy.clone()))?)?;
     }
+    if options.progress.is_some() {
+        dict.set_item("progress", true)?;
+    }
     for (name, setting) in &options.settings {
         match setting {
             Setting::Bool(value) => dict.set_item(name, value)?,
@@ -162,10 +203,7 @@ fn replace_default_options<'py>(
     py: Python<'py>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let new = match options {
-        Some(options) => Some(options_from(Some(options))?.0),
-        None => None,
-    };
+    let new = options.map(by_themselves).transpose()?;
     to_dict(py, &set_default_options(new))
 }
 
@@ -181,8 +219,15 @@ fn replace_global_default_options<'py>(
     py: Python<'py>,
     options: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (new, _) = options_from(Some(options))?;
+    let new = by_themselves(options)?;
     to_dict(py, &set_global_default_options(new))
+}
+
+/// Options that take the place of those in force.
+fn by_themselves(options: &Bound<'_, PyDict>) -> PyResult<Options> {
+    let (new, _) = unchecked_options(Some(options))?;
+    new.check(&Options::new()).or_raise()?;
+    Ok(new)
 }
 
 /// The names of all compilers.

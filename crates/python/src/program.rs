@@ -2,22 +2,25 @@
 
 use std::sync::Arc;
 
-use nxla_runtime::graph::print::{Blocks, ExprText, PrintOptions, lines};
+use nxla_runtime::graph::ExprId;
+use nxla_runtime::graph::print::{Blocks, ExprText, PrintOptions, lines, named};
 use nxla_runtime::graph::{mermaid, svg};
+use nxla_runtime::host::DType;
 use nxla_runtime::{
     Expr, Program, ResultVectors, Tensor, TensorType, Vectors, default_options, run_program,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::containers::Tree;
+use crate::containers::{Tree, flatten};
 use crate::dtype::PyDType;
 use crate::errors::{OrRaise, argument_error, format_error, trace_error};
+use crate::expected::{Expected, Kept};
 use crate::function::{Borrowings, Traced, wrap_results};
-use crate::graph::leaves;
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::options::options_from;
+use crate::template::PyTemplate;
 use crate::tensor::{PyTensor, bytes_object};
 
 /// A traced function: a graph of operations with inputs and outputs.
@@ -28,6 +31,7 @@ pub(crate) struct PyExpression {
     pub(crate) program: Arc<Program>,
     pub(crate) results: Arc<Results>,
     pub(crate) captured: Vec<nxla_runtime::Tensor>,
+    pub(crate) taken: Arc<Expected>,
 }
 
 /// What the results of a program are for Python.
@@ -51,6 +55,26 @@ impl Results {
         self.tree.rebuild(py, &mut arranged.collect::<Vec<_>>().into_iter())
     }
 
+    /// What a pickle keeps: the container with a template for each result.
+    pub(crate) fn kept(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let mut templates = (0..).map(|position| {
+            let ty = TensorType::scalar(DType::F32);
+            Ok(Py::new(py, PyTemplate { ty, vectors: self.vectors.get(position) })?.into_any())
+        });
+        self.tree.rebuild(py, &mut templates)
+    }
+
+    /// What a pickle has kept.
+    pub(crate) fn from_kept(kept: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut vectors = Vec::new();
+        let tree = flatten(kept, "result", &mut |item, _| {
+            let template = item.cast::<PyTemplate>();
+            vectors.extend(template.iter().map(|template| template.get().vectors.clone()));
+            Ok(template.is_ok())
+        })?;
+        Ok(Self { tree, vectors: ResultVectors::from_iter(vectors) })
+    }
+
     /// The results of a run in their container.
     pub(crate) fn wrap(&self, py: Python<'_>, results: Vec<Tensor>) -> PyResult<Py<PyAny>> {
         wrap_results(py, &self.tree, self.vectors.put(results))
@@ -58,12 +82,13 @@ impl Results {
 }
 
 impl PyExpression {
-    pub(crate) fn new(traced: Traced) -> Self {
-        Self {
-            program: traced.program,
-            results: Arc::new(Results { tree: traced.results, vectors: traced.vectors }),
-            captured: traced.captured,
-        }
+    /// A trace that has ended. Without `taken`, each input is an argument by itself.
+    pub(crate) fn new(traced: Traced, taken: Option<Arc<Expected>>) -> Self {
+        let Traced { program, results: tree, vectors, captured, .. } = traced;
+        let each = || Arc::new(Expected::of_program(&program, captured.len()));
+        let taken = taken.unwrap_or_else(each);
+        let results = Arc::new(Results { tree, vectors });
+        Self { program, results, captured, taken }
     }
 
     /// An expression whose result is a tuple of its outputs.
@@ -71,9 +96,13 @@ impl PyExpression {
         let leaves = program.outputs().iter().map(|_| Tree::Leaf).collect();
         let (tree, vectors) = (Tree::Tuple(leaves), ResultVectors::default());
         let results = Arc::new(Results { tree, vectors });
-        Self { program, results, captured: Vec::new() }
+        let taken = Arc::new(Expected::of_program(&program, 0));
+        Self { program, results, captured: Vec::new(), taken }
     }
 }
+
+/// What a pickle keeps of an expression.
+pub(crate) type Parts<'py> = (Bound<'py, PyBytes>, Py<PyAny>, Kept, Vec<Py<PyAny>>);
 
 /// Dtype and shape of an input or an output, for Python.
 pub(crate) fn described<'py>(py: Python<'py>, ty: &TensorType) -> PyResult<Bound<'py, PyTuple>> {
@@ -168,17 +197,15 @@ impl PyExpression {
     /// The text, with at most ``limit`` nodes.
     #[pyo3(signature = (limit=None, *, blocks="name"))]
     fn to_text(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<String> {
-        let options = PrintOptions { limit, blocks: shown_as("to_text", blocks)? };
-        Ok(py.detach(|| self.text(options)))
+        self.text(py, PrintOptions { limit, blocks: shown_as("to_text", blocks)? })
     }
 
-    fn __str__(&self, py: Python<'_>) -> String {
-        py.detach(|| self.text(PrintOptions::default()))
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.text(py, PrintOptions::default())
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let options = PrintOptions { limit: Some(REPR_LIMIT), ..PrintOptions::default() };
-        py.detach(|| self.text(options))
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        self.text(py, PrintOptions { limit: Some(REPR_LIMIT), ..PrintOptions::default() })
     }
 
     /// A picture as SVG text.
@@ -195,7 +222,9 @@ impl PyExpression {
         py.detach(|| mermaid::to_mermaid(self.program.graph(), &self.shown()))
     }
 
-    /// Runs the expression; arguments as for the traced function.
+    /// Runs the expression; arguments as for the traced function, or one tensor for each input.
+    ///
+    /// A keyword that is no argument is an option, as for ``nx.jit``.
     #[pyo3(signature = (*args, **options))]
     fn run(
         &self,
@@ -203,10 +232,10 @@ impl PyExpression {
         args: &Bound<'_, PyTuple>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let own = self.program.inputs().len() - self.captured.len();
-        let mut inputs = leaves(args, own, "run")?;
+        let (args, options) = self.taken.bind("run", args, options)?;
+        let mut inputs = self.taken.leaves(py, "run", &args)?;
         inputs.extend(self.captured.iter().cloned());
-        let options = options_from(options)?.0.over(&default_options());
+        let options = options_from(options.as_ref())?.0.over(&default_options());
         let inputs: Borrowings<'_> = inputs.iter().collect();
         let results = interruptible(py, |interrupt| {
             run_program("run", &self.program, &options, &inputs, Some(interrupt))
@@ -227,7 +256,8 @@ impl PyExpression {
             })
             .collect();
         let expression = Self::of_program(Arc::new(program));
-        Ok((Self { captured: self.captured.clone(), ..expression }, facts))
+        let (captured, taken) = (self.captured.clone(), self.taken.clone());
+        Ok((Self { captured, taken, ..expression }, facts))
     }
 
     /// How often each operation occurs.
@@ -264,6 +294,32 @@ impl PyExpression {
         }
     }
 
+    /// What a pickle keeps: the bytes, the container of the results, what is taken, and large tensors.
+    fn _parts<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
+        let captured = self.captured(py)?;
+        Ok((self.to_bytes(py)?, self.results.kept(py)?, self.taken.kept(py)?, captured))
+    }
+
+    /// An expression from what a pickle has kept.
+    #[staticmethod]
+    fn _from_parts(
+        py: Python<'_>,
+        bytes: &[u8],
+        results: &Bound<'_, PyAny>,
+        taken: Kept,
+        captured: Vec<PyRef<'_, PyTensor>>,
+    ) -> PyResult<Self> {
+        let program = Self::from_bytes(py, bytes)?.program;
+        let results = Arc::new(Results::from_kept(results)?);
+        let taken = Arc::new(Expected::from_kept(py, taken)?);
+        let captured: Vec<Tensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
+        let (inputs, outputs) = (program.inputs().len(), program.outputs().len());
+        if taken.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
+            return Err(format_error("pickle", "the containers are not those of the expression"));
+        }
+        Ok(Self { program, results, captured, taken })
+    }
+
     /// Whether the expression calls hooks.
     #[getter]
     fn has_hooks(&self) -> bool {
@@ -288,26 +344,34 @@ const REPR_LIMIT: usize = 200;
 
 impl PyExpression {
     /// What a listing or a picture ends in: the outputs, and then what runs for its hooks alone.
-    fn shown(&self) -> Vec<nxla_runtime::graph::ExprId> {
+    fn shown(&self) -> Vec<ExprId> {
         self.program.outputs().iter().chain(self.program.effects()).copied().collect()
     }
 
-    /// One expression as its block, several in braces, as Nx shows them.
-    fn text(&self, options: PrintOptions) -> String {
+    /// One expression as its block, as Nx shows it. Several share one: on top are their types, at the
+    /// end their names, both in the container of the results.
+    fn text(&self, py: Python<'_>, options: PrintOptions) -> PyResult<String> {
         let graph = self.program.graph();
-        let block = |(position, &id): (usize, &_)| {
-            let text = ExprText::new(graph, id).with_options(options);
+        let header = |position: usize, id: ExprId| {
             let vectors = self.results.vectors.get(position);
-            let header = vectorized_header(&vectors, &vectors.entry_type(graph.tensor_type(id)));
-            header.as_deref().map_or(text, |header| text.with_header(header)).to_string()
+            (vectors.entry_type(graph.tensor_type(id)), vectors)
         };
-        match (self.program.outputs(), self.results.tree.is_leaf()) {
-            ([output], true) => block((0, output)),
-            (outputs, _) => {
-                let blocks: Vec<String> = outputs.iter().enumerate().map(block).collect();
-                format!("{{{}}}", blocks.join(", "))
-            }
+        if let ([output], true) = (self.program.outputs(), self.results.tree.is_leaf()) {
+            let (entry, vectors) = header(0, *output);
+            let header = vectorized_header(&vectors, &entry);
+            let text = ExprText::new(graph, *output).with_options(options);
+            let text = header.as_deref().map_or(text, |header| text.with_header(header));
+            return Ok(py.detach(|| text.to_string()));
         }
+        let (lines, names) = py.detach(|| named(graph, self.program.outputs(), &options));
+        let types = self.program.outputs().iter().enumerate().map(|(position, &id)| {
+            let (entry, vectors) = header(position, id);
+            if vectors.is_empty() { entry.to_string() } else { format!("{vectors} {entry}") }
+        });
+        let types = self.results.tree.text(py, types.collect())?;
+        let names = self.results.tree.text(py, names)?;
+        let body: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+        Ok(format!("#nxla.Expr<\n  {types}\n  \n{body}  \n  {names}\n>"))
     }
 }
 

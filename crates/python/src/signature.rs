@@ -6,7 +6,9 @@
 
 use nxla_runtime::{Call, Result, Static, Tensor, TensorType, Vectors};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
+use pyo3::types::{
+    PyBool, PyComplex, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
+};
 
 use crate::apply::number_tensor;
 use crate::arrays::{self, Sharing};
@@ -37,6 +39,27 @@ impl Static for StaticValue {
         })
         .map_err(user_error)
     }
+}
+
+/// What stands in a signature for a list, a dict or a set, which may change later: tuples with the
+/// class of everything, since 1, 1.0 and True are equal.
+fn frozen<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<Bound<'py, PyAny>> {
+    check_depth(depth, || path.to_owned())?;
+    let (py, class) = (value.py(), value.get_type().into_any());
+    let items = |items: Vec<Bound<'py, PyAny>>| -> PyResult<Vec<Bound<'py, PyAny>>> {
+        items.iter().map(|item| frozen(item, depth + 1, path)).collect()
+    };
+    let inside = if let Ok(dict) = value.cast::<PyDict>() {
+        let all = dict.keys().iter().chain(dict.values().iter()).collect();
+        PyTuple::new(py, items(all)?)?.into_any()
+    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        PyTuple::new(py, items(value.try_iter()?.collect::<PyResult<_>>()?)?)?.into_any()
+    } else if value.is_instance_of::<PySet>() {
+        PyFrozenSet::new(py, items(value.try_iter()?.collect::<PyResult<_>>()?)?)?.into_any()
+    } else {
+        value.clone()
+    };
+    Ok(PyTuple::new(py, [class, inside])?.into_any())
 }
 
 /// The kinds of containers in signatures.
@@ -78,6 +101,25 @@ impl Arguments {
             argument_error(path, format!("a static value must be hashable, got {kind}"))
         })?;
         self.call.fixed(StaticValue(value.clone().unbind()), hash as u64);
+        Ok(())
+    }
+
+    /// Adds an argument that is static. Unlike other static values, it may be a container that can
+    /// change.
+    pub(crate) fn fixed(&mut self, value: &Bound<'_, PyAny>, path: &str) -> PyResult<()> {
+        if value.hash().is_ok() {
+            return self.constant(value, path);
+        }
+        let frozen = frozen(value, 0, path)?;
+        let hash = frozen.hash().map_err(|_| {
+            let kind = value.get_type().to_string();
+            let why = format!(
+                "a static value must be hashable, or made of lists, dicts and sets of what is, got \
+                 {kind}"
+            );
+            argument_error(path, why)
+        })?;
+        self.call.fixed(StaticValue(frozen.unbind()), hash as u64);
         Ok(())
     }
 

@@ -11,10 +11,11 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::compiled::{Expected, PyCompiled};
+use crate::compiled::PyCompiled;
 use crate::containers::{PyTree, Tree, flatten};
 use crate::debug;
 use crate::errors::{OrRaise, argument_error, user_error};
+use crate::expected::Expected;
 use crate::function::{Entry, check_results, wrap_results};
 use crate::interrupt::interruptible;
 use crate::signature::{Arguments, is_leaf};
@@ -25,7 +26,6 @@ pub(crate) struct PyStream {
     stream: Arc<Stream>,
     /// What does the steps. It owns what their hooks call.
     step: Py<PyCompiled>,
-    name: String,
     chunk: Expected,
     capacity: Capacity,
     /// The containers of a result and of the state.
@@ -58,7 +58,7 @@ impl PyStream {
         let compiled = step.clone().unbind();
         let step = step.get();
         let results = Arc::new(Trees::of(py, &step.entry, initial)?);
-        let chunk = Expected::like(&step.name, &PyTuple::new(py, [template])?)?;
+        let chunk = Expected::like("stream", "the chunk", template)?;
         let inspect = (step.check || debug::is_on()).then(|| inspector(step.name.clone()));
         let work = Step {
             entry: step.entry.clone(),
@@ -68,8 +68,7 @@ impl PyStream {
         };
         let stream = work.start(leaves_of(initial, "initial")?).or_raise()?;
         let capacity = bound.map_or(DEFAULT_CAPACITY, Capacity::InFlight);
-        let name = step.name.clone();
-        Ok(Self { stream, step: compiled, name, chunk, capacity, results })
+        Ok(Self { stream, step: compiled, chunk, capacity, results })
     }
 
     /// What it holds, for the garbage collector. What its thread holds is in use.
@@ -81,7 +80,7 @@ impl PyStream {
     /// Hands over a chunk; waits for room, so many seconds at most.
     #[pyo3(signature = (chunk, timeout=None))]
     fn send(&self, py: Python<'_>, chunk: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<()> {
-        let inputs = self.chunk.inputs(py, &self.name, &PyTuple::new(py, [chunk])?)?;
+        let inputs = self.chunk.inputs(py, "stream", &PyTuple::new(py, [chunk])?)?;
         let (inputs, time) = (inputs.into_vec(), seconds(timeout)?);
         interruptible(py, |interrupt| {
             self.stream.send(inputs, self.capacity, &Wait::at_most(time, Some(interrupt)))

@@ -97,6 +97,16 @@ pub trait Compiler: Any + Send + Sync {
         Ok(Device::HOST)
     }
 
+    /// Looks at settings when they are set, before anything is compiled or a plugin loaded. A compiler
+    /// that does not say otherwise looks at them when it compiles.
+    ///
+    /// # Errors
+    /// Settings that it does not have, or values that they cannot have.
+    fn check_settings(&self, settings: &Settings) -> Result<()> {
+        let _ = settings;
+        Ok(())
+    }
+
     /// What its results live on, in words.
     ///
     /// # Errors

@@ -83,6 +83,14 @@ pub enum Error {
         #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A stage of a split program failed.
+    #[error("{error}; while running {stage}")]
+    Stage {
+        /// Its number, its name, and the lines that it is of.
+        stage: String,
+        /// What it failed with.
+        error: Box<Error>,
+    },
     /// A user's function (a callback, a host function) failed.
     #[error(transparent)]
     User(Box<dyn std::error::Error + Send + Sync>),
@@ -147,6 +155,7 @@ impl Error {
         match self {
             Error::Expr(error) => class_of(&error.kind),
             Error::Stream(StreamError::Failed(error)) => error.class(),
+            Error::Stage { error, .. } => error.class(),
             Error::Vectors { .. } => ErrorClass::Shape,
             Error::Grad(_) => ErrorClass::Gradient,
             Error::Bytes(_)

@@ -36,8 +36,12 @@ impl Compiler for Evaluator {
         true
     }
 
+    fn check_settings(&self, settings: &Settings) -> Result<()> {
+        check_settings(self.name(), settings, &[])
+    }
+
     fn backend(&self, settings: &Settings) -> Result<Backend> {
-        check_settings(self.name(), settings, &[])?;
+        self.check_settings(settings)?;
         Ok(Backend { platform: "host".into(), device: 0 })
     }
 }

@@ -53,9 +53,9 @@ pub use function::{
 pub use grad::{Differentiated, values_and_gradients};
 pub use operand::{Operand, Value, View, position};
 pub use options::{
-    Engine, Options, OptionsGuard, Setting, Settings, default_options, global_default_options,
-    graph_options, has_default_options, has_own_options, run_on, set_default_options,
-    set_global_default_options, set_reassociate_floats, with_default_options,
+    Engine, Options, OptionsGuard, Progress, Setting, Settings, default_options,
+    global_default_options, graph_options, has_default_options, has_own_options, run_on,
+    set_default_options, set_global_default_options, set_reassociate_floats, with_default_options,
 };
 pub use profile::{Span, finish_profile, is_profiled, span, span_with, start_profile};
 pub use program::{compile_for, compile_program, run_program};

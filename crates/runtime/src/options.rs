@@ -74,6 +74,28 @@ pub struct Options {
     pub hooks: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
     /// How programs are cut into stages that are compiled by themselves; `None` compiles them whole.
     pub stages: Option<Policy>,
+    /// Who is told how far stages have come.
+    pub progress: Option<Progress>,
+}
+
+/// What is told how far something has come: it is asked with what is done, and of how many steps, for
+/// a function to call after each of them, from any thread.
+#[derive(Clone)]
+pub struct Progress(Arc<Begin>);
+
+type Begin = dyn Fn(&str, usize) -> Box<Step> + Send + Sync;
+type Step = dyn Fn() + Send + Sync;
+
+impl Progress {
+    /// Tells a function when something begins, and what that gives after each step.
+    pub fn new(begin: impl Fn(&str, usize) -> Box<Step> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(begin))
+    }
+
+    /// Something of so many steps begins.
+    pub fn begin(&self, what: &str, steps: usize) -> Box<Step> {
+        (self.0)(what, steps)
+    }
 }
 
 impl Options {
@@ -143,6 +165,9 @@ impl Options {
         if self.stages.is_some() {
             merged.stages.clone_from(&self.stages);
         }
+        if self.progress.is_some() {
+            merged.progress.clone_from(&self.progress);
+        }
         merged
     }
 
@@ -191,6 +216,22 @@ impl Options {
         match device {
             Some(device) => Ok(Some(device)),
             None => compiler.device(&self.settings).map(Some),
+        }
+    }
+
+    /// Looks at the settings, on behalf of the compiler that these options and those below choose. If
+    /// that depends on operands, they must be known to one of those that it may be.
+    ///
+    /// # Errors
+    /// An unknown compiler; settings that it does not have, or values that they cannot have.
+    pub fn check(&self, below: &Options) -> Result<()> {
+        if self.settings.is_empty() {
+            return Ok(());
+        }
+        let merged = self.over(below);
+        match &merged.compiler {
+            Some(choice) => choice.resolve()?.check_settings(&merged.settings),
+            None => compiler_named("xla")?.check_settings(&merged.settings),
         }
     }
 

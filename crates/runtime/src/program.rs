@@ -9,7 +9,7 @@ use nxla_tensor::HostTensor;
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Executable, Purpose, RunContext};
 use crate::error::{Error, Result};
-use crate::options::{Engine, Options};
+use crate::options::{Engine, Options, Progress};
 use crate::profile;
 use crate::stages::Staged;
 use crate::tensor::Tensor;
@@ -142,6 +142,7 @@ struct Job {
     listeners: Vec<Arc<str>>,
     /// What the program's hooks call, if that is no part of the executable.
     functions: Vec<Arc<dyn HostFn>>,
+    progress: Option<Progress>,
 }
 
 impl Job {
@@ -172,6 +173,7 @@ impl Job {
             program: if late { detached } else { program.clone() },
             listeners: options.hooks.keys().cloned().collect(),
             functions: if late { functions } else { Vec::new() },
+            progress: options.progress.clone(),
         })
     }
 
@@ -208,8 +210,8 @@ impl Job {
         // Which hooks are called is known now; the functions come with each call.
         let listen = |_: &[HostTensor]| Ok(());
         let hooks = self.listeners.iter().map(|name| (name.clone(), Arc::new(listen) as _));
-        let settings = self.key.settings.clone();
-        Options { settings, hooks: hooks.collect(), ..Options::new() }
+        let (settings, progress) = (self.key.settings.clone(), self.progress.clone());
+        Options { settings, hooks: hooks.collect(), progress, ..Options::new() }
     }
 }
 

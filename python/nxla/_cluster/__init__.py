@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from nxla._core import StageGraph
+    from nxla._progress import Bar
 
-__all__ = ["place_of", "run"]
+__all__ = ["bar_of", "place_of", "run"]
 
 
 def place_of(executor: Any, options: dict[str, Any], *, threads: int | None = None) -> Place:
@@ -44,10 +45,27 @@ def place_of(executor: Any, options: dict[str, Any], *, threads: int | None = No
 def run(stages: StageGraph, args: tuple[Any, ...], options: dict[str, Any], executor: Any) -> Any:
     """Run all stages on an executor; see `nxla.graph.run`."""
     in_force, listening = stages._in_force(options)
+    bar = bar_of(in_force, "running stages", len(stages), executor)
     inputs = inputs_of(stages, args)
     place = place_of(executor, in_force)
     try:
         caller = Caller(plan_of(stages, listening), place)
-        return stages._wrap(caller.results(caller.begin(inputs)))
+        return stages._wrap(caller.results(caller.begin(inputs, bar)))
     finally:
         place.close()
+        if bar is not None:
+            bar.close()
+
+
+def bar_of(options: dict[str, Any], what: str, total: int | None, executor: Any) -> Bar | None:
+    """Take the option `progress` out of others; return what it asks for."""
+    if not options.pop("progress", False):
+        return None
+    if is_client(executor):
+        raise _core.ArgumentError(
+            "progress: Dask begins all stages at once, and shows how far they are itself, as in "
+            "its dashboard"
+        )
+    from nxla._progress import Bar
+
+    return Bar(what, total)

@@ -34,9 +34,14 @@ class Pass:
     """One pass of inputs through a plan."""
 
     def __init__(
-        self, plan: Plan, place: Place, inputs: Sequence[Tensor], tell: Callable[[Any], None]
+        self,
+        plan: Plan,
+        place: Place,
+        inputs: Sequence[Tensor],
+        tell: Callable[[Any], None],
+        step: Callable[[], None] | None = None,
     ) -> None:
-        self.plan, self.place, self.inputs, self.tell = plan, place, inputs, tell
+        self.plan, self.place, self.inputs, self.tell, self.step = plan, place, inputs, tell, step
         #: What stages gave that ran here. It outlasts a second attempt: functions are called once.
         self.kept: dict[int, list[Tensor]] = {}
         self.attempts = 0
@@ -163,6 +168,8 @@ class Pass:
             last = self.remaining == 0
             if not self.place.ahead:
                 self.running.pop(number, None)
+        if self.step is not None:
+            self.step()
         if last:
             self._finish(attempt)
 
@@ -223,9 +230,9 @@ class Caller:
         self.plan, self.place = plan, place
         self.inbox: SimpleQueue[Any] = SimpleQueue()
 
-    def begin(self, inputs: Sequence[Tensor]) -> Pass:
-        """Begin a pass."""
-        begun = Pass(self.plan, self.place, inputs, self.inbox.put)
+    def begin(self, inputs: Sequence[Tensor], step: Callable[[], None] | None = None) -> Pass:
+        """Begin a pass, which calls `step` after each task."""
+        begun = Pass(self.plan, self.place, inputs, self.inbox.put, step)
         try:
             begun.begin()
         except BaseException:

@@ -6,7 +6,7 @@ import os
 from collections import deque
 
 from nxla import _core
-from nxla._cluster import place_of
+from nxla._cluster import bar_of, place_of
 from nxla._cluster.driver import Caller
 from nxla._cluster.plan import inputs_of, plan_of
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nxla._cluster.driver import Pass
     from nxla._cluster.plan import Plan
     from nxla._core import StageGraph
+    from nxla._progress import Bar
 
 __all__ = ["pipeline"]
 
@@ -74,8 +75,9 @@ def pipeline(
         raise _core.ArgumentError(f"pipeline: in_flight must be 1 or more, got {in_flight}")
     # The options of the caller are those of when the call is made, not of when results are read.
     in_force, listening = stages._in_force(options)
+    bar = bar_of(in_force, "batches", None, executor)
     plan = plan_of(stages, listening)
-    return _results(stages, plan, batches, executor, in_flight, in_force)
+    return _results(stages, plan, batches, executor, in_flight, in_force, bar)
 
 
 def _results(
@@ -85,21 +87,31 @@ def _results(
     executor: Any,
     in_flight: int | None,
     options: dict[str, Any],
+    bar: Bar | None,
 ) -> Iterator[Any]:
     threads = min(len(plan.tasks), os.cpu_count() or 1)
     place = place_of(executor, options, threads=threads)
     room = in_flight or min(len(plan.tasks), place.width) + 1
     caller = Caller(plan, place)
     waiting: deque[Pass] = deque()
+
+    def oldest() -> Any:
+        result = stages._wrap(caller.results(waiting.popleft()))
+        if bar is not None:
+            bar()
+        return result
+
     try:
         for batch in batches:
             args = batch if isinstance(batch, tuple) else (batch,)
             waiting.append(caller.begin(inputs_of(stages, args)))
             if len(waiting) >= room:
-                yield stages._wrap(caller.results(waiting.popleft()))
+                yield oldest()
         while waiting:
-            yield stages._wrap(caller.results(waiting.popleft()))
+            yield oldest()
     finally:
+        if bar is not None:
+            bar.close()
         for begun in waiting:
             begun.cancel()
         place.close()

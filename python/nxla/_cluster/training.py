@@ -8,7 +8,7 @@ schedule is, so the result does not depend on it.
 from __future__ import annotations
 
 from nxla import _core, tree
-from nxla._cluster import place_of
+from nxla._cluster import bar_of, place_of
 from nxla._cluster.build import Builder
 from nxla._cluster.driver import Caller
 from nxla.derivatives import vjp
@@ -192,12 +192,15 @@ class PipelineStep:
 
     def _run(self, traced: _Traced, tensors: list[Tensor]) -> tuple[Tensor, list[Any], list[Any]]:
         options = {**_core.get_default_options(), **self.options}
+        bar = bar_of(options, "running stages", len(traced.plan.tasks), self.executor)
         place = place_of(self.executor, options, threads=len(self.layers))
         try:
             caller = Caller(traced.plan, place)
-            found = iter(caller.results(caller.begin([*tensors, *traced.captured])))
+            found = iter(caller.results(caller.begin([*tensors, *traced.captured], bar)))
         finally:
             place.close()
+            if bar is not None:
+                bar.close()
         loss = next(found)
         pairs = [
             structure.unflatten([next(found) for _ in range(structure.num_leaves)])

@@ -12,6 +12,7 @@ from nxla import _core, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 from nxla.ops.control import _holds, _tensor, _tensors, _traced, _type_of
+from nxla.ops.movement import moveaxis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -336,35 +337,68 @@ def _copies(unroll: bool | int, count: int) -> int:
     return min(unroll, count)
 
 
-def map(f: Callable[..., Any], xs: Any, /, *more: Any, unroll: bool | int = False) -> Any:
-    """Apply a function to each element of the first axis, one after another.
+def map(
+    f: Callable[..., Any],
+    xs: Any,
+    /,
+    *more: Any,
+    axis: int | None = 0,
+    unroll: bool | int = False,
+) -> Any:
+    """Apply a function to each element of an axis, one after another, or to each number.
 
     Parameters
     ----------
     f : callable
         Takes an element of each argument, and gives a tensor or a container.
     xs, *more : tensor or container
-        The first axes of all their tensors have one size.
+        The axes of all their tensors that are gone along have one size.
+    axis : int, optional
+        Which axis is gone along. With None the function gets scalars: every number of the tensors,
+        which have one shape. It computes them side by side.
     unroll : bool or int
-        As for `for_each`.
+        As for `for_each`; of no effect on single numbers.
 
     Returns
     -------
     tensor or container
-        The results, stacked along a new first axis.
+        The results, stacked along a new first axis; for single numbers in the shape of the
+        arguments, with the axes of what the function gives behind them.
 
     Raises
     ------
     ArgumentError
-        If the first axes differ.
+        If the axes differ, or the shapes where every number is taken.
 
     Examples
     --------
     >>> import nxla as nx
     >>> nx.map(lambda x: x * nx.sum(x), nx.tensor([[1, 2], [3, 4]])).tolist()
     [[3, 6], [21, 28]]
+    >>> nx.map(lambda x: nx.where(x > 2, x, 0), nx.tensor([[1, 2], [3, 4]]), axis=None).tolist()
+    [[0, 0], [3, 4]]
     """
+    if axis is None:
+        return _over_numbers(f, (xs, *more))
+    if axis != 0:
+        xs, *more = tree.map(lambda x: moveaxis(x, axis, 0), (xs, *more))
     return scan(lambda _, x: ((), f(*x)), (), (xs, *more), unroll=unroll)[1]
+
+
+def _over_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Apply a function to scalars: every number of tensors of one shape."""
+    leaves, structure = tree.flatten(args)
+    tensors = [as_tensor(leaf) for leaf in leaves]
+    shapes = {tuple(leaf.shape) for leaf in tensors}
+    if len(shapes) != 1:
+        shown = ", ".join(str(list(leaf.shape)) for leaf in tensors) or "no tensor"
+        raise ArgumentError(f"map: over single numbers all tensors have one shape, got {shown}")
+    (shape,) = shapes
+    from nxla.vectors import vmap
+
+    flat = structure.unflatten([_core.reshape(leaf, (leaf.size,)) for leaf in tensors])
+    results = vmap(f)(*flat)
+    return tree.map(lambda y: _core.reshape(y, (*shape, *y.shape[1:])), results)
 
 
 def scan(

@@ -67,13 +67,40 @@ pub fn lines(graph: &Graph, roots: &[ExprId], options: &PrintOptions) -> Vec<Str
     let mut walk = Walk::new(graph, options);
     let mut numbers = Vec::new();
     for &root in roots {
-        if let Some(number) = walk.print(root) {
-            numbers.push(number);
-        }
+        numbers.extend(walk.print(root));
     }
+    aligned(walk).chain(numbers).collect()
+}
+
+/// The lines of several expressions, which share their names, and how the lines name each of them.
+///
+/// ```
+/// use nxla_expr::{Graph, TensorType, print};
+/// use nxla_tensor::DType;
+///
+/// let mut graph = Graph::new();
+/// let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
+/// let (y, z) = (graph.exp(x)?, graph.sin(x)?);
+/// let (lines, names) = print::named(&graph, &[z, y, x], &print::PrintOptions::default());
+/// assert_eq!(lines, ["parameter a:0   f32[4]", "b = sin a       f32[4]", "c = exp a       f32[4]"]);
+/// assert_eq!(names, ["b", "c", "a"]);
+/// # Ok::<(), nxla_expr::Error>(())
+/// ```
+pub fn named(
+    graph: &Graph,
+    roots: &[ExprId],
+    options: &PrintOptions,
+) -> (Vec<String>, Vec<String>) {
+    let mut walk = Walk::new(graph, options);
+    let names = roots.iter().map(|&root| walk.name(root)).collect();
+    (aligned(walk).collect(), names)
+}
+
+/// The lines of a walk, with their types below each other.
+fn aligned(walk: Walk<'_>) -> impl Iterator<Item = String> {
     let rows: Vec<Row> = walk.finish();
     let width = rows.iter().map(|row| row.text.chars().count()).max().unwrap_or(0);
-    rows.into_iter().map(|row| row.aligned(width)).chain(numbers).collect()
+    rows.into_iter().map(move |row| row.aligned(width))
 }
 
 /// One line before alignment.

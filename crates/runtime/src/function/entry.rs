@@ -98,9 +98,7 @@ pub struct ResultVectors(Vec<Vectors>);
 impl ResultVectors {
     /// Those of traced values.
     pub fn of(outputs: &[impl AsRef<Expr>]) -> Self {
-        let all = outputs.iter().map(|output| output.as_ref().vectors());
-        let any = all.clone().any(|vectors| !vectors.is_empty());
-        Self(if any { all.cloned().collect() } else { Vec::new() })
+        outputs.iter().map(|output| output.as_ref().vectors().clone()).collect()
     }
 
     /// Those of one result.
@@ -115,6 +113,14 @@ impl ResultVectors {
         }
         let vectors = self.0.iter().cloned();
         results.into_iter().zip(vectors).map(|(data, own)| data.with_vectors(own)).collect()
+    }
+}
+
+impl FromIterator<Vectors> for ResultVectors {
+    fn from_iter<I: IntoIterator<Item = Vectors>>(all: I) -> Self {
+        let all: Vec<Vectors> = all.into_iter().collect();
+        let any = all.iter().any(|vectors| !vectors.is_empty());
+        Self(if any { all } else { Vec::new() })
     }
 }
 

@@ -41,7 +41,7 @@ pub enum Conflict {
 impl Conflict {
     /// Joins the trace, unless options of the function's own would be lost by that: then it refuses.
     pub fn without_loss(options: &Options) -> Self {
-        let Options { compiler, settings, device, hooks, stages } = options;
+        let Options { compiler, settings, device, hooks, stages, progress: _ } = options;
         let none = compiler.is_none() && device.is_none() && stages.is_none();
         if none && settings.is_empty() && hooks.is_empty() {
             Conflict::Reuse

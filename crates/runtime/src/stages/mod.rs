@@ -14,15 +14,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nxla_eval::Interrupt;
+use nxla_eval::{EvalError, Interrupt};
 use nxla_expr::Program;
 use nxla_split::{Schedule, Stage, StageGraph, StageId};
+use rustc_hash::FxHashSet;
 
 use self::drive::{Stop, drive};
 use self::threads::with_threads;
 use crate::background::interrupted;
 use crate::error::{Error, Result};
-use crate::options::{Options, default_options};
+use crate::options::{Options, Progress, default_options};
 use crate::profile;
 use crate::program::{compile_for, run_on};
 use crate::tensor::Tensor;
@@ -114,10 +115,16 @@ impl Stages {
         let engine = self.options.engine(place.as_ref())?;
         let listening = self.listening();
         let is_local = |stage: StageId| executor.is_none() || listening[stage.index()];
+        let steps = self.graph.stages().len();
+        let begin = |progress: &Progress| progress.begin("running stages", steps);
+        let step = self.options.progress.as_ref().map(begin);
         let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
             let (program, options) = (&self.graph.stage(stage).program, &self.options);
             let _span = profile::span_with("stage", || stage.to_string().into());
-            run_on(program, options, &engine, &values.iter().collect::<Vec<_>>(), Some(interrupt))
+            let values: Vec<&Tensor> = values.iter().collect();
+            let results = run_on(program, options, &engine, &values, Some(interrupt));
+            step.iter().for_each(|step| step());
+            results
         };
         run_all(&self.graph, inputs, &Where { executor, is_local: &is_local }, &run, interrupt)
     }
@@ -200,7 +207,10 @@ fn run_all(
     let stops = || if threads == 0 { stop.ask() } else { stop.is_set() };
     let run = |stage: StageId, values: Vec<Tensor>| {
         // It may have waited for a thread while another one failed.
-        if stops() { Err(interrupted()) } else { run_here(stage, values, &stops) }
+        if stops() {
+            return Err(interrupted());
+        }
+        run_here(stage, values, &stops).map_err(|error| failed(graph.stage(stage), error))
     };
     with_threads(threads, &run, |threads| {
         let start = |stage: &Stage, values: Vec<Tensor>, done: Done| match place.executor {
@@ -209,6 +219,33 @@ fn run_all(
         };
         drive(graph, inputs, start, check, &stop)
     })
+}
+
+/// The lines of a stage that an error mentions.
+const LINES: usize = 3;
+
+/// The error of a stage, which says which one it was and where the user wrote it.
+fn failed(stage: &Stage, error: Error) -> Error {
+    if matches!(error, Error::Eval(EvalError::Interrupted)) {
+        return error;
+    }
+    let graph = stage.program.graph();
+    let mut lines: Vec<String> = Vec::new();
+    let mut seen = FxHashSet::default();
+    for line in graph.ids().filter_map(|id| graph.line(id)).map(|line| line.to_string()) {
+        if seen.insert(line.clone()) {
+            lines.push(line);
+        }
+    }
+    let more = lines.len().saturating_sub(LINES);
+    lines.truncate(LINES);
+    if more > 0 {
+        lines.push(format!("{more} more lines"));
+    }
+    let name = stage.name.as_deref().map(|name| format!(" ('{name}')")).unwrap_or_default();
+    let of = if lines.is_empty() { "" } else { ", which is of " };
+    let stage = format!("{}{name}{of}{}", stage.id, lines.join(", "));
+    Error::Stage { stage, error: Box::new(error) }
 }
 
 /// Results must be what the program says, or everything after goes wrong without a trace. Those that

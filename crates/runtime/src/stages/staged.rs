@@ -9,7 +9,7 @@ use nxla_split::{Source, StageGraph, StageId};
 use super::{Where, run_all};
 use crate::compiler::{Executable, RunContext};
 use crate::error::Result;
-use crate::options::{Engine, Options};
+use crate::options::{Engine, Options, Progress};
 use crate::profile;
 use crate::program::compile_for;
 use crate::tensor::Tensor;
@@ -38,11 +38,15 @@ impl Staged {
         donated: &[bool],
     ) -> Result<Arc<dyn Executable>> {
         let donated = given_away(&graph, donated);
+        let stages = 0..graph.stages().len();
+        let begin = |progress: &Progress| progress.begin("compiling stages", stages.len());
+        let step = options.progress.as_ref().map(begin);
         let compile = |stage: usize| {
             let program = &graph.stages()[stage].program;
-            compile_for(program, options, engine, &donated[stage], None)
+            let compiled = compile_for(program, options, engine, &donated[stage], None);
+            step.iter().for_each(|step| step());
+            compiled
         };
-        let stages = 0..graph.stages().len();
         let executables = match engine.compiler.compiles_elsewhere() {
             true => side_by_side(stages.len(), &compile),
             false => stages.map(compile).collect(),

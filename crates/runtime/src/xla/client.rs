@@ -141,16 +141,28 @@ pub fn target(settings: &Settings) -> Result<Target> {
     Ok(Target { client, device, number: 0 })
 }
 
-fn plugin_path(settings: &Settings) -> Result<PathBuf> {
-    let explicit = match settings.get("plugin") {
-        None => None,
-        Some(Setting::Text(path)) => Some(Path::new(path)),
+/// Looks at the settings that say where programs run, without loading a plugin.
+pub(super) fn check_place(settings: &Settings) -> Result<()> {
+    integer_setting(NAME, settings, "cpu_device_count", 1)?;
+    integer_setting(NAME, settings, "device", 0)?;
+    explicit_path(settings).map(drop)
+}
+
+/// The path of the plugin that settings name.
+fn explicit_path(settings: &Settings) -> Result<Option<&Path>> {
+    match settings.get("plugin") {
+        None => Ok(None),
+        Some(Setting::Text(path)) => Ok(Some(Path::new(path))),
         Some(other) => {
             let why =
                 format!("option \"plugin\" of the compiler \"xla\" must be a path, got {other}");
-            return Err(Error::Options(why));
+            Err(Error::Options(why))
         }
-    };
+    }
+}
+
+fn plugin_path(settings: &Settings) -> Result<PathBuf> {
+    let explicit = explicit_path(settings)?;
     if explicit.is_some() {
         return Ok(discover(explicit)?);
     }

@@ -99,6 +99,10 @@ impl Compiler for Xla {
         true
     }
 
+    fn check_settings(&self, settings: &Settings) -> Result<()> {
+        settings::check_all(settings)
+    }
+
     fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
         settings::check(settings)?;
         let target = target(settings)?;

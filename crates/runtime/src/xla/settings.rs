@@ -3,7 +3,7 @@
 use nxla_pjrt::Value;
 use nxla_stablehlo::{Precision, STRICT_OPTIONS};
 
-use super::client::Target;
+use super::client::{Target, check_place};
 use super::{NAME, kernels};
 use crate::compiler::check_settings;
 use crate::error::{Error, Result};
@@ -36,6 +36,14 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     }
 }
 
+/// Looks at settings and what they are, without loading a plugin.
+pub(super) fn check_all(settings: &Settings) -> Result<()> {
+    check(settings)?;
+    precision(settings)?;
+    wants_kernels(settings)?;
+    check_place(settings)
+}
+
 /// XLA's flags for programs on a device: those that make it keep to what StableHLO means, and on top
 /// of them those of the caller.
 pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)> {
@@ -56,15 +64,7 @@ pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)
 /// Whether programs for a device call kernels; makes them callable.
 pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
     let possible = target.is_cpu() && target.client.plugin().supports_ffi();
-    let wanted = match settings.get("kernels") {
-        None => possible,
-        Some(Setting::Bool(wanted)) => *wanted,
-        Some(other) => {
-            let why =
-                format!("option \"kernels\" of the compiler \"xla\" is true or false, not {other}");
-            return Err(Error::Options(why));
-        }
-    };
+    let wanted = wants_kernels(settings)?.unwrap_or(possible);
     if wanted && !possible {
         let platform = target.client.platform_name();
         let why = format!("programs for the platform {platform:?} cannot call kernels");
@@ -74,6 +74,19 @@ pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
         kernels::install();
     }
     Ok(wanted)
+}
+
+/// Whether settings ask for kernels, if they say so.
+fn wants_kernels(settings: &Settings) -> Result<Option<bool>> {
+    match settings.get("kernels") {
+        None => Ok(None),
+        Some(Setting::Bool(wanted)) => Ok(Some(*wanted)),
+        Some(other) => {
+            let why =
+                format!("option \"kernels\" of the compiler \"xla\" is true or false, not {other}");
+            Err(Error::Options(why))
+        }
+    }
 }
 
 pub(super) fn precision(settings: &Settings) -> Result<Precision> {

@@ -110,6 +110,18 @@ impl<'g> Walk<'g> {
 
     /// Writes the lines that a root needs; gives its text if it has no line of its own.
     pub(super) fn print(&mut self, root: ExprId) -> Option<String> {
+        match self.write(root) {
+            Name::Variable(_) => None,
+            Name::Text(text) => Some(text.to_string()),
+        }
+    }
+
+    /// Writes the lines that a root needs; gives what they call it.
+    pub(super) fn name(&mut self, root: ExprId) -> String {
+        self.write(root).text()
+    }
+
+    fn write(&mut self, root: ExprId) -> Name {
         let root = (OUTERMOST, root);
         self.tasks.push(Task::Visit(root));
         while let Some(task) = self.tasks.pop() {
@@ -133,10 +145,7 @@ impl<'g> Walk<'g> {
                 Task::Cond(place, first) => self.cond_line(place, first),
             }
         }
-        match &self.names[&root] {
-            Name::Variable(_) => None,
-            Name::Text(text) => Some(text.to_string()),
-        }
+        self.names[&root].clone()
     }
 
     /// The lines, inputs first.

@@ -1,0 +1,325 @@
+//! What the arguments of a call must be: of which names, containers, static values and types.
+
+use nxla_runtime::{Inputs, Program, Signature, TensorType, Vectors};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::containers::{Tree, flatten};
+use crate::difference::{Differences, LeafType, Typed};
+use crate::errors::{OrRaise, argument_error};
+use crate::signature::{Arguments, StaticValue, is_leaf, leaf_type};
+use crate::template::PyTemplate;
+
+/// The types that arguments must be of.
+pub(crate) struct Expected {
+    /// What a call that fits is told apart by at once; there is none for what came out of a pickle.
+    signature: Option<Signature<StaticValue>>,
+    slots: Vec<Slot>,
+    /// What stands between the type that an argument has and the one that it must have.
+    wording: &'static str,
+    /// Whether the axes of the data are all that counts, vectorized or not.
+    by_data: bool,
+}
+
+/// What an argument must be.
+struct Slot {
+    name: String,
+    /// Whether it may be passed by its name.
+    by_name: bool,
+    tree: Tree,
+    leaves: Vec<LeafType>,
+}
+
+/// How a slot is called, and whether it may be passed by that name.
+type Name = (String, bool);
+
+/// What a pickle keeps of a slot: its name, whether it may be passed by that, and the container with
+/// templates for its tensors.
+type KeptSlot = (String, bool, Py<PyAny>);
+
+/// What a pickle keeps of all of them.
+pub(crate) type Kept = (Vec<KeptSlot>, bool);
+
+impl Slot {
+    /// Describes an argument or a template.
+    fn of(value: &Bound<'_, PyAny>, (name, by_name): Name) -> PyResult<Self> {
+        let mut leaves = Vec::new();
+        let tree = flatten(value, &name, &mut |item, _| {
+            let ty = leaf_type(item)?;
+            let is_leaf = ty.is_some();
+            leaves.extend(ty);
+            Ok(is_leaf)
+        })?;
+        Ok(Self { name, by_name, tree, leaves })
+    }
+
+    /// A value that must be passed as it is.
+    fn fixed(value: Py<PyAny>, (name, by_name): Name) -> Self {
+        Self { name, by_name, tree: Tree::Static(value), leaves: Vec::new() }
+    }
+
+    /// One tensor.
+    fn leaf(ty: &TensorType, name: String) -> Self {
+        let leaf = LeafType { ty: ty.clone(), vectors: Vectors::NONE };
+        Self { name, by_name: false, tree: Tree::Leaf, leaves: vec![leaf] }
+    }
+
+    fn typed(&self) -> Typed<'_> {
+        Typed { tree: &self.tree, leaves: &self.leaves }
+    }
+
+    /// The value, if there is nothing in it that is not known.
+    fn value(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        if !self.leaves.is_empty() {
+            return Ok(None);
+        }
+        self.tree.rebuild(py, &mut std::iter::empty()).map(Some)
+    }
+
+    fn kept(&self, py: Python<'_>) -> PyResult<KeptSlot> {
+        let mut templates = self.leaves.iter().map(|LeafType { ty, vectors }| {
+            let template = PyTemplate { ty: ty.clone(), vectors: vectors.clone() };
+            Ok(Py::new(py, template)?.into_any())
+        });
+        Ok((self.name.clone(), self.by_name, self.tree.rebuild(py, &mut templates)?))
+    }
+
+    fn from_kept(py: Python<'_>, (name, by_name, value): KeptSlot) -> PyResult<Self> {
+        let mut leaves = Vec::new();
+        let tree = flatten(value.bind(py), &name, &mut |item, _| {
+            let Ok(template) = item.cast::<PyTemplate>() else { return Ok(false) };
+            let PyTemplate { ty, vectors } = template.get();
+            leaves.push(LeafType { ty: ty.clone(), vectors: vectors.clone() });
+            Ok(true)
+        })?;
+        Ok(Self { name, by_name, tree, leaves })
+    }
+}
+
+/// What the positional arguments of a function are called.
+pub(crate) fn names_of(function: &Bound<'_, PyAny>, count: usize) -> PyResult<Vec<Name>> {
+    function
+        .py()
+        .import("nxla._arguments")?
+        .getattr("names_of")?
+        .call1((function, count))?
+        .extract()
+}
+
+/// Adds positional arguments to what the runtime is told.
+fn signed(mut arguments: Arguments, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
+    for (position, arg) in args.iter().enumerate() {
+        arguments.argument(&arg, &|| format!("{name}: argument {position}"))?;
+    }
+    Ok(arguments)
+}
+
+impl Expected {
+    /// The type of one argument like this, or of a template; it is called so in errors.
+    pub(crate) fn like(function: &str, name: &str, arg: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let args = PyTuple::new(arg.py(), [arg])?;
+        let signed = signed(Arguments::of_types(), function, &args)?;
+        let expected = Self::signed(signed, &args, vec![(name.to_owned(), false)])?;
+        Ok(Self { wording: "expected", ..expected })
+    }
+
+    /// The types of arguments that have been told to the runtime.
+    pub(crate) fn signed(
+        signed: Arguments,
+        args: &Bound<'_, PyTuple>,
+        names: Vec<Name>,
+    ) -> PyResult<Self> {
+        let slots = args.iter().zip(names).map(|(arg, name)| Slot::of(&arg, name));
+        let slots = slots.collect::<PyResult<_>>()?;
+        let signature = Some(signed.call.into_signature());
+        Ok(Self { signature, slots, wording: "it was compiled for", by_data: false })
+    }
+
+    /// The arguments of a call that was traced; `is_static` says of each whether it was an input.
+    pub(crate) fn traced<'py>(
+        arguments: impl Iterator<Item = (Bound<'py, PyAny>, Name, bool)>,
+    ) -> PyResult<Self> {
+        let slots = arguments.map(|(value, name, is_static)| match is_static {
+            true => Ok(Slot::fixed(value.unbind(), name)),
+            false => Slot::of(&value, name),
+        });
+        Ok(Self::of_slots(slots.collect::<PyResult<_>>()?, false))
+    }
+
+    fn of_slots(slots: Vec<Slot>, by_data: bool) -> Self {
+        Self { signature: None, slots, wording: "expected", by_data }
+    }
+
+    /// One tensor for each input of a program but for the last few.
+    pub(crate) fn of_program(program: &Program, left_out: usize) -> Self {
+        let inputs = program.inputs();
+        let own = inputs[..inputs.len() - left_out].iter().enumerate();
+        let slots = own.map(|(input, ty)| Slot::leaf(ty, format!("argument {input}"))).collect();
+        Self::of_slots(slots, true)
+    }
+
+    /// What a pickle keeps.
+    pub(crate) fn kept(&self, py: Python<'_>) -> PyResult<Kept> {
+        let slots = self.slots.iter().map(|slot| slot.kept(py));
+        Ok((slots.collect::<PyResult<_>>()?, self.by_data))
+    }
+
+    /// What a pickle has kept.
+    pub(crate) fn from_kept(py: Python<'_>, kept: Kept) -> PyResult<Self> {
+        let (kept, by_data) = kept;
+        let slots = kept.into_iter().map(|slot| Slot::from_kept(py, slot));
+        Ok(Self::of_slots(slots.collect::<PyResult<_>>()?, by_data))
+    }
+
+    /// The static values in it.
+    pub(crate) fn statics(&self) -> &[StaticValue] {
+        self.signature.as_ref().map_or(&[], Signature::statics)
+    }
+
+    /// The tensors that it stands for.
+    pub(crate) fn leaf_count(&self) -> usize {
+        self.slots.iter().map(|slot| slot.leaves.len()).sum()
+    }
+
+    /// The types of all tensors, as text.
+    pub(crate) fn types(&self) -> Vec<String> {
+        self.slots.iter().flat_map(|slot| &slot.leaves).map(ToString::to_string).collect()
+    }
+
+    /// The arguments by position, and the keywords that name none.
+    pub(crate) fn bind<'py>(
+        &self,
+        name: &str,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
+        let py = args.py();
+        let Some(kwargs) = kwargs.filter(|kwargs| !kwargs.is_empty()) else {
+            return Ok((args.clone(), None));
+        };
+        let rest = kwargs.copy()?;
+        let mut values: Vec<Option<Bound<'py, PyAny>>> = args.iter().map(Some).collect();
+        let mut any = false;
+        for (position, slot) in self.slots.iter().enumerate() {
+            let given = if slot.by_name { kwargs.get_item(&slot.name)? } else { None };
+            let Some(value) = given else { continue };
+            any = true;
+            rest.del_item(&slot.name)?;
+            if values.get(position).is_some_and(Option::is_some) {
+                let why = format!("{} is given by position and by name", slot.name);
+                return Err(argument_error(name, why));
+            }
+            values.resize(values.len().max(position + 1), None);
+            values[position] = Some(value);
+        }
+        if !any {
+            return Ok((args.clone(), Some(rest)));
+        }
+        let mut bound = Vec::with_capacity(values.len());
+        for (value, slot) in values.into_iter().zip(&self.slots) {
+            match (value, slot.value(py)?) {
+                (Some(value), _) => bound.push(value),
+                (None, Some(known)) => bound.push(known.into_bound(py)),
+                (None, None) => {
+                    return Err(argument_error(name, format!("{} is missing", slot.name)));
+                }
+            }
+        }
+        Ok((PyTuple::new(py, bound)?, Some(rest)))
+    }
+
+    /// The tensors of arguments, if they are of these types.
+    pub(crate) fn inputs(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<Inputs> {
+        let arguments = signed(Arguments::default(), name, args)?;
+        arguments.call.refuse_templates(name).or_raise()?;
+        let fits = match &self.signature {
+            Some(signature) => signature.matches(arguments.call.signature()).or_raise()?,
+            None => false,
+        };
+        if !fits {
+            self.compare(py, name, args)?;
+        }
+        Ok(arguments.call.into_inputs())
+    }
+
+    /// The tensors of arguments in the containers of the traced call, whose static arguments may be
+    /// left out at the end, or of one tensor after the other.
+    pub(crate) fn leaves(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<Inputs> {
+        let plain = self.slots.iter().all(|slot| slot.tree.is_leaf());
+        if !plain
+            && args.len() == self.leaf_count()
+            && args.iter().all(|arg| is_leaf(&arg).unwrap_or(false))
+        {
+            return self.one_by_one(py)?.inputs(py, name, args);
+        }
+        let mut values: Vec<Bound<'_, PyAny>> = args.iter().collect();
+        for slot in self.slots.iter().skip(values.len()) {
+            let Some(known) = slot.value(py)? else { break };
+            values.push(known.into_bound(py));
+        }
+        // A static value is compared as it is, and need not be one that can be hashed.
+        let inputs = values.iter().enumerate().filter(|(position, _)| {
+            self.slots.get(*position).is_none_or(|slot| !slot.leaves.is_empty())
+        });
+        let inputs: Vec<_> = inputs.map(|(_, value)| value).collect();
+        let inputs = PyTuple::new(py, inputs)?;
+        let arguments = signed(Arguments::default(), name, &inputs)?;
+        arguments.call.refuse_templates(name).or_raise()?;
+        self.compare(py, name, &PyTuple::new(py, &values)?)?;
+        Ok(arguments.call.into_inputs())
+    }
+
+    /// The same tensors, each an argument of its own.
+    fn one_by_one(&self, py: Python<'_>) -> PyResult<Self> {
+        let mut slots = Vec::new();
+        for slot in &self.slots {
+            for (leaf, ty) in slot.leaves.iter().enumerate() {
+                let path = slot.tree.leaf_path(py, leaf)?.unwrap_or_default();
+                let leaf = LeafType { ty: ty.ty.clone(), vectors: ty.vectors.clone() };
+                let name = format!("{}{path}", slot.name);
+                slots.push(Slot { name, by_name: false, tree: Tree::Leaf, leaves: vec![leaf] });
+            }
+        }
+        Ok(Self::of_slots(slots, self.by_data))
+    }
+
+    /// Says how arguments differ from the templates. Names of axes that one side leaves open are
+    /// no difference.
+    fn compare(&self, py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let (expected, found) = (self.slots.len(), args.len());
+        if found != expected {
+            let plural = if expected == 1 { "" } else { "s" };
+            let missing = self.slots.iter().skip(found).find(|slot| !slot.leaves.is_empty());
+            let missing = missing.map(|slot| format!("; {} is missing", slot.name));
+            let missing = missing.unwrap_or_default();
+            let why = format!("takes {expected} argument{plural}, got {found}{missing}");
+            return Err(argument_error(name, why));
+        }
+        let fits = |found: &LeafType, expected: &LeafType| match self.by_data {
+            true => expected.ty.accepts(&found.vectors.full_type(&found.ty)),
+            false => found.vectors == expected.vectors && expected.ty.accepts(&found.ty),
+        };
+        let mut differences = Differences::new(&fits);
+        for (arg, slot) in args.iter().zip(&self.slots) {
+            let found = match &slot.tree {
+                Tree::Static(_) => Slot::fixed(arg.unbind(), (slot.name.clone(), false)),
+                _ => Slot::of(&arg, (slot.name.clone(), false))?,
+            };
+            differences.compare(py, &slot.name, found.typed(), slot.typed())?;
+        }
+        match differences.text(self.wording) {
+            None => Ok(()),
+            Some(text) => Err(argument_error(name, text)),
+        }
+    }
+}

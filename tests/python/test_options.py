@@ -1,0 +1,196 @@
+"""Settings are looked at when they are set; bars that show progress; what traced values tell."""
+
+import io
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import nxla as nx
+from nxla import _progress
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"compiler": "xla", "wrong": 1}, 'the compiler "xla" has no option "wrong"; it has'),
+        ({"compiler": "evaluator", "precision": "high"}, "it has none at all"),
+        ({"compiler": "xla", "precision": "best"}, 'must be "default", "high" or "highest"'),
+        ({"compiler": "xla", "precision": 3}, 'must be "default"'),
+        ({"compiler": "xla", "cpu_device_count": 0}, "a whole number of at least 1"),
+        ({"compiler": "xla", "device": -1}, "a whole number of at least 0"),
+        ({"compiler": "xla", "kernels": "no"}, "is true or false"),
+        ({"compiler": "xla", "plugin": 5}, "must be a path"),
+        ({"compiler": "xla", "progress": 5}, "progress must be True or False"),
+        ({"wrong": 1}, 'no option "wrong"'),
+        ({"compiler": "nobody"}, 'no compiler "nobody"'),
+    ],
+)
+def test_every_way_to_set_options_refuses_the_same(options, text):
+    before = nx.default_options()
+    expression = nx.debug_expr(lambda x: x)(1.0)
+    ways = [
+        lambda: nx.jit(lambda x: x, **options),
+        lambda: nx.compile(lambda x: x, [1.0], **options),
+        lambda: nx.debug_expr(lambda x: x, **options),
+        lambda: nx.stream(lambda x, s: (x, s), nx.template(()), 0.0, **options),
+        lambda: nx.default_options(**options),
+        lambda: nx.global_default_options(**options),
+        lambda: nx.partitions_options(**options),
+        lambda: nx.to_backend(**options),
+        lambda: expression.run(1.0, **options),
+    ]
+    for way in ways:
+        with pytest.raises(nx.OptionError, match=re.escape(text)):
+            way()
+    assert nx.default_options() == before
+
+
+def test_settings_belong_to_the_compiler_in_force():
+    with nx.default_options(compiler="evaluator"):
+        with pytest.raises(nx.OptionError, match="it has none"):
+            nx.jit(lambda x: x, precision="high")
+        nx.jit(lambda x: x, compiler="xla", precision="high")
+    # Without one in force it may be any that knows the setting.
+    nx.jit(lambda x: x, precision="high")
+
+    class Own(nx.Compiler):
+        name = "own"
+
+        def compile(self, expression, options):
+            if options != {"level": 3}:
+                raise nx.OptionError(f"own: {options}")
+            return lambda inputs: expression.run(*inputs)
+
+    assert nx.jit(lambda x: x + 1, compiler=Own(), level=3)(1).item() == 2
+    with pytest.raises(nx.OptionError, match="own: "):
+        nx.jit(lambda x: x + 1, compiler=Own(), level=4)(1)
+    with nx.default_options(compiler=Own(), level=3):
+        assert nx.jit(lambda x: x + 2)(1).item() == 3
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def chain(x):
+    for _ in range(6):
+        x = nx.sin(x)
+    return x
+
+
+def test_a_bar_shows_stages(monkeypatch, compiler):
+    monkeypatch.setattr(_progress, "DELAY", 0.0)
+    stages = nx.graph.split(nx.debug_expr(chain)(0.5), nx.graph.Policy.every_ops(1))
+
+    def compiled(**options):
+        salted = nx.jit(lambda x: chain(x) + next(salt), stages=nx.graph.Policy.every_ops(2))
+        with nx.default_options(compiler=compiler, **options):
+            return salted(0.5)
+
+    def on_threads(**options):
+        with ThreadPoolExecutor(1) as pool:
+            return nx.graph.run(stages, 0.5, executor=pool, compiler=compiler, **options)
+
+    def streamed(**options):
+        return list(nx.graph.pipeline(stages, [0.5] * 3, compiler=compiler, **options))
+
+    salt = iter(range(2, 10))
+    ways = [
+        (lambda **o: nx.graph.run(stages, 0.5, compiler=compiler, **o), "running stages", "6/6"),
+        (on_threads, "running stages", "6/6"),
+        (compiled, "compiling stages", "4/4"),
+        (streamed, "batches", "3"),
+    ]
+    for way, what, last in ways:
+        for screen in (Terminal(), io.StringIO()):
+            monkeypatch.setattr("sys.stderr", screen)
+            way(progress=True)
+            shown = screen.getvalue()
+            assert what in shown
+            assert last in shown.split(what)[-1], shown
+            assert shown.endswith("\n")
+            assert ("█" in shown) == (screen.isatty() and what != "batches")
+    # Nothing is shown that nobody asked for, or that is over soon.
+    monkeypatch.setattr(_progress, "DELAY", 60.0)
+    for way, _, _ in ways:
+        monkeypatch.setattr("sys.stderr", screen := Terminal())
+        way(progress=True)
+        way(progress=False)
+        assert screen.getvalue() == ""
+
+
+def test_traced_values_tell_what_they_are():
+    seen = {}
+
+    def f(x, y):
+        total = nx.sum(x * y, axis=0)
+        seen["op"], seen["args"] = total.op, total.args
+        seen["attributes"] = total.attributes
+        seen["product"] = [
+            (arg.op, arg.attributes["index"], arg.context) for arg in total.args[0].args
+        ]
+        seen["line"] = total.line
+        seen["free"] = (nx.iota((3,)).context, nx.iota((3,)).args)
+
+        def body(state):
+            i, s = state
+            inner = s + x[0, 0]
+            seen["inner"] = (inner.op, inner.context, i.context, (x + 1).context)
+            return i + 1, inner
+
+        return nx.while_loop(lambda state: state[0] < 3, body, (0, total[0]))
+
+    nx.jit(f)(nx.ones((2, 3)), nx.ones((2, 3)))
+    assert seen["op"] == "sum"
+    assert seen["attributes"]["axes"] == (0,)
+    assert sorted(seen["product"]) == [("parameter", 0, 0), ("parameter", 1, 0)]
+    assert re.search(r"test_options.py:\d+", seen["line"])
+    assert seen["free"] == (None, [])
+    op, inner, counter, outer = seen["inner"]
+    assert op == "add"
+    assert inner == counter > 0
+    assert outer == 0
+    with pytest.raises(nx.TraceError, match="finished trace"):
+        _ = seen["args"][0].args
+
+
+def test_mapping_over_every_number(compiler):
+    x, y = nx.tensor([[1.0, 2.0], [3.0, 4.0]]), nx.tensor([[1, 2], [3, 4]])
+    f = nx.jit(
+        lambda x, y: nx.map(lambda a, b: {"sum": a + b, "pair": nx.stack([a, a])}, x, y, axis=None),
+        compiler=compiler,
+    )
+    found = f(x, y)
+    assert found["sum"].tolist() == [[2.0, 4.0], [6.0, 8.0]]
+    assert found["pair"].shape == (2, 2, 2)
+    assert nx.map(lambda a: a * 2, x, axis=None).tolist() == [[2.0, 4.0], [6.0, 8.0]]
+    assert nx.map(lambda a: a * 2, 3.0, axis=None).item() == 6.0
+    assert nx.map(lambda a: a * 2, nx.zeros((0, 2)), axis=None).shape == (0, 2)
+    columns = nx.map(nx.sum, x, axis=1)
+    assert columns.tolist() == [4.0, 6.0]
+    assert nx.map(nx.sum, x, axis=-2).tolist() == [3.0, 7.0]
+    with pytest.raises(nx.ArgumentError, match=r"all tensors have one shape, got \[2, 2\], \[2\]"):
+        nx.map(lambda a, b: a + b, x, y[0], axis=None)
+
+
+def test_streams_speak_of_the_stream(compiler):
+    stream = nx.stream(
+        lambda x, s: (x["a"] + s, s + 1), {"a": nx.template((2,))}, 0, compiler=compiler
+    )
+    for wrong, text in (
+        ({"a": nx.ones(3)}, r"stream: the chunk\['a'\] is f32\[3\], expected f32\[2\]"),
+        (nx.ones(2), r"stream: the chunk is \*, expected \{'a': \*\}"),
+        ({"a": nx.template((2,))}, "stream: the template"),
+    ):
+        with pytest.raises(nx.ArgumentError, match=text):
+            stream.send(wrong)
+    stream.send({"a": nx.ones(2)})
+    assert stream.recv().tolist() == [1.0, 1.0]
+    assert stream.done().item() == 1
+    # A number as the first state has the dtype that the step gives.
+    half = nx.stream(lambda x, s: (s, s * 0.5 + x), nx.template((), "f64"), 1, compiler=compiler)
+    half.send(nx.tensor(1.0, dtype="f64"))
+    assert half.recv().dtype == nx.float64
+    assert half.done().dtype == nx.float64

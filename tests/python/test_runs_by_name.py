@@ -1,0 +1,244 @@
+"""How expressions, stages and compiled functions are called: by name, and from a pickle."""
+
+import copy
+import pickle
+import re
+from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+Layer = namedtuple("Layer", ["w", "b"])
+
+
+@dataclass
+class Results:
+    """What the model gives."""
+
+    y: object
+    kind: object
+
+
+def model(params, x, *, scale=1.0, mode="plain"):
+    y = nx.tanh(x @ params["layer3"].w) * scale
+    return Results({"y": y, "sum": nx.sum(y) + params["layer3"].b}, mode)
+
+
+PARAMS = {"layer3": Layer(nx.ones((2, 3)), 1.0)}
+
+
+def expression():
+    params = {"layer3": Layer(nx.template((2, 3)), nx.template(()))}
+    return nx.debug_expr(model)(params, nx.template((4, 2)), scale=nx.template(()), mode="m")
+
+
+def stages():
+    found = nx.graph.split(expression(), lambda node: "after" if node.op == "dot" else "none")
+    assert len(found) == 2
+    return found
+
+
+def same(found):
+    assert type(found) is Results
+    assert found.kind == "m"
+    wanted = np.tanh(np.full((4, 3), 2.0)) * 3
+    np.testing.assert_allclose(np.asarray(found.y["y"]), wanted, rtol=1e-6)
+    np.testing.assert_allclose(found.y["sum"].item(), wanted.sum() + 1, rtol=1e-6)
+
+
+def test_arguments_by_name(compiler):
+    x = nx.ones((4, 2))
+    runs = [expression().run, stages().run, lambda *a, **k: nx.graph.run(stages(), *a, **k)]
+    for run in runs:
+        same(run(PARAMS, x, scale=3.0, mode="m", compiler=compiler))
+        same(run(x=x, scale=3.0, params=PARAMS, compiler=compiler))
+        # One tensor for each input, as in a compiler.
+        same(run(*nx.tree.leaves(PARAMS), x, 3.0, compiler=compiler))
+    with ThreadPoolExecutor(1) as pool:
+        same(nx.graph.run(stages(), PARAMS, scale=3.0, x=x, executor=pool, compiler=compiler))
+
+
+def test_what_does_not_fit_is_named(compiler):
+    x = nx.ones((4, 2))
+    wrong = {"layer3": Layer(nx.ones((2, 3), dtype="s32"), 1.0)}
+    for run in (expression().run, stages().run):
+        with pytest.raises(nx.ArgumentError) as caught:
+            run(wrong, nx.ones((4, 3)), scale=3.0, compiler=compiler)
+        assert str(caught.value) == (
+            "run: params['layer3'].w is s32[2][3], expected f32[2][3]\n"
+            "  x is f32[4][3], expected f32[4][2]"
+        )
+        with pytest.raises(nx.ArgumentError, match=r"params\['layer3'\] is \*, expected Layer"):
+            run({"layer3": 1.0}, x, scale=3.0, compiler=compiler)
+        with pytest.raises(nx.ArgumentError, match="mode is 'other', expected 'm'"):
+            run(PARAMS, x, scale=3.0, mode="other", compiler=compiler)
+        with pytest.raises(nx.ArgumentError, match="takes 4 arguments, got 2; scale is missing"):
+            run(PARAMS, x=x, compiler=compiler)
+        with pytest.raises(nx.ArgumentError, match="x is given by position and by name"):
+            run(PARAMS, x, x=x, scale=3.0, compiler=compiler)
+        with pytest.raises(nx.ArgumentError, match="takes 4 arguments, got 1; x is missing"):
+            run(PARAMS, compiler=compiler)
+        with pytest.raises(nx.ArgumentError, match="the template f32 has no data"):
+            run(PARAMS, x, nx.template(()), compiler=compiler)
+        with pytest.raises(nx.ArgumentError, match=r"params\['layer3'\]\.b is f32\[4\]\[2\]"):
+            run(PARAMS["layer3"].w, x, 1.0, x, compiler=compiler)
+        with pytest.raises(nx.OptionError, match='no option "scales"'):
+            run(PARAMS, x, scale=1.0, scales=2, compiler=compiler)
+
+
+def test_positions_that_have_no_name():
+    several = nx.debug_expr(lambda *xs: xs[0] + xs[1])(1.0, 2)
+    assert several.run(1.0, 2).item() == 3.0
+    with pytest.raises(nx.ArgumentError, match=r"xs\[1\] is f32, expected s32"):
+        several.run(1.0, 2.0)
+    unknown = nx.debug_expr(nx.sin)(1.0)
+    assert unknown.run(0.0).item() == 0.0
+
+
+def test_static_values_may_be_left_out():
+    raised = nx.debug_expr(lambda x, power, how: x**power, static_argnums=(1, 2))
+    found = raised(nx.template((2,)), 3, ["a", {"b": 1}])
+    x = nx.tensor([1.0, 2.0])
+    for result in (
+        found.run(x),
+        found.run(x, 3),
+        found.run(x, power=3),
+        found.run(x, 3, ["a", {"b": 1}]),
+    ):
+        assert result.tolist() == [1.0, 8.0]
+    with pytest.raises(nx.ArgumentError, match="power is 2, expected 3"):
+        found.run(x, 2)
+
+
+@pytest.mark.parametrize("make", [expression, stages])
+def test_a_pickle_keeps_containers_names_and_large_tensors(make):
+    original = make()
+    for again in (pickle.loads(pickle.dumps(original)), copy.deepcopy(original)):
+        same(again.run(PARAMS, scale=3.0, x=nx.ones((4, 2))))
+        with pytest.raises(nx.ArgumentError, match=r"params\['layer3'\]\.w is f32\[1\], expected"):
+            again.run({"layer3": Layer(nx.ones(1), 1.0)}, nx.ones((4, 2)), 1.0)
+
+
+def test_a_pickle_keeps_what_a_function_mentions():
+    large = nx.iota((10_000,), dtype="f32")
+    rows = nx.vectorize(nx.ones((2, 3)), "row")
+    made = nx.debug_expr(lambda x, r: (nx.sum(x * large), r + 1))(nx.template(()), rows)
+    split = nx.graph.split(made, nx.graph.Policy.every_ops(1))
+    for whole in (made, split):
+        again = pickle.loads(pickle.dumps(whole))
+        total, more = again.run(2.0, rows)
+        assert total.item() == whole.run(2.0, rows)[0].item()
+        assert more.vectorized_axes == (("row", 2),)
+        with pytest.raises(nx.ArgumentError, match=r"r is f32\[3\], expected"):
+            again.run(2.0, nx.ones(3))
+
+
+def test_functions_of_hooks_do_not_travel():
+    hooked = nx.debug_expr(lambda x: nx.hook(x + 1, "seen", lambda value: None))(1.0)
+    with pytest.raises(nx.ArgumentError, match="pickle"):
+        pickle.dumps(hooked)
+    with pytest.raises(nx.ArgumentError, match="stage 1 has hooks or runtime calls"):
+        pickle.dumps(nx.graph.split(hooked, nx.graph.Policy.every_ops(1)))
+
+
+def test_damaged_parts_of_a_pickle_are_refused():
+    bytes_, results, taken, captured = expression()._parts()
+    with pytest.raises(nx.FormatError, match="containers are not those"):
+        nx.graph.Expression._from_parts(bytes_, (), taken, captured)
+    with pytest.raises(nx.FormatError):
+        nx.graph.Expression._from_parts(bytes_[:-1], results, taken, captured)
+
+
+def test_shared_nodes_print_once():
+    def many(x):
+        for _ in range(50):
+            x = nx.sin(x) + x
+        return {"sum": x, "parts": [x * k for k in range(2, 12)]}
+
+    found = nx.debug_expr(many)(1.0)
+    lines = str(found).splitlines()
+    assert len(lines) < len(found) + 10
+    assert lines[:2] == ["#nxla.Expr<", f"  {{'parts': [{', '.join(['f32'] * 10)}], 'sum': f32}}"]
+    assert lines[-2].startswith("  {'parts': [")
+    # The result of one tensor looks as ever.
+    assert str(nx.debug_expr(nx.sin)(1.0)).splitlines()[-1] == ">"
+    empty = nx.debug_expr(lambda x: ())(1.0)
+    assert str(empty) == "#nxla.Expr<\n  ()\n  \n  \n  ()\n>"
+
+
+def test_compiled_functions_take_names(compiler):
+    def f(x, mode, y, *, z=0.0):
+        return x - 2 * y + z if mode == "minus" else x + y
+
+    types = [nx.template(()), "minus", nx.template(())]
+    compiled = nx.compile(f, types, z=5.0, compiler=compiler)
+    for result in (compiled(7.0, 1.0), compiled(7.0, y=1.0), compiled(y=1.0, x=7.0)):
+        assert result.item() == 10.0
+    compiled.check(y=1.0, x=7.0)
+    with pytest.raises(nx.ArgumentError, match="y is s32, it was compiled for f32"):
+        compiled(7.0, y=1)
+    with pytest.raises(nx.ArgumentError, match="f: has no argument 'mode'"):
+        compiled(7.0, 1.0, mode="minus")
+    with pytest.raises(nx.ArgumentError, match="y is missing"):
+        compiled(x=7.0)
+
+
+def test_lists_and_dicts_are_static_values(compiler):
+    seen = []
+
+    @nx.jit(static_argnames="options", compiler=compiler)
+    def f(x, options):
+        seen.append(options)
+        return x * options["scales"][0] + len(options["names"])
+
+    options = {"scales": [2, 3], "names": {"a"}}
+    assert f(1.0, options).item() == f(1.0, options=dict(options)).item() == 3.0
+    assert len(seen) == 2  # By position and by name are two signatures.
+    options["scales"][0] = 4
+    assert f(1.0, options).item() == 5.0
+    # What is equal and of another class is another value.
+    assert f(1.0, {"scales": [4.0, 3], "names": {"a"}}).item() == 5.0
+    assert len(seen) == 4
+    fixed = nx.compile(f, [nx.template(()), {"scales": [10], "names": ()}])
+    assert fixed(x=2.0).item() == 20.0
+    with pytest.raises(nx.ArgumentError, match="must be hashable, or made of lists"):
+        f(1.0, [np.ones(2)])
+    deep = []
+    deep.append(deep)
+    with pytest.raises(nx.ArgumentError, match="nested more than"):
+        f(1.0, deep)
+
+
+@pytest.mark.parametrize("executor", [False, True])
+def test_an_error_of_a_stage_names_it(compiler, executor):
+    def fails(value):
+        raise ZeroDivisionError("of the user")
+
+    def staged(x):
+        y = nx.graph.mark(nx.sin(x), "encoder")
+        return nx.hook(nx.cos(y), "there", fails)
+
+    made = nx.graph.split(nx.debug_expr(staged)(1.0), "marks")
+    expected = r"while running stage 1, which is of .*test_runs_by_name.py:\d+"
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(ZeroDivisionError, match="of the user") as caught,
+    ):
+        nx.graph.run(made, 1.0, executor=pool if executor else None, compiler=compiler)
+    assert len(caught.value.__notes__) == 1
+    assert re.match(expected, caught.value.__notes__[0])
+    early = nx.graph.split(
+        nx.debug_expr(lambda x: nx.graph.mark(nx.hook(x + 1, "a", fails), "first") * 2)(1.0),
+        "marks",
+    )
+    with pytest.raises(ZeroDivisionError) as caught:
+        nx.graph.run(early, 1.0, compiler=compiler)
+    assert "while running stage 0 ('first'), which is of" in caught.value.__notes__[0]
+    jitted = nx.jit(staged, stages="marks", compiler=compiler)
+    with pytest.raises(ZeroDivisionError) as caught:
+        jitted(1.0)
+    assert "while running stage 1" in caught.value.__notes__[0]
