@@ -36,6 +36,9 @@ pub(crate) struct Run {
 /// Side of the squares in which two axes are swapped, so that both sides stay in the cache.
 const TILE: usize = 16;
 
+/// Elements of a run that is called short.
+const SHORT: usize = 8;
+
 /// Elements of a piece that is worth a task of its own.
 const MIN_PIECE: usize = 1 << 15;
 
@@ -123,8 +126,23 @@ impl Strided {
 
     /// Reads the elements `start..` of the row-major order until `out` is full.
     pub(crate) fn read<T: Pod>(&self, source: &[T], start: usize, out: &mut [T]) {
-        let step = self.inner().step;
+        let inner = self.inner();
         let len = out.len();
+        if let [around @ .., outer, inner] = &self.loops[..]
+            && inner.count <= SHORT
+            && len > 0
+        {
+            // The loop over short runs is one of its own, since a run takes less than its start.
+            let mut rows = Self { offset: self.offset, loops: around.into() };
+            rows.loops.push(Loop { count: outer.count * inner.count, step: 0 });
+            let mut skip = start % rows.inner().count;
+            rows.for_each_run(start, len, |at, range| {
+                read_short_runs(source, at, *outer, *inner, skip, &mut out[range]);
+                skip = 0;
+            });
+            return;
+        }
+        let step = inner.step;
         self.for_each_run(start, len, |at, range| read_run(source, at, step, &mut out[range]));
     }
 
@@ -234,6 +252,66 @@ fn read_run<T: Pod>(source: &[T], at: usize, step: isize, out: &mut [T]) {
             let from = source[..=at].iter().rev().step_by(step.unsigned_abs());
             out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         }
+    }
+}
+
+/// Reads runs one after the other, without the first `skip` elements.
+fn read_short_runs<T: Pod>(
+    source: &[T],
+    at: usize,
+    outer: Loop,
+    inner: Loop,
+    skip: usize,
+    out: &mut [T],
+) {
+    let place = |run: usize| at as isize + run as isize * outer.step;
+    let (first, skip) = (skip / inner.count, skip % inner.count);
+    let mut begin = first;
+    let mut out = out;
+    if skip > 0 {
+        let (head, rest) = out.split_at_mut((inner.count - skip).min(out.len()));
+        let from = place(first) + skip as isize * inner.step;
+        read_run(source, from as usize, inner.step, head);
+        (begin, out) = (first + 1, rest);
+    }
+    if out.is_empty() {
+        return;
+    }
+    match (outer.step, inner.step, inner.count) {
+        // Each element several times.
+        (1, 0, 2) => repeat_each::<T, 2>(&source[place(begin) as usize..], out),
+        (1, 0, 3) => repeat_each::<T, 3>(&source[place(begin) as usize..], out),
+        (1, 0, 4) => repeat_each::<T, 4>(&source[place(begin) as usize..], out),
+        // The same run again and again: what is written is copied behind itself.
+        (0, _, count) => {
+            let mut done = count.min(out.len());
+            read_run(source, at, inner.step, &mut out[..done]);
+            while done < out.len() {
+                let more = done.min(out.len() - done);
+                out.copy_within(..more, done);
+                done += more;
+            }
+        }
+        (_, step, count) => {
+            for (run, out) in out.chunks_mut(count).enumerate() {
+                let mut from = place(begin + run);
+                for out in out {
+                    *out = source[from as usize];
+                    from += step;
+                }
+            }
+        }
+    }
+}
+
+/// Writes each element `N` times.
+fn repeat_each<T: Pod, const N: usize>(source: &[T], out: &mut [T]) {
+    let (runs, rest) = out.as_chunks_mut::<N>();
+    for (run, &x) in runs.iter_mut().zip(source) {
+        *run = [x; N];
+    }
+    if let [_, ..] = rest {
+        rest.fill(source[runs.len()]);
     }
 }
 
@@ -357,6 +435,18 @@ mod tests {
         assert_eq!(read_all(&Strided::new(2, [(2, 3), (3, -1)]), &source), [2, 1, 0, 5, 4, 3]);
         assert_eq!(read_all(&Strided::new(1, [(3, 0), (2, 3)]), &source), [1, 4, 1, 4, 1, 4]);
         assert_eq!(read_all(&Strided::new(0, [(2, 1), (3, 0)]), &source), [0, 0, 0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn short_runs() {
+        let source: Vec<u32> = (0..60).collect();
+        let repeated: Vec<u32> = (0..60).flat_map(|x| [x; 3]).collect();
+        assert_eq!(read_all(&Strided::new(0, [(60, 1), (3, 0)]), &source), repeated);
+        let again: Vec<u32> =
+            (0..20).flat_map(|row| [3 * row, 3 * row + 1, 3 * row + 2].repeat(5)).collect();
+        assert_eq!(read_all(&Strided::new(0, [(20, 3), (5, 0), (3, 1)]), &source), again);
+        let steps: Vec<u32> = (0..4).flat_map(|row| [59 - row, 49 - row, 39 - row]).collect();
+        assert_eq!(read_all(&Strided::new(59, [(4, -1), (3, -10)]), &source), steps);
     }
 
     #[test]

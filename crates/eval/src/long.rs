@@ -1,4 +1,5 @@
-//! Which steps take so long that somebody may want to break them off.
+//! How long steps take, roughly: which ones somebody may want to break off, and which programs are
+//! worth being run by the crew.
 
 use nxla_expr::{ExprId, Family, Graph, Op};
 use nxla_tensor::Shape;
@@ -7,16 +8,49 @@ use nxla_tensor::Shape;
 /// some ten milliseconds, so that a thread of its own costs nothing.
 const LONG: f64 = (1 << 26) as f64;
 
+/// Steps from which on a run is [taken over by the crew](crate::threads::aboard): some 300
+/// microseconds, ten times of what handing it over costs.
+const LARGE: f64 = (1 << 21) as f64;
+
+/// Trips that a loop is taken to make, where nobody knows.
+const TRIPS: f64 = 64.0;
+
 /// Whether the op of a node may take long. Those that hold programs or call functions never do: what
 /// they run is looked after by itself.
 pub(crate) fn is_long(graph: &Graph, id: ExprId) -> bool {
+    let op = graph.op(id);
+    steps(graph, id) >= LONG && op.regions().is_empty() && !op.has_effects()
+}
+
+/// Whether a run of so much [work] is worth being handed over.
+pub(crate) fn is_large(work: f64) -> bool {
+    work >= LARGE
+}
+
+/// How many steps the op of a node takes, those of its regions being given.
+pub(crate) fn work(graph: &Graph, id: ExprId, regions: f64) -> f64 {
+    match graph.op(id) {
+        Op::While(_) => TRIPS * regions,
+        // Products of matrices take a tenth of a step each, where they are large.
+        op if op.family() == Family::Contract => steps(graph, id) / 16.0,
+        _ => steps(graph, id) + regions,
+    }
+}
+
+/// How many steps element-wise code takes, whose own are smaller.
+pub(crate) fn work_of_code(steps: usize) -> f64 {
+    steps as f64 / 4.0
+}
+
+/// How many steps the op of a node takes, without those of its regions.
+fn steps(graph: &Graph, id: ExprId) -> f64 {
     let op = graph.op(id);
     let size = |shape: &Shape| shape.iter().map(|&size| size as f64).product::<f64>();
     let results = || graph.ty(id).parts().iter().map(|ty| size(&ty.shape));
     let operands =
         || graph.operands(id).iter().flat_map(|&x| graph.ty(x).parts()).map(|ty| size(&ty.shape));
     let elements: f64 = operands().chain(results()).sum();
-    let steps = match op.family() {
+    match op.family() {
         Family::Create | Family::Elementwise | Family::Movement | Family::Reduce => elements,
         // Sorting takes a number of passes.
         Family::Index => 16.0 * elements,
@@ -25,8 +59,7 @@ pub(crate) fn is_long(graph: &Graph, id: ExprId) -> bool {
         Family::Contract => operands().chain(results()).product::<f64>().sqrt(),
         Family::Linalg => 16.0 * elements.powf(1.5),
         Family::Control => 0.0,
-    };
-    steps >= LONG && op.regions().is_empty() && !op.has_effects()
+    }
 }
 
 /// Elements that each result of a window is made of. Axes are done one after the other, except where
@@ -40,7 +73,7 @@ fn taps(op: &Op) -> f64 {
     }
 }
 
-/// Whether element-wise code of so many steps may take long: they are smaller.
+/// Whether element-wise code of so many steps may take long.
 pub(crate) fn is_long_code(steps: usize) -> bool {
-    steps as f64 >= 4.0 * LONG
+    work_of_code(steps) >= LONG
 }

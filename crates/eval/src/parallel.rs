@@ -6,20 +6,42 @@
 
 use rayon::prelude::*;
 
-use crate::threads::{Brake, crew};
+use crate::threads::{Brake, Crew, crew, leads};
 
 /// Elements below which work stays on the calling thread.
 pub(crate) const MIN_ELEMENTS: usize = 1 << 16;
 
+/// The same where the other threads look out for work.
+const MIN_ELEMENTS_ABOARD: usize = 1 << 14;
+
 /// Elements of one task: small enough to balance, large enough to drown the cost of a task.
 const TASK_ELEMENTS: usize = 1 << 15;
+
+/// The same where the other threads look out for work.
+const TASK_ELEMENTS_ABOARD: usize = 1 << 13;
 
 /// Steps of element-wise code, see [`Code::cost`](crate::elementwise::Code), below which it stays on
 /// the calling thread: some 40 microseconds. Handing a part to a thread that sleeps takes ten.
 const MIN_STEPS: usize = 600_000;
 
+/// The same where the other threads look out for work: some five microseconds.
+const MIN_STEPS_ABOARD: usize = 80_000;
+
 /// Steps of one task of element-wise code.
 const TASK_STEPS: usize = 1 << 16;
+
+/// The same where the other threads look out for work.
+const TASK_STEPS_ABOARD: usize = 1 << 15;
+
+/// What suits this thread.
+fn either(elsewhere: usize, aboard: usize) -> usize {
+    if leads() { aboard } else { elsewhere }
+}
+
+/// The crew, roused.
+fn hands() -> Option<&'static Crew> {
+    crew().inspect(|crew| crew.rouse())
+}
 
 /// Fills `out` in pieces of whole blocks if all takes so many steps that it is worth spreading:
 /// `fill` gets the position of a piece and the piece.
@@ -29,28 +51,29 @@ pub(crate) fn blocks<T: Send>(
     steps: usize,
     fill: impl Fn(usize, &mut [T]) + Sync,
 ) {
-    if steps < MIN_STEPS {
+    if steps < either(MIN_STEPS, MIN_STEPS_ABOARD) {
         return fill(0, out);
     }
-    let piece = (out.len() / (steps / TASK_STEPS)).next_multiple_of(block);
+    let tasks = steps / either(TASK_STEPS, TASK_STEPS_ABOARD);
+    let piece = (out.len() / tasks).next_multiple_of(block);
     spread(out, piece, &|index, out| fill(index * piece, out));
 }
 
 /// Whether work on so many elements is spread.
 pub(crate) fn pays(elements: usize) -> bool {
-    elements >= MIN_ELEMENTS && threads() > 1
+    elements >= either(MIN_ELEMENTS, MIN_ELEMENTS_ABOARD) && threads() > 1
 }
 
 /// How many threads work together.
 pub(crate) fn threads() -> usize {
-    crew().map_or(1, |_| within(rayon::current_num_threads))
+    crew().map_or(1, |crew| crew.threads.current_num_threads())
 }
 
 /// Does something where functions of rayon find our threads, if there are any.
 pub(crate) fn within<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     // Who is one of them is among them already.
-    match crew() {
-        Some(crew) => crew.install(work),
+    match hands() {
+        Some(crew) => crew.threads.install(work),
         None => work(),
     }
 }
@@ -72,8 +95,8 @@ pub(crate) fn each_with<I: Send, W>(
             task(kept, item);
         }
     };
-    match crew() {
-        Some(crew) => crew.install(|| items.into_par_iter().for_each_init(keep, task)),
+    match hands() {
+        Some(crew) => crew.threads.install(|| items.into_par_iter().for_each_init(keep, task)),
         None => {
             let mut kept = keep();
             items.into_iter().for_each(|item| task(&mut kept, item));
@@ -96,7 +119,7 @@ pub(crate) fn rows<T: Send>(
 ) {
     let count = out.len().checked_div(row).unwrap_or(0);
     if count > 1 && pays(count.saturating_mul(cost)) {
-        let per_task = (TASK_ELEMENTS / cost.max(1)).max(1);
+        let per_task = (either(TASK_ELEMENTS, TASK_ELEMENTS_ABOARD) / cost.max(1)).max(1);
         spread(out, per_task * row, &|index, out| fill(index * per_task, out));
     } else if count > 0 {
         fill(0, out);
@@ -128,16 +151,16 @@ fn spread<T: Send>(out: &mut [T], size: usize, fill: &(dyn Fn(usize, &mut [T]) +
             fill(index, out);
         }
     };
-    match crew() {
-        Some(crew) => crew.install(|| out.par_chunks_mut(size).enumerate().for_each(fill)),
+    match hands() {
+        Some(crew) => crew.threads.install(|| out.par_chunks_mut(size).enumerate().for_each(fill)),
         None => out.chunks_mut(size).enumerate().for_each(fill),
     }
 }
 
 /// The results of `count` tasks, in order.
 pub(crate) fn collect<R: Send>(count: usize, task: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
-    match crew() {
-        Some(crew) => crew.install(|| (0..count).into_par_iter().map(task).collect()),
+    match hands() {
+        Some(crew) => crew.threads.install(|| (0..count).into_par_iter().map(task).collect()),
         None => (0..count).map(task).collect(),
     }
 }

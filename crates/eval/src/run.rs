@@ -11,9 +11,10 @@ use crate::check::{self, first_not_finite};
 use crate::error::{EvalError, Stop};
 use crate::family;
 use crate::hooks::Hooks;
+use crate::long::is_large;
 use crate::memory::guarded;
 use crate::plan::{Action, Plan};
-use crate::threads::watched;
+use crate::threads::{Brake, aboard, watched};
 
 /// Tells whether a run is to stop.
 pub type Interrupt<'a> = dyn Fn() -> bool + Sync + 'a;
@@ -22,17 +23,30 @@ pub type Interrupt<'a> = dyn Fn() -> bool + Sync + 'a;
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) hooks: &'a Hooks,
-    pub(crate) interrupt: Option<&'a Interrupt<'a>>,
+    pub(crate) stop: Wanted<'a>,
+}
+
+/// How a run learns that nobody waits for its results any more.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    /// It runs to its end.
+    Always,
+    /// It asks.
+    Asked(&'a Interrupt<'a>),
+    /// Whoever handed it over asks, and pulls the brake.
+    Told(&'a Brake),
 }
 
 impl Context<'_> {
     /// Asked before each step, hence also once per trip of a loop.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), EvalError> {
-        match self.interrupt {
-            Some(interrupted) if interrupted() => Err(EvalError::Interrupted),
-            _ => Ok(()),
-        }
+        let stops = match self.stop {
+            Wanted::Always => false,
+            Wanted::Asked(interrupted) => interrupted(),
+            Wanted::Told(brake) => brake.is_pulled(),
+        };
+        if stops { Err(EvalError::Interrupted) } else { Ok(()) }
     }
 }
 
@@ -124,8 +138,16 @@ impl Plan {
         check_inputs(&self.program, &inputs)?;
         let mut inputs: SmallVec<[Option<HostTensor>; 4]> = inputs.into_iter().map(Some).collect();
         let mut frame = Frame::default();
-        let input = |index: usize| inputs[index].take().expect("each input is asked for once");
-        let results = self.call(&mut frame, Context { hooks, interrupt }, input)?;
+        let mut run = |stop: Wanted<'_>| {
+            let input = |index: usize| inputs[index].take().expect("each input is asked for once");
+            self.call(&mut frame, Context { hooks, stop }, input)
+        };
+        // A function that is called may wait for other runs, which need the crew as well.
+        let results = if is_large(self.work) && self.program.effects().is_empty() {
+            aboard(interrupt, run)?
+        } else {
+            run(interrupt.map_or(Wanted::Always, Wanted::Asked))?
+        };
         Ok(results.into_iter().zip(self.program.output_types()).map(named).collect())
     }
 
@@ -169,8 +191,8 @@ impl Plan {
             Action::Op => family::evaluate(site(&[]), &mut operands),
             Action::Regions(regions) => family::evaluate(site(regions), &mut operands),
         };
-        let results = match context.interrupt {
-            Some(interrupt) if step.is_long => watched(interrupt, || guarded(work))?,
+        let results = match context.stop {
+            Wanted::Asked(interrupt) if step.is_long => watched(interrupt, || guarded(work))?,
             _ => guarded(work),
         };
         let results = results.map_err(|stop| stop.at(graph, step.id))?;

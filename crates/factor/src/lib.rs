@@ -18,12 +18,14 @@
 #![forbid(unsafe_code)]
 
 mod product;
+mod triangular;
 
 use std::borrow::Cow;
 
 use faer::{Mat, MatRef, Side, traits::ComplexField};
 use num_complex::Complex;
 pub use product::{Matrix, Multiply};
+pub use triangular::{Substitute, Triangle};
 
 /// Numbers of which matrices are factorised: `f64` and its complex numbers.
 pub trait Number: Sized {

@@ -73,6 +73,12 @@ struct Spatial {
     in_size: usize,
     kernel: usize,
     out: usize,
+    /// Elements of the input between neighbours of the result, and of the kernel.
+    stride: usize,
+    dilation: usize,
+    low: i64,
+    /// Whether nothing lies between the elements of the input.
+    is_dense: bool,
     /// For each position in the kernel and each one of the result, the position in the input, or
     /// `NOWHERE` in the padding and between dilated elements.
     places: Vec<usize>,
@@ -95,7 +101,59 @@ impl Spatial {
         for (at, to) in places.iter_mut().enumerate() {
             *to = place(at / out, at % out);
         }
-        Self { in_size, kernel, out, places }
+        Self {
+            in_size,
+            kernel,
+            out,
+            stride: attributes.strides[axis],
+            dilation: attributes.kernel_dilation[axis],
+            low,
+            is_dense: spread == 1,
+            places,
+        }
+    }
+
+    /// Reads what one tap of the kernel sees of a row from the positions that begin at `column`.
+    fn read_along_result<T: Copy>(&self, row: &[T], tap: usize, column: usize, out: &mut [T]) {
+        if self.is_dense {
+            let first = (column * self.stride + tap * self.dilation) as i64 - self.low;
+            return read_inside(row, first, self.stride, out);
+        }
+        let places = &self.places[tap * self.out..][column..];
+        read_places(row, places.iter(), out);
+    }
+
+    /// Reads what all taps of the kernel see of a row from one position.
+    fn read_along_kernel<T: Copy>(&self, row: &[T], column: usize, out: &mut [T]) {
+        if self.is_dense {
+            let first = (column * self.stride) as i64 - self.low;
+            return read_inside(row, first, self.dilation, out);
+        }
+        read_places(row, self.places[column..].iter().step_by(self.out), out);
+    }
+}
+
+/// Reads elements of a row that are `step` apart, of which the first is at `first`, and leaves out
+/// those that are outside.
+fn read_inside<T: Copy>(row: &[T], first: i64, step: usize, out: &mut [T]) {
+    let skip = usize::try_from(-first).map_or(0, |before| before.div_ceil(step)).min(out.len());
+    let Ok(first) = usize::try_from(first + (skip * step) as i64) else { return };
+    let Some(row) = row.get(first..) else { return };
+    let count = row.len().div_ceil(step).min(out.len() - skip);
+    let out = &mut out[skip..skip + count];
+    if step == 1 {
+        out.copy_from_slice(&row[..count]);
+    } else {
+        out.iter_mut().zip(row.iter().step_by(step)).for_each(|(out, &x)| *out = x);
+    }
+}
+
+/// Reads elements at places, and leaves out those that are nowhere.
+fn read_places<'a, T: Copy>(row: &[T], places: impl Iterator<Item = &'a usize>, out: &mut [T]) {
+    for (out, &place) in out.iter_mut().zip(places) {
+        if place != NOWHERE {
+            *out = row[place];
+        }
     }
 }
 
@@ -172,15 +230,15 @@ impl Geometry {
                     self.read_patch_row(channel, tap, start, patches);
                 }
             }
-            memory::fill(&mut product, T::default(), self.group_outputs * count);
             let sizes = Sizes { batches: 1, rows: self.group_outputs, inner, columns: count };
             let left = Factor { elements: kernel, inner_first: false };
-            matmul(
-                sizes,
-                left,
-                Factor { elements: &patches, inner_first: !by_position },
-                &mut product,
-            );
+            let right = Factor { elements: &patches, inner_first: !by_position };
+            if count == self.out_size {
+                matmul(sizes, left, right, out);
+                break;
+            }
+            memory::fill(&mut product, T::default(), self.group_outputs * count);
+            matmul(sizes, left, right, &mut product);
             for (out, row) in out.chunks_exact_mut(self.out_size).zip(product.chunks_exact(count)) {
                 out[start..start + count].copy_from_slice(row);
             }
@@ -197,13 +255,8 @@ impl Geometry {
             let patches = out.chunks_exact_mut(self.kernel_size);
             for (channel, patch) in channels.chunks_exact(self.in_size).zip(patches) {
                 let row = &channel[row * inner.in_size..][..inner.in_size];
-                let places = inner.places[column..].iter().step_by(inner.out);
                 let patch = &mut patch[tap * inner.kernel..][..inner.kernel];
-                for (out, &place) in patch.iter_mut().zip(places) {
-                    if place != NOWHERE {
-                        *out = row[place];
-                    }
-                }
+                inner.read_along_kernel(row, column, patch);
             }
         }
     }
@@ -219,13 +272,9 @@ impl Geometry {
             let column = position % inner.out;
             let count = (inner.out - column).min(out.len() - done);
             if let Some(row) = self.row_of(tap / inner.kernel, position / inner.out) {
-                let places =
-                    &inner.places[tap % inner.kernel * inner.out..][column..column + count];
-                for (out, &place) in out[done..done + count].iter_mut().zip(places) {
-                    if place != NOWHERE {
-                        *out = channel[row * inner.in_size + place];
-                    }
-                }
+                let row = &channel[row * inner.in_size..][..inner.in_size];
+                let out = &mut out[done..done + count];
+                inner.read_along_result(row, tap % inner.kernel, column, out);
             }
             done += count;
         }

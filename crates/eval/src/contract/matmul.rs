@@ -192,7 +192,6 @@ fn in_order<T: Number>(
 /// `out[i]` is the product of row `i` of `matrix` and `vector`.
 fn runs<T: Number>(matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
     if let [out] = out
-        && parallel::pays(inner)
         && inner > PART
     {
         let pieces: Vec<_> = matrix.chunks(PART).zip(vector.chunks(PART)).collect();

@@ -9,6 +9,7 @@ use nxla_tensor::{Complex, DType, Element};
 pub(super) trait Field:
     Element
     + nxla_factor::Number
+    + nxla_factor::Substitute
     + Sub<Output = Self>
     + Mul<Output = Self>
     + Div<Output = Self>

@@ -3,6 +3,7 @@
 //! Both read one triangle of their matrix only. They compute in `f64` or complex `f64`.
 
 use nxla_expr::{TensorType, Transform, TriangularSolve};
+use nxla_factor::Triangle;
 use nxla_tensor::{Complex, HostTensor};
 
 use super::field::{Field, wide};
@@ -23,7 +24,7 @@ pub(super) fn cholesky(a: &HostTensor, ty: &TensorType) -> Result<HostTensor, Fa
     convert(&factor, ty.dtype)
 }
 
-/// The size from which a blocked factorisation is faster than going row by row.
+/// The size from which a blocked factorisation, or solution, is faster than going row by row.
 const BLOCKED: usize = 48;
 
 fn factors<T: Field>(a: &HostTensor, side: usize) -> Result<HostTensor, Fault> {
@@ -114,6 +115,10 @@ fn solutions<T: Field>(
         let matrices = elements[first * side * side..].chunks_exact((side * side).max(1));
         for (x, a) in x.chunks_exact_mut(size).zip(matrices) {
             let places = Places { systems, unknown_step, system_step };
+            if systems >= FEW && side >= BLOCKED {
+                system.solve_blocked(a, x, unknown_step == 1);
+                continue;
+            }
             if systems >= FEW {
                 system.solve_all(a, x, places);
                 continue;
@@ -173,6 +178,16 @@ impl System {
             x[row] = (x[row] - rest) / self.at(a, row, row);
         }
     }
+
+    /// Solves many systems of one large matrix, whose unknowns lie side by side, or those of one
+    /// equation.
+    fn solve_blocked<T: Field>(self, a: &[T], x: &mut [T], transposed: bool) {
+        let System { side, from_first, swapped, conjugated } = self;
+        let how = Triangle { side, lower: from_first, transposed: swapped, conjugated };
+        let parts = if parallel::pays(side * x.len() / 64) { parallel::threads() } else { 1 };
+        parallel::within(|| T::substitute(a, how, x, transposed, parts));
+    }
+
     /// Solves many systems of one matrix, in groups that fill the registers.
     fn solve_all<T: Field>(self, a: &[T], x: &mut [T], places: Places) {
         let side = self.side;

@@ -11,7 +11,7 @@ use super::{Action, Plan, Planner, Step};
 use crate::block;
 use crate::elementwise::{Access, Code, Input, Value, Writer};
 use crate::layout::Strided;
-use crate::long::{is_long, is_long_code};
+use crate::long;
 
 /// A value of a run: an input, or a result of a step.
 pub(super) type ValueId = u32;
@@ -25,6 +25,8 @@ pub(super) struct Built {
     pub(super) inputs: Vec<Option<ValueId>>,
     pub(super) outputs: Vec<ValueId>,
     pub(super) values: usize,
+    /// About how many steps a run takes, see [`long`].
+    pub(super) work: f64,
 }
 
 pub(super) struct Builder<'a, 'p> {
@@ -52,6 +54,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             inputs: vec![None; program.inputs().len()],
             outputs: Vec::new(),
             values: 0,
+            work: 0.0,
         };
         Self {
             program,
@@ -121,13 +124,18 @@ impl<'a, 'p> Builder<'a, 'p> {
     fn push_step(&mut self, id: ExprId, action: Action) {
         let first_arg = u32::try_from(self.built.args.len()).expect("fewer than 2^32 operands");
         let first_target = u32::try_from(self.built.results.len()).expect("fewer than 2^32 values");
-        let is_long = match &action {
+        let (work, is_long) = match &action {
             Action::Code(code) => {
-                is_long_code(self.graph.shape(id).size().saturating_mul(code.cost))
+                let steps = self.graph.shape(id).size().saturating_mul(code.cost);
+                (long::work_of_code(steps), long::is_long_code(steps))
             }
-            Action::Op => is_long(self.graph, id),
-            Action::Regions(_) => false,
+            Action::Op => (long::work(self.graph, id, 0.0), long::is_long(self.graph, id)),
+            Action::Regions(plans) => {
+                let regions = plans.iter().map(|plan| plan.work).sum();
+                (long::work(self.graph, id, regions), false)
+            }
         };
+        self.built.work += work;
         self.built.steps.push(Step { id, first_arg, first_target, is_long, action });
     }
 

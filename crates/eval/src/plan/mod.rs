@@ -34,6 +34,8 @@ pub struct Plan {
     pub(crate) slots: usize,
     /// Whether results are checked to be finite.
     pub(crate) checks: bool,
+    /// About how many steps a run takes, see [`long`](crate::long).
+    pub(crate) work: f64,
 }
 
 /// The slot for a value, or `None` where nobody needs it.
@@ -173,7 +175,7 @@ impl<'a> Planner<'a> {
     fn plan(&mut self, program: Arc<Program>) -> Plan {
         let built = build::Builder::new(&program, self).build();
         let assigned = slots::assign(&built);
-        let build::Built { steps, .. } = built;
+        let build::Built { steps, work, .. } = built;
         Plan {
             program,
             steps,
@@ -183,6 +185,7 @@ impl<'a> Planner<'a> {
             outputs: assigned.outputs,
             slots: assigned.slots,
             checks: self.checks,
+            work,
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn arg_reduce(
     let x = convert(x, widened_float(x.dtype()))?;
     let plane = match attributes.axis {
         Some(axis) => Plane::along(x.shape(), axis),
-        None => Plane { outer: 1, count: x.size(), inner: 1 },
+        None => Plane { times: 1, outer: 1, count: x.size(), inner: 1 },
     };
     let positions = match_ordered!(x.dtype(), T => {
         let x = value::slice::<T>(&x);

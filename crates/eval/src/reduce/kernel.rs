@@ -20,6 +20,12 @@ const COLUMNS: usize = 1024;
 /// Accumulators of whole rows that stay in the cache.
 const WHOLE_ROW: usize = 4096;
 
+/// Results that are too few to share out.
+const FEW: usize = 8;
+
+/// Rows of few columns that are taken as one.
+const TOGETHER: usize = 16;
+
 /// Rows that are added to the accumulators at a time.
 const ROWS: usize = 4;
 
@@ -52,12 +58,30 @@ where
     M: Fn(A, A) -> A + Copy + Sync,
 {
     let x: &[T] = value::slice(x);
-    let Plane { outer, count, inner } = plane;
+    let Plane { times, outer, count, inner } = plane;
     let block = count * inner;
     let by_rows = outer == 1 && inner <= WHOLE_ROW && count >= 2 * PART_ROWS;
     value::build(dtype, shape, |out: &mut [R]| {
-        if block == 0 {
+        if block == 0 || times == 0 {
             out.fill(finish(reducer.start));
+        } else if times > 1 && outer < FEW {
+            let runs = |time: usize| -> Vec<A> {
+                let x = x[time * outer * count..].chunks_exact(count);
+                x.take(outer).map(|x| run(x, reducer)).collect()
+            };
+            let parts = parallel::collect(times, &runs);
+            for (index, out) in out.iter_mut().enumerate() {
+                let runs = parts.iter().map(|part| part[index]);
+                *out = finish(runs.fold(reducer.start, reducer.merge));
+            }
+        } else if times > 1 {
+            parallel::rows(out, 1, times * count, |first, out| {
+                for (index, out) in out.iter_mut().enumerate() {
+                    let at = |time: usize| (time * outer + first + index) * count;
+                    let runs = (0..times).map(|time| run(&x[at(time)..][..count], reducer));
+                    *out = finish(runs.fold(reducer.start, reducer.merge));
+                }
+            });
         } else if block >= 2 * PART && (outer * inner < 64 || by_rows) {
             // Few results of many elements: partial results of pieces of the reduced part.
             for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
@@ -65,8 +89,23 @@ where
             }
         } else if inner == 1 {
             parallel::rows(out, 1, count, |first, out| {
-                for (x, out) in x[first * count..].chunks_exact(count).zip(out) {
-                    *out = finish(run(x, reducer));
+                let x = &x[first * count..][..out.len() * count];
+                match count {
+                    2 => short_runs::<T, A, S, M, R, 2>(x, reducer, &finish, out),
+                    3 => short_runs::<T, A, S, M, R, 3>(x, reducer, &finish, out),
+                    4 => short_runs::<T, A, S, M, R, 4>(x, reducer, &finish, out),
+                    _ => {
+                        for (x, out) in x.chunks_exact(count).zip(out) {
+                            *out = finish(run(x, reducer));
+                        }
+                    }
+                }
+            });
+        } else if inner < LANES && count >= 4 * TOGETHER {
+            parallel::rows(out, inner, block, |first, out| {
+                let blocks = x[first * block..].chunks_exact(block);
+                for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
+                    narrow(x, inner, reducer, &finish, out);
                 }
             });
         } else if outer == 1 {
@@ -82,6 +121,27 @@ where
             });
         }
     })
+}
+
+/// Runs of few elements, several at a time.
+fn short_runs<T: Element, A, S, M, R, const N: usize>(
+    x: &[T],
+    reducer: Reducer<A, S, M>,
+    finish: &impl Fn(A) -> R,
+    out: &mut [R],
+) where
+    A: Copy,
+    S: Fn(A, T) -> A,
+{
+    let (runs, _) = x.as_chunks::<N>();
+    vectorize(
+        #[inline(always)]
+        || {
+            for (run, out) in runs.iter().zip(out) {
+                *out = finish(run.iter().fold(reducer.start, |a, &x| (reducer.step)(a, x)));
+            }
+        },
+    );
 }
 
 /// One run of neighbouring elements.
@@ -160,6 +220,31 @@ fn columns<T: Element, A, S, M, R>(
         for (out, &sum) in out.iter_mut().zip(&*sums) {
             *out = finish(sum);
         }
+    }
+}
+
+/// The columns of a block of rows of few elements: several rows are taken as a wide one.
+fn narrow<T: Element, A, S, M, R>(
+    x: &[T],
+    inner: usize,
+    reducer: Reducer<A, S, M>,
+    finish: &impl Fn(A) -> R,
+    out: &mut [R],
+) where
+    A: Copy,
+    S: Fn(A, T) -> A,
+    M: Fn(A, A) -> A,
+{
+    let wide = inner * TOGETHER;
+    let mut buffer = [reducer.start; LANES * TOGETHER];
+    let sums = &mut buffer[..wide];
+    let whole = x.len() / wide * wide;
+    accumulate(&x[..whole], wide, 0, sums, &reducer.step);
+    for (column, out) in out.iter_mut().enumerate() {
+        let lanes = sums[column..].iter().step_by(inner);
+        let sum = lanes.fold(reducer.start, |a, &b| (reducer.merge)(a, b));
+        let rest = x[whole..].iter().skip(column).step_by(inner);
+        *out = finish(rest.fold(sum, |a, &x| (reducer.step)(a, x)));
     }
 }
 

@@ -6,9 +6,11 @@ use crate::error::Fault;
 use crate::layout::Strided;
 use crate::value;
 
-/// A row-major tensor as `[outer][count][inner]`, of which `count` is reduced.
+/// A row-major tensor as `[times][outer][count][inner]`, of which `times` and `count` are reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Plane {
+    /// 1 unless `inner` is.
+    pub(crate) times: usize,
     pub(crate) outer: usize,
     pub(crate) count: usize,
     pub(crate) inner: usize,
@@ -18,13 +20,15 @@ impl Plane {
     /// The plane of one axis.
     pub(crate) fn along(shape: &[usize], axis: usize) -> Self {
         Self {
+            times: 1,
             outer: shape[..axis].iter().product(),
             count: shape[axis],
             inner: shape[axis + 1..].iter().product(),
         }
     }
 
-    /// The plane of a set of axes. Axes that do not lie together are moved to the end.
+    /// The plane of a set of axes. Axes that lie neither together nor at both ends are moved to the
+    /// end.
     pub(crate) fn of(
         x: &HostTensor,
         is_reduced: impl Fn(usize) -> bool,
@@ -33,7 +37,7 @@ impl Plane {
         // Axes of size 1 are on either side.
         let mut reduced = (0..shape.rank()).filter(|&axis| is_reduced(axis) && shape[axis] != 1);
         let Some(first) = reduced.next() else {
-            return Ok((x.clone(), Self { outer: x.size(), count: 1, inner: 1 }));
+            return Ok((x.clone(), Self { times: 1, outer: x.size(), count: 1, inner: 1 }));
         };
         let last = reduced.last().unwrap_or(first);
         let together = (first..=last).all(|axis| is_reduced(axis) || shape[axis] == 1);
@@ -41,12 +45,30 @@ impl Plane {
             let axes = (0..shape.rank()).filter(|&axis| is_reduced(axis) == wanted);
             axes.map(|axis| shape[axis]).product()
         };
+        let size = |axes: std::ops::Range<usize>| shape[axes].iter().product();
+        let is_kept = |axis: usize| !is_reduced(axis) && shape[axis] != 1;
+        let mut kept = (0..shape.rank()).filter(|&axis| is_kept(axis));
+        let between = kept.next().map(|first| first..kept.next_back().unwrap_or(first) + 1);
+        if let Some(between) = between.filter(|_| !together)
+            && between.clone().all(|axis| is_kept(axis) || shape[axis] == 1)
+        {
+            let plane = Self {
+                times: size(0..between.start),
+                outer: size(between.clone()),
+                count: size(between.end..shape.rank()),
+                inner: 1,
+            };
+            return Ok((x.clone(), plane));
+        }
         if !together {
             let moved = permuted(x, |axis| !is_reduced(axis))?;
-            return Ok((moved, Self { outer: product(false), count: product(true), inner: 1 }));
+            return Ok((
+                moved,
+                Self { times: 1, outer: product(false), count: product(true), inner: 1 },
+            ));
         }
-        let size = |axes: std::ops::Range<usize>| shape[axes].iter().product();
         let plane = Self {
+            times: 1,
             outer: size(0..first),
             count: size(first..last + 1),
             inner: size(last + 1..shape.rank()),
@@ -65,7 +87,7 @@ pub(super) fn reduced_first(
         (0..x.rank()).filter(|&axis| !is_reduced(axis)).map(|axis| x.shape()[axis]).product();
     let reduced = (0..x.rank()).filter(|&axis| is_reduced(axis));
     let count = reduced.map(|axis| x.shape()[axis]).product();
-    Ok((moved, Plane { outer: 1, count, inner: kept }))
+    Ok((moved, Plane { times: 1, outer: 1, count, inner: kept }))
 }
 
 /// A copy with some axes before the others, in order.

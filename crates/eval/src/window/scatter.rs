@@ -32,7 +32,9 @@ pub(super) fn scatter(
             ScatterOp::Min => extrema(&axes, x_elements, source, x.shape(), |a: T, b: T| a < b),
         }
     });
-    let sums = wide(ty.dtype);
+    // Where windows lie side by side, there is at most one sum for each place, which is as exact.
+    let is_apart = axes.iter().all(|axis| axis.stride > (axis.taps - 1) * axis.dilation);
+    let sums = if is_apart && ty.dtype == DType::F32 { ty.dtype } else { wide(ty.dtype) };
     let source = convert(&convert(source, ty.dtype)?, sums)?;
     let initial = initial.get(0).cast(initial.dtype()).cast(ty.dtype);
     let mut result = HostTensor::full(initial, sums, ty.shape.clone())?;
@@ -55,6 +57,7 @@ pub(super) fn scatter(
         DType::S16 => add!(i16, i16::wrapping_add),
         DType::S32 => add!(i32, i32::wrapping_add),
         DType::S64 => add!(i64, i64::wrapping_add),
+        DType::F32 => add!(f32, |a: f32, b: f32| a + b),
         DType::F64 => add!(f64, |a: f64, b: f64| a + b),
         DType::C128 => add!(Complex<f64>, |a: Complex<f64>, b: Complex<f64>| a + b),
         dtype => unreachable!("{dtype} is widened before it is added up"),
@@ -83,6 +86,7 @@ fn extrema<T: Element>(
     let taps: usize = axes.iter().map(|axis| axis.taps).product();
     parallel::rows(&mut places, inner.count, inner.count * taps, |first, places| {
         let mut window = vec![0; outer.len()];
+        let mut best = memory::filled(T::default(), inner.count);
         for (number, places) in places.chunks_exact_mut(inner.count).enumerate() {
             let mut rest = first + number;
             for (index, axis) in window.iter_mut().zip(outer).rev() {
@@ -95,7 +99,7 @@ fn extrema<T: Element>(
                     Some(row + outer[axis].place(window[axis], taps[axis])? * steps[axis] as usize)
                 });
                 if let Some(row) = row {
-                    search(inner, &x[row..][..inner.size], row, x, places, &stays);
+                    search(inner, &x[row..][..inner.size], row, &mut best, places, &stays);
                 }
                 Ok(())
             });
@@ -105,22 +109,29 @@ fn extrema<T: Element>(
     places
 }
 
-/// Goes on with the search for the extrema of a row of windows, in the row of `x` at this place.
+/// Goes on with the search for the extrema of a row of windows, in the row of `x` that begins at
+/// `first`. What was found so far is in `best`, and where in `places`.
+#[inline(always)]
 fn search<T: Element>(
     axis: &WindowAxis,
     row: &[T],
     first: usize,
-    x: &[T],
+    best: &mut [T],
     places: &mut [usize],
     stays: &impl Fn(T, T) -> bool,
 ) {
     for tap in 0..axis.taps {
-        for window in axis.seen(tap) {
-            let Some(at) = axis.place(window, tap) else { continue };
-            let best = &mut places[window];
-            if *best == NOWHERE || !stays(x[*best], row[at]) {
-                *best = first + at;
-            }
+        let seen = axis.seen(tap);
+        let Some(start) = axis.place(seen.start, tap).filter(|_| !seen.is_empty()) else {
+            continue;
+        };
+        let elements = row[start..].iter().step_by(axis.stride);
+        let found = best[seen.clone()].iter_mut().zip(&mut places[seen]);
+        // Without branches, so that it becomes vector code.
+        for (index, ((best, place), &x)) in found.zip(elements).enumerate() {
+            let keeps = (*place != NOWHERE) & stays(*best, x);
+            *best = if keeps { *best } else { x };
+            *place = if keeps { *place } else { first + start + index * axis.stride };
         }
     }
 }
