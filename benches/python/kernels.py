@@ -1,29 +1,49 @@
-"""Compare the evaluator with numpy, kernel by kernel, in one process.
+"""Compare kernels of all families of ops: the evaluator, nxla on XLA, numpy and JAX, by size.
 
-Each line runs one task in both, in alternation, so that whatever else the machine does slows both;
-the figure of each is its best time. Inputs and results are in host memory on both sides, and both
-may use all cores.
+Each kernel of ``kernel_zoo.py`` runs for a thousand, a hundred thousand and ten million elements,
+or what a second allows, in ``f32`` and ``f64``. Each library has a process of its own, so that none
+shares threads, caches or an allocator with another, and goes through all kernels in it. They take
+turns at every line, so that whatever else the machine does slows all, and each figure is the best
+of the turns: the time of a call whose result is awaited, on data that lie where the library
+computes. All may use all cores. Results are compared before their times are believed; lines where
+they differ end the command with an error. A dash stands for a library without words for a kernel.
 
-Run it with ``make bench``, or by itself: ``python benches/python/kernels.py [NAME…]``.
+Run it with ``make bench``, or by itself: ``python benches/python/kernels.py [WORD…]`` takes the
+lines that hold a word (a kernel, its family, a size or a dtype), and ``--json`` prints seconds.
+``NXLA_PJRT_PLUGIN`` chooses the plugin.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from importlib.metadata import version
+from itertools import repeat
 from typing import Any
 
 import numpy as np
+from kernel_case import Bench, LackingError
+from kernel_zoo import KERNELS
+from libraries import Library, library
 
-import nxla as nx
+LIBRARIES = ("evaluator", "xla", "numpy", "jax")
+#: The most that an engine may take of the time of numpy or JAX, whichever is faster.
+AIMS = {"evaluator": 1.5, "xla": 1.2}
+DTYPES = {"f32": "float32", "f64": "float64"}
+TOLERANCES = {"float32": 2e-3, "float64": 1e-8}
+TURNS = 2
+SECONDS = 0.04
+#: Calls are timed together until they last this long, which no clock disturbs.
+ROUND = 1e-4
+SAMPLES = 64
 
-SECONDS = 1.5
-LEAST_TURNS = 5
-
-Task = tuple[Callable[[], Any], Callable[[], Any]]
+Figures = dict[str, dict[str, float | None]]
 
 
 def wait_for_idle_threads() -> None:
@@ -40,153 +60,224 @@ def wait_for_idle_threads() -> None:
             return
 
 
-def best_times(task: Task) -> list[float]:
-    """Return the best time of each side, in seconds."""
-    for side in task:
-        side()
-    best = [math.inf] * len(task)
-    turns, until = 0, time.perf_counter() + SECONDS
-    while turns < LEAST_TURNS or time.perf_counter() < until:
-        turns += 1
-        for index, side in enumerate(task):
-            wait_for_idle_threads()
-            start = time.perf_counter()
-            side()
-            best[index] = min(best[index], time.perf_counter() - start)
+def best_time(call: Callable[[], Any]) -> float:
+    """Return the shortest time of a call, in seconds."""
+
+    def mean(count: int) -> float:
+        start = time.perf_counter()
+        for _ in repeat(None, count):
+            call()
+        return (time.perf_counter() - start) / count
+
+    first, best = mean(1), mean(1)
+    if first > SECONDS:
+        return min(first, best)
+    count = max(1, int(ROUND / best))
+    until = time.perf_counter() + SECONDS
+    while time.perf_counter() < until:
+        best = min(best, mean(count))
     return best
 
 
-def task(function: Callable[..., Any], reference: Callable[..., Any], *arrays: Any) -> Task:
-    """Return one task for both sides: the function of nxla is jitted for the evaluator."""
-    compiled = nx.jit(function, compiler="evaluator")
-    tensors = [nx.tensor(array) for array in arrays]
-    ours, theirs = compiled(*tensors), reference(*arrays)
-    check(ours, theirs)
-    return (lambda: compiled(*tensors)), (lambda: reference(*arrays))
+def awaited(lib: Library, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """Return a call that ends when its results are there, and its first results."""
+    first = step(*arguments)
+    if isinstance(first, np.ndarray | np.generic):
+        return (lambda: step(*arguments)), first
+    if hasattr(first, "block_until_ready"):
+        return (lambda: step(*arguments).block_until_ready()), first
+    return (lambda: lib.wait(step(*arguments))), first
 
 
-def check(ours: Any, theirs: Any) -> None:
-    """Refuse to time two sides that compute different things."""
-    left, right = np.asarray(ours), np.asarray(theirs)
-    tolerance = 2e-3 if right.dtype in (np.float32, np.complex64) else 1e-8
-    np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance)
-
-
-def ten_operations(xp: Any) -> Callable[[Any], Any]:
-    """Return a chain of ten cheap element-wise operations."""
-
-    def chain(x: Any) -> Any:
-        y = xp.abs(x * 1.5 - 0.5) + x
-        z = xp.sqrt(y * 2.0 + 0.25)
-        return (z - x) * z + 1.0
-
-    return chain
-
-
-def transcendental(xp: Any) -> Callable[[Any], Any]:
-    """Return a chain of element-wise functions that take long."""
-    return lambda x: xp.exp(xp.sin(x)) * 0.5 + xp.tanh(x)
-
-
-def softmax(xp: Any, keep: str) -> Callable[[Any], Any]:
-    """Return the softmax over the last axis, written out."""
-
-    def function(x: Any) -> Any:
-        shifted = xp.exp(x - xp.max(x, axis=-1, **{keep: True}))
-        return shifted / xp.sum(shifted, axis=-1, **{keep: True})
-
-    return function
-
-
-def convolution(x: Any, kernel: Any) -> Any:
-    """Return a 3x3 convolution as numpy users write it: patches times the kernel."""
-    patches = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
-    return np.tensordot(patches, kernel, axes=((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
-
-
-def tasks(dtype: type[np.floating[Any]]) -> dict[str, Callable[[], Task]]:
-    """Return the tasks for a dtype by name; data is only made when one runs."""
-    random = np.random.default_rng(0)
-
-    def normal(*shape: int) -> Any:
-        return random.standard_normal(shape, dtype)
-
-    def definite(size: int) -> Any:
-        square = normal(size, size)
-        return square @ square.T + size * np.eye(size, dtype=dtype)
-
-    indices = random.integers(0, 1_000_000, 1_000_000, dtype=np.int32)
-    return {
-        "chain of 10 ops, 10 M": lambda: task(
-            ten_operations(nx), ten_operations(np), normal(10_000_000)
-        ),
-        "chain of functions, 10 M": lambda: task(
-            transcendental(nx), transcendental(np), normal(10_000_000)
-        ),
-        "sum by row, 3000 x 3000": lambda: task(
-            lambda x: nx.sum(x, axis=1), lambda x: np.sum(x, axis=1), normal(3000, 3000)
-        ),
-        "sum by column, 3000 x 3000": lambda: task(
-            lambda x: nx.sum(x, axis=0), lambda x: np.sum(x, axis=0), normal(3000, 3000)
-        ),
-        "max by row, 3000 x 3000": lambda: task(
-            lambda x: nx.max(x, axis=1), lambda x: np.max(x, axis=1), normal(3000, 3000)
-        ),
-        "max by column, 3000 x 3000": lambda: task(
-            lambda x: nx.max(x, axis=0), lambda x: np.max(x, axis=0), normal(3000, 3000)
-        ),
-        "matmul, 1024": lambda: task(
-            lambda a, b: a @ b, lambda a, b: a @ b, normal(1024, 1024), normal(1024, 1024)
-        ),
-        "conv 3x3, 8x32x64x64": lambda: task(
-            nx.conv, convolution, normal(8, 32, 64, 64), normal(32, 32, 3, 3)
-        ),
-        "sort, 10 M": lambda: task(nx.sort, np.sort, normal(10_000_000)),
-        "gather, 1 M of 1 M": lambda: task(
-            lambda x, i: nx.take(x, i, axis=0),
-            lambda x, i: np.take(x, i, axis=0),
-            normal(1_000_000),
-            indices,
-        ),
-        "fft, 256 x 4096": lambda: task(nx.fft.fft, np.fft.fft, normal(256, 4096)),
-        "cholesky, 1024": lambda: task(nx.linalg.cholesky, np.linalg.cholesky, definite(1024)),
-        "softmax, 4096 x 1024": lambda: task(
-            softmax(nx, "keepdims"), softmax(np, "keepdims"), normal(4096, 1024)
-        ),
-    }
-
-
-def figures(wanted: list[str]) -> dict[str, tuple[float, float]]:
-    """Return the times of nxla and numpy for the tasks whose name has a wanted word."""
-    found = {}
-    for dtype in (np.float32, np.float64):
-        for name, make in tasks(dtype).items():
-            if not wanted or any(word in name for word in wanted):
-                ours, theirs = best_times(make())
-                found[f"{name}, {np.dtype(dtype).name}"] = (ours, theirs)
+def digest(results: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """Return of each array the largest number, sums over all, and some of the numbers."""
+    found = []
+    for result in results:
+        array = np.ascontiguousarray(result)
+        if array.dtype.kind == "c":
+            array = array.view(array.real.dtype)
+        flat = array.reshape(-1)
+        places = np.linspace(0, flat.size - 1, min(SAMPLES, flat.size)).astype(np.intp)
+        sums = [np.mean(flat, dtype=np.float64), np.mean(np.abs(flat), dtype=np.float64)]
+        numbers = [*sums, *flat[places].astype(np.float64)]
+        largest = float(np.max(np.abs(flat)))
+        found.append(
+            {"shape": array.shape, "largest": largest, "numbers": list(map(float, numbers))}
+        )
     return found
 
 
-def print_table(found: dict[str, tuple[float, float]]) -> None:
-    """Print the times and how many times as fast nxla is."""
-    print(f"{'evaluator against numpy':<44}{'nxla':>12}{'numpy':>12}{'numpy / nxla':>14}")
-    for name, (ours, theirs) in found.items():
-        print(f"{name:<44}{ours * 1e3:>9.2f} ms{theirs * 1e3:>9.2f} ms{theirs / ours:>14.2f}")
-    ratios = [theirs / ours for ours, theirs in found.values()]
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    print(f"{'geometric mean':<68}{mean:>14.2f}")
-    print(f"{'least':<68}{min(ratios):>14.2f}")
+def prepare(name: str, lib: Library, line: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the call of a kernel, and what its results are like."""
+    bench = Bench(name, lib, tuple(line["shape"]), line["dtype"])
+    case = KERNELS[line["kernel"]].make(bench)
+    arguments = lib.wait(lib.put(case.arguments)) if case.arguments else ()
+    call, results = awaited(lib, lib.jit(case.function), arguments)
+    essence = case.essence(*(np.asarray(leaf) for leaf in lib.leaves(results)))
+    tolerance = case.tolerance or TOLERANCES[line["dtype"]]
+    return call, {"digest": digest(essence), "tolerance": tolerance}
+
+
+def work(name: str) -> None:
+    """Answer each line of the input, which names a kernel, with one of its time."""
+    lib = library(name)
+    current, call = "", None
+    found: dict[str, Any] = {}
+    for asked in sys.stdin:
+        if asked != current:
+            call = None
+            try:
+                call, found = prepare(name, lib, json.loads(asked))
+            except LackingError:
+                found = {}
+            current = asked
+        answer = {"time": best_time(call), **found} if call else {}
+        wait_for_idle_threads()
+        print(json.dumps(answer), flush=True)
+
+
+def start(name: str) -> subprocess.Popen[str]:
+    """Start the process of one library."""
+    command = [sys.executable, __file__, "--worker", name]
+    # Without it JAX has no double precision.
+    environment = {**os.environ, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
+
+
+def ask(name: str, worker: subprocess.Popen[str], line: dict[str, Any]) -> dict[str, Any]:
+    """Return what a process answers for a kernel."""
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    try:
+        print(json.dumps(line), file=worker.stdin, flush=True)
+        answer = worker.stdout.readline()
+    except BrokenPipeError:
+        answer = ""
+    if not answer:
+        raise SystemExit(f"{name} ended at {line}")
+    found: dict[str, Any] = json.loads(answer)
+    return found
+
+
+def difference(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> float:
+    """Return how far results are apart, as a share of the largest number of each array."""
+    if [one["shape"] for one in left] != [one["shape"] for one in right]:
+        return math.inf
+    apart = 0.0
+    for ours, theirs in zip(left, right, strict=True):
+        size = max(theirs["largest"], 1e-6)
+        for x, y in zip(
+            [ours["largest"], *ours["numbers"]], [size, *theirs["numbers"]], strict=True
+        ):
+            share = abs(x - y) / size
+            apart = share if not share <= apart else apart
+    return apart
+
+
+def measure(
+    workers: dict[str, subprocess.Popen[str]], line: dict[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the best time of each library at one line, and what differs from JAX."""
+    best: dict[str, float | None] = dict.fromkeys(workers)
+    answers: dict[str, Any] = {}
+    for _ in range(TURNS):
+        for name, worker in workers.items():
+            answers[name] = ask(name, worker, line)
+            if answers[name]:
+                best[name] = min(answers[name]["time"], best[name] or math.inf)
+    there = {name: answer for name, answer in answers.items() if answer}
+    reference = there.get("jax") or next(iter(there.values()))
+    differing = []
+    for name, answer in there.items():
+        apart = difference(answer["digest"], reference["digest"])
+        if not apart <= reference["tolerance"]:
+            differing.append(f"{name} is {apart:.1e} apart")
+    return best, differing
+
+
+def lines(words: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Give the name, the family and the parts of each line that holds a word."""
+    for kernel, made in KERNELS.items():
+        for shape in made.shapes:
+            for short, dtype in DTYPES.items():
+                name = f"{kernel}, {'x'.join(map(str, shape))}, {short}"
+                if not words or any(word in f"{made.family}, {name}" for word in words):
+                    yield name, made.family, {"kernel": kernel, "shape": shape, "dtype": dtype}
+
+
+def text(seconds: float | None) -> str:
+    """Return a time with its unit."""
+    if seconds is None:
+        return "—"
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.2f} µs"
+
+
+def shares(best: dict[str, float | None]) -> dict[str, float]:
+    """Return what our engines take of the time of the best other library."""
+    others = [best[name] for name in LIBRARIES if name not in AIMS]
+    least = min(time for time in others if time)
+    return {name: ours / least for name in AIMS if (ours := best[name])}
+
+
+def row(name: str, best: dict[str, float | None]) -> str:
+    """Return one line of the table."""
+    cells = [text(best[name]) for name in LIBRARIES]
+    cells.append(text(min(time for time in (best["numpy"], best["jax"]) if time)))
+    found = shares(best)
+    cells += [f"{found[engine]:.2f}" if engine in found else "—" for engine in AIMS]
+    return f"{name:<42}" + "".join(f"{cell:>12}" for cell in cells)
+
+
+def print_means(found: Figures, families: dict[str, str]) -> None:
+    """Print geometric means by family and of all, and the lines that are over the aims."""
+    ratios = {name: shares(best) for name, best in found.items()}
+    print(f"\n{'geometric means':<90}{'lines':>12}{'ev/best':>12}{'xla/best':>12}")
+    for family in [*dict.fromkeys(families.values()), "all"]:
+        members = [ratios[name] for name in found if family in ("all", families[name])]
+        cells = ""
+        for engine in AIMS:
+            logarithms = [math.log(one[engine]) for one in members if engine in one]
+            mean = math.exp(sum(logarithms) / len(logarithms)) if logarithms else math.nan
+            cells += f"{mean:>12.2f}"
+        print(f"{family:<90}{len(members):>12}{cells}")
+    for engine, most in AIMS.items():
+        over = {name: one[engine] for name, one in ratios.items() if one.get(engine, 0.0) > most}
+        print(f"\n{engine}: {len(over)} of {len(ratios)} lines over {most} of the best")
+        for name in sorted(over, key=lambda name: -over[name]):
+            print(f"{name:<42}{over[name]:>12.2f}")
 
 
 def main() -> None:
     """Measure what the command line names, or everything."""
-    arguments = sys.argv[1:]
-    as_json = "--json" in arguments
-    found = figures([argument for argument in arguments if argument != "--json"])
+    words = sys.argv[1:]
+    if words[:1] == ["--worker"]:
+        work(words[1])
+        return
+    as_json = "--json" in words
+    wanted = list(lines([word for word in words if word != "--json"]))
+    if not as_json:
+        from nxla.plugins import find
+
+        print(f"plugin: {os.environ.get('NXLA_PJRT_PLUGIN') or find()}")
+        print(f"numpy {version('numpy')}, JAX {version('jax')}")
+        columns = (*LIBRARIES, "best", "ev/best", "xla/best")
+        print(f"{'':<42}" + "".join(f"{column:>12}" for column in columns), flush=True)
+    found: Figures = {}
+    wrong: list[str] = []
+    with ExitStack() as stack:
+        workers = {name: stack.enter_context(start(name)) for name in LIBRARIES}
+        for name, _, line in wanted:
+            found[name], differing = measure(workers, line)
+            wrong += [f"{name}: {how}" for how in differing]
+            if not as_json:
+                print(row(name, found[name]), flush=True)
     if as_json:
         print(json.dumps(found))
-    else:
-        print_table(found)
+    elif found:
+        print_means(found, {name: family for name, family, _ in wanted})
+    if wrong:
+        raise SystemExit("results differ from those of JAX:\n" + "\n".join(wrong))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,11 @@ impl<'a> Args<'a> {
         self.args.len()
     }
 
+    /// Whether an operand has not been taken.
+    pub(crate) fn is_there(&self, index: usize) -> bool {
+        self.slots[self.args[index].slot()].is_some()
+    }
+
     /// Reads an operand, which must not have been taken.
     pub(crate) fn get(&self, index: usize) -> &HostTensor {
         self.slots[self.args[index].slot()].as_ref().expect("a value lives until its last use")

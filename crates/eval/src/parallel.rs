@@ -27,36 +27,36 @@ const MIN_STEPS: usize = 600_000;
 /// The same where the other threads look out for work: some five microseconds.
 const MIN_STEPS_ABOARD: usize = 80_000;
 
-/// Steps of one task of element-wise code.
+/// Steps of one task of element-wise code at least.
 const TASK_STEPS: usize = 1 << 16;
 
 /// The same where the other threads look out for work.
 const TASK_STEPS_ABOARD: usize = 1 << 15;
+
+/// Steps of a task that is cut: a tenth of a millisecond.
+const LONG_TASK_STEPS: usize = 1 << 21;
 
 /// What suits this thread.
 fn either(elsewhere: usize, aboard: usize) -> usize {
     if leads() { aboard } else { elsewhere }
 }
 
-/// The crew, roused.
+/// The crew, roused, if it is more than one thread.
 fn hands() -> Option<&'static Crew> {
-    crew().inspect(|crew| crew.rouse())
+    crew().filter(|crew| crew.threads.current_num_threads() > 1).inspect(|crew| crew.rouse())
 }
 
-/// Fills `out` in pieces of whole blocks if all takes so many steps that it is worth spreading:
-/// `fill` gets the position of a piece and the piece.
-pub(crate) fn blocks<T: Send>(
-    out: &mut [T],
-    block: usize,
-    steps: usize,
-    fill: impl Fn(usize, &mut [T]) + Sync,
-) {
+/// Into how many elements each, in whole blocks, work on so many elements is cut, if it takes so many
+/// steps that it is worth spreading.
+pub(crate) fn piece(elements: usize, block: usize, steps: usize) -> Option<usize> {
     if steps < either(MIN_STEPS, MIN_STEPS_ABOARD) {
-        return fill(0, out);
+        return None;
     }
-    let tasks = steps / either(TASK_STEPS, TASK_STEPS_ABOARD);
-    let piece = (out.len() / tasks).next_multiple_of(block);
-    spread(out, piece, &|index, out| fill(index * piece, out));
+    // Two tasks for each thread, unless they are long: each thread then meets the same elements in
+    // every trip of a loop, which are in its cache.
+    let most = (2 * threads()).max(steps / LONG_TASK_STEPS);
+    let tasks = (steps / either(TASK_STEPS, TASK_STEPS_ABOARD)).min(most);
+    Some((elements / tasks).next_multiple_of(block).max(block))
 }
 
 /// Whether work on so many elements is spread.

@@ -187,7 +187,7 @@ impl Plan {
         let checks = self.checks && self.has_finite_operands(position, &operands);
         let site = |regions| Site { graph, id: step.id, regions, context };
         let work = || match &step.action {
-            Action::Code(code) => code.run(&mut operands, lanes).map(one).map_err(Stop::from),
+            Action::Code(code) => code.run(&mut operands, lanes).map_err(Stop::from),
             Action::Op => family::evaluate(site(&[]), &mut operands),
             Action::Regions(regions) => family::evaluate(site(regions), &mut operands),
         };

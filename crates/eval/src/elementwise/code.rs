@@ -2,7 +2,8 @@
 //!
 //! A group is a straight line of instructions over blocks of a few thousand elements, so that
 //! what one instruction writes is still in the cache when the next one reads it, and a chain of
-//! ops reads and writes memory once. A single op is a group of one.
+//! ops reads and writes memory once. A single op is a group of one. A group may have several
+//! results, of one shape, which later instructions read where they are written.
 
 use nxla_tensor::{DType, Shape};
 use smallvec::SmallVec;
@@ -19,20 +20,27 @@ pub(crate) enum Loc {
     Constant(u16),
     /// What an earlier instruction wrote.
     Register(u16),
+    /// A result of the group that an earlier instruction wrote.
+    Result(u16),
     /// The operand that a kernel does not have.
     None,
 }
 
-/// Stands for the output of the group as destination of an instruction.
-pub(crate) const OUTPUT: u16 = u16::MAX;
+/// Where an instruction writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    /// To a place that is used again.
+    Register(u16),
+    /// To a result of the group.
+    Result(u16),
+}
 
 /// One kernel call per block.
 #[derive(Clone)]
 pub(crate) struct Instruction {
     pub(crate) kernel: Kernel,
     pub(crate) operands: [Loc; 3],
-    /// A register, or [`OUTPUT`].
-    pub(crate) target: u16,
+    pub(crate) target: Target,
     /// Bytes of an element of the result.
     pub(crate) size: u8,
 }
@@ -74,6 +82,35 @@ pub(crate) struct Code {
     pub(crate) widest: u8,
     /// What an element takes, in steps of vector code on four bytes: a sixteenth of a nanosecond.
     pub(crate) cost: usize,
-    pub(crate) dtype: DType,
+    /// The dtypes of the results, of which there is one at least.
+    pub(crate) results: SmallVec<[DType; 2]>,
     pub(crate) shape: Shape,
+}
+
+impl Code {
+    /// Makes registers of the results that nobody needs.
+    pub(crate) fn keep(&mut self, needed: &[bool]) {
+        let mut places = Vec::with_capacity(needed.len());
+        let mut kept = 0;
+        for &is_needed in needed {
+            let next = if is_needed { &mut kept } else { &mut self.registers };
+            places.push((is_needed, *next));
+            *next += 1;
+        }
+        for instruction in &mut self.instructions {
+            if let Target::Result(result) = instruction.target {
+                let (is_needed, place) = places[usize::from(result)];
+                instruction.target =
+                    if is_needed { Target::Result(place) } else { Target::Register(place) };
+            }
+            for operand in &mut instruction.operands {
+                if let Loc::Result(result) = *operand {
+                    let (is_needed, place) = places[usize::from(result)];
+                    *operand = if is_needed { Loc::Result(place) } else { Loc::Register(place) };
+                }
+            }
+        }
+        let mut needed = needed.iter();
+        self.results.retain(|_| *needed.next().expect("one for each result"));
+    }
 }

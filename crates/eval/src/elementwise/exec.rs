@@ -5,16 +5,18 @@
 //! that is broadcast, is first copied to a register block by block.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
-use nxla_tensor::{HostTensor, Shape};
+use nxla_tensor::{DType, HostTensor, Shape};
 use smallvec::SmallVec;
 
-use super::code::{Access, Code, Instruction, Loc, OUTPUT};
+use super::code::{Access, Code, Instruction, Loc, Target};
 use super::lanes::{LANES, Src};
 use crate::args::Args;
 use crate::error::Fault;
 use crate::layout::Strided;
 use crate::parallel;
+use crate::run::Results;
 use crate::value;
 
 /// Bytes of one register: a handful of them fit into a first-level cache.
@@ -37,22 +39,21 @@ enum Feed<'a> {
     Single(&'a [u8]),
     /// Copied to a register by a rule.
     Strided(&'a [u8], &'a Strided),
-    /// It is what the output holds before it is written, and is copied to a register.
-    Overwritten,
+    /// It is what a result holds before it is written, and is copied to a register.
+    Overwritten(usize),
 }
 
 type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
 
+/// The same elements of each result.
+type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
+
 impl Code {
-    /// Computes the group. An operand of the same type that nobody else holds becomes the result.
+    /// Computes the group. Operands of the same type that nobody else holds become results.
     ///
     /// A group of scalars can also run on vectors of `lanes` elements, some of which may be
     /// single numbers that count for all lanes.
-    pub(crate) fn run(
-        &self,
-        args: &mut Args<'_>,
-        lanes: Option<usize>,
-    ) -> Result<HostTensor, Fault> {
+    pub(crate) fn run(&self, args: &mut Args<'_>, lanes: Option<usize>) -> Result<Results, Fault> {
         let vector;
         let shape = match lanes {
             None => &self.shape,
@@ -62,11 +63,18 @@ impl Code {
             }
         };
         let len = shape.size();
-        let reused = self.reuse(args, len);
+        let mut reused: SmallVec<[(usize, HostTensor); 2]> = SmallVec::new();
+        let mut taken: SmallVec<[Option<usize>; 2]> = SmallVec::new();
+        for &dtype in &self.results {
+            let (input, tensor) = self.reuse(args, dtype, len).unzip();
+            taken.push(input);
+            reused.extend(tensor.map(|tensor| (taken.len() - 1, tensor)));
+        }
         let mut feeds = Feeds::new();
         for (index, input) in self.inputs.iter().enumerate() {
+            let overwritten = taken.iter().position(|&taken| taken == Some(index));
             feeds.push(match &input.access {
-                _ if reused.as_ref().is_some_and(|(taken, _)| *taken == index) => Feed::Overwritten,
+                _ if overwritten.is_some() => Feed::Overwritten(overwritten.unwrap_or_default()),
                 Access::Same if lanes.is_some() && args.get(index).size() != len => {
                     Feed::Single(args.get(index).bytes())
                 }
@@ -75,25 +83,48 @@ impl Code {
                 Access::Strided(rule) => Feed::Strided(args.get(index).bytes(), rule),
             });
         }
-        let mut result = match reused {
-            Some((_, tensor)) => value::reshaped(tensor, shape),
-            None => value::fresh(self.dtype, shape)?,
-        };
-        let size = self.dtype.size();
-        let out = value::bytes_mut(&mut result);
-        let steps = len.saturating_mul(self.cost);
-        parallel::blocks(out, self.block(usize::MAX) * size, steps, |first, out| {
-            self.run_range(&feeds, first / size, out);
-        });
-        Ok(result)
+        let mut results = Results::new();
+        let mut reused = reused.into_iter().peekable();
+        for (result, &dtype) in self.results.iter().enumerate() {
+            results.push(match reused.next_if(|(of, _)| *of == result) {
+                Some((_, tensor)) => value::reshaped(tensor, shape),
+                None => value::fresh(dtype, shape)?,
+            });
+        }
+        self.fill(&feeds, len, results.iter_mut().map(value::bytes_mut).collect());
+        Ok(results)
     }
 
-    /// Takes an operand whose memory can hold the result.
-    fn reuse(&self, args: &mut Args<'_>, len: usize) -> Option<(usize, HostTensor)> {
+    /// Computes all elements, in pieces that are shared out if that pays.
+    fn fill(&self, feeds: &[Feed<'_>], len: usize, mut outs: Outs<'_>) {
+        let steps = len.saturating_mul(self.cost);
+        let Some(piece) = parallel::piece(len, self.block(usize::MAX), steps) else {
+            return self.run_range(feeds, 0, &mut outs);
+        };
+        let mut pieces = Vec::with_capacity(len.div_ceil(piece));
+        for first in (0..len).step_by(piece) {
+            let count = piece.min(len - first);
+            let part: Outs<'_> = outs
+                .iter_mut()
+                .zip(&self.results)
+                .map(|(out, dtype)| {
+                    let (part, rest) = std::mem::take(out).split_at_mut(count * dtype.size());
+                    *out = rest;
+                    part
+                })
+                .collect();
+            pieces.push((first, part));
+        }
+        parallel::each(pieces, |(first, mut outs)| self.run_range(feeds, first, &mut outs));
+    }
+
+    /// Takes an operand whose memory can hold a result.
+    fn reuse(&self, args: &mut Args<'_>, dtype: DType, len: usize) -> Option<(usize, HostTensor)> {
         (0..self.inputs.len()).find_map(|index| {
             let input = &self.inputs[index];
             let fits = matches!(input.access, Access::Same)
-                && input.dtype == self.dtype
+                && input.dtype == dtype
+                && args.is_there(index)
                 && args.get(index).size() == len;
             let taken = if fits { args.take_unique(index) } else { None };
             taken.map(|tensor| (index, tensor))
@@ -105,10 +136,9 @@ impl Code {
         (REGISTER_BYTES / usize::from(self.widest)).min(len)
     }
 
-    /// Computes the elements of the result that begin at `first`.
-    fn run_range(&self, feeds: &[Feed<'_>], first: usize, out: &mut [u8]) {
-        let size = self.dtype.size();
-        let len = out.len() / size;
+    /// Computes the elements of the results that begin at `first`.
+    fn run_range(&self, feeds: &[Feed<'_>], first: usize, outs: &mut [&mut [u8]]) {
+        let len = outs[0].len() / self.results[0].size();
         if len == 0 {
             return;
         }
@@ -119,11 +149,17 @@ impl Code {
             }
             let scratch = bytemuck::cast_slice_mut(&mut scratch[..layout.words]);
             self.fill_splats(feeds, &layout, scratch);
-            for (index, out) in out.chunks_mut(layout.block * size).enumerate() {
-                let start = first + index * layout.block;
-                self.stage(feeds, &layout, start, out, scratch);
+            for begin in (0..len).step_by(layout.block) {
+                let end = (begin + layout.block).min(len);
+                let mut block: Outs<'_> = outs
+                    .iter_mut()
+                    .zip(&self.results)
+                    .map(|(out, dtype)| &mut out[begin * dtype.size()..end * dtype.size()])
+                    .collect();
+                let range = first + begin..first + end;
+                self.stage(feeds, &layout, &range, &block, scratch);
                 for instruction in &self.instructions {
-                    self.step(instruction, feeds, &layout, start, out, scratch);
+                    self.step(instruction, feeds, &layout, &range, &mut block, scratch);
                 }
             }
         });
@@ -148,20 +184,22 @@ impl Code {
         &self,
         feeds: &[Feed<'_>],
         layout: &Layout,
-        start: usize,
-        out: &[u8],
+        range: &Range<usize>,
+        outs: &[&mut [u8]],
         scratch: &mut [u8],
     ) {
-        let len = out.len() / self.dtype.size();
         for (index, feed) in feeds.iter().enumerate() {
             let size = self.inputs[index].dtype.size();
             let target = &mut scratch[layout.places[index]..];
             match feed {
                 Feed::Whole(_) | Feed::Single(_) => {}
                 Feed::Strided(bytes, rule) => {
-                    rule.read_bytes(size, bytes, start, &mut target[..len * size]);
+                    rule.read_bytes(size, bytes, range.start, &mut target[..range.len() * size]);
                 }
-                Feed::Overwritten => target[..out.len()].copy_from_slice(out),
+                Feed::Overwritten(result) => {
+                    let out = &*outs[*result];
+                    target[..out.len()].copy_from_slice(out);
+                }
             }
         }
     }
@@ -173,17 +211,20 @@ impl Code {
         instruction: &Instruction,
         feeds: &[Feed<'_>],
         layout: &Layout,
-        start: usize,
-        out: &mut [u8],
+        range: &Range<usize>,
+        outs: &mut [&mut [u8]],
         scratch: &mut [u8],
     ) {
-        let len = out.len() / self.dtype.size();
-        // The target lies between two parts of the scratch memory that can be read.
-        let (target, hole) = match instruction.target {
-            OUTPUT => (None, scratch.len()..scratch.len()),
-            register => {
+        // The target lies between two parts of the scratch memory that can be read, or it is a
+        // result, and the others can be read.
+        let (result, hole) = match instruction.target {
+            Target::Result(result) => {
+                let out = std::mem::take(&mut outs[usize::from(result)]);
+                (Some((usize::from(result), out)), scratch.len()..scratch.len())
+            }
+            Target::Register(register) => {
                 let at = layout.register(register);
-                (Some(at), at..at + layout.register_bytes)
+                (None, at..at + layout.register_bytes)
             }
         };
         let (before, rest) = scratch.split_at_mut(hole.start);
@@ -195,6 +236,7 @@ impl Code {
         let resolve = |loc: Loc| match loc {
             Loc::None => Src::NONE,
             Loc::Register(index) => Src { bytes: read(layout.register(index)), splat: false },
+            Loc::Result(index) => Src { bytes: &*outs[usize::from(index)], splat: false },
             Loc::Constant(index) => {
                 Src { bytes: read(layout.constant(usize::from(index))), splat: true }
             }
@@ -202,21 +244,25 @@ impl Code {
                 let index = usize::from(index);
                 match feeds[index] {
                     Feed::Whole(bytes) => {
-                        let bytes = &bytes[start * self.inputs[index].dtype.size()..];
+                        let bytes = &bytes[range.start * self.inputs[index].dtype.size()..];
                         Src { bytes, splat: false }
                     }
                     Feed::Single(_) => Src { bytes: read(layout.places[index]), splat: true },
-                    Feed::Strided(..) | Feed::Overwritten => {
+                    Feed::Strided(..) | Feed::Overwritten(_) => {
                         Src { bytes: read(layout.places[index]), splat: false }
                     }
                 }
             }
         };
         let sources = instruction.operands.map(resolve);
-        match target {
-            None => (instruction.kernel)(sources, out),
-            Some(_) => {
-                (instruction.kernel)(sources, &mut written[..len * usize::from(instruction.size)]);
+        match result {
+            Some((result, out)) => {
+                (instruction.kernel)(sources, out);
+                outs[result] = out;
+            }
+            None => {
+                let bytes = range.len() * usize::from(instruction.size);
+                (instruction.kernel)(sources, &mut written[..bytes]);
             }
         }
     }
@@ -246,7 +292,7 @@ impl Layout {
             end += match feed {
                 Feed::Whole(_) => 0,
                 Feed::Single(_) => splat_bytes,
-                Feed::Strided(..) | Feed::Overwritten => register_bytes,
+                Feed::Strided(..) | Feed::Overwritten(_) => register_bytes,
             };
         }
         let total = end + usize::from(code.registers) * register_bytes;

@@ -9,7 +9,7 @@ use nxla_tensor::{DType, Scalar, promote};
 use rustc_hash::FxHashMap;
 
 use super::binary::{binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel};
-use super::code::{Code, Constant, Input, Instruction, Loc, OUTPUT};
+use super::code::{Code, Constant, Input, Instruction, Loc, Target};
 use super::convert::convert_kernel;
 use super::dtype::Compute;
 use super::lanes::Kernel;
@@ -226,25 +226,21 @@ impl Writer {
         for (loc, operand) in locs.iter_mut().zip(operands) {
             *loc = operand.loc;
         }
-        let target = index(self.instructions.len());
+        let register = index(self.instructions.len());
         let size = dtype.size();
         self.widest = self.widest.max(size);
         self.cost += size.div_ceil(4);
         let size = u8::try_from(size).expect("an element has at most 16 bytes");
+        let target = Target::Register(register);
         self.instructions.push(Instruction { kernel, operands: locs, target, size });
-        Value { loc: Loc::Register(target), dtype }
+        Value { loc: Loc::Register(register), dtype }
     }
 
-    /// The finished code, whose result is `root`, of this dtype and shape.
-    pub(crate) fn finish(mut self, root: Value, dtype: DType, shape: &nxla_tensor::Shape) -> Code {
-        let written = match root.loc {
-            Loc::Register(register) => usize::from(register) + 1 == self.instructions.len(),
-            Loc::Input(_) | Loc::Constant(_) | Loc::None => false,
-        };
-        if !written {
-            self.emit(copy_kernel(dtype.size()), &[root], dtype);
+    /// The finished code, which has these results, of one shape.
+    pub(crate) fn finish(mut self, roots: &[Value], shape: &nxla_tensor::Shape) -> Code {
+        for (result, &root) in roots.iter().enumerate() {
+            self.write_result(root, index(result));
         }
-        self.instructions.last_mut().expect("there is at least one").target = OUTPUT;
         let registers = assign_registers(&mut self.instructions);
         let constants = self.constants.iter().map(|&(value, dtype)| constant(value, dtype));
         Code {
@@ -252,10 +248,42 @@ impl Writer {
             constants: constants.collect(),
             instructions: self.instructions.into(),
             registers,
-            widest: u8::try_from(self.widest.max(dtype.size())).expect("at most 16"),
+            widest: u8::try_from(self.widest).expect("at most 16"),
             cost: self.cost,
-            dtype,
+            results: roots.iter().map(|root| root.dtype).collect(),
             shape: shape.clone(),
+        }
+    }
+
+    /// Has a value written to a result, by the instruction that computes it if there is one that
+    /// writes to no other.
+    fn write_result(&mut self, root: Value, result: u16) {
+        let free = match root.loc {
+            Loc::Register(register) => {
+                matches!(self.instructions[usize::from(register)].target, Target::Register(_))
+            }
+            Loc::Input(_) | Loc::Constant(_) | Loc::Result(_) | Loc::None => false,
+        };
+        let copied = match root.loc {
+            Loc::Register(register) if !free => {
+                let Target::Result(other) = self.instructions[usize::from(register)].target else {
+                    unreachable!("it writes to a result")
+                };
+                Value { loc: Loc::Result(other), ..root }
+            }
+            _ => root,
+        };
+        let value = if free {
+            root
+        } else {
+            self.emit(copy_kernel(root.dtype.size()), &[copied], root.dtype)
+        };
+        let Loc::Register(register) = value.loc else { unreachable!("it was written just now") };
+        self.instructions[usize::from(register)].target = Target::Result(result);
+        for operand in self.instructions.iter_mut().flat_map(|next| &mut next.operands) {
+            if *operand == Loc::Register(register) {
+                *operand = Loc::Result(result);
+            }
         }
     }
 }
@@ -375,12 +403,12 @@ fn assign_registers(instructions: &mut [Instruction]) -> u16 {
     let mut free = Vec::new();
     let mut count = 0;
     for (at, instruction) in instructions.iter_mut().enumerate() {
-        if instruction.target != OUTPUT {
+        if let Target::Register(register) = &mut instruction.target {
             assigned[at] = free.pop().unwrap_or_else(|| {
                 count += 1;
                 count - 1
             });
-            instruction.target = assigned[at];
+            *register = assigned[at];
         }
         for position in 0..instruction.operands.len() {
             let Loc::Register(register) = instruction.operands[position] else { continue };

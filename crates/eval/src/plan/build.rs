@@ -6,7 +6,7 @@ use nxla_expr::{ExprId, Graph, Op, Program};
 use nxla_tensor::Shape;
 use rustc_hash::FxHashMap;
 
-use super::groups::{Groups, Role};
+use super::groups::{Groups, MAX_NODES, Role};
 use super::{Action, Plan, Planner, Step};
 use crate::block;
 use crate::elementwise::{Access, Code, Input, Value, Writer};
@@ -29,6 +29,31 @@ pub(super) struct Built {
     pub(super) work: f64,
 }
 
+impl Built {
+    /// Leaves results of code that only its own step reads where they are computed.
+    fn keep_needed(&mut self) {
+        let mut needed = vec![false; self.values];
+        self.args.iter().chain(&self.outputs).for_each(|&value| needed[value as usize] = true);
+        let before = std::mem::take(&mut self.results);
+        let ends = self.steps.iter().skip(1).map(|step| step.first_target as usize);
+        let ends: Vec<usize> = ends.chain([before.len()]).collect();
+        for (step, end) in self.steps.iter_mut().zip(ends) {
+            let results = &before[step.first_target as usize..end];
+            step.first_target = u32::try_from(self.results.len()).expect("no more than before");
+            let Action::Code(code) = &mut step.action else {
+                self.results.extend(results);
+                continue;
+            };
+            let is_needed: Vec<bool> =
+                results.iter().map(|&value| needed[value as usize]).collect();
+            if is_needed.contains(&false) {
+                code.keep(&is_needed);
+            }
+            self.results.extend(results.iter().filter(|&&value| needed[value as usize]));
+        }
+    }
+}
+
 pub(super) struct Builder<'a, 'p> {
     program: &'a Program,
     graph: &'a Graph,
@@ -38,7 +63,20 @@ pub(super) struct Builder<'a, 'p> {
     /// The values of all parts of all nodes; a node's own begin at `first_part`.
     parts: Vec<ValueId>,
     first_part: Vec<u32>,
+    /// Groups of one shape that become one step. What does not need them comes before it.
+    open: Open,
 }
+
+/// Groups whose step has not been written.
+#[derive(Default)]
+struct Open {
+    /// The groups, and their results.
+    groups: Vec<(u32, ExprId, ValueId)>,
+    nodes: usize,
+}
+
+/// Results of one step of element-wise code.
+const MAX_RESULTS: usize = 8;
 
 const NO_PART: u32 = u32::MAX;
 
@@ -64,6 +102,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             built,
             parts: Vec::new(),
             first_part: vec![NO_PART; graph.len()],
+            open: Open::default(),
         }
     }
 
@@ -76,7 +115,9 @@ impl<'a, 'p> Builder<'a, 'p> {
                 Role::Step => self.step(id),
             }
         }
+        self.close();
         self.built.outputs = self.program.outputs().iter().map(|&id| self.value(id)).collect();
+        self.built.keep_needed();
         self.built
     }
 
@@ -164,6 +205,10 @@ impl<'a, 'p> Builder<'a, 'p> {
             op => op.regions().iter().map(|program| self.planner.region(program)).collect(),
         };
         let action = if regions.is_empty() { Action::Op } else { Action::Regions(regions) };
+        let operands = self.graph.operands(id);
+        if op.has_effects() || operands.iter().any(|&operand| self.is_open(self.value(operand))) {
+            self.close();
+        }
         self.push_step(id, action);
         for &operand in self.graph.operands(id) {
             let value = self.value(operand);
@@ -179,47 +224,97 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 
     fn group(&mut self, root: ExprId, group: u32) {
+        let nodes = self.groups.members(group).count();
+        if !self.joins(root, group, nodes) {
+            self.close();
+        }
+        let value = self.new_value();
+        self.first_part[root.index()] = self.next_part();
+        self.parts.push(value);
+        self.open.groups.push((group, root, value));
+        self.open.nodes += nodes;
+    }
+
+    /// Whether a group can be computed with those that are open: it has their shape, and reads of
+    /// their results the element that it computes.
+    fn joins(&self, root: ExprId, group: u32, nodes: usize) -> bool {
+        let Some(&(_, first, _)) = self.open.groups.first() else { return true };
+        let shape = self.graph.shape(root);
+        self.groups.fuses()
+            && self.graph.shape(first) == shape
+            && shape.size() > 1
+            && self.open.groups.len() < MAX_RESULTS
+            && self.open.nodes + nodes <= MAX_NODES
+            && self.groups.members(group).all(|id| {
+                self.graph
+                    .operands(id)
+                    .iter()
+                    .all(|&operand| self.is_same_or_closed(operand, shape))
+            })
+    }
+
+    /// Whether an operand of a group has its shape, or is known before the open step.
+    fn is_same_or_closed(&self, operand: ExprId, shape: &Shape) -> bool {
+        let operand = self.groups.behind(self.graph, operand);
+        let is_repeated = self.groups.is_read_in_place(self.graph, operand);
+        let operand = if is_repeated { self.graph.operands(operand)[0] } else { operand };
+        (self.graph.shape(operand) == shape && !is_repeated)
+            || self.first_part[operand.index()] == NO_PART
+            || !self.is_open(self.value(operand))
+    }
+
+    /// Whether a value is a result of the open step.
+    fn is_open(&self, value: ValueId) -> bool {
+        self.open.groups.iter().any(|&(_, _, result)| result == value)
+    }
+
+    /// Writes the step of the open groups.
+    fn close(&mut self) {
+        let groups = std::mem::take(&mut self.open).groups;
+        let Some(&(_, root, _)) = groups.last() else { return };
         let mut writer = GroupWriter {
             builder: self,
-            group,
+            groups: &groups,
             code: Writer::default(),
             known: FxHashMap::default(),
             inputs: Vec::new(),
         };
-        let (code, inputs) = writer.write(root);
+        let (code, inputs) = writer.write();
         self.push_step(root, Action::Code(Box::new(code)));
         for input in inputs {
             let value = self.value(input);
             self.built.args.push(value);
         }
-        self.push_results(root);
+        self.built.results.extend(groups.iter().map(|&(_, _, value)| value));
     }
 }
 
-/// Writes the code of one group.
+/// Writes the code of groups of one shape.
 struct GroupWriter<'b, 'a, 'p> {
     builder: &'b Builder<'a, 'p>,
-    group: u32,
+    groups: &'b [(u32, ExprId, ValueId)],
     code: Writer,
     known: FxHashMap<ExprId, Value>,
     inputs: Vec<ExprId>,
 }
 
 impl GroupWriter<'_, '_, '_> {
-    fn write(&mut self, root: ExprId) -> (Code, Vec<ExprId>) {
+    fn write(&mut self) -> (Code, Vec<ExprId>) {
         let graph = self.builder.graph;
-        let shape = graph.shape(root);
+        let shape = graph.shape(self.groups[0].1);
         let mut operands = Vec::new();
-        for id in self.builder.groups.members(self.group) {
-            operands.clear();
-            for &operand in graph.operands(id) {
-                operands.push(self.operand(operand, shape));
+        for &(group, ..) in self.groups {
+            for id in self.builder.groups.members(group) {
+                operands.clear();
+                for &operand in graph.operands(id) {
+                    operands.push(self.operand(operand, shape));
+                }
+                let value = self.code.node(graph, id, &operands);
+                self.known.insert(id, value);
             }
-            let value = self.code.node(graph, id, &operands);
-            self.known.insert(id, value);
         }
-        let value = self.known[&root];
-        let code = std::mem::take(&mut self.code).finish(value, graph.dtype(root), shape);
+        let roots: Vec<Value> = self.groups.iter().map(|(_, root, _)| self.known[root]).collect();
+        let code = std::mem::take(&mut self.code).finish(&roots, shape);
         (code, std::mem::take(&mut self.inputs))
     }
 
@@ -238,7 +333,6 @@ impl GroupWriter<'_, '_, '_> {
                 self.input(graph.operands(id)[0], axes, shape)
             }
             _ => {
-                debug_assert!(!self.builder.groups.is_member(id, self.group));
                 let added = shape.rank() - graph.shape(id).rank();
                 self.input(id, (0..graph.shape(id).rank()).map(|axis| axis + added), shape)
             }

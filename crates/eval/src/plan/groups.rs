@@ -7,8 +7,9 @@
 
 use nxla_expr::{ExprId, Family, Graph, IdSet, Metadata, Op, Program};
 
-/// Nodes of one group, so that the registers of long chains stay few.
-const MAX_NODES: usize = 64;
+/// Nodes of one group, or of several that run together, so that the registers of long chains stay
+/// few.
+pub(super) const MAX_NODES: usize = 64;
 
 /// Who uses the value of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -165,9 +166,9 @@ impl Groups {
         }
     }
 
-    /// Whether a node is computed inside a group.
-    pub(super) fn is_member(&self, id: ExprId, group: u32) -> bool {
-        self.group_of[id.index()] == group
+    /// Whether several nodes may run together.
+    pub(super) fn fuses(&self) -> bool {
+        self.max_nodes > 1
     }
 
     /// The operands that a node gives back unchanged, if that is all it does.

@@ -1,0 +1,125 @@
+"""What a kernel of ``kernels.py`` is, and what it is made from in each library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from libraries import Library
+
+#: As many numbers as the largest kernel takes for all of its operands, which begin so far apart.
+MOST, APART = 10_500_000, 4096
+
+
+class LackingError(Exception):
+    """A library has no words for a kernel."""
+
+
+def all_of_it(*results: Any) -> tuple[Any, ...]:
+    """Return results as they are."""
+    return results
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel in one library."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    #: Makes of results what all libraries must agree on: signs and orders may differ.
+    essence: Callable[..., tuple[Any, ...]] = all_of_it
+    #: How far that may be apart, as a share of its largest number; `None` goes by the dtype.
+    tolerance: float | None = None
+
+
+@cache
+def numbers(dtype: str) -> Any:
+    """Return normal numbers, from which all kernels of a process take theirs."""
+    if dtype == "float32":
+        return numbers("float64").astype(np.float32)
+    return np.random.default_rng(0).standard_normal(MOST)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A library, and what a kernel is to run on."""
+
+    name: str
+    lib: Library
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def xp(self) -> Any:
+        """The functions of the Array API standard."""
+        return self.lib.xp
+
+    @property
+    def kind(self) -> Any:
+        """The dtype as the library has it."""
+        return getattr(self.lib.xp, self.dtype)
+
+    def by(self, **functions: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what the library is to run: nxla has one word for both of its engines."""
+        name = self.name if self.name in ("numpy", "jax") else "nxla"
+        if name not in functions:
+            raise LackingError(name)
+        return functions[name]
+
+    def normal(self, *shape: int, operand: int = 0) -> Any:
+        """Return normal numbers, other ones for each operand."""
+        start = operand * APART
+        return numbers(self.dtype)[start : start + math.prod(shape)].reshape(shape)
+
+    def positive(self, *shape: int) -> Any:
+        """Return numbers from a tenth on."""
+        return np.abs(self.normal(*shape)) + np.asarray(0.1, self.dtype)
+
+    def indices(self, count: int, below: int) -> Any:
+        """Return positions, in the dtype that the library likes best."""
+        dtype = np.intp if self.name == "numpy" else np.int32
+        return np.random.default_rng(1).integers(0, below, count).astype(dtype)
+
+    def definite(self) -> Any:
+        """Return a symmetric, positive definite matrix."""
+        square = self.normal(*self.shape)
+        return square @ square.T + len(square) * np.eye(len(square), dtype=self.dtype)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What a kernel is, for all libraries."""
+
+    family: str
+    shapes: tuple[tuple[int, ...], ...]
+    make: Callable[[Bench], Case]
+
+
+def over(function: Callable[[Bench], Callable[..., Any]], operands: int = 1) -> Any:
+    """Return what makes a kernel over normal numbers, given what chooses its function."""
+
+    def make(b: Bench) -> Case:
+        arrays = (b.normal(*b.shape, operand=operand) for operand in range(operands))
+        return Case(function(b), tuple(arrays))
+
+    return make
+
+
+def alike(function: Callable[..., Any], operands: int = 1) -> Any:
+    """Return what makes a kernel that all libraries write alike, given their functions."""
+    return over(lambda b: lambda *arrays: function(b.xp, *arrays), operands)
+
+
+def copied(function: Callable[..., Any]) -> Any:
+    """Return what makes a kernel that is a view in numpy: others give results, so it is copied."""
+
+    def choose(b: Bench) -> Callable[..., Any]:
+        if b.name == "numpy":
+            return lambda x: function(np, x).copy(order="C")
+        return lambda x: function(b.xp, x)
+
+    return over(choose)

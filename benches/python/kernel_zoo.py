@@ -1,0 +1,218 @@
+"""The kernels of ``kernels.py``, each written once for all libraries as far as their words allow.
+
+`KERNELS` holds for each name the family of ops that a kernel stands for, the shapes that it runs
+on, and what makes a `Case` of it: what is computed, on what, and what of the results must be the
+same in all libraries. What numpy writes in its own way is written as its users would; what it lacks
+is scipy's. Products, factorizations and transforms are in ``kernel_linalg.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from kernel_case import Bench, Case, Kernel, alike, copied, over
+from kernel_linalg import CONTRACT, LINALG
+from zoo import layer_norm, softmax
+
+FLAT = ((1_000,), (100_000,), (10_000_000,))
+MATRIX = ((32, 32), (316, 316), (3162, 3162))
+ROWS = ((8, 128), (100, 1024), (10_000, 1024))
+IMAGES = ((1, 4, 16, 16), (4, 8, 56, 56), (16, 32, 140, 140))
+#: JAX takes seconds for ten million.
+SORTED = ((1_000,), (100_000,), (1_000_000,))
+
+
+def ten_operations(xp: Any, x: Any) -> Any:
+    """Return a chain of ten cheap element-wise operations."""
+    y = xp.abs(x * 1.5 - 0.5) + x
+    z = xp.sqrt(y * 2.0 + 0.25)
+    return (z - x) * z + 1.0
+
+
+def power(exponent: float) -> Any:
+    """Return what makes the kernel of a power with a number as exponent."""
+    return lambda b: Case(lambda x: x**exponent, (b.positive(*b.shape),))
+
+
+def padded(b: Bench) -> Any:
+    """Return what puts a frame of zeros around a matrix, one wide."""
+    return b.by(
+        numpy=lambda x: np.pad(x, 1),
+        jax=lambda x: b.xp.pad(x, 1),
+        nxla=lambda x: b.xp.pad(x, 0.0, [(1, 1), (1, 1)]),
+    )
+
+
+def spread(b: Bench) -> Case:
+    """A row as all rows of a matrix."""
+    row = Bench(b.name, b.lib, b.shape[1:], b.dtype)
+    return copied(lambda xp, x: xp.broadcast_to(x, b.shape))(row)
+
+
+def pooled(x: Any) -> Any:
+    """Return the largest of each square of two by two, as numpy does it fastest."""
+    upper = np.maximum(x[..., ::2, ::2], x[..., ::2, 1::2])
+    return np.maximum(upper, np.maximum(x[..., 1::2, ::2], x[..., 1::2, 1::2]))
+
+
+def running_sum(b: Bench) -> Any:
+    """Return what gives the sums of all numbers up to each."""
+    return b.xp.cumulative_sum
+
+
+def normed(b: Bench) -> Case:
+    """A layer norm over the last axis, written out."""
+    width = b.shape[-1]
+    operands = (b.normal(*b.shape), b.normal(width, operand=1), b.normal(width, operand=2))
+    return Case(lambda x, weight, bias: layer_norm(b.xp, x, weight, bias, 1e-5), operands)
+
+
+def gather(b: Bench) -> Case:
+    """As many elements as there are, from anywhere."""
+    (size,) = b.shape
+    return Case(lambda x, i: b.xp.take(x, i, axis=0), (b.normal(size), b.indices(size, size)))
+
+
+def scatter_add(b: Bench) -> Case:
+    """As many numbers as there are elements, added to some of them."""
+
+    def in_place(x: Any, i: Any, updates: Any) -> Any:
+        result = x.copy()
+        np.add.at(result, i, updates)
+        return result
+
+    (size,) = b.shape
+    function = in_place if b.name == "numpy" else lambda x, i, updates: x.at[i].add(updates)
+    return Case(function, (b.normal(size), b.indices(size, size), b.normal(size, operand=1)))
+
+
+def dynamic_slice(b: Bench) -> Case:
+    """A half, from where an argument says."""
+    length = b.shape[0] // 2
+
+    def jax(x: Any, start: Any) -> Any:
+        from jax.lax import dynamic_slice
+
+        return dynamic_slice(x, (start,), (length,))
+
+    function = b.by(
+        numpy=lambda x, start: x[int(start) : int(start) + length].copy(),
+        jax=jax,
+        nxla=lambda x, start: b.xp.slice(x, [start], [length]),
+    )
+    return Case(function, (b.normal(*b.shape), np.asarray(length // 3, np.int32)))
+
+
+def argsort(b: Bench) -> Case:
+    """The order of numbers; equal ones may come in any."""
+    x = b.normal(*b.shape)
+    return Case(
+        lambda x: b.xp.argsort(x, stable=False), (x,), essence=lambda order: (x[np.asarray(order)],)
+    )
+
+
+def top_k(b: Bench) -> Case:
+    """The 100 largest numbers and where they are."""
+
+    def partitioned(x: Any) -> Any:
+        largest = np.argpartition(x, -100)[-100:]
+        order = largest[np.argsort(-x[largest])]
+        return x[order], order
+
+    def jax(x: Any) -> Any:
+        from jax.lax import top_k
+
+        return top_k(x, 100)
+
+    function = b.by(numpy=partitioned, jax=jax, nxla=lambda x: b.xp.top_k(x, 100))
+    return Case(function, (b.normal(*b.shape),), essence=lambda values, _: (values,))
+
+
+def drawn(b: Bench, which: str) -> Case:
+    """Random numbers: libraries draw others, so mean and deviation are compared, and roughly."""
+
+    def summary(x: Any) -> tuple[Any, ...]:
+        x = np.asarray(x, np.float64)
+        return (np.asarray([np.mean(x), np.std(x), x.size / size]),)
+
+    (size,) = b.shape
+    tolerance = 0.01 + 5 * size**-0.5
+    if b.name == "numpy":
+        generator: Any = np.random.default_rng(0)
+        draw = generator.standard_normal if which == "normal" else generator.random
+        return Case(lambda: draw(b.shape, b.dtype), (), summary, tolerance)
+
+    def jax(key: Any) -> Any:
+        import jax.random
+
+        return getattr(jax.random, which)(key, b.shape, b.kind)
+
+    def nxla(key: Any) -> Any:
+        return getattr(b.xp.random, which)(key, shape=b.shape, dtype=b.kind)[0]
+
+    key = np.asarray([0, 42], np.uint32)
+    return Case(b.by(jax=jax, nxla=nxla), (key,), summary, tolerance)
+
+
+def iota(b: Bench) -> Case:
+    """The numbers from zero on."""
+    return Case(lambda: b.xp.arange(b.shape[0], dtype=b.kind))
+
+
+def eye(b: Bench) -> Case:
+    """The identity."""
+    return Case(lambda: b.xp.eye(b.shape[0], dtype=b.kind))
+
+
+ELEMENTWISE = {
+    "add": alike(lambda _, x, y: x + y, 2),
+    "chain of 10 ops": alike(ten_operations),
+    "chain of functions": alike(lambda xp, x: xp.exp(xp.sin(x)) * 0.5 + xp.tanh(x)),
+    "exp": alike(lambda xp, x: xp.exp(x)),
+    "tanh": alike(lambda xp, x: xp.tanh(x)),
+    "erf": over(lambda b: b.lib.erf),
+    "power of 3": power(3),
+    "power of 2.5": power(2.5),
+    "select": alike(lambda xp, x, y: xp.where(x > y, x, y), 2),
+    "cast to int32": alike(lambda xp, x: xp.astype(x, xp.int32)),
+}
+MOVEMENT = {
+    "transpose": copied(lambda xp, x: xp.permute_dims(x, (1, 0))),
+    "pad": over(padded),
+    "concatenate": alike(lambda xp, x, y: xp.concat([x, y], axis=0), 2),
+    "reverse": copied(lambda xp, x: xp.flip(x, axis=1)),
+    "broadcast": spread,
+}
+REDUCE = {
+    "sum by row": alike(lambda xp, x: xp.sum(x, axis=1)),
+    "sum by column": alike(lambda xp, x: xp.sum(x, axis=0)),
+    "sum of all": alike(lambda xp, x: xp.sum(x)),
+    "max by row": alike(lambda xp, x: xp.max(x, axis=1)),
+    "max by column": alike(lambda xp, x: xp.max(x, axis=0)),
+    "max of all": alike(lambda xp, x: xp.max(x)),
+    "mean and var by row": alike(lambda xp, x: (xp.mean(x, axis=1), xp.var(x, axis=1))),
+    "argmax by row": alike(lambda xp, x: xp.argmax(x, axis=1)),
+}
+
+KERNELS = {
+    **{name: Kernel("element-wise", FLAT, make) for name, make in ELEMENTWISE.items()},
+    **{name: Kernel("movement", MATRIX, make) for name, make in MOVEMENT.items()},
+    **{name: Kernel("reduce", MATRIX, make) for name, make in REDUCE.items()},
+    "max-pool 2x2": Kernel("window", IMAGES, over(lambda b: b.lib.pool or pooled)),
+    "cumulative sum": Kernel("window", FLAT, over(running_sum)),
+    **CONTRACT,
+    "gather": Kernel("index", FLAT, gather),
+    "scatter-add": Kernel("index", FLAT, scatter_add),
+    "sort": Kernel("index", SORTED, alike(lambda xp, x: xp.sort(x))),
+    "argsort": Kernel("index", SORTED, argsort),
+    "top 100": Kernel("index", SORTED, top_k),
+    "dynamic slice": Kernel("index", FLAT, dynamic_slice),
+    **LINALG,
+    "random normal": Kernel("random", FLAT, lambda b: drawn(b, "normal")),
+    "random uniform": Kernel("random", FLAT, lambda b: drawn(b, "uniform")),
+    "softmax": Kernel("norm", ROWS, alike(softmax)),
+    "layer norm": Kernel("norm", ROWS, normed),
+    "iota": Kernel("creation", FLAT, iota),
+    "eye": Kernel("creation", MATRIX, eye),
+}
