@@ -29,7 +29,7 @@ def test_results_and_what_kernels_need_meanwhile(program):
         _core.release_held_memory()
         limit(2)
         try:
-            kept = [{program} for _ in range(9)]
+            kept = [{program} for _ in range(40)]
         except nx.OutOfMemoryError as refused:
             print(isinstance(refused, MemoryError), refused)
     """)
