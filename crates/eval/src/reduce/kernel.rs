@@ -64,24 +64,8 @@ where
     value::build(dtype, shape, |out: &mut [R]| {
         if block == 0 || times == 0 {
             out.fill(finish(reducer.start));
-        } else if times > 1 && outer < FEW {
-            let runs = |time: usize| -> Vec<A> {
-                let x = x[time * outer * count..].chunks_exact(count);
-                x.take(outer).map(|x| run(x, reducer)).collect()
-            };
-            let parts = parallel::collect(times, &runs);
-            for (index, out) in out.iter_mut().enumerate() {
-                let runs = parts.iter().map(|part| part[index]);
-                *out = finish(runs.fold(reducer.start, reducer.merge));
-            }
         } else if times > 1 {
-            parallel::rows(out, 1, times * count, |first, out| {
-                for (index, out) in out.iter_mut().enumerate() {
-                    let at = |time: usize| (time * outer + first + index) * count;
-                    let runs = (0..times).map(|time| run(&x[at(time)..][..count], reducer));
-                    *out = finish(runs.fold(reducer.start, reducer.merge));
-                }
-            });
+            at_both_ends(x, plane, reducer, &finish, out);
         } else if block >= 2 * PART && (outer * inner < 64 || by_rows) {
             // Few results of many elements: partial results of pieces of the reduced part.
             for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
@@ -121,6 +105,39 @@ where
             });
         }
     })
+}
+
+/// Reduces the first part of a plane and the last one.
+fn at_both_ends<T: Element, A, S, M, R: Element>(
+    x: &[T],
+    plane: Plane,
+    reducer: Reducer<A, S, M>,
+    finish: &(impl Fn(A) -> R + Sync),
+    out: &mut [R],
+) where
+    A: Copy + Send + Sync,
+    S: Fn(A, T) -> A + Copy + Sync,
+    M: Fn(A, A) -> A + Copy + Sync,
+{
+    let Plane { times, outer, count, .. } = plane;
+    let part =
+        |time: usize, index: usize| run(&x[(time * outer + index) * count..][..count], reducer);
+    if outer < FEW {
+        let parts = parallel::collect(times, &|time| -> Vec<A> {
+            (0..outer).map(|index| part(time, index)).collect()
+        });
+        for (index, out) in out.iter_mut().enumerate() {
+            let parts = parts.iter().map(|parts| parts[index]);
+            *out = finish(parts.fold(reducer.start, reducer.merge));
+        }
+        return;
+    }
+    parallel::rows(out, 1, times * count, |first, out| {
+        for (index, out) in out.iter_mut().enumerate() {
+            let parts = (0..times).map(|time| part(time, first + index));
+            *out = finish(parts.fold(reducer.start, reducer.merge));
+        }
+    });
 }
 
 /// Runs of few elements, several at a time.
