@@ -51,7 +51,7 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python/models.py
 	$(call section,stages)
 	$(BIN)/python benches/python/stages.py
-	$(call section,the evaluator and numpy)
+	$(call section,kernels)
 	$(BIN)/python benches/python/kernels.py
 	$(call section,derivatives)
 	$(BIN)/python benches/python/derivatives.py

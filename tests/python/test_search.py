@@ -128,3 +128,35 @@ def test_shapes_broadcast():
     assert nx.broadcast_shapes() == ()
     assert nx.broadcast_shapes((2, 1), (1, 3), (3,)) == (2, 3)
     assert nx.broadcast_shapes((0,), (1,)) == (0,)
+
+
+def large(dtype, *, with_nan=False):
+    x = np.random.default_rng(5).integers(-50, 50, (3, 20_000)).astype(dtype)
+    if with_nan:
+        x[1, [700, 9_000]] = nan
+    return x
+
+
+@pytest.mark.parametrize("engine", ["evaluator", "xla"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
+def test_positions_of_extrema_of_many(dtype, engine):
+    x = large(dtype, with_nan=dtype.startswith("float"))
+    for axis in (0, 1, None):
+        largest = nx.jit(lambda x, axis=axis: nx.argmax(x, axis=axis), compiler=engine)(x)
+        least = nx.jit(lambda x, axis=axis: nx.argmin(x, axis=axis), compiler=engine)(x)
+        np.testing.assert_array_equal(largest, np.argmax(x, axis=axis))
+        np.testing.assert_array_equal(least, np.argmin(x, axis=axis))
+
+
+@pytest.mark.parametrize("engine", ["evaluator", "xla"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16"])
+@pytest.mark.parametrize("k", [1, 60, 19_000])
+def test_the_largest_of_many(dtype, k, engine):
+    x = np.abs(large(dtype))
+    if dtype.startswith("float"):
+        x[2, 17] = nan
+    values, positions = nx.jit(lambda x: nx.top_k(x, k), compiler=engine)(x)
+    # Of equal ones the first come first, and NaN before everything.
+    order = np.argsort(np.where(np.isnan(x), -np.inf, -x.astype("f8")), axis=1, kind="stable")
+    np.testing.assert_array_equal(positions, order[:, :k])
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order[:, :k], 1))

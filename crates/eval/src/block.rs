@@ -5,7 +5,9 @@ use nxla_tensor::{Complex, DType, Element, HostTensor};
 
 use crate::elementwise::convert;
 use crate::error::Fault;
+use crate::index::{top_k, top_k_pays};
 use crate::reduce::{larger, match_ordered, narrow, smaller, wide};
+use crate::run::{Results, one};
 use crate::{memory, parallel, value};
 
 /// Whether [`evaluate`] computes a block.
@@ -16,30 +18,40 @@ pub(crate) fn is_native(block: &Block) -> bool {
             let dtype = block.body.inputs()[0].dtype;
             !dtype.is_float() || dtype.bits() >= 32
         }
-        // The body of the first sorts, which is as native as can be.
-        BlockKind::TopK { .. } | BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
+        // The body sorts, which is as native as can be where many are wanted.
+        BlockKind::TopK { k } => {
+            let shape = &block.body.inputs()[0].shape;
+            shape.last().is_some_and(|&size| top_k_pays(k, size))
+        }
+        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
     }
 }
 
 /// Computes a block that [`is_native`].
-pub(crate) fn evaluate(block: &Block, x: &HostTensor) -> Result<HostTensor, Fault> {
+pub(crate) fn evaluate(block: &Block, x: &HostTensor) -> Result<Results, Fault> {
     match block.kind {
         BlockKind::Cumulative { op, axis, reverse } => {
             let run = Run { x, axis: axis + block.batch_axes, reverse };
-            match op {
-                Cumulative::Sum => sums(run),
-                Cumulative::Product => products(run),
-                Cumulative::Max => match_ordered!(x.dtype(), T => {
-                    run.fold::<T, T>(T::from_scalar(x.dtype().min_value()), larger, |a| a)
-                }),
-                Cumulative::Min => match_ordered!(x.dtype(), T => {
-                    run.fold::<T, T>(T::from_scalar(x.dtype().max_value()), smaller, |a| a)
-                }),
-            }
+            cumulative(op, run).map(one)
         }
-        BlockKind::TopK { .. } | BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => {
+        BlockKind::TopK { k } => Ok(top_k(x, k)?.into_iter().collect()),
+        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => {
             unreachable!("the plan has the body of {}", block.name())
         }
+    }
+}
+
+fn cumulative(op: Cumulative, run: Run<'_>) -> Result<HostTensor, Fault> {
+    let dtype = run.x.dtype();
+    match op {
+        Cumulative::Sum => sums(run),
+        Cumulative::Product => products(run),
+        Cumulative::Max => match_ordered!(dtype, T => {
+            run.fold::<T, T>(T::from_scalar(dtype.min_value()), larger, |a| a)
+        }),
+        Cumulative::Min => match_ordered!(dtype, T => {
+            run.fold::<T, T>(T::from_scalar(dtype.max_value()), smaller, |a| a)
+        }),
     }
 }
 

@@ -4,7 +4,7 @@
 //! asks the plugin nothing else.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use nxla_tensor::{DType, Shape};
 
@@ -36,6 +36,8 @@ pub(crate) struct Compiled {
     pub(crate) outputs: Vec<(DType, Shape)>,
     /// Indices of the devices, in the order of argument lists. Empty for a portable program.
     pub(crate) devices: Vec<usize>,
+    /// How many bytes the program takes when it is serialized, once somebody knows.
+    serialized: OnceLock<usize>,
 }
 
 // SAFETY: PJRT executables may be used and destroyed on any thread, and executed from several at
@@ -120,7 +122,9 @@ impl Client {
         let function = PJRT_Executable_DeserializeAndLoad_Args::FUNCTION;
         let loaded = non_null(args.loaded_executable, function, &self.plugin())?;
         // SAFETY: the executable was just loaded with this client and is ours.
-        unsafe { Executable::new(loaded, self, facts) }
+        let executable = unsafe { Executable::new(loaded, self, facts)? };
+        executable.inner.serialized.get_or_init(|| bytes.len());
+        Ok(executable)
     }
 }
 
@@ -149,6 +153,7 @@ impl Executable {
             facts,
             outputs: Vec::new(),
             devices: Vec::new(),
+            serialized: OnceLock::new(),
         };
         inner.read_name()?;
         inner.read_outputs()?;
@@ -205,6 +210,7 @@ impl Executable {
             if let Some(delete) = args.serialized_executable_deleter {
                 delete(args.serialized_executable);
             }
+            self.inner.serialized.get_or_init(|| bytes.len());
             Ok(bytes)
         }
     }
@@ -261,10 +267,12 @@ impl Executable {
     /// length of the serialized executable; 0 where it does neither.
     pub fn code_bytes(&self) -> usize {
         let told = self.memory_stats().map_or(0, |stats| stats.code);
-        match usize::try_from(told) {
-            Ok(told) if told > 0 => told,
-            _ => self.serialize().map_or(0, |bytes| bytes.len()),
+        if let Ok(told @ 1..) = usize::try_from(told) {
+            return told;
         }
+        // Serializing takes about as long as loading, so it is not done again.
+        let known = self.inner.serialized.get().copied();
+        known.unwrap_or_else(|| self.serialize().map_or(0, |bytes| bytes.len()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Parts of a program that XLA leaves to the host's own kernels.
 //!
 //! Factorisations have no words in StableHLO, and XLA's code for the processor is slow for sorts,
-//! triangular matrices and scans. Where [`LowerOptions::kernels`](crate::LowerOptions) allows it,
+//! triangular matrices, scans and positions of extrema. Where [`LowerOptions::kernels`](crate::LowerOptions) allows it,
 //! such a node is a call of the host function [`KERNEL_ID`]. The call carries the program to run, of
 //! one op, so that whoever computes it needs no list of kernels.
 
@@ -20,6 +20,9 @@ use crate::writer::{Value, Values};
 
 /// Elements below which XLA's own code has sorted before a host function has been called.
 const LEAST_ELEMENTS: usize = 1 << 10;
+
+/// The same for positions of extrema, which XLA finds one element after the other.
+const LEAST_SEARCHED: usize = 1 << 14;
 
 /// Whether the host computes a block rather than XLA its body: what the body says becomes a chain of
 /// loops over the whole tensor, or a sort, in XLA.
@@ -70,13 +73,15 @@ pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Opti
 fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
     let operand = |index: usize| frame.tensor(node.operands[index]).ty();
     // Elements that share a byte are not worth spreading and gathering.
-    let is_large = || {
+    let has = |elements: usize| {
         let ty = operand(0);
-        cx.dtype(ty).bits() >= 8 && cx.shape(ty).size() >= LEAST_ELEMENTS
+        cx.dtype(ty).bits() >= 8 && cx.shape(ty).size() >= elements
     };
+    let is_large = || has(LEAST_ELEMENTS);
     match node.op {
         Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
         Op::Sort(_) | Op::Argsort(..) => is_large(),
+        Op::ArgReduce(..) => has(LEAST_SEARCHED),
         Op::Block(block) => {
             is_for_host(&block.kind)
                 && block.body.effects().is_empty()

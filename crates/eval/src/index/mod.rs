@@ -1,10 +1,12 @@
 //! Slices, gathers, scatters and sorts.
 
 mod gather;
+mod largest;
 mod radix;
 mod slice;
 mod sort;
 
+pub(crate) use largest::{pays as top_k_pays, top_k};
 use nxla_expr::{Op, TensorType};
 use nxla_tensor::HostTensor;
 

@@ -14,7 +14,7 @@ use crate::reduce::{Ordered, Plane, match_ordered, widened_float};
 use crate::{memory, parallel, value};
 
 /// An element that has an unsigned key of the same order.
-trait Keyed: Ordered {
+pub(super) trait Keyed: Ordered {
     type Key: Key + std::ops::Not<Output = Self::Key>;
     /// A key that holds a key and a position.
     type Pair: Key;

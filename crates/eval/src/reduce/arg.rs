@@ -4,7 +4,7 @@ use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
 use super::{Ordered, Plane, match_ordered, widened_float};
-use crate::elementwise::convert;
+use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
 use crate::{memory, parallel, value};
 
@@ -41,9 +41,17 @@ fn search<T: Ordered>(
 ) -> Result<HostTensor, Fault> {
     let Plane { count, inner, .. } = plane;
     let replaces = |new: T, best: T| {
-        // A comparison with NaN fails, so the second test is only made when it matters.
-        beats(new, best) || (new.is_not_a_number() && (tie_high || !best.is_not_a_number()))
+        // A comparison with NaN fails. Without branches, so that blocks are passed over at once.
+        beats(new, best) | (new.is_not_a_number() & (tie_high | !best.is_not_a_number()))
     };
+    if inner == 1 {
+        return value::build(DType::S64, &ty.shape, |out: &mut [i64]| {
+            parallel::rows(out, 1, count, |first, out| {
+                let rows = x[first * count..].chunks_exact(count);
+                rows.zip(out).for_each(|(row, out)| *out = in_row(row, &replaces));
+            });
+        });
+    }
     value::build(DType::S64, &ty.shape, |out: &mut [i64]| {
         parallel::rows(out, inner, count * inner, |first, out| {
             let blocks = x[first * count * inner..].chunks_exact(count * inner);
@@ -63,4 +71,28 @@ fn search<T: Ordered>(
             }
         });
     })
+}
+
+/// Elements that are passed over together.
+const BLOCK: usize = 64;
+
+/// The position of the extremum of a row. Few blocks hold an element that replaces the best so far.
+fn in_row<T: Ordered>(row: &[T], replaces: &impl Fn(T, T) -> bool) -> i64 {
+    let (mut best, mut at) = (row[0], 0);
+    vectorize(
+        #[inline(always)]
+        || {
+            for (block, elements) in row.chunks(BLOCK).enumerate() {
+                if !elements.iter().fold(false, |any, &new| any | replaces(new, best)) {
+                    continue;
+                }
+                for (index, &new) in elements.iter().enumerate() {
+                    if replaces(new, best) {
+                        (best, at) = (new, block * BLOCK + index);
+                    }
+                }
+            }
+        },
+    );
+    at as i64
 }

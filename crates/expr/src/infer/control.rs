@@ -1,5 +1,7 @@
 //! Types of the ops that hold the graph together: inputs, literals, tuples and regions.
 
+use nxla_tensor::DType;
+
 use super::check::{Inferred, tensor, tensors};
 use crate::graph::{
     Block, BlockKind, Cond, Cumulative, ErrorKind, Metadata, Op, Program, TensorType, Type, While,
@@ -125,7 +127,6 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
     let ([x, ..], kind) = (operands, &block.kind) else {
         return matches!(block.kind, BlockKind::Named { .. } | BlockKind::Checkpoint { .. });
     };
-    let last = x.shape.last().copied().unwrap_or(0);
     match (kind, &results[..]) {
         (BlockKind::Cumulative { op, axis, .. }, [result]) => {
             let is_ordered = matches!(op, Cumulative::Max | Cumulative::Min);
@@ -137,7 +138,13 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
                 && !(is_ordered && x.dtype.is_complex())
         }
         (BlockKind::TopK { k }, [values, indices]) => {
-            operands.len() == 1 && *k <= last && values.shape == indices.shape
+            let Some((last, others)) = x.shape.split_last() else { return false };
+            operands.len() == 1
+                && k <= last
+                && values.shape == indices.shape
+                && values.shape.split_last() == Some((k, others))
+                && (values.dtype, indices.dtype) == (x.dtype, DType::S32)
+                && !x.dtype.is_complex()
         }
         (BlockKind::Cumulative { .. } | BlockKind::TopK { .. }, _) => false,
         (BlockKind::Named { .. } | BlockKind::Checkpoint { .. }, _) => true,

@@ -1,10 +1,11 @@
 //! Functions of `f64`.
 //!
-//! `exp`, `tanh` and, for angles that are not huge, `sin` and `cos` have no branches and no tables,
-//! so that the loops around them become vector code; they are off by less than one unit in the last
-//! place, `tanh` by less than two. The others are those of the platform's library.
+//! `exp`, `log`, `log1p`, `tanh` and, for angles that are not huge, `sin` and `cos` have no branches
+//! and no tables, so that the loops around them become vector code; they are off by less than one
+//! unit in the last place, `log1p` and `tanh` by less than two. The others are those of the
+//! platform's library.
 
-use std::f64::consts::{FRAC_2_PI, LOG2_E};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LOG2_E};
 
 /// `1.5 * 2^52`: adding it rounds to an integer, which is then in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -29,14 +30,15 @@ fn exp_series(r: f64) -> f64 {
     FACTORIALS.iter().fold(0.0, |sum, factorial| sum * r + 1.0 / factorial)
 }
 
+/// The first 33 bits of `ln(2)`, so that small multiples are exact, and the rest.
+const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
+const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+
 /// `k` and `r` with `x = k ln(2) + r` and `|r| <= ln(2) / 2`.
 #[inline(always)]
 fn multiples_of_ln_2(x: f64) -> (f64, f64) {
-    /// The first 33 bits of `ln(2)`, so that small multiples are exact, and the rest.
-    const HIGH: f64 = 0.693_147_180_369_123_8;
-    const LOW: f64 = 1.908_214_929_270_587_7e-10;
     let k = (x * LOG2_E + ROUND) - ROUND;
-    (k, (x - k * HIGH) - k * LOW)
+    (k, (x - k * LN_2_HIGH) - k * LN_2_LOW)
 }
 
 /// `2^k` for a normal number.
@@ -62,9 +64,36 @@ pub(super) fn expm1(x: f64) -> f64 {
     x.exp_m1()
 }
 
+/// `k` and `m` with `x = 2^k m` and `m` between `sqrt(1/2)` and `sqrt(2)`, for positive finite `x`.
+#[inline(always)]
+fn parts(x: f64) -> (f64, f64) {
+    /// `2^54`, by which subnormal numbers become normal.
+    const LARGE: f64 = 18_014_398_509_481_984.0;
+    let is_subnormal = x < f64::MIN_POSITIVE;
+    let bits = (if is_subnormal { x * LARGE } else { x }).to_bits();
+    let above = bits.wrapping_sub(FRAC_1_SQRT_2.to_bits());
+    let exponent = (above.cast_signed() >> 52).cast_unsigned();
+    let k = f64::from_bits(ROUND.to_bits().wrapping_add(exponent)) - ROUND;
+    let m = f64::from_bits(bits.wrapping_sub(exponent << 52));
+    (if is_subnormal { k - 54.0 } else { k }, m)
+}
+
+/// `ln(2^k m)` by `ln(1 + f) = 2 artanh(s)` with `f = m - 1` and `s = f / (2 + f)`. Of the series of
+/// `artanh` the first term is `f - s f^2 / 2` rather than `2 s`, whose rounding error would be that of
+/// the whole.
 #[inline(always)]
 pub(super) fn log(x: f64) -> f64 {
-    x.ln()
+    const ODD: [f64; 10] = [21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0];
+    let (k, m) = parts(x);
+    let f = m - 1.0;
+    let s = f / (2.0 + f);
+    let square = s * s;
+    let rest = ODD.iter().fold(0.0, |sum, odd| sum * square + 2.0 / odd) * square;
+    let half = 0.5 * f * f;
+    let y = k * LN_2_HIGH - ((half - (s * (half + rest) + k * LN_2_LOW)) - f);
+    let y = if x == f64::INFINITY { x } else { y };
+    let y = if x == 0.0 { f64::NEG_INFINITY } else { y };
+    if x >= 0.0 { y } else { f64::NAN }
 }
 
 #[inline(always)]
@@ -82,9 +111,13 @@ pub(super) fn erf_inv(x: f64) -> f64 {
     super::erf::erf_inv(x)
 }
 
+/// `ln(u) x / (u - 1)` with `u = 1 + x` as it is rounded, which makes up for the rounding (Kahan).
 #[inline(always)]
 pub(super) fn log1p(x: f64) -> f64 {
-    x.ln_1p()
+    let u = 1.0 + x;
+    let y = log(u) * (x / (u - 1.0));
+    let y = if u == 1.0 { x } else { y };
+    if x == f64::INFINITY { x } else { y }
 }
 
 #[inline(always)]
@@ -232,6 +265,8 @@ mod tests {
     #[test]
     fn functions_are_right_to_the_last_bits() {
         check("exp", exp, f64::exp, f64::INFINITY, 1);
+        check("log", log, f64::ln, f64::INFINITY, 1);
+        check("log1p", log1p, f64::ln_1p, f64::INFINITY, 2);
         check("tanh", tanh, f64::tanh, f64::INFINITY, 3);
         check("sin", sin_near, f64::sin, NEAR, 1);
         check("cos", cos_near, f64::cos, NEAR, 1);

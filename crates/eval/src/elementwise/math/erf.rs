@@ -30,7 +30,7 @@ pub(super) fn erf_inv(x: f64) -> f64 {
 }
 
 fn guess(x: f64) -> f64 {
-    let w = -((1.0 - x) * (1.0 + x)).ln();
+    let w = -super::double::log((1.0 - x) * (1.0 + x));
     let (w, coefficients) = if w < 5.0 { (w - 2.5, CENTRE) } else { (w.sqrt() - 3.0, TAIL) };
     coefficients.iter().fold(0.0, |sum, coefficient| sum * w + coefficient) * x
 }
