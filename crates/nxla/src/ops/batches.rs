@@ -44,7 +44,9 @@ impl Tensor {
         let rest = length % size;
         let count = length / size + usize::from(rest > 0 && leftover == Leftover::Repeat);
         let x = self.clone();
-        let part = move |start: usize, size| x.slice_along_axis(start as u64, size, 0);
+        // A tensor and not a number, which would be part of the program: one does for all starts.
+        let part =
+            move |start: usize, size| x.slice_along_axis(Tensor::from(start as u64), size, 0);
         Ok((0..count).map(move |batch| {
             let start = batch * size;
             if start + size <= length {
