@@ -85,7 +85,7 @@ fn root() -> &'static Path {
 /// for it is found again.
 fn copy_crates(name: &str) -> io::Result<PathBuf> {
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("add-op-{name}"));
-    let version = format!(r#""0.0.0-{name}""#);
+    let version = format!(r#""{}+{name}""#, env!("CARGO_PKG_VERSION"));
     let mut manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     // Cargo tells packages apart by their place in the workspace, which is the same here and
     // there. Another version keeps it from taking one crate for the other.

@@ -57,15 +57,6 @@ fn subnormal_numbers() {
     assert_eq!(theirs.unwrap().get(0).as_f64(), 0.0);
 }
 
-/// XLA takes one side of a branch cut, whatever the sign of a zero.
-#[test]
-fn sides_of_branch_cuts() {
-    let below = host(DType::C64, [1], &[Scalar::Complex(-2.0, -0.0)]);
-    let [ours, theirs] = results(&[below], |graph, x| graph.make(Op::Unary(UnaryOp::Acosh), x));
-    assert!(ours.unwrap().get(0).parts().1 < -3.0);
-    assert!(theirs.unwrap().get(0).parts().1 > 3.0);
-}
-
 /// XLA squares the parts of a complex number to find its size.
 #[test]
 fn large_complex_numbers() {

@@ -41,7 +41,7 @@ pub(crate) const SUMMED: Tolerance =
 
 /// A function of complex numbers. The engines use different formulas; parts are neither large
 /// (XLA's squares of parts overflow), nor infinite (what a function is there is not agreed upon),
-/// nor zero (XLA takes one side of a branch cut, whatever the sign of the zero).
+/// nor zero (formulas differ in what is left of it).
 const COMPLEX: Tolerance = Tolerance { numbers: Numbers::Plane, ulps: 32.0, floor: 1.0, ..EQUAL };
 
 /// The tolerance of an op on operands of a dtype.

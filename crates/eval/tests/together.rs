@@ -128,3 +128,23 @@ fn large_runs_are_broken_off() {
     let finished = plan.run_with(input(), &Hooks::new(), Some(&|| false)).unwrap();
     assert_eq!(contents(&finished), contents(&plan.run(input(), &Hooks::new()).unwrap()));
 }
+
+#[test]
+fn parts_of_an_annotation_are_values_like_others() {
+    let ty = TensorType::new(DType::F64, [2]);
+    let program = program(&[ty.clone(), ty], |graph, ids| {
+        let product = graph.multiply(ids[0], ids[1]).unwrap();
+        let sum = graph.add(ids[0], ids[1]).unwrap();
+        let results = graph
+            .custom_grad(&[product, sum], ids, |_, dy| {
+                Ok::<_, nxla_expr::Error>(vec![dy[0], dy[1]])
+            })
+            .unwrap();
+        let again = graph.multiply(results[0], ids[0]).unwrap();
+        vec![graph.add(again, results[1]).unwrap()]
+    });
+    let input = |numbers: [f64; 2]| HostTensor::from_slice(&numbers, [2]).unwrap();
+    let inputs = vec![input([0.5, 1.5]), input([2.0, 3.0])];
+    let results = Plan::new(program).run(inputs, &Hooks::new()).unwrap();
+    assert_eq!(results[0].as_slice::<f64>().unwrap(), [3.0, 11.25]);
+}

@@ -46,10 +46,13 @@ impl Built {
             };
             let is_needed: Vec<bool> =
                 results.iter().map(|&value| needed[value as usize]).collect();
-            if is_needed.contains(&false) {
+            // Code that nobody needs at all has its results all the same.
+            if is_needed.contains(&false) && is_needed.contains(&true) {
                 code.keep(&is_needed);
+                self.results.extend(results.iter().filter(|&&value| needed[value as usize]));
+            } else {
+                self.results.extend(results);
             }
-            self.results.extend(results.iter().filter(|&&value| needed[value as usize]));
         }
     }
 }
@@ -253,14 +256,16 @@ impl<'a, 'p> Builder<'a, 'p> {
             })
     }
 
-    /// Whether an operand of a group has its shape, or is known before the open step.
+    /// Whether an operand of a group is the element of an open result, or known before the open step.
     fn is_same_or_closed(&self, operand: ExprId, shape: &Shape) -> bool {
         let operand = self.groups.behind(self.graph, operand);
+        let is_root = self.open.groups.iter().any(|&(_, root, _)| root == operand);
+        if is_root && self.graph.shape(operand) == shape {
+            return true;
+        }
         let is_repeated = self.groups.is_read_in_place(self.graph, operand);
         let operand = if is_repeated { self.graph.operands(operand)[0] } else { operand };
-        (self.graph.shape(operand) == shape && !is_repeated)
-            || self.first_part[operand.index()] == NO_PART
-            || !self.is_open(self.value(operand))
+        self.first_part[operand.index()] == NO_PART || !self.is_open(self.value(operand))
     }
 
     /// Whether a value is a result of the open step.
