@@ -1,22 +1,14 @@
 //! Whole programs: exact small results, long chains, loops with hooks, and runs that are stopped.
 
+mod common;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use common::program;
 use nxla_eval::{EvalError, Hooks, Plan, evaluate};
-use nxla_expr::{Compute, ExprId, Graph, HostError, Program, TensorType};
+use nxla_expr::{Compute, HostError, Program, TensorType};
 use nxla_tensor::{DType, HostTensor, Number, Scalar};
-
-fn program(
-    types: &[TensorType],
-    build: impl FnOnce(&mut Graph, &[ExprId]) -> Vec<ExprId>,
-) -> Program {
-    let mut graph = Graph::new();
-    let inputs: Vec<ExprId> =
-        types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
-    let outputs = build(&mut graph, &inputs);
-    Program::new(&graph, types.to_vec(), &outputs).expect("the outputs are of this graph")
-}
 
 #[test]
 fn operands_promote_and_broadcast() {

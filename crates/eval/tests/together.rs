@@ -1,23 +1,15 @@
 //! Steps that compute several results, and large runs that several threads share.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod common;
+
 use std::sync::Arc;
 use std::thread;
 
+use common::program;
 use nxla_eval::{EvalError, Hooks, Plan};
-use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_expr::{Program, TensorType};
 use nxla_tensor::{DType, HostTensor};
-
-fn program(
-    types: &[TensorType],
-    build: impl FnOnce(&mut Graph, &[ExprId]) -> Vec<ExprId>,
-) -> Arc<Program> {
-    let mut graph = Graph::new();
-    let inputs: Vec<ExprId> =
-        types.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
-    let outputs = build(&mut graph, &inputs);
-    Arc::new(Program::new(&graph, types.to_vec(), &outputs).expect("the outputs are of this graph"))
-}
 
 fn numbers(len: usize, shape: &[usize]) -> HostTensor {
     let elements: Vec<f32> = (0..len).map(|at| ((at * 37 % 101) as f32 - 50.0) / 25.0).collect();
@@ -38,7 +30,7 @@ fn one_by_one(program: &Arc<Program>, inputs: Vec<HostTensor>) -> Vec<HostTensor
 #[test]
 fn results_of_one_shape_take_one_step() {
     let ty = TensorType::new(DType::F32, [5000]);
-    let program = program(&[ty.clone(), ty], |graph, ids| {
+    let program = Arc::new(program(&[ty.clone(), ty], |graph, ids| {
         let product = graph.multiply(ids[0], ids[1]).unwrap();
         let sum = graph.add(product, ids[0]).unwrap();
         let larger = graph.greater(product, sum).unwrap();
@@ -46,7 +38,7 @@ fn results_of_one_shape_take_one_step() {
         let rounded = graph.as_type(sum, DType::S16).unwrap();
         // One result twice, an input and a constant among the results.
         vec![chosen, rounded, sum, chosen, ids[0]]
-    });
+    }));
     let plan = Plan::new(program.clone());
     assert_eq!(plan.step_count(), 1);
     let inputs = vec![numbers(5000, &[5000]), numbers(5000, &[5000])];
@@ -57,14 +49,14 @@ fn results_of_one_shape_take_one_step() {
 #[test]
 fn inputs_that_die_are_overwritten_only_once_they_are_read() {
     let ty = TensorType::new(DType::F32, [3000]);
-    let program = program(&[ty.clone(), ty], |graph, ids| {
+    let program = Arc::new(program(&[ty.clone(), ty], |graph, ids| {
         let (x, y) = (ids[0], ids[1]);
         let sum = graph.add(x, y).unwrap();
         let difference = graph.subtract(x, y).unwrap();
         let product = graph.multiply(sum, difference).unwrap();
         let again = graph.add(product, x).unwrap();
         vec![sum, again, difference, product]
-    });
+    }));
     let inputs = || vec![numbers(3000, &[3000]), numbers(3000, &[3000])];
     let expected = one_by_one(&program, inputs());
     let results = Plan::new(program).run(inputs(), &Hooks::new()).unwrap();
@@ -74,7 +66,7 @@ fn inputs_that_die_are_overwritten_only_once_they_are_read() {
 #[test]
 fn what_depends_on_a_result_otherwise_comes_after_it() {
     let ty = TensorType::new(DType::F32, [40, 40]);
-    let program = program(&[ty], |graph, ids| {
+    let program = Arc::new(program(&[ty], |graph, ids| {
         let x = ids[0];
         let double = graph.add(x, x).unwrap();
         let turned = graph.transpose(double, Some(&[1, 0])).unwrap();
@@ -82,7 +74,7 @@ fn what_depends_on_a_result_otherwise_comes_after_it() {
         let sum = graph.add(turned, double).unwrap();
         let last = graph.subtract(sum, row).unwrap();
         vec![last, double, sum]
-    });
+    }));
     let expected = one_by_one(&program, vec![numbers(1600, &[40, 40])]);
     let results = Plan::new(program).run(vec![numbers(1600, &[40, 40])], &Hooks::new()).unwrap();
     assert_eq!(contents(&results), contents(&expected));
@@ -91,7 +83,7 @@ fn what_depends_on_a_result_otherwise_comes_after_it() {
 /// Much work in many steps, so that it is handed over.
 fn large() -> Arc<Program> {
     let ty = TensorType::new(DType::F32, [160, 160]);
-    program(&[ty], |graph, ids| {
+    Arc::new(program(&[ty], |graph, ids| {
         let mut x = ids[0];
         for _ in 0..12 {
             let product = graph.matmul(x, ids[0]).unwrap();
@@ -100,7 +92,7 @@ fn large() -> Arc<Program> {
             x = graph.tanh(centered).unwrap();
         }
         vec![x]
-    })
+    }))
 }
 
 #[test]
@@ -132,7 +124,7 @@ fn large_runs_are_broken_off() {
 #[test]
 fn parts_of_an_annotation_are_values_like_others() {
     let ty = TensorType::new(DType::F64, [2]);
-    let program = program(&[ty.clone(), ty], |graph, ids| {
+    let program = Arc::new(program(&[ty.clone(), ty], |graph, ids| {
         let product = graph.multiply(ids[0], ids[1]).unwrap();
         let sum = graph.add(ids[0], ids[1]).unwrap();
         let results = graph
@@ -142,7 +134,7 @@ fn parts_of_an_annotation_are_values_like_others() {
             .unwrap();
         let again = graph.multiply(results[0], ids[0]).unwrap();
         vec![graph.add(again, results[1]).unwrap()]
-    });
+    }));
     let input = |numbers: [f64; 2]| HostTensor::from_slice(&numbers, [2]).unwrap();
     let inputs = vec![input([0.5, 1.5]), input([2.0, 3.0])];
     let results = Plan::new(program).run(inputs, &Hooks::new()).unwrap();

@@ -9,14 +9,14 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::errors::{OrRaise, argument_error, exception, format_error, user_error};
+use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::expected::{Expected, Kept};
 use crate::function::Borrowings;
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::options::{options_from, to_dict};
 use crate::policy::{PyTimeline, policy_from, simulate};
-use crate::program::{Parts, PyExpression, Results};
+use crate::program::{Parts, PyExpression, Results, from_kept};
 use crate::signature::Arguments;
 use crate::tensor::{PyTensor, bytes_object};
 
@@ -279,13 +279,9 @@ impl PyStageGraph {
         captured: Vec<PyRef<'_, PyTensor>>,
     ) -> PyResult<Self> {
         let graph = StageGraph::from_bytes(bytes).or_raise()?;
-        let results = Arc::new(Results::from_kept(results)?);
-        let taken = Arc::new(Expected::from_kept(py, taken)?);
-        let captured: Vec<Tensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
-        let (inputs, outputs) = (graph.inputs().len(), graph.outputs().len());
-        if taken.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
-            return Err(format_error("pickle", "the containers are not those of the stages"));
-        }
+        let sizes = (graph.inputs().len(), graph.outputs().len());
+        let (results, taken, captured) =
+            from_kept(py, (results, taken, captured), sizes, "the stages")?;
         Ok(Self { graph, results, captured, taken })
     }
 

@@ -104,6 +104,23 @@ impl PyExpression {
 /// What a pickle keeps of an expression.
 pub(crate) type Parts<'py> = (Bound<'py, PyBytes>, Py<PyAny>, Kept, Vec<Py<PyAny>>);
 
+/// The containers and large tensors that a pickle has kept, if they are those of so many inputs and
+/// outputs.
+pub(crate) fn from_kept(
+    py: Python<'_>,
+    (results, taken, captured): (&Bound<'_, PyAny>, Kept, Vec<PyRef<'_, PyTensor>>),
+    (inputs, outputs): (usize, usize),
+    of: &str,
+) -> PyResult<(Arc<Results>, Arc<Expected>, Vec<Tensor>)> {
+    let results = Arc::new(Results::from_kept(results)?);
+    let taken = Arc::new(Expected::from_kept(py, taken)?);
+    let captured: Vec<Tensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
+    if taken.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
+        return Err(format_error("pickle", format!("the containers are not those of {of}")));
+    }
+    Ok((results, taken, captured))
+}
+
 /// Dtype and shape of an input or an output, for Python.
 pub(crate) fn described<'py>(py: Python<'py>, ty: &TensorType) -> PyResult<Bound<'py, PyTuple>> {
     let shape = PyTuple::new(py, ty.shape.iter())?;
@@ -310,13 +327,9 @@ impl PyExpression {
         captured: Vec<PyRef<'_, PyTensor>>,
     ) -> PyResult<Self> {
         let program = Self::from_bytes(py, bytes)?.program;
-        let results = Arc::new(Results::from_kept(results)?);
-        let taken = Arc::new(Expected::from_kept(py, taken)?);
-        let captured: Vec<Tensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
-        let (inputs, outputs) = (program.inputs().len(), program.outputs().len());
-        if taken.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
-            return Err(format_error("pickle", "the containers are not those of the expression"));
-        }
+        let sizes = (program.inputs().len(), program.outputs().len());
+        let (results, taken, captured) =
+            from_kept(py, (results, taken, captured), sizes, "the expression")?;
         Ok(Self { program, results, captured, taken })
     }
 

@@ -63,18 +63,17 @@ impl Code {
             }
         };
         let len = shape.size();
-        let mut reused: SmallVec<[(usize, HostTensor); 2]> = SmallVec::new();
-        let mut taken: SmallVec<[Option<usize>; 2]> = SmallVec::new();
-        for &dtype in &self.results {
-            let (input, tensor) = self.reuse(args, dtype, len).unzip();
-            taken.push(input);
-            reused.extend(tensor.map(|tensor| (taken.len() - 1, tensor)));
-        }
+        let reused: SmallVec<[Option<(usize, HostTensor)>; 2]> =
+            self.results.iter().map(|&dtype| self.reuse(args, dtype, len)).collect();
         let mut feeds = Feeds::new();
         for (index, input) in self.inputs.iter().enumerate() {
-            let overwritten = taken.iter().position(|&taken| taken == Some(index));
+            let is_taken =
+                |reused: &Option<(usize, _)>| matches!(reused, Some((of, _)) if *of == index);
+            if let Some(result) = reused.iter().position(is_taken) {
+                feeds.push(Feed::Overwritten(result));
+                continue;
+            }
             feeds.push(match &input.access {
-                _ if overwritten.is_some() => Feed::Overwritten(overwritten.unwrap_or_default()),
                 Access::Same if lanes.is_some() && args.get(index).size() != len => {
                     Feed::Single(args.get(index).bytes())
                 }
@@ -84,9 +83,8 @@ impl Code {
             });
         }
         let mut results = Results::new();
-        let mut reused = reused.into_iter().peekable();
-        for (result, &dtype) in self.results.iter().enumerate() {
-            results.push(match reused.next_if(|(of, _)| *of == result) {
+        for (reused, &dtype) in reused.into_iter().zip(&self.results) {
+            results.push(match reused {
                 Some((_, tensor)) => value::reshaped(tensor, shape),
                 None => value::fresh(dtype, shape)?,
             });

@@ -258,25 +258,16 @@ impl Writer {
     /// Has a value written to a result, by the instruction that computes it if there is one that
     /// writes to no other.
     fn write_result(&mut self, root: Value, result: u16) {
-        let free = match root.loc {
-            Loc::Register(register) => {
-                matches!(self.instructions[usize::from(register)].target, Target::Register(_))
-            }
-            Loc::Input(_) | Loc::Constant(_) | Loc::Result(_) | Loc::None => false,
+        let loc = match root.loc {
+            Loc::Register(register) => match self.instructions[usize::from(register)].target {
+                Target::Register(_) => root.loc,
+                Target::Result(other) => Loc::Result(other),
+            },
+            elsewhere => elsewhere,
         };
-        let copied = match root.loc {
-            Loc::Register(register) if !free => {
-                let Target::Result(other) = self.instructions[usize::from(register)].target else {
-                    unreachable!("it writes to a result")
-                };
-                Value { loc: Loc::Result(other), ..root }
-            }
-            _ => root,
-        };
-        let value = if free {
-            root
-        } else {
-            self.emit(copy_kernel(root.dtype.size()), &[copied], root.dtype)
+        let value = match loc {
+            Loc::Register(_) => root,
+            _ => self.emit(copy_kernel(root.dtype.size()), &[Value { loc, ..root }], root.dtype),
         };
         let Loc::Register(register) = value.loc else { unreachable!("it was written just now") };
         self.instructions[usize::from(register)].target = Target::Result(result);
