@@ -93,6 +93,8 @@ from nxla.vectors import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # Few processes have a mesh; `__getattr__` imports this for those who ask.
+    from nxla import collectives
+    from nxla.collectives import shard_map
     from nxla.sharding import (
         Mesh, ShardedTensor, Sharding, shard, shard_jit, shard_jit_apply, with_sharding_constraint,
     )
@@ -123,40 +125,43 @@ __all__ = [
     "ShardedTensor", "Sharding", "Stream", "TraceError", "__version__", "annotate", "arange",
     "asarray", "associative_scan", "astype", "axis_index", "axis_size", "bfloat16", "bincount",
     "bool", "broadcast_shapes", "broadcast_vectors", "cache_report", "can_cast", "checkpoint",
-    "compare", "compatible", "compile", "compilers", "complex64", "complex128", "composite", "cond",
-    "conj", "constants", "cross", "current_compiler", "custom_grad", "custom_jvp", "custom_vjp",
-    "debug_expr", "debug_expr_apply", "debug_nans", "default_options", "defn", "deserialize",
-    "devectorize", "device_put", "devices", "disk_cache_report", "e", "einsum", "empty",
-    "empty_like", "errors", "export", "expr", "eye", "fft", "finfo", "float8_e4m3fn", "float8_e5m2",
-    "float16", "float32", "float64", "for_each", "fori", "from_binary", "from_dlpack",
-    "from_safetensors", "full", "full_like", "global_default_options", "grad", "graph", "hessian",
-    "hessian_diagonal", "histogram", "hook", "if_", "iinfo", "import_stablehlo", "inf", "int2",
-    "int4", "int8", "int16", "int32", "int64", "iota", "isdtype", "isin", "jacfwd", "jacobian",
-    "jacrev", "jit", "jit_apply", "jvp", "linalg", "linearize", "linspace", "load", "load_numpy",
-    "load_numpy_archive", "log", "map", "matrix_transpose", "memory_report", "meshgrid", "moveaxis",
-    "nan", "newaxis", "nn", "nonzero", "ones", "ones_like", "optim", "pad_outer",
-    "partitions_options", "pi", "positive", "print_expr", "print_value", "profile", "random",
-    "reduce", "register_compiler", "register_container", "repeat", "reshape_vectors", "revectorize",
-    "roll", "runtime_call", "safe_where", "save", "scan", "searchsorted", "segment_max",
-    "segment_min", "segment_prod", "segment_sum", "serialize", "set_cache_limit",
-    "set_print_options", "shard", "shard_jit", "shard_jit_apply", "split", "stop_grad", "stream",
-    "switch", "template", "tensor", "tensordot", "testing", "to_backend", "to_batched", "to_binary",
-    "to_heatmap", "to_safetensors", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8",
-    "uint16", "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-    "unstack", "value_and_grad", "vectorize", "vjp", "vmap", "while_loop", "window_reduce",
-    "with_sharding_constraint", "zeros", "zeros_like",
+    "collectives", "compare", "compatible", "compile", "compilers", "complex64", "complex128",
+    "composite", "cond", "conj", "constants", "cross", "current_compiler", "custom_grad",
+    "custom_jvp", "custom_vjp", "debug_expr", "debug_expr_apply", "debug_nans", "default_options",
+    "defn", "deserialize", "devectorize", "device_put", "devices", "disk_cache_report", "e",
+    "einsum", "empty", "empty_like", "errors", "export", "expr", "eye", "fft", "finfo",
+    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "for_each", "fori",
+    "from_binary", "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options",
+    "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo",
+    "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "isdtype",
+    "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "linalg", "linearize",
+    "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map", "matrix_transpose",
+    "memory_report", "meshgrid", "moveaxis", "nan", "newaxis", "nn", "nonzero", "ones", "ones_like",
+    "optim", "pad_outer", "partitions_options", "pi", "positive", "print_expr", "print_value",
+    "profile", "random", "reduce", "register_compiler", "register_container", "repeat",
+    "reshape_vectors", "revectorize", "roll", "runtime_call", "safe_where", "save", "scan",
+    "searchsorted", "segment_max", "segment_min", "segment_prod", "segment_sum", "serialize",
+    "set_cache_limit", "set_print_options", "shard", "shard_jit", "shard_jit_apply", "shard_map",
+    "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot", "testing",
+    "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors", "transfer_report",
+    "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad", "vectorize",
+    "vjp", "vmap", "while_loop", "window_reduce", "with_sharding_constraint", "zeros", "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on
+
+_COLLECTIVE = ("collectives", "shard_map")
 
 if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to a type checker.
 
     def __getattr__(name: str) -> object:
         """Import what is imported late, and say what a function of another library is called."""
         if name in __all__:
-            from nxla import sharding
+            from importlib import import_module
 
-            globals()[name] = value = getattr(sharding, name)
+            module = import_module("nxla.collectives" if name in _COLLECTIVE else "nxla.sharding")
+            globals()[name] = value = getattr(module, name) if name != "collectives" else module
             return value
         from nxla._elsewhere import missing
 

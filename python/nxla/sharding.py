@@ -454,12 +454,13 @@ class ShardedFunction:
         in_shardings: Any,
         out_shardings: Any,
         options: dict[str, Any],
+        mesh: Mesh | None = None,
     ) -> None:
         import functools
 
         from nxla.transform import make_function
 
-        self.mesh = _one_mesh(in_shardings, out_shardings)
+        self.mesh = mesh or _one_mesh(in_shardings, out_shardings)
         self._in, self._out = in_shardings, out_shardings
         self._options = _engine_options(options, "jit")
         self._function = make_function(function)

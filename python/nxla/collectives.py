@@ -1,0 +1,727 @@
+"""Functions that devices call together, by the names of axes of a mesh, inside of `nxla.shard_map`.
+
+A function under `nxla.shard_map` sees the part of each tensor that one device has. What is computed
+of parts is another value on each device, and is said to *vary* along the axes of the mesh by which
+they were divided; what no part went into is one value, the same on all devices. The functions here
+make one value of those of all devices (`psum`, `pmean`, `pmax`, `pmin`, `all_gather`), or exchange
+them (`ppermute`, `all_to_all`, `psum_scatter`).
+
+Axes of the mesh are vectorized axes of what varies along them, so these functions are compositions
+of ordinary ones: they have derivatives, run on any compiler, and can be serialized. XLA's
+partitioner makes of them what devices tell each other.
+
+>>> import nxla as nx
+>>> mesh = nx.Mesh(data=2)
+>>> rows = mesh.sharding("data")
+>>> def normalized(x):
+...     return x / nx.collectives.psum(nx.sum(x), "data")
+>>> nx.shard_map(normalized, mesh, rows, rows)(nx.tensor([1.0, 2.0, 3.0, 4.0])).tolist()
+[0.10000000149011612, 0.20000000298023224, 0.30000001192092896, 0.4000000059604645]
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import threading
+
+from nxla import _core, tree
+from nxla._arguments import name_of
+from nxla.errors import ArgumentError, ShapeError
+from nxla.ops.create import zeros
+from nxla.ops.movement import moveaxis
+from nxla.vectors import spread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from nxla._core import Tensor
+    from nxla.sharding import Mesh, Sharding
+
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "psum",
+    "psum_scatter",
+    "pvary",
+    "shard_map",
+]
+
+
+class _Meshes(threading.local):
+    """Names and sizes of the mesh whose function is being traced on this thread."""
+
+    def __init__(self) -> None:
+        self.axes: dict[str, int] = {}
+
+
+_meshes = _Meshes()
+
+
+class _Entered:
+    """Makes axes of a mesh known to the functions here."""
+
+    def __init__(self, axes: dict[str, int]) -> None:
+        self._axes = axes
+
+    def __enter__(self) -> None:
+        self._before = _meshes.axes
+        _meshes.axes = {**self._before, **self._axes}
+
+    def __exit__(self, *_: object) -> None:
+        _meshes.axes = self._before
+
+
+def placed(x: Tensor) -> Tensor:
+    """Say to the partitioner that each device has the entries of its own, and all of each."""
+    along = [name if name in _meshes.axes else None for name, _ in x.vectorized_axes]
+    if not _meshes.axes or not _core.is_tracing():
+        return x
+    whole = _core.devectorize(x, False)
+    layout = [f'"{name}"' if name else "" for name in along] + [""] * x.ndim
+    marked = _core.annotate(whole, f"sharding [{', '.join('{' + each + '}' for each in layout)}]")
+    named = _core.rename(marked, [*[None] * len(along), *x.names])
+    return _core.vectorize(named, list(x.vectorized_axes))
+
+
+def _names(axis_name: str | Sequence[str]) -> tuple[str, ...]:
+    return (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+
+
+def axis_size(axis_name: str | Sequence[str], /) -> int:
+    """Return how many devices there are along an axis, or several.
+
+    Raises
+    ------
+    ArgumentError
+        If the function is not called inside of `shard_map` over a mesh with this axis.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> nx.shard_map(lambda: nx.collectives.axis_size("data"), mesh, (), None)().item()
+    2
+    """
+    size = 1
+    for name in _names(axis_name):
+        if name not in _meshes.axes:
+            known = ", ".join(_meshes.axes)
+            raise ArgumentError(
+                f"collectives: there is no axis {name!r} here; "
+                + (f"the mesh has {known}" if known else "call nx.shard_map for a mesh with it")
+            )
+        size *= _meshes.axes[name]
+    return size
+
+
+def _leading(function: str, x: Any, name: str) -> Tensor:
+    """Return what all devices along an axis have, as the first axis of a tensor."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"{function}: axis_name must be a str, got {name!r}")
+    x = _vary(x, name)
+    vectors = list(x.vectorized_axes)
+    at = [each for each, _ in vectors].index(name)
+    rest = vectors[:at] + vectors[at + 1 :]
+    whole = moveaxis(_core.devectorize(x, False), at, len(rest))
+    # The axis has no name, and neither have those that are vectorized again.
+    return _named(whole, rest, [None, *x.names])
+
+
+def _tensor(x: Any) -> Tensor:
+    found: Tensor = x if hasattr(x, "vectorized_axes") else _core.tensor(x)
+    return found
+
+
+def _vary(value: Any, name: str) -> Tensor:
+    """Return a value that varies along an axis; what did not is repeated."""
+    size = axis_size(name)
+    x = _tensor(value)
+    vectors = list(x.vectorized_axes)
+    if name in dict(vectors):
+        return x
+    whole = _core.rename(_core.devectorize(x, False), [None] * (len(vectors) + x.ndim))
+    return placed(_named(spread(whole, [(name, size)]), vectors, x.names))
+
+
+def _named(x: Tensor, vectors: list[tuple[str, int]], names: Sequence[str | None]) -> Tensor:
+    named = _core.rename(x, [*[None] * len(vectors), *names])
+    return _core.vectorize(named, vectors) if vectors else named
+
+
+def _following(x: Tensor, name: str, size: int) -> Tensor:
+    """Give each device along an axis its entry of the first axis of a tensor."""
+    names = [None, *x.names[1:]]
+    return placed(_core.vectorize(_core.rename(x, names), [(name, size)]))
+
+
+def _each(x: Any, function: Callable[[Any], Any]) -> Any:
+    return tree.map(function, x)
+
+
+def _reduced(
+    function: str, x: Any, axis_name: str | Sequence[str], reduce: Callable[..., Any]
+) -> Any:
+    def one(leaf: Any) -> Any:
+        for name in _names(axis_name):
+            leading = _leading(function, leaf, name)
+            result = reduce(leading, axis=0)
+            is_truth = leading.dtype == _core.DType("pred")
+            leaf = result if is_truth else _core.astype(result, leading.dtype)
+        return placed(leaf)
+
+    return _each(x, one)
+
+
+def psum(x: Any, axis_name: str | Sequence[str], /) -> Any:
+    """Return the sum over all devices along an axis of the mesh, or several.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        A value of each device. One that does not vary counts as often as there are devices.
+    axis_name : str or sequence of str
+        Axes of the mesh.
+
+    Returns
+    -------
+    Tensor or container
+        The sums, which do not vary along these axes; shapes and dtypes are those of `x`, but truth
+        values are counted.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such axis, or the function is not called inside of `shard_map`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> f = nx.shard_map(
+    ...     lambda x: nx.collectives.psum(x, "data"), mesh, mesh.sharding("data"), None
+    ... )
+    >>> f(nx.tensor([1, 2, 3, 4])).tolist()
+    [4, 6]
+    """
+    return _reduced("psum", x, axis_name, _core.sum)
+
+
+def pmean(x: Any, axis_name: str | Sequence[str], /) -> Any:
+    """Return the mean over all devices along an axis of the mesh, or several.
+
+    Parameters and errors are those of `psum`; integers give floats.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> f = nx.shard_map(
+    ...     lambda x: nx.collectives.pmean(x, "data"), mesh, mesh.sharding("data"), None
+    ... )
+    >>> f(nx.tensor([1.0, 2.0, 3.0, 4.0])).tolist()
+    [2.0, 3.0]
+    """
+    size = axis_size(axis_name)
+    return _each(psum(x, axis_name), lambda leaf: leaf / size)
+
+
+def pmax(x: Any, axis_name: str | Sequence[str], /) -> Any:
+    """Return the largest of the values of all devices along an axis, element by element.
+
+    Parameters and errors are those of `psum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> f = nx.shard_map(
+    ...     lambda x: nx.collectives.pmax(x, "data"), mesh, mesh.sharding("data"), None
+    ... )
+    >>> f(nx.tensor([1, 5, 3, 4])).tolist()
+    [3, 5]
+    """
+    return _reduced("pmax", x, axis_name, _core.max)
+
+
+def pmin(x: Any, axis_name: str | Sequence[str], /) -> Any:
+    """Return the smallest of the values of all devices along an axis, element by element.
+
+    Parameters and errors are those of `psum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> f = nx.shard_map(
+    ...     lambda x: nx.collectives.pmin(x, "data"), mesh, mesh.sharding("data"), None
+    ... )
+    >>> f(nx.tensor([1, 5, 3, 4])).tolist()
+    [1, 4]
+    """
+    return _reduced("pmin", x, axis_name, _core.min)
+
+
+def pvary(x: Any, axis_name: str | Sequence[str], /) -> Any:
+    """Return values that count as different on each device along an axis, or several.
+
+    The state of a loop that becomes different in the first trip has to begin as such.
+
+    Parameters and errors are those of `psum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> def f(x):
+    ...     total = nx.collectives.pvary(0.0, "data")
+    ...     return nx.fori(0, 3, lambda i, total: total + x[0], total)[None]
+    >>> rows = mesh.sharding("data")
+    >>> nx.shard_map(f, mesh, rows, rows)(nx.tensor([1.0, 2.0])).tolist()
+    [3.0, 6.0]
+    """
+
+    def one(leaf: Any) -> Any:
+        for name in _names(axis_name):
+            leaf = _vary(leaf, name)
+        return leaf
+
+    return _each(x, one)
+
+
+def axis_index(axis_name: str | Sequence[str], /) -> Tensor:
+    """Return the number of the device along an axis; along several, the last counts fastest.
+
+    Returns
+    -------
+    Tensor
+        A scalar of dtype s32 that varies along these axes.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such axis, or the function is not called inside of `shard_map`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> rows = mesh.sharding("data")
+    >>> f = nx.shard_map(lambda x: x + nx.collectives.axis_index("data"), mesh, rows, rows)
+    >>> f(nx.tensor([10, 10, 10, 10])).tolist()
+    [10, 10, 11, 11]
+    """
+    axis_size(axis_name)
+    index: Any = None
+    for name in _names(axis_name):
+        size = axis_size(name)
+        one = placed(_core.vectorize(_core.iota((size,), dtype="s32"), [(name, size)]))
+        index = one if index is None else index * size + one
+    if index is None:
+        raise ArgumentError("axis_index: axis_name names no axis")
+    found: Tensor = index
+    return found
+
+
+def all_gather(x: Any, axis_name: str, /, *, axis: int = 0, tiled: bool = False) -> Any:
+    """Return the values of all devices along an axis of the mesh, one beside the other.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        A value of each device.
+    axis_name : str
+        The axis of the mesh.
+    axis : int
+        Where the values are put beside each other: a new axis of the result, or an axis of `x`.
+    tiled : bool
+        Whether they are joined along the axis `axis` of `x` instead of along a new one.
+
+    Returns
+    -------
+    Tensor or container
+        The same on all devices.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such axis of the mesh, or the function is not called inside of `shard_map`.
+    ShapeError
+        If there is no such axis of the tensor.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> f = nx.shard_map(
+    ...     lambda x: nx.collectives.all_gather(x, "data"), mesh, mesh.sharding("data"), None
+    ... )
+    >>> f(nx.tensor([1, 2, 3, 4])).tolist()
+    [[1, 2], [3, 4]]
+    """
+
+    def one(leaf: Any) -> Any:
+        leading = _leading("all_gather", leaf, axis_name)
+        at = _position("all_gather", axis, leading.ndim - (1 if tiled else 0))
+        moved = moveaxis(leading, 0, at)
+        return placed(_merged(moved, at) if tiled else moved)
+
+    return _each(x, one)
+
+
+def psum_scatter(
+    x: Any, axis_name: str, /, *, scatter_dimension: int = 0, tiled: bool = False
+) -> Any:
+    """Return the part for each device of the sum over all devices along an axis of the mesh.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        A value of each device.
+    axis_name : str
+        The axis of the mesh.
+    scatter_dimension : int
+        Which axis of the sum is divided among the devices.
+    tiled : bool
+        Whether the axis stays, with as many elements less; else it has one for each device, and
+        is left out.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such axis of the mesh, or the function is not called inside of `shard_map`.
+    ShapeError
+        If there is no such axis of the tensor, or it cannot be divided so.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> rows = mesh.sharding("data")
+    >>> f = nx.shard_map(
+    ...     lambda x: nx.collectives.psum_scatter(x, "data", tiled=True), mesh, rows, rows
+    ... )
+    >>> f(nx.tensor([1, 2, 3, 4])).tolist()
+    [4, 6]
+    """
+
+    def one(leaf: Any) -> Any:
+        leading = _leading("psum_scatter", leaf, axis_name)
+        total = _core.astype(_core.sum(leading, axis=0), leading.dtype)
+        size = axis_size(axis_name)
+        at = _position("psum_scatter", scatter_dimension, total.ndim)
+        return _following(_chunks("psum_scatter", total, at, size, tiled), axis_name, size)
+
+    return _each(x, one)
+
+
+def all_to_all(
+    x: Any, axis_name: str, /, split_axis: int, concat_axis: int, *, tiled: bool = False
+) -> Any:
+    """Divide the value of each device along an axis, and give each device its parts from all.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        A value of each device.
+    axis_name : str
+        The axis of the mesh.
+    split_axis : int
+        The axis of `x` that is divided into as many parts as there are devices.
+    concat_axis : int
+        Where the parts are put beside each other, in the order of the devices that they come from.
+    tiled : bool
+        Whether the parts are joined along the axis `concat_axis` of `x`. Otherwise `split_axis`
+        has one element for each device and is left out, and `concat_axis` is a new axis.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such axis of the mesh, or the function is not called inside of `shard_map`.
+    ShapeError
+        If there is no such axis of the tensor, or it cannot be divided so.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> rows = mesh.sharding("data")
+    >>> def f(x):
+    ...     return nx.collectives.all_to_all(x, "data", 1, 0, tiled=True)
+    >>> x = nx.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
+    >>> nx.shard_map(f, mesh, rows, mesh.sharding(None, "data"))(x).tolist()
+    [[1, 2, 3, 4], [5, 6, 7, 8]]
+    """
+
+    def one(leaf: Any) -> Any:
+        leading = _leading("all_to_all", leaf, axis_name)
+        size, rank = axis_size(axis_name), leading.ndim - 1
+        split = _position("all_to_all", split_axis, rank)
+        to = _position("all_to_all", concat_axis, rank)
+        # The axis of the receivers comes first, then that of the senders, then what they send.
+        chunks = _chunks("all_to_all", leading, split + 1, size, tiled)
+        moved = moveaxis(chunks, 1, to + 1)
+        joined = _merged(moved, to + 1) if tiled else moved
+        return _following(joined, axis_name, size)
+
+    return _each(x, one)
+
+
+def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
+    """Send the values of devices to others along an axis of the mesh.
+
+    Parameters
+    ----------
+    x : tensor_like or container
+        A value of each device.
+    axis_name : str
+        The axis of the mesh.
+    perm : sequence of (int, int)
+        From which device to which one. No device sends or receives twice; those that receive
+        nothing have zeros.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no such axis of the mesh or device along it, a device is there twice, or the
+        function is not called inside of `shard_map`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> rows = mesh.sharding("data")
+    >>> f = nx.shard_map(
+    ...     lambda x: nx.collectives.ppermute(x, "data", [(0, 1), (1, 0)]), mesh, rows, rows
+    ... )
+    >>> f(nx.tensor([1, 2, 3, 4])).tolist()
+    [3, 4, 1, 2]
+    """
+    size = axis_size(axis_name)
+    pairs = [(int(source), int(target)) for source, target in perm]
+    for each in zip(*pairs, strict=True):
+        if len(set(each)) < len(each) or not all(0 <= at < size for at in each):
+            raise ArgumentError(
+                f"ppermute: perm must name each of {size} devices at most once as a source and "
+                f"once as a target, got {pairs}"
+            )
+
+    def one(leaf: Any) -> Any:
+        leading = _leading("ppermute", leaf, axis_name)
+        result = zeros(leading.shape, dtype=leading.dtype)
+        for distance, mask in _distances(pairs, size):
+            # The partitioner knows a rotation when it sees one, and no other permutation.
+            sent = leading
+            if distance:
+                sent = _core.concat([leading[-distance:], leading[:-distance]], axis=0)
+            if not all(mask):
+                receives = _core.reshape(_core.tensor(mask), [size] + [1] * (leading.ndim - 1))
+                sent = _core.where(receives, sent, result)
+            result = sent
+        return _following(result, axis_name, size)
+
+    return _each(x, one)
+
+
+def _distances(pairs: list[tuple[int, int]], size: int) -> Iterator[tuple[int, list[bool]]]:
+    """Return by how much values are moved on, and which devices receive those."""
+    for distance in sorted({(target - source) % size for source, target in pairs}):
+        targets = {target for source, target in pairs if (target - source) % size == distance}
+        yield distance, [at in targets for at in range(size)]
+
+
+def _position(function: str, axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ShapeError(f"{function}: there is no axis {axis}, there are {rank}")
+    return axis % rank
+
+
+def _chunks(function: str, x: Tensor, axis: int, size: int, tiled: bool) -> Tensor:
+    """Divide an axis into parts, which become the first axis."""
+    length = x.shape[axis]
+    if length % size if tiled else length != size:
+        wanted = f"a multiple of {size}" if tiled else f"{size}, one for each device"
+        raise ShapeError(
+            f"{function}: the axis that is divided has {length} elements, not {wanted}"
+        )
+    if tiled:
+        names = list(x.names)
+        shape = [*x.shape[:axis], size, length // size, *x.shape[axis + 1 :]]
+        x = _core.reshape(x, shape, names=[*names[:axis], None, *names[axis:]])
+    return moveaxis(x, axis, 0)
+
+
+def _merged(x: Tensor, axis: int) -> Tensor:
+    """Join an axis and the next one, whose name stays."""
+    names = list(x.names)
+    shape = [*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :]]
+    return _core.reshape(x, shape, names=names[:axis] + names[axis + 1 :])
+
+
+def shard_map(
+    function: Callable[..., Any],
+    mesh: Mesh,
+    /,
+    in_specs: Any,
+    out_specs: Any,
+    **options: Any,
+) -> Callable[..., Any]:
+    """Make a function of whole tensors of one that is written for the parts that a device has.
+
+    Inside of `function`, tensors have the shapes of parts, and the functions of
+    `nxla.collectives` bring together what devices have. Gradients that are taken inside are those
+    of each device's own result; gradients of the whole are those of the functions called.
+
+    Parameters
+    ----------
+    function : callable
+        Takes and gives tensors and containers of them. It is traced once for all devices.
+    mesh : Mesh
+        The devices.
+    in_specs : Sharding, None or container
+        How arguments are divided: one `Sharding` of the mesh for all, or one for each argument,
+        for all tensors in it or in a container that begins like it. None stands for not divided.
+    out_specs : Sharding, None or container
+        How parts of results are put together, in the same way. A result varies along no other
+        axes of the mesh than those in its sharding.
+    **options
+        As for `jit`. With ``compiler="evaluator"``, here or among the default options, the host
+        computes what all devices would.
+
+    Returns
+    -------
+    callable
+        Inside of a trace it becomes part of it, and data goes where the outermost function says.
+        Otherwise it runs on the devices of the mesh, and gives a `ShardedTensor` for each result.
+
+    Raises
+    ------
+    ShapeError
+        If an axis of an argument cannot be divided into equal parts, or a result has fewer axes
+        than its sharding names.
+    ArgumentError
+        If specs do not fit the arguments, are of another mesh, or a result varies along an axis
+        that its sharding does not name.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> mesh = nx.Mesh(data=2)
+    >>> def loss(w, x):
+    ...     return nx.collectives.pmean(nx.mean((x @ w) ** 2), "data")
+    >>> whole = nx.shard_map(loss, mesh, (None, mesh.sharding("data")), None)
+    >>> w, x = nx.ones((3,)), nx.ones((4, 3))
+    >>> whole(w, x).item(), nx.grad(whole)(w, x).tolist()
+    (9.0, [6.0, 6.0, 6.0])
+    """
+    from nxla.options import default_options
+    from nxla.sharding import ShardedFunction, Sharding
+    from nxla.transform import jit
+
+    if isinstance(in_specs, list):
+        in_specs = tuple(in_specs)
+    single = in_specs is None or isinstance(in_specs, Sharding)
+
+    def parts_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not single and len(in_specs) != len(args):
+            raise ArgumentError(
+                f"shard_map: in_specs has {len(in_specs)} entries, and {name_of(function)} was "
+                f"called with {len(args)} arguments"
+            )
+        leaves, structure = tree.flatten(args)
+        specs = _specs(in_specs, args, mesh, "in_specs")
+        parts = [_part(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
+        found: tuple[Any, ...] = structure.unflatten(parts)
+        return found
+
+    @functools.wraps(function)
+    def whole(*args: Any) -> Any:
+        with _Entered(mesh.axes):
+            results = function(*parts_of(args))
+            leaves, structure = tree.flatten(results)
+            specs = _specs(out_specs, results, mesh, "out_specs")
+            return structure.unflatten(
+                [_together(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
+            )
+
+    simulated = options.get("compiler") == "evaluator"
+    on_host = jit(whole, **(options if simulated else {"compiler": "evaluator"}))
+    on_mesh = ShardedFunction(whole, in_specs, out_specs, {} if simulated else options, mesh)
+
+    @functools.wraps(function)
+    def mapped(*args: Any) -> Any:
+        if _core.is_tracing():
+            return whole(*args)
+        compiler = options.get("compiler") or default_options().get("compiler")
+        return (on_host if compiler == "evaluator" else on_mesh)(*args)
+
+    return mapped
+
+
+def _specs(prefix: Any, container: Any, mesh: Mesh, what: str) -> list[Sharding]:
+    """Return a sharding for each tensor of a container, of one that begins like it."""
+    from nxla.sharding import _spread
+
+    found = _spread(prefix, container, mesh, f"shard_map: {what}")
+    for each in found:
+        if each.mesh != mesh:
+            raise ArgumentError(f"shard_map: {what} names a sharding of another mesh, {each.mesh}")
+    return found
+
+
+def _part(value: Any, spec: Sharding) -> Tensor:
+    """Return what each device has of a whole tensor; it varies along the axes that divide it."""
+    x = _tensor(value)
+    shape: list[int] = []
+    names: list[str | None] = []
+    places: dict[str, int] = {}
+    sizes = spec.part(x.shape)
+    for size, name, along in zip(sizes, x.names, spec._padded(x.ndim), strict=True):
+        for axis in along:
+            places[axis] = len(shape)
+            shape.append(spec.mesh.axes[axis])
+            names.append(None)
+        shape.append(size)
+        names.append(name)
+    if not places:
+        return x
+    order = [*places.values(), *(at for at in range(len(shape)) if at not in places.values())]
+    parts = _core.permute_dims(_core.reshape(x, shape, names=names), order)
+    return placed(_core.vectorize(parts, [(axis, spec.mesh.axes[axis]) for axis in places]))
+
+
+def _together(x: Any, spec: Sharding) -> Tensor:
+    """Return the whole tensor of which each device has a part."""
+    x = _tensor(x)
+    layout = spec._padded(x.ndim)
+    named = list(itertools.chain.from_iterable(layout))
+    for name, _ in x.vectorized_axes:
+        if name in spec.mesh.axes and name not in named:
+            raise ArgumentError(
+                f"shard_map: a result varies along {name!r}, which out_specs does not name: bring "
+                "the values of the devices together with psum or another function of "
+                "nx.collectives, or name the axis"
+            )
+    for name in named:
+        x = _vary(x, name)
+    for name in reversed(named):
+        x = _leading("shard_map", x, name)
+    shape, names = x.shape[len(named) :], x.names[len(named) :]
+    places = {name: at for at, name in enumerate(named)}
+    order: list[int] = []
+    for at, along in enumerate(layout):
+        order += [places[name] for name in along] + [len(named) + at]
+    sizes = [
+        size * math.prod(spec.mesh.axes[name] for name in along)
+        for size, along in zip(shape, layout, strict=True)
+    ]
+    return _core.reshape(_core.permute_dims(x, order), sizes, names=names)

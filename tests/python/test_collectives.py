@@ -1,0 +1,362 @@
+"""Functions of parts: what devices bring together is what the whole would give, on any engine."""
+
+import collections
+import re
+
+import numpy as np
+import pytest
+
+import nxla as nx
+from nxla import collectives
+
+X = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)
+KINDS = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    return nx.Mesh(data=2, model=2)
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """What devices tell each other in the last program that was compiled with these options."""
+
+    class Compiled:
+        def __init__(self):
+            self.options = {"xla_dump_to": str(tmp_path), "xla_dump_hlo_as_text": True}
+
+        def exchanges(self):
+            found = sorted(tmp_path.glob("*after_optimizations.txt"))
+            text = found[-1].read_text()
+            return dict(collections.Counter(re.findall(rf" ({KINDS})(?:-start)?\(", text)))
+
+    return Compiled()
+
+
+def both(function, mesh, inputs, outputs, *args):
+    """Return the results on the mesh, which are those of the evaluator."""
+    found = nx.shard_map(function, mesh, inputs, outputs)(*args)
+    alone = nx.shard_map(function, mesh, inputs, outputs, compiler="evaluator")(*args)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(alone), rtol=1e-5)
+    return np.asarray(found)
+
+
+def swap(x):
+    return collectives.ppermute(x, "data", [(0, 1), (1, 0)])
+
+
+def cases(mesh):
+    rows, columns = mesh.sharding("data"), mesh.sharding(None, "data")
+    blocks = mesh.sharding("data", "model")
+    top, bottom = X[:4], X[4:]
+    return {
+        "psum": (lambda x: collectives.psum(x, "data"), rows, None, top + bottom, "all-reduce"),
+        "psum over both": (
+            lambda x: collectives.psum(x, ("data", "model")),
+            blocks,
+            None,
+            top[:, :4] + top[:, 4:] + bottom[:, :4] + bottom[:, 4:],
+            "all-reduce",
+        ),
+        "pmean": (
+            lambda x: collectives.pmean({"a": x}, "data")["a"],
+            rows,
+            None,
+            (top + bottom) / 2,
+            "all-reduce",
+        ),
+        "pmax": (
+            lambda x: collectives.pmax(x, "data"),
+            blocks,
+            mesh.sharding(None, "model"),
+            np.maximum(top, bottom),
+            "all-reduce",
+        ),
+        "pmin": (
+            lambda x: collectives.pmin(x, "data"),
+            rows,
+            None,
+            np.minimum(top, bottom),
+            "all-reduce",
+        ),
+        "all_gather": (
+            lambda x: collectives.all_gather(x, "model", axis=1, tiled=True),
+            blocks,
+            rows,
+            X,
+            "all-gather",
+        ),
+        "all_gather on a new axis": (
+            lambda x: collectives.all_gather(x, "data", axis=-1),
+            rows,
+            None,
+            np.stack([top, bottom], axis=-1),
+            "all-gather",
+        ),
+        "psum_scatter": (
+            lambda x: collectives.psum_scatter(x, "data", tiled=True),
+            rows,
+            rows,
+            top + bottom,
+            "all-reduce",
+        ),
+        "all_to_all": (
+            lambda x: collectives.all_to_all(x, "data", 1, 0, tiled=True),
+            rows,
+            columns,
+            X,
+            "all-to-all",
+        ),
+        "all_to_all on a new axis": (
+            lambda x: collectives.all_to_all(x.reshape(4, 2, 4), "data", 1, 2),
+            rows,
+            rows,
+            X.reshape(2, 4, 2, 4).transpose(2, 1, 3, 0).reshape(8, 4, 2),
+            "all-to-all",
+        ),
+        "ppermute": (swap, blocks, blocks, np.concatenate([bottom, top]), "collective-permute"),
+        "ppermute to one": (
+            lambda x: collectives.ppermute(x, "data", [(0, 1)]),
+            rows,
+            rows,
+            np.concatenate([0 * top, top]),
+            "collective-permute",
+        ),
+        "axis_index": (
+            lambda x: 0 * x + collectives.axis_index(("data", "model")),
+            blocks,
+            blocks,
+            np.kron([[0, 1], [2, 3]], np.ones((4, 4))),
+            None,
+        ),
+    }
+
+
+def test_collectives_are_what_devices_tell_each_other(mesh, compiled):
+    for name, (function, inputs, outputs, expected, exchange) in cases(mesh).items():
+        found = nx.shard_map(function, mesh, inputs, outputs, **compiled.options)(X)
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5, err_msg=name)
+        assert set(compiled.exchanges()) == ({exchange} if exchange else set()), name
+        alone = nx.shard_map(function, mesh, inputs, outputs, compiler="evaluator")
+        np.testing.assert_allclose(alone(X), expected, rtol=1e-5, err_msg=name)
+
+
+def test_a_ring_is_one_permutation():
+    mesh = nx.Mesh(ring=4)
+    rows = mesh.sharding("ring")
+    ring = [(at, (at + 1) % 4) for at in range(4)]
+    f = nx.shard_map(lambda x: collectives.ppermute(x, "ring", ring), mesh, rows, rows)
+    np.testing.assert_array_equal(f(X), np.roll(X, 2, axis=0))
+
+
+def test_derivatives_go_through(mesh):
+    rows = mesh.sharding("data")
+
+    def loss(w, x):
+        each = nx.sum(nx.tanh(x @ w) * swap(x @ w))
+        return collectives.psum(each, "data")
+
+    whole = nx.shard_map(loss, mesh, (None, rows), None)
+    w = X[0]
+
+    def plain(w, x):
+        return nx.sum(nx.tanh(x @ w) * nx.roll(x @ w, 4))
+
+    for found, expected in zip(
+        nx.grad(lambda args: whole(*args))((w, X)),
+        nx.grad(lambda args: plain(*args))((w, X)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    tangent = nx.jvp(lambda w: whole(w, X), [w], [np.ones_like(w)])[1]
+    expected = nx.jvp(lambda w: plain(w, X), [w], [np.ones_like(w)])[1]
+    np.testing.assert_allclose(tangent, expected, rtol=1e-4)
+
+    def inside(w, x):
+        value, gradient = nx.value_and_grad(lambda w: nx.mean((x @ w) ** 2))(w)
+        return collectives.pmean(gradient, "data"), collectives.pmean(value, "data")
+
+    gradient, value = nx.shard_map(inside, mesh, (None, rows), None)(w, X)
+    np.testing.assert_allclose(value, np.mean((X @ w) ** 2), rtol=1e-5)
+    np.testing.assert_allclose(gradient, 2 / 8 * X.T @ (X @ w), rtol=1e-4, atol=1e-5)
+
+
+def test_they_work_in_loops_and_branches(mesh):
+    rows = mesh.sharding("data")
+
+    def total(x):
+        def trip(_, state):
+            seen, moving = state
+            return seen + moving, swap(moving)
+
+        return nx.fori(0, 2, trip, (x * 0, x))[0]
+
+    def chosen(x):
+        first = collectives.axis_index("data") == 0
+        summed = nx.cond(first, lambda: collectives.psum(x, "data"), lambda: -x)
+        start = collectives.pvary(np.float32(0), "data")
+        return summed + nx.fori(0, 2, lambda _, s: s + x[0, 0], start)
+
+    top, bottom = X[:4], X[4:]
+    np.testing.assert_allclose(
+        both(total, mesh, rows, rows, X), np.concatenate([top + bottom] * 2), rtol=1e-5
+    )
+    expected = np.concatenate([top + bottom + 2 * X[0, 0], -bottom + 2 * X[4, 0]])
+    np.testing.assert_allclose(both(chosen, mesh, rows, rows, X), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_they_are_part_of_traces_and_of_programs(mesh):
+    rows = mesh.sharding("data")
+
+    def share(x):
+        return x / collectives.psum(nx.sum(x), "data")
+
+    whole = nx.shard_map(share, mesh, rows, rows)
+    np.testing.assert_allclose(nx.vmap(whole)(X), X / X.sum(1, keepdims=True), rtol=1e-4)
+    divided = nx.jit(lambda x: whole(x) * 2, in_shardings=rows, out_shardings=rows)(X)
+    assert divided.sharding == rows
+    np.testing.assert_allclose(divided, 2 * X / X.sum(), rtol=1e-4)
+    expression = nx.debug_expr(whole)(X)
+    again = type(expression).from_bytes(expression.to_bytes())
+    assert 'sharding [{"data"}' in str(again)
+    assert again.digest == expression.digest
+    elsewhere = nx.import_stablehlo(nx.export(whole, [X]))
+    np.testing.assert_allclose(elsewhere(X), X / X.sum(), rtol=1e-4)
+    named = nx.tensor(X, names=["row", "column"])
+    assert nx.jit(whole)(named).names == ["row", "column"]
+    with nx.default_options(compiler="evaluator"):
+        assert isinstance(whole(X), nx.Tensor)
+
+
+def test_dtypes_stay(mesh):
+    rows = mesh.sharding("data")
+    for dtype in ("u8", "s16", "bf16", "f64", "c64"):
+        x = nx.astype(nx.tensor([1, 2, 3, 4]), dtype)
+        found = nx.shard_map(lambda x: collectives.psum(x, "data"), mesh, rows, None)(x)
+        assert (str(found.dtype), nx.real(found.gather()).tolist()) == (dtype, [4, 6])
+    truth = np.array([True, True, False, True])
+    found = nx.shard_map(lambda x: collectives.pmax(x, "data"), mesh, rows, None)(truth)
+    assert found.tolist() == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "match"),
+    [
+        (lambda x: x, nx.ArgumentError, "varies along 'data', which out_specs does not name"),
+        (lambda x: collectives.psum(x, "rows"), nx.ArgumentError, "no axis 'rows' here; .* data"),
+        (lambda x: collectives.all_gather(x, "data", axis=9), nx.ShapeError, "no axis 9"),
+        (lambda x: collectives.all_to_all(x, "data", 0, 1), nx.ShapeError, "4 elements, not 2"),
+        (
+            lambda x: collectives.psum_scatter(x[:3], "data", tiled=True),
+            nx.ShapeError,
+            "3 elements, not a multiple of 2",
+        ),
+        (
+            lambda x: collectives.ppermute(x, "data", [(0, 1), (0, 0)]),
+            nx.ArgumentError,
+            "at most once as a source",
+        ),
+        (lambda x: collectives.ppermute(x, "data", [(0, 2)]), nx.ArgumentError, "2 devices"),
+    ],
+)
+def test_misuse_is_told(mesh, function, error, match):
+    rows = mesh.sharding("data")
+    with pytest.raises(error, match=match):
+        nx.shard_map(function, mesh, rows, None)(X)
+
+
+def test_specs_have_to_fit(mesh):
+    rows = mesh.sharding("data")
+    with pytest.raises(nx.ArgumentError, match=r"call nx\.shard_map for a mesh"):
+        collectives.psum(1.0, "data")
+    with pytest.raises(nx.ArgumentError, match="2 entries"):
+        nx.jit(nx.shard_map(lambda x: x, mesh, (rows, rows), rows))(X)
+    with pytest.raises(nx.ShapeError, match="at least 1 axes"):
+        nx.shard_map(nx.sum, mesh, rows, rows)(X)
+    with pytest.raises(nx.ShapeError, match="cannot be divided"):
+        nx.jit(nx.shard_map(nx.sum, mesh, rows, None))(X[:3])
+    with pytest.raises(nx.ArgumentError, match="sharding of another mesh"):
+        nx.jit(nx.shard_map(lambda x: x, mesh, nx.Mesh(data=2).sharding("data"), rows))(X)
+
+
+# A block of a transformer, and how its weights are divided in tensor parallel.
+
+HEADS, WIDTH = 4, 16
+DIVIDED = {
+    "qkv": (None, None, "model"),
+    "out": ("model",),
+    "up": (None, "model"),
+    "down": ("model",),
+}
+
+
+def weights():
+    rng = np.random.default_rng(1)
+    sizes = {
+        "qkv": (3, WIDTH, HEADS, WIDTH // HEADS),
+        "out": (HEADS, WIDTH // HEADS, WIDTH),
+        "up": (WIDTH, 2 * WIDTH),
+        "down": (2 * WIDTH, WIDTH),
+    }
+    return {name: rng.normal(0, 0.3, size).astype(np.float32) for name, size in sizes.items()}
+
+
+def block(params, x, joined=lambda y: y):
+    """Return what attention and two layers make of sentences; `joined` adds up partial sums."""
+    q, k, v = (nx.einsum("bsd,dhk->bhsk", x, params["qkv"][i]) for i in range(3))
+    scores = nx.nn.softmax(nx.einsum("bhsk,bhtk->bhst", q, k) / 2.0, axis=-1)
+    mixed = nx.einsum("bhst,bhtk->bshk", scores, v)
+    x = x + joined(nx.einsum("bshk,hkd->bsd", mixed, params["out"]))
+    return x + joined(nx.nn.gelu(x @ params["up"]) @ params["down"])
+
+
+def step(params, x, y):
+    loss, gradients = nx.value_and_grad(lambda p: nx.mean((block(p, x) - y) ** 2))(params)
+    return nx.tree.map(lambda p, g: p - 0.1 * g, params, gradients), loss
+
+
+@pytest.mark.parametrize(("data", "model"), [(2, 1), (1, 2), (1, 4), (2, 2)])
+def test_a_transformer_learns_as_on_one_device(compiled, data, model):
+    mesh = nx.Mesh(data=data, model=model)
+    shardings = {name: mesh.sharding(*along) for name, along in DIVIDED.items()}
+    rows = mesh.sharding("data")
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, 4, 3, WIDTH)).astype(np.float32)
+    divided = nx.jit(
+        step,
+        in_shardings=(shardings, rows, rows),
+        out_shardings=(shardings, None),
+        **compiled.options,
+    )
+    params = weights()
+    one = nx.jit(step, compiler="xla")
+    expected, alone = one(one(params, x, y)[0], x, y)
+    found, loss = divided(divided(params, x, y)[0], x, y)
+    np.testing.assert_allclose(loss, alone, rtol=1e-5)
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
+    # Sums of partial results, and nothing is put together.
+    assert set(compiled.exchanges()) == {"all-reduce"}
+
+
+def test_a_transformer_with_named_sums_is_that_of_whole_tensors(mesh, compiled):
+    shardings = {name: mesh.sharding(*along) for name, along in DIVIDED.items()}
+    rows = mesh.sharding("data")
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, 4, 3, WIDTH)).astype(np.float32)
+
+    def loss(params, x, y):
+        found = block(params, x, lambda part: collectives.psum(part, "model"))
+        return collectives.pmean(nx.mean((found - y) ** 2), "data")
+
+    whole = nx.shard_map(loss, mesh, (shardings, rows, rows), None, **compiled.options)
+    params = weights()
+    expected, gradients = nx.value_and_grad(lambda p: nx.mean((block(p, x) - y) ** 2))(params)
+    np.testing.assert_allclose(whole(params, x, y), expected, rtol=1e-5)
+    assert compiled.exchanges() == {"all-reduce": 3}
+    found = nx.jit(nx.grad(whole), in_shardings=(shardings, rows, rows), out_shardings=shardings)(
+        params, x, y
+    )
+    for name, value in gradients.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
