@@ -45,6 +45,7 @@ from nxla.errors import (
     GradientError, InternalError, NxlaError, OptionError, OutOfMemoryError, RecompileWarning,
     ShapeError, TraceError,
 )
+from nxla.foreign import foreign_call
 from nxla.gradients import grad, safe_where, value_and_grad
 from nxla.heatmap import to_heatmap
 from nxla.limits import finfo, iinfo, isdtype
@@ -130,23 +131,24 @@ __all__ = [
     "custom_jvp", "custom_vjp", "debug_expr", "debug_expr_apply", "debug_nans", "default_options",
     "defn", "deserialize", "devectorize", "device_put", "devices", "disk_cache_report", "e",
     "einsum", "empty", "empty_like", "errors", "export", "expr", "eye", "fft", "finfo",
-    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "for_each", "fori",
-    "from_binary", "from_dlpack", "from_safetensors", "full", "full_like", "global_default_options",
-    "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook", "if_", "iinfo",
-    "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32", "int64", "iota", "isdtype",
-    "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "linalg", "linearize",
-    "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map", "matrix_transpose",
-    "memory_report", "meshgrid", "moveaxis", "nan", "newaxis", "nn", "nonzero", "ones", "ones_like",
-    "optim", "pad_outer", "partitions_options", "pi", "positive", "print_expr", "print_value",
-    "profile", "random", "reduce", "register_compiler", "register_container", "repeat",
-    "reshape_vectors", "revectorize", "roll", "runtime_call", "safe_where", "save", "scan",
-    "searchsorted", "segment_max", "segment_min", "segment_prod", "segment_sum", "serialize",
-    "set_cache_limit", "set_print_options", "shard", "shard_jit", "shard_jit_apply", "shard_map",
-    "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot", "testing",
-    "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors", "transfer_report",
-    "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad", "vectorize",
-    "vjp", "vmap", "while_loop", "window_reduce", "with_sharding_constraint", "zeros", "zeros_like",
+    "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "for_each", "foreign_call",
+    "fori", "from_binary", "from_dlpack", "from_safetensors", "full", "full_like",
+    "global_default_options", "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook",
+    "if_", "iinfo", "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32", "int64",
+    "iota", "isdtype", "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "linalg",
+    "linearize", "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map",
+    "matrix_transpose", "memory_report", "meshgrid", "moveaxis", "nan", "newaxis", "nn", "nonzero",
+    "ones", "ones_like", "optim", "pad_outer", "partitions_options", "pi", "positive", "print_expr",
+    "print_value", "profile", "random", "reduce", "register_compiler", "register_container",
+    "repeat", "reshape_vectors", "revectorize", "roll", "runtime_call", "safe_where", "save",
+    "scan", "searchsorted", "segment_max", "segment_min", "segment_prod", "segment_sum",
+    "serialize", "set_cache_limit", "set_print_options", "shard", "shard_jit", "shard_jit_apply",
+    "shard_map", "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot",
+    "testing", "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors",
+    "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad",
+    "vectorize", "vjp", "vmap", "while_loop", "window_reduce", "with_sharding_constraint", "zeros",
+    "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

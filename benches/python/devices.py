@@ -1,0 +1,196 @@
+"""Time training steps over several devices, in nxla and JAX, and compare what they compute.
+
+The MLP and MiniLM of ``zoo.py`` are trained on one device; with the batch divided among 2 and 4
+(data parallel); with the weights divided (tensor parallel); and with both on two times two. Each
+runs in a process of its own. What all of them compute is compared with what nxla computes on one
+device, and what devices tell each other is read from the compiled program. Devices of the CPU share
+its processors, so more of them are no sooner done: the figures say what dividing costs.
+
+Run it with ``make bench``, or by itself: ``python benches/python/devices.py [WORD…]`` takes the
+models whose name holds a word.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from libraries import library
+from models import difference
+from zoo import MODELS
+
+TRAINED = {"MLP": 1e-4, "MiniLM": 1e-3}
+#: Devices along the axes for the batch and for the weights.
+MESHES = {
+    "one device": (1, 1),
+    "data, 2": (2, 1),
+    "tensor, 2": (1, 2),
+    "data, 4": (4, 1),
+    "tensor, 4": (1, 4),
+    "both, 2 x 2": (2, 2),
+}
+WITH_JAX = ("one device", "data, 2", "tensor, 2")
+#: What devices may have to tell each other: sums of gradients and of partial products, and rows of
+#: tables that somebody else looks up in.
+EXPECTED = {"all-reduce", "all-gather", "all-to-all", "collective-permute"}
+EXCHANGES = re.compile(rf" ({'|'.join(sorted(EXPECTED))}|reduce-scatter)(?:-start)?\(")
+SECONDS, LEAST_STEPS = 2.0, 5
+
+
+def along(model: str, path: tuple[str, ...]) -> tuple[str | None, ...]:
+    """Return along which axes of the mesh a weight is divided in tensor parallel."""
+    name = ".".join(path)
+    if model == "MLP":
+        table = {"0.w": (None, "model"), "0.b": ("model",), "1.w": ("model",)}
+        return table.get(name, ())
+    if "encoder.layer" not in name or "LayerNorm" in name:
+        return ()
+    columns = "attention.self" in name or "intermediate" in name
+    if name.endswith("bias"):
+        return ("model",) if columns else ()
+    return (None, "model") if columns else ("model",)
+
+
+def layouts(model: str, weights: object) -> object:
+    """Return the same container with the axes for each weight."""
+    if isinstance(weights, dict):
+        return {name: along(model, (name,)) for name in weights}
+    assert isinstance(weights, list)
+    return [
+        {name: along(model, (str(place), name)) for name in layer}
+        for place, layer in enumerate(weights)
+    ]
+
+
+def mapped(function, container):
+    """Map over layouts, which are tuples."""
+    if isinstance(container, dict):
+        return {name: mapped(function, value) for name, value in container.items()}
+    if isinstance(container, list):
+        return [mapped(function, value) for value in container]
+    return function(container)
+
+
+def with_nxla(model, made, sizes, folder):
+    """Return the compiled step, its arguments on their devices, and how to read the program."""
+    import nxla as nx
+
+    options = {"xla_dump_to": str(folder), "xla_dump_hlo_as_text": True}
+
+    def text():
+        return "".join(path.read_text() for path in folder.glob("*after_optimizations.txt"))
+
+    if sizes == (1, 1):
+        arguments = library("xla").put(made.arguments)
+        return nx.jit(made.step, compiler="xla", **options), arguments, text
+    mesh = nx.Mesh(data=sizes[0], model=sizes[1])
+    weights = mapped(lambda names: mesh.sharding(*names), layouts(model, made.arguments[0]))
+    rows = mesh.sharding("data")
+    shardings = (weights, *[rows] * (len(made.arguments) - 1))
+    step = nx.jit(made.step, in_shardings=shardings, out_shardings=(None, weights), **options)
+    return step, nx.shard(made.arguments, shardings), text
+
+
+def with_jax(model, made, sizes, _folder):
+    """Return the compiled step, its arguments on their devices, and how to read the program."""
+    import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    mesh = Mesh(np.array(jax.devices()).reshape(sizes), ("data", "model"))
+    weights = mapped(
+        lambda names: NamedSharding(mesh, PartitionSpec(*names)),
+        layouts(model, made.arguments[0]),
+    )
+    rows = NamedSharding(mesh, PartitionSpec("data"))
+    shardings = (weights, *[rows] * (len(made.arguments) - 1))
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    step = jax.jit(made.step, in_shardings=shardings, out_shardings=(everywhere, weights))
+    arguments = jax.device_put(made.arguments, shardings)
+    return step, arguments, lambda: step.lower(*arguments).compile().as_text()
+
+
+def measure(model: str, name: str, mesh: str, results: str) -> dict[str, object]:
+    """Return the figures of one model on one mesh; its results go to a file."""
+    sizes = MESHES[mesh]
+    lib = library("xla" if name == "nxla" else name)
+    made = MODELS[f"{model}, training"](lib)
+    with tempfile.TemporaryDirectory() as folder:
+        prepare = with_nxla if name == "nxla" else with_jax
+        step, arguments, text = prepare(model, made, sizes, Path(folder))
+        start = time.perf_counter()
+        found = lib.wait(step(*arguments))
+        first = time.perf_counter() - start
+        exchanges = collections.Counter(EXCHANGES.findall(text()))
+    np.savez(results, *[np.asarray(leaf) for leaf in lib.leaves(found)])
+    times: list[float] = []
+    until = time.perf_counter() + SECONDS
+    while len(times) < LEAST_STEPS or time.perf_counter() < until:
+        start = time.perf_counter()
+        lib.wait(step(*arguments))
+        times.append(time.perf_counter() - start)
+    return {"first": first, "step": min(times), "exchanges": dict(sorted(exchanges.items()))}
+
+
+def figures_of(model: str, name: str, mesh: str, folder: Path) -> dict[str, object]:
+    """Return what a process of its own measured."""
+    count = MESHES[mesh][0] * MESHES[mesh][1]
+    environment = dict(os.environ)
+    if name == "jax":
+        environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={count}"
+    results = str(folder / f"{name} {mesh}.npz")
+    command = [sys.executable, __file__, "--worker", model, name, mesh, results]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    figures: dict[str, object] = json.loads(run.stdout.splitlines()[-1])
+    return figures
+
+
+def compare(model: str, folder: Path) -> None:
+    """Measure a model on all meshes, and print a line for each."""
+    for mesh in MESHES:
+        ours = figures_of(model, "nxla", mesh, folder)
+        names = ["nxla", *(["jax"] if mesh in WITH_JAX else [])]
+        theirs = figures_of(model, "jax", mesh, folder) if "jax" in names else None
+        for name in names:
+            apart = difference(folder / f"{name} {mesh}.npz", folder / "nxla one device.npz")
+            if not apart <= TRAINED[model]:
+                raise SystemExit(f"{model}, {mesh}: {name} is {apart:.1e} from one device")
+        exchanges = ours["exchanges"]
+        if mesh == "one device" and exchanges:
+            raise SystemExit(f"{model}: one device exchanges {exchanges}")
+        if mesh != "one device" and "all-reduce" not in exchanges:
+            raise SystemExit(f"{model}, {mesh}: nothing is added up among devices")
+        other = f"{theirs['step'] * 1e3:>9.2f} ms" if theirs else f"{'—':>12}"
+        share = f"{ours['step'] / theirs['step']:>8.2f}" if theirs else f"{'—':>8}"
+        told = ", ".join(f"{count} {kind}" for kind, count in exchanges.items()) or "nothing"
+        if theirs and theirs["exchanges"] != exchanges:
+            both = ", ".join(f"{count} {kind}" for kind, count in theirs["exchanges"].items())
+            told += f" (JAX: {both})"
+        print(
+            f"{model + ', ' + mesh:<24}{ours['step'] * 1e3:>9.2f} ms{other}{share}  {told}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Measure what the command line names, or everything."""
+    words = sys.argv[1:]
+    if words[:1] == ["--worker"]:
+        print(json.dumps(measure(*words[1:])))
+        return
+    print(f"{'training, on':<24}{'nxla':>12}{'jax':>12}{'share':>8}  exchanged")
+    for model in TRAINED:
+        if not words or any(word in model for word in words):
+            with tempfile.TemporaryDirectory() as folder:
+                compare(model, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
