@@ -23,7 +23,8 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 section = @printf '\n== %s ==\n' '$(1)'
 # Runs the programs of `cargo test`, and nothing else, with every allocation checked.
 with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/python', '$(CURDIR)/tools/check_heap.py']"
-# Tests find the CPU plugin of the virtual environment, unless another one is named.
+# Tests find the CPU plugin of the virtual environment, unless another one is named by its path or by
+# its platform: `NXLA_PJRT_PLUGIN=… make test`, `NXLA_TEST_PLATFORM=cuda make test`.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
 .PHONY: help demo demo-minilm test test-heap check bench docs golden stubs stress soak fuzz package wheel clean
@@ -38,7 +39,7 @@ demo: $(STAMPS)/release ## train a classifier on handwritten digits, end to end
 demo-minilm: $(STAMPS)/release $(STAMPS)/minilm ## encode sentences on threads, processes and a cluster
 	$(BIN)/python examples/sentences.py
 
-test: test-rust test-python ## run all tests, Rust and Python
+test: test-rust test-python ## run all tests, Rust and Python (NXLA_PJRT_PLUGIN=path, NXLA_TEST_PLATFORM=cuda)
 
 check: check-python check-types check-rust check-tidy ## formatting, lints, docs, types, dependency and style rules
 
@@ -55,6 +56,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python/kernels.py
 	$(call section,derivatives)
 	$(BIN)/python benches/python/derivatives.py
+	$(call section,devices)
+	$(BIN)/python benches/python/devices.py
 	$(call section,memory)
 	cargo run --release -q -p nxla-benches --bin memory
 
@@ -111,6 +114,8 @@ wheel: $(STAMPS)/tools ## build a wheel and an sdist, install each elsewhere, an
 
 test-rust: $(STAMPS)/tools
 	$(call section,cargo test)
+	@[ -z "$${NXLA_TEST_PLATFORM:-}" ] || [ -n "$$($(BIN)/python tools/find_plugin.py)" ] || \
+		printf 'no plugin for %s is installed: tests of Rust leave XLA out\n' "$$NXLA_TEST_PLATFORM"
 	$(with_plugin) cargo test --workspace
 
 test-python: $(STAMPS)/dev

@@ -1,5 +1,9 @@
-"""Print the path of the installed XLA plugin for the CPU; nothing where there is none."""
+"""Print the path of the XLA plugin that tests run on; nothing where there is none.
 
+It is the installed one for the CPU, or for the platform that ``NXLA_TEST_PLATFORM`` names.
+"""
+
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -7,4 +11,5 @@ from pathlib import Path
 if __name__ == "__main__":
     # The package itself cannot be imported before its compiled module is built.
     source = Path(__file__).parents[1] / "python/nxla/plugins.py"
-    sys.stdout.write(f"{runpy.run_path(str(source))['find_cpu']() or ''}\n")
+    platform = os.environ.get("NXLA_TEST_PLATFORM") or "cpu"
+    sys.stdout.write(f"{runpy.run_path(str(source))['find_for'](platform) or ''}\n")

@@ -38,10 +38,8 @@ MESHES = {
     "both, 2 x 2": (2, 2),
 }
 WITH_JAX = ("one device", "data, 2", "tensor, 2")
-#: What devices may have to tell each other: sums of gradients and of partial products, and rows of
-#: tables that somebody else looks up in.
-EXPECTED = {"all-reduce", "all-gather", "all-to-all", "collective-permute"}
-EXCHANGES = re.compile(rf" ({'|'.join(sorted(EXPECTED))}|reduce-scatter)(?:-start)?\(")
+KINDS = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
+EXCHANGES = re.compile(rf" ({KINDS})(?:-start)?\(")
 SECONDS, LEAST_STEPS = 2.0, 5
 
 

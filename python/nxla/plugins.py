@@ -50,6 +50,14 @@ def find_cpu() -> str | None:
     return None
 
 
+def find_for(platform: str) -> str | None:
+    """Return the path of the first plugin for a platform, ``"cpu"`` or such as ``"cuda"``."""
+    if platform == "cpu":
+        return find_cpu()
+    libraries = (_library(entry) for entry in _entries() if platform in entry.value)
+    return next((path for path in libraries if path is not None), None)
+
+
 def find_all() -> list[str]:
     """Return the paths of all plugins that installed packages bring, those for the CPU first."""
     found = []

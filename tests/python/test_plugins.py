@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +46,34 @@ def test_a_package_without_its_file_is_passed_over(empty):
     os.remove(install(empty, first, name))
     path = install(empty, second, other)
     assert plugins.find() == path
+
+
+def test_a_plugin_is_found_by_its_platform(empty, monkeypatch):
+    assert plugins.find_for("cuda") is None
+    library = install(empty, "jax_plugins.xla_cuda13", "xla_cuda_plugin.so")
+    other = install(empty, "jax_plugins.xla_rocm7", "xla_rocm_plugin.so")
+    (empty / "jax_plugins/__init__.py").touch()
+    for name in ("xla_rocm7", "xla_cuda13"):
+        entry = EntryPoint(name, f"jax_plugins.{name}", "jax_plugins")
+        known = plugins._entries
+        monkeypatch.setattr(plugins, "_entries", lambda e=entry, k=known: [*k(), e])
+    for parent in ("jax_plugins", "xla_plugins"):
+        sys.modules.pop(parent, None)
+    assert (plugins.find_for("cuda"), plugins.find_for("rocm")) == (library, other)
+    assert plugins.find_for("cpu") is None
+    assert plugins.find() == other
+
+
+def test_a_platform_that_is_not_at_hand_is_skipped_visibly():
+    environment = {**os.environ, "NXLA_TEST_PLATFORM": "abacus", "NXLA_PJRT_PLUGIN": ""}
+    test = "tests/python/test_plugins.py::test_a_plugin_is_found_by_its_platform"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        command, env=environment, cwd=root, capture_output=True, text=True, check=True
+    )
+    assert "1 skipped" in done.stdout
+    assert "NXLA_TEST_PLATFORM=abacus: no plugin for it is installed" in done.stdout
 
 
 @pytest.fixture
