@@ -11,6 +11,7 @@ import json
 import resource
 import subprocess
 import sys
+import threading
 import time
 
 CHAIN = 1000
@@ -99,6 +100,13 @@ def measure_nxla():
     many = nx.jit(lambda *args: tuple(arg + 1 for arg in args), compiler="xla")
     arguments = many(*[x] * 50)
     figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 50)
+    total = nx.jit(lambda *args: sum(args), compiler="xla")
+    hundred = [on_device] * 100
+    figures["jitted, 100 arguments to 1 result"] = per_call(lambda: total(*hundred), 50)
+    figures["two threads that call, against one"] = threads_against_one(
+        lambda: increment(on_device)
+    )
+    figures["64 MB to the device and back, against copies"] = there_and_back(nx, np)
     local = nx.jit(lambda x: x + 1, compiler="evaluator")
     figures["x + 1 on the host"] = per_call(lambda: local(x))
     matrix = nx.tensor(np.ones((1024, 1024), np.float32))
@@ -110,6 +118,46 @@ def measure_nxla():
     figures["an array of 4 MB as an argument, copies of it"] = copies_of_an_argument(nx, np)
     figures.update(long_chain(nx))
     return figures
+
+
+def threads_against_one(call, count=2000):
+    """The time of a call while two threads call, as a share of that of one; a half is the best."""
+
+    def calls():
+        for _ in range(count):
+            call()
+
+    def once():
+        start = time.perf_counter()
+        calls()
+        alone = time.perf_counter() - start
+        threads = [threading.Thread(target=calls) for _ in range(2)]
+        start = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return (time.perf_counter() - start) / 2 / alone
+
+    return smallest(once)
+
+
+def there_and_back(nx, np):
+    """The time of 64 MB to a device and back, as a share of copying them twice; a middle one."""
+    device = nx.jit(lambda x: x + 1, compiler="xla")(1.0).device
+    batch = np.ones(1 << 24, np.float32)
+    # Writable memory has to be copied; what nobody can write to may stay where it is.
+    ratios = []
+    for _ in range(9):
+        start = time.perf_counter()
+        copied = batch.copy().copy()
+        twice = time.perf_counter() - start
+        start = time.perf_counter()
+        there = nx.device_put(batch, device).block_until_ready()
+        back = np.array(there)
+        ratios.append((time.perf_counter() - start) / twice)
+        del copied, there, back
+    return sorted(ratios)[len(ratios) // 2]
 
 
 def copies_of_an_argument(nx, np):
@@ -201,6 +249,12 @@ def measure_jax():
     many = jax.jit(lambda *args: tuple(arg + 1 for arg in args))
     arguments = many(*[x] * 50)
     figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 50)
+    total = jax.jit(lambda *args: sum(args))
+    hundred = [on_device] * 100
+    figures["jitted, 100 arguments to 1 result"] = per_call(lambda: total(*hundred), 50)
+    figures["two threads that call, against one"] = threads_against_one(
+        lambda: increment(on_device)
+    )
     matrix = jnp.ones((1024, 1024), jnp.float32)
     product = jax.jit(lambda a: a @ a)
     figures["1024 x 1024 product"] = per_call(lambda: product(matrix).block_until_ready(), 5)

@@ -1,0 +1,92 @@
+"""Time how soon a second process has MiniLM's training step, with executables kept on the disk.
+
+Processes are started one after the other: without a folder for executables, with an empty one, with
+the one that was filled so, and JAX with what its own cache has kept. Each tells how long the first
+call took, without what a later one takes, and how much of the processors' time that was, which says
+more on a machine that does other things as well.
+
+Run it with ``make bench``, or by itself: ``python benches/python/cached.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from libraries import library
+from zoo import MODELS
+
+TURNS = 2
+#: How many times as soon as without the folder a second process is to start.
+AIM = 10.0
+
+
+def measure(name: str) -> dict[str, float]:
+    """Return how long the first call takes, and how much of the processors' time."""
+    if name == "jax":
+        import jax
+
+        jax.config.update("jax_compilation_cache_dir", os.environ["NXLA_CACHE_DIR"])
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    lib = library("jax" if name == "jax" else "xla")
+    made = MODELS["MiniLM, training"](lib)
+    arguments = lib.wait(lib.put(made.arguments))
+    step = lib.jit(made.step)
+
+    def call() -> tuple[float, float]:
+        wall, spent = time.perf_counter(), time.process_time()
+        lib.wait(step(*arguments))
+        return time.perf_counter() - wall, time.process_time() - spent
+
+    first = call()
+    later = [call() for _ in range(3)]
+    return {
+        "wall": max(first[0] - min(wall for wall, _ in later), 0.0),
+        "spent": max(first[1] - min(spent for _, spent in later), 0.0),
+    }
+
+
+def process(name: str, folder: str) -> dict[str, float]:
+    """Return what a process of its own measured."""
+    environment = {**os.environ, "NXLA_CACHE_DIR": folder}
+    command = [sys.executable, __file__, "--worker", name]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    return figures
+
+
+def best(name: str, folder: str) -> dict[str, float]:
+    """Return the best of some turns."""
+    turns = [process(name, folder) for _ in range(TURNS)]
+    return {figure: min(turn[figure] for turn in turns) for figure in turns[0]}
+
+
+def main() -> None:
+    """Measure, and print a line for each kind of process."""
+    if sys.argv[1:2] == ["--worker"]:
+        print(json.dumps(measure(sys.argv[2])))
+        return
+    with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
+        found = {"nxla, without a folder": best("nxla", "")}
+        found["nxla, an empty folder"] = process("nxla", ours)
+        found["nxla, a second process"] = best("nxla", ours)
+        found["jax, an empty folder"] = process("jax", theirs)
+        found["jax, a second process"] = best("jax", theirs)
+    print(f"{'MiniLM, training':<26}{'first call':>12}{'processors':>12}")
+    for name, figures in found.items():
+        print(f"{name:<26}{figures['wall'] * 1e3:>9.0f} ms{figures['spent'] * 1e3:>9.0f} ms")
+    without, second = found["nxla, without a folder"], found["nxla, a second process"]
+    for figure in ("wall", "spent"):
+        share = without[figure] / max(second[figure], 1e-9)
+        verdict = "reached" if share >= AIM else "MISSED"
+        theirs_share = second[figure] / max(found["jax, a second process"][figure], 1e-9)
+        print(f"{figure}: {share:.1f} times as soon ({verdict}), {theirs_share:.2f} of JAX")
+
+
+if __name__ == "__main__":
+    main()
