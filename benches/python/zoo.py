@@ -68,7 +68,7 @@ def gelu(lib, x):
     return 0.5 * x * (1.0 + lib.erf(x * np.float32(0.5**0.5)))
 
 
-def mlp(lib: Library) -> Model:
+def mlp(lib: Library, rate: float = 0.01) -> Model:
     """Three layers on pictures of digits, a batch of 128."""
     random = np.random.default_rng(0)
     sizes = (784, 512, 512, 10)
@@ -84,7 +84,7 @@ def mlp(lib: Library) -> Model:
         scores = x @ layers[-1]["w"] + layers[-1]["b"]
         return -lib.xp.mean(lib.xp.sum(log_softmax(lib.xp, scores) * labels, axis=-1))
 
-    return Model(trained(lib, loss), (layers, normal(random, 128, 784), labels))
+    return Model(trained(lib, loss, rate), (layers, normal(random, 128, 784), labels))
 
 
 def cnn(lib: Library) -> Model:
@@ -205,7 +205,7 @@ def minilm_forward(lib: Library) -> Model:
     return Model(encode, arguments)
 
 
-def minilm_training(lib: Library) -> Model:
+def minilm_training(lib: Library, rate: float = 0.01) -> Model:
     """A step that draws the vectors of sentences to others."""
     encode, (weights, tokens) = minilm(lib)
     targets = normal(np.random.default_rng(1), 8, 384)
@@ -213,7 +213,7 @@ def minilm_training(lib: Library) -> Model:
     def loss(weights, tokens, targets):
         return lib.xp.mean((encode(weights, tokens) - targets) ** 2)
 
-    return Model(trained(lib, loss), (weights, tokens, targets))
+    return Model(trained(lib, loss, rate), (weights, tokens, targets))
 
 
 def attention_block(lib, x, p, heads, mask=None):
