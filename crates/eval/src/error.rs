@@ -65,6 +65,12 @@ pub enum Fault {
     /// have lost theirs.
     #[error("the function is not at hand; a program that was stored or sent has lost it")]
     NoFunction,
+    /// A kernel that was left out when the crate was built.
+    #[error("this needs the feature {name:?} of the crate nxla, which is off")]
+    Feature {
+        /// The name of the feature.
+        name: &'static str,
+    },
     /// A result of more bytes than memory can address.
     #[error("the result {dtype}{shape} is larger than the address space")]
     TooLarge {

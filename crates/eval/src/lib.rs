@@ -10,8 +10,14 @@
 //!   it), which computes a cache-sized block at a time with vector code for the machine at hand.
 //! * Each value dies with the last step that reads it. If nobody else holds its memory, that step
 //!   may write its result there; the inputs of [`Plan::run`] are no exception.
-//! * Large steps share the threads of one pool of [rayon]'s, which a forked process makes anew.
+//! * Large steps share the threads of one pool of rayon's, which a forked process makes anew.
 //! * Long steps are done on a thread of their own where the caller may want to stop them.
+//!
+//! # Features
+//!
+//! `linalg` has kernels for products and factorisations of matrices, `fft` for Fourier transforms,
+//! and `parallel` spreads work over threads. All are on by default. Without them products and
+//! factorisations take longer, transforms are errors, and one thread does the work.
 //!
 //! # Numbers
 //!
@@ -36,6 +42,7 @@ mod family;
 mod fold;
 mod hooks;
 mod index;
+mod kernels;
 mod layout;
 mod linalg;
 mod long;
@@ -52,6 +59,7 @@ mod window;
 pub use check::{first_nan, first_not_finite};
 pub use error::{EvalError, Fault, HookFailure, NotFinite};
 pub use hooks::Hooks;
+#[cfg(feature = "linalg")]
 pub use linalg::eigen;
 pub use plan::Plan;
 pub use run::{Interrupt, evaluate};

@@ -4,8 +4,6 @@
 //! that waking one costs. Where there are no threads, pieces are worked on one after the other. What
 //! is asked to stop leaves out the pieces that have not begun, see [`Brake`].
 
-use rayon::prelude::*;
-
 use crate::threads::{Brake, Crew, crew, leads};
 
 /// Elements below which work stays on the calling thread.
@@ -43,7 +41,7 @@ fn either(elsewhere: usize, aboard: usize) -> usize {
 
 /// The crew, roused, if it is more than one thread.
 fn hands() -> Option<&'static Crew> {
-    crew().filter(|crew| crew.threads.current_num_threads() > 1).inspect(|crew| crew.rouse())
+    crew().filter(|crew| crew.count() > 1).inspect(|crew| crew.rouse())
 }
 
 /// Into how many elements each, in whole blocks, work on so many elements is cut, if it takes so many
@@ -66,14 +64,13 @@ pub(crate) fn pays(elements: usize) -> bool {
 
 /// How many threads work together.
 pub(crate) fn threads() -> usize {
-    crew().map_or(1, |crew| crew.threads.current_num_threads())
+    crew().map_or(1, Crew::count)
 }
 
 /// Does something where functions of rayon find our threads, if there are any.
 pub(crate) fn within<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    // Who is one of them is among them already.
     match hands() {
-        Some(crew) => crew.threads.install(work),
+        Some(crew) => crew.within(work),
         None => work(),
     }
 }
@@ -96,7 +93,7 @@ pub(crate) fn each_with<I: Send, W>(
         }
     };
     match hands() {
-        Some(crew) => crew.threads.install(|| items.into_par_iter().for_each_init(keep, task)),
+        Some(crew) => crew.each_with(items, keep, task),
         None => {
             let mut kept = keep();
             items.into_iter().for_each(|item| task(&mut kept, item));
@@ -141,9 +138,7 @@ pub(crate) fn pieces<T: Send>(
     }
 }
 
-/// Hands pieces of `size` elements to all threads. The function is a pointer here, so that what
-/// rayon generates is generated once for each element type and not for each kernel: that was half
-/// of this crate's code.
+/// Hands pieces of `size` elements to all threads.
 fn spread<T: Send>(out: &mut [T], size: usize, fill: &(dyn Fn(usize, &mut [T]) + Sync)) {
     let brake = Brake::current();
     let fill = |(index, out): (usize, &mut [T])| {
@@ -152,7 +147,7 @@ fn spread<T: Send>(out: &mut [T], size: usize, fill: &(dyn Fn(usize, &mut [T]) +
         }
     };
     match hands() {
-        Some(crew) => crew.threads.install(|| out.par_chunks_mut(size).enumerate().for_each(fill)),
+        Some(crew) => crew.pieces(out, size, &fill),
         None => out.chunks_mut(size).enumerate().for_each(fill),
     }
 }
@@ -160,7 +155,7 @@ fn spread<T: Send>(out: &mut [T], size: usize, fill: &(dyn Fn(usize, &mut [T]) +
 /// The results of `count` tasks, in order.
 pub(crate) fn collect<R: Send>(count: usize, task: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
     match hands() {
-        Some(crew) => crew.threads.install(|| (0..count).into_par_iter().map(task).collect()),
+        Some(crew) => crew.collect(count, task),
         None => (0..count).map(task).collect(),
     }
 }

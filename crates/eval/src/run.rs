@@ -34,6 +34,7 @@ pub(crate) enum Wanted<'a> {
     /// It asks.
     Asked(&'a Interrupt<'a>),
     /// Whoever handed it over asks, and pulls the brake.
+    #[cfg_attr(not(feature = "parallel"), expect(dead_code, reason = "nobody is there to take it"))]
     Told(&'a Brake),
 }
 

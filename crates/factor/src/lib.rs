@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod product;
+mod share;
 mod triangular;
 
 use std::borrow::Cow;

@@ -6,7 +6,8 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use num_complex::Complex;
-use rayon::prelude::*;
+
+use crate::share;
 
 /// A matrix to be multiplied.
 #[derive(Clone, Copy, Debug)]
@@ -49,11 +50,7 @@ macro_rules! products {
                     let right = right.subcols(tile.column, tile.out.ncols());
                     matmul(tile.out, Accum::Replace, left, right, $one, Par::Seq);
                 };
-                let tiles = tiled(out, tiles);
-                if tiles.len() == 1 {
-                    return tiles.into_iter().for_each(multiply);
-                }
-                tiles.into_par_iter().with_max_len(1).for_each(multiply);
+                share::each(tiled(out, tiles), multiply);
             }
         })*
     };

@@ -5,7 +5,8 @@ use faer::linalg::triangular_solve::{
 };
 use faer::{Conj, MatMut, MatRef, Par};
 use num_complex::Complex;
-use rayon::prelude::*;
+
+use crate::share;
 
 /// How a triangular matrix is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +71,7 @@ macro_rules! substitutes {
                 if parts < 2 {
                     return solve(x);
                 }
-                let parts: Vec<_> = columns_of(x, columns.div_ceil(parts));
-                parts.into_par_iter().with_max_len(1).for_each(solve);
+                share::each(columns_of(x, columns.div_ceil(parts)), solve);
             }
         })*
     };

@@ -125,6 +125,8 @@ pub mod stream;
 mod tensor;
 mod transform;
 pub mod vectors;
+#[cfg(feature = "serde")]
+pub mod wire;
 
 pub use compiled::Compiled;
 pub use containers::{Arguments, Container, Fixable, Function, Leaves, Outputs, Tree};
@@ -155,8 +157,10 @@ pub use nxla_runtime::{
     Trace, Value, View, compile_for, compile_program, compiler_named, compiler_names,
     current_compiler, debug, default_options, devices, executables, global_default_options,
     has_default_options, known_devices, register_compiler, run_on, set_default_options,
-    set_global_default_options, with_default_options, xla,
+    set_global_default_options, with_default_options,
 };
+#[cfg(feature = "xla")]
+pub use nxla_runtime::{pjrt, stablehlo, xla};
 
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;
@@ -164,9 +168,7 @@ pub use nxla_expr::build::{Choice, Covariance, Draw, Norm, OuterPadding};
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_expr::{Keep, Padding, Replay, ReplayMethod};
 pub use nxla_grad as gradient;
-pub use nxla_pjrt as pjrt;
 pub use nxla_split as split;
-pub use nxla_stablehlo as stablehlo;
 pub use nxla_tensor as host;
 pub use nxla_tensor::ndarray;
 pub use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};

@@ -1,10 +1,14 @@
-//! Products, convolutions, linear algebra and Fourier transforms, at once and traced.
+//! Products, convolutions, linear algebra and Fourier transforms, at once and traced. They hold for
+//! every set of features.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
 
 use common::{agree, compilers};
-use nxla::{Convolution, DType, Expr, Norm, Tensor, Triangular, jit};
+use nxla::{
+    Convolution, DType, Device, ErrorClass, Expr, Norm, Tensor, Triangular, compiler_names,
+    devices, jit,
+};
 
 #[test]
 fn products() {
@@ -53,8 +57,60 @@ fn matrices() {
         [0.5, 1.0]);
 }
 
+/// By kernels with the feature `linalg`, by simpler ops without it.
+#[test]
+fn factorisations() {
+    let noise = |at: usize| (at as f64 * 7.3).sin();
+    let a = Tensor::new((0..2 * 70 * 60).map(noise).collect(), [2, 70, 60]).unwrap();
+    let check = jit(|a: Expr| {
+        let gram = a.adjoint().matmul(&a);
+        let (u, s, vh) = a.svd(false);
+        let (q, r) = a.qr(false);
+        let (values, vectors) = gram.eigh();
+        let l = gram.cholesky();
+        let largest = |x: Expr| x.abs().reduce_max();
+        let solved = gram.matmul(gram.solve(a.adjoint()));
+        [
+            largest((u * s.new_axis(1)).matmul(vh) - &a),
+            largest(q.matmul(r) - &a),
+            largest((&vectors * values.new_axis(1)).matmul(vectors.adjoint()) - &gram),
+            largest(l.matmul(l.adjoint()) - &gram),
+            largest(solved - a.adjoint()),
+        ]
+    });
+    for wrong in check.call(&a).unwrap() {
+        let wrong = wrong.item::<f64>().unwrap();
+        assert!(wrong < 1e-9, "{wrong}");
+    }
+}
+
+#[test]
+fn what_is_absent_is_named() {
+    let x = Tensor::from([1.0f32, 2.0]);
+    if !cfg!(feature = "fft") {
+        let error = jit(|x: Expr| x.fft(None, 0).real()).call(&x).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Options);
+        let text = error.to_string();
+        let told = "fft: this needs the feature \"fft\" of the crate nxla, which is off";
+        assert!(text.starts_with(told), "{text}");
+    }
+    if !cfg!(feature = "xla") {
+        let error = jit(|x: Expr| x + 1).compiler("xla").call(&x).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Options);
+        let text = error.to_string();
+        assert!(text.contains("needs the feature \"xla\" of the crate nxla"), "{text}");
+        assert_eq!(devices().unwrap(), [Device::HOST]);
+        let error = jit(|x: Expr| x + 1).set("precision", "high").call(&x).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Options);
+    }
+    assert_eq!(compiler_names().contains(&"xla".to_owned()), cfg!(feature = "xla"));
+}
+
 #[test]
 fn transforms() {
+    if !cfg!(feature = "fft") {
+        return;
+    }
     let x = Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0]);
     for compiler in compilers() {
         let there_and_back = jit(|x: Expr| {

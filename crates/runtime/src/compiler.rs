@@ -10,12 +10,13 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use nxla_eval::Interrupt;
 use nxla_expr::{HookOp, HostFn, Program};
 
+use crate::analysis::Analysis;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluator::Evaluator;
-use crate::options::{Setting, Settings};
+use crate::options::Settings;
 use crate::tensor::Tensor;
-use crate::xla::{Analysis, Xla};
+use crate::xla;
 
 /// Turns programs into executables. Register one of your own with [`register_compiler`].
 pub trait Compiler: Any + Send + Sync {
@@ -317,8 +318,9 @@ const BUILT_IN: [&str; 2] = ["evaluator", "xla"];
 fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
-        let built_in: [Arc<dyn Compiler>; 2] = [Arc::new(Evaluator), Arc::new(Xla)];
-        RwLock::new(built_in.into_iter().map(|c| (c.name().to_owned(), c)).collect())
+        let evaluator: Arc<dyn Compiler> = Arc::new(Evaluator);
+        let built_in = [Some(evaluator), xla::compiler()].into_iter().flatten();
+        RwLock::new(built_in.map(|c| (c.name().to_owned(), c)).collect())
     })
 }
 
@@ -352,7 +354,14 @@ pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
     let known = registry().read().unwrap_or_else(PoisonError::into_inner);
     known.get(name).cloned().ok_or_else(|| {
         let names: Vec<String> = known.keys().map(|name| format!("{name:?}")).collect();
-        Error::Options(format!("there is no compiler {name:?}; there are {}", names.join(", ")))
+        let names = names.join(", ");
+        Error::Options(match BUILT_IN.contains(&name) {
+            true => format!(
+                "the compiler {name:?} needs the feature {name:?} of the crate nxla, which is off; \
+                 there are {names}"
+            ),
+            false => format!("there is no compiler {name:?}; there are {names}"),
+        })
     })
 }
 
@@ -366,23 +375,6 @@ pub(crate) fn check_settings(compiler: &str, settings: &Settings, known: &[&str]
         Some(name) => Err(Error::Options(format!(
             "the compiler {compiler:?} has no option {name:?}; it has {}",
             known.join(", ")
-        ))),
-    }
-}
-
-/// A setting that must be a whole number of at least `least`.
-pub(crate) fn integer_setting(
-    compiler: &str,
-    settings: &Settings,
-    name: &str,
-    least: i64,
-) -> Result<Option<usize>> {
-    match settings.get(name) {
-        None => Ok(None),
-        Some(Setting::Int(value)) if *value >= least => Ok(usize::try_from(*value).ok()),
-        Some(other) => Err(Error::Options(format!(
-            "option {name:?} of the compiler {compiler:?} must be a whole number of at least \
-             {least}, got {other}"
         ))),
     }
 }

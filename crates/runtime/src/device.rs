@@ -6,14 +6,11 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Mutex, PoisonError};
-
-use nxla_pjrt as pjrt;
 
 use crate::error::{Error, Result};
-use crate::options::Settings;
+use crate::pjrt;
 use crate::tensor::Tensor;
-use crate::xla;
+use crate::xla::{self, ordinal, original};
 
 /// The host, or one device of a client.
 ///
@@ -186,58 +183,19 @@ impl fmt::Debug for Device {
     }
 }
 
-/// The clients that have been met, in that order; they live as long as the process.
-static MET: Mutex<Vec<pjrt::Client>> = Mutex::new(Vec::new());
-
-/// Clients that stand in for others, and these: a program may need the devices of a client whose
-/// threads are all taken.
-static STAND_INS: Mutex<Vec<(pjrt::Client, pjrt::Client)>> = Mutex::new(Vec::new());
-
-/// Makes a client stand in for another: its devices are those of the other.
-pub(crate) fn stand_in(client: &pjrt::Client, original: &pjrt::Client) {
-    let mut all = STAND_INS.lock().unwrap_or_else(PoisonError::into_inner);
-    if !all.iter().any(|(known, _)| known == client) {
-        all.push((client.clone(), original.clone()));
-    }
-}
-
-/// The client that one stands in for; most often itself.
-pub(crate) fn original(client: &pjrt::Client) -> pjrt::Client {
-    let all = STAND_INS.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = all.iter().find(|(known, _)| known == client);
-    found.map_or(client, |(_, original)| original).clone()
-}
-
-/// The position of a client among those of its platform.
-fn ordinal(client: &pjrt::Client) -> usize {
-    let mut met = MET.lock().unwrap_or_else(PoisonError::into_inner);
-    if !met.contains(client) {
-        met.push(client.clone());
-    }
-    let same = met.iter().filter(|other| other.platform_name() == client.platform_name());
-    same.take_while(|other| *other != client).count()
-}
-
-/// Makes a client known, so that its devices have names in the order in which clients are made.
-pub(crate) fn meet(client: &pjrt::Client) {
-    ordinal(client);
-}
-
 /// The host, the devices of the default client of XLA, and those of each client that has been made.
-/// Without a plugin there are no others than the host.
+/// Without a plugin, or without the feature `xla`, there are no others than the host.
 ///
 /// # Errors
 /// A plugin that is there and does not load, or finds no device.
 pub fn devices() -> Result<Vec<Device>> {
-    match xla::target(&Settings::new()) {
-        Ok(_) | Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(known_devices()),
-        Err(error) => Err(error),
-    }
+    xla::meet_default_client()?;
+    Ok(known_devices())
 }
 
 /// All devices known so far: the host, and those of each client that has been made.
 pub fn known_devices() -> Vec<Device> {
-    let met = MET.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let met = xla::met();
     let of_clients = met.iter().flat_map(|client| {
         (0..client.devices().len())
             .map(|index| Device(Place::Client { client: client.clone(), index }))

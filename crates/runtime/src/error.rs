@@ -5,10 +5,11 @@ use nxla_expr::serialize::SerializeError;
 use nxla_expr::{Difference, Error as ExprError, ErrorKind, Region};
 use nxla_grad::GradError;
 use nxla_split::SplitError;
-use nxla_stablehlo::LowerError;
 use nxla_tensor::TensorError;
 
+use crate::pjrt;
 use crate::stream::StreamError;
+use crate::xla::{self, LowerError};
 
 /// The error of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +32,7 @@ pub enum Error {
     Lower(#[from] LowerError),
     /// XLA or its plugin refused something.
     #[error(transparent)]
-    Pjrt(#[from] nxla_pjrt::Error),
+    Pjrt(#[from] pjrt::Error),
     /// Host data that does not fit its description.
     #[error(transparent)]
     Tensor(#[from] TensorError),
@@ -162,12 +163,9 @@ impl Error {
             | Error::Format { .. }
             | Error::Split(
                 SplitError::Bytes { .. } | SplitError::Format { .. } | SplitError::Program(_),
-            )
-            | Error::Pjrt(nxla_pjrt::Error::SerializedDamaged { .. }) => ErrorClass::Format,
-            Error::Tensor(TensorError::OutOfMemory { .. })
-            | Error::Pjrt(nxla_pjrt::Error::Tensor(TensorError::OutOfMemory { .. })) => {
-                ErrorClass::Memory
-            }
+            ) => ErrorClass::Format,
+            Error::Tensor(TensorError::OutOfMemory { .. }) => ErrorClass::Memory,
+            Error::Pjrt(error) => xla::class_of(error),
             Error::Eval(EvalError::Op { fault, .. }) => class_of_fault(fault),
             Error::Split(_) | Error::Arguments { .. } | Error::Tensor(_) => ErrorClass::Argument,
             Error::Eval(_)
@@ -175,7 +173,7 @@ impl Error {
             | Error::Usage(_)
             | Error::User(_)
             | Error::Hook { .. } => ErrorClass::Runtime,
-            Error::Lower(_) | Error::Pjrt(_) => ErrorClass::Device,
+            Error::Lower(_) => ErrorClass::Device,
             Error::Options(_) => ErrorClass::Options,
             Error::Internal(_) => ErrorClass::Internal,
         }
@@ -185,6 +183,7 @@ impl Error {
 fn class_of_fault(fault: &Fault) -> ErrorClass {
     match fault {
         Fault::OutOfMemory { .. } => ErrorClass::Memory,
+        Fault::Feature { .. } => ErrorClass::Options,
         Fault::Tensor(error) if matches!(**error, TensorError::OutOfMemory { .. }) => {
             ErrorClass::Memory
         }

@@ -4,8 +4,15 @@
 //! It works on untyped leaves: tensors, and nodes of traces. What containers they come in, and how
 //! the function that is traced is called, is left to a shell. There are two: the crate `nxla`, for
 //! Rust's types and closures, and the bindings of the Python package.
+//!
+//! # Features
+//!
+//! `xla` has the compiler of that name, and devices. `fft`, `linalg` and `parallel` are those of the
+//! evaluator. All are on by default. Types are the same without them; what calls for something that
+//! is absent gives an error that names the feature.
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod apply;
 mod background;
 mod cache;
@@ -21,6 +28,8 @@ mod expr;
 mod function;
 mod grad;
 mod inspect;
+#[cfg(not(feature = "xla"))]
+mod no_xla;
 mod operand;
 mod options;
 mod profile;
@@ -31,8 +40,10 @@ mod stream;
 mod tensor;
 mod trace;
 pub mod vectors;
+#[cfg(feature = "xla")]
 pub mod xla;
 
+pub use analysis::Analysis;
 pub use apply::{AtOnce, Captured, Ids, build_entries, either, number_tensor, resolve, trace_of};
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
 pub use compiler::{
@@ -51,6 +62,10 @@ pub use function::{
     Traced, Tracing, Way,
 };
 pub use grad::{Differentiated, values_and_gradients};
+#[cfg(not(feature = "xla"))]
+use no_xla as xla;
+#[cfg(not(feature = "xla"))]
+pub use no_xla::pjrt;
 pub use operand::{Operand, Value, View, position};
 pub use options::{
     Engine, Options, OptionsGuard, Progress, Setting, Settings, default_options,
@@ -72,8 +87,10 @@ pub use nxla_eval as eval;
 pub use nxla_expr as graph;
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_grad as gradient;
+#[cfg(feature = "xla")]
 pub use nxla_pjrt as pjrt;
 pub use nxla_split as split;
+#[cfg(feature = "xla")]
 pub use nxla_stablehlo as stablehlo;
 pub use nxla_tensor as host;
 pub use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};

@@ -17,7 +17,9 @@ use crate::compiler::{Compiler, CompilerChoice, compiler_named};
 use crate::device::{Device, place_of};
 use crate::error::Result;
 use crate::tensor::Tensor;
-use crate::xla::PLACING;
+
+/// Those of the settings that say where programs run, in place of a [`Device`].
+pub(crate) const PLACING: [&str; 3] = ["plugin", "device", "cpu_device_count"];
 
 /// A setting of a compiler.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -231,7 +233,10 @@ impl Options {
         let merged = self.over(below);
         match &merged.compiler {
             Some(choice) => choice.resolve()?.check_settings(&merged.settings),
-            None => compiler_named("xla")?.check_settings(&merged.settings),
+            None => {
+                let any = compiler_named("xla").or_else(|_| compiler_named("evaluator"))?;
+                any.check_settings(&merged.settings)
+            }
         }
     }
 

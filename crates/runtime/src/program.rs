@@ -6,6 +6,7 @@ use nxla_eval::Interrupt;
 use nxla_expr::{Detached, HostFn, Program};
 use nxla_tensor::HostTensor;
 
+use crate::analysis::Analysis;
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Executable, Purpose, RunContext};
 use crate::error::{Error, Result};
@@ -13,7 +14,6 @@ use crate::options::{Engine, Options, Progress};
 use crate::profile;
 use crate::stages::Staged;
 use crate::tensor::Tensor;
-use crate::xla::Analysis;
 
 /// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
 /// options say where to run.

@@ -6,12 +6,12 @@ use std::sync::mpsc::sync_channel;
 
 use nxla_eval::Interrupt;
 use nxla_expr::TensorType;
-use nxla_pjrt as pjrt;
 use nxla_tensor::{DType, Element, HostTensor, Names, NamesError, Scalar, Shape, TensorError};
 
 use crate::background;
 use crate::device::Device;
 use crate::error::Result;
+use crate::pjrt;
 use crate::profile::{self, Span};
 use crate::vectors::VectorTensor;
 use crate::xla;

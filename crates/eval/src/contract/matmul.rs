@@ -1,13 +1,14 @@
 //! Products of matrices.
 //!
-//! Large products of floats go to [faer](nxla_factor), which adds up in the element's own precision. Products of a vector, and small ones, are bound by memory or by
-//! overhead anyway, so they add up in `f64` and are rounded once. Integers wrap.
+//! Large products of floats go to a [kernel](crate::kernels), which adds up in the element's own
+//! precision. Products of a vector, and small ones, are bound by memory or by overhead anyway, so
+//! they add up in `f64` and are rounded once. Integers wrap.
 
 use ndarray::ArrayView2;
-use nxla_factor::{Matrix, Multiply};
 use nxla_tensor::{Complex, Element};
 
 use crate::elementwise::vectorize;
+use crate::kernels::{Kernels, Product};
 use crate::threads::Brake;
 use crate::{memory, parallel};
 
@@ -26,33 +27,26 @@ const STRIP: usize = 1 << 33;
 
 /// The sizes of a batch of products of `[rows][inner]` by `[inner][columns]`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
-    pub(super) batches: usize,
-    pub(super) rows: usize,
-    pub(super) inner: usize,
-    pub(super) columns: usize,
+pub(crate) struct Sizes {
+    pub(crate) batches: usize,
+    pub(crate) rows: usize,
+    pub(crate) inner: usize,
+    pub(crate) columns: usize,
 }
 
 /// A batch of matrices, row-major.
 #[derive(Clone, Copy)]
-pub(super) struct Factor<'a, T> {
-    pub(super) elements: &'a [T],
+pub(crate) struct Factor<'a, T> {
+    pub(crate) elements: &'a [T],
     /// Whether the rows run over the inner axis.
-    pub(super) inner_first: bool,
+    pub(crate) inner_first: bool,
 }
 
-impl<'a, T> Factor<'a, T> {
-    fn whole(self, rows: usize, columns: usize, transposed: bool) -> Matrix<'a, T> {
-        Matrix { elements: self.elements, rows, columns, transposed }
-    }
-
+impl<T> Factor<'_, T> {
     fn matrix(self, index: usize, size: usize) -> Self {
         Self { elements: &self.elements[index * size..][..size], ..self }
     }
 }
-
-/// See [`Multiply::multiply`].
-type Blocked<T> = fn(Matrix<'_, T>, Matrix<'_, T>, usize, &mut [T]);
 
 /// Elements that can be multiplied and added up.
 pub(super) trait Number: Element {
@@ -62,8 +56,8 @@ pub(super) trait Number: Element {
     fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum;
     fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     fn finish(sum: Self::Sum) -> Self;
-    /// Writes a product, see [`Multiply::multiply`]; `None` where the type has no blocked product.
-    const BLOCKED: Option<Blocked<Self>>;
+    /// Writes a large product; `None` where the type has no kernel for that.
+    const BLOCKED: Option<Product<Self>>;
 }
 
 macro_rules! integer_number {
@@ -71,7 +65,7 @@ macro_rules! integer_number {
         $(impl Number for $t {
             type Sum = $t;
             const ZERO: $t = 0;
-            const BLOCKED: Option<Blocked<Self>> = None;
+            const BLOCKED: Option<Product<Self>> = None;
             #[inline(always)]
             fn add_product(sum: $t, x: $t, y: $t) -> $t {
                 sum.wrapping_add(x.wrapping_mul(y))
@@ -94,7 +88,7 @@ macro_rules! float_number {
         impl Number for $t {
             type Sum = $sum;
             const ZERO: $sum = $zero;
-            const BLOCKED: Option<Blocked<Self>> = Some(<$t as Multiply>::multiply);
+            const BLOCKED: Option<Product<Self>> = <$t as Kernels>::PRODUCT;
             #[inline(always)]
             fn add_product(sum: $sum, x: $t, y: $t) -> $sum {
                 sum + $widen(x) * $widen(y)
@@ -277,19 +271,17 @@ fn blocked<T: Number>(
 ) -> bool {
     let Some(multiply) = T::BLOCKED else { return false };
     let Sizes { rows, inner, columns, .. } = sizes;
-    let left = left.whole(rows, inner, left.inner_first);
-    let right = right.whole(inner, columns, !right.inner_first);
     // A multiplication takes far less than moving an element. More tiles than threads, so that a
     // thread that is held up does not hold up all.
     let pays = parallel::pays(out.len().saturating_mul(inner.div_ceil(64)));
     if !pays {
-        multiply(left, right, 1, out);
+        multiply(sizes, left, right, 1, out);
         return true;
     }
     let tiles = 4 * parallel::threads();
     // Between strips of rows it can be broken off.
     let height = match (STRIP / inner.saturating_mul(columns)).max(64) {
-        height if height < rows && !left.transposed => height,
+        height if height < rows && !left.inner_first => height,
         _ => rows,
     };
     let brake = Brake::current();
@@ -302,8 +294,8 @@ fn blocked<T: Number>(
             true => &left.elements[strip * height * inner..][..rows * inner],
             false => left.elements,
         };
-        let left = Matrix { elements, rows, ..left };
-        parallel::within(|| multiply(left, right, tiles, out));
+        let (sizes, left) = (Sizes { rows, ..sizes }, Factor { elements, ..left });
+        parallel::within(|| multiply(sizes, left, right, tiles, out));
     }
     true
 }

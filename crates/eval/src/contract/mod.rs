@@ -11,7 +11,8 @@ use crate::elementwise::{Compute, convert};
 use crate::error::Fault;
 use crate::layout::Strided;
 use crate::value;
-use matmul::{Factor, Sizes, matmul};
+use matmul::matmul;
+pub(crate) use matmul::{Factor, Sizes};
 
 pub(crate) fn evaluate(
     op: &Op,

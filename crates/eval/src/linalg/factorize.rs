@@ -1,11 +1,10 @@
-//! Factorisations of matrices, done by [`nxla_factor`] one matrix at a time.
+//! Factorisations of matrices, done by a [kernel](crate::kernels) one matrix at a time.
 //!
 //! All parts of one matrix lie side by side in a row of numbers while the batch is worked on, by
 //! several threads where that pays; then each part is collected into a tensor of its own. A matrix
 //! with NaN or infinities gives NaN, as does one for which an iteration does not converge.
 
 use nxla_expr::{Factorization, TensorType};
-use nxla_factor::Number;
 use nxla_tensor::{Complex, DType, HostTensor};
 
 use super::field::{Field, wide};
@@ -30,11 +29,12 @@ pub(super) fn factorize(
     }
 }
 
-fn parts<T: Number + Field + 'static>(
+fn parts<T: Field + 'static>(
     factorization: Factorization,
     a: &HostTensor,
     types: &[TensorType],
 ) -> Result<Vec<HostTensor>, Fault> {
+    let Some(one) = T::FACTORIZE else { unreachable!("the plan has a program in its place") };
     let batch = a.rank() - 2;
     let (rows, columns) = (a.shape()[batch], a.shape()[batch + 1]);
     let count: usize = a.shape()[..batch].iter().product();
@@ -79,21 +79,6 @@ fn parts<T: Number + Field + 'static>(
 /// Elements of a matrix from which on its factorisation, which cannot be told to stop, is left behind
 /// by who does not want it any more. It takes a tenth of a second or longer.
 const LARGE: usize = 1 << 18;
-
-fn one<T: Number>(
-    factorization: Factorization,
-    a: &[T],
-    rows: usize,
-    columns: usize,
-    out: &mut [T],
-) {
-    match factorization {
-        Factorization::Lu => T::lu(a, rows, out),
-        Factorization::Qr { complete } => T::qr(a, rows, columns, complete, out),
-        Factorization::Eigh => T::eigh(a, rows, out),
-        Factorization::Svd { full } => T::svd(a, rows, columns, full, out),
-    }
-}
 
 /// One part of every matrix, which lies at `range` of each row of numbers.
 fn collect<T: Field>(

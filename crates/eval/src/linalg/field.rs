@@ -5,15 +5,11 @@ use std::ops::{Div, Mul, Sub};
 
 use nxla_tensor::{Complex, DType, Element};
 
+use crate::kernels::Kernels;
+
 /// Numbers of a field with conjugation and an absolute value: `f64` and its complex numbers.
 pub(super) trait Field:
-    Element
-    + nxla_factor::Number
-    + nxla_factor::Substitute
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + Sum<Self>
+    Element + Kernels + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Sum<Self>
 {
     const NAN: Self;
     fn conjugate(self) -> Self;

@@ -1,17 +1,26 @@
 //! Fourier transforms and factorisations, batched over leading axes and computed in `f64`.
 
+#[cfg(feature = "linalg")]
 mod eigen;
 mod factorize;
+#[cfg(feature = "fft")]
 mod fft;
 mod field;
+#[cfg(not(feature = "fft"))]
+mod no_fft;
 mod triangular;
 
-pub use eigen::eigen;
 use nxla_expr::{Op, Type};
 
 use crate::args::Args;
 use crate::error::Fault;
 use crate::run::{Results, one};
+
+#[cfg(feature = "linalg")]
+pub use eigen::eigen;
+#[cfg(not(feature = "fft"))]
+use no_fft as fft;
+pub(crate) use triangular::System;
 
 pub(crate) fn evaluate(op: &Op, ty: &Type, args: &mut Args<'_>) -> Result<Results, Fault> {
     let result = &ty.parts()[0];

@@ -1,9 +1,9 @@
 //! Triangular systems and the Cholesky factorisation.
 //!
-//! Both read one triangle of their matrix only. They compute in `f64` or complex `f64`.
+//! Both read one triangle of their matrix only. They compute in `f64` or complex `f64`, large ones by
+//! a [kernel](crate::kernels).
 
 use nxla_expr::{TensorType, Transform, TriangularSolve};
-use nxla_factor::Triangle;
 use nxla_tensor::{Complex, HostTensor};
 
 use super::field::{Field, wide};
@@ -34,8 +34,10 @@ fn factors<T: Field>(a: &HostTensor, side: usize) -> Result<HostTensor, Fault> {
         parallel::rows(out, size, size * side, |first, out| {
             let matrices = elements[first * size..].chunks_exact(size);
             for (l, a) in out.chunks_exact_mut(size).zip(matrices) {
-                let definite =
-                    if side < BLOCKED { factor(a, l, side) } else { T::cholesky(a, side, l) };
+                let definite = match T::CHOLESKY {
+                    Some(cholesky) if side >= BLOCKED => cholesky(a, side, l),
+                    _ => factor(a, l, side),
+                };
                 if !definite {
                     l.fill(T::NAN);
                 }
@@ -115,8 +117,14 @@ fn solutions<T: Field>(
         let matrices = elements[first * side * side..].chunks_exact((side * side).max(1));
         for (x, a) in x.chunks_exact_mut(size).zip(matrices) {
             let places = Places { systems, unknown_step, system_step };
-            if systems >= FEW && side >= BLOCKED {
-                system.solve_blocked(a, x, unknown_step == 1);
+            if let Some(substitute) = T::SUBSTITUTE
+                && systems >= FEW
+                && side >= BLOCKED
+            {
+                // The unknowns of many systems lie side by side, or those of one.
+                let pays = parallel::pays(side * x.len() / 64);
+                let parts = if pays { parallel::threads() } else { 1 };
+                parallel::within(|| substitute(a, system, x, unknown_step == 1, parts));
                 continue;
             }
             if systems >= FEW {
@@ -154,13 +162,13 @@ impl Places {
 
 /// How a triangular matrix is read.
 #[derive(Clone, Copy)]
-struct System {
-    side: usize,
+pub(crate) struct System {
+    pub(crate) side: usize,
     /// Whether the first unknown is the one that stands alone in its equation.
-    from_first: bool,
+    pub(crate) from_first: bool,
     /// Whether rows and columns are exchanged.
-    swapped: bool,
-    conjugated: bool,
+    pub(crate) swapped: bool,
+    pub(crate) conjugated: bool,
 }
 
 impl System {
@@ -177,15 +185,6 @@ impl System {
             let rest: T = known.map(|column| self.at(a, row, column) * x[column]).sum();
             x[row] = (x[row] - rest) / self.at(a, row, row);
         }
-    }
-
-    /// Solves many systems of one large matrix, whose unknowns lie side by side, or those of one
-    /// equation.
-    fn solve_blocked<T: Field>(self, a: &[T], x: &mut [T], transposed: bool) {
-        let System { side, from_first, swapped, conjugated } = self;
-        let how = Triangle { side, lower: from_first, transposed: swapped, conjugated };
-        let parts = if parallel::pays(side * x.len() / 64) { parallel::threads() } else { 1 };
-        parallel::within(|| T::substitute(a, how, x, transposed, parts));
     }
 
     /// Solves many systems of one matrix, in groups that fill the registers.

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 
 use crate::args::Arg;
 use crate::elementwise::Code;
+use crate::kernels::composed;
 
 /// A program that is ready to run.
 ///
@@ -74,14 +75,14 @@ impl Plan {
     /// Like [`Plan::new`], without the hooks for which `listens` answers no: what they show is
     /// computed only if something else needs it.
     pub fn with_listeners(program: Arc<Program>, listens: &dyn Fn(&HookOp) -> bool) -> Self {
-        Planner::new(listens, false).plan(program)
+        Planner::new(listens, false).plan(composed(program))
     }
 
     /// A plan whose runs end at the first operation that makes NaN or an infinity from finite
     /// operands, see [`Fault::NotFinite`](crate::Fault::NotFinite). Each operation is a step of its
     /// own, which takes longer; hooks are not called.
     pub fn checked(program: Arc<Program>) -> Self {
-        Planner::new(&|_| false, true).plan(program)
+        Planner::new(&|_| false, true).plan(composed(program))
     }
 
     /// The program behind the plan.

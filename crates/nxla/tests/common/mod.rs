@@ -3,11 +3,11 @@
 
 use nxla::runtime::Tensor;
 
-/// The evaluator, and XLA where a plugin is named by `NXLA_PJRT_PLUGIN`.
+/// The evaluator, and XLA where a plugin is named by `NXLA_PJRT_PLUGIN` and the feature is on.
 pub(crate) fn compilers() -> &'static [&'static str] {
     match std::env::var_os("NXLA_PJRT_PLUGIN") {
-        Some(_) => &["evaluator", "xla"],
-        None => &["evaluator"],
+        Some(_) if cfg!(feature = "xla") => &["evaluator", "xla"],
+        _ => &["evaluator"],
     }
 }
 

@@ -7,6 +7,7 @@ use nxla_expr::{Line, Program, TensorType};
 use smallvec::SmallVec;
 
 use super::call::Call;
+use crate::analysis::Analysis;
 use crate::compiler::{Executable, Purpose, RunContext};
 use crate::device::{Device, is_placed, place_of};
 use crate::error::Result;
@@ -17,7 +18,6 @@ use crate::program::{check_count, compile_to};
 use crate::tensor::Tensor;
 use crate::trace::{Entered, Trace};
 use crate::vectors::Vectors;
-use crate::xla::Analysis;
 
 /// A function that is being traced, on the thread that began it.
 pub struct Tracing {

@@ -7,9 +7,9 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use nxla_pjrt::{self as pjrt, Client, Plugin, Value, discover};
 
-use super::NAME;
-use crate::compiler::integer_setting;
-use crate::device::{self, Device};
+use super::met::{ordinal, original, stand_in};
+use super::settings::integer;
+use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 
@@ -74,7 +74,7 @@ impl Target {
     /// A plugin that makes no further client.
     pub(super) fn beside(&self, number: usize) -> Result<Target> {
         let client = client(self.key(number))?;
-        device::stand_in(&client, &device::original(&self.client));
+        stand_in(&client, &original(&self.client));
         Ok(Target { client, number: self.number + number, ..self.clone() })
     }
 
@@ -132,8 +132,8 @@ struct Key {
 /// # Errors
 /// No plugin, or a file that is none; a device that does not exist.
 pub fn target(settings: &Settings) -> Result<Target> {
-    let count = integer_setting(NAME, settings, "cpu_device_count", 1)?;
-    let device = integer_setting(NAME, settings, "device", 0)?.unwrap_or(0);
+    let count = integer(settings, "cpu_device_count", 1)?;
+    let device = integer(settings, "device", 0)?.unwrap_or(0);
     let key = Key { plugin: plugin_path(settings)?, devices: count, number: 0 };
     let client = client(key)?;
     // This says so if there is no such device.
@@ -141,10 +141,21 @@ pub fn target(settings: &Settings) -> Result<Target> {
     Ok(Target { client, device, number: 0 })
 }
 
+/// Makes the default client, if there is a plugin.
+///
+/// # Errors
+/// A plugin that is there and does not load, or finds no device.
+pub(crate) fn meet_default_client() -> Result<()> {
+    match target(&Settings::new()) {
+        Ok(_) | Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Looks at the settings that say where programs run, without loading a plugin.
 pub(super) fn check_place(settings: &Settings) -> Result<()> {
-    integer_setting(NAME, settings, "cpu_device_count", 1)?;
-    integer_setting(NAME, settings, "device", 0)?;
+    integer(settings, "cpu_device_count", 1)?;
+    integer(settings, "device", 0)?;
     explicit_path(settings).map(drop)
 }
 
@@ -194,7 +205,7 @@ fn client(key: Key) -> Result<Client> {
         count.into_iter().map(|count| ("cpu_device_count", count)).collect();
     let client = Client::new(&plugin, &options)?;
     if key.number == 0 {
-        device::meet(&client);
+        ordinal(&client);
     }
     clients.insert(key, client.clone());
     Ok(client)

@@ -10,9 +10,10 @@ use nxla_stablehlo::{HostCall, Module};
 use nxla_tensor::Names;
 use smallvec::SmallVec;
 
-use super::analysis::Analysis;
+use super::analysis::analysis;
 use super::client::Target;
 use super::hooks::{Run, depth, host_table, nested};
+use crate::analysis::Analysis;
 use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
 use crate::device::Device;
@@ -260,7 +261,7 @@ impl Executable for Compiled {
     }
 
     fn analysis(&self) -> Result<Analysis> {
-        Analysis::of(&self.home.executable)
+        analysis(&self.home.executable)
     }
 }
 

@@ -21,6 +21,7 @@ mod executable;
 mod hooks;
 mod import;
 mod kernels;
+mod met;
 mod processor;
 mod settings;
 mod spmd;
@@ -30,24 +31,27 @@ use std::sync::Arc;
 
 use nxla_pjrt::{self as pjrt, CompileOptions};
 use nxla_stablehlo::{LowerOptions, Module, lower};
+use nxla_tensor::TensorError;
 
 use crate::compiler::{Backend, CompileRequest, Compiler, Executable};
 use crate::device::Device;
-use crate::error::{Error, Result};
-use crate::options::{Setting, Settings};
+use crate::error::{Error, ErrorClass, Result};
+use crate::options::{PLACING, Setting, Settings};
 use crate::profile;
 
 use self::disk::DiskCache;
 use self::executable::{Compiled, What};
 
-pub use analysis::Analysis;
+pub use crate::analysis::Analysis;
 pub use client::{Target, target};
-pub(crate) use client::{come_back, leave_behind};
+pub(crate) use client::{come_back, leave_behind, meet_default_client};
 pub use disk::{
     CACHE_BYTES_VARIABLE, CACHE_VARIABLE, DiskEntry, DiskReport, clear_disk_cache, disk_entries,
     disk_report,
 };
 pub use import::Imported;
+pub(crate) use met::{met, ordinal, original};
+pub(crate) use nxla_stablehlo::LowerError;
 pub use spmd::{Divided, Mesh, mesh_devices};
 pub use text::{stablehlo_text, with_literals};
 
@@ -68,8 +72,19 @@ pub struct Xla;
 
 const NAME: &str = "xla";
 
-/// Those of the settings that say where programs run, in place of a [`Device`].
-pub(crate) const PLACING: [&str; 3] = ["plugin", "device", "cpu_device_count"];
+/// The compiler.
+pub(crate) fn compiler() -> Option<Arc<dyn Compiler>> {
+    Some(Arc::new(Xla))
+}
+
+/// The kind of mistake that an error of a plugin reports.
+pub(crate) fn class_of(error: &pjrt::Error) -> ErrorClass {
+    match error {
+        pjrt::Error::SerializedDamaged { .. } => ErrorClass::Format,
+        pjrt::Error::Tensor(TensorError::OutOfMemory { .. }) => ErrorClass::Memory,
+        _ => ErrorClass::Device,
+    }
+}
 
 impl Compiler for Xla {
     fn name(&self) -> &str {

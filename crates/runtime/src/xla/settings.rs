@@ -101,3 +101,15 @@ pub(super) fn precision(settings: &Settings) -> Result<Precision> {
         ))),
     }
 }
+
+/// A setting that must be a whole number of at least `least`.
+pub(super) fn integer(settings: &Settings, name: &str, least: i64) -> Result<Option<usize>> {
+    match settings.get(name) {
+        None => Ok(None),
+        Some(Setting::Int(value)) if *value >= least => Ok(usize::try_from(*value).ok()),
+        Some(other) => Err(Error::Options(format!(
+            "option {name:?} of the compiler {NAME:?} must be a whole number of at least \
+             {least}, got {other}"
+        ))),
+    }
+}

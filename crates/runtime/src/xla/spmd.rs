@@ -11,12 +11,12 @@ use nxla_tensor::{Names, Shape};
 
 use super::client::{Target, target};
 use super::{compile_with, settings};
+use crate::analysis::Analysis;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::{Options, Setting, Settings};
 use crate::profile;
 use crate::tensor::{DeviceTensor, Tensor};
-use crate::xla::Analysis;
 
 /// Devices along named axes, those of the last axis beside each other.
 #[derive(Clone, Debug)]
@@ -217,7 +217,7 @@ impl Divided {
     /// # Errors
     /// As for [`Analysis`].
     pub fn analysis(&self) -> Result<Analysis> {
-        Analysis::of(&self.executable)
+        super::analysis::analysis(&self.executable)
     }
 
     /// Runs it on the parts of all inputs: a list for each device of the mesh. Parts that are elsewhere

@@ -22,8 +22,8 @@ use nxla_pjrt::{CompileOptions, Executable};
 pub use folder::{DiskEntry, clear_disk_cache, disk_entries};
 
 use super::client::Target;
+use super::settings::integer;
 use super::{NAME, processor};
-use crate::compiler::integer_setting;
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 
@@ -102,7 +102,7 @@ impl DiskCache {
             }
             None => std::env::var_os(CACHE_VARIABLE).map(PathBuf::from),
         };
-        let limit = match integer_setting(NAME, settings, "cache_bytes", 0)? {
+        let limit = match integer(settings, "cache_bytes", 0)? {
             Some(bytes) => bytes as u64,
             None => limit_of_environment()?,
         };

@@ -1,4 +1,4 @@
-//! The threads that share the work of large steps, and how such work is broken off.
+//! The threads that share the work of large steps.
 //!
 //! Surprising points:
 //! * A process that was made by `fork` has none of the threads of its parent. So the threads are
@@ -11,22 +11,22 @@
 //!   a while before they sleep. One run is aboard at a time. The others do their work themselves and
 //!   hand over what is worth waking somebody, so that none of them waits for another one's end.
 
-use std::cell::{Cell, RefCell};
-use std::sync::OnceLock;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder, Yield};
 
+use super::{Brake, ask_until};
 use crate::error::EvalError;
 use crate::run::{Interrupt, Wanted};
 
 /// The threads of one process.
 pub(crate) struct Crew {
     process: u32,
-    pub(crate) threads: ThreadPool,
+    threads: ThreadPool,
     /// Whether a run is aboard.
     taken: AtomicBool,
     /// How many threads look out for work.
@@ -83,6 +83,48 @@ pub(crate) fn leads() -> bool {
 }
 
 impl Crew {
+    /// How many threads there are.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.current_num_threads()
+    }
+
+    /// Does something where functions of rayon find these threads. Who is one of them is among them
+    /// already.
+    pub(crate) fn within<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.threads.install(work)
+    }
+
+    /// Hands the items out, one task for each, which gets what its thread keeps for tasks.
+    pub(crate) fn each_with<I: Send, W>(
+        &self,
+        items: Vec<I>,
+        keep: fn() -> W,
+        task: impl Fn(&mut W, I) + Send + Sync,
+    ) {
+        self.threads.install(|| items.into_par_iter().for_each_init(keep, task));
+    }
+
+    /// Hands out pieces of `size` elements, with the number of each. The function is a pointer here,
+    /// so that what rayon generates is generated once for each element type and not for each kernel:
+    /// that was half of this crate's code.
+    pub(crate) fn pieces<T: Send>(
+        &self,
+        out: &mut [T],
+        size: usize,
+        fill: &(dyn Fn((usize, &mut [T])) + Sync),
+    ) {
+        self.threads.install(|| out.par_chunks_mut(size).enumerate().for_each(fill));
+    }
+
+    /// The results of `count` tasks, in order.
+    pub(crate) fn collect<R: Send>(
+        &self,
+        count: usize,
+        task: &(dyn Fn(usize) -> R + Sync),
+    ) -> Vec<R> {
+        self.threads.install(|| (0..count).into_par_iter().map(task).collect())
+    }
+
     /// Has the other threads look out for work, if this one leads and they do not yet.
     #[inline]
     pub(crate) fn rouse(&'static self) {
@@ -115,7 +157,7 @@ impl Crew {
     /// Leaves the place aboard to others when it is dropped; `None` where it is taken, or where
     /// there is nobody to hand work to.
     fn board(&self) -> Option<Aboard<'_>> {
-        let alone = self.threads.current_num_threads() < 2;
+        let alone = self.count() < 2;
         let is_in = self.threads.current_thread_index().is_some();
         if alone || is_in || self.taken.swap(true, Ordering::Acquire) {
             return None;
@@ -177,124 +219,9 @@ impl Drop for Lead {
     }
 }
 
-/// Waits for work to be over, and asks every now and then whether it is still wanted.
-fn ask_until(over: &mpsc::Receiver<()>, interrupt: Option<&Interrupt<'_>>, pulled: &AtomicBool) {
-    while over.recv_timeout(ASK_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
-        if !pulled.load(Ordering::Relaxed) && interrupt.is_some_and(|interrupt| interrupt()) {
-            pulled.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Tells work that nobody waits for its result any more.
-#[derive(Clone, Default)]
-pub(crate) struct Brake(Option<Arc<AtomicBool>>);
-
-thread_local! {
-    static BRAKE: RefCell<Brake> = const { RefCell::new(Brake(None)) };
-}
-
-impl Brake {
-    /// That of the step that this thread is at.
-    pub(crate) fn current() -> Brake {
-        BRAKE.with_borrow(Brake::clone)
-    }
-
-    /// Whether the work is in vain. Whoever asks may leave results unwritten then.
-    #[inline]
-    pub(crate) fn is_pulled(&self) -> bool {
-        self.0.as_ref().is_some_and(|pulled| pulled.load(Ordering::Relaxed))
-    }
-
-    /// Does work under this brake.
-    fn over<R>(self, work: impl FnOnce() -> R) -> R {
-        let before = BRAKE.replace(self);
-        let result = work();
-        BRAKE.set(before);
-        result
-    }
-}
-
-/// How long a wait goes on between looks for interrupts.
-const ASK_EVERY: Duration = Duration::from_millis(50);
-
-/// Does long work on a thread of its own, while this one asks whether it is still wanted.
-///
-/// Work that is not may leave its result unwritten, so that it is not looked at.
-pub(crate) fn watched<R: Send>(
-    interrupt: &Interrupt<'_>,
-    work: impl FnOnce() -> R + Send,
-) -> Result<R, EvalError> {
-    let pulled = Arc::new(AtomicBool::new(false));
-    let brake = Brake(Some(pulled.clone()));
-    let (done, over) = mpsc::channel::<()>();
-    // In a place of its own, so that it is still there where no thread can be had.
-    let mut work = Some(work);
-    let result = thread::scope(|scope| {
-        let task = || {
-            let _done = done;
-            work.take().map(|work| brake.over(work))
-        };
-        let Ok(worker) = thread::Builder::new().name("nxla step".into()).spawn_scoped(scope, task)
-        else {
-            return None;
-        };
-        ask_until(&over, Some(interrupt), &pulled);
-        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    });
-    match (result, work) {
-        _ if pulled.load(Ordering::Relaxed) => Err(EvalError::Interrupted),
-        (Some(result), _) => Ok(result),
-        (None, Some(work)) => Ok(work()),
-        (None, None) => unreachable!("work that was taken gives a result"),
-    }
-}
-
-/// Does work that cannot be told to stop: where the brake is pulled meanwhile, it is left behind,
-/// goes on to its end for nobody, and `None` comes back at once. Without a brake it is just done.
-pub(crate) fn left_behind<R: Send + 'static>(
-    work: impl FnOnce() -> R + Send + 'static,
-) -> Option<R> {
-    let brake = Brake::current();
-    if brake.0.is_none() {
-        return Some(work());
-    }
-    let (give, given) = mpsc::channel();
-    let task = move || drop(give.send(work()));
-    thread::Builder::new().name("nxla step".into()).spawn(task).ok()?;
-    loop {
-        match given.recv_timeout(ASK_EVERY) {
-            Ok(result) => return Some(result),
-            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
-            Err(mpsc::RecvTimeoutError::Timeout) if brake.is_pulled() => return None,
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
-
-    #[test]
-    fn work_is_broken_off_or_left_behind() {
-        let asked = || true;
-        let begun = Instant::now();
-        let spin = || {
-            let brake = Brake::current();
-            while !brake.is_pulled() {
-                thread::yield_now();
-            }
-        };
-        assert_eq!(watched(&asked, spin), Err(EvalError::Interrupted));
-        let sleep = || left_behind(|| thread::sleep(Duration::from_secs(20)));
-        assert_eq!(watched(&asked, sleep), Err(EvalError::Interrupted));
-        assert!(begun.elapsed() < Duration::from_secs(10));
-        assert_eq!(watched(&|| false, || left_behind(|| 7)), Ok(Some(7)));
-        assert_eq!(left_behind(|| 7), Some(7));
-    }
 
     #[test]
     fn there_is_one_crew() {

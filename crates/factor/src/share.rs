@@ -1,0 +1,20 @@
+//! Parts of one task, which the threads of the caller's pool share with the feature `parallel`.
+
+#[cfg(feature = "parallel")]
+use rayon::prelude::*;
+
+/// Does each part.
+#[cfg(feature = "parallel")]
+pub(crate) fn each<I: Send>(parts: Vec<I>, task: impl Fn(I) + Send + Sync) {
+    if parts.len() == 1 {
+        parts.into_iter().for_each(task);
+    } else {
+        parts.into_par_iter().with_max_len(1).for_each(task);
+    }
+}
+
+/// Does each part, one after the other.
+#[cfg(not(feature = "parallel"))]
+pub(crate) fn each<I: Send>(parts: Vec<I>, task: impl Fn(I) + Send + Sync) {
+    parts.into_iter().for_each(task);
+}
