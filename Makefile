@@ -103,9 +103,12 @@ PRIVATE_CRATES := nxla-python nxla-reference nxla-tests nxla-benches
 package: ## package the crates, build each from its package, and try to publish them
 	$(call section,cargo package)
 	cargo package --workspace $(PRIVATE_CRATES:%=--exclude %)
+	$(call section,without features)
+	cargo test -p nxla --no-default-features --test linear
 	$(call section,cargo publish --dry-run)
 	cargo publish --workspace --dry-run --no-verify
-	@printf '%s crates build from their packages alone\n' "$$(ls target/package/*.crate | wc -l)"
+	@printf '%s crates build from their packages alone, and nxla without its features\n' \
+		"$$(ls target/package/*.crate | wc -l)"
 
 wheel: $(STAMPS)/tools ## build a wheel and an sdist, install each elsewhere, and run it there
 	$(call section,wheel and sdist)

@@ -103,6 +103,18 @@
 //! opt-level = 3
 //! ```
 //!
+//! # Features
+//!
+//! All but `serde` are on by default. Types are the same without them, and what calls for one that is
+//! off gives an error with its name.
+//!
+//! * `xla`: the compiler `"xla"`, and devices of its plugins.
+//! * `linalg`: fast products and factorisations of matrices on the evaluator, by faer. Without it
+//!   products are slower, and factorisations are programs of simpler operations.
+//! * `fft`: Fourier transforms on the evaluator.
+//! * `parallel`: the evaluator spreads its work over threads.
+//! * `serde`: `Serialize` and `Deserialize` for tensors, and for programs as bytes.
+//!
 //! # Where things are
 //!
 //! [`prelude`] has what most programs name. [`Tensor`] is data, on the host or on a device. [`Expr`] is a value inside a [`Trace`].
