@@ -27,7 +27,7 @@ with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/pyth
 # its platform: `NXLA_PJRT_PLUGIN=… make test`, `NXLA_TEST_PLATFORM=cuda make test`.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-.PHONY: help demo demo-minilm test test-heap check bench docs golden stubs stress soak fuzz package wheel clean
+.PHONY: help demo demo-minilm test test-heap check bench docs golden stubs stress soak fuzz package semver wheel clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
 help: ## list the commands
@@ -109,6 +109,13 @@ package: ## package the crates, build each from its package, and try to publish 
 	cargo publish --workspace --dry-run --no-verify
 	@printf '%s crates build from their packages alone, and nxla without its features\n' \
 		"$$(ls target/package/*.crate | wc -l)"
+
+# `cargo install cargo-semver-checks` has what this asks for.
+semver: ## compare the interfaces of the crates with those of the last release
+	$(call section,cargo semver-checks)
+	@tag=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true); \
+	if [ -z "$$tag" ]; then echo 'there is no release to compare with yet'; \
+	else cargo semver-checks --workspace $(PRIVATE_CRATES:%=--exclude %) --baseline-rev "$$tag"; fi
 
 wheel: $(STAMPS)/tools ## build a wheel and an sdist, install each elsewhere, and run it there
 	$(call section,wheel and sdist)

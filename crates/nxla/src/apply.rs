@@ -94,6 +94,23 @@ impl Results for Vec<ExprId> {
     }
 }
 
+/// What a builder makes of the nodes of its operands, in order; it is called once. Behind a pointer,
+/// since what is generic in builders is generated for each of a thousand methods.
+type Build<'a> = dyn FnMut(&mut Graph, &[ExprId]) -> Result<Ids> + 'a;
+
+/// Calls `made` with `build` as a [`Build`], and gives what it has built beside.
+fn kept<R: Results, T>(
+    build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
+    made: impl FnOnce(&mut Build<'_>) -> T,
+) -> (T, Option<R>) {
+    let (mut build, mut results) = (Some(build), None);
+    let made = made(&mut |graph, ids| {
+        let build = build.take().expect("it is called once");
+        Ok(results.insert(build(graph, ids)?).ids())
+    });
+    (made, results)
+}
+
 /// Builds in a trace. The first error is kept by the trace, whose end raises it.
 pub(crate) fn in_trace<O: Operand, R: Results>(
     trace: &Trace,
@@ -101,24 +118,37 @@ pub(crate) fn in_trace<O: Operand, R: Results>(
     operands: &[O],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> R::Of<Expr> {
+    let (traced, results) = kept(build, |build| traced(trace, location, operands, build));
+    placed(trace, traced, results)
+}
+
+/// The nodes that are built, and their vectorized axes; `None` after an error.
+fn traced<O: Operand>(
+    trace: &Trace,
+    location: &'static Location<'static>,
+    operands: &[O],
+    build: &mut Build<'_>,
+) -> Option<(Ids, Vectors)> {
     let captured = Captured::of(trace, operands);
     let mut vectors = Vectors::NONE;
-    let results = trace.operate(|graph| {
+    let ids = trace.operate(|graph| {
         graph.enter_rust(location);
         let ids = captured?.nodes(graph, trace, operands)?;
-        if operands.iter().all(|operand| operand.view().vectors().is_empty()) {
-            return build(graph, &ids).map(|results| (results.ids(), results));
-        }
-        let mut results = None;
-        let build =
-            |graph: &mut Graph, ids: &[ExprId]| Ok(results.insert(build(graph, ids)?).ids());
-        let ids = build_entries(graph, operands, &ids, build, &mut vectors)?;
-        Ok((ids, results.expect("it has been built")))
+        build_entries(graph, operands, &ids, build, &mut vectors)
     });
-    let (ids, results) = results.unwrap_or_else(|| {
-        let results = R::placeholder();
-        (results.ids(), results)
-    });
+    ids.map(|ids| (ids, vectors))
+}
+
+/// Nodes of a trace in the places of results, or what stands for them.
+fn placed<R: Results>(
+    trace: &Trace,
+    traced: Option<(Ids, Vectors)>,
+    results: Option<R>,
+) -> R::Of<Expr> {
+    let (ids, vectors, results) = match (traced, results) {
+        (Some((ids, vectors)), Some(results)) => (ids, vectors, results),
+        _ => (R::placeholder().ids(), Vectors::NONE, R::placeholder()),
+    };
     let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());
     results.rebuild(ids.into_iter().map(expr))
 }
@@ -129,16 +159,21 @@ pub(crate) fn at_once<O: Operand, R: Results>(
     operands: &[O],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> Result<R::Of<Tensor>> {
+    let (tensors, results) = kept(build, |build| run(function, operands, build));
+    let tensors = tensors?.into_iter().map(Tensor::from);
+    Ok(results.expect("it has been built").rebuild(tensors))
+}
+
+fn run<O: Operand>(
+    function: &str,
+    operands: &[O],
+    build: &mut Build<'_>,
+) -> Result<Vec<nxla_runtime::Tensor>> {
     if operands.iter().any(|operand| matches!(operand.view(), View::Expr(_))) {
         return Err(Error::Usage(format!(
             "{function}: a function of a tensor is given a traced value; call it on the traced \
              value, or on `Expr::of` of the tensor"
         )));
     }
-    let mut results = None;
-    let program = AtOnce::new(&Trace::new(), operands, |graph, ids| {
-        Ok(results.insert(build(graph, ids)?).ids())
-    })?;
-    let tensors = program.run(None)?;
-    Ok(results.expect("it has been built").rebuild(tensors.into_iter().map(Tensor::from)))
+    AtOnce::new(&Trace::new(), operands, build)?.run(None)
 }

@@ -17,6 +17,15 @@ use crate::{Error, Result};
 ///
 /// Unlike a [`Jit`](crate::Jit) it never traces or compiles anything when it is called: arguments
 /// of other types are an error.
+///
+/// ```
+/// use nxla::{DType, Expr, Tensor, TensorType, jit};
+///
+/// let f = jit(|x: Expr| x * 2).compile(TensorType::new(DType::S32, [2]))?;
+/// assert_eq!(f.call(Tensor::from([1, 2]))?.to_vec::<i32>()?, [2, 4]);
+/// assert!(f.call(Tensor::from([1, 2, 3])).is_err());
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub struct Compiled<Inputs, Results> {
     entry: Arc<Entry>,
     types: Leaves<TensorType>,
@@ -36,6 +45,14 @@ impl<Inputs, Results> Compiled<Inputs, Results> {
     }
 
     /// What is run. Large tensors that the function mentions are its last inputs.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| x.sin()).compile(TensorType::scalar(DType::F32))?;
+    /// assert_eq!(f.program().inputs(), [TensorType::scalar(DType::F32)]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn program(&self) -> &Program {
         self.entry.program()
     }
@@ -44,6 +61,14 @@ impl<Inputs, Results> Compiled<Inputs, Results> {
 impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
     /// Runs it on tensors, as [`Jit::call`](crate::Jit::call) does. Names of axes that the
     /// arguments or the types leave open make no difference.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| x * 2).compile(TensorType::scalar(DType::S32))?;
+    /// assert_eq!(f.call(4)?.item::<i32>()?, 8);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Arguments of other types, with what differs, or on another device; whatever is wrong with the

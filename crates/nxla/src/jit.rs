@@ -68,6 +68,15 @@ fn new_core(options: Options, conflict: Conflict) -> Core {
 }
 
 /// A function made by [`jit`].
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit};
+///
+/// let double = jit(|x: Expr| x * 2);
+/// assert_eq!(double.call(4)?.item::<i32>()?, 8);
+/// assert_eq!(double.call(Tensor::from([1.5f32]))?.to_vec::<f32>()?, [3.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub struct Jit<F, Inputs> {
     function: F,
     core: Core,
@@ -105,24 +114,66 @@ pub(crate) fn template_of(types: &Leaves<TensorType>) -> runtime::Call<Fixed> {
 
 impl<F, Inputs> Jit<F, Inputs> {
     /// Runs on another compiler than the default: by its name, or itself.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let double = jit(|x: Expr| x * 2).compiler("evaluator");
+    /// assert_eq!(double.call(4)?.item::<i32>()?, 8);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn compiler(self, compiler: impl Into<CompilerChoice>) -> Self {
         self.with(|options| options.compiler(compiler))
     }
 
     /// With a setting of the compiler.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let wrong = jit(|x: Expr| x * 2).compiler("evaluator").set("speed", 11);
+    /// assert!(wrong.call(4).unwrap_err().to_string().contains("no option \"speed\""));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn set(self, name: &str, value: impl Into<Setting>) -> Self {
         self.with(|options| options.set(name, value))
     }
 
     /// On this device.
+    ///
+    /// ```
+    /// use nxla::{Device, Expr, jit};
+    ///
+    /// let double = jit(|x: Expr| x * 2).device(Device::HOST);
+    /// assert_eq!(double.call(4)?.device(), Device::HOST);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn device(self, device: Device) -> Self {
         self.with(|options| options.device(device))
     }
 
     /// With a host function for the hooks of this name.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use nxla::{HostTensor, named_hook};
+    /// use nxla::{Expr, jit};
+    ///
+    /// let calls = Arc::new(AtomicUsize::new(0));
+    /// let counted = calls.clone();
+    /// let count = move |_: &[HostTensor]| {
+    ///     counted.fetch_add(1, Ordering::Relaxed);
+    ///     Ok(())
+    /// };
+    /// let f = jit(|x: Expr| named_hook(x * 2, "doubled")).hook("doubled", count);
+    /// f.call(4)?;
+    /// assert_eq!(calls.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn hook(self, name: &str, function: impl HostFn + 'static) -> Self {
         self.with(|options| options.hook(name, function))
@@ -136,6 +187,15 @@ impl<F, Inputs> Jit<F, Inputs> {
     /// What a call does while another function is traced on the thread: [`Conflict::Force`], which
     /// is the default, runs it by itself; [`Conflict::Raise`] refuses. A call gives tensors, so it
     /// cannot join the trace ([`Conflict::Reuse`] refuses as well): call the function itself.
+    ///
+    /// ```
+    /// use nxla::{Conflict, Expr, jit};
+    ///
+    /// let inner = jit(|x: Expr| x * 2).on_conflict(Conflict::Raise);
+    /// let outer = jit(move |x: Expr| inner.call(4).map(|four| x + four));
+    /// assert!(outer.call(1).is_err());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn on_conflict(self, conflict: Conflict) -> Self {
         Self { core: new_core(self.core.options().clone(), conflict), ..self }
@@ -187,6 +247,15 @@ impl<F, Inputs> Jit<F, Inputs> {
     }
 
     /// The function itself.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let double = jit(|x: Expr| x * 2);
+    /// let again = jit(move |x: Expr| double.function()(x) + 1);
+    /// assert_eq!(again.call(4)?.item::<i32>()?, 9);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn function(&self) -> &F {
         &self.function
     }
@@ -250,6 +319,19 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
 
     /// Traces the function for arguments of these types, and cuts it into stages where `decide` says
     /// so; see [`Stages`].
+    ///
+    /// ```
+    /// use nxla::split::Decision;
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| (x * 2).abs());
+    /// let stages = f.split(&TensorType::scalar(DType::S32), |node| match node.op.name() {
+    ///     "abs" => Decision::Before,
+    ///     _ => Decision::None,
+    /// })?;
+    /// assert_eq!(stages.graph().stages().len(), 2);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Whatever is wrong with the function.

@@ -9,6 +9,15 @@ mod sealed {
 
 /// A number that the only element of a tensor can be read as; see
 /// [`Tensor::item`](crate::Tensor::item).
+///
+/// ```
+/// use nxla::{Scalar, Tensor};
+///
+/// let x = Tensor::from(3.5f32);
+/// assert_eq!((x.item::<f64>()?, x.item::<Scalar>()?), (3.5, Scalar::Float(3.5)));
+/// assert!(x.item::<u8>().is_err());
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub trait Item: sealed::Sealed + Sized {
     /// The number, if this type has it.
     fn of(scalar: Scalar) -> Option<Self>;
@@ -61,6 +70,15 @@ items! {
 items!(@integers u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize);
 
 /// Names for axes: `["row", "column"]`, `[Some("row"), None]`, or `()` for none at all.
+///
+/// ```
+/// use nxla::Tensor;
+///
+/// let x = Tensor::from([[1, 2]]);
+/// assert!(x.clone().with_names(["row", "column"])?.names().is_some());
+/// assert!(x.with_names(())?.names().is_none());
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub trait IntoNames: sealed::Sealed {
     /// The names.
     fn into_names(self) -> Option<Names>;

@@ -41,6 +41,19 @@ pub fn ready<T: Tree<Tensor>>(container: T) -> Ready<T> {
 
 /// The future of [`ready`], and of a tensor. Its result is an error where the computation ran into
 /// one.
+///
+/// ```
+/// use std::pin::pin;
+/// use std::task::{Context, Poll, Waker};
+/// use nxla::{Tensor, ready};
+///
+/// let mut future = pin!(ready(vec![Tensor::from(1)]));
+/// let Poll::Ready(list) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+///     unreachable!("data on the host is there")
+/// };
+/// assert_eq!(list?[0].item::<i32>()?, 1);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[must_use = "nothing is waited for unless it is awaited"]
 pub struct Ready<T> {
     container: Option<T>,

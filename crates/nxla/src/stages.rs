@@ -50,6 +50,16 @@ impl<Inputs, Results> Stages<Inputs, Results> {
     }
 
     /// The stages. Large tensors that the function mentions are the last inputs of the whole.
+    ///
+    /// ```
+    /// use nxla::split::Decision;
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| x.sin().cos());
+    /// let stages = f.split(&TensorType::scalar(DType::F32), |_| Decision::None)?;
+    /// assert_eq!(stages.graph().stages().len(), 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn graph(&self) -> &StageGraph {
         self.core.graph()
     }
@@ -58,6 +68,19 @@ impl<Inputs, Results> Stages<Inputs, Results> {
 impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     /// Runs all stages on threads of this process, where the arguments live unless the options say
     /// where. A value is freed after the last stage that needs it.
+    ///
+    /// ```
+    /// use nxla::split::Decision;
+    /// use nxla::{DType, Expr, TensorType, jit};
+    ///
+    /// let f = jit(|x: Expr| (x * 2).abs());
+    /// let stages = f.split(&TensorType::scalar(DType::S32), |node| match node.op.name() {
+    ///     "abs" => Decision::Before,
+    ///     _ => Decision::None,
+    /// })?;
+    /// assert_eq!(stages.run(-4)?.item::<i32>()?, 8);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Arguments of other types than the function was traced for; the first error of a stage.

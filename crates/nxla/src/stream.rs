@@ -64,6 +64,19 @@ where
 
 /// Starts a [`stream`] under these options, on top of the defaults.
 ///
+/// ```
+/// use nxla::stream::stream_with;
+/// use nxla::{DType, Expr, Options, TensorType};
+///
+/// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+/// let options = Options::new().compiler("evaluator");
+/// let mut totals = stream_with(add, TensorType::scalar(DType::S32), 0, &options)?;
+/// totals.send(5)?;
+/// assert_eq!(totals.recv()?.item::<i32>()?, 0);
+/// assert_eq!(totals.done()?.item::<i32>()?, 5);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
 /// # Errors
 /// As for [`stream`]; an unknown compiler or setting.
 pub fn stream_with<F, X, S, Y>(
@@ -182,6 +195,17 @@ impl Drop for Close {
 
 /// A running stream of chunks `X`, a state `S` and results `Y`; made by [`stream`]. Dropping it
 /// cancels what is under way.
+///
+/// ```
+/// use nxla::{DType, Expr, TensorType, stream};
+///
+/// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+/// let mut totals = stream(add, TensorType::scalar(DType::S32), 0)?;
+/// totals.send(5)?;
+/// assert_eq!(totals.recv()?.item::<i32>()?, 0);
+/// assert_eq!(totals.done()?.item::<i32>()?, 5);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub struct Stream<X, S, Y> {
     shared: Shared,
     abandon: Abandon,
@@ -193,6 +217,16 @@ type Types<X, S, Y> = PhantomData<fn(X, S) -> Y>;
 
 impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     /// Holds so many chunks in flight at most, instead of 64; at least one.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let mut totals = stream(add, TensorType::scalar(DType::S32), 0)?.capacity(1);
+    /// totals.send(5)?;
+    /// assert!(totals.send(6).is_err());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn capacity(mut self, chunks: usize) -> Self {
         self.shared.capacity = chunks.max(1);
@@ -209,6 +243,17 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
 
     /// The next result, in the order of the chunks; waits for its computation to start, and as
     /// for every tensor, reading it waits for the end.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let mut totals = stream(add, TensorType::scalar(DType::S32), 0)?;
+    /// assert!(totals.recv().is_err());
+    /// totals.send(5)?;
+    /// assert_eq!(totals.recv()?.item::<i32>()?, 0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// No chunk is in flight; the error of a step, which ends the stream.
@@ -259,6 +304,17 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     }
 
     /// Ends the stream after the step under way, as dropping it does; results are dropped.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let mut totals = stream(add, TensorType::scalar(DType::S32), 0)?;
+    /// totals.send(5)?;
+    /// totals.cancel();
+    /// assert!(totals.send(6).is_err());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn cancel(&mut self) {
         self.shared.stream.abandon();
     }
@@ -287,6 +343,19 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
 }
 
 /// The half of a stream that sends. Dropping it says that nothing more comes.
+///
+/// ```
+/// use nxla::{DType, Expr, TensorType, stream};
+///
+/// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+/// let totals = stream(add, TensorType::scalar(DType::S32), 0)?;
+/// let (sender, receiver) = totals.split();
+/// sender.send(5)?;
+/// sender.try_send(6)?;
+/// drop(sender);
+/// assert_eq!(receiver.done()?.item::<i32>()?, 11);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub struct Sender<X> {
     shared: Shared,
     _close: Close,
@@ -304,6 +373,17 @@ impl<X: Container> Sender<X> {
 
     /// Hands over the next chunk if the stream has room for it.
     ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let totals = stream(add, TensorType::scalar(DType::S32), 0)?.capacity(1);
+    /// let (sender, _receiver) = totals.split();
+    /// sender.try_send(5)?;
+    /// assert!(sender.try_send(6).is_err());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`Sender::send`]; a stream that is full.
     pub fn try_send(&self, chunk: impl Arguments<X, Tensor>) -> Result<()> {
@@ -313,6 +393,20 @@ impl<X: Container> Sender<X> {
 
 /// The half of a stream that receives: an iterator over the results, which ends when the sender is
 /// gone and everything has been received. Dropping it cancels what is under way.
+///
+/// ```
+/// use nxla::{DType, Expr, TensorType, stream};
+///
+/// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+/// let totals = stream(add, TensorType::scalar(DType::S32), 0)?;
+/// let (sender, receiver) = totals.split();
+/// sender.send(5)?;
+/// sender.send(6)?;
+/// drop(sender);
+/// let last = receiver.last().expect("there are results")?;
+/// assert_eq!(last.item::<i32>()?, 5);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub struct Receiver<S, Y> {
     shared: Shared,
     _abandon: Abandon,
@@ -334,6 +428,18 @@ impl<S: Container, Y: Container> Receiver<S, Y> {
     }
 
     /// The same for asynchronous code.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let totals = stream(add, TensorType::scalar(DType::S32), 0)?;
+    /// let (sender, receiver) = totals.split();
+    /// sender.send(5)?;
+    /// drop(sender);
+    /// assert_eq!(receiver.into_async().done()?.item::<i32>()?, 5);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn into_async(self) -> AsyncReceiver<S, Y> {
         AsyncReceiver(self)
     }
@@ -350,6 +456,19 @@ impl<S: Container, Y: Container> Iterator for Receiver<S, Y> {
 /// The half of a stream that receives in asynchronous code: a [`futures_core::Stream`] of the
 /// results, made by [`Receiver::into_async`]. No thread waits for the next one. As for every tensor,
 /// reading a result waits for its computation, and [awaiting](crate::ready()) it does so too.
+///
+/// ```
+/// use nxla::{DType, Expr, TensorType, stream};
+///
+/// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+/// let totals = stream(add, TensorType::scalar(DType::S32), 0)?;
+/// let (sender, receiver) = totals.split();
+/// sender.send(5)?;
+/// drop(sender);
+/// let receiver = receiver.into_async();
+/// assert_eq!(receiver.done()?.item::<i32>()?, 5);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub struct AsyncReceiver<S, Y>(Receiver<S, Y>);
 
 impl<S: Container, Y: Container> AsyncReceiver<S, Y> {

@@ -48,6 +48,15 @@ impl Operand for Tensor {
 impl Tensor {
     /// A tensor of a shape from its elements in row-major order.
     ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::new(vec![1, 2, 3, 4], [2, 2])?;
+    /// assert_eq!(x.shape()[..], [2, 2]);
+    /// assert!(Tensor::new(vec![1, 2, 3], [2, 2]).is_err());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A number of elements that is not the size of the shape.
     pub fn new<T: Element>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self, TensorError> {
@@ -55,6 +64,14 @@ impl Tensor {
     }
 
     /// One number of a dtype.
+    ///
+    /// ```
+    /// use nxla::{DType, Scalar, Tensor};
+    ///
+    /// let x = Tensor::scalar(Scalar::Float(0.5), DType::F16);
+    /// assert_eq!((x.dtype(), x.item::<f32>()?), (DType::F16, 0.5));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn scalar(value: Scalar, dtype: DType) -> Self {
         Self(runtime::Tensor::scalar(value, dtype))
     }
@@ -127,6 +144,14 @@ impl Tensor {
 
     /// A copy on a device; see [`nxla_runtime::Tensor::copy_to`].
     ///
+    /// ```
+    /// use nxla::{Device, Tensor};
+    ///
+    /// let x = Tensor::from([1, 2]).copy_to(&Device::HOST)?;
+    /// assert_eq!(x.device(), Device::HOST);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// What the plugin says of the transfer; a tensor that was freed.
     pub fn copy_to(&self, device: &Device) -> Result<Tensor> {
@@ -134,6 +159,14 @@ impl Tensor {
     }
 
     /// The tensor itself if it lives on the device, else a copy there.
+    ///
+    /// ```
+    /// use nxla::{Device, Tensor};
+    ///
+    /// let x = Tensor::from([1, 2]);
+    /// assert!(x.on(&Device::HOST)?.is(&x));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`Tensor::copy_to`].
@@ -144,6 +177,14 @@ impl Tensor {
     /// Moves to a device: nothing happens if the tensor is there, else it is copied, and then
     /// freed even if the copy failed.
     ///
+    /// ```
+    /// use nxla::{Device, Tensor};
+    ///
+    /// let x = Tensor::from([1, 2]).transfer_to(&Device::HOST)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`Tensor::copy_to`].
     pub fn transfer_to(self, device: &Device) -> Result<Tensor> {
@@ -151,6 +192,13 @@ impl Tensor {
     }
 
     /// What the runtime knows of it.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1, 2]).into_inner().to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn into_inner(self) -> runtime::Tensor {
         self.0
     }

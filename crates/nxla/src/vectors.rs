@@ -48,6 +48,14 @@ impl Expr {
 
     /// Vectorized axes become ordinary ones again, in front of the others; with `keep_names`
     /// their names become names of axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]).vectorize(["row"])?;
+    /// assert_eq!(x.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn devectorize(&self, keep_names: bool) -> Expr {
@@ -58,6 +66,16 @@ impl Expr {
     /// of both together can be left open.
     ///
     /// Sizes that do not multiply to the number of elements are a mistake.
+    ///
+    /// ```
+    /// use nxla::vectors::Target;
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2, 3, 4]).vectorize(["x"])?;
+    /// let rows = x.revectorize(["row"], &Target::shape([2]))?;
+    /// assert_eq!(rows.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn revectorize<T: Into<NewVector>>(
@@ -72,6 +90,15 @@ impl Expr {
     /// value has not had are of size 1. With `align_ranks`, entries get axes of size 1 in front
     /// until all have as many.
     ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2]).vectorize(["x"])?;
+    /// let both = Tensor::reshape_vectors(&[x, Tensor::from(5)], false)?;
+    /// assert!(!both[1].vectors().is_empty());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Values of several traces; axes of one name and different sizes.
     pub fn reshape_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
@@ -79,6 +106,15 @@ impl Expr {
     }
 
     /// [`Expr::reshape_vectors`], and then repeated to the full size of each axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2]).vectorize(["x"])?;
+    /// let both = Tensor::broadcast_vectors(&[x, Tensor::from(5)], false)?;
+    /// assert_eq!(both[1].devectorize(false)?.to_vec::<i32>()?, [5, 5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`Expr::reshape_vectors`].
@@ -131,6 +167,14 @@ impl Tensor {
 
     /// Vectorized axes become ordinary ones again, as for [`Expr::devectorize`].
     ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]).vectorize(["row"])?;
+    /// assert_eq!(x.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// None; the result is fallible like that of every function of tensors.
     pub fn devectorize(&self, keep_names: bool) -> Result<Tensor> {
@@ -138,6 +182,16 @@ impl Tensor {
     }
 
     /// All elements under other vectorized axes and another shape, as for [`Expr::revectorize`].
+    ///
+    /// ```
+    /// use nxla::vectors::Target;
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2, 3, 4]).vectorize(["x"])?;
+    /// let rows = x.revectorize(["row"], &Target::shape([2]))?;
+    /// assert_eq!(rows.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Sizes that do not multiply to the number of elements; several that are left open.
@@ -151,6 +205,15 @@ impl Tensor {
 
     /// The tensors with the same vectorized axes, as for [`Expr::reshape_vectors`].
     ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2]).vectorize(["x"])?;
+    /// let both = Tensor::reshape_vectors(&[x, Tensor::from(5)], false)?;
+    /// assert!(!both[1].vectors().is_empty());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Axes of one name and different sizes.
     pub fn reshape_vectors(tensors: &[Tensor], align_ranks: bool) -> Result<Vec<Tensor>> {
@@ -159,6 +222,15 @@ impl Tensor {
     }
 
     /// The tensors repeated to the same vectorized axes, as for [`Expr::broadcast_vectors`].
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2]).vectorize(["x"])?;
+    /// let both = Tensor::broadcast_vectors(&[x, Tensor::from(5)], false)?;
+    /// assert_eq!(both[1].devectorize(false)?.to_vec::<i32>()?, [5, 5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Axes of one name and different sizes.

@@ -10,6 +10,16 @@ use crate::tensor::Tensor;
 
 /// What may be passed for a container `C`: the same container with leaves `L`, or a reference to
 /// one. For a tensor, a plain number may be passed too.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit};
+///
+/// let sum = jit(|x: Expr, [y, z]: [Expr; 2]| x + y * z);
+/// let (x, pair) = (Tensor::from(1), [Tensor::from(2), Tensor::from(3)]);
+/// assert_eq!(sum.call((&x, &pair))?.item::<i32>()?, 7);
+/// assert_eq!(sum.call((x, [2, 3]))?.item::<i32>()?, 7);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed for `{C}`",
     note = "pass the same container of tensors, of references to tensors, or a reference to one; \

@@ -4,6 +4,18 @@ use super::Container;
 use crate::{Error, Result};
 
 /// What a traced function may return: a container, or a `Result` of one.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jit};
+///
+/// let sums = jit(|x: Expr| -> nxla::Result<Expr> {
+///     x.axis_size(0)?;
+///     Ok(x.sum())
+/// });
+/// assert_eq!(sums.call(Tensor::from([1, 2]))?.item::<i32>()?, 3);
+/// assert!(sums.call(1).is_err());
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub trait Outputs {
     /// The container.
     type Container: Container;
@@ -38,6 +50,18 @@ where
 ///
 /// Functions and closures are; `Inputs` is the tuple of their arguments' types, and only there to
 /// tell functions with different numbers of arguments apart.
+///
+/// ```
+/// use nxla::{Expr, jit};
+///
+/// fn doubled(x: Expr) -> Expr {
+///     x * 2
+/// }
+///
+/// assert_eq!(jit(doubled).call(4)?.item::<i32>()?, 8);
+/// assert_eq!(jit(|x: Expr, y: Expr| x + y).call((4, 5))?.item::<i32>()?, 9);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no function of containers of expressions",
     note = "write the types of the arguments: `|x: Expr, (a, b): (Expr, Expr)| …`",

@@ -24,6 +24,16 @@ use crate::tensor::Tensor;
 use crate::{Error, Result};
 
 /// The leaves of a container in order, and what of its structure the type does not tell.
+///
+/// ```
+/// use nxla::{Leaves, Tensor, Tree};
+///
+/// let mut leaves = Leaves::default();
+/// (1..3).map(Tensor::from).collect::<Vec<_>>().flatten(&mut leaves);
+/// let again: Vec<Tensor> = Tree::rebuild(&mut leaves);
+/// assert_eq!(again[1].item::<i32>()?, 2);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Leaves<L> {
     pub(crate) items: SmallVec<[L; 4]>,
@@ -212,6 +222,22 @@ pub trait Tree<L>: Sized {
 /// A container of expressions, and its counterpart outside of traces.
 ///
 /// [`#[derive(nxla::Container)]`](derive@crate::Container) implements it for structs.
+///
+/// ```
+/// use nxla::prelude::*;
+/// use nxla::{Container, Expr, Tensor, jit};
+///
+/// #[derive(Container)]
+/// struct Line<T> {
+///     slope: T,
+///     offset: T,
+/// }
+///
+/// let at = jit(|line: Line<Expr>, x: Expr| line.slope * x + line.offset);
+/// let line = Line { slope: Tensor::from(2), offset: Tensor::from(1) };
+/// assert_eq!(at.call((&line, 4))?.item::<i32>()?, 9);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no container of expressions",
     note = "a struct of one's own becomes a container by `#[derive(nxla::Container)]`, generic in \

@@ -8,6 +8,15 @@ use crate::{Error, Result};
 /// One axis, by position or by name.
 ///
 /// Numbers become positions, negative ones counted from the end; texts become names.
+///
+/// ```
+/// use nxla::{Axis, Tensor};
+///
+/// let x = Tensor::from([[1, 2], [3, 4]]).with_names(["row", "column"])?;
+/// assert_eq!(Axis::from("column"), Axis::Name("column".into()));
+/// assert_eq!(x.cumulative_sum("column")?.to_vec::<i32>()?, [1, 3, 3, 7]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Axis {
     /// By position; negative ones count from the end.
@@ -87,24 +96,55 @@ pub struct Over {
 
 impl Over {
     /// All axes.
+    ///
+    /// ```
+    /// use nxla::{Over, Tensor};
+    ///
+    /// assert_eq!(Tensor::from([[1, 2], [3, 4]]).sum_over(Over::all())?.item::<i32>()?, 10);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn all() -> Self {
         Self::default()
     }
 
     /// One axis.
+    ///
+    /// ```
+    /// use nxla::{Over, Tensor};
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.sum_over(Over::axis(0))?.to_vec::<i32>()?, [4, 6]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn axis(axis: impl Into<Axis>) -> Self {
         Self { axes: Some(vec![axis.into()]), keep: false }
     }
 
     /// These axes; none of them leaves the elements as they are.
+    ///
+    /// ```
+    /// use nxla::{Over, Tensor};
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.sum_over(Over::axes([0, 1]))?.item::<i32>()?, 10);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn axes<A: Into<Axis>>(axes: impl IntoIterator<Item = A>) -> Self {
         Self { axes: Some(axes.into_iter().map(Into::into).collect()), keep: false }
     }
 
     /// The axes stay in the result, with size 1.
+    ///
+    /// ```
+    /// use nxla::{Over, Tensor};
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.sum_over(Over::all().keep())?.shape()[..], [1, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn keep(self) -> Self {
         Self { keep: true, ..self }

@@ -43,6 +43,14 @@ methods! {
         graph.dot_general(x, contract[0], batch[0], other, contract[1], batch[1]);
 
     /// Contracts the last `count` axes with the first `count` axes of the other.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let (x, y) = (Tensor::ones([2, 3, 4], DType::F32)?, Tensor::ones([3, 4, 5], DType::F32)?);
+    /// assert_eq!(x.tensordot(y, 2)?.shape()[..], [2, 5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn tensordot(x, other; count: usize) one |graph| {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let (left, right): (Vec<i64>, Vec<i64>) = ((-count..0).collect(), (0..count).collect());
@@ -62,10 +70,26 @@ methods! {
     fn matmul(x, other) one |graph| graph.matmul(x, other);
 
     /// The sum of products along an axis of both; complex numbers on the left are conjugated.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (x, y) = (Tensor::from([[1, 2], [3, 4]]), Tensor::from([1, 10]));
+    /// assert_eq!(x.vecdot(y, -1)?.to_vec::<i32>()?, [21, 43]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn vecdot(x, other; axis: i64) one |graph| graph.vecdot(x, other, axis);
 
     /// Every product of an element of this with one of the other: the axes of the result are
     /// those of both.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let product = Tensor::from([1, 2]).outer(Tensor::from([1, 10]))?;
+    /// assert_eq!(product.to_vec::<i32>()?, [1, 10, 2, 20]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn outer(x, other) one |graph| graph.outer(x, other);
 
     /// A convolution with a kernel, whose axes are output channel, input channel and space. The

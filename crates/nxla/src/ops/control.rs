@@ -83,6 +83,14 @@ pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> 
 }
 
 /// A conditional without its last branch yet; made by [`when`].
+///
+/// ```
+/// use nxla::{Expr, jit, when};
+///
+/// let sign = jit(|x: Expr| when(x.less(0), || Expr::of(-1)).otherwise(|| Expr::of(1)));
+/// assert_eq!(sign.call(-3)?.item::<i32>()?, -1);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[must_use = "a conditional ends with `otherwise`"]
 pub struct When<C> {
     trace: Trace,
@@ -96,6 +104,16 @@ pub struct When<C> {
 
 impl<C: Container> When<C> {
     /// What `then` gives if no predicate before is non-zero, and this one is.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit, when};
+    ///
+    /// let clamped = jit(|x: Expr| {
+    ///     when(x.greater(9), || Expr::of(9)).or_when(x.less(0), || Expr::of(0)).otherwise(|| x.clone())
+    /// });
+    /// assert_eq!(clamped.call(-4)?.item::<i32>()?, 0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn or_when(self, predicate: impl Operand, then: impl FnOnce() -> C) -> When<C> {
         self.clause([predicate.to_value()], then)
     }
@@ -149,6 +167,17 @@ impl<C: Container> When<C> {
     ///
     /// Mistakes (a predicate that is no scalar, results that do not broadcast) are kept by the
     /// trace, with the number of the branch and the path of the result.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit, when};
+    ///
+    /// let half = jit(|x: Expr| {
+    ///     when(x.remainder(2).equal(0), || x.quotient(2)).otherwise(|| x.clone())
+    /// });
+    /// assert_eq!(half.call(8)?.item::<i32>()?, 4);
+    /// assert_eq!(half.call(7)?.item::<i32>()?, 7);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn otherwise(mut self, otherwise: impl FnOnce() -> C) -> C {
         let branch = self.branch(otherwise);
         let When { trace, location, mark, clauses, last } = self;
@@ -212,11 +241,29 @@ pub(super) fn replaced<C: Container>(
 
 methods! {
     /// The same values, through which no gradient flows.
+    ///
+    /// ```
+    /// use nxla::{Expr, grad, jit};
+    ///
+    /// let slope = jit(grad(|x: Expr| &x * x.stop_grad()));
+    /// assert_eq!(slope.call(3.0f32)?.item::<f32>()?, 3.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn stop_grad(x) one |graph| graph.stop_grad(x);
 }
 
 /// A container of values with a note, which expression text shows and splits can look for. Its
 /// values are one node, so that a cut there has all of them on one side.
+///
+/// ```
+/// use nxla::annotate;
+/// use nxla::{DType, Expr, TensorType, jit};
+///
+/// let f = jit(|x: Expr| annotate(x.sin(), "a wave"));
+/// let (program, _) = f.trace(TensorType::scalar(DType::F32))?;
+/// assert!(program.to_string().contains("a wave"));
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[track_caller]
 pub fn annotate<C: Container>(value: C, note: &str) -> C {
     replaced(value, Location::caller(), |graph, ids| {

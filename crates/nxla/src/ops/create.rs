@@ -20,10 +20,24 @@ makers! {
         |graph| graph.iota(shape, axis, dtype);
 
     /// Ones where the last two axes have the same index, else zeros.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// assert_eq!(Tensor::eye([2, 2], DType::U8)?.to_vec::<u8>()?, [1, 0, 0, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn eye(shape: impl Into<Shape>, dtype: DType) |graph| graph.eye(shape, dtype);
 
     /// Ones on the diagonal that is moved by `offset` to the right, and below it, else zeros; of
     /// dtype `pred`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::tri(2, 2, 0)?.to_vec::<bool>()?, [true, false, true, true]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn tri(rows: usize, columns: usize, offset: i64) |graph| graph.tri(rows, columns, offset);
 
     /// `steps` numbers from `start` to `stop` at equal distances; `stop` is the last of them with
@@ -62,10 +76,24 @@ makers! {
         |graph| full(graph, number.into(), TensorType::new(dtype, shape));
 
     /// Zeros.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// assert_eq!(Tensor::zeros([2], DType::F32)?.to_vec::<f32>()?, [0.0, 0.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn zeros(shape: impl Into<Shape>, dtype: DType)
         |graph| graph.constant(Scalar::zero(dtype), TensorType::new(dtype, shape));
 
     /// Ones.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// assert_eq!(Tensor::ones([2], DType::F32)?.to_vec::<f32>()?, [1.0, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn ones(shape: impl Into<Shape>, dtype: DType)
         |graph| graph.constant(Scalar::one(dtype), TensorType::new(dtype, shape));
 }
@@ -82,18 +110,39 @@ fn full(graph: &mut Graph, number: Number, ty: TensorType) -> Result<nxla_expr::
 
 methods! {
     /// Zeros of the same dtype, shape and names.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([7u8, 8]).zeros_like()?.to_vec::<u8>()?, [0, 0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn zeros_like(x) one |graph| {
         let ty = graph.tensor_type(x).clone();
         graph.constant(Scalar::zero(ty.dtype), ty)
     };
 
     /// Ones of the same dtype, shape and names.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([7u8, 8]).ones_like()?.to_vec::<u8>()?, [1, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn ones_like(x) one |graph| {
         let ty = graph.tensor_type(x).clone();
         graph.constant(Scalar::one(ty.dtype), ty)
     };
 
     /// One number in the same dtype, shape and names.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([7u8, 8]).full_like(3)?.to_vec::<u8>()?, [3, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn full_like(x; number: impl Into<Number>) one |graph| {
         let ty = graph.tensor_type(x).clone();
         full(graph, number.into(), ty)
@@ -101,15 +150,38 @@ methods! {
 
     /// `steps` numbers at equal distances from each element to that of `stop`, of the same shape,
     /// along a new last axis. See [`linspace`](Self::linspace).
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let (from, to) = (Tensor::from([0.0f32, 10.0]), Tensor::from([2.0f32, 30.0]));
+    /// let x = from.linspace_to(to, 3, true, DType::F32)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [0.0, 1.0, 2.0, 10.0, 20.0, 30.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn linspace_to(x, stop; steps: usize, endpoint: bool, dtype: DType) one |graph|
         graph.linspace_between(x, stop, steps, endpoint, dtype, None);
 
     /// What is on the diagonal of the last two axes that is moved by `offset` to the right, or
     /// below it; zeros elsewhere.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([[1, 2], [3, 4]]).tril(0)?.to_vec::<i32>()?, [1, 0, 3, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn tril(x; offset: i64) one |graph| graph.tril(x, offset);
 
     /// What is on the diagonal of the last two axes that is moved by `offset` to the right, or
     /// above it; zeros elsewhere.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([[1, 2], [3, 4]]).triu(0)?.to_vec::<i32>()?, [1, 2, 0, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn triu(x; offset: i64) one |graph| graph.triu(x, offset);
 
     /// The diagonal of the last two axes that is moved by `offset` to the right.
@@ -126,9 +198,24 @@ methods! {
 
     /// A matrix of zeros with the elements of the last axis on the diagonal that is moved by
     /// `offset` to the right.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1, 2]).make_diagonal(0)?.to_vec::<i32>()?, [1, 0, 0, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn make_diagonal(x; offset: i64) one |graph| graph.make_diagonal(x, offset);
 
     /// With another diagonal, the one that is moved by `offset` to the right.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]).put_diagonal(Tensor::from([0, 9]), 0)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [0, 2, 3, 9]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn put_diagonal(x, diagonal; offset: i64) one |graph| graph.put_diagonal(x, diagonal, offset);
 }
 

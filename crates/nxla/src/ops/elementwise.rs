@@ -24,7 +24,9 @@ macro_rules! unary_methods {
                 $(#[$doc])*
                 ///
                 #[doc = concat!(
-                    "Of: ", unary_class!(takes $class), " Gives: ", unary_class!(gives $class)
+                    "Of: ", unary_class!(takes $class), " Gives: ", unary_class!(gives $class),
+                    "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
+                    "()?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $method(x) one |graph| graph.make(Op::Unary(UnaryOp::$variant), &[x]);
             )*
@@ -41,7 +43,9 @@ macro_rules! binary_methods {
                 ///
                 /// A plain number takes the dtype of the tensor next to it.
                 #[doc = concat!(
-                    "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class)
+                    "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class),
+                    "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
+                    "(2)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $method(x, other) one |graph|
                     graph.make(Op::Binary(BinaryOp::$variant), &[x, other]);
@@ -58,7 +62,9 @@ macro_rules! composed_unary_methods {
                 $(#[$doc])*
                 ///
                 #[doc = concat!(
-                    "Of: ", unary_class!(takes $class), " Gives: ", unary_class!(gives $class)
+                    "Of: ", unary_class!(takes $class), " Gives: ", unary_class!(gives $class),
+                    "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
+                    "()?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $method(x) one |graph| graph.$method(x);
             )*
@@ -75,7 +81,9 @@ macro_rules! composed_binary_methods {
                 ///
                 /// A plain number takes the dtype of the tensor next to it.
                 #[doc = concat!(
-                    "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class)
+                    "Of: ", binary_class!(takes $class), " Gives: ", binary_class!(gives $class),
+                    "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
+                    "(2)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $method(x, other) one |graph| graph.$method(x, other);
             )*
@@ -97,9 +105,24 @@ methods! {
     fn clip(x, min, max) one |graph| graph.clip(x, min, max);
 
     /// Converted to another dtype. Floats lose their fraction on the way to integers.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::from([1.9f32, -1.9]);
+    /// assert_eq!(x.as_type(DType::S32)?.to_vec::<i32>()?, [1, -1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn as_type(x; dtype: DType) one |graph| graph.as_type(x, dtype);
 
     /// The same bits read as another dtype of the same width.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// assert_eq!(Tensor::from(1.0f32).bitcast(DType::U32)?.to_vec::<u32>()?, [0x3f80_0000]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn bitcast(x; dtype: DType) one |graph| graph.bitcast(x, dtype);
 
     /// Whether all elements are as near to those of the other as
@@ -125,6 +148,14 @@ fn select(graph: &mut Graph, ids: &[ExprId]) -> Result<ExprId> {
 
 impl Expr {
     /// `on_true` where this is non-zero, else `on_false`; all three broadcast.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// let positive = jit(|x: Expr| x.greater(0).select(&x, 0));
+    /// assert_eq!(positive.call(Tensor::from([1, -1]))?.to_vec::<i32>()?, [1, 0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Expr {

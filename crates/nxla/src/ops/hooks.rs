@@ -84,6 +84,24 @@ where
 /// Shows a container of values to the function that the caller of the program installs under a
 /// name ([`Jit::hook`](crate::Jit::hook), [`Options::hook`](crate::Options::hook)), if it does,
 /// and gives it back.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use nxla::{HostTensor, named_hook};
+/// use nxla::{Expr, jit};
+///
+/// let called = Arc::new(AtomicBool::new(false));
+/// let calls = called.clone();
+/// let listen = move |shown: &[HostTensor]| {
+///     calls.store(shown.len() == 1, Ordering::Relaxed);
+///     Ok(())
+/// };
+/// let f = jit(|x: Expr| named_hook(x * 2, "doubled")).hook("doubled", listen);
+/// assert_eq!(f.call(4)?.item::<i32>()?, 8);
+/// assert!(called.load(Ordering::Relaxed));
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[track_caller]
 pub fn named_hook<C: Container>(value: C, name: &str) -> C {
     with_hook(value, Some(name), None)
@@ -96,6 +114,15 @@ fn with_hook<C: Container>(value: C, name: Option<&str>, function: Option<Arc<dy
 
 /// Prints values to the standard output whenever they are computed, after a label, and gives them
 /// back.
+///
+/// ```
+/// use nxla::print_value;
+/// use nxla::{Expr, jit};
+///
+/// let f = jit(|x: Expr| print_value(x * 2, "doubled"));
+/// assert_eq!(f.call(4)?.item::<i32>()?, 8);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[track_caller]
 pub fn print_value<C: Container>(value: C, label: &str) -> C {
     let label = label.to_owned();

@@ -37,6 +37,14 @@ pub struct Slice {
 
 impl Slice {
     /// From a start so many elements along each axis.
+    ///
+    /// ```
+    /// use nxla::{Slice, Tensor};
+    ///
+    /// let x = Tensor::from([0, 1, 2, 3]);
+    /// assert_eq!(x.slice(&Slice::of([1], [2]))?.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn of<T: Operand>(
         starts: impl IntoIterator<Item = T>,
@@ -46,6 +54,14 @@ impl Slice {
     }
 
     /// Of the elements in the slice, every so manieth along each axis.
+    ///
+    /// ```
+    /// use nxla::{Slice, Tensor};
+    ///
+    /// let x = Tensor::from([0, 1, 2, 3]);
+    /// assert_eq!(x.slice(&Slice::of([0], [4]).strides([3]))?.to_vec::<i32>()?, [0, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn strides(self, strides: impl Into<Vec<usize>>) -> Self {
         Self { strides: Some(strides.into()), ..self }
@@ -125,6 +141,14 @@ impl Expr {
 
     /// With `update` in the place of a part that starts there, moved so that it fits. The starts
     /// may be computed.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// let put = jit(|x: Expr, at: Expr| x.put_slice(Expr::of(7).new_axis(0), &[at]));
+    /// assert_eq!(put.call((Tensor::from([0, 0, 0]), 1))?.to_vec::<i32>()?, [0, 7, 0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn put_slice<T: Operand>(&self, update: impl Operand, starts: &[T]) -> Expr {
@@ -136,6 +160,14 @@ impl Expr {
 
 impl Tensor {
     /// A part of the tensor, moved so that it fits.
+    ///
+    /// ```
+    /// use nxla::{Slice, Tensor};
+    ///
+    /// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+    /// assert_eq!(x.slice(&Slice::of([1, 0], [1, 2]))?.to_vec::<i32>()?, [4, 5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Arguments that do not fit, and whatever stops the computation.
@@ -183,24 +215,55 @@ pub struct Sort {
 
 impl Sort {
     /// Along an axis, the smallest first; equal elements keep their order.
+    ///
+    /// ```
+    /// use nxla::{Sort, Tensor};
+    ///
+    /// assert_eq!(Tensor::from([2, 3, 1]).sort(Sort::axis(0))?.to_vec::<i32>()?, [1, 2, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn axis(axis: impl Into<Axis>) -> Self {
         Self { axis: axis.into(), descending: false, stable: true, dtype: DType::S32 }
     }
 
     /// The largest first.
+    ///
+    /// ```
+    /// use nxla::{Sort, Tensor};
+    ///
+    /// let x = Tensor::from([2, 3, 1]);
+    /// assert_eq!(x.sort(Sort::axis(0).descending())?.to_vec::<i32>()?, [3, 2, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn descending(self) -> Self {
         Self { descending: true, ..self }
     }
 
     /// Equal elements may change their order, which can be faster.
+    ///
+    /// ```
+    /// use nxla::{Sort, Tensor};
+    ///
+    /// let x = Tensor::from([2, 3, 1]);
+    /// assert_eq!(x.sort(Sort::axis(0).unstable())?.to_vec::<i32>()?, [1, 2, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn unstable(self) -> Self {
         Self { stable: false, ..self }
     }
 
     /// `argsort` gives positions of this dtype instead of `s32`.
+    ///
+    /// ```
+    /// use nxla::{DType, Sort, Tensor};
+    ///
+    /// let x = Tensor::from([2, 1]);
+    /// assert_eq!(x.argsort(Sort::axis(0).dtype(DType::U8))?.to_vec::<u8>()?, [1, 0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn dtype(self, dtype: DType) -> Self {
         Self { dtype, ..self }
@@ -227,6 +290,15 @@ impl From<&str> for Sort {
 
 methods! {
     /// The elements at indices along an axis, one index for each element of the result.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// let taken = x.take_along_axis(Tensor::from([[1], [0]]), 1)?;
+    /// assert_eq!(taken.to_vec::<i32>()?, [2, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn take_along_axis(x, indices as position; axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "take_along_axis", x)?;
         graph.take_along_axis(x, indices, axis)
@@ -234,6 +306,14 @@ methods! {
 
     /// The elements at positions, which are the last axis of the indices: one number for each of
     /// these axes, which are all for `()`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!(x.gather(Tensor::from([[1, 0], [0, 1]]), ())?.to_vec::<i32>()?, [3, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn gather(x, indices as position; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "gather", x)?;
         graph.gather(x, indices, axes.as_deref())
@@ -256,18 +336,42 @@ methods! {
 
     /// With updates put at positions, told as for [`gather`](Self::gather). Of several at one
     /// position one stays.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2, 3]);
+    /// let put = x.indexed_put(Tensor::from([[2], [0]]), Tensor::from([7, 8]), ())?;
+    /// assert_eq!(put.to_vec::<i32>()?, [8, 2, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn indexed_put(x, indices as position, updates; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "indexed_put", x)?;
         graph.indexed_put(x, indices, updates, axes.as_deref())
     };
 
     /// The differences of neighbours along an axis, `order` times over.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1, 4, 9]).diff(1, 0)?.to_vec::<i32>()?, [3, 5]);
+    /// assert_eq!(Tensor::from([1, 4, 9]).diff(2, 0)?.to_vec::<i32>()?, [2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn diff(x; order: usize, axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "diff", x)?;
         graph.diff(x, order, axis)
     };
 
     /// In order along an axis; NaN comes last.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([2, 3, 1]).sort(0)?.to_vec::<i32>()?, [1, 2, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn sort(x; sort: impl Into<Sort>) one |graph| {
         let sort = sort.into();
         let axis = sort.axis.of(graph, "sort", x)?;
@@ -275,6 +379,13 @@ methods! {
     };
 
     /// Where the elements in order are along an axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([2, 3, 1]).argsort(0)?.to_vec::<i32>()?, [2, 0, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn argsort(x; sort: impl Into<Sort>) one |graph| {
         let sort = sort.into();
         let axis = sort.axis.of(graph, "argsort", x)?;

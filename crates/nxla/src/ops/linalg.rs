@@ -8,23 +8,57 @@ use super::methods;
 
 /// How a triangular system is to be read: see
 /// [`Tensor::triangular_solve`](crate::Tensor::triangular_solve).
+///
+/// ```
+/// use nxla::{Tensor, Triangular};
+///
+/// let (a, b) = (Tensor::from([[2.0f32, 0.0], [1.0, 1.0]]), Tensor::from([4.0f32, 5.0]));
+/// let x = a.triangular_solve(b, Triangular::lower())?;
+/// assert_eq!(x.to_vec::<f32>()?, [2.0, 3.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Triangular(TriangularSolve);
 
 impl Triangular {
     /// The lower triangle of the matrices counts.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Triangular};
+    ///
+    /// let (a, b) = (Tensor::from([[2.0f32, 9.0], [1.0, 1.0]]), Tensor::from([4.0f32, 5.0]));
+    /// assert_eq!(a.triangular_solve(b, Triangular::lower())?.to_vec::<f32>()?, [2.0, 3.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn lower() -> Self {
         Self(TriangularSolve { lower: true, left_side: true, transform: Transform::None })
     }
 
     /// The upper triangle of the matrices counts.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Triangular};
+    ///
+    /// let (a, b) = (Tensor::from([[2.0f32, 1.0], [9.0, 4.0]]), Tensor::from([4.0f32, 8.0]));
+    /// assert_eq!(a.triangular_solve(b, Triangular::upper())?.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn upper() -> Self {
         Self(TriangularSolve { lower: false, left_side: true, transform: Transform::None })
     }
 
     /// Solves `x a = b` instead of `a x = b`.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Triangular};
+    ///
+    /// let (a, b) = (Tensor::from([[2.0f32, 0.0], [1.0, 1.0]]), Tensor::from([[4.0f32, 5.0]]));
+    /// let x = a.triangular_solve(b, Triangular::lower().right_side())?;
+    /// assert_eq!(x.to_vec::<f32>()?, [-0.5, 5.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn right_side(mut self) -> Self {
         self.0.left_side = false;
@@ -32,6 +66,16 @@ impl Triangular {
     }
 
     /// With the matrices transposed, or transposed and conjugated.
+    ///
+    /// ```
+    /// use nxla::graph::Transform;
+    /// use nxla::{Tensor, Triangular};
+    ///
+    /// let (a, b) = (Tensor::from([[2.0f32, 0.0], [1.0, 1.0]]), Tensor::from([4.0f32, 2.0]));
+    /// let x = a.triangular_solve(b, Triangular::lower().transform(Transform::Transpose))?;
+    /// assert_eq!(x.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn transform(mut self, transform: Transform) -> Self {
         self.0.transform = transform;
@@ -67,6 +111,13 @@ methods! {
         graph.triangular_solve(x, b, options.0);
 
     /// The conjugate of the transpose of the last two axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([[1, 2], [3, 4]]).adjoint()?.to_vec::<i32>()?, [1, 3, 2, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn adjoint(x) one |graph| graph.adjoint(x);
 
     /// A norm of vectors over one axis, of matrices over two, of all elements for `()`.
@@ -87,24 +138,58 @@ methods! {
 
     /// The discrete Fourier transform of `length` points along an axis (as many as there are for
     /// `None`); the axis is cut or padded with zeros to it. The result is complex.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::from([1.0f32, 0.0, 0.0]);
+    /// let spectrum = x.fft(Some(4), 0)?;
+    /// assert_eq!((spectrum.dtype(), &spectrum.shape()[..]), (DType::C64, &[4usize][..]));
+    /// assert_eq!(spectrum.real()?.to_vec::<f32>()?, [1.0; 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn fft(x; length: Option<usize>, axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "fft", x)?;
         graph.fft(x, length, axis)
     };
 
     /// The inverse of [`fft`](Self::fft), divided by the number of points.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1.0f32, 2.0]).fft(None, 0)?;
+    /// assert_eq!(x.ifft(None, 0)?.real()?.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn ifft(x; length: Option<usize>, axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "ifft", x)?;
         graph.ifft(x, length, axis)
     };
 
     /// The half of the transform of real numbers that tells all: `length / 2 + 1` points.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let spectrum = Tensor::ones([4], DType::F32)?.rfft(None, 0)?;
+    /// assert_eq!(spectrum.real()?.to_vec::<f32>()?, [4.0, 0.0, 0.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn rfft(x; length: Option<usize>, axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "rfft", x)?;
         graph.rfft(x, length, axis)
     };
 
     /// The inverse of [`rfft`](Self::rfft): real numbers, `length` of them.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let spectrum = Tensor::ones([4], DType::F32)?.rfft(None, 0)?;
+    /// assert_eq!(spectrum.irfft(Some(4), 0)?.to_vec::<f32>()?, [1.0; 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn irfft(x; length: Option<usize>, axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "irfft", x)?;
         graph.irfft(x, length, axis)
@@ -126,18 +211,42 @@ methods! {
     };
 
     /// The inverse of [`fftn`](Self::fftn).
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let spectrum = Tensor::ones([2, 2], DType::F32)?.fftn(None, ())?;
+    /// assert_eq!(spectrum.ifftn(None, ())?.real()?.to_vec::<f32>()?, [1.0; 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn ifftn(x; lengths: Option<&[usize]>, over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "ifftn", x)?;
         graph.ifftn(x, lengths, axes.as_deref())
     };
 
     /// [`rfft`](Self::rfft) along the last of several axes, [`fft`](Self::fft) along the others.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let spectrum = Tensor::ones([2, 4], DType::F32)?.rfftn(None, ())?;
+    /// assert_eq!(spectrum.shape()[..], [2, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn rfftn(x; lengths: Option<&[usize]>, over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "rfftn", x)?;
         graph.rfftn(x, lengths, axes.as_deref())
     };
 
     /// The inverse of [`rfftn`](Self::rfftn).
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let spectrum = Tensor::ones([2, 4], DType::F32)?.rfftn(None, ())?;
+    /// assert_eq!(spectrum.irfftn(None, ())?.to_vec::<f32>()?, [1.0; 8]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn irfftn(x; lengths: Option<&[usize]>, over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "irfftn", x)?;
         graph.irfftn(x, lengths, axes.as_deref())
@@ -145,6 +254,16 @@ methods! {
 
     /// `(p, l, u)` with `p l u` the operand: a permutation of rows, a lower triangle with ones on
     /// the diagonal, and an upper triangle.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let a = Tensor::from([[0.0f32, 2.0], [4.0, 1.0]]);
+    /// let (p, l, u) = a.lu()?;
+    /// assert_eq!(u.to_vec::<f32>()?, [4.0, 1.0, 0.0, 2.0]);
+    /// assert_eq!(p.dot(l)?.dot(u)?.to_vec::<f32>()?, a.to_vec::<f32>()?);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn lu(x) three |graph| graph.lu(x);
 
     /// `(q, r)` with `q r` the operand: orthonormal columns, and an upper triangle whose diagonal
@@ -164,13 +283,39 @@ methods! {
 
     /// The eigenvalues of Hermitian matrices, increasing, and the eigenvectors in columns. Only
     /// the lower triangle is read.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (values, vectors) = Tensor::from([[2.0f64, 1.0], [1.0, 2.0]]).eigh()?;
+    /// assert!(values.all_close(Tensor::from([1.0f64, 3.0]), 1e-9, 0.0, false)?.item::<bool>()?);
+    /// assert_eq!(vectors.shape()[..], [2, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn eigh(x) two |graph| graph.eigh(x);
 
     /// `(u, s, v^H)` with `u diag(s) v^H` the operand: the singular values `s` decrease. With
     /// `full`, `u` and `v` are square; otherwise they have a column for each singular value.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (u, s, vh) = Tensor::from([[0.0f64, 3.0], [4.0, 0.0], [0.0, 0.0]]).svd(false)?;
+    /// assert!(s.all_close(Tensor::from([4.0f64, 3.0]), 1e-9, 0.0, false)?.item::<bool>()?);
+    /// assert_eq!((&u.shape()[..], &vh.shape()[..]), (&[3usize, 2][..], &[2usize, 2][..]));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn svd(x; full: bool) three |graph| graph.svd(x, full);
 
     /// The singular values of [`svd`](Self::svd) alone.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let s = Tensor::from([[0.0f64, 3.0], [4.0, 0.0]]).singular_values()?;
+    /// assert!(s.all_close(Tensor::from([4.0f64, 3.0]), 1e-9, 0.0, false)?.item::<bool>()?);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn singular_values(x) one |graph| graph.singular_values(x);
 
     /// Solves `a x = b` for square matrices `a`, the receiver. A singular one gives NaN.
@@ -186,33 +331,108 @@ methods! {
     fn solve(x, b) one |graph| graph.solve(x, b);
 
     /// The inverse of square matrices; NaN for a singular one.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[2.0f32, 0.0], [0.0, 4.0]]).invert()?;
+    /// assert_eq!(x.to_vec::<f32>()?, [0.5, 0.0, 0.0, 0.25]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn invert(x) one |graph| graph.invert(x);
 
     /// The determinant of square matrices.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[2.0f32, 1.0], [0.0, 3.0]]);
+    /// assert_eq!(x.determinant()?.item::<f32>()?, 6.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn determinant(x) one |graph| graph.determinant(x);
 
     /// The sign (for complex matrices the phase) and the logarithm of the magnitude of the
     /// determinant of square matrices.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (sign, logarithm) = Tensor::from([[2.0f64, 0.0], [0.0, -3.0]]).slogdet()?;
+    /// assert_eq!(sign.item::<f64>()?, -1.0);
+    /// assert!((logarithm.item::<f64>()? - 6f64.ln()).abs() < 1e-9);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn slogdet(x) two |graph| graph.slogdet(x);
 
     /// The pseudo-inverse of matrices, in which singular values up to `relative` times the largest
     /// one count as 0; by default, the larger side times the precision of the dtype.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[2.0f64, 0.0], [0.0, 0.0]]).pinv(None)?;
+    /// let expected = Tensor::from([[0.5f64, 0.0], [0.0, 0.0]]);
+    /// assert!(x.all_close(expected, 0.0, 1e-9, false)?.item::<bool>()?);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn pinv(x; relative: Option<f64>) one |graph| graph.pinv(x, relative.map(Into::into));
 
     /// The `x` of least norm for which `a x` is nearest to `b`, with `a` the receiver; see
     /// [`pinv`](Self::pinv) for `relative`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (a, b) = (Tensor::from([[1.0f64], [1.0]]), Tensor::from([1.0f64, 3.0]));
+    /// let x = a.least_squares(b, None)?.sum()?.item::<f64>()?;
+    /// assert!((x - 2.0).abs() < 1e-9);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn least_squares(x, b; relative: Option<f64>) one |graph| graph.least_squares(x, b, relative.map(Into::into));
 
     /// Square matrices multiplied with themselves; a negative power inverts them.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1.0f32, 1.0], [0.0, 1.0]]).matrix_power(5)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [1.0, 5.0, 0.0, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn matrix_power(x; power: i64) one |graph| graph.matrix_power(x, power);
 
     /// How many singular values exceed `relative` times the largest one; see
     /// [`pinv`](Self::pinv).
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1.0f32, 2.0], [2.0, 4.0]]);
+    /// assert_eq!(x.matrix_rank(None)?.item::<i32>()?, 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn matrix_rank(x; relative: Option<f64>) one |graph| graph.matrix_rank(x, relative.map(Into::into));
 
     /// The cross product of vectors of three elements along an axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let z = Tensor::from([1, 0, 0]).cross(Tensor::from([0, 1, 0]), 0)?;
+    /// assert_eq!(z.to_vec::<i32>()?, [0, 0, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn cross(x, y; axis: i64) one |graph| graph.cross(x, y, axis);
 
     /// The sum of a diagonal of matrices, `offset` columns right of the main one.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]);
+    /// assert_eq!((x.matrix_trace(0)?.item::<i32>()?, x.matrix_trace(1)?.item::<i32>()?), (5, 2));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn matrix_trace(x; offset: i64) one |graph| graph.trace(x, offset);
 }

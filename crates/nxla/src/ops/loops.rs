@@ -229,6 +229,15 @@ pub fn fori<S: Container>(
 }
 
 /// A [`fori`] that says what its derivative keeps of the trips; see [`while_loop_with`].
+///
+/// ```
+/// use nxla::Replay;
+/// use nxla::{Expr, fori_with, grad, jit};
+///
+/// let cube = |x: Expr| fori_with(Replay::default(), 0, 3, Expr::of(1.0), |_, y| y * &x);
+/// assert_eq!(jit(grad(cube)).call(2.0f32)?.item::<f32>()?, 12.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[track_caller]
 pub fn fori_with<S: Container>(
     replay: Replay,
@@ -282,6 +291,17 @@ pub fn scan<C: Container, X: Container, Y: Container>(
 }
 
 /// A [`scan`] that says what its derivative keeps of the steps; see [`while_loop_with`].
+///
+/// ```
+/// use nxla::Replay;
+/// use nxla::{Expr, Tensor, jit, scan_with};
+///
+/// let sums = jit(|xs: Expr| {
+///     scan_with(Replay::default(), Expr::of(0), xs, |total, x| (&total + x, total)).0
+/// });
+/// assert_eq!(sums.call(Tensor::from([1, 2, 3]))?.item::<i32>()?, 6);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[track_caller]
 pub fn scan_with<C: Container, X: Container, Y: Container>(
     replay: Replay,

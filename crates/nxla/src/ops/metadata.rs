@@ -11,6 +11,14 @@ macro_rules! metadata {
             impl $of {
                 /// The position of an axis.
                 ///
+                /// ```
+                /// use nxla::Tensor;
+                ///
+                /// let x = Tensor::from([[1, 2, 3]]).with_names(["row", "column"])?;
+                /// assert_eq!((x.axis_index("column")?, x.axis_index(-2)?), (1, 0));
+                /// # Ok::<(), nxla::Error>(())
+                /// ```
+                ///
                 /// # Errors
                 /// An axis that there is not.
                 pub fn axis_index(&self, axis: impl Into<Axis>) -> Result<usize> {
@@ -19,6 +27,15 @@ macro_rules! metadata {
                 }
 
                 /// The size of an axis.
+                ///
+                /// ```
+                /// use nxla::Tensor;
+                ///
+                /// let x = Tensor::from([[1, 2, 3]]).with_names(["row", "column"])?;
+                /// assert_eq!(x.axis_size("column")?, 3);
+                /// assert!(x.axis_size("depth").is_err());
+                /// # Ok::<(), nxla::Error>(())
+                /// ```
                 ///
                 /// # Errors
                 /// An axis that there is not.

@@ -21,31 +21,88 @@ methods! {
     fn reshape(x; shape: impl Into<Shape>) one |graph| graph.reshape(x, shape);
 
     /// Like [`reshape`](Self::reshape), where one size may be `None` and follows from the others.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2, 3, 4]).reshape_auto(&[Some(2), None])?;
+    /// assert_eq!(x.shape()[..], [2, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn reshape_auto(x; sizes: &[Option<usize>]) one |graph| graph.reshape_auto(x, sizes);
 
     /// With other names of axes, `["row", "column"]`, or none for `()`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2], [3, 4]]).rename(["row", "column"])?;
+    /// assert_eq!(x.sum_over("column")?.to_vec::<i32>()?, [3, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn rename(x; names: impl IntoNames) one |graph| graph.rename(x, names.into_names());
 
     /// The axes merged into one; they must be next to each other.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::zeros([2, 3, 4], DType::F32)?;
+    /// assert_eq!(x.flatten(())?.shape()[..], [24]);
+    /// assert_eq!(x.flatten([0, 1])?.shape()[..], [6, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn flatten(x; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "flatten", x)?;
         graph.flatten(x, axes.as_deref())
     };
 
     /// Without these axes, which must have size 1; `()` drops all axes of size 1.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::zeros([1, 3, 1], DType::F32)?;
+    /// assert_eq!(x.squeeze(())?.shape()[..], [3]);
+    /// assert_eq!(x.squeeze(0)?.shape()[..], [3, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn squeeze(x; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "squeeze", x)?;
         graph.squeeze(x, axes.as_deref())
     };
 
     /// With a new axis of size 1 at a position; -1 is after the last.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1, 2, 3]).new_axis(-1)?.shape()[..], [3, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn new_axis(x; axis: i64) one |graph| graph.new_axis(x, axis, None);
 
     /// With a new, named axis of size 1 at a position; -1 is after the last.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2, 3]).new_named_axis(0, "batch")?;
+    /// assert_eq!(x.axis_size("batch")?, 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn new_named_axis(x; axis: i64, name: &str) one |graph|
         graph.new_axis(x, axis, Some(AxisName::from(name)));
 
     /// With two axes in each other's place.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::zeros([2, 3, 5], DType::F32)?;
+    /// assert_eq!(x.swap_axes(0, -1)?.shape()[..], [5, 3, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn swap_axes(x; first: impl Into<Axis>, second: impl Into<Axis>) one |graph| {
         let first = first.into().of(graph, "swap_axes", x)?;
         let second = second.into().of(graph, "swap_axes", x)?;
@@ -79,18 +136,48 @@ methods! {
     };
 
     /// The axes `from` at the positions `to`; the others keep their order.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::zeros([2, 3, 5], DType::F32)?;
+    /// assert_eq!(x.move_axes(&[0], &[2])?.shape()[..], [3, 5, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn move_axes(x; from: &[i64], to: &[i64]) one |graph| graph.move_axes(x, from, to);
 
     /// The elements in reverse order along axes; `()` is along all.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1, 2, 3]).reverse(())?.to_vec::<i32>()?, [3, 2, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn reverse(x; over: impl Into<Over>) one |graph| {
         let axes = over.into().of(graph, "reverse", x)?;
         graph.reverse(x, axes.as_deref())
     };
 
     /// Repeated to a shape, axes aligned at the right.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1, 2]).broadcast_to([2, 2])?.to_vec::<i32>()?, [1, 2, 1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn broadcast_to(x; shape: impl Into<Shape>) one |graph| graph.broadcast(x, shape, None);
 
     /// Repeated to a shape in which the axes of the operand are at these positions.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1, 2]);
+    /// assert_eq!(x.broadcast_along([2, 2], &[0])?.to_vec::<i32>()?, [1, 1, 2, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn broadcast_along(x; shape: impl Into<Shape>, axes: &[i64]) one |graph|
         graph.broadcast(x, shape, Some(axes));
 
@@ -110,6 +197,15 @@ methods! {
     };
 
     /// With a value around and between the elements.
+    ///
+    /// ```
+    /// use nxla::{Padding, Tensor};
+    ///
+    /// let padding = [Padding { low: 1, high: 0, interior: 1 }];
+    /// let x = Tensor::from([1, 2]);
+    /// assert_eq!(x.pad_between(0, &padding)?.to_vec::<i32>()?, [0, 1, 0, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn pad_between(x, value; padding: &[Padding]) one |graph| graph.pad(x, value, padding);
 
     /// With so many of the tensor's own elements before and after those of each axis.
@@ -140,6 +236,13 @@ methods! {
     };
 
     /// Repeated as a whole along each axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1, 2]).tile(&[2])?.to_vec::<i32>()?, [1, 2, 1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn tile(x; repetitions: &[usize]) one |graph| graph.tile(x, repetitions);
 
     /// Each element repeated along an axis as often as `counts` says: one number for each, or one
@@ -158,6 +261,13 @@ methods! {
     };
 
     /// Moved along an axis; what leaves at one end enters at the other.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1, 2, 3]).roll(1, 0)?.to_vec::<i32>()?, [3, 1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn roll(x; shift: i64, axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "roll", x)?;
         graph.roll(x, shift, axis)
@@ -166,6 +276,14 @@ methods! {
 
 methods! {
     /// The parts along an axis, each without that axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let rows = Tensor::from([[1, 2], [3, 4]]).unstack(0)?;
+    /// assert_eq!(rows[1].to_vec::<i32>()?, [3, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn unstack(x; axis: impl Into<Axis>) many |graph| {
         let axis = axis.into().of(graph, "unstack", x)?;
         graph.unstack(x, axis)
@@ -191,8 +309,26 @@ joiners! {
     };
 
     /// Values of equal shapes joined along a new axis. The dtypes promote.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (x, y) = (Tensor::from([1, 2]), Tensor::from([3, 4]));
+    /// assert_eq!(Tensor::stack(&[x, y], 1)?.to_vec::<i32>()?, [1, 3, 2, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn stack(parts; axis: i64) one |graph| graph.stack(parts, axis, None);
 
     /// Values broadcast to the shape that they have together.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (x, y) = (Tensor::from([[1], [2]]), Tensor::from([3, 4]));
+    /// let both = Tensor::broadcast_together(&[x, y])?;
+    /// assert_eq!(both[0].to_vec::<i32>()?, [1, 1, 2, 2]);
+    /// assert_eq!(both[1].to_vec::<i32>()?, [3, 4, 3, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn broadcast_together(values) many |graph| graph.broadcast_together(values);
 }

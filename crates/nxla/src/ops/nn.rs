@@ -28,50 +28,196 @@ macro_rules! activations {
 
 activations! {
     /// The element where it is positive, 0 elsewhere.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([-1.0f32, 2.0]).relu()?.to_vec::<f32>()?, [0.0, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     relu;
     /// Limited to the range from 0 to 6.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([-1.0f32, 2.0, 9.0]);
+    /// assert_eq!(x.relu6()?.to_vec::<f32>()?, [0.0, 2.0, 6.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     relu6;
     /// Limited to the range from -1 to 1.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([-3.0f32, 0.5, 3.0]);
+    /// assert_eq!(x.hard_tanh()?.to_vec::<f32>()?, [-1.0, 0.5, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     hard_tanh;
     /// `relu6(x + 3) / 6`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([-3.0f32, 0.0, 3.0]);
+    /// assert_eq!(x.hard_sigmoid()?.to_vec::<f32>()?, [0.0, 0.5, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     hard_sigmoid;
     /// `x hard_sigmoid(x)`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([-3.0f32, 0.0, 3.0]);
+    /// assert_eq!(x.hard_silu()?.to_vec::<f32>()?, [0.0, 0.0, 3.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     hard_silu;
     /// `x sigmoid(x)`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from(0.0f32).silu()?.item::<f32>()?, 0.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     silu;
     /// `elu` with constants that keep mean and variance.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from(0.0f32).selu()?.item::<f32>()?, 0.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     selu;
     /// `log(1 + exp(x))` without overflow.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let y = Tensor::from(0.0f32).softplus()?.item::<f32>()?;
+    /// assert!((y - 2f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     softplus;
     /// `log(sigmoid(x))` without overflow.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let y = Tensor::from(0.0f32).log_sigmoid()?.item::<f32>()?;
+    /// assert!((y + 2f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     log_sigmoid;
     /// `x / (1 + |x|)`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([-1.0f32, 3.0]).soft_sign()?.to_vec::<f32>()?, [-0.5, 0.75]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     soft_sign;
     /// `x tanh(softplus(x))`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from(0.0f32).mish()?.item::<f32>()?, 0.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     mish;
     /// 0 below -1, `x` above 1, a parabola between them.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([-2.0f32, 0.0, 2.0]);
+    /// assert_eq!(x.sparse_plus()?.to_vec::<f32>()?, [0.0, 0.25, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     sparse_plus;
     /// The derivative of `sparse_plus`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([-2.0f32, 0.0, 2.0]);
+    /// assert_eq!(x.sparse_sigmoid()?.to_vec::<f32>()?, [0.0, 0.5, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     sparse_sigmoid;
     /// `log(1 - exp(-x))` of positive numbers.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let y = Tensor::from(2f32.ln()).log1mexp()?.item::<f32>()?;
+    /// assert!((y + 2f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     log1mexp;
 }
 
 methods! {
     /// Times the probability that a normal variable is below; `approximate` takes a hyperbolic
     /// tangent for it.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([0.0f32, 10.0]).gelu(false)?.to_vec::<f32>()?, [0.0, 10.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn gelu(x; approximate: bool) one |graph| graph.gelu(x, approximate);
 
     /// The element where it is positive, `alpha (exp(x) - 1)` elsewhere.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([f32::NEG_INFINITY, 2.0]);
+    /// assert_eq!(x.elu(0.5)?.to_vec::<f32>()?, [-0.5, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn elu(x; alpha: f64) one |graph| graph.elu(x, alpha);
 
     /// The element where it is positive, `alpha (exp(x / alpha) - 1)` elsewhere.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([f32::NEG_INFINITY, 2.0]);
+    /// assert_eq!(x.celu(0.5)?.to_vec::<f32>()?, [-0.5, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn celu(x; alpha: f64) one |graph| graph.celu(x, alpha);
 
     /// The element where it is positive, `slope x` elsewhere.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([-2.0f32, 2.0]);
+    /// assert_eq!(x.leaky_relu(0.5)?.to_vec::<f32>()?, [-1.0, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn leaky_relu(x; slope: f64) one |graph| graph.leaky_relu(x, slope);
 
     /// `(x + √(x² + b)) / 2`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([0.0f32, -3.0]).squareplus(4.0)?.shape()[..], [2]);
+    /// assert_eq!(Tensor::from(0.0f32).squareplus(4.0)?.item::<f32>()?, 1.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn squareplus(x; b: f64) one |graph| graph.squareplus(x, b);
 
     /// Exponentials divided by their sum along an axis.
@@ -89,31 +235,80 @@ methods! {
     };
 
     /// The logarithm of the softmax along an axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let y = Tensor::from([0.0f32, 0.0]).log_softmax(0)?.reduce_max()?.item::<f32>()?;
+    /// assert!((y + 2f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn log_softmax(x; axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "log_softmax", x)?;
         graph.log_softmax(x, axis)
     };
 
     /// One half of an axis times the sigmoid of the other.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([2.0f32, 4.0, 0.0, 0.0]);
+    /// assert_eq!(x.glu(0)?.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn glu(x; axis: impl Into<Axis>) one |graph| {
         let axis = axis.into().of(graph, "glu", x)?;
         graph.glu(x, axis)
     };
 
     /// Ones where a new axis counts to the integer.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let x = Tensor::from([0, 2]).one_hot(3, -1, DType::U8)?;
+    /// assert_eq!(x.to_vec::<u8>()?, [1, 0, 0, 0, 0, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn one_hot(x; classes: usize, axis: i64, dtype: DType) one |graph|
         graph.one_hot(x, classes, axis, dtype);
 
     /// The rows of the receiver that integers say.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let table = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+    /// let rows = table.embedding(Tensor::from([1, 0]))?;
+    /// assert_eq!(rows.to_vec::<f32>()?, [3.0, 4.0, 1.0, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn embedding(table, x) one |graph| graph.embedding(table, x);
 
     /// `x` with elements dropped at a rate, drawn with the receiver, and the next key.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (kept, _key) = Tensor::random_key(0)?.dropout(Tensor::from([1.0f32, 2.0]), 0.0)?;
+    /// assert_eq!(kept.to_vec::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn dropout(key, x; rate: f64) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.dropout(key, x, rate).map(|kept| (kept, next))
     };
 
     /// Elements along these axes with a mean of 0 and a variance of 1.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1.0f32, 3.0], [5.0, 7.0]]);
+    /// assert_eq!(x.layer_norm(-1, 0.0)?.to_vec::<f32>()?, [-1.0, 1.0, -1.0, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn layer_norm(x; over: impl Into<Over>, epsilon: f64) one |graph| {
         let axes = over.into().of(graph, "layer_norm", x)?;
         let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
@@ -121,6 +316,15 @@ methods! {
     };
 
     /// As [`layer_norm`](Self::layer_norm), times a scale and plus a bias.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (scale, bias) = (Tensor::from([2.0f32, 2.0]), Tensor::from([1.0f32, 1.0]));
+    /// let x = Tensor::from([1.0f32, 3.0]).affine_layer_norm(scale, bias, -1, 0.0)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [-1.0, 3.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn affine_layer_norm(x, scale, bias; over: impl Into<Over>, epsilon: f64) one |graph| {
         let axes = over.into().of(graph, "layer_norm", x)?;
         let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
@@ -128,6 +332,14 @@ methods! {
     };
 
     /// Elements along these axes with a mean square of 1, times a scale.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([2.0f32, -2.0]).rms_norm(Tensor::from([1.0f32, 3.0]), -1, 0.0)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [1.0, -3.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn rms_norm(x, scale; over: impl Into<Over>, epsilon: f64) one |graph| {
         let axes = over.into().of(graph, "rms_norm", x)?;
         let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
@@ -136,65 +348,205 @@ methods! {
 
     /// Groups of channels of each example with a mean of 0 and a variance of 1, times a scale and
     /// plus a bias of each channel.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[[1.0f32, 3.0], [5.0, 7.0]]]);
+    /// let (scale, bias) = (Tensor::from([1.0f32, 2.0]), Tensor::from([0.0f32, 0.0]));
+    /// let x = x.group_norm(scale, bias, 2, 1, 0.0)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [-1.0, 1.0, -2.0, 2.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn group_norm(x, scale, bias; groups: usize, axis: i64, epsilon: f64) one |graph|
         graph.group_norm(x, groups, [Some(scale), Some(bias)], axis, epsilon);
 
     /// Channels less a mean, over the root of a variance, times a scale and plus a bias.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1.0f32], [3.0]]);
+    /// let [mean, one, zero] = [2.0f32, 1.0, 0.0].map(|number| Tensor::from([number]));
+    /// let x = x.batch_norm(mean, &one, &one, zero, 1, 0.0)?;
+    /// assert_eq!(x.to_vec::<f32>()?, [-1.0, 1.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn batch_norm(x, mean, variance, scale, bias; axis: i64, epsilon: f64) one |graph|
         graph.batch_norm(x, [mean, variance], [Some(scale), Some(bias)], axis, epsilon);
 
     /// As [`batch_norm`](Self::batch_norm) with the statistics of the receiver itself, and the
     /// running ones, which these move.
+    ///
+    /// ```
+    /// use nxla::{RunningNorm, Tensor};
+    ///
+    /// let x = Tensor::from([[1.0f32], [3.0]]);
+    /// let [one, zero] = [1.0f32, 0.0].map(|number| Tensor::from([number]));
+    /// let options = RunningNorm { axis: 1, epsilon: 0.0, momentum: 0.5 };
+    /// let (x, mean, _variance) = x.batch_norm_train(&zero, &one, &one, &zero, options)?;
+    /// assert_eq!((x.to_vec::<f32>()?, mean.item::<f32>()?), (vec![-1.0, 1.0], 1.0));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn batch_norm_train(x, mean, variance, scale, bias; options: RunningNorm) three |graph|
         graph.batch_norm_train(x, [mean, variance], [Some(scale), Some(bias)], options);
 
     /// Means of values, weighted by how the queries of the receiver go with keys.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let query = Tensor::ones([5, 2, 4], DType::F32)?;
+    /// let key = Tensor::ones([7, 2, 4], DType::F32)?;
+    /// let mean = query.attention(&key, &key, false)?;
+    /// assert_eq!(mean.shape()[..], [5, 2, 4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn attention(query, key, value; causal: bool) one |graph| {
         let options = Attention { causal, ..Attention::default() };
         graph.dot_product_attention([query, key, value], options)
     };
 
     /// As [`attention`](Self::attention), of the keys alone where a mask is not 0.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let query = Tensor::zeros([1, 1, 1], DType::F32)?;
+    /// let key = Tensor::zeros([2, 1, 1], DType::F32)?;
+    /// let value = Tensor::from([[[3.0f32]], [[5.0]]]);
+    /// let mask = Tensor::from([[[false, true]]]);
+    /// assert_eq!(query.masked_attention(key, value, mask, false)?.item::<f32>()?, 5.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn masked_attention(query, key, value, mask; causal: bool) one |graph| {
         let options = Attention { causal, mask: Some(mask), ..Attention::default() };
         graph.dot_product_attention([query, key, value], options)
     };
 
     /// As [`attention`](Self::attention), with a bias added to the products.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let query = Tensor::zeros([1, 1, 1], DType::F32)?;
+    /// let key = Tensor::zeros([2, 1, 1], DType::F32)?;
+    /// let value = Tensor::from([[[3.0f32]], [[5.0]]]);
+    /// let bias = Tensor::from([[[0.0f32, f32::NEG_INFINITY]]]);
+    /// assert_eq!(query.biased_attention(key, value, bias, false)?.item::<f32>()?, 3.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn biased_attention(query, key, value, bias; causal: bool) one |graph| {
         let options = Attention { causal, bias: Some(bias), ..Attention::default() };
         graph.dot_product_attention([query, key, value], options)
     };
 
     /// `-Σ labels log_softmax(logits)` along an axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (logits, labels) = (Tensor::from([0.0f32, 0.0]), Tensor::from([1.0f32, 0.0]));
+    /// let loss = logits.softmax_cross_entropy(labels, 0)?.item::<f32>()?;
+    /// assert!((loss - 2f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn softmax_cross_entropy(logits, labels; axis: i64) one |graph|
         graph.softmax_cross_entropy(logits, labels, axis);
 
     /// `-log_softmax(logits)` at integers along an axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (logits, labels) = (Tensor::from([[0.0f32, 0.0]]), Tensor::from([1]));
+    /// let loss = logits.integer_cross_entropy(labels, -1)?;
+    /// assert_eq!(loss.shape()[..], [1]);
+    /// assert!((loss.item::<f32>()? - 2f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn integer_cross_entropy(logits, labels; axis: i64) one |graph|
         graph.integer_cross_entropy(logits, labels, axis);
 
     /// The cross entropy of labels and the sigmoids of logits.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let loss = Tensor::from(0.0f32).sigmoid_cross_entropy(1)?.item::<f32>()?;
+    /// assert!((loss - 2f32.ln()).abs() < 1e-6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn sigmoid_cross_entropy(logits, labels) one |graph|
         graph.sigmoid_cross_entropy(logits, labels);
 
     /// Half of a squared distance up to `delta`, a line beyond.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let loss = Tensor::from([0.0f32, 3.0]).huber_loss(Tensor::from([1.0f32, 0.0]), 1.0)?;
+    /// assert_eq!(loss.to_vec::<f32>()?, [0.5, 2.5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn huber_loss(x, target; delta: f64) one |graph| graph.huber_loss(x, target, delta);
 
     /// The squared distance from a target.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1.0f32, 3.0]);
+    /// assert_eq!(x.squared_error(1)?.to_vec::<f32>()?, [0.0, 4.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn squared_error(x, target) one |graph| graph.squared_error(x, target);
 
     /// What is lost by taking one distribution for another, from the logarithms of the first.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let half = Tensor::from([0.5f32, 0.5]);
+    /// assert!(half.log()?.kl_divergence(&half, 0)?.item::<f32>()?.abs() < 1e-6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn kl_divergence(log_predictions, targets; axis: i64) one |graph|
         graph.kl_divergence(log_predictions, targets, axis);
 
     /// Cosines of the angles between vectors along an axis.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (x, y) = (Tensor::from([2.0f32, 0.0]), Tensor::from([0.0f32, 3.0]));
+    /// assert_eq!(x.cosine_similarity(y, 0, 1e-8)?.item::<f32>()?, 0.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn cosine_similarity(x, y; axis: i64, epsilon: f64) one |graph|
         graph.cosine_similarity(x, y, axis, epsilon);
 
     /// The largest elements of windows over the spatial axes.
+    ///
+    /// ```
+    /// use nxla::{Pool, Tensor};
+    ///
+    /// let image = Tensor::from([[[[1.0f32, 2.0], [3.0, 4.0]]]]);
+    /// let pool = Pool { window: vec![2, 2], ..Pool::default() };
+    /// assert_eq!(image.max_pool(&pool)?.item::<f32>()?, 4.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn max_pool(x; pool: &Pool) one |graph| graph.max_pool(x, pool);
 
     /// The means of windows over the spatial axes.
+    ///
+    /// ```
+    /// use nxla::{Pool, Tensor};
+    ///
+    /// let image = Tensor::from([[[[1.0f32, 2.0], [3.0, 4.0]]]]);
+    /// let pool = Pool { window: vec![2, 2], ..Pool::default() };
+    /// assert_eq!(image.avg_pool(&pool)?.item::<f32>()?, 2.5);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn avg_pool(x; pool: &Pool) one |graph| graph.avg_pool(x, pool);
 }

@@ -122,6 +122,14 @@ struct Along<'a> {
 ///
 /// Numbers, ranges and `..` become one; numbers below 0 count from the end. An element can be
 /// computed: then it is moved so that it exists.
+///
+/// ```
+/// use nxla::{Index, Tensor};
+///
+/// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+/// assert_eq!(x.at((Index::from(-1), Index::from(1..)))?.to_vec::<i32>()?, [5, 6]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Index(Kind);
 
@@ -133,6 +141,14 @@ enum Kind {
 }
 
 /// An [`Index`] that is a new axis of size 1.
+///
+/// ```
+/// use nxla::{NewAxis, Tensor};
+///
+/// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+/// assert_eq!(x.at((0, NewAxis))?.shape()[..], [1, 3]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewAxis;
 
@@ -414,6 +430,14 @@ positioned! {
 
     /// One element along an axis, which is dropped; the index may be computed. A number below 0
     /// counts from the end, one out of range is a mistake.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+    /// assert_eq!(x.at_axis(-1, 1)?.to_vec::<i32>()?, [3, 6]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn at_axis(self, index: impl Operand, axis: impl Into<Axis>) {
         let index = Position::of(index);
         let axis = axis.into();
@@ -442,6 +466,15 @@ positioned! {
     /// With `update` in the place of as many elements along an axis, from `start` on, which is told
     /// as for [`slice_along_axis`](Self::slice_along_axis). The update has the tensor's shape in all
     /// other axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+    /// let put = x.put_slice_along_axis(1, Tensor::from([[0], [0]]), 1)?;
+    /// assert_eq!(put.to_vec::<i32>()?, [1, 0, 3, 4, 0, 6]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn put_slice_along_axis(
         self,
         start: impl Operand,

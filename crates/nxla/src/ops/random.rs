@@ -37,12 +37,37 @@ makers! {
 
 methods! {
     /// Keys that have nothing to do with each other, nor with the receiver, along the first axis.
+    ///
+    /// ```
+    /// use nxla::{DType, Tensor};
+    ///
+    /// let keys = Tensor::random_key(0)?.random_split(3)?;
+    /// assert_eq!((keys.dtype(), &keys.shape()[..]), (DType::U32, &[3usize, 2][..]));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_split(key; parts: usize) one |graph| graph.random_split(key, parts);
 
     /// A key for each of the integers `data`; equal numbers give equal keys.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let keys = Tensor::random_key(0)?.random_fold_in(Tensor::from([1, 2, 1]))?;
+    /// let keys = keys.to_vec::<u32>()?;
+    /// assert!(keys[..2] == keys[4..] && keys[..2] != keys[2..4]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_fold_in(key, data) one |graph| graph.random_fold_in(key, data);
 
     /// Floats that are equally likely everywhere in the range, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let (x, _key) = Tensor::random_key(0)?.random_uniform(2.0..3.0, Draw::new([100]))?;
+    /// assert!(x.reduce_min()?.item::<f32>()? >= 2.0 && x.reduce_max()?.item::<f32>()? < 3.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_uniform(key; range: Range<f64>, draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         let low = graph.number(Number::Float(range.start))?;
@@ -51,6 +76,14 @@ methods! {
     };
 
     /// Floats with the normal distribution, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let (x, _key) = Tensor::random_key(0)?.random_normal(5.0, 2.0, Draw::new([10_000]))?;
+    /// assert!((x.mean()?.item::<f32>()? - 5.0).abs() < 0.2);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_normal(key; mean: f64, deviation: f64, draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         let mean = graph.number(Number::Float(mean))?;
@@ -76,54 +109,129 @@ methods! {
     };
 
     /// Floats with the standard Gumbel distribution, and the next key.
+    ///
+    /// ```
+    /// use nxla::{DType, Draw, Tensor};
+    ///
+    /// let (x, _key) = Tensor::random_key(0)?.random_gumbel(Draw::new([2, 3]))?;
+    /// assert_eq!((x.dtype(), &x.shape()[..]), (DType::F32, &[2usize, 3][..]));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_gumbel(key; draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_gumbel(key, &draw).map(|drawn| (drawn, next))
     };
 
     /// Truth values that are true with the probability `p`, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let (x, _key) = Tensor::random_key(0)?.random_bernoulli(1.0, Draw::new([3]))?;
+    /// assert_eq!(x.to_vec::<bool>()?, [true; 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_bernoulli(key, p as position; draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_bernoulli(key, p, &draw).map(|drawn| (drawn, next))
     };
 
     /// Floats with the exponential distribution of mean `scale`, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let (x, _key) = Tensor::random_key(0)?.random_exponential(2.0, Draw::new([3]))?;
+    /// assert!(x.reduce_min()?.item::<f32>()? >= 0.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_exponential(key, scale as position; draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_exponential(key, scale, &draw).map(|drawn| (drawn, next))
     };
 
     /// Floats with the Laplace distribution, and the next key.
+    ///
+    /// ```
+    /// use nxla::{DType, Draw, Tensor};
+    ///
+    /// let key = Tensor::random_key(0)?;
+    /// let (x, _key) = key.random_laplace(0.0, 1.0, Draw::new([3]).dtype(DType::F64))?;
+    /// assert_eq!(x.dtype(), DType::F64);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_laplace(key, mean as position, scale as position; draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_laplace(key, mean, scale, &draw).map(|drawn| (drawn, next))
     };
 
     /// Floats with the standard normal distribution between two bounds, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let key = Tensor::random_key(0)?;
+    /// let (x, _key) = key.random_truncated_normal(-1.0, 1.0, Draw::new([100]))?;
+    /// assert!(x.abs()?.reduce_max()?.item::<f32>()? <= 1.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_truncated_normal(key, low as position, high as position; draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_truncated_normal(key, low, high, &draw).map(|drawn| (drawn, next))
     };
 
     /// Floats with the gamma distribution of shape `a`, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let (x, _key) = Tensor::random_key(0)?.random_gamma(2.0, Draw::new([100]))?;
+    /// assert!(x.reduce_min()?.item::<f32>()? > 0.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_gamma(key, a as position; draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_gamma(key, a, &draw).map(|drawn| (drawn, next))
     };
 
     /// Floats with the beta distribution, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let (x, _key) = Tensor::random_key(0)?.random_beta(2.0, 3.0, Draw::new([100]))?;
+    /// assert!(x.reduce_max()?.item::<f32>()? < 1.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_beta(key, a as position, b as position; draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_beta(key, a, b, &draw).map(|drawn| (drawn, next))
     };
 
     /// Numbers of events with the Poisson distribution, `s32` by default, and the next key.
+    ///
+    /// ```
+    /// use nxla::{DType, Draw, Tensor};
+    ///
+    /// let (x, _key) = Tensor::random_key(0)?.random_poisson(3.0, Draw::new([100]))?;
+    /// assert!(x.dtype() == DType::S32 && x.reduce_min()?.item::<i32>()? >= 0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_poisson(key, rate as position; draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_poisson(key, rate, &draw).map(|drawn| (drawn, next))
     };
 
     /// Shares with the distribution of Dirichlet along the last axis of `alpha`, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Draw, Tensor};
+    ///
+    /// let alpha = Tensor::from([1.0f32, 2.0, 3.0]);
+    /// let (x, _key) = Tensor::random_key(0)?.random_dirichlet(alpha, Draw::new([4]))?;
+    /// assert!(x.sum_over(-1)?.all_close(1.0, 1e-5, 0.0, false)?.item::<bool>()?);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_dirichlet(key, alpha as position; draw: Draw) two |graph| {
         let (next, key) = graph.random_next(key)?;
         graph.random_dirichlet(key, alpha, &draw).map(|drawn| (drawn, next))
@@ -148,6 +256,17 @@ methods! {
 
     /// Vectors with a normal distribution, and the next key; `method` says how to take the root of
     /// the covariance.
+    ///
+    /// ```
+    /// use nxla::{Covariance, Draw, Tensor};
+    ///
+    /// let mean = Tensor::from([0.0f32, 9.0]);
+    /// let covariance = Tensor::from([[1.0f32, 0.5], [0.5, 1.0]]);
+    /// let (key, draw) = (Tensor::random_key(0)?, Draw::new([5]));
+    /// let (x, _key) = key.random_multivariate_normal(mean, covariance, Covariance::Cholesky, draw)?;
+    /// assert_eq!(x.shape()[..], [5, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_multivariate_normal(key, mean, covariance; method: Covariance, draw: Draw)
         two |graph| {
             let (next, key) = graph.random_next(key)?;
@@ -156,17 +275,46 @@ methods! {
         };
 
     /// `x` with the entries along an axis in a random order, and the next key.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let key = Tensor::random_key(0)?;
+    /// let (x, _key) = key.random_shuffle(Tensor::from([1, 2, 3]), 0, false)?;
+    /// assert_eq!(x.sort(0)?.to_vec::<i32>()?, [1, 2, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_shuffle(key, x; axis: impl Into<Axis>, independent: bool) two |graph| {
         let axis = axis.into().of(graph, "shuffle", x)?;
         graph.random_shuffle(key, x, axis, independent)
     };
 
     /// Samples of `x`, all equally likely, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Choice, Tensor};
+    ///
+    /// let choice = Choice { samples: 3, axis: Some(0), replace: false };
+    /// let key = Tensor::random_key(0)?;
+    /// let (x, _key) = key.random_choice(Tensor::from([1, 2, 3]), choice)?;
+    /// assert_eq!(x.sort(0)?.to_vec::<i32>()?, [1, 2, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_choice(key, x; choice: Choice) two |graph| {
         graph.random_choice(key, x, None, choice)
     };
 
     /// Samples of `x` that are as likely as `probabilities` say, and the next key.
+    ///
+    /// ```
+    /// use nxla::{Choice, Tensor};
+    ///
+    /// let choice = Choice { samples: 2, axis: Some(0), replace: true };
+    /// let (x, never) = (Tensor::from([1, 2]), Tensor::from([1.0f32, 0.0]));
+    /// let (x, _key) = Tensor::random_key(0)?.random_weighted_choice(x, never, choice)?;
+    /// assert_eq!(x.to_vec::<i32>()?, [1, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn random_weighted_choice(key, x, probabilities; choice: Choice) two |graph| {
         graph.random_choice(key, x, Some(probabilities), choice)
     };

@@ -22,10 +22,18 @@ macro_rules! reductions {
             $(
                 $(#[$doc])*
                 /// Over all axes, so the result is a scalar.
+                #[doc = concat!(
+                    "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
+                    stringify!($all), "()?.shape().rank(), 0);\n# Ok::<(), nxla::Error>(())\n```"
+                )]
                 fn $all(x) one |graph| graph.$all(x, None, false);
 
                 $(#[$doc])*
                 /// Over these axes.
+                #[doc = concat!(
+                    "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
+                    stringify!($over), "(0)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
+                )]
                 fn $over(x; over: impl Into<Over>) one |graph| {
                     let over = over.into();
                     let axes = over.of(graph, stringify!($all), x)?;
@@ -73,6 +81,14 @@ methods! {
 
     /// The mean in which each element counts as much as its weight, over these axes. The weights
     /// have the operand's shape, or one axis if one is gone over.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (x, weights) = (Tensor::from([1.0f32, 5.0]), Tensor::from([3.0f32, 1.0]));
+    /// assert_eq!(x.weighted_mean(weights, ())?.item::<f32>()?, 2.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn weighted_mean(x, weights; over: impl Into<Over>) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "weighted_mean", x)?;
@@ -97,6 +113,14 @@ methods! {
     };
 
     /// The square root of the [`variance`](Self::variance).
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1.0f32, 5.0]);
+    /// assert_eq!(x.standard_deviation((), 0)?.item::<f32>()?, 2.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn standard_deviation(x; over: impl Into<Over>, ddof: i64) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "standard_deviation", x)?;
@@ -104,12 +128,36 @@ methods! {
     };
 
     /// The covariance of the columns of the last axis; rows are observations.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1.0f32, 2.0], [3.0, 6.0]]);
+    /// assert_eq!(x.covariance(0)?.to_vec::<f32>()?, [1.0, 2.0, 2.0, 4.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn covariance(x; ddof: i64) one |graph| graph.covariance(x, None, ddof);
 
     /// The covariance of columns about a mean that is known.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1.0f32], [3.0]]);
+    /// assert_eq!(x.covariance_about(Tensor::from([0.0f32]), 0)?.item::<f32>()?, 5.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn covariance_about(x, mean; ddof: i64) one |graph| graph.covariance(x, Some(mean), ddof);
 
     /// `log(sum(exp(x)))` over these axes, without overflow.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1000.0f32, 1000.0]).logsumexp(())?.item::<f32>()?;
+    /// assert!((x - 1000.0 - 2f32.ln()).abs() < 1e-3);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn logsumexp(x; over: impl Into<Over>) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "logsumexp", x)?;
@@ -117,6 +165,14 @@ methods! {
     };
 
     /// `log(sum(scale * exp(x)))` over these axes, without overflow.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([0.0f32, 0.0]).scaled_logsumexp(Tensor::from([1.0f32, 0.0]), ())?;
+    /// assert_eq!(x.item::<f32>()?, 0.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn scaled_logsumexp(x, scale; over: impl Into<Over>) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "logsumexp", x)?;
@@ -125,6 +181,15 @@ methods! {
 
     /// The middle element in order, or the mean of the two in the middle; over one axis, or all of
     /// them for `()`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[1.0f32, 9.0, 2.0], [4.0, 4.0, 7.0]]);
+    /// assert_eq!(x.median(1)?.to_vec::<f32>()?, [2.0, 4.0]);
+    /// assert_eq!(x.median(())?.item::<f32>()?, 4.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn median(x; over: impl Into<Arg>) one |graph| {
         let over = over.into();
         let axis = over.resolve(graph, "median", x)?;
@@ -132,6 +197,13 @@ methods! {
     };
 
     /// The most frequent element, the smallest of several; over one axis, or all of them for `()`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([3, 1, 3, 2]).mode(())?.item::<i32>()?, 3);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn mode(x; over: impl Into<Arg>) one |graph| {
         let over = over.into();
         let axis = over.resolve(graph, "mode", x)?;
@@ -156,6 +228,15 @@ methods! {
     };
 
     /// Where the smallest element is: its position along an axis, or in row-major order for `()`.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([[4, 1], [2, 3]]);
+    /// assert_eq!(x.argmin(())?.item::<i32>()?, 1);
+    /// assert_eq!(x.argmin(1)?.to_vec::<i32>()?, [1, 0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn argmin(x; over: impl Into<Arg>) one |graph| {
         let over = over.into();
         let axis = over.resolve(graph, "argmin", x)?;
@@ -164,6 +245,15 @@ methods! {
 }
 
 /// Which axis a position is sought along, and how it is told.
+///
+/// ```
+/// use nxla::{Arg, DType, Tensor};
+///
+/// let x = Tensor::from([[9, 1], [2, 9]]);
+/// assert_eq!(x.argmax(Arg::axis(1).keep())?.shape()[..], [2, 1]);
+/// assert_eq!(x.argmax(Arg::all().last().dtype(DType::U8))?.to_vec::<u8>()?, [3]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arg {
     axis: Option<Axis>,
@@ -174,30 +264,68 @@ pub struct Arg {
 
 impl Arg {
     /// Over all elements in row-major order.
+    ///
+    /// ```
+    /// use nxla::{Arg, Tensor};
+    ///
+    /// assert_eq!(Tensor::from([[4, 9], [2, 3]]).argmax(Arg::all())?.item::<i32>()?, 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn all() -> Self {
         Self { axis: None, keep: false, last: false, dtype: DType::S32 }
     }
 
     /// Along one axis.
+    ///
+    /// ```
+    /// use nxla::{Arg, Tensor};
+    ///
+    /// let x = Tensor::from([[4, 9], [3, 2]]);
+    /// assert_eq!(x.argmax(Arg::axis(1))?.to_vec::<i32>()?, [1, 0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn axis(axis: impl Into<Axis>) -> Self {
         Self { axis: Some(axis.into()), ..Self::all() }
     }
 
     /// The axis stays in the result, with size 1.
+    ///
+    /// ```
+    /// use nxla::{Arg, Tensor};
+    ///
+    /// let x = Tensor::from([[4, 9], [3, 2]]);
+    /// assert_eq!(x.argmax(Arg::axis(1).keep())?.shape()[..], [2, 1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn keep(self) -> Self {
         Self { keep: true, ..self }
     }
 
     /// Of several such elements the last instead of the first.
+    ///
+    /// ```
+    /// use nxla::{Arg, Tensor};
+    ///
+    /// assert_eq!(Tensor::from([7, 7, 1]).argmax(Arg::all().last())?.item::<i32>()?, 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn last(self) -> Self {
         Self { last: true, ..self }
     }
 
     /// Positions of this dtype instead of `s32`.
+    ///
+    /// ```
+    /// use nxla::{Arg, DType, Tensor};
+    ///
+    /// let x = Tensor::from([7, 1]);
+    /// assert_eq!(x.argmax(Arg::all().dtype(DType::U8))?.dtype(), DType::U8);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn dtype(self, dtype: DType) -> Self {
         Self { dtype, ..self }

@@ -34,15 +34,44 @@ known! {
     /// ```
     nan_sum Sum;
     /// The product of what is not NaN, over these axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([2.0f32, f32::NAN, 3.0]);
+    /// assert_eq!(x.nan_product(())?.item::<f32>()?, 6.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     nan_product Product;
     /// The largest element that is not NaN, over these axes; NaN where all are.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([2.0f32, f32::NAN, 3.0]).nan_max(())?.item::<f32>()?, 3.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     nan_max Max;
     /// The smallest element that is not NaN, over these axes; NaN where all are.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([2.0f32, f32::NAN, 3.0]).nan_min(())?.item::<f32>()?, 2.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     nan_min Min;
 }
 
 methods! {
     /// The mean of what is not NaN, over these axes.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1.0f32, f32::NAN, 3.0]).nan_mean(())?.item::<f32>()?, 2.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn nan_mean(x; over: impl Into<Over>) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "nan_mean", x)?;
@@ -51,6 +80,14 @@ methods! {
 
     /// The variance of what is not NaN, over these axes, with `correction` taken off the number of
     /// elements.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let x = Tensor::from([1.0f32, f32::NAN, 3.0]);
+    /// assert_eq!(x.nan_variance((), 0.0)?.item::<f32>()?, 1.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn nan_variance(x; over: impl Into<Over>, correction: f64) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "nan_variance", x)?;
@@ -58,6 +95,13 @@ methods! {
     };
 
     /// Where the largest element is that is not NaN; -1 where all are.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([1.0f32, f32::NAN, 3.0]).nan_argmax(())?.item::<i32>()?, 2);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn nan_argmax(x; over: impl Into<Arg>) one |graph| {
         let over = over.into();
         let axis = over.resolve(graph, "nan_argmax", x)?;
@@ -65,6 +109,13 @@ methods! {
     };
 
     /// Where the smallest element is that is not NaN; -1 where all are.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([f32::NAN, 1.0, 3.0]).nan_argmin(())?.item::<i32>()?, 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn nan_argmin(x; over: impl Into<Arg>) one |graph| {
         let over = over.into();
         let axis = over.resolve(graph, "nan_argmin", x)?;
@@ -103,9 +154,24 @@ methods! {
         graph.segment(kind, x, numbers, count);
 
     /// How often each number below `count` occurs.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// assert_eq!(Tensor::from([0, 2, 2]).bincount(4)?.to_vec::<i32>()?, [1, 0, 2, 0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn bincount(x; count: usize) one |graph| graph.bincount(x, None, count);
 
     /// The edges of evenly spaced bins over a range, by default that of the elements.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let edges = Tensor::from([0.0f32, 3.0]).bin_edges(2, Some((0.0, 4.0)))?;
+    /// assert_eq!(edges.to_vec::<f32>()?, [0.0, 2.0, 4.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn bin_edges(x; bins: usize, range: Option<(f64, f64)>) one |graph|
         graph.bin_edges(x, bins, range);
 
@@ -122,6 +188,15 @@ methods! {
     fn histogram(x, edges; density: bool) one |graph| graph.histogram(x, edges, None, density);
 
     /// The sum of the weights of the elements in each bin, or the density of it.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (x, weights) = (Tensor::from([0.5f32, 0.5, 1.5]), Tensor::from([1.0f32, 2.0, 5.0]));
+    /// let edges = Tensor::from([0.0f32, 1.0, 2.0]);
+    /// assert_eq!(x.weighted_histogram(edges, weights, false)?.to_vec::<f32>()?, [3.0, 5.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn weighted_histogram(x, edges, weights; density: bool) one |graph|
         graph.histogram(x, edges, Some(weights), density);
 
@@ -139,12 +214,30 @@ methods! {
     fn interpolate(x, xs, ys) one |graph| graph.interpolate(x, xs, ys, &Beyond::default());
 
     /// As [`interpolate`](Self::interpolate), with values of one's own beyond the points.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (xs, ys) = (Tensor::from([0.0f32, 1.0]), Tensor::from([0.0f32, 10.0]));
+    /// let y = Tensor::from([-1.0f32, 0.5, 2.0]).interpolate_between(xs, ys, -7.0, 7.0)?;
+    /// assert_eq!(y.to_vec::<f32>()?, [-7.0, 5.0, 7.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn interpolate_between(x, xs, ys, left, right) one |graph| {
         let beyond = Beyond { left: Some(left), right: Some(right), period: None };
         graph.interpolate(x, xs, ys, &beyond)
     };
 
     /// As [`interpolate`](Self::interpolate), for a function that repeats itself.
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    ///
+    /// let (xs, ys) = (Tensor::from([0.0f32, 1.0]), Tensor::from([0.0f32, 10.0]));
+    /// let y = Tensor::from([0.5f32, 2.5]).interpolate_periodic(xs, ys, 2.0)?;
+    /// assert_eq!(y.to_vec::<f32>()?, [5.0, 5.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn interpolate_periodic(x, xs, ys; period: f64) one |graph| {
         graph.interpolate(x, xs, ys, &Beyond { period: Some(period), ..Beyond::default() })
     };

@@ -34,12 +34,28 @@ pub struct Window {
 
 impl Window {
     /// Windows of a size for each axis, which move by 1; an axis of size 1 is not mixed.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1, 2, 3, 4]);
+    /// assert_eq!(x.window_sum(&Window::of([3]))?.to_vec::<i32>()?, [6, 9]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn of(dimensions: impl Into<Vec<usize>>) -> Self {
         Self { dimensions: dimensions.into(), options: WindowOptions::default() }
     }
 
     /// Move by so much along each axis.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1, 2, 3, 4]);
+    /// assert_eq!(x.window_sum(&Window::of([2]).strides([2]))?.to_vec::<i32>()?, [3, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn strides(mut self, strides: impl Into<Vec<usize>>) -> Self {
         self.options = self.options.strides(strides);
@@ -47,6 +63,14 @@ impl Window {
     }
 
     /// Take every so manieth element along each axis.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1, 2, 3, 4]);
+    /// assert_eq!(x.window_sum(&Window::of([2]).dilations([2]))?.to_vec::<i32>()?, [4, 6]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn dilations(mut self, dilations: impl Into<Vec<usize>>) -> Self {
         self.options = self.options.dilations(dilations);
@@ -54,6 +78,14 @@ impl Window {
     }
 
     /// With so much before and after the elements along each axis.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1, 2, 3]);
+    /// assert_eq!(x.window_sum(&Window::of([2]).padding([(1, 0)]))?.to_vec::<i32>()?, [1, 3, 5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn padding(mut self, around: impl Into<Vec<(i64, i64)>>) -> Self {
         self.options.padding = WindowPadding::Explicit(around.into());
@@ -62,6 +94,14 @@ impl Window {
 
     /// With as much around the elements as makes the result as large as the operand, for strides
     /// of 1.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1, 2, 3]);
+    /// assert_eq!(x.window_sum(&Window::of([3]).same())?.to_vec::<i32>()?, [3, 6, 5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     pub fn same(mut self) -> Self {
         self.options.padding = WindowPadding::Same;
@@ -84,25 +124,83 @@ macro_rules! windows {
 
 windows! {
     /// The sum of each window.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1, 2, 3, 4]);
+    /// assert_eq!(x.window_sum(&Window::of([2]))?.to_vec::<i32>()?, [3, 5, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     window_sum;
     /// The product of each window.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1, 2, 3, 4]);
+    /// assert_eq!(x.window_product(&Window::of([2]))?.to_vec::<i32>()?, [2, 6, 12]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     window_product;
     /// The largest element of each window.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1, 3, 2]);
+    /// assert_eq!(x.window_max(&Window::of([2]))?.to_vec::<i32>()?, [3, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     window_max;
     /// The smallest element of each window.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1, 3, 2]);
+    /// assert_eq!(x.window_min(&Window::of([2]))?.to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     window_min;
     /// The mean of each window; padding counts as zeros.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let x = Tensor::from([1.0f32, 3.0, 5.0]);
+    /// assert_eq!(x.window_mean(&Window::of([2]))?.to_vec::<f32>()?, [2.0, 4.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     window_mean;
 }
 
 methods! {
     /// Puts each element of `source` where the largest element of its window is, adding up what
     /// lands in one place; `initial` everywhere else.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let (x, source) = (Tensor::from([1, 3, 2, 0]), Tensor::from([10, 20]));
+    /// let put = x.window_scatter_max(source, 0, &Window::of([2]).strides([2]))?;
+    /// assert_eq!(put.to_vec::<i32>()?, [0, 10, 20, 0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn window_scatter_max(x, source, initial; window: &Window) one |graph|
         graph.window_scatter_max(x, source, initial, &window.dimensions, &window.options);
 
     /// Puts each element of `source` where the smallest element of its window is, adding up what
     /// lands in one place; `initial` everywhere else.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Window};
+    ///
+    /// let (x, source) = (Tensor::from([1, 3, 2, 0]), Tensor::from([10, 20]));
+    /// let put = x.window_scatter_min(source, 0, &Window::of([2]).strides([2]))?;
+    /// assert_eq!(put.to_vec::<i32>()?, [10, 0, 0, 20]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn window_scatter_min(x, source, initial; window: &Window) one |graph|
         graph.window_scatter_min(x, source, initial, &window.dimensions, &window.options);
 }
@@ -110,6 +208,14 @@ methods! {
 impl Expr {
     /// Folds the elements of each window with a function of one's own, from `initial` on, as
     /// [`reduce`](Expr::reduce) does.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, Window, jit};
+    ///
+    /// let sums = jit(|x: Expr| x.window_reduce(0, &Window::of([2]), |x, sum| x + sum));
+    /// assert_eq!(sums.call(Tensor::from([1, 2, 3]))?.to_vec::<i32>()?, [3, 5]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn window_reduce(
@@ -162,6 +268,10 @@ macro_rules! cumulative {
                 $(#[$doc])*
                 ///
                 /// Element `i` of the result is that of the elements up to and with `i`.
+                #[doc = concat!(
+                    "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
+                    stringify!($name), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
+                )]
                 fn $name(x; axis: impl Into<Axis>) one |graph| {
                     let axis = axis.into().of(graph, stringify!($name), x)?;
                     graph.cumulative(Cumulative::$op, x, axis, false)
@@ -170,6 +280,10 @@ macro_rules! cumulative {
                 $(#[$doc])*
                 ///
                 /// Element `i` of the result is that of the elements from `i` to the last.
+                #[doc = concat!(
+                    "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
+                    stringify!($reverse), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
+                )]
                 fn $reverse(x; axis: impl Into<Axis>) one |graph| {
                     let axis = axis.into().of(graph, stringify!($name), x)?;
                     graph.cumulative(Cumulative::$op, x, axis, true)

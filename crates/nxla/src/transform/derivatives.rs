@@ -218,11 +218,29 @@ pub fn jacfwd(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
 
 /// The Jacobian of `function`, by reverse mode: as [`jacfwd`], but one pass for all elements of the
 /// result, which pays for wide Jacobians.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jacrev, jit};
+///
+/// let slopes = jit(jacrev(|x: Expr| x.pow(2)));
+/// let slopes = slopes.call(Tensor::from([1.0f32, 2.0]))?;
+/// assert_eq!(slopes.to_vec::<f32>()?, [2.0, 0.0, 0.0, 4.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub fn jacrev(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
     move |argument| matrix(&function, argument, Some(Mode::Reverse))
 }
 
 /// The Jacobian of `function`, by [`jacfwd`] or [`jacrev`], whichever takes fewer directions.
+///
+/// ```
+/// use nxla::{Expr, Tensor, jacobian, jit};
+///
+/// let slopes = jit(jacobian(|x: Expr| x.pow(2)));
+/// let slopes = slopes.call(Tensor::from([1.0f32, 2.0]))?;
+/// assert_eq!(slopes.to_vec::<f32>()?, [2.0, 0.0, 0.0, 4.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub fn jacobian(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
     move |argument| matrix(&function, argument, None)
 }
