@@ -16,8 +16,9 @@
 //! # Features
 //!
 //! `linalg` has kernels for products and factorisations of matrices, `fft` for Fourier transforms,
-//! and `parallel` spreads work over threads. All are on by default. Without them products and
-//! factorisations take longer, transforms are errors, and one thread does the work.
+//! `parallel` spreads work over threads, and `simd` has code for AVX2 and AVX-512 beside that for the
+//! target's baseline. All are on by default. Without them products and factorisations take longer,
+//! transforms are errors, one thread does the work, and vectors are as wide as the target's.
 //!
 //! # Numbers
 //!

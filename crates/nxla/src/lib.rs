@@ -113,6 +113,8 @@
 //!   products are slower, and factorisations are programs of simpler operations.
 //! * `fft`: Fourier transforms on the evaluator.
 //! * `parallel`: the evaluator spreads its work over threads.
+//! * `simd`: the evaluator has code for AVX2 and AVX-512 beside that for the target's baseline, and
+//!   takes the widest vectors of the machine.
 //! * `serde`: `Serialize` and `Deserialize` for tensors, and for programs as bytes.
 //!
 //! # Where things are

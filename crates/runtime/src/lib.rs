@@ -7,8 +7,8 @@
 //!
 //! # Features
 //!
-//! `xla` has the compiler of that name, and devices. `fft`, `linalg` and `parallel` are those of the
-//! evaluator. All are on by default. Types are the same without them; what calls for something that
+//! `xla` has the compiler of that name, and devices. `fft`, `linalg`, `parallel` and `simd` are those of
+//! the evaluator. All are on by default. Types are the same without them; what calls for something that
 //! is absent gives an error that names the feature.
 #![forbid(unsafe_code)]
 

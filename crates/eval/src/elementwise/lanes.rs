@@ -3,11 +3,12 @@
 //! A [`Kernel`] is a plain function pointer, chosen once when a plan is made, so that running a
 //! block costs one indirect call however many dtypes and ops there are. The loop inside has a
 //! constant trip count of [`LANES`], which the compiler turns into straight vector code, and is
-//! compiled for the baseline of the target and, through [`pulp`], for AVX2 and AVX-512, of which
-//! the widest that the machine has is taken. All give the same bits, since Rust never fuses or
-//! reorders floats.
+//! compiled for the baseline of the target and, with the feature `simd`, for wider vectors, see
+//! [`vectorize`].
 
 use bytemuck::Pod;
+
+use super::vectorize;
 
 /// Elements per inner loop. A repeated value is stored this many times.
 pub(crate) const LANES: usize = 64;
@@ -54,24 +55,6 @@ impl<'a, T: Pod> Lanes<'a, T> {
     fn tail(self, index: usize, len: usize) -> &'a [T] {
         &self.data[index * self.step..][..len]
     }
-}
-
-/// Work that is compiled for several instruction sets.
-struct Vectorized<W>(W);
-
-impl<F: FnOnce()> pulp::WithSimd for Vectorized<F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        (self.0)();
-    }
-}
-
-/// Runs `work` with the widest vectors of the machine. It has to be inlined for that to help.
-#[inline(always)]
-pub(crate) fn vectorize(work: impl FnOnce()) {
-    pulp::Arch::new().dispatch(Vectorized(work));
 }
 
 // The loops are functions of their own because references that are arguments are known not to

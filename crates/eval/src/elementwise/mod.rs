@@ -9,9 +9,11 @@ mod lanes;
 mod lower;
 mod math;
 mod unary;
+mod vectorize;
 
 pub(crate) use code::{Access, Code, Input};
 pub(crate) use convert::convert;
 pub(crate) use dtype::Compute;
-pub(crate) use lanes::vectorize;
+
 pub(crate) use lower::{Value, Writer};
+pub(crate) use vectorize::vectorize;

@@ -1,0 +1,33 @@
+//! Code for the vectors of the machine at hand.
+//!
+//! With the feature `simd` work is compiled for the baseline of the target and, through [`pulp`], for
+//! AVX2 and AVX-512, of which the widest that the machine has is taken; without it for the baseline
+//! alone. All give the same bits, since Rust never fuses or reorders floats.
+
+/// Work that is compiled for several instruction sets.
+#[cfg(feature = "simd")]
+struct Vectorized<W>(W);
+
+#[cfg(feature = "simd")]
+impl<F: FnOnce()> pulp::WithSimd for Vectorized<F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        (self.0)();
+    }
+}
+
+/// Runs `work` with the widest vectors of the machine. It has to be inlined for that to help.
+#[cfg(feature = "simd")]
+#[inline(always)]
+pub(crate) fn vectorize(work: impl FnOnce()) {
+    pulp::Arch::new().dispatch(Vectorized(work));
+}
+
+/// Runs `work`.
+#[cfg(not(feature = "simd"))]
+#[inline(always)]
+pub(crate) fn vectorize(work: impl FnOnce()) {
+    work();
+}
