@@ -33,9 +33,9 @@ makers! {
     /// dtype `pred`.
     ///
     /// ```
-    /// use nxla::Tensor;
+    /// use nxla::{DType, Tensor};
     ///
-    /// assert_eq!(Tensor::tri(2, 2, 0)?.to_vec::<bool>()?, [true, false, true, true]);
+    /// assert_eq!(Tensor::tri(2, 2, 0)?.as_type(DType::U8)?.to_vec::<u8>()?, [1, 0, 1, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn tri(rows: usize, columns: usize, offset: i64) |graph| graph.tri(rows, columns, offset);
