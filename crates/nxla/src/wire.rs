@@ -1,7 +1,7 @@
 //! Tensors and programs in formats of [`serde`], with the feature of that name.
 //!
 //! [`DType`](crate::DType), [`Shape`](crate::Shape), [`TensorType`](crate::TensorType) and
-//! [`HostTensor`](crate::HostTensor) have `serde` whatever the features, since programs are written
+//! [`HostTensor`] have `serde` whatever the features, since programs are written
 //! with it. A [`Tensor`] is read from its device first, and comes back on the host. So structs of
 //! tensors can derive it beside [`Container`](macro@crate::Container):
 //!

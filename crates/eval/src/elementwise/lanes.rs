@@ -4,7 +4,7 @@
 //! block costs one indirect call however many dtypes and ops there are. The loop inside has a
 //! constant trip count of [`LANES`], which the compiler turns into straight vector code, and is
 //! compiled for the baseline of the target and, with the feature `simd`, for wider vectors, see
-//! [`vectorize`].
+//! [`vectorize()`].
 
 use bytemuck::Pod;
 
