@@ -670,20 +670,17 @@ class _Operators:
     def round(self, /) -> Tensor:
         """Return the nearest whole number, the even one of two equally near.
 
+        The parts of complex numbers are rounded, each by itself.
+
         Parameters
         ----------
         x : tensor_like
-            Real numbers; integers stay as they are.
+            Numbers of any dtype.
 
         Returns
         -------
         Tensor
             Numbers of the shape and dtype of `x`.
-
-        Raises
-        ------
-        DTypeError
-            If `x` is complex.
 
         Examples
         --------
@@ -1360,6 +1357,9 @@ class Node:
     def note(self) -> str | None:
         """The note of an annotation; None for every other operation."""
     @property
+    def notes(self) -> dict[str, Any] | None:
+        """What else is written on the values of an annotation, by name; None for every other operation."""
+    @property
     def args(self) -> list[Node]:
         """The operands."""
     @property
@@ -1806,9 +1806,14 @@ def expr_tensor(value: TensorLike) -> Tensor:
     """A literal tensor, which becomes part of the program whatever its size."""
 
 def expr_metadata(
-    values: Sequence[TensorLike], inspect: str | None = None, stop_grad: bool = False
-) -> list[Tensor]:
-    """Values with notes: ``inspect`` is part of the text, ``stop_grad`` keeps gradients out."""
+    value: _T,
+    notes: Mapping[str, Any] | None = None,
+    inspect: str | None = None,
+    stop_grad: bool = False,
+) -> _T:
+    """A container of values with notes: ``inspect`` is part of the text, ``stop_grad`` keeps gradients
+    out.
+    """
 
 def expr_block(
     name: str,
@@ -3686,28 +3691,34 @@ def exp(x: TensorLike, /) -> Tensor:
     [1.0, 2.7182817459106445]
     """
 
-def expand_dims(x: TensorLike, /, axis: int = 0, *, name: str | None = None) -> Tensor:
+def expand_dims(
+    x: TensorLike, /, axis: int | Sequence[int] = 0, *, name: str | None = None
+) -> Tensor:
     """Insert an axis of size 1.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
-    axis : int
-        The position of the new axis in the result.
+    axis : int or sequence of int
+        The position of the new axis in the result, or the positions of several.
     name : str, optional
-        Its name.
+        The name of the axis, if it is one.
 
     Raises
     ------
     ShapeError
-        If the position is out of range.
+        If a position is out of range.
+    ArgumentError
+        If a position is there twice, or if there is a name for several axes.
 
     Examples
     --------
     >>> import nxla as nx
     >>> nx.expand_dims([1, 2], axis=-1).tolist()
     [[1], [2]]
+    >>> nx.expand_dims([1, 2], axis=(0, -1)).shape
+    (1, 2, 1)
     """
 
 def expm1(x: TensorLike, /) -> Tensor:
@@ -6291,20 +6302,17 @@ def rot90(x: TensorLike, /, k: int = 1, axes: Axes | None = None) -> Tensor:
 def round(x: TensorLike, /) -> Tensor:
     """Return the nearest whole number, the even one of two equally near.
 
+    The parts of complex numbers are rounded, each by itself.
+
     Parameters
     ----------
     x : tensor_like
-        Real numbers; integers stay as they are.
+        Numbers of any dtype.
 
     Returns
     -------
     Tensor
         Numbers of the shape and dtype of `x`.
-
-    Raises
-    ------
-    DTypeError
-        If `x` is complex.
 
     Examples
     --------

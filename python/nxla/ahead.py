@@ -299,7 +299,7 @@ def _header(text: str, source: str) -> dict[str, Any] | None:
 
 def imported(source: str | os.PathLike[str], options: dict[str, Any]) -> ImportedFunction:
     """Read a file, or a text."""
-    if isinstance(source, str) and ("@main" in source or "\n" in source):
+    if isinstance(source, str) and ("@main" in source or "\n" in source or not source.strip()):
         return ImportedFunction(source, options, "StableHLO text")
     path = os.fspath(source)
     with open(path, "rb") as file:

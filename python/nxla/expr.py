@@ -29,7 +29,7 @@ from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, TypeVar
 
     from nxla._core import Expression, Tensor
@@ -134,13 +134,24 @@ def tensor(value: TensorLike, /) -> Tensor:
     return _core.expr_tensor(value)
 
 
-def metadata(value: T, /, *, inspect: str | None = None, stop_grad: bool = False) -> T:
+def metadata(
+    value: T,
+    /,
+    notes: Mapping[str, Any] | None = None,
+    *,
+    inspect: str | None = None,
+    stop_grad: bool = False,
+) -> T:
     """Put notes on a value.
 
     Parameters
     ----------
     value : tensor or container
         What is marked; the tensors of a container become one node.
+    notes : mapping, optional
+        Anything that is to be known of the value: texts, numbers, truth values and None by name,
+        and lists and mappings of them. It is in ``node.notes``, is part of the program and of its
+        digest, and of its bytes. The names ``inspect`` and ``stop_grad`` mean the arguments below.
     inspect : str, optional
         Appears in the text of the expression, and as ``node.note``. Without it the node does not
         show.
@@ -151,10 +162,43 @@ def metadata(value: T, /, *, inspect: str | None = None, stop_grad: bool = False
     -------
     tensor or container
         The marked value.
+
+    Raises
+    ------
+    ArgumentError
+        If a note is something else, such as a tensor, an integer beyond 64 bits, or lists in lists
+        more than 32 deep; if a name of `notes` is also given as an argument, or is ``custom_grad``,
+        which is the function `nxla.custom_grad`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> def f(x):
+    ...     return nx.expr.metadata(x, {"layer": 3, "sizes": [2, 4], "inspect": "here"}) + 1
+    >>> expression = nx.debug_expr(f)(1.0)
+    >>> for line in expression.lines():
+    ...     print(line)
+    parameter a:0           f32
+    b = metadata a, :here   f32
+    c = add 1, b            f32
+    >>> [node.notes for node in expression.nodes if node.op == "metadata"]
+    [{'layer': 3, 'sizes': [2, 4]}]
     """
-    leaves, structure = tree.flatten(value)
-    marked: T = structure.unflatten(_core.expr_metadata(leaves, inspect, stop_grad))
-    return marked
+    if notes is not None:
+        own = dict(notes)
+        for name, given in (("inspect", inspect is not None), ("stop_grad", stop_grad)):
+            if name in own and given:
+                raise ArgumentError(f"metadata: {name} is given twice")
+        if "custom_grad" in own:
+            raise ArgumentError("metadata: a derivative of one's own is put on by nx.custom_grad")
+        inspect = own.pop("inspect", inspect)
+        stop_grad = own.pop("stop_grad", stop_grad)
+        if not (inspect is None or isinstance(inspect, str)):
+            raise ArgumentError(f"metadata: inspect has to be a text, not {inspect!r}")
+        if not isinstance(stop_grad, bool):
+            raise ArgumentError(f"metadata: stop_grad has to be True or False, not {stop_grad!r}")
+        notes = own
+    return _core.expr_metadata(value, notes, inspect, stop_grad)
 
 
 def elem(values: Sequence[T], index: int, /) -> T:

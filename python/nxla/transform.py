@@ -705,6 +705,8 @@ def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> Impor
     FormatError
         If there is no function ``@main`` of tensors whose shapes are known, or the first line of
         an exported file is damaged. What XLA makes of the rest is told by the first call.
+    OSError
+        If there is no file of that name, or it cannot be read.
 
     Examples
     --------

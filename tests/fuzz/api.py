@@ -116,6 +116,8 @@ ALLOWED = (
     KeyError,
     AttributeError,
     BufferError,
+    # Of functions that read files.
+    FileNotFoundError,
     ZeroDivisionError,
     NotImplementedError,
     StopIteration,

@@ -421,3 +421,35 @@ def test_axes_of_vmap_are_containers(compiler):
         nx.vmap(lambda d: d["a"], in_axes=({"b": 0},))({"a": nx.ones(2)})
     with pytest.raises(nx.ArgumentError, match="entries for"):
         nx.vmap(lambda x: x, in_axes=(0, 0))(nx.ones(2))
+
+
+# --- functions of movement and rounding ---
+
+
+def test_round_rounds_each_part_of_complex_numbers(compiler):
+    x = np.array([0.5 + 1.5j, -0.5 - 2.5j, complex(inf, 0.4), complex(-1.6, nan)], "c16")
+    for dtype in ("c64", "c128"):
+        found = run(compiler, nx.round, nx.tensor(x, dtype))
+        wanted = np.round(x)
+        for ours, theirs in ((nx.real(found), wanted.real), (nx.imag(found), wanted.imag)):
+            np.testing.assert_array_equal(ours.numpy(), theirs)
+            np.testing.assert_array_equal(nx.signbit(ours).numpy(), np.signbit(theirs))
+    assert nx.round(nx.tensor(2.5 - 0.5j)).item() == 2 - 0j
+
+
+@pytest.mark.parametrize("axis", [(0, -1), (-1, 0), (1, 2), (), [3, 0, 1]])
+def test_expand_dims_takes_several_axes(axis):
+    x = np.arange(6, dtype="f4").reshape(2, 3)
+    wanted = np.expand_dims(x, tuple(axis))
+    np.testing.assert_array_equal(nx.expand_dims(nx.tensor(x), axis=axis).numpy(), wanted)
+    traced = nx.jit(lambda x: nx.expand_dims(x, axis), compiler="evaluator")
+    np.testing.assert_array_equal(traced(x).numpy(), wanted)
+
+
+def test_expand_dims_refuses_what_cannot_be():
+    with pytest.raises(nx.ArgumentError, match="axis 1 of the result is there twice"):
+        nx.expand_dims([1, 2], axis=(1, -2))
+    with pytest.raises(nx.ArgumentError, match="3 is out of range for a result with 3 axes"):
+        nx.expand_dims([1, 2], axis=(3, 0))
+    with pytest.raises(nx.ArgumentError, match="a name is for one new axis"):
+        nx.expand_dims([1, 2], axis=(0, 1), name="x")

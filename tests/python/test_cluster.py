@@ -1,4 +1,4 @@
-"""Stages on a cluster of Dask and on pools of processes: where values are, and what goes wrong."""
+"""Stages on clusters of Dask and Ray and on pools of processes: where values are, and faults."""
 
 import concurrent.futures
 import gc
@@ -77,9 +77,18 @@ def new_pool(count=2, **arguments):
     return concurrent.futures.ProcessPoolExecutor(count, mp_context=context, **arguments)
 
 
-@pytest.fixture(params=["dask", "pool"])
+@pytest.fixture(scope="module")
+def ray_cluster():
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture(params=["dask", "pool", "ray"])
 def executor(request):
-    return request.getfixturevalue({"dask": "client", "pool": "pool"}[request.param])
+    names = {"dask": "client", "pool": "pool", "ray": "ray_cluster"}
+    return request.getfixturevalue(names[request.param])
 
 
 def shared_memory():
@@ -288,7 +297,10 @@ def test_stages_of_a_worker_that_dies_run_again_elsewhere(client):
 
     def kill():
         time.sleep(0.3)
-        busy = [worker for worker, tasks in client.processing().items() if tasks]
+        until = time.monotonic() + 30
+        busy = []
+        while not busy and time.monotonic() < until:
+            busy = [worker for worker, tasks in client.processing().items() if tasks]
         os.kill(pids[busy[0]], signal.SIGKILL)
         killed.append(busy[0])
 
@@ -392,6 +404,39 @@ def test_a_worker_with_another_version_is_named(executor, monkeypatch):
     monkeypatch.setattr(_core, "__version__", "0.0.1")
     with pytest.raises(nx.ExecutionError, match=rf"has nxla {there}, the caller (has )?0\.0\.1"):
         nx.graph.run(stages, x, ws, executor=executor)
+
+
+def test_stages_of_a_worker_of_ray_that_dies_run_again(ray_cluster, tmp_path):
+    # The first worker that comes to the second stage ends itself; the next one finds the file.
+    from nxla._cluster import ray as place
+
+    died = tmp_path / "died"
+    true = place.run_stage
+
+    def deadly(stage, tensors, options, label):
+        if label == "stage 1" and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return true(stage, tensors, options, label)
+
+    def work(*args):
+        from nxla._cluster import ray as place
+
+        place.run_stage = deadly
+        try:
+            return place.work(*args)
+        finally:
+            place.run_stage = true
+
+    stages, (x, ws) = chain(2)
+    known = place.Ray(ray_cluster, {}).known
+    remote, known.work = known.work, ray_cluster.remote(work)
+    try:
+        found = nx.graph.run(stages, x, ws, executor=ray_cluster)
+    finally:
+        known.work = remote
+    assert died.exists()
+    assert found.item() == nx.graph.run(stages, x, ws).item()
 
 
 def test_what_is_no_executor_is_refused():

@@ -120,3 +120,43 @@ def test_a_long_kernel_is_interrupted(program):
         os._exit(0 if time.monotonic() - begun < 10 else 5)
     """)
     assert printed in ("interrupted\n", "")
+
+
+@pytest.mark.stress
+def test_five_thousand_programs_on_xla_in_one_process():
+    # Each has twenty operations that fusion cannot make one kernel of, so some thirty memory
+    # maps. Of what they hold nothing may be left but what the cache is allowed.
+    printed = run(
+        """
+        def program(number):
+            def f(x):
+                for step in range(5):
+                    x = nx.sin(x) * (number + step)
+                    x = x / (nx.max(nx.abs(x)) + 1)
+                return x
+            return nx.jit(f, compiler="xla")
+        def usage():
+            with open("/proc/self/maps") as maps, open("/proc/self/statm") as pages:
+                megabytes = int(pages.read().split()[1]) * resource.getpagesize() >> 20
+                return sum(1 for _ in maps), megabytes
+        x = nx.tensor(np.linspace(-1, 1, 16, dtype=np.float32))
+        kept, seen = [], []
+        for number in range(5000):
+            f = program(number)
+            result = f(x).numpy()
+            assert np.isfinite(result).all() and np.abs(result).max() <= 1, number
+            # Functions that are held hold nothing that the cache has dropped.
+            kept.append(f)
+            if number % 250 == 249:
+                seen.append(usage())
+                print(number + 1, *seen[-1], flush=True)
+        assert np.allclose(kept[0](x).numpy(), program(0)(x).numpy())
+        half = len(seen) // 2
+        maps, megabytes = (max(kind) for kind in zip(*seen[half:]))
+        first_maps, first_megabytes = (max(kind) for kind in zip(*seen[2:half]))
+        assert maps < first_maps + 4000, seen
+        assert megabytes < first_megabytes + 256, seen
+        """,
+        timeout=3600,
+    )
+    assert printed

@@ -1,6 +1,7 @@
 """Which plugin is found, and which is refused."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -128,3 +129,18 @@ def test_one_thread_computes_the_same_numbers_as_many():
         for limit in ([], ["one"])
     )
     assert many == one
+
+
+def test_files_with_unsafe_code_are_listed_with_their_tests():
+    root = Path(__file__).parents[2]
+    listed = re.findall(
+        r"^\| `(crates/[^`]*)`", (root / "docs/unsafe.md").read_text(), re.MULTILINE
+    )
+    word = re.compile(r"^[^/\"]*\bunsafe\b(?=\s*(\{|fn|impl|extern))", re.MULTILINE)
+    found = {
+        path.relative_to(root).as_posix()
+        for path in root.glob("crates/*/src/**/*.rs")
+        if word.search(path.read_text(encoding="utf-8"))
+    }
+    found = {path if path in listed else path.rpartition("/")[0] for path in found}
+    assert found == set(listed)

@@ -127,6 +127,92 @@ def test_metadata_shows_only_with_inspect():
     assert pair.run(2.0)["b"][0].item() == 4.0
 
 
+def test_metadata_carries_any_map():
+    notes = {
+        "layer": 3, "rate": 0.5, "on": True, "none": None, "": "text",
+        "sizes": [1, [2.5, "x"], {}], "inner": {"z": -(2**63), "a": {"deep": [[]]}},
+    }  # fmt: skip
+
+    def function(x):
+        x = nx.expr.metadata(x * 2, {**notes, "inspect": "here"})
+        return nx.expr.metadata({"a": x, "b": (x + 1,)}, {"layer": np.int64(4), "f": np.float32(2)})
+
+    expression = nx.debug_expr(function)(1.0)
+    first, second = (node for node in expression.nodes if node.op == "metadata")
+    assert first.notes == notes
+    assert list(map(type, first.notes.values())) == list(map(type, sorted_values(notes)))
+    assert first.attributes == {"inspect": "here", "stop_grad": False, "notes": notes}
+    assert (first.note, second.note, second.notes) == ("here", None, {"layer": 4, "f": 2.0})
+    assert next(node for node in expression.nodes if node.op == "multiply").notes is None
+    # As in Nx, what is to be shown is shown, and nothing else is.
+    shown = [line for line in expression.lines() if "metadata" in line]
+    assert [line.split()[2:] for line in shown] == [["metadata", "b,", ":here", "f32"]]
+    # It is part of the program, of its bytes, and of those of its stages.
+    read = nx.Expression.from_bytes(expression.to_bytes())
+    assert read.digest == expression.digest
+    assert [n.notes for n in read.nodes if n.notes] == [first.notes, second.notes]
+    other = nx.debug_expr(lambda x: nx.expr.metadata(x * 2, {"layer": 4}))(1.0)
+    assert (
+        other.digest != nx.debug_expr(lambda x: nx.expr.metadata(x * 2, {"layer": 5}))(1.0).digest
+    )
+    (stage,) = nx.graph.split(other, lambda node: "none").stages
+    stage = nx.graph.Stage.from_bytes(stage.to_bytes())
+    assert [n.notes for n in stage.expr.nodes if n.op == "metadata"] == [{"layer": 4}]
+    # Splits can go by it, and nothing that computes does.
+    parts = nx.graph.split(expression, lambda node: "after" if node.notes else "none")
+    assert len(parts) == 3
+
+
+def sorted_values(notes):
+    return [value for _, value in sorted(notes.items())]
+
+
+def test_metadata_is_transparent(compiler):
+    def function(x):
+        return nx.sum(nx.expr.metadata(nx.sin(x), {"layer": [1, 2]}) * 2)
+
+    x = nx.tensor([0.5, 1.0])
+    wanted = np.sin([0.5, 1.0])
+    assert nx.jit(function, compiler=compiler)(x).item() == pytest.approx(2 * wanted.sum())
+    slope = nx.jit(nx.grad(function), compiler=compiler)(x)
+    np.testing.assert_allclose(slope.numpy(), 2 * np.cos([0.5, 1.0]), rtol=1e-6)
+    mapped = nx.jit(nx.vmap(function), compiler=compiler)(nx.ones((3, 2)))
+    np.testing.assert_allclose(mapped.numpy(), np.full(3, 4 * np.sin(1.0)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("notes", "why"),
+    [
+        ({"a": nx.ones(3)}, "not Tensor"),
+        ({"a": np.ones(3)}, "not ndarray"),
+        ({"a": 2**63}, "at most 64 bits"),
+        ({"a": 1j}, "not complex"),
+        ({1: 2}, "a name has to be a text, not int"),
+        ({"a": [{"b": object()}]}, "not object"),
+        ({"inspect": 3}, "inspect has to be a text, not 3"),
+        ({"stop_grad": 1}, "stop_grad has to be True or False"),
+        ({"custom_grad": 1}, "nx.custom_grad"),
+    ],
+)
+def test_notes_that_are_none_are_refused(notes, why):
+    with pytest.raises(nx.ArgumentError, match=why):
+        nx.debug_expr(lambda x: nx.expr.metadata(x, notes))(1.0)
+
+
+def test_notes_nest_within_bounds():
+    deep = []
+    for _ in range(31):
+        deep = [deep]
+    nested = nx.debug_expr(lambda x: nx.expr.metadata(x, {"deep": deep}))(1.0)
+    assert nx.Expression.from_bytes(nested.to_bytes()).digest == nested.digest
+    endless = []
+    endless.append(endless)
+    with pytest.raises(nx.ArgumentError, match="at most 32 deep"):
+        nx.debug_expr(lambda x: nx.expr.metadata(x, {"deep": endless}))(1.0)
+    with pytest.raises(nx.ArgumentError, match="inspect is given twice"):
+        nx.debug_expr(lambda x: nx.expr.metadata(x, {"inspect": "a"}, inspect="b"))(1.0)
+
+
 def test_elem_takes_one_result():
     expression = nx.debug_expr(lambda x: nx.expr.elem(nx.top_k(x, 2), 1))(nx.ones(3))
     assert expression.run(nx.tensor([1.0, 3.0, 2.0])).tolist() == [1, 2]

@@ -16,6 +16,7 @@ use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
 use crate::dtype::PyDType;
 use crate::errors::exception;
+use crate::notes;
 use crate::program::PyExpression;
 use crate::template::PyTemplate;
 use crate::tensor::{PyTensor, python_number};
@@ -210,6 +211,7 @@ fn triangular_solve(set: &Entries<'_>, solve: &TriangularSolve) -> PyResult<()> 
 fn metadata(set: &Entries<'_>, metadata: &Metadata) -> PyResult<()> {
     set.set("inspect", metadata.inspect.as_deref())?;
     set.set("stop_grad", metadata.stop_grad)?;
+    set.set("notes", notes::dict_of(set.0.py(), &metadata.notes)?)?;
     if let Some(custom) = &metadata.custom_grad {
         // The operands after these are for the derivative only.
         set.set("outputs", custom.outputs)?;

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 
-use nxla_runtime::graph::{ExprId, Metadata, Op};
+use nxla_runtime::graph::{ExprId, Op};
 use nxla_runtime::host::{Scalar, Shape};
 use nxla_runtime::{Call, Error, Expr, TensorType, Trace, Tracing, default_options};
 use pyo3::IntoPyObjectExt;
@@ -145,27 +145,6 @@ fn expr_tensor(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     wrap(py, &trace, id)
 }
 
-/// Values with notes: ``inspect`` is part of the text, ``stop_grad`` keeps gradients out.
-#[pyfunction]
-#[pyo3(signature = (values, inspect=None, stop_grad=false))]
-fn expr_metadata(
-    py: Python<'_>,
-    values: Vec<Bound<'_, PyAny>>,
-    inspect: Option<&str>,
-    stop_grad: bool,
-) -> PyResult<Vec<Py<PyAny>>> {
-    let trace = current(py, "metadata")?;
-    let ids = operands(py, &trace, &values, "metadata")?;
-    let metadata = Metadata { inspect: inspect.map(Into::into), stop_grad, custom_grad: None };
-    let ids = trace
-        .build(|graph| {
-            let node = graph.metadata(&ids, metadata)?;
-            graph.parts(node)
-        })
-        .or_raise()?;
-    ids.into_iter().map(|id| wrap(py, &trace, id)).collect()
-}
-
 /// A named composite: ``function`` takes and gives lists of values.
 #[pyfunction]
 fn expr_block(
@@ -289,7 +268,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(expr_parameter, module)?)?;
     module.add_function(wrap_pyfunction!(expr_constant, module)?)?;
     module.add_function(wrap_pyfunction!(expr_tensor, module)?)?;
-    module.add_function(wrap_pyfunction!(expr_metadata, module)?)?;
     module.add_function(wrap_pyfunction!(expr_block, module)?)?;
     module.add_function(wrap_pyfunction!(expr_call, module)?)?;
     module.add_function(wrap_pyfunction!(put_args, module)?)

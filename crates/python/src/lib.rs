@@ -31,6 +31,7 @@ mod hooks;
 mod interrupt;
 mod names;
 mod node;
+mod notes;
 mod numbers;
 mod numpy;
 mod ops;

@@ -10,6 +10,7 @@ use rustc_hash::FxHasher;
 
 use crate::attributes;
 use crate::dtype::PyDType;
+use crate::notes;
 use crate::program::{PyExpression, axis_names};
 
 /// A node of an expression: an operation and its operands.
@@ -79,6 +80,15 @@ impl PyNode {
         match self.operation() {
             Op::Metadata(metadata) => metadata.inspect.as_deref(),
             _ => None,
+        }
+    }
+
+    /// What else is written on the values of an annotation, by name; None for every other operation.
+    #[getter]
+    fn notes<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        match self.operation() {
+            Op::Metadata(metadata) => notes::dict_of(py, &metadata.notes).map(Some),
+            _ => Ok(None),
         }
     }
 

@@ -142,6 +142,7 @@ mod tests {
     use super::*;
     use crate::block::ALIGNMENT;
 
+    #[cfg_attr(miri, ignore = "it takes too long")]
     #[test]
     fn memory_of_all_sizes_is_aligned_zeroed_and_copied() {
         for len in [0, 1, 4 << 10, 5_000, (16 << 20) - 1, 16 << 20, (16 << 20) + 1] {

@@ -1,7 +1,8 @@
 """Running stages elsewhere: in threads, in processes, on a cluster, one after another or streamed.
 
 `plan` says what is to run, `driver` keeps the progress of a run, and a `Place` is where stages run:
-any executor (`places`), a pool of processes with shared memory (`processes`), or Dask (`dask`).
+any executor (`places`), a pool of processes with shared memory (`processes`), Dask (`dask`), or Ray
+(`ray`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from nxla._cluster.driver import Caller
 from nxla._cluster.places import Place, Submitting, Threads
 from nxla._cluster.plan import inputs_of, plan_of
 from nxla._cluster.processes import Processes
+from nxla._cluster.ray import Ray, is_ray
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +34,14 @@ def place_of(executor: Any, options: dict[str, Any], *, threads: int | None = No
         return Threads(threads or os.cpu_count() or 1, options)
     if is_client(executor):
         return Dask(executor, options)
+    if is_ray(executor):
+        return Ray(executor, options)
     if isinstance(executor, ProcessPoolExecutor):
         return Processes(executor, options)
     if not callable(getattr(executor, "submit", None)):
         raise _core.ArgumentError(
-            f"stages: executor must have the method submit of concurrent.futures, or be a "
-            f"distributed.Client; a {type(executor).__name__} has none"
+            f"stages: executor must have the method submit of concurrent.futures, be a "
+            f"distributed.Client, or the module ray; a {type(executor).__name__} has none"
         )
     return Submitting(executor, options)
 
@@ -61,10 +65,10 @@ def bar_of(options: dict[str, Any], what: str, total: int | None, executor: Any)
     """Take the option `progress` out of others; return what it asks for."""
     if not options.pop("progress", False):
         return None
-    if is_client(executor):
+    if is_client(executor) or is_ray(executor):
         raise _core.ArgumentError(
-            "progress: Dask begins all stages at once, and shows how far they are itself, as in "
-            "its dashboard"
+            "progress: Dask and Ray begin all stages at once, and show how far they are "
+            "themselves, as in their dashboards"
         )
     from nxla._progress import Bar
 

@@ -16,7 +16,7 @@ from operator import itemgetter
 
 from nxla import _core
 from nxla._cluster.places import TRAFFIC, Place
-from nxla._cluster.worker import pickled, run_stage, unpickled
+from nxla._cluster.worker import Parcel, run_stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,29 +43,6 @@ def is_client(executor: object) -> bool:
 
 
 # --- on a worker ---
-
-
-class Parcel:
-    """A tensor as workers hold it. Pickled, it is the memory that the tensor is in, uncopied.
-
-    Whoever unpickles it has got memory of its own, to which nobody else writes; the tensor is made
-    over it. A tensor by itself cannot know that, and copies.
-    """
-
-    __slots__ = ("tensor",)
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.tensor.__sizeof__()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return _unpacked, pickled(self.tensor, protocol)
-
-
-def _unpacked(data: Any, *about: Any) -> Parcel:
-    return Parcel(unpickled(data, about))
 
 
 def load(program: bytes) -> Stage:

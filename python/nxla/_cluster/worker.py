@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from nxla._core import Stage, Tensor
 
-__all__ = ["note", "pickled", "run_stage", "unpickled"]
+__all__ = ["Parcel", "note", "pickled", "run_stage", "unpickled"]
 
 #: How many lines of a stage an error mentions.
 LINES = 3
@@ -27,6 +27,29 @@ def unpickled(data: Any, about: tuple[Any, ...]) -> Tensor:
     """Return a tensor over memory to which nobody writes, made of what `pickled` gave."""
     dtype, shape, names, vectorized = about
     return _core.tensor_from_bytes(data, dtype, shape, names, vectorized, owned=True)
+
+
+class Parcel:
+    """A tensor as workers hold it. Pickled, it is the memory that the tensor is in, uncopied.
+
+    Whoever unpickles it has got memory of its own, to which nobody else writes; the tensor is made
+    over it. A tensor by itself cannot know that, and copies.
+    """
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.tensor.__sizeof__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _unpacked, pickled(self.tensor, protocol)
+
+
+def _unpacked(data: Any, *about: Any) -> Parcel:
+    return Parcel(unpickled(data, about))
 
 
 def run_stage(

@@ -77,7 +77,7 @@ impl Graph {
     /// A tuple.
     pub fn stop_grad(&mut self, x: ExprId) -> Result<ExprId> {
         let inspect = Some("stop_grad".into());
-        self.metadata(&[x], Metadata { stop_grad: true, inspect, custom_grad: None })
+        self.metadata(&[x], Metadata { stop_grad: true, inspect, ..Metadata::default() })
     }
 
     /// `outputs` with a derivative of the user's: `rule` gets their cotangents and gives those of
@@ -199,7 +199,8 @@ impl Graph {
             RuleFor::Tangents => "custom_jvp",
         };
         let inspect = Some(name.into());
-        let metadata = Metadata { inspect, stop_grad: false, custom_grad: Some(custom) };
+        let custom_grad = Some(custom);
+        let metadata = Metadata { inspect, custom_grad, ..Metadata::default() };
         let node = self.metadata(&operands, metadata)?;
         self.parts(node)
     }

@@ -82,12 +82,17 @@ impl Graph {
         self.logical_and(left, signs_differ)
     }
 
-    /// The nearest whole number, the even one of two equally near.
+    /// The nearest whole number, the even one of two equally near; of complex numbers, each part.
     ///
     /// # Errors
-    /// Complex dtypes.
+    /// A tuple.
     pub fn round_half_even(&mut self, x: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(x);
+        if dtype.is_complex() {
+            let (real, imag) = (self.real(x)?, self.imag(x)?);
+            let (real, imag) = (self.round_half_even(real)?, self.round_half_even(imag)?);
+            return self.complex(real, imag);
+        }
         if !dtype.is_float() {
             return self.round(x).map_err(of_op("round_half_even"));
         }

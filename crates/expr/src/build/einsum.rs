@@ -313,10 +313,6 @@ impl Graph {
         Ok(Term { id, labels })
     }
 
-    fn new_axes(&mut self, x: ExprId, axes: &[i64]) -> Result<ExprId> {
-        axes.iter().try_fold(x, |x, &axis| self.new_axis(x, axis, None))
-    }
-
     /// A term, added up along the labels that nothing needs.
     fn reduced(&mut self, term: Term, kept: &[Label]) -> Result<Term> {
         let (labels, summed): (Vec<Label>, Vec<Label>) =

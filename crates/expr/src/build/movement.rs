@@ -91,6 +91,31 @@ impl Graph {
         self.reshape_named(x, shape, Some(Names::new(names)))
     }
 
+    /// `x` with new axes of size 1 at these positions of the result.
+    ///
+    /// # Errors
+    /// A position that is out of range, or that is there twice.
+    pub fn new_axes(&mut self, x: ExprId, axes: &[i64]) -> Result<ExprId> {
+        let rank = self.shape(x).rank() + axes.len();
+        let mut positions = Vec::with_capacity(axes.len());
+        for &axis in axes {
+            let position = nxla_tensor::normalize_axis(axis, rank).map_err(|_| {
+                let why = format!("{axis} is out of range for a result with {rank} axes");
+                self.invalid("new_axes", "axes", why)
+            })?;
+            if positions.contains(&position) {
+                let why = format!("axis {position} of the result is there twice");
+                return Err(self.invalid("new_axes", "axes", why));
+            }
+            positions.push(position);
+        }
+        positions.sort_unstable();
+        positions.into_iter().try_fold(x, |x, position| {
+            let position = i64::try_from(position).expect("a position is small");
+            self.new_axis(x, position, None)
+        })
+    }
+
     /// The position of a new axis in a result that has one axis more than `x`.
     fn new_position(&self, op: &str, x: ExprId, axis: i64) -> Result<usize> {
         let rank = self.shape(x).rank();

@@ -4,20 +4,31 @@
 //! hooks are written with `postcard`. The digest is the BLAKE3 hash of that; a region contributes its
 //! own digest, so a program is hashed in time linear in its own nodes however deep or shared its
 //! regions are. The encoding of an op is its place in the enum. Reordering [`Op`] or its attributes
-//! therefore calls for a new [`FORMAT`].
+//! therefore calls for a new [`FORMAT`], and a new [`DIGESTS`].
+//!
+//! Notes follow at the end, where there are any: the digests of programs without are what they were
+//! before there were notes.
 
 use std::fmt;
+use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ids::ExprId;
+use super::notes::{Note, Notes};
 use super::op::Op;
 use super::program::{Roots, empty_program};
 use super::store::Graph;
 use super::types::TensorType;
 
-/// The version of the encoding; bytes of another version are refused.
-pub const FORMAT: u16 = 5;
+/// The version of the encoding; bytes of later versions are refused.
+pub const FORMAT: u16 = 6;
+
+/// The earliest version whose bytes are read. It has no notes, and is else the same.
+pub const OLDEST: u16 = 5;
+
+/// The version of digests: the first [`FORMAT`] whose programs have the same digests still.
+const DIGESTS: u16 = 5;
 
 /// How much is written before it is handed to the hash.
 const CHUNK: usize = 1 << 14;
@@ -42,7 +53,7 @@ impl fmt::Debug for Digest {
 pub(super) fn digest_of(graph: &Graph, inputs: &[TensorType], roots: &Roots<'_>) -> Digest {
     let mut hasher = blake3::Hasher::new();
     let mut writer = Writer::default();
-    writer.put(&("nxla program", FORMAT));
+    writer.put(&("nxla program", DIGESTS));
     writer.put(&inputs);
     writer.put(&graph.len());
     for id in graph.ids() {
@@ -59,8 +70,31 @@ pub(super) fn digest_of(graph: &Graph, inputs: &[TensorType], roots: &Roots<'_>)
     }
     writer.roots(roots.outputs);
     writer.roots(roots.effects);
+    if graph.ids().any(|id| notes_of(graph.op(id)).is_some()) {
+        writer.notes(graph);
+    }
     hasher.update(&writer.bytes);
     Digest(*hasher.finalize().as_bytes())
+}
+
+/// What users have written on a node, if anything.
+pub(crate) fn notes_of(op: &Op) -> Option<&Notes> {
+    match op {
+        Op::Metadata(metadata) if !metadata.notes.is_empty() => Some(&metadata.notes),
+        _ => None,
+    }
+}
+
+/// What begins a note: all of it, or how many parts follow.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum NoteHead {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(Arc<str>),
+    List(usize),
+    Map(usize),
 }
 
 /// Bytes that are being written.
@@ -90,6 +124,43 @@ impl Writer {
         for operand in operands {
             // Wraps only in a corrupt graph, whose digest verification asks for.
             self.put(&id.index().wrapping_sub(operand.index()));
+        }
+    }
+
+    /// What is written on nodes: how many have notes, and for each its place and these.
+    pub(crate) fn notes(&mut self, graph: &Graph) {
+        let noted = || graph.ids().filter_map(|id| Some((id, notes_of(graph.op(id))?)));
+        self.put(&noted().count());
+        for (id, notes) in noted() {
+            self.put(&id.index());
+            self.put(&notes.len());
+            self.note_map(notes);
+        }
+    }
+
+    fn note_map(&mut self, notes: &Notes) {
+        for (name, note) in notes {
+            self.put(name);
+            self.note(note);
+        }
+    }
+
+    /// Calls itself as deep as notes nest, which inference has bounded.
+    fn note(&mut self, note: &Note) {
+        match note {
+            Note::Null => self.put(&NoteHead::Null),
+            Note::Bool(value) => self.put(&NoteHead::Bool(*value)),
+            Note::Int(value) => self.put(&NoteHead::Int(*value)),
+            Note::Float(value) => self.put(&NoteHead::Float(*value)),
+            Note::Text(text) => self.put(&NoteHead::Text(text.clone())),
+            Note::List(items) => {
+                self.put(&NoteHead::List(items.len()));
+                items.iter().for_each(|item| self.note(item));
+            }
+            Note::Map(notes) => {
+                self.put(&NoteHead::Map(notes.len()));
+                self.note_map(notes);
+            }
         }
     }
 

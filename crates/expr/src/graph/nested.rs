@@ -147,8 +147,7 @@ impl Op {
                     program: replace(&custom.program),
                     ..custom.clone()
                 });
-                let inspect = op.inspect.clone();
-                Op::Metadata(Box::new(Metadata { inspect, stop_grad: op.stop_grad, custom_grad }))
+                Op::Metadata(Box::new(Metadata { custom_grad, ..(**op).clone() }))
             }
             Op::Cond(op) => {
                 let mut pair = |(predicate, body): &(Arc<Program>, Arc<Program>)| {

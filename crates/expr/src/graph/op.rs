@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block::BlockKind;
 use super::hook::HookOp;
+use super::notes::Notes;
 use super::program::Program;
 use super::table::{BinaryOp, UnaryOp};
 use super::types::TensorType;
@@ -464,6 +465,10 @@ pub struct Metadata {
     pub stop_grad: bool,
     /// A derivative of the user's, in place of that of the expression.
     pub custom_grad: Option<CustomGrad>,
+    /// What else users have written on the values. In bytes it stands beside the nodes, see
+    /// [`serialize`](crate::serialize).
+    #[serde(skip)]
+    pub notes: Notes,
 }
 
 /// A user's derivative, see [`Metadata::custom_grad`].

@@ -519,7 +519,9 @@ macro_rules! for_each_composed_unary {
             /// Drop what is behind the point of each element.
             truncate SameReal "trunc" [">>> nx.trunc([1.5, -1.5]).tolist()" "[1.0, -1.0]"];
             /// Return the nearest whole number, the even one of two equally near.
-            round_half_even SameReal "round" [
+            ///
+            /// The parts of complex numbers are rounded, each by itself.
+            round_half_even Same "round" [
                 ">>> nx.round([0.5, 1.5, 2.5]).tolist()"
                 "[0.0, 2.0, 2.0]"
             ];

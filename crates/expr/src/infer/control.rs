@@ -4,7 +4,8 @@ use nxla_tensor::DType;
 
 use super::check::{Inferred, tensor, tensors};
 use crate::graph::{
-    Block, BlockKind, Cond, Cumulative, ErrorKind, Metadata, Op, Program, TensorType, Type, While,
+    Block, BlockKind, Cond, Cumulative, ErrorKind, MAX_NOTE_DEPTH, Metadata, Op, Program,
+    TensorType, Type, While,
 };
 
 pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
@@ -44,6 +45,11 @@ fn elem(index: usize, operands: &[&Type]) -> Inferred {
 }
 
 fn metadata_type(metadata: &Metadata, operands: &[&TensorType]) -> Inferred {
+    let depth = metadata.notes.depth();
+    if depth > MAX_NOTE_DEPTH {
+        let why = format!("lists and maps nest {depth} deep, at most {MAX_NOTE_DEPTH} are read");
+        return Err(ErrorKind::invalid("notes", why));
+    }
     let shown = match &metadata.custom_grad {
         Some(custom) if custom.outputs + custom.inputs > operands.len() => {
             let expected = format!("at least {}", custom.outputs + custom.inputs);

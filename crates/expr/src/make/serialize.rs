@@ -6,6 +6,8 @@
 //!
 //! What is surprising:
 //!
+//! * What users write on nodes precedes all nodes, so that bytes from before there was such a thing
+//!   are read as well.
 //! * Source lines and the graph's options travel in the bytes but are no part of the digest.
 //! * Host functions of hooks do not travel; a program from bytes has hooks without a default.
 //! * `serde` on a [`Program`] works only for the empty one, which stands for a region while its op
@@ -21,7 +23,7 @@ use rustc_hash::FxHashMap;
 use crate::graph::encode::Writer;
 use crate::graph::{Digest, Error, ExprId, Graph, Line, Program, SourceId};
 
-pub use crate::graph::encode::FORMAT;
+pub use crate::graph::encode::{FORMAT, OLDEST};
 pub use read::from_bytes;
 
 /// The first bytes of every serialized program.
@@ -43,7 +45,7 @@ pub enum SerializeError {
         length: usize,
     },
     /// Another version of the encoding.
-    #[error("the program has format {found}, this version reads format {FORMAT}")]
+    #[error("the program has format {found}, this version reads formats {OLDEST} to {FORMAT}")]
     Format {
         /// The version in the header.
         found: u16,
@@ -185,6 +187,7 @@ fn write_program(
     files.lines.clear();
     writer.put(&graph.options().reassociate_floats);
     writer.put(&program.inputs());
+    writer.notes(graph);
     writer.put(&graph.len());
     for id in graph.ids() {
         let op = graph.op(id);

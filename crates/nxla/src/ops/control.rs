@@ -7,7 +7,7 @@
 use std::panic::Location;
 
 use nxla_expr::build::OpenBlock;
-use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata};
+use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes};
 
 use super::methods;
 use crate::Trace;
@@ -269,6 +269,36 @@ pub fn annotate<C: Container>(value: C, note: &str) -> C {
     replaced(value, Location::caller(), |graph, ids| {
         let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
         let node = graph.metadata(ids, metadata)?;
+        Ok(graph.parts(node)?)
+    })
+}
+
+/// A container of values with notes: texts, numbers, truth values, and lists and maps of them, by
+/// name. They are part of the program and of its digest, for those who look at it; nothing that
+/// computes does. Expression text shows [`annotate`]'s notes only.
+///
+/// # Errors
+/// Lists and maps in each other more than [`MAX_NOTE_DEPTH`](nxla_expr::MAX_NOTE_DEPTH) deep.
+///
+/// ```
+/// use nxla::graph::{Note, Op};
+/// use nxla::{DType, Expr, TensorType, jit, metadata};
+///
+/// let noted = |x: Expr| metadata(x.sin(), [("layer", Note::from(3)), ("kind", "wave".into())]);
+/// let f = jit(noted);
+/// let (program, _) = f.trace(TensorType::scalar(DType::F32))?;
+/// let found = program.graph().ids().find_map(|id| match program.graph().op(id) {
+///     Op::Metadata(metadata) => metadata.notes.get("layer"),
+///     _ => None,
+/// });
+/// assert_eq!(found, Some(&Note::Int(3)));
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn metadata<C: Container>(value: C, notes: impl Into<Notes>) -> C {
+    let notes = notes.into();
+    replaced(value, Location::caller(), |graph, ids| {
+        let node = graph.metadata(ids, Metadata { notes, ..Metadata::default() })?;
         Ok(graph.parts(node)?)
     })
 }

@@ -69,16 +69,28 @@ where
     C: Container,
     R: HookResult,
 {
-    let leaves = leaves_of(&value);
+    let shown = shown_as(&value, function);
+    with_hook(value, None, Some(shown))
+}
+
+/// The host function that hands values over as containers like this one.
+fn shown_as<C, R>(
+    value: &C,
+    function: impl Fn(C::Tensors) -> R + Send + Sync + 'static,
+) -> Arc<dyn HostFn>
+where
+    C: Container,
+    R: HookResult,
+{
+    let leaves = leaves_of(value);
     let vectors: Vec<Vectors> = leaves.items.iter().map(|leaf| leaf.vectors().clone()).collect();
     let structure = leaves.structure;
-    let shown = move |values: &[HostTensor]| {
+    Arc::new(move |values: &[HostTensor]| {
         let values = values.iter().cloned().map(Tensor::from).zip(&vectors);
         let values = values.map(|(data, vectors)| data.with_vectors(vectors.clone()));
         let mut leaves = Leaves::new(values, structure.clone());
         function(Tree::rebuild(&mut leaves)).into_result()
-    };
-    with_hook(value, None, Some(Arc::new(shown)))
+    })
 }
 
 /// Shows a container of values to the function that the caller of the program installs under a
@@ -105,6 +117,37 @@ where
 #[track_caller]
 pub fn named_hook<C: Container>(value: C, name: &str) -> C {
     with_hook(value, Some(name), None)
+}
+
+/// Shows a container of values to the function that the caller of the program installs under a
+/// name, as [`named_hook`] does, and to this function if the caller installs none.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use nxla::{Expr, HostTensor, Tensor, jit, named_hook_or};
+///
+/// static LOUD: AtomicU32 = AtomicU32::new(0);
+/// fn halved(x: Expr) -> Expr {
+///     named_hook_or(x / 2, "half", |_: Tensor| drop(LOUD.fetch_add(1, Ordering::Relaxed)))
+/// }
+/// assert_eq!(jit(halved).call(3f32)?.item::<f64>()?, 1.5);
+/// let quiet = jit(halved).hook("half", |_: &[HostTensor]| Ok(()));
+/// assert_eq!(quiet.call(3f32)?.item::<f64>()?, 1.5);
+/// assert_eq!(LOUD.load(Ordering::Relaxed), 1);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn named_hook_or<C, R>(
+    value: C,
+    name: &str,
+    function: impl Fn(C::Tensors) -> R + Send + Sync + 'static,
+) -> C
+where
+    C: Container,
+    R: HookResult,
+{
+    let shown = shown_as(&value, function);
+    with_hook(value, Some(name), Some(shown))
 }
 
 #[track_caller]

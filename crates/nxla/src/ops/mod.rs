@@ -30,8 +30,10 @@ mod window;
 
 pub use axes::{Axis, Over};
 pub use batches::Leftover;
-pub use control::{When, annotate, block, checkpoint, cond, custom_grad, custom_jvp, if_, when};
-pub use hooks::{HookResult, hook, named_hook, print_value, runtime_call};
+pub use control::{
+    When, annotate, block, checkpoint, cond, custom_grad, custom_jvp, if_, metadata, when,
+};
+pub use hooks::{HookResult, hook, named_hook, named_hook_or, print_value, runtime_call};
 pub use index::{Slice, Sort};
 pub use linalg::Triangular;
 pub use loops::{fori, fori_with, map, scan, scan_times, scan_with, while_loop, while_loop_with};

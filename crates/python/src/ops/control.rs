@@ -20,6 +20,7 @@ use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expr::PyExpr;
 use crate::function::output;
 use crate::hooks::{Arrange, PyCompute, PyHook};
+use crate::notes::notes_of;
 use crate::source;
 use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
@@ -417,11 +418,37 @@ fn stop_grad(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
 /// values are one node, so that a cut there has all of them on one side.
 #[pyfunction]
 fn annotate(py: Python<'_>, value: &Bound<'_, PyAny>, note: &str) -> PyResult<Py<PyAny>> {
-    let (trace, _) = in_trace(py, "annotate", &[])?;
-    let (values, tree) = leaves_of(&trace, "annotate", value)?;
+    let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
+    annotated(py, "annotate", value, metadata)
+}
+
+/// A container of values with notes: ``inspect`` is part of the text, ``stop_grad`` keeps gradients
+/// out.
+#[pyfunction]
+#[pyo3(signature = (value, notes=None, inspect=None, stop_grad=false))]
+fn expr_metadata(
+    py: Python<'_>,
+    value: &Bound<'_, PyAny>,
+    notes: Option<&Bound<'_, PyAny>>,
+    inspect: Option<&str>,
+    stop_grad: bool,
+) -> PyResult<Py<PyAny>> {
+    let notes = notes.map(notes_of).transpose()?.unwrap_or_default();
+    let inspect = inspect.map(Into::into);
+    let metadata = Metadata { inspect, stop_grad, notes, ..Metadata::default() };
+    annotated(py, "metadata", value, metadata)
+}
+
+fn annotated(
+    py: Python<'_>,
+    function: &'static str,
+    value: &Bound<'_, PyAny>,
+    metadata: Metadata,
+) -> PyResult<Py<PyAny>> {
+    let (trace, _) = in_trace(py, function, &[])?;
+    let (values, tree) = leaves_of(&trace, function, value)?;
     let parts = trace
         .build(|graph| {
-            let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
             let node = graph.metadata(&ids(&values), metadata)?;
             graph.parts(node)
         })
@@ -536,7 +563,7 @@ fn custom_jvp(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    add_functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate,
+    add_functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate, expr_metadata,
         checkpoint, custom_grad, custom_jvp);
     Ok(())
 }

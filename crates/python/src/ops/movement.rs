@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use nxla_runtime::Result;
 use nxla_runtime::graph::build::OuterPadding;
-use nxla_runtime::graph::{ExprId, Padding};
+use nxla_runtime::graph::{ErrorKind, ExprId, Padding};
 use nxla_runtime::host::AxisName;
 use pyo3::prelude::*;
 
@@ -48,6 +48,38 @@ impl Argument for Sizes {
             }),
         };
         self.0.into_iter().map(size).collect()
+    }
+}
+
+/// Positions of new axes: one alone, or a sequence.
+struct NewAxes(Vec<i64>);
+
+impl From<i64> for NewAxes {
+    fn from(axis: i64) -> Self {
+        NewAxes(vec![axis])
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for NewAxes {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(|axis: i64| axis.into()).or_else(|cause| match value.extract() {
+            Ok(axes) => Ok(NewAxes(axes)),
+            Err(_) => Err(cause),
+        })
+    }
+}
+
+impl Argument for NewAxes {
+    type Given = Vec<i64>;
+
+    fn annotation() -> Cow<'static, str> {
+        "int | Sequence[int]".into()
+    }
+
+    fn given(self, _site: &mut Site<'_>) -> Result<Vec<i64>> {
+        Ok(self.0)
     }
 }
 
@@ -256,23 +288,34 @@ functions! {
     /// ----------
     /// x : tensor_like
     ///     Any tensor.
-    /// axis : int
-    ///     The position of the new axis in the result.
+    /// axis : int or sequence of int
+    ///     The position of the new axis in the result, or the positions of several.
     /// name : str, optional
-    ///     Its name.
+    ///     The name of the axis, if it is one.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the position is out of range.
+    ///     If a position is out of range.
+    /// ArgumentError
+    ///     If a position is there twice, or if there is a name for several axes.
     ///
     /// Examples
     /// --------
     /// >>> import nxla as nx
     /// >>> nx.expand_dims([1, 2], axis=-1).tolist()
     /// [[1], [2]]
-    fn expand_dims(x, /, axis: i64 = 0, *, name: Option<String> = None) |graph|
-        graph.new_axis(x, axis, name.map(AxisName::from));
+    /// >>> nx.expand_dims([1, 2], axis=(0, -1)).shape
+    /// (1, 2, 1)
+    fn expand_dims(x, /, axis: NewAxes = 0, *, name: Option<String> = None) |graph|
+        match (&axis[..], name) {
+            (&[axis], name) => graph.new_axis(x, axis, name.map(AxisName::from)),
+            (axes, None) => graph.new_axes(x, axes),
+            (_, Some(_)) => {
+                let why = "a name is for one new axis";
+                Err(graph.error("expand_dims", ErrorKind::invalid("name", why)))
+            }
+        };
 
     /// Put the axes into another order.
     ///

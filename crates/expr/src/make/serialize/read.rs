@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::{FORMAT, FileLine, HEADER, MAGIC, SerializeError, checksum};
+use super::{FORMAT, FileLine, HEADER, MAGIC, OLDEST, SerializeError, checksum};
+use crate::graph::encode::NoteHead;
 use crate::graph::{
-    ExprId, Graph, Line, MAX_NESTING, Op, Operands, Options, Program, Source, SourceId, TensorType,
+    ExprId, Graph, Line, MAX_NESTING, MAX_NOTE_DEPTH, Note, Notes, Op, Operands, Options, Program,
+    Source, SourceId, TensorType,
 };
 
 use rustc_hash::FxHashMap;
@@ -22,7 +24,8 @@ type Result<T> = std::result::Result<T, SerializeError>;
 /// # Errors
 /// If the bytes are of another kind or version, are damaged, or do not hold a well-formed program.
 pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
-    let mut reader = Reader { rest: open(bytes)?, end: bytes.len() };
+    let (format, rest) = open(bytes)?;
+    let mut reader = Reader { rest, end: bytes.len(), format };
     let files: Vec<Arc<str>> = reader.take("the list of files")?;
     let count: usize = reader.take("the number of programs")?;
     let mut programs: Vec<Arc<Program>> = Vec::new();
@@ -40,8 +43,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Program> {
     Ok(Arc::unwrap_or_clone(last))
 }
 
-/// Checks the header; gives what follows it.
-fn open(bytes: &[u8]) -> Result<&[u8]> {
+/// Checks the header; gives the version, and what follows.
+fn open(bytes: &[u8]) -> Result<(u16, &[u8])> {
     if !bytes.starts_with(&MAGIC[..MAGIC.len().min(bytes.len())]) {
         return Err(SerializeError::NotAProgram);
     }
@@ -49,13 +52,13 @@ fn open(bytes: &[u8]) -> Result<&[u8]> {
         return Err(SerializeError::Truncated { length: bytes.len() });
     };
     let found = u16::from_le_bytes([header[4], header[5]]);
-    if found != FORMAT {
+    if !(OLDEST..=FORMAT).contains(&found) {
         return Err(SerializeError::Format { found });
     }
     if checksum(&[rest]).as_bytes() != &header[6..] {
         return Err(SerializeError::Checksum);
     }
-    Ok(rest)
+    Ok((found, rest))
 }
 
 /// Bytes that are being read.
@@ -63,6 +66,8 @@ struct Reader<'a> {
     rest: &'a [u8],
     /// How many bytes there are in all.
     end: usize,
+    /// The version in the header.
+    format: u16,
 }
 
 impl Reader<'_> {
@@ -71,6 +76,61 @@ impl Reader<'_> {
             .map_err(|error| self.malformed(what, error.to_string()))?;
         self.rest = rest;
         Ok(value)
+    }
+
+    /// What is written on nodes: their places, and their notes.
+    fn noted(&mut self) -> Result<Vec<(usize, Notes)>> {
+        if self.format < 6 {
+            return Ok(Vec::new());
+        }
+        let count: usize = self.take("the number of nodes with notes")?;
+        let mut found: Vec<(usize, Notes)> = Vec::new();
+        for _ in 0..count {
+            let node = self.take("a node with notes")?;
+            if found.last().is_some_and(|(last, _)| *last >= node) {
+                return Err(self.malformed("a node with notes", "it is not in order".into()));
+            }
+            let length = self.take("the number of notes")?;
+            let notes = self.notes(length, 0)?;
+            if notes.is_empty() {
+                return Err(self.malformed("a node with notes", "it has none".into()));
+            }
+            found.push((node, notes));
+        }
+        found.reverse();
+        Ok(found)
+    }
+
+    fn notes(&mut self, length: usize, depth: usize) -> Result<Notes> {
+        let mut notes = Notes::default();
+        let mut last: Option<Arc<str>> = None;
+        for _ in 0..length {
+            let name: Arc<str> = self.take("the name of a note")?;
+            if last.as_ref().is_some_and(|last| *last >= name) {
+                return Err(self.malformed("the name of a note", "it is not in order".into()));
+            }
+            notes.insert(name.clone(), self.note(depth)?);
+            last = Some(name);
+        }
+        Ok(notes)
+    }
+
+    fn note(&mut self, depth: usize) -> Result<Note> {
+        if depth > MAX_NOTE_DEPTH {
+            return Err(self.malformed("a note", "it nests too deep".into()));
+        }
+        Ok(match self.take("a note")? {
+            NoteHead::Null => Note::Null,
+            NoteHead::Bool(value) => Note::Bool(value),
+            NoteHead::Int(value) => Note::Int(value),
+            NoteHead::Float(value) => Note::Float(value),
+            NoteHead::Text(text) => Note::Text(text),
+            NoteHead::List(length) => {
+                let items = (0..length).map(|_| self.note(depth + 1));
+                Note::List(items.collect::<Result<_>>()?)
+            }
+            NoteHead::Map(length) => Note::Map(self.notes(length, depth + 1)?),
+        })
     }
 
     /// The error for something that was just read, or was to be read here.
@@ -86,6 +146,8 @@ struct Rebuild<'a> {
     graph: Graph,
     inputs: Vec<TensorType>,
     sources: FxHashMap<FileLine, SourceId>,
+    /// Nodes with notes that are still to come, the last one first.
+    noted: Vec<(usize, Notes)>,
 }
 
 impl<'a> Rebuild<'a> {
@@ -96,6 +158,7 @@ impl<'a> Rebuild<'a> {
             graph: Graph::new(),
             inputs: Vec::new(),
             sources: FxHashMap::default(),
+            noted: Vec::new(),
         }
     }
 
@@ -104,6 +167,7 @@ impl<'a> Rebuild<'a> {
         self.graph = Graph::with_options(Options { reassociate_floats });
         self.inputs = reader.take("the inputs")?;
         self.inputs.iter().try_for_each(|ty| check_type(reader, "an input", ty))?;
+        self.noted = reader.noted()?;
         let count: usize = reader.take("the number of nodes")?;
         if count < self.inputs.len() {
             let why = format!("{count} nodes cannot hold {} inputs", self.inputs.len());
@@ -111,6 +175,10 @@ impl<'a> Rebuild<'a> {
         }
         for _ in 0..count {
             self.node(reader)?;
+        }
+        if let Some((node, _)) = self.noted.last() {
+            let why = format!("node {node} cannot have any");
+            return Err(reader.malformed("the nodes with notes", why));
         }
         let outputs = self.roots(reader, "output")?;
         let effects = self.roots(reader, "hook")?;
@@ -124,7 +192,12 @@ impl<'a> Rebuild<'a> {
 
     fn node(&mut self, reader: &mut Reader<'_>) -> Result<()> {
         let node = ExprId::from_index(self.graph.len());
-        let op: Op = reader.take("an operation")?;
+        let mut op: Op = reader.take("an operation")?;
+        if let Op::Metadata(metadata) = &mut op
+            && let Some((_, notes)) = self.noted.pop_if(|(place, _)| *place == node.index())
+        {
+            metadata.notes = notes;
+        }
         self.check_op(node, &op, reader)?;
         let op = self.with_regions(node, op, reader)?;
         let operands = self.operands(node, reader)?;

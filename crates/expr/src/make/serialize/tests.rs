@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 
 use super::{FORMAT, HEADER, SerializeError, Writer, checksum, from_bytes, to_bytes};
 use crate::build::{ConvOptions, SliceStart, WindowOptions};
+use crate::graph::encode::NoteHead;
 use crate::graph::{
-    Cond, ExprId, Graph, Iota, Line, MAX_NESTING, Op, Padding, Parameter, Program, Result, Source,
-    TensorType, Transform, TriangularSolve, UnaryOp,
+    Cond, ExprId, Graph, Iota, Line, MAX_NESTING, MAX_NOTE_DEPTH, Metadata, Note, Notes, Op,
+    Padding, Parameter, Program, Result, Source, TensorType, Transform, TriangularSolve, UnaryOp,
 };
 use crate::make::verify::verify_program;
 use crate::text::print::{PrintOptions, lines};
@@ -206,8 +207,8 @@ fn the_digest_is_the_same_in_every_process() {
     let x = graph.parameter(0, ty());
     let exp = graph.exp(x).unwrap();
     let program = Program::close_all(&graph, &[exp]);
-    // A new value here calls for a new FORMAT.
-    assert_eq!((FORMAT, program.digest().to_string().as_str()), (5, DIGEST_OF_EXP));
+    // A new digest here calls for a new FORMAT, and for new DIGESTS.
+    assert_eq!((FORMAT, program.digest().to_string().as_str()), (6, DIGEST_OF_EXP));
 }
 
 const DIGEST_OF_EXP: &str = "49814c603d4e4227fbc6162eb1e61c825ed7b85d2815e3af816d978c8f1892a5";
@@ -266,6 +267,7 @@ fn regions_that_nest_too_deep_are_refused() {
     assert!(matches!(error, SerializeError::Region { .. }), "{error}");
 }
 
+#[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
 fn a_long_chain_is_written_and_read() {
     let mut graph = Graph::new();
@@ -343,13 +345,100 @@ fn hostile(nodes: &[(Op, &[usize])], outputs: &[usize]) -> Result<Program, Seria
 /// What comes of one program with a single input and of whatever is written after that.
 fn written(nodes: impl FnOnce(&mut Writer)) -> Result<Program, SerializeError> {
     let mut writer = Writer::default();
-    writer.put(&(Vec::<String>::new(), 1_usize, false, vec![ty()]));
+    writer.put(&(Vec::<String>::new(), 1_usize, false, vec![ty()], 0_usize));
     nodes(&mut writer);
     let mut bytes = b"nxla".to_vec();
     bytes.extend_from_slice(&FORMAT.to_le_bytes());
     bytes.extend_from_slice(&[0; 32]);
     bytes.extend_from_slice(&writer.bytes);
     from_bytes(&sealed(bytes))
+}
+
+/// A program whose one node beside the parameter has these notes.
+fn noted(notes: Notes) -> crate::Result<Program> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    let noted = graph.metadata(&[x], Metadata { notes, ..Metadata::default() })?;
+    Ok(Program::close_all(&graph, &[noted]))
+}
+
+/// A list in lists, so many times.
+fn nested(depth: usize) -> Note {
+    (0..depth).fold(Note::Null, |inner, _| Note::List(vec![inner]))
+}
+
+#[test]
+fn notes_travel_and_tell_programs_apart() {
+    let inner = Notes::from([("z", Note::Float(f64::NAN)), ("a", Note::Int(i64::MIN))]);
+    let values = [true.into(), Note::Null, "text".into(), Note::Float(-0.0), inner.clone().into()];
+    let mut all = Notes::from([("list", Note::from(values)), ("", Note::Map(inner))]);
+    all.insert("deep", nested(MAX_NOTE_DEPTH));
+    let program = noted(all).unwrap();
+    let back = from_bytes(&to_bytes(&program)).unwrap();
+    assert_eq!(back, program);
+    assert_eq!(back.digest(), program.digest());
+    let output = back.outputs()[0];
+    assert_eq!(back.graph().op(output), program.graph().op(program.outputs()[0]));
+
+    let notes = [
+        Notes::default(),
+        [("a", 1)].into(),
+        [("a", 2)].into(),
+        [("b", 1)].into(),
+        [("a", 1.0)].into(),
+        [("a", true)].into(),
+        [("a", Note::List(vec![]))].into(),
+        [("a", Note::Map(Notes::default()))].into(),
+        [("a", 0.0)].into(),
+        [("a", -0.0)].into(),
+    ];
+    let digests: std::collections::BTreeSet<_> =
+        notes.iter().map(|notes| noted(notes.clone()).unwrap().digest()).collect();
+    assert_eq!(digests.len(), notes.len());
+
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    let mut note = |notes: &Notes| {
+        let metadata = Metadata { notes: notes.clone(), ..Metadata::default() };
+        graph.metadata(&[x], metadata).unwrap()
+    };
+    assert_ne!(note(&notes[1]), note(&notes[2]));
+    assert_eq!(note(&notes[9]), note(&notes[9]));
+}
+
+#[test]
+fn notes_nest_within_bounds() {
+    let error = noted([("deep", nested(MAX_NOTE_DEPTH + 1))].into()).unwrap_err();
+    assert!(error.to_string().contains("nest 33 deep"), "{error}");
+    // What hostile bytes say of it is refused before it is built.
+    let lists = 100_000_usize;
+    let mut writer = Writer::default();
+    writer.put(&(Vec::<String>::new(), 1_usize, false, vec![ty()], 1_usize, 1_usize, 1_usize, ""));
+    for _ in 0..lists {
+        writer.put(&NoteHead::List(1));
+    }
+    let mut bytes = b"nxla".to_vec();
+    bytes.extend_from_slice(&FORMAT.to_le_bytes());
+    bytes.extend_from_slice(&[0; 32]);
+    bytes.extend_from_slice(&writer.bytes);
+    let error = from_bytes(&sealed(bytes)).unwrap_err().to_string();
+    assert!(error.contains("it nests too deep"), "{error}");
+}
+
+#[test]
+fn notes_of_other_nodes_are_refused() {
+    let program = noted([("a", 1)].into()).unwrap();
+    let bytes = to_bytes(&program);
+    // The place of the node stands behind the number of nodes with notes.
+    let mut writer = Writer::default();
+    writer.notes(program.graph());
+    let at = bytes.windows(writer.bytes.len()).position(|part| part == writer.bytes).unwrap();
+    for place in [0, 2, 100] {
+        let mut other = bytes.clone();
+        other[at + 1] = place;
+        let error = from_bytes(&sealed(other)).unwrap_err().to_string();
+        assert!(error.contains(&format!("node {place} cannot have any")), "{error}");
+    }
 }
 
 fn parameter(scope: u32, index: u32, ty: TensorType) -> Op {

@@ -563,6 +563,7 @@ fn a_limit_keeps_the_lines_next_to_the_root() {
     assert_eq!(text(6), lines(&graph, &[root], &PrintOptions::default()));
 }
 
+#[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
 fn a_long_chain_prints() {
     let mut graph = Graph::new();

@@ -1,0 +1,89 @@
+//! Notes on values: dicts of Python, and back.
+
+use nxla_runtime::graph::{MAX_NOTE_DEPTH, Note, Notes};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
+
+use crate::errors::argument_error;
+
+/// Notes from a mapping of Python.
+pub(crate) fn notes_of(notes: &Bound<'_, PyAny>) -> PyResult<Notes> {
+    map_of(notes.cast::<PyMapping>()?, 0)
+}
+
+fn map_of(notes: &Bound<'_, PyMapping>, depth: usize) -> PyResult<Notes> {
+    let mut found = Notes::default();
+    for item in notes.items()?.iter() {
+        let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        let Ok(name) = name.cast::<PyString>() else {
+            let why = format!("a name has to be a text, not {}", name.get_type().name()?);
+            return Err(argument_error("metadata", why));
+        };
+        found.insert(name.to_str()?, note_of(&value, depth)?);
+    }
+    Ok(found)
+}
+
+/// Calls itself as deep as the value nests, up to the limit.
+fn note_of(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Note> {
+    if depth > MAX_NOTE_DEPTH {
+        let why = format!("lists and mappings of notes nest at most {MAX_NOTE_DEPTH} deep");
+        return Err(argument_error("metadata", why));
+    }
+    if value.is_none() {
+        return Ok(Note::Null);
+    }
+    if let Ok(value) = value.cast::<PyBool>() {
+        return Ok(Note::Bool(value.is_true()));
+    }
+    if let Ok(value) = value.cast::<PyFloat>() {
+        return Ok(Note::Float(value.value()));
+    }
+    if let Ok(value) = value.cast::<PyString>() {
+        return Ok(Note::Text(value.to_str()?.into()));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let items = value.try_iter()?.map(|item| note_of(&item?, depth + 1));
+        return Ok(Note::List(items.collect::<PyResult<_>>()?));
+    }
+    if let Ok(notes) = value.cast::<PyMapping>() {
+        return Ok(Note::Map(map_of(notes, depth + 1)?));
+    }
+    if value.is_instance_of::<PyInt>() {
+        let wide = |_| argument_error("metadata", "an integer in a note has at most 64 bits");
+        return value.extract::<i64>().map(Note::Int).map_err(wide);
+    }
+    let kind = value.get_type();
+    if kind.module()? == "numpy" && kind.name()? != "ndarray" && value.hasattr("item")? {
+        return note_of(&value.call_method0("item")?, depth + 1);
+    }
+    let why = format!(
+        "a note is a text, a number, a truth value, None, or a list or mapping of them, not {}",
+        kind.name()?
+    );
+    Err(argument_error("metadata", why))
+}
+
+/// Notes as a dict of Python.
+pub(crate) fn dict_of<'py>(py: Python<'py>, notes: &Notes) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, note) in notes {
+        dict.set_item(&**name, value_of(py, note)?)?;
+    }
+    Ok(dict)
+}
+
+fn value_of<'py>(py: Python<'py>, note: &Note) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match note {
+        Note::Null => py.None().into_bound(py),
+        Note::Bool(value) => PyBool::new(py, *value).to_owned().into_any(),
+        Note::Int(value) => value.into_pyobject(py)?.into_any(),
+        Note::Float(value) => value.into_pyobject(py)?.into_any(),
+        Note::Text(text) => PyString::new(py, text).into_any(),
+        Note::List(items) => {
+            let items = items.iter().map(|item| value_of(py, item));
+            PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)?.into_any()
+        }
+        Note::Map(notes) => dict_of(py, notes)?.into_any(),
+    })
+}
