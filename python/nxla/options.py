@@ -138,7 +138,7 @@ def _merge(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any
 
 
 #: Settings that say where programs run.
-_PLACING = ("plugin", "cpu_device_count", "device")
+_PLACING = ("plugin", "cpu_device_count", "preallocate", "device")
 
 
 def compilers() -> list[str]:

@@ -434,12 +434,12 @@ def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
             f"{what}: programs over several devices are compiled by 'xla', not by "
             f"{given['compiler']!r}"
         )
-    for name in ("device", "plugin", "cpu_device_count", "stages", "hooks", "on_conflict"):
+    placing = ("device", "plugin", "cpu_device_count", "preallocate", "stages", "hooks")
+    for name in (*placing, "on_conflict"):
         if name in given:
             raise OptionError(f"{what}: {name!r} has no meaning for a program over a mesh")
     defaults = default_options()
     if defaults.get("compiler") == "xla":
-        placing = ("device", "plugin", "cpu_device_count", "stages", "hooks")
         kept = {name: value for name, value in defaults.items() if name not in placing}
         given = {**kept, **given}
     return {**given, "compiler": "xla"}

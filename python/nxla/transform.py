@@ -122,6 +122,8 @@ def jit(
             The path of a plugin, in place of the one that is found.
         ``device``, ``cpu_device_count``
             The number of a device, and how many devices a plugin for the CPU shall make.
+        ``preallocate``
+            Whether a plugin for GPUs takes most of their memory at once; by default it does not.
         ``precision``
             That of products on hardware that can trade it for speed: ``"default"``, ``"high"``,
             ``"highest"``.

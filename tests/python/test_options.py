@@ -21,6 +21,7 @@ from nxla import _progress
         ({"compiler": "xla", "device": -1}, "a whole number of at least 0"),
         ({"compiler": "xla", "kernels": "no"}, "is true or false"),
         ({"compiler": "xla", "plugin": 5}, "must be a path"),
+        ({"compiler": "xla", "preallocate": 1}, "is true or false"),
         ({"compiler": "xla", "progress": 5}, "progress must be True or False"),
         ({"wrong": 1}, 'no option "wrong"'),
         ({"compiler": "nobody"}, 'no compiler "nobody"'),

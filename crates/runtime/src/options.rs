@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::tensor::Tensor;
 
 /// Those of the settings that say where programs run, in place of a [`Device`].
-pub(crate) const PLACING: [&str; 3] = ["plugin", "device", "cpu_device_count"];
+pub(crate) const PLACING: [&str; 4] = ["plugin", "device", "cpu_device_count", "preallocate"];
 
 /// A setting of a compiler.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

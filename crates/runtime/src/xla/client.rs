@@ -64,6 +64,7 @@ impl Target {
         Key {
             plugin: self.client.plugin().path().to_owned(),
             devices: Some(self.client.devices().len()),
+            preallocate: false,
             number: self.number + distance,
         }
     }
@@ -123,8 +124,25 @@ struct Key {
     plugin: PathBuf,
     /// How many devices were asked for.
     devices: Option<usize>,
+    /// Whether the memory of a GPU is to be taken at once.
+    preallocate: bool,
     /// 0 but for programs that run while another one waits for them, see [`Target::beside`].
     number: usize,
+}
+
+impl Key {
+    /// What the plugin is told when it makes the client. What hardware it is for is not known before,
+    /// but by the name of its file; plugins for the CPU refuse what only those for GPUs know.
+    fn options(&self) -> Vec<(&'static str, Value)> {
+        let count = self.devices.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        let mut options: Vec<(&str, Value)> =
+            count.into_iter().map(|count| ("cpu_device_count", Value::Int64(count))).collect();
+        let file = self.plugin.file_name().unwrap_or_default().to_string_lossy();
+        if ["cuda", "rocm", "gpu"].iter().any(|name| file.contains(name)) {
+            options.push(("preallocate", Value::Bool(self.preallocate)));
+        }
+        options
+    }
 }
 
 /// The target that settings ask for; the plugin is loaded and its client made if need be.
@@ -134,7 +152,8 @@ struct Key {
 pub fn target(settings: &Settings) -> Result<Target> {
     let count = integer(settings, "cpu_device_count", 1)?;
     let device = integer(settings, "device", 0)?.unwrap_or(0);
-    let key = Key { plugin: plugin_path(settings)?, devices: count, number: 0 };
+    let preallocate = preallocates(settings)?;
+    let key = Key { plugin: plugin_path(settings)?, devices: count, preallocate, number: 0 };
     let client = client(key)?;
     // This says so if there is no such device.
     Device::of(&client, device)?;
@@ -156,7 +175,23 @@ pub(crate) fn meet_default_client() -> Result<()> {
 pub(super) fn check_place(settings: &Settings) -> Result<()> {
     integer(settings, "cpu_device_count", 1)?;
     integer(settings, "device", 0)?;
+    preallocates(settings)?;
     explicit_path(settings).map(drop)
+}
+
+/// Whether settings ask for the memory of a GPU at once. By default it is taken as it is needed, so
+/// that other programs on the machine get some.
+fn preallocates(settings: &Settings) -> Result<bool> {
+    match settings.get("preallocate") {
+        None => Ok(false),
+        Some(Setting::Bool(wanted)) => Ok(*wanted),
+        Some(other) => {
+            let why = format!(
+                "option \"preallocate\" of the compiler \"xla\" is true or false, not {other}"
+            );
+            Err(Error::Options(why))
+        }
+    }
 }
 
 /// The path of the plugin that settings name.
@@ -200,13 +235,32 @@ fn client(key: Key) -> Result<Client> {
         return Ok(client.clone());
     }
     let plugin = Plugin::load(&key.plugin)?;
-    let count = key.devices.map(|count| Value::Int64(i64::try_from(count).unwrap_or(i64::MAX)));
-    let options: Vec<(&str, Value)> =
-        count.into_iter().map(|count| ("cpu_device_count", count)).collect();
-    let client = Client::new(&plugin, &options)?;
+    let client = Client::new(&plugin, &key.options())?;
     if key.number == 0 {
         ordinal(&client);
     }
     clients.insert(key, client.clone());
     Ok(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_of_gpus_is_left_to_others_unless_asked_for() {
+        let key = |file: &str, devices, preallocate| {
+            Key { plugin: file.into(), devices, preallocate, number: 0 }.options()
+        };
+        let cuda = "/cuda/xla_cuda_plugin.so";
+        assert_eq!(key(cuda, None, false), [("preallocate", Value::Bool(false))]);
+        assert_eq!(key(cuda, None, true), [("preallocate", Value::Bool(true))]);
+        let cpu = "/cuda/pjrt_c_api_cpu_plugin.so";
+        assert_eq!(key(cpu, Some(2), true), [("cpu_device_count", Value::Int64(2))]);
+        assert!(key(cpu, None, false).is_empty());
+        let mut settings = Settings::new();
+        assert!(!preallocates(&settings).expect("nothing is asked for"));
+        settings.insert("preallocate".into(), Setting::Int(1));
+        assert!(preallocates(&settings).is_err());
+    }
 }

@@ -58,7 +58,8 @@ pub use text::{stablehlo_text, with_literals};
 /// Compiles with XLA; named `"xla"`.
 ///
 /// Settings: `plugin` (path of a PJRT plugin), `device` (its number, 0 by default),
-/// `cpu_device_count` (how many devices a CPU plugin makes), `precision` of products on hardware
+/// `cpu_device_count` (how many devices a CPU plugin makes), `preallocate` (whether a plugin for GPUs
+/// takes most of their memory at once, which it does not by default), `precision` of products on hardware
 /// that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether the evaluator computes
 /// what XLA's code for processors does slowly: factorisations, triangular matrices, large sorts and
 /// scans; by default where the device is the host's processor and the plugin can call the host),

@@ -13,6 +13,7 @@ const SETTINGS: &[&str] = &[
     "plugin",
     "device",
     "cpu_device_count",
+    "preallocate",
     "precision",
     "kernels",
     "cache_dir",
