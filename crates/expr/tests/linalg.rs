@@ -129,3 +129,12 @@ fn norms() {
         "norm: axes: must be one or two, got 0 of f32"
     );
 }
+
+#[test]
+fn diagonals_may_be_as_far_off_as_numbers_go() {
+    for offset in [i64::MIN, i64::MAX] {
+        assert_eq!(outcome(&["f32[2][3]"], |g, x| g.diagonal_or_none(x[0], offset)), "f32[0]");
+        assert_eq!(outcome(&["f32[2][3]"], |g, x| g.triu(x[0], offset)), "f32[2][3]");
+        assert_eq!(outcome(&["f32[2][3]"], |g, x| g.tril(x[0], offset)), "f32[2][3]");
+    }
+}

@@ -104,6 +104,8 @@ impl Graph {
     pub fn tri(&mut self, rows: usize, columns: usize, offset: i64) -> Result<ExprId> {
         let row = self.iota([rows, columns], Some(0), DType::S32)?;
         let column = self.iota([rows, columns], Some(1), DType::S32)?;
+        // Beyond all axes it makes no difference how far; added to a row it stays an `s32`.
+        let offset = offset.clamp(-(1 << 30), 1 << 30);
         let offset = self.scalar_constant(Scalar::Int(offset), DType::S32)?;
         let last = self.add(row, offset)?;
         self.less_equal(column, last)
@@ -124,7 +126,7 @@ impl Graph {
     /// # Errors
     /// Fewer than two axes.
     pub fn triu(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
-        let mask = self.triangle("triu", x, offset - 1)?;
+        let mask = self.triangle("triu", x, offset.saturating_sub(1))?;
         let zero = self.zero_like(x)?;
         self.select(mask, zero, x)
     }

@@ -28,7 +28,8 @@ impl Graph {
     pub fn diagonal_or_none(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let (rank, [rows, columns]) = self.matrix("diagonal", x)?;
         let (high, low) = (i64::try_from(columns), i64::try_from(rows));
-        let inside = offset < high.unwrap_or(i64::MAX) && -offset < low.unwrap_or(i64::MAX);
+        let inside =
+            offset < high.unwrap_or(i64::MAX) && offset.saturating_neg() < low.unwrap_or(i64::MAX);
         if inside && rows > 0 && columns > 0 {
             return self.take_diagonal(x, offset);
         }
