@@ -27,6 +27,10 @@ with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/pyth
 # its platform: `NXLA_PJRT_PLUGIN=… make test`, `NXLA_TEST_PLATFORM=cuda make test`.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
+# Features are chosen for all packages of a command together, and these two want more of some
+# dependencies than the compiled module does: with them, all that was compiled for it would be again.
+TESTED := --workspace --exclude nxla-tidy --exclude nxla-benches
+
 .PHONY: help demo demo-minilm test test-heap check bench docs golden stubs stress soak fuzz package semver wheel clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
 
@@ -39,7 +43,7 @@ demo: $(STAMPS)/release ## train a classifier on handwritten digits, end to end
 demo-minilm: $(STAMPS)/release $(STAMPS)/minilm ## encode sentences on threads, processes and a cluster
 	$(BIN)/python examples/sentences.py
 
-test: test-rust test-python ## run all tests, Rust and Python (NXLA_PJRT_PLUGIN=path, NXLA_TEST_PLATFORM=cuda)
+test: test-rust test-python ## run all tests, Rust and Python (WORKERS=2, of Python) (NXLA_PJRT_PLUGIN=path, NXLA_TEST_PLATFORM=cuda)
 
 check: check-python check-types check-rust check-tidy ## formatting, lints, docs, types, dependency and style rules
 
@@ -66,7 +70,7 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 test-heap: $(STAMPS)/tools ## look for writes outside of buffers: XLA with the heap checked (ROUNDS=1000)
 	$(call section,heap)
 	@$(BIN)/python tools/check_heap.py true
-	$(with_plugin) NXLA_HEAP_ROUNDS=$(or $(ROUNDS),1000) cargo test --workspace --no-fail-fast \
+	$(with_plugin) NXLA_HEAP_ROUNDS=$(or $(ROUNDS),1000) cargo test $(TESTED) --no-fail-fast \
 		--test heap --test parity $(with_heap_checks) -- --include-ignored
 
 stress: $(STAMPS)/dev ## call functions from many threads for a minute (DURATION=60 THREADS=8)
@@ -99,7 +103,7 @@ docs: $(STAMPS)/dev $(STAMPS)/docs ## build the documentation as a site, in docs
 		"$$(find docs/_build -name '*.html' | wc -l)"
 
 # Registries take no crate that does not build from what is in its package alone.
-PRIVATE_CRATES := nxla-python nxla-reference nxla-tests nxla-benches
+PRIVATE_CRATES := nxla-python nxla-reference nxla-tests nxla-tidy nxla-benches
 package: ## package the crates, build each from its package, and try to publish them
 	$(call section,cargo package)
 	cargo package --workspace $(PRIVATE_CRATES:%=--exclude %)
@@ -128,11 +132,11 @@ test-rust: $(STAMPS)/tools
 	$(call section,cargo test)
 	@[ -z "$${NXLA_TEST_PLATFORM:-}" ] || [ -n "$$($(BIN)/python tools/find_plugin.py)" ] || \
 		printf 'no plugin for %s is installed: tests of Rust leave XLA out\n' "$$NXLA_TEST_PLATFORM"
-	$(with_plugin) cargo test --workspace
+	$(with_plugin) cargo test $(TESTED)
 
 test-python: $(STAMPS)/dev
 	$(call section,pytest)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile
 
 check-python: $(STAMPS)/tools
 	$(call section,ruff)
@@ -143,9 +147,10 @@ check-rust: $(STAMPS)/tools
 	$(call section,rustfmt)
 	cargo fmt --all --check
 	$(call section,clippy)
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --exclude nxla-tidy --all-targets -- -D warnings
+	cargo clippy -p nxla-tidy --all-targets -- -D warnings
 	$(call section,rustdoc)
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --exclude nxla-tidy --no-deps --document-private-items
 
 # The stubs are compared with the compiled module, so it has to be there.
 check-types: $(STAMPS)/dev
@@ -154,10 +159,9 @@ check-types: $(STAMPS)/dev
 	$(call section,stubtest)
 	$(BIN)/stubtest nxla._core --mypy-config-file pyproject.toml --allowlist tools/stubtest_allow.txt
 
-# `--workspace` chooses the same features as `make test` does, so that nothing is built twice.
 check-tidy: $(STAMPS)/tools
 	$(call section,tidy)
-	cargo test --workspace --test tidy
+	cargo test -p nxla-tidy
 
 $(STAMPS)/tools: pyproject.toml tools/requirements.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=…")'

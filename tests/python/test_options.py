@@ -47,6 +47,11 @@ def test_every_way_to_set_options_refuses_the_same(options, text):
     assert nx.default_options() == before
 
 
+def test_memory_of_gpus_is_of_plugins_for_gpus():
+    with pytest.raises(nx.OptionError, match='"preallocate".* is for plugins of GPUs'):
+        nx.jit(lambda x: x, compiler="xla", preallocate=True)(1.0)
+
+
 def test_settings_belong_to_the_compiler_in_force():
     with nx.default_options(compiler="evaluator"):
         with pytest.raises(nx.OptionError, match="it has none"):

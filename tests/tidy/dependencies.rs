@@ -77,6 +77,37 @@ pub(crate) fn declared(metadata: &Value) -> Edges {
         .collect()
 }
 
+/// Where tests would have dependencies of the compiled module built a second time: the same crate with
+/// other features is another crate, and so is everything above it.
+pub(crate) fn built_twice(tree: &Tree) -> Vec<String> {
+    let module = built(tree, &["--package=nxla-python", "--edges=normal,build"]);
+    let tests = built(
+        tree,
+        &[
+            "--workspace",
+            "--exclude=nxla-tidy",
+            "--exclude=nxla-benches",
+            "--edges=normal,build,dev",
+        ],
+    );
+    let complaint =
+        |line| format!("crates/python is compiled with {line}, tests with other features");
+    module.difference(&tests).map(complaint).collect()
+}
+
+/// Each crate that such a selection builds, with its features.
+fn built(tree: &Tree, selection: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--prefix=none", "--format={p} {f}"])
+        .args(selection)
+        .current_dir(&tree.root)
+        .output()
+        .expect("cargo runs, since it runs this test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).expect("cargo writes text");
+    lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
 /// One complaint for each crate or edge that is on one side only.
 pub(crate) fn compare(documented: &Edges, declared: &Edges) -> Vec<String> {
     let none = BTreeSet::new();

@@ -49,8 +49,9 @@ impl Tree {
     /// Reads the project that this test belongs to.
     pub(crate) fn load() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .expect("the tests are a folder of the project")
+            .ancestors()
+            .nth(2)
+            .expect("these rules are a folder in a folder of the project")
             .to_path_buf();
         let mut paths = tracked(&root).unwrap_or_else(|| walk(&root));
         paths.sort_unstable();

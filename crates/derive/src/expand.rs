@@ -2,7 +2,6 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics, Index, Member, Result, Type};
 use syn::{TypePath, parse_quote};
@@ -272,20 +271,21 @@ fn fields(fields: &Fields) -> Result<Vec<Field>> {
 /// Whether a type has a type parameter in it.
 fn mentions(ty: &Type, ident: &Ident) -> bool {
     let mut mentions = Mentions { ident, found: false };
-    mentions.visit_type(ty);
+    mentions.visit_type_mut(&mut ty.clone());
     mentions.found
 }
 
-/// Looks for a type parameter.
+/// Looks for a type parameter. It changes nothing: this kind of visitor is the one that other macros
+/// of the workspace have `syn` compiled for.
 struct Mentions<'a> {
     ident: &'a Ident,
     found: bool,
 }
 
-impl<'ast> Visit<'ast> for Mentions<'_> {
-    fn visit_type_path(&mut self, ty: &'ast TypePath) {
+impl VisitMut for Mentions<'_> {
+    fn visit_type_path_mut(&mut self, ty: &mut TypePath) {
         self.found |= ty.path.segments.first().is_some_and(|first| first.ident == *self.ident);
-        syn::visit::visit_type_path(self, ty);
+        syn::visit_mut::visit_type_path_mut(self, ty);
     }
 }
 

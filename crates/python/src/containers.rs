@@ -159,66 +159,109 @@ pub(crate) fn flatten<'py>(
     flatten_at(value, path, 0, leaf)
 }
 
-/// [`flatten`] for what is inside of so many containers.
+/// [`flatten`] for what is inside of so many containers. What does not recur is in functions of its own, so
+/// that a level takes little of the stack.
 fn flatten_at<'py>(
     value: &Bound<'py, PyAny>,
     path: &str,
     depth: usize,
     leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
 ) -> PyResult<Tree> {
-    let py = value.py();
-    let kind = kind_of(value)?;
-    let depth = depth + usize::from(!matches!(kind, Kind::Other));
-    check_depth(depth, || path.to_owned())?;
-    Ok(match kind {
-        Kind::Other => match leaf(value, path)? {
-            true => Tree::Leaf,
-            false => Tree::Static(value.clone().unbind()),
-        },
-        Kind::Tuple(items) => Tree::Tuple(sequence(items.iter(), path, depth, leaf)?),
-        Kind::List(items) => Tree::List(sequence(items.iter(), path, depth, leaf)?),
-        Kind::Named(items) => {
-            let class = value.get_type();
-            let names: Vec<String> = class.getattr(intern!(py, "_fields"))?.extract()?;
-            let mut children = Vec::with_capacity(names.len());
-            for (name, item) in names.iter().zip(items.iter()) {
-                children.push(flatten_at(&item, &format!("{path}.{name}"), depth, leaf)?);
-            }
-            Tree::Named(class.unbind(), children)
-        }
-        Kind::Dict(items) => {
-            let (mut keys, mut children) = (Vec::new(), Vec::new());
-            for (key, item) in items {
-                children.push(flatten_at(&item, &format!("{path}[{}]", key.repr()?), depth, leaf)?);
-                keys.push(key.unbind());
-            }
-            Tree::Dict(keys, children)
-        }
-        Kind::Dataclass(fields) => {
-            let (mut names, mut children) = (Vec::new(), Vec::new());
-            for (name, item) in fields {
-                children.push(flatten_at(&item, &format!("{path}.{name}"), depth, leaf)?);
-                names.push(name.unbind());
-            }
-            Tree::Dataclass(value.get_type().unbind(), names, children)
-        }
-        Kind::Registered(items, aux, unflatten) => {
-            let children = sequence(items.into_iter(), path, depth, leaf)?;
-            Tree::Registered(unflatten.unbind(), aux.unbind(), children)
-        }
+    let Some(parts) = Parts::of(value, path)? else {
+        return outside(value, path, leaf);
+    };
+    check_depth(depth + 1, || path.to_owned())?;
+    let mut children = Vec::with_capacity(parts.items.len());
+    for (item, path) in parts.items {
+        children.push(flatten_at(&item, &path, depth + 1, leaf)?);
+    }
+    Ok(parts.holder.with(children))
+}
+
+/// What is no container.
+fn outside<'py>(
+    value: &Bound<'py, PyAny>,
+    path: &str,
+    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
+) -> PyResult<Tree> {
+    Ok(match leaf(value, path)? {
+        true => Tree::Leaf,
+        false => Tree::Static(value.clone().unbind()),
     })
 }
 
-fn sequence<'py>(
-    items: impl Iterator<Item = Bound<'py, PyAny>>,
-    path: &str,
-    depth: usize,
-    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
-) -> PyResult<Vec<Tree>> {
-    items
-        .enumerate()
-        .map(|(index, item)| flatten_at(&item, &format!("{path}[{index}]"), depth, leaf))
-        .collect()
+/// A container taken apart.
+struct Parts<'py> {
+    holder: Holder,
+    /// What is in it, with paths.
+    items: Vec<(Bound<'py, PyAny>, String)>,
+}
+
+/// A container without what is in it.
+enum Holder {
+    Tuple,
+    List,
+    Named(Py<PyType>),
+    Dict(Vec<Py<PyAny>>),
+    Dataclass(Py<PyType>, Vec<Py<PyString>>),
+    Registered(Py<PyAny>, Py<PyAny>),
+}
+
+impl<'py> Parts<'py> {
+    /// The parts of a container; nothing for other values.
+    fn of(value: &Bound<'py, PyAny>, path: &str) -> PyResult<Option<Self>> {
+        let numbered = |items: &mut dyn Iterator<Item = Bound<'py, PyAny>>| {
+            items.enumerate().map(|(index, item)| (item, format!("{path}[{index}]"))).collect()
+        };
+        let class = || value.get_type().unbind();
+        let (holder, items) = match kind_of(value)? {
+            Kind::Other => return Ok(None),
+            Kind::Tuple(items) => (Holder::Tuple, numbered(&mut items.iter())),
+            Kind::List(items) => (Holder::List, numbered(&mut items.iter())),
+            Kind::Named(items) => {
+                let fields = value.get_type().getattr(intern!(value.py(), "_fields"))?;
+                let names: Vec<String> = fields.extract()?;
+                let paths = names.iter().map(|name| format!("{path}.{name}"));
+                (Holder::Named(class()), items.iter().zip(paths).collect())
+            }
+            Kind::Dict(items) => {
+                let (mut keys, mut values) = (Vec::new(), Vec::new());
+                for (key, item) in items {
+                    values.push((item, format!("{path}[{}]", key.repr()?)));
+                    keys.push(key.unbind());
+                }
+                (Holder::Dict(keys), values)
+            }
+            Kind::Dataclass(fields) => {
+                let (names, values) = fields
+                    .into_iter()
+                    .map(|(name, item)| {
+                        let path = format!("{path}.{name}");
+                        (name.unbind(), (item, path))
+                    })
+                    .unzip();
+                (Holder::Dataclass(class(), names), values)
+            }
+            Kind::Registered(items, aux, unflatten) => {
+                let holder = Holder::Registered(unflatten.unbind(), aux.unbind());
+                (holder, numbered(&mut items.into_iter()))
+            }
+        };
+        Ok(Some(Parts { holder, items }))
+    }
+}
+
+impl Holder {
+    fn with(self, children: Vec<Tree>) -> Tree {
+        match self {
+            Holder::Tuple => Tree::Tuple(children),
+            Holder::List => Tree::List(children),
+            Holder::Named(class) => Tree::Named(class, children),
+            Holder::Dict(keys) => Tree::Dict(keys, children),
+            Holder::Dataclass(class, names) => Tree::Dataclass(class, names, children),
+            Holder::Registered(unflatten, aux) => Tree::Registered(unflatten, aux, children),
+        }
+    }
 }
 
 impl Tree {
@@ -228,35 +271,36 @@ impl Tree {
         py: Python<'_>,
         leaves: &mut dyn Iterator<Item = PyResult<Py<PyAny>>>,
     ) -> PyResult<Py<PyAny>> {
-        let mut fill = |children: &[Tree]| -> PyResult<Vec<Py<PyAny>>> {
-            let mut values = Vec::with_capacity(children.len());
-            for child in children {
-                values.push(child.rebuild(py, leaves)?);
-            }
-            Ok(values)
-        };
+        if matches!(self, Tree::Leaf) {
+            return leaves.next().expect("one value for each leaf");
+        }
+        let mut values = Vec::with_capacity(self.children().len());
+        for child in self.children() {
+            values.push(child.rebuild(py, leaves)?);
+        }
+        self.holding(py, values)
+    }
+
+    /// A container like this one that holds other values.
+    fn holding(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         match self {
-            Tree::Leaf => leaves.next().expect("one value for each leaf"),
+            Tree::Leaf => unreachable!("it holds nothing"),
             Tree::Static(value) => Ok(value.clone_ref(py)),
-            Tree::Tuple(children) => PyTuple::new(py, fill(children)?)?.into_py_any(py),
-            Tree::List(children) => PyList::new(py, fill(children)?)?.into_py_any(py),
-            Tree::Named(class, children) => class
-                .bind(py)
-                .call_method1(intern!(py, "_make"), (fill(children)?,))
-                .map(Bound::unbind),
-            Tree::Dict(keys, children) => {
+            Tree::Tuple(_) => PyTuple::new(py, values)?.into_py_any(py),
+            Tree::List(_) => PyList::new(py, values)?.into_py_any(py),
+            Tree::Named(class, _) => {
+                class.bind(py).call_method1(intern!(py, "_make"), (values,)).map(Bound::unbind)
+            }
+            Tree::Dict(keys, _) => {
                 let dict = PyDict::new(py);
-                for (key, value) in keys.iter().zip(fill(children)?) {
+                for (key, value) in keys.iter().zip(values) {
                     dict.set_item(key, value)?;
                 }
                 dict.into_py_any(py)
             }
-            Tree::Dataclass(class, names, children) => {
-                let values = fill(children)?;
-                rebuild_dataclass(class.bind(py), names, values)
-            }
-            Tree::Registered(unflatten, aux, children) => {
-                unflatten.call1(py, (aux, PyTuple::new(py, fill(children)?)?))
+            Tree::Dataclass(class, names, _) => rebuild_dataclass(class.bind(py), names, values),
+            Tree::Registered(unflatten, aux, _) => {
+                unflatten.call1(py, (aux, PyTuple::new(py, values)?))
             }
         }
     }

@@ -4,6 +4,7 @@
 //! gives a list of complaints, each with a file and a line; an empty list passes. There are no
 //! lists of exceptions: where a rule does not fit, change the rule and say why.
 #![forbid(unsafe_code)]
+#![cfg(test)]
 
 mod dependencies;
 mod layout;
@@ -22,6 +23,11 @@ fn expect_none(complaints: &[String]) {
 #[test]
 fn crates_depend_on_what_the_architecture_says() {
     expect_none(&dependencies::complaints(&Tree::load()));
+}
+
+#[test]
+fn tests_use_what_is_compiled_for_the_module() {
+    expect_none(&dependencies::built_twice(&Tree::load()));
 }
 
 #[test]
