@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 import nxla as nx
@@ -68,6 +68,8 @@ def test_reading_is_numpys(case):
 
 @FEW
 @given(arrays_with_keys(masks=False))
+# An ellipsis comes between indices even where it covers no axis.
+@example((np.zeros((1, 1, 1), np.float32), (None, 0, ..., np.array([0, 0]), 0)))
 def test_reading_is_numpys_where_indices_are_traced(case):
     x, key = case
     places = [at for at, item in enumerate(key) if isinstance(item, np.ndarray)]

@@ -12,8 +12,8 @@ use crate::graph::{Axes, BinaryOp, ErrorKind, ExprId, Graph, Op, Result};
 
 const OP: &str = "index";
 
-/// One entry of a subscript. Those but [`Subscript::New`] take an axis each, in order, and cover all
-/// axes together.
+/// One entry of a subscript. Those but [`Subscript::New`] and [`Subscript::Nothing`] take an axis each, in
+/// order, and cover all axes together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subscript {
     /// One index that is known and in range; the axis goes.
@@ -27,6 +27,14 @@ pub enum Subscript {
     Take(ExprId),
     /// An axis of size 1 that the operand does not have.
     New,
+    /// An ellipsis that covers no axis. Like a range it comes between the indices on its sides.
+    Nothing,
+}
+
+impl Subscript {
+    fn takes_axis(&self) -> bool {
+        !matches!(self, Subscript::New | Subscript::Nothing)
+    }
 }
 
 /// What writing does with an element that is there.
@@ -217,7 +225,7 @@ impl Graph {
         let (mut starts, mut lengths, mut strides) = (Vec::new(), Vec::new(), Vec::new());
         let (mut squeezed, mut reversed) = (Vec::new(), Vec::new());
         let mut whole = true;
-        for item in items.iter().filter(|item| !matches!(item, Subscript::New)) {
+        for item in items.iter().filter(|item| item.takes_axis()) {
             let axis = starts.len();
             let signed = i64::try_from(axis).expect("an axis is small");
             let (start, length, stride) = match *item {
@@ -234,7 +242,7 @@ impl Graph {
                 Subscript::At(_) | Subscript::Dynamic(_) | Subscript::Take(_) => {
                     (SliceStart::at(0), shape[axis], 1)
                 }
-                Subscript::New => unreachable!("it has no axis"),
+                Subscript::New | Subscript::Nothing => unreachable!("it has no axis"),
             };
             if singles && matches!(item, Subscript::At(_) | Subscript::Dynamic(_)) {
                 squeezed.push(signed);
@@ -262,7 +270,7 @@ impl Graph {
         items: &[Subscript],
     ) -> Result<(Vec<ExprId>, Vec<usize>)> {
         let (mut indices, mut axes) = (Vec::new(), Vec::new());
-        let items = items.iter().filter(|item| !matches!(item, Subscript::New));
+        let items = items.iter().filter(|item| item.takes_axis());
         for (axis, item) in items.enumerate() {
             let size = self.shape(x)[axis];
             let index = match *item {
@@ -271,7 +279,7 @@ impl Graph {
                     self.scalar_constant(Scalar::Int(index), counting_dtype(&[size]))?
                 }
                 Subscript::Dynamic(index) | Subscript::Take(index) => self.from_end(index, size)?,
-                Subscript::Range(..) | Subscript::New => continue,
+                Subscript::Range(..) | Subscript::New | Subscript::Nothing => continue,
             };
             indices.push(index);
             axes.push(axis);
@@ -395,7 +403,7 @@ impl Graph {
                 self.as_type(combined, self.dtype(x))?
             }
         };
-        let axes = items.iter().filter(|item| !matches!(item, Subscript::New));
+        let axes = items.iter().filter(|item| item.takes_axis());
         let strided = axes
             .clone()
             .any(|item| matches!(item, Subscript::Range(_, _, stride, _) if *stride != 1));
@@ -421,7 +429,9 @@ impl Graph {
                     }
                     (SliceStart::at(first), span)
                 }
-                Subscript::Take(_) | Subscript::New => unreachable!("no entry of a block"),
+                Subscript::Take(_) | Subscript::New | Subscript::Nothing => {
+                    unreachable!("no entry of a block")
+                }
             };
             starts.push(start);
             lengths.push(length);
@@ -502,14 +512,17 @@ fn slot_of_basic(item: &Subscript) -> Option<Slot> {
     match item {
         Subscript::New => Some(Slot::New),
         Subscript::Range(..) => Some(Slot::Range),
-        Subscript::At(_) | Subscript::Dynamic(_) | Subscript::Take(_) => None,
+        Subscript::At(_) | Subscript::Dynamic(_) | Subscript::Take(_) | Subscript::Nothing => None,
     }
+}
+
+fn is_index(item: &Subscript) -> bool {
+    matches!(item, Subscript::At(_) | Subscript::Dynamic(_) | Subscript::Take(_))
 }
 
 /// The axes of the result in order. Those of the indices stand where the first of them was, or in
 /// front if ranges or new axes are between them.
 fn slots(items: &[Subscript]) -> Vec<Slot> {
-    let is_index = |item: &Subscript| slot_of_basic(item).is_none();
     let first = items.iter().position(is_index);
     let last = items.iter().rposition(is_index);
     let (Some(first), Some(last)) = (first, last) else { return Vec::new() };

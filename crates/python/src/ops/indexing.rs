@@ -218,6 +218,9 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
             Entry::New => plan.items.push(Item::Known(Subscript::New)),
             Entry::Ellipsis => {
                 let skipped = shape.len() - given;
+                if skipped == 0 {
+                    plan.items.push(Item::Known(Subscript::Nothing));
+                }
                 plan.items.extend(shape[axis..axis + skipped].iter().copied().map(whole));
                 axis += skipped;
             }
