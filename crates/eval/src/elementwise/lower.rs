@@ -7,12 +7,14 @@
 use nxla_expr::{BinaryClass, BinaryOp, ExprId, Graph, Op, UnaryClass, UnaryOp};
 use nxla_tensor::{DType, Scalar, promote};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::binary::{binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel};
 use super::code::{Code, Constant, Input, Instruction, Loc, Target};
 use super::convert::convert_kernel;
 use super::dtype::Compute;
 use super::lanes::Kernel;
+use super::pairs::{self, Arithmetic};
 use super::unary::unary_kernel;
 
 /// A value while code is written: where it is, and its dtype.
@@ -28,6 +30,8 @@ pub(crate) struct Writer {
     inputs: Vec<Input>,
     constants: Vec<(Scalar, DType)>,
     instructions: Vec<Instruction>,
+    /// What each of them computes.
+    kinds: Vec<Arithmetic>,
     /// Conversions that have been made already.
     converted: FxHashMap<(Value, DType), Value>,
     widest: usize,
@@ -181,6 +185,9 @@ impl Writer {
             _ => compute.dtype(),
         };
         let z = self.emit(binary_kernel(op, compute), &[x, y], given);
+        if let Some(kind) = self.kinds.last_mut() {
+            *kind = Some((op, compute));
+        }
         self.convert(z, result)
     }
 
@@ -233,11 +240,14 @@ impl Writer {
         let size = u8::try_from(size).expect("an element has at most 16 bytes");
         let target = Target::Register(register);
         self.instructions.push(Instruction { kernel, operands: locs, target, size });
+        self.kinds.push(None);
         Value { loc: Loc::Register(register), dtype }
     }
 
     /// The finished code, which has these results, of one shape.
     pub(crate) fn finish(mut self, roots: &[Value], shape: &nxla_tensor::Shape) -> Code {
+        let mut roots = SmallVec::<[Value; 2]>::from(roots);
+        self.join_pairs(&mut roots);
         for (result, &root) in roots.iter().enumerate() {
             self.write_result(root, index(result));
         }
@@ -252,6 +262,20 @@ impl Writer {
             cost: self.cost,
             results: roots.iter().map(|root| root.dtype).collect(),
             shape: shape.clone(),
+        }
+    }
+
+    /// Makes one instruction of two where that is possible.
+    fn join_pairs(&mut self, roots: &mut [Value]) {
+        let before = self.instructions.len();
+        let numbers = pairs::join(&mut self.instructions, &self.kinds, |register| {
+            roots.iter().any(|root| root.loc == Loc::Register(index(register)))
+        });
+        self.cost = self.cost.saturating_sub(before - self.instructions.len()).max(1);
+        for root in roots {
+            if let Loc::Register(register) = &mut root.loc {
+                *register = numbers[usize::from(*register)];
+            }
         }
     }
 

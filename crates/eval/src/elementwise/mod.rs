@@ -8,6 +8,7 @@ mod exec;
 mod lanes;
 mod lower;
 mod math;
+mod pairs;
 mod unary;
 mod vectorize;
 
