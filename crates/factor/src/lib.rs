@@ -23,7 +23,7 @@ mod triangular;
 
 use std::borrow::Cow;
 
-use faer::{Mat, MatRef, Side, traits::ComplexField};
+use faer::{MatRef, Side, traits::ComplexField};
 use num_complex::Complex;
 pub use product::{Matrix, Multiply};
 pub use triangular::{Substitute, Triangle};
@@ -57,7 +57,7 @@ macro_rules! numbers {
         $(
             impl Number for $number {
                 fn lu(a: &[Self], side: usize, out: &mut [Self]) {
-                    lu(MatRef::from_row_major_slice(a, side, side), &mut Out { rest: out });
+                    lu(a, side, out);
                 }
                 fn cholesky(a: &[Self], side: usize, out: &mut [Self]) -> bool {
                     let a = MatRef::from_row_major_slice(a, side, side);
@@ -187,16 +187,22 @@ impl<T> Out<'_, T> {
     }
 }
 
-fn lu<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) {
-    let side = a.nrows();
-    let factors = a.partial_piv_lu();
+/// Rows up to which blocks do not pay.
+const FEW_ROWS: usize = 32;
+
+fn lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
+    if side <= FEW_ROWS {
+        return plain_lu(a, side, out);
+    }
+    let factors = MatRef::from_row_major_slice(a, side, side).partial_piv_lu();
     let (l, u) = (factors.L(), factors.U());
     let at = |row, column| if column < row { l[(row, column)] } else { u[(row, column)] };
     let is_singular = (0..side)
         .any(|index| u[(index, index)].square() == 0.0 || !u[(index, index)].square().is_finite());
     if is_singular {
-        return singular_lu(a, out);
+        return plain_lu(a, side, out);
     }
+    let mut out = Out { rest: out };
     out.matrix(side, side, at);
     let order = factors.P().arrays().0;
     out.push(order.iter().map(|&row| T::from_real(row as f64)));
@@ -214,35 +220,33 @@ fn cholesky<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) -> bool {
     true
 }
 
-/// Plain elimination that leaves a column without pivot as it is; faer would divide by zero.
-fn singular_lu<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) {
-    let side = a.nrows();
-    let mut factors: Mat<T> = a.to_owned();
-    let mut order: Vec<usize> = (0..side).collect();
+/// Row by row, which is quick for small matrices, and goes on past a column without pivot, where the
+/// diagonal of `u` gets a zero.
+fn plain_lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
+    let (factors, order) = out.split_at_mut(side * side);
+    factors.copy_from_slice(a);
+    order.iter_mut().enumerate().for_each(|(row, order)| *order = T::from_real(row as f64));
     for step in 0..side {
-        let size = |row: usize| factors[(row, step)].square();
+        let size = |row: usize| factors[row * side + step].square();
         let pivot = (step..side).max_by(|&x, &y| size(x).total_cmp(&size(y)).then(y.cmp(&x)));
         let pivot = pivot.expect("there is a row at least");
         order.swap(step, pivot);
-        for column in 0..side {
-            let kept = factors[(step, column)];
-            factors[(step, column)] = factors[(pivot, column)];
-            factors[(pivot, column)] = kept;
+        let (above, below) = factors.split_at_mut((step + 1) * side);
+        let first = &mut above[step * side..];
+        if pivot != step {
+            first.swap_with_slice(&mut below[(pivot - step - 1) * side..][..side]);
         }
-        if factors[(step, step)].square() == 0.0 {
+        if first[step].square() == 0.0 {
             continue;
         }
-        for row in step + 1..side {
-            let factor = factors[(row, step)] / factors[(step, step)];
-            factors[(row, step)] = factor;
-            for column in step + 1..side {
-                let part = factor * factors[(step, column)];
-                factors[(row, column)] -= part;
+        for row in below.chunks_exact_mut(side) {
+            let factor = row[step] / first[step];
+            row[step] = factor;
+            for (x, &y) in row[step + 1..].iter_mut().zip(&first[step + 1..]) {
+                *x -= factor * y;
             }
         }
     }
-    out.matrix(side, side, |row, column| factors[(row, column)]);
-    out.push(order.iter().map(|&row| T::from_real(row as f64)));
 }
 
 /// The diagonal of `r` gets real and not negative by phases that `q` and `r` share.
