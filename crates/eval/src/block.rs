@@ -3,6 +3,7 @@
 use nxla_expr::{Block, BlockKind, Cumulative};
 use nxla_tensor::{Complex, DType, Element, HostTensor};
 
+use crate::create::{random_wide_words, random_words};
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::index::{top_k, top_k_pays};
@@ -23,6 +24,7 @@ pub(crate) fn is_native(block: &Block) -> bool {
             let shape = &block.body.inputs()[0].shape;
             shape.last().is_some_and(|&size| top_k_pays(k, size))
         }
+        BlockKind::Threefry { .. } => true,
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
     }
 }
@@ -35,6 +37,8 @@ pub(crate) fn evaluate(block: &Block, x: &HostTensor) -> Result<Results, Fault> 
             cumulative(op, run).map(one)
         }
         BlockKind::TopK { k } => Ok(top_k(x, k)?.into_iter().collect()),
+        BlockKind::Threefry { count, wide: false } => random_words(x, count).map(one),
+        BlockKind::Threefry { count, wide: true } => random_wide_words(x, count).map(one),
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => {
             unreachable!("the plan has the body of {}", block.name())
         }

@@ -8,8 +8,8 @@ use std::thread;
 
 use common::program;
 use nxla_eval::{EvalError, Hooks, Plan};
-use nxla_expr::{Program, TensorType};
-use nxla_tensor::{DType, HostTensor};
+use nxla_expr::{BinaryOp, Program, TensorType};
+use nxla_tensor::{DType, HostTensor, Scalar};
 
 fn numbers(len: usize, shape: &[usize]) -> HostTensor {
     let elements: Vec<f32> = (0..len).map(|at| ((at * 37 % 101) as f32 - 50.0) / 25.0).collect();
@@ -139,4 +139,61 @@ fn parts_of_an_annotation_are_values_like_others() {
     let inputs = vec![input([0.5, 1.5]), input([2.0, 3.0])];
     let results = Plan::new(program).run(inputs, &Hooks::new()).unwrap();
     assert_eq!(results[0].as_slice::<f64>().unwrap(), [3.0, 11.25]);
+}
+
+#[test]
+fn pairs_of_operations_are_those_one_by_one() {
+    let operations = [BinaryOp::Add, BinaryOp::Subtract, BinaryOp::Multiply];
+    for dtype in [DType::F16, DType::F32, DType::F64] {
+        let ty = TensorType::new(dtype, [1000]);
+        let program = Arc::new(program(&[ty.clone(), ty.clone(), ty], |graph, ids| {
+            let mut results = Vec::new();
+            for (first, second) in operations.iter().flat_map(|&a| operations.map(|b| (a, b))) {
+                for is_left in [true, false] {
+                    let inner = graph.binary(first, ids[0], ids[1]).unwrap();
+                    let [x, y] = if is_left { [inner, ids[2]] } else { [ids[2], inner] };
+                    let outer = graph.binary(second, x, y).unwrap();
+                    // Each is read once, and the sum of both is a result.
+                    results.push(graph.max(outer, ids[2]).unwrap());
+                }
+            }
+            results
+        }));
+        // Numbers that are rounded in all dtypes.
+        let convert = |x: HostTensor| {
+            let ty = TensorType::new(DType::F64, [1000]);
+            let converted =
+                common::program(&[ty], |graph, ids| vec![graph.as_type(ids[0], dtype).unwrap()]);
+            Plan::new(Arc::new(converted)).run(vec![x], &Hooks::new()).unwrap().remove(0)
+        };
+        let operand = |step: usize| {
+            let elements = (0..1000).map(|at| ((at * step % 997) as f64 - 400.0) / 301.0);
+            convert(HostTensor::from_slice(&elements.collect::<Vec<_>>(), [1000]).unwrap())
+        };
+        let inputs = || [37, 101, 211].map(operand).to_vec();
+        let expected = one_by_one(&program, inputs());
+        let results = Plan::new(program).run(inputs(), &Hooks::new()).unwrap();
+        assert_eq!(contents(&results), contents(&expected));
+    }
+}
+
+#[test]
+fn random_words_are_those_of_the_body() {
+    for (count, dtype) in
+        [(1, DType::F32), (7, DType::F32), (90_001, DType::F32), (40_000, DType::F64)]
+    {
+        let types = [TensorType::new(DType::U32, [2])];
+        let program = Arc::new(program(&types, |graph, ids| {
+            let [low, high] =
+                [0.0, 1.0].map(|bound| graph.scalar_constant(Scalar::Float(bound), dtype).unwrap());
+            let numbers = graph
+                .random_uniform(ids[0], low, high, &nxla_expr::build::Draw::new([count]))
+                .unwrap();
+            vec![numbers]
+        }));
+        let key = || vec![HostTensor::from_slice(&[17_u32, 4_000_000_000], [2]).unwrap()];
+        let expected = one_by_one(&program, key());
+        let results = Plan::new(program).run(key(), &Hooks::new()).unwrap();
+        assert_eq!(contents(&results), contents(&expected));
+    }
 }

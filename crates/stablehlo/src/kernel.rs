@@ -29,6 +29,8 @@ const LEAST_SEARCHED: usize = 1 << 14;
 fn is_for_host(kind: &BlockKind) -> bool {
     match kind {
         BlockKind::Cumulative { .. } | BlockKind::TopK { .. } => true,
+        // XLA makes one loop of it.
+        BlockKind::Threefry { .. } => false,
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
     }
 }

@@ -41,6 +41,15 @@ pub enum BlockKind {
         /// Static configuration, printed in order as `key: value`.
         attributes: Vec<(Arc<str>, String)>,
     },
+    /// `[key]`: random bits by the cipher Threefry-2x32 of twenty rounds, for two words of a key. Words
+    /// of 32 bits are first those that the counters 0, 1, 2… come out as, paired with those after them,
+    /// then what their partners do; one of 64 bits is made of both.
+    Threefry {
+        /// How many words.
+        count: usize,
+        /// Whether they have 64 bits.
+        wide: bool,
+    },
 }
 
 /// What of the values inside of a function is kept for its derivative. All others are computed again
@@ -99,6 +108,7 @@ impl BlockKind {
             BlockKind::TopK { .. } => "top_k",
             BlockKind::Checkpoint { .. } => "checkpoint",
             BlockKind::Named { name, .. } => name,
+            BlockKind::Threefry { .. } => "threefry2x32",
         }
     }
 
@@ -113,6 +123,10 @@ impl BlockKind {
                 vec![("keep".into(), keep.to_string()), ("again".into(), again.to_string())]
             }
             BlockKind::Named { attributes, .. } => attributes.clone(),
+            BlockKind::Threefry { count, wide } => {
+                let bits = wide.then(|| ("bits".into(), "64".to_owned()));
+                std::iter::once(("count".into(), count.to_string())).chain(bits).collect()
+            }
         }
     }
 }

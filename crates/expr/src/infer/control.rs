@@ -152,7 +152,16 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
                 && (values.dtype, indices.dtype) == (x.dtype, DType::S32)
                 && !x.dtype.is_complex()
         }
-        (BlockKind::Cumulative { .. } | BlockKind::TopK { .. }, _) => false,
+        (BlockKind::Threefry { count, wide }, [words]) => {
+            let Some((last, others)) = x.shape.split_last() else { return false };
+            // Counters that the body has from outside follow from the configuration.
+            (*last, x.dtype) == (2, DType::U32)
+                && words.shape.split_last() == Some((count, others))
+                && words.dtype == if *wide { DType::U64 } else { DType::U32 }
+        }
+        (BlockKind::Cumulative { .. } | BlockKind::TopK { .. } | BlockKind::Threefry { .. }, _) => {
+            false
+        }
         (BlockKind::Named { .. } | BlockKind::Checkpoint { .. }, _) => true,
     }
 }

@@ -2,7 +2,7 @@
 
 use nxla_tensor::{DType, Scalar, Shape};
 
-use crate::graph::{ExprId, Graph, Result};
+use crate::graph::{BlockKind, ExprId, Graph, Result};
 
 /// How far the second word is rotated in each round of even and odd groups of four.
 const ROTATIONS: [[u64; 4]; 2] = [[13, 15, 26, 6], [17, 29, 16, 24]];
@@ -17,8 +17,8 @@ impl Graph {
         if count == 0 {
             return self.iota([0], Some(0), DType::U32);
         }
-        let attributes = vec![("count".into(), count.to_string())];
-        let bits = self.block("threefry2x32", attributes, &[key], |graph, inputs| {
+        let kind = BlockKind::Threefry { count, wide: false };
+        let bits = self.known_block(kind, &[key], |graph, inputs| {
             let (first, second) = graph.counted(inputs[0], count)?;
             let bits = graph.concatenate(&[first, second], 0)?;
             let bits = graph.slice_along_axis(bits, 0, count, 0, 1)?;
@@ -32,9 +32,8 @@ impl Graph {
         if count == 0 {
             return self.iota([0], Some(0), DType::U64);
         }
-        let attributes =
-            vec![("count".into(), count.to_string()), ("bits".into(), "64".to_owned())];
-        let bits = self.block("threefry2x32", attributes, &[key], |graph, inputs| {
+        let kind = BlockKind::Threefry { count, wide: true };
+        let bits = self.known_block(kind, &[key], |graph, inputs| {
             let (first, second) = graph.counted(inputs[0], 2 * count)?;
             Ok::<_, crate::Error>(vec![graph.joined(second, first)?])
         })?;

@@ -1,4 +1,6 @@
-//! Tensors made from nothing but their type.
+//! Tensors made from nothing but their type, and random words.
+
+mod threefry;
 
 use nxla_expr::{Op, TensorType};
 use nxla_tensor::{Element, HostTensor, Scalar, match_dtype};
@@ -6,6 +8,8 @@ use nxla_tensor::{Element, HostTensor, Scalar, match_dtype};
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::{parallel, value};
+
+pub(crate) use threefry::{random_wide_words, random_words};
 
 pub(crate) fn evaluate(op: &Op, ty: &TensorType) -> Result<HostTensor, Fault> {
     match op {
