@@ -37,9 +37,7 @@ def test_quantiles(engine):
     @given(st.data())
     def check(data):
         x = data.draw(hnp.arrays(np.float64, shapes, elements=holes))
-        q = data.draw(
-            st.one_of(shares, hnp.arrays(np.float64, 3, elements=shares))
-        )
+        q = data.draw(st.one_of(shares, hnp.arrays(np.float64, 3, elements=shares)))
         axis, keep = data.draw(axes_of(x)), data.draw(st.booleans())
         method = data.draw(st.sampled_from(METHODS))
         options = {"axis": axis, "method": method, "keepdims": keep}

@@ -131,14 +131,19 @@ struct Key {
 }
 
 impl Key {
+    /// Whether the plugin is one for GPUs, as far as the name of its file tells.
+    fn is_for_gpus(&self) -> bool {
+        let file = self.plugin.file_name().unwrap_or_default().to_string_lossy();
+        ["cuda", "rocm", "gpu"].iter().any(|name| file.contains(name))
+    }
+
     /// What the plugin is told when it makes the client. What hardware it is for is not known before,
     /// but by the name of its file; plugins for the CPU refuse what only those for GPUs know.
     fn options(&self) -> Vec<(&'static str, Value)> {
         let count = self.devices.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
         let mut options: Vec<(&str, Value)> =
             count.into_iter().map(|count| ("cpu_device_count", Value::Int64(count))).collect();
-        let file = self.plugin.file_name().unwrap_or_default().to_string_lossy();
-        if ["cuda", "rocm", "gpu"].iter().any(|name| file.contains(name)) {
+        if self.is_for_gpus() {
             options.push(("preallocate", Value::Bool(self.preallocate)));
         }
         options
@@ -154,6 +159,10 @@ pub fn target(settings: &Settings) -> Result<Target> {
     let device = integer(settings, "device", 0)?.unwrap_or(0);
     let preallocate = preallocates(settings)?;
     let key = Key { plugin: plugin_path(settings)?, devices: count, preallocate, number: 0 };
+    if preallocate && !key.is_for_gpus() {
+        let why = "option \"preallocate\" of the compiler \"xla\" is for plugins of GPUs, and the name of";
+        return Err(Error::Options(format!("{why} {} is of none", key.plugin.display())));
+    }
     let client = client(key)?;
     // This says so if there is no such device.
     Device::of(&client, device)?;
