@@ -48,7 +48,7 @@ def test_every_way_to_set_options_refuses_the_same(options, text):
 
 
 def test_memory_of_gpus_is_of_plugins_for_gpus():
-    with pytest.raises(nx.OptionError, match='"preallocate".* is for plugins of GPUs'):
+    with pytest.raises(nx.OptionError, match=r'"preallocate".* is for plugins of GPUs'):
         nx.jit(lambda x: x, compiler="xla", preallocate=True)(1.0)
 
 

@@ -61,6 +61,14 @@ def test_lists_in_place_of_subscripts():
     x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     for given_ in [(x, [0, 1], y, [1, 2], [0, 2]), (x, [5, 30], y, [30, 2]), (x, [1, 0])]:
         np.testing.assert_allclose(nx.einsum(*given_), np.einsum(*given_))
+    for subscripts, operands in [
+        (",ij", (2.0, x)),
+        ("ij,", (x, 2.0)),
+        ("i,jkl->kijl", (x[0], [y])),
+    ]:
+        np.testing.assert_allclose(
+            nx.einsum(subscripts, *operands), np.einsum(subscripts, *operands)
+        )
     batch = (x, [..., 0], y, [0, 2], [..., 2])
     np.testing.assert_allclose(nx.einsum(*batch), np.einsum(*batch))
 

@@ -252,6 +252,16 @@ def test_copy_false_refuses_what_needs_a_copy(x):
     assert nx.asarray(x).tolist() == np.asarray(x).tolist()
 
 
+@pytest.mark.parametrize("dtype", ["c64", "c128", "f64", "s64", "f16"])
+def test_memory_at_any_address_is_moved(dtype):
+    form = np.dtype(nx.zeros((), dtype=dtype).numpy().dtype)
+    for offset in range(0, 16, form.alignment):
+        memory = bytes(offset) + (np.arange(70_000) % 1000).astype(form).tobytes()
+        x = np.frombuffer(memory, form, offset=offset)
+        for given in (x, nx.tensor(x), nx.from_dlpack(x.copy())):
+            assert np.array_equal(nx.flip(given), x[::-1])
+
+
 def test_copy_false_refuses_another_dtype():
     with pytest.raises(nx.ArgumentError, match="cannot be shared"):
         nx.asarray(array(SMALL, 1), dtype=nx.int32, copy=False)

@@ -112,8 +112,7 @@ impl Lent {
 
     /// Whether elements of the dtype can be where these are.
     pub(crate) fn is_aligned(&self) -> bool {
-        let align = nxla_runtime::host::match_dtype!(self.dtype, T => align_of::<T>());
-        self.length == 0 || (self.data as usize).is_multiple_of(align)
+        self.length == 0 || (self.data as usize).is_multiple_of(self.dtype.align())
     }
 
     /// A tensor over the memory itself, for whoever knows that nobody writes to it any more:

@@ -201,6 +201,18 @@ impl DType {
         self.bits().div_ceil(8) as usize
     }
 
+    /// Bytes that addresses of elements are multiples of. Engines move elements of eight bytes as one word,
+    /// so that complex numbers of two halves need more here than their Rust type does.
+    ///
+    /// ```
+    /// assert_eq!(nxla_tensor::DType::C64.align(), 8);
+    /// assert_eq!(nxla_tensor::DType::F16.align(), 2);
+    /// ```
+    #[must_use]
+    pub const fn align(self) -> usize {
+        if self.size() < 8 { self.size() } else { 8 }
+    }
+
     /// The family of the type.
     #[must_use]
     pub const fn kind(self) -> Kind {

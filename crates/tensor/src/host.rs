@@ -134,11 +134,9 @@ impl HostTensor {
             // There may be no memory at all, and so none that is aligned.
             return HostTensor::zeros(dtype, shape);
         }
-        match_dtype!(dtype, T => {
-            if bytemuck::try_cast_slice::<u8, T>(bytes).is_err() {
-                return Err(TensorError::Misaligned { dtype, align: align_of::<T>() });
-            }
-        });
+        if !bytes.as_ptr().addr().is_multiple_of(dtype.align()) {
+            return Err(TensorError::Misaligned { dtype, align: dtype.align() });
+        }
         Ok(HostTensor { dtype, shape, names: None, storage: Storage::Frozen(memory) })
     }
 
@@ -188,7 +186,8 @@ impl HostTensor {
         tensor
     }
 
-    /// An `ndarray` that is given away: one whose elements lie in row-major order is not copied.
+    /// An `ndarray` that is given away: one whose elements lie in row-major order is not copied, unless
+    /// they begin where elements of their dtype may not ([`DType::align`]).
     ///
     /// ```
     /// use ndarray::array;
@@ -200,7 +199,8 @@ impl HostTensor {
     /// ```
     #[must_use]
     pub fn from_array<T: Element, D: Dimension>(array: Array<T, D>) -> HostTensor {
-        if !array.is_standard_layout() || array.is_empty() {
+        let is_aligned = array.as_ptr().addr().is_multiple_of(T::DTYPE.align());
+        if !array.is_standard_layout() || array.is_empty() || !is_aligned {
             return HostTensor::from_ndarray(&array);
         }
         let shape = Shape::from(array.shape());

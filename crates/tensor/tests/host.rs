@@ -111,6 +111,9 @@ fn frozen_memory_is_checked() {
     assert!(from(DType::F32, [2].into(), 0..8).is_ok());
     let error = from(DType::F32, [2].into(), 1..9).unwrap_err();
     assert_eq!(error, TensorError::Misaligned { dtype: DType::F32, align: 4 });
+    // A pair of halves may be where either is, but is moved as one word.
+    let error = from(DType::C64, [1].into(), 1..9).unwrap_err();
+    assert_eq!(error, TensorError::Misaligned { dtype: DType::C64, align: 8 });
     let error = from(DType::F32, [2].into(), 0..9).unwrap_err();
     assert!(matches!(error, TensorError::ByteCount { expected: 8, actual: 9, .. }));
 }

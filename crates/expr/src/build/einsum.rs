@@ -300,7 +300,8 @@ impl Graph {
         let labels = [&batch[..], &left_free, &right_free].concat();
         if summed.is_empty() {
             let at = batch.len() + left_free.len();
-            let added = |count: usize, at: usize| vec![position(at); count];
+            let added =
+                |count: usize, at: usize| (at..at + count).map(position).collect::<Vec<i64>>();
             let x = self.new_axes(x, &added(right_free.len(), at))?;
             let y = self.new_axes(y, &added(left_free.len(), batch.len()))?;
             return Ok(Term { id: self.multiply(x, y)?, labels });
