@@ -7,11 +7,14 @@
 //! time is up ends without those destructors.
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
+#[cfg(target_os = "linux")]
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
 use crate::forked;
 
 /// How long the end of a process is held up for running programs.
