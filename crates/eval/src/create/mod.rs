@@ -5,7 +5,7 @@ mod threefry;
 use nxla_expr::{Op, TensorType};
 use nxla_tensor::{Element, HostTensor, Scalar, match_dtype};
 
-use crate::elementwise::convert;
+use crate::elementwise::count_from;
 use crate::error::Fault;
 use crate::{parallel, value};
 
@@ -27,15 +27,9 @@ fn iota_tensor(axis: Option<usize>, ty: &TensorType) -> Result<HostTensor, Fault
         Some(axis) => (ty.shape[axis], ty.shape[axis + 1..].iter().product()),
         None => (ty.shape.size(), 1),
     };
-    let numbers =
-        value::build(nxla_tensor::DType::S64, &[count].into(), |numbers: &mut [i64]| {
-            parallel::chunks(numbers, |start, numbers| {
-                for (index, number) in numbers.iter_mut().enumerate() {
-                    *number = (start + index) as i64;
-                }
-            });
-        })?;
-    let numbers = convert(&numbers, ty.dtype)?;
+    let numbers = value::build_bytes(ty.dtype, &[count].into(), |out| {
+        parallel::rows(out, ty.dtype.size(), 1, |first, out| count_from(first, ty.dtype, out));
+    })?;
     if inner == 1 && count == ty.shape.size() {
         return Ok(value::reshaped(numbers, &ty.shape));
     }

@@ -27,6 +27,24 @@ pub(crate) fn convert(x: &HostTensor, to: DType) -> Result<HostTensor, Fault> {
     })
 }
 
+/// Fills `out` with the integers that follow on `first`, as elements of a dtype. They wrap in integers that
+/// are too narrow.
+pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
+    let kernel = convert_kernel(DType::S64, dtype);
+    let mut numbers = [0_i64; COUNTED];
+    for (block, out) in out.chunks_mut(COUNTED * dtype.size()).enumerate() {
+        let numbers = &mut numbers[..out.len() / dtype.size()];
+        for (index, number) in numbers.iter_mut().enumerate() {
+            *number = (first + block * COUNTED + index) as i64;
+        }
+        let bytes = bytemuck::cast_slice(numbers);
+        kernel([Src { bytes, splat: false }, Src::NONE, Src::NONE], out);
+    }
+}
+
+/// How many integers are converted at once: they stay in the cache.
+const COUNTED: usize = 1024;
+
 /// The kernel that converts elements of one dtype to another.
 pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
     match (from, to) {

@@ -13,7 +13,7 @@ mod unary;
 mod vectorize;
 
 pub(crate) use code::{Access, Code, Input};
-pub(crate) use convert::convert;
+pub(crate) use convert::{convert, count_from};
 pub(crate) use dtype::Compute;
 
 pub(crate) use lower::{Value, Writer};
