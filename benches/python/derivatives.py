@@ -22,12 +22,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from libraries import library
+from libraries import least_time, library
 from zoo import attention_block, block_parameters, layer_norm, log_softmax, normal
 
 LIBRARIES = ("xla", "evaluator", "jax")
 SECONDS = 1.0
-LEAST_STEPS = 5
 
 #: The most that each derivative may take of the time of the forward pass.
 AIMS = {"gradient": 3.0, "jvp": 2.0}
@@ -190,13 +189,7 @@ def stepped(lib, function, arguments):
     """Return the least time of a step of a compiled function."""
     step = lib.jit(function)
     lib.wait(step(*arguments))
-    times: list[float] = []
-    until = time.perf_counter() + SECONDS
-    while len(times) < LEAST_STEPS or time.perf_counter() < until:
-        start = time.perf_counter()
-        lib.wait(step(*arguments))
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return least_time(lib, step, arguments, SECONDS)
 
 
 def measure_model(model, name):

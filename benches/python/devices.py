@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from libraries import library
+from libraries import least_time, library
 from models import difference
 from zoo import minilm_training, mlp
 
@@ -44,7 +44,7 @@ MESHES = {
 WITH_JAX = ("one device", "data, 2", "tensor, 2")
 KINDS = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
 EXCHANGES = re.compile(rf" ({KINDS})(?:-start)?\(")
-SECONDS, LEAST_STEPS = 2.0, 5
+SECONDS = 2.0
 
 
 def along(model: str, path: tuple[str, ...]) -> tuple[str | None, ...]:
@@ -132,13 +132,8 @@ def measure(model: str, name: str, mesh: str, results: str) -> dict[str, object]
         first = time.perf_counter() - start
         exchanges = collections.Counter(EXCHANGES.findall(text()))
     np.savez(results, *[np.asarray(leaf) for leaf in lib.leaves(found)])
-    times: list[float] = []
-    until = time.perf_counter() + SECONDS
-    while len(times) < LEAST_STEPS or time.perf_counter() < until:
-        start = time.perf_counter()
-        lib.wait(step(*arguments))
-        times.append(time.perf_counter() - start)
-    return {"first": first, "step": min(times), "exchanges": dict(sorted(exchanges.items()))}
+    least = least_time(lib, step, arguments, SECONDS)
+    return {"first": first, "step": least, "exchanges": dict(sorted(exchanges.items()))}
 
 
 def figures_of(model: str, name: str, mesh: str, folder: Path) -> dict[str, object]:

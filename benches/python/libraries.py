@@ -6,6 +6,7 @@ compiler, derivatives, convolutions) is left out there, and so are the models th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -174,3 +175,20 @@ def library(name: str) -> Library:
     if name == "jax":
         return jax_library()
     return numpy_library() if name == "numpy" else nxla_library(name)
+
+
+#: How often a step is timed at least.
+LEAST_STEPS = 5
+
+
+def least_time(
+    lib: Library, step: Callable[..., Any], arguments: tuple[Any, ...], seconds: float
+) -> float:
+    """Return the least time of a step, results awaited, of those that so many seconds take."""
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    while len(times) < LEAST_STEPS or time.perf_counter() < until:
+        start = time.perf_counter()
+        lib.wait(step(*arguments))
+        times.append(time.perf_counter() - start)
+    return min(times)

@@ -23,13 +23,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from libraries import library
+from libraries import least_time, library
 from zoo import MODELS, WITH_NUMPY
 
 LIBRARIES = ("xla", "evaluator", "jax", "numpy")
 TURNS = 2
 SECONDS = 1.5
-LEAST_STEPS = 5
 
 # Each aim: the figure, the library, and the most that its share of JAX's may be.
 AIMS = (
@@ -50,13 +49,8 @@ def measure(model: str, name: str, results: str) -> dict[str, float]:
     found = lib.wait(step(*arguments))
     first = time.perf_counter() - start
     np.savez(results, *[np.asarray(leaf) for leaf in lib.leaves(found)])
-    times: list[float] = []
-    until = time.perf_counter() + SECONDS
-    while len(times) < LEAST_STEPS or time.perf_counter() < until:
-        start = time.perf_counter()
-        lib.wait(step(*arguments))
-        times.append(time.perf_counter() - start)
-    return {"first": first, "step": min(times), "memory": float(peak_memory())}
+    least = least_time(lib, step, arguments, SECONDS)
+    return {"first": first, "step": least, "memory": float(peak_memory())}
 
 
 def peak_memory() -> int:

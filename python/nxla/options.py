@@ -128,8 +128,8 @@ def _merge(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any
     # A device, and settings that say which one, take the place of each other.
     dropped: tuple[str, ...]
     if not isinstance(changes.get("device"), int | None):
-        dropped = _PLACING
-    elif any(name in changes for name in _PLACING) and not isinstance(options.get("device"), int):
+        dropped = PLACING
+    elif any(name in changes for name in PLACING) and not isinstance(options.get("device"), int):
         dropped = ("device",)
     else:
         dropped = ()
@@ -138,7 +138,7 @@ def _merge(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any
 
 
 #: Settings that say where programs run.
-_PLACING = ("plugin", "cpu_device_count", "preallocate", "device")
+PLACING = ("plugin", "cpu_device_count", "preallocate", "device")
 
 
 def compilers() -> list[str]:

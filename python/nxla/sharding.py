@@ -426,7 +426,7 @@ def _one_mesh(*prefixes: Any) -> Mesh:
 
 def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
     """Return the options of XLA among those of a call, and refuse what makes no sense here."""
-    from nxla.options import default_options
+    from nxla.options import PLACING, default_options
 
     given = {name: value for name, value in options.items() if value is not None}
     if given.get("compiler", "xla") != "xla":
@@ -434,7 +434,7 @@ def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
             f"{what}: programs over several devices are compiled by 'xla', not by "
             f"{given['compiler']!r}"
         )
-    placing = ("device", "plugin", "cpu_device_count", "preallocate", "stages", "hooks")
+    placing = (*PLACING, "stages", "hooks")
     for name in (*placing, "on_conflict"):
         if name in given:
             raise OptionError(f"{what}: {name!r} has no meaning for a program over a mesh")

@@ -167,15 +167,15 @@ fn flatten_at<'py>(
     depth: usize,
     leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
 ) -> PyResult<Tree> {
-    let Some(parts) = Parts::of(value, path)? else {
+    let Some((mut holder, items)) = taken_apart(value, path)? else {
         return outside(value, path, leaf);
     };
     check_depth(depth + 1, || path.to_owned())?;
-    let mut children = Vec::with_capacity(parts.items.len());
-    for (item, path) in parts.items {
-        children.push(flatten_at(&item, &path, depth + 1, leaf)?);
+    for (item, path) in items {
+        let child = flatten_at(&item, &path, depth + 1, leaf)?;
+        holder.children_mut().push(child);
     }
-    Ok(parts.holder.with(children))
+    Ok(holder)
 }
 
 /// What is no container.
@@ -190,78 +190,50 @@ fn outside<'py>(
     })
 }
 
-/// A container taken apart.
-struct Parts<'py> {
-    holder: Holder,
-    /// What is in it, with paths.
-    items: Vec<(Bound<'py, PyAny>, String)>,
-}
+/// What is in a container, with paths.
+type Items<'py> = Vec<(Bound<'py, PyAny>, String)>;
 
-/// A container without what is in it.
-enum Holder {
-    Tuple,
-    List,
-    Named(Py<PyType>),
-    Dict(Vec<Py<PyAny>>),
-    Dataclass(Py<PyType>, Vec<Py<PyString>>),
-    Registered(Py<PyAny>, Py<PyAny>),
-}
-
-impl<'py> Parts<'py> {
-    /// The parts of a container; nothing for other values.
-    fn of(value: &Bound<'py, PyAny>, path: &str) -> PyResult<Option<Self>> {
-        let numbered = |items: &mut dyn Iterator<Item = Bound<'py, PyAny>>| {
-            items.enumerate().map(|(index, item)| (item, format!("{path}[{index}]"))).collect()
-        };
-        let class = || value.get_type().unbind();
-        let (holder, items) = match kind_of(value)? {
-            Kind::Other => return Ok(None),
-            Kind::Tuple(items) => (Holder::Tuple, numbered(&mut items.iter())),
-            Kind::List(items) => (Holder::List, numbered(&mut items.iter())),
-            Kind::Named(items) => {
-                let fields = value.get_type().getattr(intern!(value.py(), "_fields"))?;
-                let names: Vec<String> = fields.extract()?;
-                let paths = names.iter().map(|name| format!("{path}.{name}"));
-                (Holder::Named(class()), items.iter().zip(paths).collect())
-            }
-            Kind::Dict(items) => {
-                let (mut keys, mut values) = (Vec::new(), Vec::new());
-                for (key, item) in items {
-                    values.push((item, format!("{path}[{}]", key.repr()?)));
-                    keys.push(key.unbind());
-                }
-                (Holder::Dict(keys), values)
-            }
-            Kind::Dataclass(fields) => {
-                let (names, values) = fields
-                    .into_iter()
-                    .map(|(name, item)| {
-                        let path = format!("{path}.{name}");
-                        (name.unbind(), (item, path))
-                    })
-                    .unzip();
-                (Holder::Dataclass(class(), names), values)
-            }
-            Kind::Registered(items, aux, unflatten) => {
-                let holder = Holder::Registered(unflatten.unbind(), aux.unbind());
-                (holder, numbered(&mut items.into_iter()))
-            }
-        };
-        Ok(Some(Parts { holder, items }))
-    }
-}
-
-impl Holder {
-    fn with(self, children: Vec<Tree>) -> Tree {
-        match self {
-            Holder::Tuple => Tree::Tuple(children),
-            Holder::List => Tree::List(children),
-            Holder::Named(class) => Tree::Named(class, children),
-            Holder::Dict(keys) => Tree::Dict(keys, children),
-            Holder::Dataclass(class, names) => Tree::Dataclass(class, names, children),
-            Holder::Registered(unflatten, aux) => Tree::Registered(unflatten, aux, children),
+/// A container that holds nothing yet, and what is to be in it; nothing for other values.
+fn taken_apart<'py>(value: &Bound<'py, PyAny>, path: &str) -> PyResult<Option<(Tree, Items<'py>)>> {
+    let children = Vec::new();
+    let numbered = |items: &mut dyn Iterator<Item = Bound<'py, PyAny>>| {
+        items.enumerate().map(|(index, item)| (item, format!("{path}[{index}]"))).collect()
+    };
+    let class = || value.get_type().unbind();
+    let (holder, items) = match kind_of(value)? {
+        Kind::Other => return Ok(None),
+        Kind::Tuple(items) => (Tree::Tuple(children), numbered(&mut items.iter())),
+        Kind::List(items) => (Tree::List(children), numbered(&mut items.iter())),
+        Kind::Named(items) => {
+            let fields = value.get_type().getattr(intern!(value.py(), "_fields"))?;
+            let names: Vec<String> = fields.extract()?;
+            let paths = names.iter().map(|name| format!("{path}.{name}"));
+            (Tree::Named(class(), children), items.iter().zip(paths).collect())
         }
-    }
+        Kind::Dict(items) => {
+            let (mut keys, mut values) = (Vec::new(), Vec::new());
+            for (key, item) in items {
+                values.push((item, format!("{path}[{}]", key.repr()?)));
+                keys.push(key.unbind());
+            }
+            (Tree::Dict(keys, children), values)
+        }
+        Kind::Dataclass(fields) => {
+            let (names, values) = fields
+                .into_iter()
+                .map(|(name, item)| {
+                    let path = format!("{path}.{name}");
+                    (name.unbind(), (item, path))
+                })
+                .unzip();
+            (Tree::Dataclass(class(), names, children), values)
+        }
+        Kind::Registered(items, aux, unflatten) => {
+            let holder = Tree::Registered(unflatten.unbind(), aux.unbind(), children);
+            (holder, numbered(&mut items.into_iter()))
+        }
+    };
+    Ok(Some((holder, items)))
 }
 
 impl Tree {
@@ -342,6 +314,18 @@ impl Tree {
     pub(crate) fn children(&self) -> &[Tree] {
         match self {
             Tree::Leaf | Tree::Static(_) => &[],
+            Tree::Tuple(children)
+            | Tree::List(children)
+            | Tree::Dict(_, children)
+            | Tree::Named(_, children)
+            | Tree::Dataclass(_, _, children)
+            | Tree::Registered(_, _, children) => children,
+        }
+    }
+
+    fn children_mut(&mut self) -> &mut Vec<Tree> {
+        match self {
+            Tree::Leaf | Tree::Static(_) => unreachable!("it holds nothing"),
             Tree::Tuple(children)
             | Tree::List(children)
             | Tree::Dict(_, children)

@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError
 from operator import itemgetter
 
 from nxla import _core
-from nxla._cluster.places import TRAFFIC, Place
+from nxla._cluster.places import TRAFFIC, Kept, Place
 from nxla._cluster.worker import Parcel, run_stage
 
 TYPE_CHECKING = False
@@ -88,20 +88,8 @@ class _Known:
         #: Workers whose version is that of this process.
         self.workers: set[str] = set()
         self.programs: dict[str, Any] = {}
-        self.tensors: dict[int, tuple[weakref.ref[Tensor], Any]] = {}
-
-    def tensor(self, tensor: Tensor) -> Any | None:
-        """Return the future of a tensor that was sent and is still there."""
-        known = self.tensors.get(id(tensor))
-        if known is None or known[0]() is not tensor or _is_gone(known[1]):
-            return None
-        return known[1]
-
-    def keep(self, tensor: Tensor, future: Any) -> None:
-        """Remember a tensor as long as it lives."""
-        key = id(tensor)
-        gone = weakref.ref(tensor, lambda _: self.tensors.pop(key, None))
-        self.tensors[key] = (gone, future)
+        #: Futures of tensors that were sent.
+        self.tensors = Kept()
 
 
 _CLUSTERS: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
@@ -171,8 +159,8 @@ class Dask(Place):
                 TRAFFIC.add(sent=tensor.nbytes)
                 values[position] = Parcel(tensor.to_host())
                 continue
-            future = self.known.tensor(tensor)
-            if future is not None:
+            future = self.known.tensors.get(tensor)
+            if future is not None and not _is_gone(future):
                 values[position] = Part(future)
                 continue
             waiting.setdefault(self._worker(lanes[position] or 0, of), []).append(position)
@@ -180,7 +168,7 @@ class Dask(Place):
             futures = self._scatter([Parcel(tensors[p].to_host()) for p in positions], worker)
             for position, future in zip(positions, futures, strict=True):
                 TRAFFIC.add(sent=tensors[position].nbytes)
-                self.known.keep(tensors[position], future)
+                self.known.tensors.put(tensors[position], future)
                 values[position] = Part(future)
         return values
 

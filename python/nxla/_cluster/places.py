@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 from nxla import _core
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from nxla._cluster.plan import Task
     from nxla._core import Tensor
 
-__all__ = ["Place", "Submitting", "Threads", "Traffic", "traffic"]
+__all__ = ["Kept", "Place", "Submitting", "Threads", "Traffic", "traffic"]
 
 
 class Traffic:
@@ -53,6 +54,27 @@ def traffic() -> dict[str, int]:
     ['received', 'sent']
     """
     return {"sent": TRAFFIC.sent, "received": TRAFFIC.received}
+
+
+class Kept:
+    """What stands elsewhere for tensors of this process, as long as these live."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, tuple[weakref.ref[Tensor], Any]] = {}
+
+    def get(self, tensor: Tensor) -> Any | None:
+        """Return what stands for a tensor, if anything does."""
+        known = self._values.get(id(tensor))
+        return known[1] if known is not None and known[0]() is tensor else None
+
+    def put(self, tensor: Tensor, value: Any) -> None:
+        """Remember what stands for a tensor."""
+        key, values = id(tensor), self._values
+        values[key] = (weakref.ref(tensor, lambda _: values.pop(key, None)), value)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._values.clear()
 
 
 class Place:

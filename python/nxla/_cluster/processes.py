@@ -16,7 +16,7 @@ from itertools import count
 from multiprocessing.shared_memory import SharedMemory
 
 from nxla import _core
-from nxla._cluster.places import TRAFFIC, Place
+from nxla._cluster.places import TRAFFIC, Kept, Place
 from nxla._cluster.worker import note, pickled, run_stage, unpickled
 
 TYPE_CHECKING = False
@@ -168,21 +168,19 @@ class _Sent:
 
     def __init__(self) -> None:
         self.programs: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
-        self.tensors: dict[int, tuple[weakref.ref[Tensor], Block]] = {}
+        self.tensors = Kept()
         self.lock = threading.Lock()
 
     def block(self, tensor: Tensor, name: str) -> Block:
         """Return the shared memory of a tensor, which is copied to it once."""
-        key = id(tensor)
         with self.lock:
-            known = self.tensors.get(key)
-            if known is not None and known[0]() is tensor:
-                return known[1]
+            known: Block | None = self.tensors.get(tensor)
+        if known is not None:
+            return known
         block = Block(write(tensor, name))
         TRAFFIC.add(sent=tensor.nbytes)
-        gone = weakref.ref(tensor, lambda _: self.tensors.pop(key, None))
         with self.lock:
-            self.tensors[key] = (gone, block)
+            self.tensors.put(tensor, block)
         return block
 
 

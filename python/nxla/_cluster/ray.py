@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
 from contextlib import suppress
 from types import ModuleType
 
 from nxla import _core
-from nxla._cluster.places import TRAFFIC, Place
+from nxla._cluster.places import TRAFFIC, Kept, Place
 from nxla._cluster.worker import Parcel, run_stage
 
 TYPE_CHECKING = False
@@ -70,17 +69,8 @@ class _Known:
     def __init__(self, remote: Any) -> None:
         self.work = remote
         self.programs: dict[str, Any] = {}
-        self.tensors: dict[int, tuple[weakref.ref[Tensor], Any]] = {}
-
-    def tensor(self, tensor: Tensor) -> Any | None:
-        """Return the reference to a tensor that was sent."""
-        known = self.tensors.get(id(tensor))
-        return known[1] if known is not None and known[0]() is tensor else None
-
-    def keep(self, tensor: Tensor, reference: Any) -> None:
-        """Remember a tensor as long as it lives."""
-        key, tensors = id(tensor), self.tensors
-        tensors[key] = (weakref.ref(tensor, lambda _: tensors.pop(key, None)), reference)
+        #: References to tensors that were sent.
+        self.tensors = Kept()
 
 
 #: By the number of the job, which is another one after each ``ray.init``.
@@ -110,7 +100,7 @@ class Ray(Place):
         del lanes, of
         values: list[Any] = []
         for tensor in tensors:
-            reference = self.known.tensor(tensor)
+            reference = self.known.tensors.get(tensor)
             if reference is None:
                 TRAFFIC.add(sent=tensor.nbytes)
                 parcel = Parcel(tensor.to_host())
@@ -118,7 +108,7 @@ class Ray(Place):
                     values.append(parcel)
                     continue
                 reference = self.ray.put(parcel)
-                self.known.keep(tensor, reference)
+                self.known.tensors.put(tensor, reference)
             values.append(reference)
         return values
 

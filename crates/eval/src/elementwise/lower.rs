@@ -268,7 +268,7 @@ impl Writer {
     /// Makes one instruction of two where that is possible.
     fn join_pairs(&mut self, roots: &mut [Value]) {
         let before = self.instructions.len();
-        let numbers = pairs::join(&mut self.instructions, &self.kinds, |register| {
+        let numbers = pairs::join(&mut self.instructions, &mut self.kinds, |register| {
             roots.iter().any(|root| root.loc == Loc::Register(index(register)))
         });
         self.cost = self.cost.saturating_sub(before - self.instructions.len()).max(1);

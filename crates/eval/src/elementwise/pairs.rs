@@ -18,7 +18,7 @@ pub(super) type Arithmetic = Option<(BinaryOp, Compute)>;
 /// the instructions that write them, before and after; gives the new number of each.
 pub(super) fn join(
     instructions: &mut Vec<Instruction>,
-    kinds: &[Arithmetic],
+    kinds: &mut [Arithmetic],
     is_kept: impl Fn(usize) -> bool,
 ) -> Vec<u16> {
     let mut readers = vec![0_usize; instructions.len()];
@@ -29,8 +29,7 @@ pub(super) fn join(
     for at in 0..instructions.len() {
         let found = [0, 1].into_iter().find_map(|side| {
             let first = register(instructions[at].operands[side])?;
-            // What was joined before computes more than its kind says.
-            let is_free = readers[first] == 1 && !is_kept(first) && !is_pair(&instructions[first]);
+            let is_free = readers[first] == 1 && !is_kept(first);
             let kernel = pair_kernel(kinds[first]?, kinds[at]?, side).filter(|_| is_free)?;
             Some((side, first, kernel))
         });
@@ -39,14 +38,11 @@ pub(super) fn join(
         let z = instructions[at].operands[1 - side];
         instructions[at].operands = [x, y, z];
         instructions[at].kernel = kernel;
+        // Three operands leave no room for a fourth.
+        kinds[at] = None;
         is_joined[first] = true;
     }
     remove(instructions, &is_joined)
-}
-
-/// Whether an instruction has been made of two.
-fn is_pair(instruction: &Instruction) -> bool {
-    instruction.operands[2] != Loc::None
 }
 
 fn register(loc: Loc) -> Option<usize> {
@@ -89,20 +85,10 @@ fn pair_kernel(
     (second, of): (BinaryOp, Compute),
     side: usize,
 ) -> Option<Kernel> {
-    match compute {
-        _ if compute != of => None,
-        Compute::F32 => pair_f32(first, second, side),
-        Compute::F64 => pair_f64(first, second, side),
-        Compute::U8
-        | Compute::U16
-        | Compute::U32
-        | Compute::U64
-        | Compute::S8
-        | Compute::S16
-        | Compute::S32
-        | Compute::S64
-        | Compute::C64
-        | Compute::C128 => None,
+    match (compute, of) {
+        (Compute::F32, Compute::F32) => pair_f32(first, second, side),
+        (Compute::F64, Compute::F64) => pair_f64(first, second, side),
+        _ => None,
     }
 }
 

@@ -269,7 +269,7 @@ impl Graph {
     }
 
     /// A [`Graph::block`] that engines know.
-    pub(in crate::build) fn known_block<E: From<crate::Error>>(
+    pub(super) fn known_block<E: From<crate::Error>>(
         &mut self,
         kind: BlockKind,
         operands: &[ExprId],

@@ -4,7 +4,7 @@
 //! are dropped where a shape is given anew (`reshape`, `broadcast`, `tile`), as in Nx; the
 //! functions ending in `_named` take new ones.
 
-use nxla_tensor::{AxisName, Names, Shape};
+use nxla_tensor::{AxisName, Names, Shape, ShapeError};
 
 use super::SliceStart;
 use crate::graph::{
@@ -97,18 +97,18 @@ impl Graph {
     /// A position that is out of range, or that is there twice.
     pub fn new_axes(&mut self, x: ExprId, axes: &[i64]) -> Result<ExprId> {
         let rank = self.shape(x).rank() + axes.len();
-        let mut positions = Vec::with_capacity(axes.len());
-        for &axis in axes {
-            let position = nxla_tensor::normalize_axis(axis, rank).map_err(|_| {
-                let why = format!("{axis} is out of range for a result with {rank} axes");
-                self.invalid("new_axes", "axes", why)
-            })?;
-            if positions.contains(&position) {
-                let why = format!("axis {position} of the result is there twice");
-                return Err(self.invalid("new_axes", "axes", why));
-            }
-            positions.push(position);
-        }
+        let mut positions = nxla_tensor::normalize_axes(axes, rank).map_err(|error| {
+            let why = match error {
+                ShapeError::DuplicateAxis { axis, .. } => {
+                    format!("axis {axis} of the result is there twice")
+                }
+                ShapeError::AxisOutOfRange { axis, .. } => {
+                    format!("{axis} is out of range for a result with {rank} axes")
+                }
+                other => other.to_string(),
+            };
+            self.invalid("new_axes", "axes", why)
+        })?;
         positions.sort_unstable();
         positions.into_iter().try_fold(x, |x, position| {
             let position = i64::try_from(position).expect("a position is small");

@@ -295,10 +295,8 @@ functions! {
     ///
     /// Raises
     /// ------
-    /// ShapeError
-    ///     If a position is out of range.
     /// ArgumentError
-    ///     If a position is there twice, or if there is a name for several axes.
+    ///     If a position is out of range or there twice, or if there is a name for several axes.
     ///
     /// Examples
     /// --------
