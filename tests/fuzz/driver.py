@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import hashlib
 import importlib
 import itertools
@@ -35,8 +36,10 @@ FUZZERS = (
 )
 CORPUS = Path(__file__).parent / "corpus"
 
-#: Seconds after which one case counts as hanging, on a machine that does nothing else.
+#: Seconds that one case may compute, or sleep, before it counts as hanging.
 PATIENCE = 120
+#: So many times as long it may take in all, whatever else the machine does meanwhile.
+LOAD = 10
 #: How many smaller cases are tried in processes of their own.
 TRIES = 80
 
@@ -164,31 +167,132 @@ def note(log: Any, entry: dict[str, Any]) -> None:
 
 def child(*arguments: str, output: int | None = None) -> subprocess.Popen[bytes]:
     """Start this file in another process."""
-    environment = dict(os.environ, PYTHONPATH=str(Path(__file__).parent.parent))
+    paths = [str(Path(__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths)))
     command = [sys.executable, "-m", "fuzz.driver", *arguments]
     return subprocess.Popen(command, env=environment, start_new_session=True, stdout=output)
 
 
+class Use(NamedTuple):
+    """What the processes of a session do."""
+
+    #: How long they have computed, in seconds.
+    seconds: float
+    #: Whether any thread of theirs computes, or would if others let it.
+    awake: bool
+
+
+def use_of(session: int) -> Use | None:
+    """Look at the processes of a session; ``None`` where the system does not show them."""
+    ticks, awake, shown = 0, False, False
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) != session:
+                continue
+            states = [
+                stat.read_text().rpartition(")")[2].split()[0]
+                for stat in process.glob("task/*/stat")
+            ]
+        except (OSError, IndexError):
+            continue  # It has just ended.
+        shown = True
+        ticks += sum(map(int, fields[11:15]))
+        awake |= any(state in "RD" for state in states)
+    return Use(ticks / os.sysconf("SC_CLK_TCK"), awake) if shown else None
+
+
+class Watch:
+    """Tells what hangs from what others keep from computing.
+
+    A case hangs that has computed for long, or has done nothing for long although it could have: no
+    thread of it waited for a processor. Where the system does not say, only time counts.
+    """
+
+    def __init__(self, session: int) -> None:
+        self.session = session
+        self.begin()
+
+    def begin(self) -> None:
+        """Note that a case begins."""
+        self.began = self.before = time.monotonic()
+        use = use_of(self.session)
+        self.start = self.computed = use.seconds if use else 0.0
+        self.asleep = 0.0
+
+    def verdict(self) -> str | None:
+        """Say why the case counts as hanging, if it does; to be asked once a second or so."""
+        now, use = time.monotonic(), use_of(self.session)
+        passed, self.before = now - self.before, now
+        computed = use.seconds - self.computed if use else passed
+        if use:
+            self.computed = use.seconds
+        if not use or (not use.awake and computed < passed / 50):
+            self.asleep += passed
+        if use and use.seconds - self.start > PATIENCE:
+            return f"no end after {use.seconds - self.start:.0f} seconds of computing"
+        if self.asleep > PATIENCE:
+            return f"nothing happens for {self.asleep:.0f} seconds"
+        if now - self.began > PATIENCE * LOAD:
+            return f"no end after {now - self.began:.0f} seconds"
+        return None
+
+
+def stacks_beside(journal: Path) -> Path:
+    """Return the file to which a process that is at work on a journal writes its stacks."""
+    return journal.with_suffix(".stacks")
+
+
+def stacks_of(journal: Path) -> str:
+    """Return the stacks that a process has written, to be put behind a sentence."""
+    path = stacks_beside(journal)
+    text = path.read_text(errors="replace").strip() if path.exists() else ""
+    return f"\n{text}" if text else ""
+
+
+def ask_for_stacks(process: subprocess.Popen[bytes], journal: Path) -> None:
+    """Have a process write its stacks, and give it a while for that."""
+    path = stacks_beside(journal)
+    os.kill(process.pid, signal.SIGUSR1)
+    for _ in range(50):
+        time.sleep(0.1)
+        if path.exists() and path.stat().st_size:
+            break
+    # All of it is written at once, but for the threads.
+    time.sleep(0.2)
+
+
 def wait(process: subprocess.Popen[bytes], journal: Path) -> str | None:
-    """Wait for a process; say how it ended, if not by itself."""
-    seen, since = "", time.monotonic()
+    """Wait for a process; say how it ended, if not by itself, and where it was."""
+    seen, watch = "", Watch(process.pid)
     while True:
         try:
             process.wait(1.0)
         except subprocess.TimeoutExpired:
             text = journal.read_text() if journal.exists() else ""
             if text != seen:
-                seen, since = text, time.monotonic()
-            # Where others compute as well, everything takes longer.
-            patience = PATIENCE * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-            if time.monotonic() - since > patience:
+                seen = text
+                watch.begin()
+            why = watch.verdict()
+            if why is not None:
+                ask_for_stacks(process, journal)
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-                return f"hangs: no end after {patience:.0f} seconds"
+                return f"hangs: {why}{stacks_of(journal)}"
             continue
         if process.returncode < 0:
-            return f"ends the process by {signal.Signals(-process.returncode).name}"
-        return None if process.returncode in (0, FOUND) else f"exit status {process.returncode}"
+            name = signal.Signals(-process.returncode).name
+            return f"ends the process by {name}{stacks_of(journal)}"
+        if process.returncode in (0, FOUND):
+            return None
+        return f"exit status {process.returncode}{stacks_of(journal)}"
+
+
+def entry_of(journal: Path) -> dict[str, Any]:
+    """Return what a journal says last, also where its process was killed while it wrote."""
+    text = journal.read_text() if journal.exists() else ""
+    entry: dict[str, Any] = json.JSONDecoder().raw_decode(text)[0] if text else {}
+    return entry
 
 
 def shrink_outside(name: str, found: Found) -> Found:
@@ -222,9 +326,10 @@ def fuzz(name: str, seed: int, seconds: float) -> tuple[Counts, list[Found]]:
             journal = Path(folder) / "journal.json"
             process = child("work", name, str(seed), str(start), str(left), str(journal))
             ended = wait(process, journal)
-            entry = json.loads(journal.read_text() or "{}") if journal.exists() else {}
+            entry = entry_of(journal)
         if not entry:
-            raise SystemExit(f"{name}: {ended or 'ended without a word'}")
+            found.append(Found(None, f"before the first case: {ended or 'ends without a word'}"))
+            break
         cases += entry["number"] + 1 - start
         inputs += entry["inputs"]
         start = entry["number"] + 1
@@ -239,8 +344,8 @@ def report(name: str, found: Iterable[Found], write: bool) -> None:
     module = module_of(name)
     shown = getattr(module, "show", lambda case: json.dumps(case, indent=1))
     for case, why in found:
-        print(f"\n== {name} found ==\n{shown(case)}\n-- {why}")
-        if write:
+        print(f"\n== {name} found ==\n{'' if case is None else shown(case)}\n-- {why}")
+        if write and case is not None:
             print(f"kept in {keep(name, case)}")
 
 
@@ -271,8 +376,20 @@ def main(names: Iterable[str] = FUZZERS) -> None:
     raise SystemExit(1 if bad else 0)
 
 
+def show_stacks(journal: Path | None) -> None:
+    """Have this process write its stacks beside its journal when it crashes or is asked to."""
+    if journal is None:
+        faulthandler.enable()
+        return
+    # Open until the process ends.
+    file = os.open(stacks_beside(journal), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    faulthandler.enable(file)
+    faulthandler.register(signal.SIGUSR1, file)
+
+
 def command(what: str, name: str, *arguments: str) -> int:
     """Do what `child` was asked for."""
+    show_stacks(None if what == "some" else Path(arguments[-1]))
     limit = getattr(module_of(name), "ADDRESS_SPACE", None)
     if limit is not None:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)

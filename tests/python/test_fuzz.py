@@ -41,3 +41,47 @@ def test_a_failing_case_is_shrunk():
 
     found = driver.shrink(Module, driver.Found([1, 7, 3, 9], ""))
     assert found == driver.Found([7], "there is a seven")
+
+
+#: What `stuck` does for ever.
+STUCK = {"nothing happens for": "time.sleep(100)", "seconds of computing": "while True: pass"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+@pytest.mark.parametrize("why", STUCK)
+def test_what_hangs_is_killed_and_says_where_it_was(why, tmp_path, monkeypatch):
+    monkeypatch.setattr(driver, "PATIENCE", 1)
+    journal = tmp_path / "journal.json"
+    code = f"""
+import pathlib, sys, time
+sys.path.append({TESTS!r})
+from fuzz import driver
+def stuck():
+    {STUCK[why]}
+driver.show_stacks(pathlib.Path(sys.argv[1]))
+stuck()
+"""
+    process = subprocess.Popen([sys.executable, "-c", code, str(journal)], start_new_session=True)
+    ended = driver.wait(process, journal)
+    assert ended.startswith("hangs: ")
+    assert why in ended
+    assert "in stuck" in ended
+    assert process.returncode == -9
+
+
+def test_what_others_keep_from_computing_does_not_hang(monkeypatch):
+    now, use = 0.0, driver.Use(0.0, awake=True)
+    monkeypatch.setattr(driver.time, "monotonic", lambda: now)
+    monkeypatch.setattr(driver, "use_of", lambda session: use)
+    watch = driver.Watch(1)
+    # A hundredth of a processor, for much longer than a case may sleep or compute.
+    for _ in range(5 * driver.PATIENCE):
+        now, use = now + 1, driver.Use(use.seconds + 0.01, awake=True)
+        assert watch.verdict() is None
+    # Without anybody in its way, it sleeps.
+    for _ in range(driver.PATIENCE + 1):
+        now, use = now + 1, driver.Use(use.seconds, awake=False)
+        why = watch.verdict()
+    assert "nothing happens" in why
+    watch.begin()
+    assert watch.verdict() is None
