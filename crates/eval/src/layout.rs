@@ -52,8 +52,9 @@ impl Strided {
             }
             match loops.last_mut() {
                 // The outer loop moves as far as the inner one does in all: they are one loop.
-                Some(outer) if outer.step == step * count as isize => {
-                    *outer = Loop { count: outer.count * count, step };
+                // More elements than can be counted are never asked for: nobody has memory for them.
+                Some(outer) if Some(outer.step) == step.checked_mul(count as isize) => {
+                    *outer = Loop { count: outer.count.saturating_mul(count), step };
                 }
                 _ => loops.push(Loop { count, step }),
             }
@@ -76,7 +77,7 @@ impl Strided {
 
     /// How many elements the rule places.
     pub(crate) fn len(&self) -> usize {
-        self.loops.iter().map(|a| a.count).product()
+        self.loops.iter().fold(1, |len, a| len.saturating_mul(a.count))
     }
 
     /// Whether it is a plain copy of neighbouring elements.
