@@ -103,7 +103,7 @@ docs: $(STAMPS)/dev $(STAMPS)/docs ## build the documentation as a site, in docs
 		"$$(find docs/_build -name '*.html' | wc -l)"
 
 # Registries take no crate that does not build from what is in its package alone.
-PRIVATE_CRATES := nxla-python nxla-reference nxla-tests nxla-tidy nxla-benches
+PRIVATE_CRATES := nxla-python nxla-reference nxla-tests nxla-models nxla-tidy nxla-benches
 package: ## package the crates, build each from its package, and try to publish them
 	$(call section,cargo package)
 	cargo package --workspace $(PRIVATE_CRATES:%=--exclude %)

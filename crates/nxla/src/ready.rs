@@ -2,8 +2,10 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use nxla_runtime::Signal;
 
 use crate::containers::{Tree, leaves_of};
 use crate::tensor::Tensor;
@@ -65,29 +67,6 @@ pub struct Ready<T> {
 
 /// Nothing in it is pinned.
 impl<T> Unpin for Ready<T> {}
-
-/// Whether a tensor is there, and who is to be woken then.
-#[derive(Default)]
-struct Signal(Mutex<(bool, Option<Waker>)>);
-
-impl Signal {
-    fn tell(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.0 = true;
-        let waker = state.1.take();
-        drop(state);
-        waker.into_iter().for_each(Waker::wake);
-    }
-
-    /// Whether it has been told; if not, the task is woken when it is.
-    fn poll(&self, task: &Context<'_>) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.0 {
-            state.1 = Some(task.waker().clone());
-        }
-        state.0
-    }
-}
 
 impl<T> Ready<T> {
     /// Waits for one tensor after another.

@@ -38,6 +38,7 @@
 
 mod buffer;
 mod client;
+mod count;
 mod discover;
 mod dtype;
 mod error;
@@ -57,6 +58,8 @@ mod probe;
 mod running;
 mod scratch;
 mod serialized;
+
+mod sync;
 mod sys;
 mod traffic;
 mod transfer;

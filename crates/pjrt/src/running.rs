@@ -11,9 +11,10 @@ use std::ffi::c_int;
 #[cfg(target_os = "linux")]
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use crate::count::Count;
 #[cfg(target_os = "linux")]
 use crate::forked;
 
@@ -22,39 +23,22 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many programs of a client run.
 #[derive(Default)]
-pub(crate) struct Running {
-    count: Mutex<usize>,
-    idle: Condvar,
-}
+pub(crate) struct Running(Count);
 
 impl Running {
-    fn lock(&self) -> MutexGuard<'_, usize> {
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Counts a program until the result is dropped.
     pub(crate) fn begin(self: &Arc<Running>) -> RunningProgram {
         static BEGUN: AtomicU64 = AtomicU64::new(0);
         if (BEGUN.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two() {
             wait_at_exit();
         }
-        *self.lock() += 1;
+        self.0.begin();
         RunningProgram(self.clone())
     }
 
     /// Blocks until no program runs, or the time is up.
     pub(crate) fn wait_until(&self, deadline: Option<Instant>) {
-        let mut count = self.lock();
-        while *count > 0 {
-            let Some(deadline) = deadline else {
-                count = self.idle.wait(count).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            let Some(left) = deadline.checked_duration_since(Instant::now()) else {
-                return;
-            };
-            count = self.idle.wait_timeout(count, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.0.wait_until(deadline);
     }
 }
 
@@ -63,11 +47,7 @@ pub(crate) struct RunningProgram(Arc<Running>);
 
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        let mut count = self.0.lock();
-        *count -= 1;
-        if *count == 0 {
-            self.0.idle.notify_all();
-        }
+        self.0.0.end();
     }
 }
 
@@ -224,7 +204,7 @@ pub fn wait_until_all_idle_for(patience: Duration) -> bool {
 
 fn is_idle() -> bool {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    all.iter().filter_map(Weak::upgrade).all(|running| *running.lock() == 0)
+    all.iter().filter_map(Weak::upgrade).all(|running| running.0.get() == 0)
 }
 
 fn wait_for_all(deadline: Option<Instant>) {
@@ -245,14 +225,14 @@ mod tests {
         let (first, second) = (running.begin(), running.begin());
         drop(first);
         running.wait_until(Some(Instant::now() + Duration::from_millis(5)));
-        assert_eq!(*running.lock(), 1);
+        assert_eq!(running.0.get(), 1);
         let waiting = std::thread::spawn({
             let running = running.clone();
             move || running.wait_until(None)
         });
         drop(second);
         waiting.join().unwrap();
-        assert_eq!(*running.lock(), 0);
+        assert_eq!(running.0.get(), 0);
     }
 
     #[test]

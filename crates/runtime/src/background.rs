@@ -10,7 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use nxla_eval::{EvalError, Interrupt};
+use nxla_eval::EvalError;
+pub(crate) use nxla_eval::Interrupt;
 
 use crate::error::{Error, Result};
 

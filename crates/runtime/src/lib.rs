@@ -34,9 +34,11 @@ mod operand;
 mod options;
 mod profile;
 mod program;
+mod signal;
 mod stages;
 mod stand_ins;
 mod stream;
+mod sync;
 mod tensor;
 mod trace;
 pub mod vectors;
@@ -74,6 +76,7 @@ pub use options::{
 };
 pub use profile::{Span, finish_profile, is_profiled, span, span_with, start_profile};
 pub use program::{compile_for, compile_program, run_program};
+pub use signal::Signal;
 pub use stages::{Done, StageExecutor, Stages};
 pub use stream::{
     Capacity, Deferred, Inspect, Outcome, Parts, Step, Stream, StreamError, Wait, abandon_streams,

@@ -110,7 +110,7 @@ pub(crate) fn run_on(
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<Tensor>> {
     let job = Job::new(program, options, engine, &[]);
-    let executable = job.clone().find(interrupt)?.executable;
+    let executable = job.clone().find(interrupt)?.value;
     let own_hooks = &job.functions;
     let context =
         RunContext { hooks: Some(&options.hooks), interrupt, own_hooks, ..RunContext::default() };
@@ -229,7 +229,7 @@ struct Current {
 
 impl Current {
     fn of(found: &Found) -> Self {
-        Self { executable: Arc::downgrade(&found.executable), used: found.used.clone() }
+        Self { executable: Arc::downgrade(&found.value), used: found.used.clone() }
     }
 }
 
@@ -248,7 +248,7 @@ impl Kept {
         drop(current);
         let found = self.job.clone().find(interrupt)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Current::of(&found);
-        Ok(found.executable)
+        Ok(found.value)
     }
 }
 

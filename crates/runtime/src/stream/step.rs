@@ -60,11 +60,7 @@ pub fn orphan_streams() {
 /// Waits so long at most for the ends of streams that have been told to end; says whether all have.
 pub fn wait_until_streams_end(time: Duration) -> bool {
     let wait = Wait { until: Instant::now().checked_add(time), interrupt: None };
-    let ended = |stream: &Arc<Stream>| {
-        let ended = stream.wait_until(&wait, |inner| inner.ended.is_some());
-        ended.is_ok_and(|inner| inner.is_some())
-    };
-    running().iter().all(ended)
+    running().iter().all(|stream| stream.wait_for_end(&wait))
 }
 
 impl<R: Send + Sync + 'static> Step<R> {

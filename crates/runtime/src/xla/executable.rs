@@ -178,7 +178,7 @@ impl Compiled {
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
         let _nested = nested();
-        let run = Arc::new(Run::default());
+        let run = Arc::new(Run::new());
         let calls = &self.what.host_calls;
         let table = (!calls.is_empty()).then(|| Arc::new(host_table(calls, &run)));
         let executable = place.executable.clone();

@@ -13,204 +13,76 @@
 //! a hook runs a program itself, which may need the very thread that would wait.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use nxla_eval::Interrupt;
 use nxla_expr::Listener;
 use nxla_pjrt::{self as pjrt, Buffer, Client, HostCall as Running, HostCallTable, HostView};
 use nxla_stablehlo::HostCall;
 use nxla_tensor::HostTensor;
 
+use super::calls::{Calls, Reply, Room};
 use super::client;
-use crate::background::{ASK_EVERY, interrupted};
 use crate::compiler::RunContext;
 use crate::error::{Error, Result};
 
-/// How many calls may wait.
-const MAX_CALLS: usize = 256;
-
-/// How many bytes of values may wait, unless a single call has more.
-const MAX_BYTES: usize = 64 << 20;
-
-/// How long a program waits at most for room. Only a hook that waits for another thread, which
-/// in turn waits for the device, ever lets it wait that long.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How much may wait.
+const ROOM: Room = Room { calls: 256, bytes: 64 << 20 };
 
 /// A program that runs elsewhere, and its calls to the host.
-#[derive(Default)]
-pub(super) struct Run {
-    state: Mutex<State>,
-    /// Something for the caller to do.
-    arrived: Condvar,
-    /// Room for another call.
-    room: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    calls: VecDeque<Call>,
-    bytes: usize,
-    /// How many programs the hooks of this run are waiting for.
-    nested: usize,
-    /// Nobody wants the calls any more.
-    stopped: bool,
-    /// What starting the program gave.
-    results: Option<Result<Vec<Buffer>, pjrt::Error>>,
-    /// Whether no call can come any more, and how the program ended.
-    over: Option<Result<(), pjrt::Error>>,
-    /// The client that was left behind with the program.
-    left_behind: Option<Client>,
-}
+pub(super) struct Run(Calls<Call, Vec<Buffer>, pjrt::Error, LeftBehind>);
 
 /// One call of the host.
 struct Call {
     /// Which of the program's host calls.
     place: usize,
     values: Vec<HostTensor>,
-    bytes: usize,
     /// Where the thread of XLA waits for results, if it does.
-    reply: Option<Arc<Reply>>,
-}
-
-/// What the function of a runtime call gives, for the thread of XLA that waits for it.
-#[derive(Default)]
-struct Reply {
-    state: Mutex<ReplyState>,
-    arrived: Condvar,
-}
-
-#[derive(Default)]
-enum ReplyState {
-    #[default]
-    Awaited,
-    Given(Vec<HostTensor>),
-    /// There will be no results: the function has failed, or nobody calls it any more.
-    Never,
-}
-
-impl Reply {
-    /// Answers, unless there is an answer already.
-    fn give(&self, answer: ReplyState) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, ReplyState::Awaited) {
-            *state = answer;
-        }
-        self.arrived.notify_all();
-    }
-
-    /// Waits for the results.
-    fn take(&self) -> Result<Vec<HostTensor>, String> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.arrived.wait_while(state, |state| matches!(state, ReplyState::Awaited));
-        match std::mem::take(&mut *waited.unwrap_or_else(PoisonError::into_inner)) {
-            ReplyState::Given(results) => Ok(results),
-            ReplyState::Awaited | ReplyState::Never => Err("a host function has failed".into()),
-        }
-    }
+    reply: Option<Arc<Reply<Vec<HostTensor>>>>,
 }
 
 /// A call that nobody gets to any more, or whose function panics, leaves nobody waiting.
 impl Drop for Call {
     fn drop(&mut self) {
         if let Some(reply) = &self.reply {
-            reply.give(ReplyState::Never);
+            reply.give(None);
         }
     }
 }
 
+/// A client that has a program which nobody waits for any more; it comes back when this is dropped.
+struct LeftBehind(Client);
+
+impl LeftBehind {
+    fn new(client: &Client) -> Self {
+        client::leave_behind(client);
+        Self(client.clone())
+    }
+}
+
+impl Drop for LeftBehind {
+    fn drop(&mut self) {
+        client::come_back(&self.0);
+    }
+}
+
 impl Run {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn new() -> Self {
+        Self(Calls::new(ROOM))
     }
 
     /// The program was started, or was not.
     pub(super) fn started(&self, results: Result<Vec<Buffer>, pjrt::Error>) {
-        let mut state = self.lock();
-        if results.is_err() {
-            state.over = Some(Ok(()));
-        }
-        state.results = Some(results);
-        self.arrived.notify_all();
-    }
-
-    /// Leaves the client behind unless the program is over.
-    pub(super) fn leave_behind(&self, client: &Client) {
-        let mut state = self.lock();
-        if state.over.is_none() && state.left_behind.is_none() {
-            client::leave_behind(client);
-            state.left_behind = Some(client.clone());
-        }
+        self.0.started(results);
     }
 
     /// The program has ended.
     pub(super) fn ended(&self, outcome: Result<(), pjrt::Error>) {
-        let mut state = self.lock();
-        state.over = Some(outcome);
-        if let Some(client) = state.left_behind.take() {
-            client::come_back(&client);
-        }
-        drop(state);
-        self.arrived.notify_all();
+        self.0.ended(outcome);
     }
 
-    /// Takes a call from a thread of XLA.
-    fn push(&self, call: Call) -> Result<(), String> {
-        let is_full = |state: &mut State| {
-            let crowded = state.calls.len() >= MAX_CALLS || state.bytes + call.bytes > MAX_BYTES;
-            crowded && !state.calls.is_empty() && state.nested == 0 && !state.stopped
-        };
-        let waited = self.room.wait_timeout_while(self.lock(), PATIENCE, is_full);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if state.stopped {
-            // The program is ending; later hooks stay silent, as they would in program order.
-            return Err("a hook before has failed".into());
-        }
-        state.bytes += call.bytes;
-        state.calls.push_back(call);
-        self.arrived.notify_all();
-        Ok(())
-    }
-
-    /// The next call; `None` when the program is over.
-    fn next(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Option<Call>> {
-        let mut state = self.lock();
-        loop {
-            if let Some(call) = state.calls.pop_front() {
-                state.bytes -= call.bytes;
-                self.room.notify_all();
-                return Ok(Some(call));
-            }
-            if state.results.is_some() && state.over.is_some() {
-                return Ok(None);
-            }
-            let Some(interrupt) = interrupt else {
-                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            let waited = self.arrived.wait_timeout(state, ASK_EVERY);
-            let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-            state = guard;
-            if timeout.timed_out() {
-                // Asking may run the user's signal handlers: not under the lock.
-                drop(state);
-                if interrupt() {
-                    return Err(interrupted());
-                }
-                state = self.lock();
-            }
-        }
-    }
-
-    fn stop(&self) {
-        let mut state = self.lock();
-        state.stopped = true;
-        // Those who wait for results are told that there will be none.
-        state.calls.clear();
-        state.bytes = 0;
-        drop(state);
-        self.room.notify_all();
+    /// Leaves the client behind unless the program is over.
+    pub(super) fn leave_behind(&self, client: &Client) {
+        self.0.leave_behind(|| LeftBehind::new(client));
     }
 
     /// Calls the function of a hook or of a runtime call.
@@ -233,7 +105,7 @@ impl Run {
             }
             None => Err(fail(nxla_eval::Fault::NoFunction.to_string().into())),
         };
-        results.map(|results| reply.give(ReplyState::Given(results)))
+        results.map(|results| reply.give(Some(results)))
     }
 
     /// Calls the functions of hooks until the program is over, and gives its results.
@@ -245,7 +117,7 @@ impl Run {
         let _leaving = Leaving(self);
         let mut failure = None;
         loop {
-            let call = match self.next(context.interrupt) {
+            let call = match self.0.next(context.interrupt) {
                 Ok(Some(call)) => call,
                 Ok(None) => break,
                 Err(error) => return Err(error),
@@ -255,17 +127,16 @@ impl Run {
             }
             let host = &calls[call.place];
             if let Err(error) = self.answer(call, host, context) {
-                self.stop();
+                self.0.stop();
                 failure = Some(error);
             }
         }
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let mut state = self.lock();
-        let (results, over) = (state.results.take(), state.over.take());
-        let results = results.expect("a run that is over has been started")?;
-        over.expect("a run that is over has ended")?;
+        let (results, over) = self.0.outcome().expect("a run that is over has ended, once");
+        let results = results?;
+        over?;
         Ok(results)
     }
 }
@@ -275,7 +146,7 @@ struct Leaving<'a>(&'a Run);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        self.0.stop();
+        self.0.0.stop();
     }
 }
 
@@ -309,10 +180,11 @@ fn take(place: usize, call: &mut Running<'_>, run: &Run) -> Result<(), String> {
         call.args.iter().skip(LEADING_ARGUMENTS).map(HostView::to_tensor).collect();
     let bytes = values.iter().map(|value| value.bytes().len()).sum();
     let given = call.results.get_mut(1..).unwrap_or_default();
-    let reply = (!given.is_empty()).then(Arc::<Reply>::default);
-    run.push(Call { place, values, bytes, reply: reply.clone() })?;
+    let reply = (!given.is_empty()).then(|| Arc::new(Reply::new()));
+    run.0.push(Call { place, values, reply: reply.clone() }, bytes)?;
     if let Some(reply) = reply {
-        for (result, tensor) in given.iter_mut().zip(reply.take()?) {
+        let results = reply.take().ok_or("a host function has failed")?;
+        for (result, tensor) in given.iter_mut().zip(results) {
             result.write(&tensor)?;
         }
     }
@@ -354,8 +226,7 @@ pub(super) fn nested() -> Option<Nested> {
         return None;
     }
     for run in &outer {
-        run.lock().nested += 1;
-        run.room.notify_all();
+        run.0.begin_nested();
     }
     Some(Nested(outer))
 }
@@ -363,37 +234,39 @@ pub(super) fn nested() -> Option<Nested> {
 impl Drop for Nested {
     fn drop(&mut self) {
         for run in &self.0 {
-            run.lock().nested -= 1;
+            run.0.end_nested();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn call() -> Call {
-        Call { place: 0, values: Vec::new(), bytes: 0, reply: None }
+        Call { place: 0, values: Vec::new(), reply: None }
     }
 
     #[test]
     fn a_program_waits_for_room_unless_a_hook_runs_a_program() {
-        let run = Arc::new(Run::default());
-        for _ in 0..MAX_CALLS {
-            run.push(call()).unwrap();
+        let run = Arc::new(Run::new());
+        for _ in 0..ROOM.calls {
+            run.0.push(call(), 0).unwrap();
         }
         let ahead = std::thread::spawn({
             let run = run.clone();
-            move || (0..3).try_for_each(|_| run.push(call()))
+            move || (0..3).try_for_each(|_| run.0.push(call(), 0))
         });
         std::thread::sleep(Duration::from_millis(20));
-        assert_eq!(run.lock().calls.len(), MAX_CALLS);
-        run.next(None).unwrap().unwrap();
+        assert_eq!(run.0.waiting(), ROOM.calls);
+        run.0.next(None).unwrap().unwrap();
         let nested = serving(&run, false, nested);
         ahead.join().unwrap().unwrap();
-        assert_eq!(run.lock().calls.len(), MAX_CALLS + 2);
+        assert_eq!(run.0.waiting(), ROOM.calls + 2);
         drop(nested);
-        run.stop();
-        assert!(run.push(call()).is_err());
+        run.0.stop();
+        assert!(run.0.push(call(), 0).is_err());
     }
 }

@@ -15,6 +15,7 @@
 //! ```
 
 mod analysis;
+mod calls;
 mod client;
 mod disk;
 mod executable;

@@ -1,0 +1,4 @@
+//! What the files that are held to models take locks from: `tests/locks` compiles those files again,
+//! with locks that try the threads in every order.
+
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};

@@ -1,0 +1,306 @@
+//! What a cache holds, who is at work on what is not there yet, and what is dropped for it.
+//!
+//! A key has a slot. The first who asks for the key has the duty to fill the slot, those who come
+//! meanwhile wait for it, and those who ask for other keys are not held up. Who fails takes the slot
+//! out; those who have waited for it begin again, so that one of them takes over and what it makes is
+//! held like anything else.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::ops::Deref;
+use std::sync::PoisonError;
+
+use crate::background::{ASK_EVERY, Interrupt, interrupted};
+use crate::error::Result;
+use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
+
+/// The place of one value.
+struct Slot<V> {
+    state: Mutex<State<V>>,
+    changed: Condvar,
+}
+
+enum State<V> {
+    /// It is new: whoever comes first makes the value.
+    Empty,
+    /// Somebody makes it.
+    Claimed,
+    Ready(V),
+    /// Who made it has failed, and has taken the slot out.
+    Gone,
+}
+
+/// What somebody finds who asks for the value of a slot.
+enum Answer<V> {
+    Ready(V),
+    /// It is for the caller to make.
+    Make,
+    Gone,
+}
+
+impl<V: Clone> Slot<V> {
+    fn new() -> Self {
+        Self { state: Mutex::new(State::Empty), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<V>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value, waited for if somebody is making it.
+    fn claim(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Answer<V>> {
+        let mut state = self.lock();
+        loop {
+            match &*state {
+                State::Ready(value) => return Ok(Answer::Ready(value.clone())),
+                State::Gone => return Ok(Answer::Gone),
+                State::Empty => {
+                    *state = State::Claimed;
+                    return Ok(Answer::Make);
+                }
+                State::Claimed => {}
+            }
+            let Some(interrupt) = interrupt else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let waited = self.changed.wait_timeout(state, ASK_EVERY);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            // Asking may run the user's signal handlers: not under the lock.
+            if interrupt() {
+                return Err(interrupted());
+            }
+            state = self.lock();
+        }
+    }
+
+    fn settle(&self, state: State<V>) {
+        *self.lock() = state;
+        self.changed.notify_all();
+    }
+}
+
+/// Keeps values up to a number of bytes, dropping those unused for longest.
+pub(crate) struct Store<K, V> {
+    held: Mutex<Held<K, V>>,
+    clock: AtomicU64,
+    limit: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    evictions: AtomicU64,
+}
+
+/// What the store holds, and how many bytes that comes to.
+struct Held<K, V> {
+    entries: HashMap<K, Entry<V>>,
+    bytes: usize,
+}
+
+impl<K: Eq + Hash, V> Held<K, V> {
+    fn new() -> Self {
+        Self { entries: HashMap::new(), bytes: 0 }
+    }
+
+    fn remove(&mut self, key: &K) -> Option<Entry<V>> {
+        let entry = self.entries.remove(key)?;
+        self.bytes -= entry.bytes;
+        Some(entry)
+    }
+
+    /// The entry of a key, if it is that of this slot: another one may have been made since.
+    fn own(&mut self, key: &K, slot: &Arc<Slot<V>>) -> Option<&mut Entry<V>> {
+        self.entries.get_mut(key).filter(|entry| Arc::ptr_eq(&entry.slot, slot))
+    }
+}
+
+struct Entry<V> {
+    slot: Arc<Slot<V>>,
+    /// 0 while the value is being made.
+    bytes: usize,
+    last_used: Used,
+}
+
+/// When a value was used last, by the clock of the store. Whoever uses it notes that without asking
+/// the store.
+pub(crate) type Used = Arc<AtomicU64>;
+
+/// A value that somebody asked for.
+pub(crate) struct Found<V> {
+    pub(crate) value: V,
+    pub(crate) used: Used,
+}
+
+/// What becomes of a question.
+pub(crate) enum Claim<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> {
+    Found(Found<V>),
+    Make(Duty<K, V, S>),
+}
+
+/// The duty to fill a slot. Dropping it says that there will be no value, also by a panic.
+pub(crate) struct Duty<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> {
+    store: S,
+    key: K,
+    slot: Arc<Slot<V>>,
+    used: Used,
+    settled: bool,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> Duty<K, V, S> {
+    /// Gives the value, which has so many bytes, to all who wait for it.
+    pub(crate) fn finish(mut self, value: V, bytes: usize) -> Found<V> {
+        self.settled = true;
+        self.slot.settle(State::Ready(value.clone()));
+        self.store.account(&self.key, &self.slot, bytes);
+        Found { value, used: self.used.clone() }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> Drop for Duty<K, V, S> {
+    fn drop(&mut self) {
+        if self.settled {
+            return;
+        }
+        let mut held = self.store.held();
+        if held.own(&self.key, &self.slot).is_some() {
+            held.remove(&self.key);
+        }
+        drop(held);
+        // Only now: who finds it gone looks for another one.
+        self.slot.settle(State::Gone);
+    }
+}
+
+/// What a store holds and did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Counts {
+    pub(crate) entries: usize,
+    pub(crate) bytes: usize,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
+    pub(crate) evictions: u64,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self {
+            held: Mutex::new(Held::new()),
+            clock: AtomicU64::new(0),
+            limit: AtomicU64::new(limit),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            evictions: AtomicU64::new(0),
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held<K, V>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value of a key, waited for if somebody is making it, or the duty to make it.
+    ///
+    /// # Errors
+    /// The caller was interrupted.
+    pub(crate) fn claim<S: Deref<Target = Self>>(
+        this: S,
+        key: &K,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Claim<K, V, S>> {
+        let now = this.clock.fetch_add(1, Ordering::Relaxed);
+        loop {
+            let (slot, used) = this.slot(key, now);
+            // Only who asks for this very key waits here.
+            match slot.claim(interrupt)? {
+                Answer::Ready(value) => {
+                    this.hits.fetch_add(1, Ordering::Relaxed);
+                    return Ok(Claim::Found(Found { value, used }));
+                }
+                Answer::Make => {
+                    this.misses.fetch_add(1, Ordering::Relaxed);
+                    let key = key.clone();
+                    return Ok(Claim::Make(Duty { store: this, key, slot, used, settled: false }));
+                }
+                Answer::Gone => {}
+            }
+        }
+    }
+
+    fn slot(&self, key: &K, now: u64) -> (Arc<Slot<V>>, Used) {
+        let mut held = self.held();
+        let entry = held.entries.entry(key.clone()).or_insert_with(|| Entry {
+            slot: Arc::new(Slot::new()),
+            bytes: 0,
+            last_used: Arc::new(AtomicU64::new(now)),
+        });
+        entry.last_used.store(now, Ordering::Relaxed);
+        (entry.slot.clone(), entry.last_used.clone())
+    }
+
+    /// Notes that a value is used now.
+    pub(crate) fn touch(&self, used: &Used) {
+        used.store(self.clock.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Notes the size of a new value and drops the oldest ones if there are too many bytes.
+    fn account(&self, key: &K, slot: &Arc<Slot<V>>, bytes: usize) {
+        let mut held = self.held();
+        // Without an entry it was forgotten while it was made.
+        let Some(entry) = held.own(key, slot) else { return };
+        entry.bytes = bytes;
+        held.bytes += bytes;
+        let dropped = self.evict(&mut held, Some(key));
+        drop(held);
+        // Dropping a value may take some time: not under the lock.
+        drop(dropped);
+    }
+
+    /// Takes out what has not been used for longest if there is more than the limit allows: an
+    /// eighth more than it must, so that looking at all of them is worth it for many that come.
+    fn evict(&self, held: &mut Held<K, V>, newest: Option<&K>) -> Vec<Entry<V>> {
+        let limit = usize::try_from(self.limit.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        let mut dropped = Vec::new();
+        if held.bytes <= limit {
+            return dropped;
+        }
+        let others =
+            held.entries.iter().filter(|(key, entry)| Some(*key) != newest && entry.bytes > 0);
+        let mut by_age: Vec<(u64, K)> = others
+            .map(|(key, entry)| (entry.last_used.load(Ordering::Relaxed), key.clone()))
+            .collect();
+        by_age.sort_unstable_by_key(|(used, _)| *used);
+        for (_, key) in by_age {
+            if held.bytes <= limit - limit / 8 {
+                break;
+            }
+            dropped.extend(held.remove(&key));
+            self.evictions.fetch_add(1, Ordering::Relaxed);
+        }
+        dropped
+    }
+
+    /// Sets how many bytes are kept; what is beyond is dropped at once. What was made last always
+    /// stays until the next.
+    pub(crate) fn set_limit(&self, bytes: u64) {
+        self.limit.store(bytes, Ordering::Relaxed);
+        let mut held = self.held();
+        let dropped = self.evict(&mut held, None);
+        drop(held);
+        drop(dropped);
+    }
+
+    /// Forgets every value.
+    pub(crate) fn clear(&self) {
+        let dropped = std::mem::replace(&mut *self.held(), Held::new());
+        drop(dropped);
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let held = self.held();
+        Counts {
+            entries: held.entries.len(),
+            bytes: held.bytes,
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            evictions: self.evictions.load(Ordering::Relaxed),
+        }
+    }
+}

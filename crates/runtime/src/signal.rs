@@ -1,0 +1,47 @@
+//! Telling a task that something is there.
+
+use std::sync::PoisonError;
+use std::task::{Context, Waker};
+
+use crate::sync::Mutex;
+
+/// Whether something is there, and which task is to be woken when it is.
+pub struct Signal(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    told: bool,
+    task: Option<Waker>,
+}
+
+impl Signal {
+    /// One of something that is not there yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(Mutex::new(State::default()))
+    }
+
+    /// Says that it is there.
+    pub fn tell(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.told = true;
+        let task = state.task.take();
+        drop(state);
+        task.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether it is there; if not, the task is woken when it is, instead of the one before.
+    pub fn poll(&self, task: &Context<'_>) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.told {
+            state.task = Some(task.waker().clone());
+        }
+        state.told
+    }
+}
+
+impl Default for Signal {
+    fn default() -> Self {
+        Self::new()
+    }
+}

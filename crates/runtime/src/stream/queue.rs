@@ -1,0 +1,472 @@
+//! What waits in a stream: chunks for their step, results for whoever receives them.
+//!
+//! Many threads may send and receive at the same time; each result is received once. Nothing that may
+//! run a user's code, be it the end of a value, happens under the lock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use crate::background::{ASK_EVERY, Interrupt, interrupted};
+use crate::device::{Device, join_devices, place_of};
+use crate::error::{Error, Result};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::tensor::Tensor;
+
+/// The leaves of a chunk, a result or a state.
+pub type Parts = Vec<Tensor>;
+
+/// What becomes of a chunk: its result, or why there is none.
+pub type Outcome = Result<Parts, StreamError>;
+
+/// Takes the result of a chunk when it is there.
+pub type Deferred = Box<dyn FnOnce(Outcome) + Send>;
+
+/// Why a stream does not do what it is asked to.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// It holds no more chunks.
+    #[error(
+        "stream: {0} results have not been received, and the stream holds no more; receive before \
+         sending"
+    )]
+    Full(usize),
+    /// The result is not there in time; it can be received later.
+    #[error("stream: the result is not there yet")]
+    NotYet,
+    /// Everything that was sent has been received.
+    #[error("stream: there is no chunk to receive a result for")]
+    Nothing,
+    /// The end was asked for too early.
+    #[error("stream: {0} results have not been received")]
+    Unreceived(usize),
+    /// It has ended.
+    #[error("stream: it is done, nothing can be sent any more")]
+    Done,
+    /// It was ended without its state.
+    #[error("stream: it was cancelled")]
+    Cancelled,
+    /// A step failed, which ended the stream; everybody who asks is told.
+    #[error(transparent)]
+    Failed(Arc<Error>),
+}
+
+/// How many chunks a stream holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Capacity {
+    /// So many that have been sent, and whose results have not been received.
+    InFlight(usize),
+    /// So many whose step has not begun; results wait for whoever receives them.
+    Waiting(usize),
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Capacity::InFlight(64)
+    }
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Default)]
+pub struct Wait<'a> {
+    /// Until then; `None` is for ever.
+    pub until: Option<Instant>,
+    /// Asked some twenty times a second; `true` ends the wait.
+    pub interrupt: Option<&'a Interrupt<'a>>,
+}
+
+impl<'a> Wait<'a> {
+    /// Not at all.
+    pub fn never() -> Self {
+        Self { until: Some(Instant::now()), interrupt: None }
+    }
+
+    /// So long at most; `None`, and more than there is time, is for ever.
+    pub fn at_most(time: Option<Duration>, interrupt: Option<&'a Interrupt<'a>>) -> Self {
+        Self { until: time.and_then(|time| Instant::now().checked_add(time)), interrupt }
+    }
+}
+
+/// A running stream, made by [`Step::start`]. It ends when it is told to: by
+/// [`finish`](Stream::finish), [`close`](Stream::close), [`cancel`](Stream::cancel),
+/// [`abandon`](Stream::abandon), or a step that fails.
+pub struct Stream {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+    /// Whether chunks have to live where the state does.
+    follows_operands: bool,
+}
+
+struct Inner {
+    /// Chunks whose step has not begun, with their numbers.
+    chunks: VecDeque<(u64, Parts)>,
+    /// The results that have not been received, in the order of the chunks; `None` is to come.
+    results: VecDeque<Option<Outcome>>,
+    /// The number of the chunk whose result is received next.
+    next: u64,
+    /// Who takes the results that have been received before they were there, by number.
+    deferred: BTreeMap<u64, Deferred>,
+    /// The device of the state, once a chunk has said so.
+    home: Option<Device>,
+    /// Nothing more is sent.
+    closed: bool,
+    /// The chunks that wait are dropped, and there will be no state.
+    cancelled: bool,
+    /// Nobody waits for anything any more, so that the step under way can be broken off.
+    abandoned: bool,
+    /// How the thread ended: with the last state, or with the error of a step.
+    ended: Option<Result<Parts, Arc<Error>>>,
+    /// Tasks that wait for a change.
+    tasks: Vec<Waker>,
+}
+
+/// What is to be told when the lock is free again: who took results in advance.
+type Told = Vec<(Deferred, Outcome)>;
+
+impl Inner {
+    /// Why nothing more comes of it, if that is so.
+    fn verdict(&self) -> Option<StreamError> {
+        match &self.ended {
+            _ if self.cancelled => Some(StreamError::Cancelled),
+            Some(Err(error)) => Some(StreamError::Failed(error.clone())),
+            Some(Ok(_)) | None => None,
+        }
+    }
+
+    /// Whether a chunk can be taken, or never will be.
+    fn answers_sender(&self, capacity: Capacity) -> bool {
+        self.closed || self.ended.is_some() || !self.is_full(capacity)
+    }
+
+    fn is_full(&self, capacity: Capacity) -> bool {
+        match capacity {
+            Capacity::InFlight(most) => self.results.len() >= most,
+            Capacity::Waiting(most) => self.chunks.len() >= most,
+        }
+    }
+
+    /// Whether the next result is there, or none will ever be. With `until_closed` further chunks
+    /// may be sent.
+    fn answers_receiver(&self, until_closed: bool) -> bool {
+        match self.results.front() {
+            Some(result) => result.is_some(),
+            None => !until_closed || self.closed || self.ended.is_some(),
+        }
+    }
+
+    /// The next result, which is there.
+    fn take(&mut self) -> Option<Outcome> {
+        let result = self.results.pop_front().flatten()?;
+        self.next += 1;
+        Some(result)
+    }
+
+    /// Notes what has become of a chunk, unless nobody will ask for it.
+    fn settle(&mut self, number: u64, outcome: Outcome, told: &mut Told) -> Option<Outcome> {
+        if let Some(deferred) = self.deferred.remove(&number) {
+            told.push((deferred, outcome));
+            return None;
+        }
+        let place = number.checked_sub(self.next).and_then(|place| usize::try_from(place).ok());
+        match place.and_then(|place| self.results.get_mut(place)) {
+            Some(result) => result.replace(outcome),
+            None => Some(outcome),
+        }
+    }
+
+    /// Notes that nothing becomes of these chunks.
+    fn drop_chunks(&mut self, chunks: &VecDeque<(u64, Parts)>, why: &StreamError) -> Told {
+        let mut told = Told::new();
+        for (number, _) in chunks {
+            self.settle(*number, Err(why.clone()), &mut told);
+        }
+        told
+    }
+
+    /// Forgets what has not been received. What it was is for the caller to drop.
+    fn forget_results(&mut self) -> VecDeque<Option<Outcome>> {
+        self.next += self.results.len() as u64;
+        std::mem::take(&mut self.results)
+    }
+}
+
+impl Stream {
+    /// A stream without a thread. With `follows_operands`, chunks join the state on its device.
+    pub(super) fn new(home: Option<Device>, follows_operands: bool) -> Self {
+        let inner = Inner {
+            chunks: VecDeque::new(),
+            results: VecDeque::new(),
+            next: 0,
+            deferred: BTreeMap::new(),
+            home,
+            closed: false,
+            cancelled: false,
+            abandoned: false,
+            ended: None,
+            tasks: Vec::new(),
+        };
+        Self { inner: Mutex::new(inner), changed: Condvar::new(), follows_operands }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something holds; `None` if that took too long.
+    fn wait_until(
+        &self,
+        wait: &Wait<'_>,
+        holds: impl Fn(&Inner) -> bool,
+    ) -> Result<Option<MutexGuard<'_, Inner>>> {
+        let mut inner = self.lock();
+        while !holds(&inner) {
+            let left = wait.until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                return Ok(None);
+            }
+            let most = wait.interrupt.map(|_| ASK_EVERY);
+            let pause = left.into_iter().chain(most).min();
+            inner = match pause {
+                None => self.changed.wait(inner).unwrap_or_else(PoisonError::into_inner),
+                Some(pause) => {
+                    let waited = self.changed.wait_timeout(inner, pause);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+            if let Some(interrupt) = wait.interrupt {
+                // Asking may run the user's signal handlers: not under the lock.
+                drop(inner);
+                if interrupt() {
+                    return Err(interrupted());
+                }
+                inner = self.lock();
+            }
+        }
+        Ok(Some(inner))
+    }
+
+    /// Tells everybody of a change that has been made, and those who took results in advance.
+    fn tell(&self, mut inner: MutexGuard<'_, Inner>, told: Told) {
+        let tasks = std::mem::take(&mut inner.tasks);
+        drop(inner);
+        self.changed.notify_all();
+        tasks.into_iter().for_each(Waker::wake);
+        told.into_iter().for_each(|(deferred, outcome)| deferred(outcome));
+    }
+
+    /// Hands over a chunk; waits for room.
+    ///
+    /// # Errors
+    /// No room in time; a stream that has ended, with the reason; a chunk that lives on another
+    /// device than the state, unless the options say where to run.
+    pub fn send(&self, chunk: Parts, capacity: Capacity, wait: &Wait<'_>) -> Result<()> {
+        let place = match self.follows_operands {
+            true => place_of("stream", &chunk)?,
+            false => None,
+        };
+        let Some(mut inner) = self.wait_until(wait, |inner| inner.answers_sender(capacity))? else {
+            let (Capacity::InFlight(most) | Capacity::Waiting(most)) = capacity;
+            return Err(StreamError::Full(most).into());
+        };
+        if let Some(why) = inner.verdict() {
+            return Err(why.into());
+        }
+        if inner.closed {
+            return Err(StreamError::Done.into());
+        }
+        inner.home = join_devices("stream", inner.home.as_ref(), place)?;
+        let number = inner.next + inner.results.len() as u64;
+        inner.chunks.push_back((number, chunk));
+        inner.results.push_back(None);
+        self.tell(inner, Told::new());
+        Ok(())
+    }
+
+    /// The next result, in the order of the chunks, for which it waits; `None` when everything has
+    /// been received. With `until_closed` it waits for chunks as well.
+    ///
+    /// # Errors
+    /// The result is not there in time.
+    pub fn receive(&self, until_closed: bool, wait: &Wait<'_>) -> Result<Option<Outcome>> {
+        let settled = |inner: &Inner| inner.answers_receiver(until_closed);
+        let Some(mut inner) = self.wait_until(wait, settled)? else {
+            return Err(StreamError::NotYet.into());
+        };
+        let result = inner.take();
+        self.tell(inner, Told::new());
+        Ok(result)
+    }
+
+    /// As [`Stream::receive`], for a task that is woken when it is worth asking again.
+    pub fn poll(&self, until_closed: bool, task: &mut Context<'_>) -> Poll<Option<Outcome>> {
+        let mut inner = self.lock();
+        if !inner.answers_receiver(until_closed) {
+            if !inner.tasks.iter().any(|other| other.will_wake(task.waker())) {
+                inner.tasks.push(task.waker().clone());
+            }
+            return Poll::Pending;
+        }
+        let result = inner.take();
+        self.tell(inner, Told::new());
+        Poll::Ready(result)
+    }
+
+    /// Receives the next result without waiting for it: `deferred` takes it when it is there, on
+    /// whichever thread that is known first.
+    ///
+    /// # Errors
+    /// Everything sent has been received.
+    pub fn receive_deferred(&self, deferred: Deferred) -> Result<()> {
+        let mut inner = self.lock();
+        let Some(result) = inner.results.pop_front() else {
+            return Err(StreamError::Nothing.into());
+        };
+        let number = inner.next;
+        inner.next += 1;
+        let mut told = Told::new();
+        match result {
+            Some(outcome) => told.push((deferred, outcome)),
+            None => drop(inner.deferred.insert(number, deferred)),
+        }
+        self.tell(inner, told);
+        Ok(())
+    }
+
+    /// How many results have not been received.
+    pub fn in_flight(&self) -> usize {
+        self.lock().results.len()
+    }
+
+    /// Drops what has not been received.
+    pub fn forget_results(&self) {
+        let mut inner = self.lock();
+        let forgotten = inner.forget_results();
+        self.tell(inner, Told::new());
+        drop(forgotten);
+    }
+
+    /// Says that nothing more is sent.
+    pub fn close(&self) {
+        let mut inner = self.lock();
+        inner.closed = true;
+        self.tell(inner, Told::new());
+    }
+
+    /// Ends the stream, and gives its state; again, if it is done already.
+    ///
+    /// # Errors
+    /// Results that have not been received; the error of a step; a stream that was cancelled.
+    pub fn finish(&self, wait: &Wait<'_>) -> Result<Parts> {
+        let inner = self.lock();
+        if let Some(why) = inner.verdict() {
+            return Err(why.into());
+        }
+        let left = inner.results.len();
+        drop(inner);
+        if left > 0 {
+            return Err(StreamError::Unreceived(left).into());
+        }
+        self.close();
+        self.state(wait)
+    }
+
+    /// The state after the last chunk, for which it waits, whatever has been received.
+    ///
+    /// # Errors
+    /// The error of a step; a stream that was cancelled; one that has not ended in time.
+    pub fn state(&self, wait: &Wait<'_>) -> Result<Parts> {
+        let over = |inner: &Inner| inner.ended.is_some() || inner.cancelled;
+        let Some(inner) = self.wait_until(wait, over)? else {
+            return Err(StreamError::NotYet.into());
+        };
+        match (inner.verdict(), &inner.ended) {
+            (None, Some(Ok(state))) => Ok(state.clone()),
+            (Some(why), _) => Err(why.into()),
+            (None, _) => Err(StreamError::NotYet.into()),
+        }
+    }
+
+    /// Ends the stream without its state: chunks that wait for their step are dropped, which those
+    /// who receive them are told. A step under way goes on to its end, and its result can be
+    /// received. Nothing happens to a stream that has ended.
+    pub fn cancel(&self) {
+        let mut inner = self.lock();
+        if inner.ended.is_some() {
+            return;
+        }
+        (inner.closed, inner.cancelled) = (true, true);
+        let dropped = std::mem::take(&mut inner.chunks);
+        let told = inner.drop_chunks(&dropped, &StreamError::Cancelled);
+        self.tell(inner, told);
+    }
+
+    /// Ends the stream as [`Stream::cancel`] does, drops its results, and breaks off the step under
+    /// way if it can be. What a stream has ended with stays.
+    pub fn abandon(&self) {
+        self.cancel();
+        let mut inner = self.lock();
+        (inner.closed, inner.abandoned) = (true, true);
+        let forgotten = inner.forget_results();
+        self.tell(inner, Told::new());
+        drop(forgotten);
+    }
+
+    /// Waits until the thread has ended; says whether it has.
+    pub(super) fn wait_for_end(&self, wait: &Wait<'_>) -> bool {
+        let ended = self.wait_until(wait, |inner| inner.ended.is_some());
+        ended.is_ok_and(|inner| inner.is_some())
+    }
+
+    /// Notes that there is no thread, unless somebody is just at the stream, for ever.
+    pub(super) fn orphan(&self) {
+        let unused = self.inner.try_lock().is_ok_and(|inner| inner.ended.is_none());
+        if unused {
+            let why = "the stream stayed with the process that started it: this one was forked off";
+            self.end(Err(Arc::new(Error::Usage(why.to_owned()))));
+        }
+    }
+
+    // --- the side of the thread ---
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.lock().abandoned
+    }
+
+    /// The next chunk, for which it waits, and its number; `None` when there will be none.
+    pub(super) fn next_chunk(&self) -> Option<(u64, Parts)> {
+        let settled = |inner: &Inner| !inner.chunks.is_empty() || inner.closed;
+        let inner = self.wait_until(&Wait::default(), settled);
+        let mut inner = inner.ok().flatten()?;
+        let chunk = inner.chunks.pop_front()?;
+        self.tell(inner, Told::new());
+        Some(chunk)
+    }
+
+    /// Notes the result of a chunk.
+    pub(super) fn give(&self, number: u64, result: Parts) {
+        let (mut inner, mut told) = (self.lock(), Told::new());
+        let unwanted = inner.settle(number, Ok(result), &mut told);
+        self.tell(inner, told);
+        drop(unwanted);
+    }
+
+    /// Notes how the thread ended. An error is that of every chunk without a result.
+    pub(super) fn end(&self, ended: Result<Parts, Arc<Error>>) {
+        let mut inner = self.lock();
+        let chunks = std::mem::take(&mut inner.chunks);
+        let mut told = Told::new();
+        if let Err(error) = &ended {
+            let why = StreamError::Failed(error.clone());
+            let places = inner.results.iter_mut().filter(|result| result.is_none());
+            places.for_each(|result| *result = Some(Err(why.clone())));
+            let deferred = std::mem::take(&mut inner.deferred).into_values();
+            told.extend(deferred.map(|deferred| (deferred, Err(why.clone()))));
+        }
+        inner.ended = Some(ended);
+        inner.closed = true;
+        self.tell(inner, told);
+        drop(chunks);
+    }
+}

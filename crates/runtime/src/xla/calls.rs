@@ -1,0 +1,243 @@
+//! The calls that a running program makes to the host, on their way to the thread that answers them.
+//!
+//! There are two sides. A thread of the program pushes calls, and waits for room, or for what a call
+//! gives. The thread that serves the run takes them out, until the program is over, or nobody wants
+//! its calls any more.
+
+use std::collections::VecDeque;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::background::{ASK_EVERY, Interrupt, interrupted};
+use crate::error::Result;
+use crate::sync::{Condvar, Mutex, MutexGuard};
+
+/// How long a program waits at most for room. Only a hook that waits for another thread, which
+/// in turn waits for the device, ever lets it wait that long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How much may wait.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    pub(super) calls: usize,
+    /// Bytes of values, unless a single call has more.
+    pub(super) bytes: usize,
+}
+
+/// The calls `C` of a program that runs elsewhere, what starting it gave (`T`), how it ended (`E` if
+/// it failed), and what is kept while nobody waits for it any more (`L`).
+pub(super) struct Calls<C, T, E, L> {
+    state: Mutex<State<C, T, E, L>>,
+    room: Room,
+    /// Something for the caller to do.
+    arrived: Condvar,
+    /// Room for another call.
+    left: Condvar,
+}
+
+struct State<C, T, E, L> {
+    calls: VecDeque<(C, usize)>,
+    bytes: usize,
+    /// How many programs the hooks of this run are waiting for.
+    nested: usize,
+    /// Nobody wants the calls any more.
+    stopped: bool,
+    /// What starting the program gave.
+    results: Option<Result<T, E>>,
+    /// Whether no call can come any more, and how the program ended.
+    over: Option<Result<(), E>>,
+    /// What is dropped when the program is over.
+    left_behind: Option<L>,
+}
+
+impl<C, T, E, L> Calls<C, T, E, L> {
+    pub(super) fn new(room: Room) -> Self {
+        let state = State {
+            calls: VecDeque::new(),
+            bytes: 0,
+            nested: 0,
+            stopped: false,
+            results: None,
+            over: None,
+            left_behind: None,
+        };
+        Self { state: Mutex::new(state), room, arrived: Condvar::new(), left: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<C, T, E, L>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // --- the side of the program ---
+
+    /// The program was started, or was not.
+    pub(super) fn started(&self, results: Result<T, E>) {
+        let mut state = self.lock();
+        if results.is_err() {
+            state.over = Some(Ok(()));
+            state.left_behind = None;
+        }
+        state.results = Some(results);
+        self.arrived.notify_all();
+    }
+
+    /// The program has ended.
+    pub(super) fn ended(&self, outcome: Result<(), E>) {
+        let mut state = self.lock();
+        state.over = Some(outcome);
+        state.left_behind = None;
+        drop(state);
+        self.arrived.notify_all();
+    }
+
+    /// Takes a call, with so many bytes of values; waits for room.
+    ///
+    /// # Errors
+    /// Nobody wants calls any more.
+    pub(super) fn push(&self, call: C, bytes: usize) -> Result<(), String> {
+        let Room { calls: most, bytes: most_bytes } = self.room;
+        let is_full = |state: &State<C, T, E, L>| {
+            let crowded = state.calls.len() >= most || state.bytes + bytes > most_bytes;
+            crowded && !state.calls.is_empty() && state.nested == 0 && !state.stopped
+        };
+        let mut state = self.lock();
+        while is_full(&state) {
+            let waited = self.left.wait_timeout(state, PATIENCE);
+            let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            if timeout.timed_out() {
+                break;
+            }
+        }
+        if state.stopped {
+            // The program is ending; later hooks stay silent, as they would in program order.
+            return Err("a hook before has failed".into());
+        }
+        state.bytes += bytes;
+        state.calls.push_back((call, bytes));
+        self.arrived.notify_all();
+        Ok(())
+    }
+
+    // --- the side of the thread that serves the run ---
+
+    /// The next call; `None` when the program is over.
+    ///
+    /// # Errors
+    /// The caller was interrupted.
+    pub(super) fn next(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Option<C>> {
+        let mut state = self.lock();
+        loop {
+            if let Some((call, bytes)) = state.calls.pop_front() {
+                state.bytes -= bytes;
+                self.left.notify_all();
+                return Ok(Some(call));
+            }
+            if state.results.is_some() && state.over.is_some() {
+                return Ok(None);
+            }
+            let Some(interrupt) = interrupt else {
+                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let waited = self.arrived.wait_timeout(state, ASK_EVERY);
+            let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            if timeout.timed_out() {
+                // Asking may run the user's signal handlers: not under the lock.
+                drop(state);
+                if interrupt() {
+                    return Err(interrupted());
+                }
+                state = self.lock();
+            }
+        }
+    }
+
+    /// Says that nobody wants calls any more. Those that wait are dropped.
+    pub(super) fn stop(&self) {
+        let mut state = self.lock();
+        state.stopped = true;
+        let dropped = std::mem::take(&mut state.calls);
+        state.bytes = 0;
+        drop(state);
+        self.left.notify_all();
+        drop(dropped);
+    }
+
+    /// What starting a program gave that is over, and how it ended; once.
+    pub(super) fn outcome(&self) -> Option<(Result<T, E>, Result<(), E>)> {
+        let mut state = self.lock();
+        state.results.take().zip(state.over.take())
+    }
+
+    /// Keeps something until the program is over, unless it is.
+    pub(super) fn leave_behind(&self, leave: impl FnOnce() -> L) {
+        let mut state = self.lock();
+        if state.over.is_none() && state.left_behind.is_none() {
+            state.left_behind = Some(leave());
+        }
+    }
+
+    /// Notes that a hook of this run runs a program: nobody waits for room until it is over.
+    pub(super) fn begin_nested(&self) {
+        self.lock().nested += 1;
+        self.left.notify_all();
+    }
+
+    /// Notes that such a program is over.
+    pub(super) fn end_nested(&self) {
+        self.lock().nested -= 1;
+    }
+
+    /// How many calls wait.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().calls.len()
+    }
+}
+
+/// What a call gives, for the thread of the program that waits for it.
+pub(super) struct Reply<T> {
+    state: Mutex<Answer<T>>,
+    arrived: Condvar,
+}
+
+enum Answer<T> {
+    Awaited,
+    Given(T),
+    /// There will be none: the function has failed, or nobody calls it any more.
+    Never,
+}
+
+impl<T> Reply<T> {
+    pub(super) fn new() -> Self {
+        Self { state: Mutex::new(Answer::Awaited), arrived: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Answer<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers, or says that there will be no answer, unless there is one already.
+    pub(super) fn give(&self, answer: Option<T>) {
+        let mut state = self.lock();
+        if matches!(*state, Answer::Awaited) {
+            *state = answer.map_or(Answer::Never, Answer::Given);
+        }
+        self.arrived.notify_all();
+    }
+
+    /// Waits for the answer, which is given out once; `None` if there is none.
+    pub(super) fn take(&self) -> Option<T> {
+        let mut state = self.lock();
+        loop {
+            match std::mem::replace(&mut *state, Answer::Never) {
+                Answer::Given(answer) => return Some(answer),
+                Answer::Never => return None,
+                Answer::Awaited => *state = Answer::Awaited,
+            }
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Streams.
+
+use std::task::{Context, Poll, Waker};
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+use crate::error::Error;
+use crate::model;
+use crate::queue::{Capacity, Stream, StreamError, Wait};
+use crate::waiting::Task;
+
+const ONE: Capacity = Capacity::InFlight(1);
+
+fn send(stream: &Stream, number: u32) -> Result<(), Error> {
+    stream.send(vec![number], ONE, &Wait::default())
+}
+
+/// The thread of a stream: each result is ten times the chunk, the state their sum.
+fn work(stream: &Stream) {
+    let mut sum = 0;
+    while let Some((place, chunk)) = stream.next_chunk() {
+        if chunk[0] == 13 {
+            return stream.end(Err(std::sync::Arc::new(Error::Usage("thirteen".into()))));
+        }
+        sum += chunk[0];
+        stream.give(place, vec![10 * chunk[0]]);
+    }
+    stream.end(Ok(vec![sum]));
+}
+
+/// A stream with its thread, as another of the model.
+fn started() -> (Arc<Stream>, thread::JoinHandle<()>) {
+    let stream = Arc::new(Stream::new(None, false));
+    let own = stream.clone();
+    (stream, thread::spawn(move || work(&own)))
+}
+
+/// Receives until nothing more comes.
+fn results(stream: &Stream) -> Vec<Result<Vec<u32>, StreamError>> {
+    std::iter::from_fn(|| stream.receive(true, &Wait::default()).unwrap()).collect()
+}
+
+#[test]
+fn a_sender_and_a_receiver_wait_for_each_other() {
+    model(2, || {
+        let (stream, thread) = started();
+        let sender = thread::spawn({
+            let stream = stream.clone();
+            move || {
+                // There is room for one.
+                (1..=2).for_each(|number| send(&stream, number).unwrap());
+                stream.close();
+            }
+        });
+        let received: Vec<u32> =
+            results(&stream).into_iter().map(|result| result.unwrap()[0]).collect();
+        assert_eq!(received, [10, 20]);
+        assert_eq!(stream.state(&Wait::default()).unwrap(), [3]);
+        sender.join().unwrap();
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn two_receivers_get_each_result_once() {
+    model(2, || {
+        let (stream, thread) = started();
+        let other = thread::spawn({
+            let stream = stream.clone();
+            move || results(&stream)
+        });
+        stream.send(vec![1], Capacity::Waiting(2), &Wait::default()).unwrap();
+        stream.send(vec![2], Capacity::Waiting(2), &Wait::default()).unwrap();
+        stream.close();
+        let mut received: Vec<u32> = results(&stream)
+            .into_iter()
+            .chain(other.join().unwrap())
+            .map(|result| result.unwrap()[0])
+            .collect();
+        received.sort_unstable();
+        assert_eq!(received, [10, 20]);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn a_step_that_fails_is_told_to_all_who_wait() {
+    model(2, || {
+        let (stream, thread) = started();
+        let sender = thread::spawn({
+            let stream = stream.clone();
+            move || {
+                // The second waits for room, and may be refused.
+                send(&stream, 13).unwrap();
+                send(&stream, 1).is_err()
+            }
+        });
+        let first = stream.receive(true, &Wait::default()).unwrap();
+        assert!(matches!(first, Some(Err(StreamError::Failed(_)))), "{first:?}");
+        assert!(stream.state(&Wait::default()).is_err());
+        assert!(sender.join().unwrap());
+        assert!(results(&stream).is_empty());
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn cancelling_wakes_whoever_waits() {
+    for abandons in [false, true] {
+        model(2, move || {
+            let (stream, thread) = started();
+            let other = thread::spawn({
+                let stream = stream.clone();
+                move || {
+                    let sent = send(&stream, 1).is_ok();
+                    (sent, results(&stream))
+                }
+            });
+            match abandons {
+                false => stream.cancel(),
+                true => stream.abandon(),
+            }
+            let (sent, results) = other.join().unwrap();
+            // A result, or that there will be none, or nothing at all; and the stream has ended.
+            assert!(results.len() <= usize::from(sent), "{results:?}");
+            assert!(abandons || results.len() == usize::from(sent), "{results:?}");
+            assert!(matches!(
+                stream.state(&Wait::default()),
+                Err(Error::Stream(StreamError::Cancelled))
+            ));
+            thread.join().unwrap();
+            assert!(stream.wait_for_end(&Wait::default()));
+        });
+    }
+}
+
+#[test]
+fn what_is_received_in_advance_is_told_once() {
+    model(2, || {
+        let (stream, thread) = started();
+        let told = Arc::new(AtomicUsize::new(0));
+        send(&stream, 1).unwrap();
+        let ending = thread::spawn({
+            let stream = stream.clone();
+            move || stream.cancel()
+        });
+        let count = told.clone();
+        let deferred = move |_| {
+            count.fetch_add(1, Ordering::SeqCst);
+        };
+        stream.receive_deferred(Box::new(deferred)).unwrap();
+        ending.join().unwrap();
+        thread.join().unwrap();
+        assert_eq!(told.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn a_task_that_polls_is_woken_when_it_is_worth_it() {
+    model(2, || {
+        let (stream, thread) = started();
+        let task = Task::new();
+        let waker = Waker::from(task.clone());
+        let sender = thread::spawn({
+            let stream = stream.clone();
+            move || {
+                send(&stream, 1).unwrap();
+                stream.close();
+            }
+        });
+        let mut received = Vec::new();
+        loop {
+            match stream.poll(true, &mut Context::from_waker(&waker)) {
+                Poll::Ready(None) => break,
+                Poll::Ready(Some(result)) => received.push(result.unwrap()[0]),
+                // For ever, if the stream forgets to wake it.
+                Poll::Pending => task.wait(),
+            }
+        }
+        assert_eq!(received, [10]);
+        sender.join().unwrap();
+        thread.join().unwrap();
+    });
+}
