@@ -2,6 +2,7 @@
 //! said of it. They need a plugin, and do nothing where none is named by `NXLA_PJRT_PLUGIN`.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nxla::pjrt::Traffic;
@@ -9,6 +10,7 @@ use nxla::{
     DType, Device, Expr, Leftover, Options, Tensor, TensorType, devices, jit, run_on,
     with_default_options,
 };
+use proptest::prelude::*;
 
 /// The first device of the default client and one of another client. What the process sends and
 /// reads is counted for all threads, so one test runs at a time.
@@ -215,4 +217,124 @@ fn weights_on_the_device_are_not_sent_again() {
     }
     let after = Traffic::so_far();
     assert_eq!((after.sent - before.sent, after.read - before.read), (5 * 4 * 4096, 0));
+}
+
+/// What somebody does to tensors: each names the one it takes by its place among those there are.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Make(i8),
+    /// Another handle on the same memory.
+    Share(usize),
+    /// The tensor itself if it is there, else a copy.
+    On(usize, usize),
+    Copy(usize, usize),
+    Double(usize),
+    /// A call that takes the memory of its argument.
+    Donate(usize),
+    Drop(usize),
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let which = || any::<usize>();
+    let place = || 0..3_usize;
+    let deed = prop_oneof![
+        2 => any::<i8>().prop_map(Deed::Make),
+        2 => which().prop_map(Deed::Share),
+        3 => (which(), place()).prop_map(|(which, place)| Deed::On(which, place)),
+        2 => (which(), place()).prop_map(|(which, place)| Deed::Copy(which, place)),
+        3 => which().prop_map(Deed::Double),
+        3 => which().prop_map(Deed::Donate),
+        2 => which().prop_map(Deed::Drop),
+    ];
+    prop::collection::vec(deed, 1..30)
+}
+
+/// A tensor, and what it is meant to be.
+#[derive(Clone)]
+struct Held {
+    tensor: Tensor,
+    number: f32,
+    place: usize,
+    /// Handles on the same memory have the same number.
+    memory: usize,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn buffers_hold_what_they_were_given_until_they_are_donated(deeds in deeds()) {
+        let Some((device, other, _guard)) = two_devices() else { return Ok(()) };
+        let places = [Device::HOST, device, other];
+        let double = jit(|x: Expr| &x + &x);
+        let mut made = 0;
+        let mut gone = BTreeSet::new();
+        let mut held: Vec<Held> = Vec::new();
+        let mut new = |tensor: Tensor, number: f32, place: usize| {
+            made += 1;
+            Held { tensor, number, place, memory: made }
+        };
+        for deed in deeds {
+            let at = |which: usize, held: &[Held]| held.get(which % held.len().max(1)).cloned();
+            let next: Option<nxla::Result<Held>> = match deed {
+                Deed::Make(number) => {
+                    let number = f32::from(number);
+                    Some(Ok(new(Tensor::from(vec![number; 8]), number, 0)))
+                }
+                Deed::Share(which) => at(which, &held).map(Ok),
+                Deed::On(which, place) => at(which, &held).map(|x| {
+                    let found = x.tensor.on(&places[place])?;
+                    Ok(if x.place == place { x } else { new(found, x.number, place) })
+                }),
+                Deed::Copy(which, place) => at(which, &held).map(|x| {
+                    Ok(new(x.tensor.copy_to(&places[place])?, x.number, place))
+                }),
+                Deed::Double(which) => at(which, &held).map(|x| {
+                    let found = double.call(&x.tensor)?;
+                    assert_eq!(found.device(), places[x.place]);
+                    Ok(new(found, 2.0 * x.number, x.place))
+                }),
+                Deed::Donate(which) => at(which, &held).map(|x| {
+                    let take = jit(|x: Expr| x + 1).device(places[x.place].clone()).donate([0]);
+                    let found = take.call(&x.tensor)?;
+                    // Host memory stays with those who hold it.
+                    if x.place != 0 {
+                        gone.insert(x.memory);
+                    }
+                    Ok(new(found, x.number + 1.0, x.place))
+                }),
+                Deed::Drop(which) => {
+                    let place = which % held.len().max(1);
+                    if place < held.len() {
+                        held.remove(place);
+                    }
+                    None
+                }
+            };
+            let source = match deed {
+                Deed::Share(which) | Deed::On(which, _) | Deed::Copy(which, _)
+                | Deed::Double(which) | Deed::Donate(which) => at(which, &held),
+                Deed::Make(_) | Deed::Drop(_) => None,
+            };
+            match next {
+                None => {}
+                Some(Ok(next)) => held.push(next),
+                Some(Err(error)) => {
+                    let source = source.expect("something was taken");
+                    prop_assert!(gone.contains(&source.memory), "{deed:?}: {error}");
+                    prop_assert!(error.to_string().contains("donated"), "{error}");
+                }
+            }
+            for Held { tensor, number, place, memory } in &held {
+                prop_assert_eq!(tensor.device(), places[*place].clone());
+                match tensor.to_vec::<f32>() {
+                    Ok(found) => {
+                        prop_assert!(!gone.contains(memory), "donated, and read");
+                        prop_assert_eq!(found, vec![*number; 8]);
+                    }
+                    Err(error) => prop_assert!(gone.contains(memory), "{deed:?}: {error}"),
+                }
+            }
+        }
+    }
 }

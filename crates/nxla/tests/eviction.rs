@@ -4,13 +4,23 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use common::{compilers, numbers};
-use nxla::{DType, Expr, Options, Tensor, TensorType, compile_program, executables, jit};
+use nxla::runtime::{CompilerKey, Tensor as Data};
+use nxla::{
+    CacheKey, CacheReport, DType, Digest, Error, Evaluator, Executable, Expr, Options, Result,
+    RunContext, Settings, Tensor, TensorType, compile_program, executables, jit,
+};
+use proptest::prelude::*;
+
+/// One test at a time: the cache is that of the process.
+static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
 fn what_is_dropped_is_compiled_again() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for compiler in compilers() {
         let options = Options::new().compiler(*compiler);
         let function = jit(|x: Expr| x.sin() + 1);
@@ -41,5 +51,161 @@ fn what_is_dropped_is_compiled_again() {
         executable.run(&[&zero], &Default::default()).unwrap();
         assert_eq!(executables().report().misses, misses);
         executables().set_limit(512 << 20);
+    }
+}
+
+/// Something of a size.
+struct Sized(usize);
+
+impl Executable for Sized {
+    fn run(&self, _: &[&Data], _: &RunContext<'_>) -> Result<Vec<Data>> {
+        Ok(Vec::new())
+    }
+
+    fn byte_size(&self) -> usize {
+        self.0
+    }
+}
+
+/// What somebody does to the cache.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    /// Asks for the executable of a number, which has so many bytes.
+    Ask(u8),
+    /// Asks for it, and the compiler fails if it is not there.
+    Fail(u8),
+    Limit(u16),
+    Clear,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let deed = prop_oneof![
+        12 => (0..12_u8).prop_map(Deed::Ask),
+        2 => (0..12_u8).prop_map(Deed::Fail),
+        2 => (0..2000_u16).prop_map(Deed::Limit),
+        1 => Just(Deed::Clear),
+    ];
+    prop::collection::vec(deed, 1..60)
+}
+
+fn bytes_of(number: u8) -> usize {
+    usize::from(number) * 37 % 400 + 10
+}
+
+/// The cache as it is meant: what it holds, that which was used last at the end.
+struct Model {
+    held: Vec<u8>,
+    limit: usize,
+    report: CacheReport,
+}
+
+impl Model {
+    fn bytes(&self) -> usize {
+        self.held.iter().map(|&number| bytes_of(number)).sum()
+    }
+
+    /// Drops what was not used for longest, an eighth more than it must; the newest stays.
+    fn evict(&mut self, newest: Option<u8>) {
+        if self.bytes() <= self.limit {
+            return;
+        }
+        while self.bytes() > self.limit - self.limit / 8 {
+            let oldest = self.held.iter().position(|&number| Some(number) != newest);
+            let Some(oldest) = oldest else { break };
+            self.held.remove(oldest);
+            self.report.evictions += 1;
+        }
+    }
+
+    /// Whether it is there; it is used last from now on.
+    fn ask(&mut self, number: u8, fails: bool) -> bool {
+        let place = self.held.iter().position(|&held| held == number);
+        if let Some(place) = place {
+            self.held.remove(place);
+            self.report.hits += 1;
+        } else {
+            self.report.misses += 1;
+        }
+        let there = place.is_some();
+        if there || !fails {
+            self.held.push(number);
+        }
+        if !there && !fails {
+            self.evict(Some(number));
+        }
+        there
+    }
+
+    fn report(&self) -> CacheReport {
+        CacheReport { entries: self.held.len(), bytes: self.bytes(), ..self.report }
+    }
+}
+
+fn key(number: u8) -> CacheKey {
+    CacheKey {
+        digest: Digest([number; 32]),
+        compiler: CompilerKey(Arc::new(Evaluator)),
+        settings: Settings::new(),
+        device: None,
+        hooks: Vec::new(),
+        functions: Vec::new(),
+        donated: Vec::new(),
+        stages: None,
+    }
+}
+
+/// Asks the cache; says whether it was there.
+fn ask(key: &CacheKey, number: u8, fails: bool) -> bool {
+    let compiled = Arc::new(AtomicBool::new(false));
+    let seen = compiled.clone();
+    let compile = move || -> Result<Arc<dyn Executable>> {
+        seen.store(true, Ordering::Relaxed);
+        match fails {
+            true => Err(Error::Internal("the compiler fails".into())),
+            false => Ok(Arc::new(Sized(bytes_of(number)))),
+        }
+    };
+    let found = executables().get_or_compile(key, compile, None);
+    let there = !compiled.load(Ordering::Relaxed);
+    assert_eq!(found.is_ok(), there || !fails);
+    if let Ok(found) = found {
+        assert_eq!(found.byte_size(), bytes_of(number));
+    }
+    there
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_cache_does_what_a_list_would(deeds in deeds()) {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = executables();
+        // Which compiler it is does not change.
+        let keys: Vec<CacheKey> = (0..12).map(key).collect();
+        cache.clear();
+        cache.set_limit(1000);
+        let mut model = Model { held: Vec::new(), limit: 1000, report: cache.report() };
+        for deed in deeds {
+            match deed {
+                Deed::Ask(number) | Deed::Fail(number) => {
+                    let fails = matches!(deed, Deed::Fail(_));
+                    let there = ask(&keys[usize::from(number)], number, fails);
+                    prop_assert_eq!(there, model.ask(number, fails), "{:?}", deed);
+                }
+                Deed::Limit(bytes) => {
+                    cache.set_limit(bytes.into());
+                    model.limit = bytes.into();
+                    model.evict(None);
+                }
+                Deed::Clear => {
+                    cache.clear();
+                    model.held.clear();
+                }
+            }
+            prop_assert_eq!(cache.report(), model.report(), "after {:?}", deed);
+        }
+        cache.clear();
+        cache.set_limit(512 << 20);
     }
 }

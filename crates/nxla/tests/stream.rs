@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -12,6 +13,8 @@ use std::time::Duration;
 use common::{compilers, numbers};
 use nxla::stream::stream_with;
 use nxla::{DType, Error, Expr, Options, Stream, Tensor, TensorType, hook, jit, stream};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
 
 fn scalar() -> TensorType {
     TensorType::scalar(DType::S32)
@@ -232,4 +235,110 @@ fn a_stream_runs_where_its_operands_live() {
     let placed: Vec<bool> = results.iter().map(|result| result.buffer().is_some()).collect();
     assert_eq!(placed, [false, true, true]);
     assert_eq!(numbers(&by_chunk.done().unwrap()), [5.0]);
+}
+
+/// What somebody does to a stream.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Send(i32),
+    Receive,
+    Done,
+    Cancel,
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let deed = prop_oneof![
+        8 => (-9..9).prop_map(Deed::Send),
+        7 => Just(Deed::Receive),
+        1 => Just(Deed::Done),
+        1 => Just(Deed::Cancel),
+    ];
+    prop::collection::vec(deed, 1..40)
+}
+
+/// Running totals as they are meant: those that wait, and how it has ended.
+#[derive(Default)]
+struct Model {
+    waiting: VecDeque<f64>,
+    total: f64,
+    done: bool,
+    cancelled: bool,
+}
+
+impl Model {
+    fn send(&mut self, x: i32, capacity: usize) -> Result<(), &'static str> {
+        match () {
+            () if self.cancelled => Err("it was cancelled"),
+            () if self.done => Err("it is done"),
+            () if self.waiting.len() >= capacity => Err("holds no more"),
+            () => {
+                self.waiting.push_back(self.total);
+                self.total += f64::from(x);
+                Ok(())
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Result<f64, &'static str> {
+        self.waiting.pop_front().ok_or("no chunk to receive")
+    }
+
+    fn finish(&mut self) -> Result<f64, &'static str> {
+        match self.waiting.len() {
+            _ if self.cancelled => Err("it was cancelled"),
+            0 => {
+                self.done = true;
+                Ok(self.total)
+            }
+            _ => Err("have not been received"),
+        }
+    }
+
+    /// Results that wait are dropped; a stream that is done stays so.
+    fn cancel(&mut self) {
+        self.waiting.clear();
+        self.cancelled |= !self.done;
+    }
+}
+
+/// What is expected, or an error that says so.
+fn agrees<T: PartialEq + std::fmt::Debug>(
+    found: nxla::Result<T>,
+    expected: Result<T, &'static str>,
+) -> Result<(), TestCaseError> {
+    match (found, expected) {
+        (Ok(found), Ok(expected)) => prop_assert_eq!(found, expected),
+        (Err(error), Err(why)) => prop_assert!(error.to_string().contains(why), "{error}: {why}"),
+        (found, expected) => prop_assert!(false, "{found:?} and {expected:?}"),
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_stream_does_what_a_queue_would(deeds in deeds(), capacity in 1..4_usize) {
+        for compiler in compilers() {
+            let mut stream = totals(&Options::new().compiler(*compiler)).capacity(capacity);
+            let mut model = Model::default();
+            for deed in &deeds {
+                match *deed {
+                    Deed::Send(x) => agrees(stream.send(x), model.send(x, capacity))?,
+                    Deed::Receive => {
+                        let found = stream.recv().map(|total| numbers(&total)[0]);
+                        agrees(found, model.receive())?;
+                    }
+                    Deed::Done => {
+                        let found = stream.done().map(|total| numbers(&total)[0]);
+                        agrees(found, model.finish())?;
+                    }
+                    Deed::Cancel => {
+                        stream.cancel();
+                        model.cancel();
+                    }
+                }
+            }
+        }
+    }
 }

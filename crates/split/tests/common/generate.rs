@@ -36,6 +36,7 @@ const DTYPES: [DType; 6] = [DType::F32, DType::F64, DType::BF16, DType::F16, DTy
 const NUMBERS: [f64; 4] = [0.1, 2.0, -1.0 / 3.0, 1e-3];
 
 /// The values a step can choose from: matrices of 2 by 3, and scalars.
+#[derive(Clone, PartialEq, Debug)]
 struct Pool {
     matrices: Vec<ExprId>,
     scalars: Vec<ExprId>,
@@ -146,6 +147,42 @@ fn conditional(graph: &mut Graph, x: ExprId, y: ExprId, s: ExprId) -> Result<Vec
 /// The inputs of every program.
 pub fn input_types() -> Vec<TensorType> {
     vec![f32([2, 3]), f32([2, 3]), f32([])]
+}
+
+impl Step {
+    /// Whether running it can be seen from outside: it is a hook, or holds one.
+    fn has_effects(&self) -> bool {
+        (14..18).contains(&self.kind)
+    }
+
+    /// Whether it traces a region, whose parameters are new ones each time.
+    fn has_region(&self) -> bool {
+        (16..19).contains(&self.kind)
+    }
+}
+
+/// Takes the steps one by one, each of them twice, and something that is refused after it. What is made
+/// again is what is there already, but for what has effects. `check` is shown the graph after each, and
+/// how many nodes it has to have, where that is known: what is refused leaves nothing.
+pub fn take_twice(steps: &[Step], mut check: impl FnMut(&Graph, Option<usize>)) {
+    program(input_types(), |graph, inputs| {
+        let mut pool = Pool { matrices: inputs[..2].to_vec(), scalars: inputs[2..].to_vec() };
+        for step in steps {
+            let mut again = pool.clone();
+            take_step(graph, &mut pool, step)?;
+            check(graph, None);
+            let len = graph.len();
+            take_step(graph, &mut again, step)?;
+            assert!(step.has_effects() || again == pool, "made again, and another one");
+            check(graph, (!step.has_effects() && !step.has_region()).then_some(len));
+            let len = graph.len();
+            let x = pool.matrix(step.operands[0]);
+            graph.reshape(x, [5]).expect_err("six elements are not five");
+            graph.dot(x, x).expect_err("axes of 3 and of 2");
+            check(graph, Some(len));
+        }
+        Ok(pool.matrices)
+    });
 }
 
 /// The program of some steps.
