@@ -162,6 +162,7 @@ fn a_substitution_keeps_the_order() -> Result<()> {
 }
 
 /// With tables as long as the graph for each region, this would not end within a minute.
+#[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
 fn ten_thousand_loops_close() -> Result<()> {
     let mut graph = Graph::new();
@@ -182,6 +183,7 @@ fn nest(graph: &mut Graph, start: ExprId, depth: usize) -> Result<ExprId> {
     }
 }
 
+#[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
 fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
     let refused = || {

@@ -103,6 +103,7 @@ mod huge {
 mod tests {
     use super::*;
 
+    #[cfg_attr(miri, ignore = "it takes too long")]
     #[test]
     fn blocks_of_all_sizes_are_aligned_and_zeroed() {
         for len in [0, 1, 4 << 10, (16 << 20) - 1, 16 << 20, (16 << 20) + 1] {
@@ -118,6 +119,7 @@ mod tests {
     }
 
     #[cfg(target_os = "linux")]
+    #[cfg_attr(miri, ignore = "Miri knows no huge pages")]
     #[test]
     fn large_blocks_are_in_pages_of_their_own() {
         let memory = |len| Block::zeroed(len).unwrap().memory;

@@ -257,6 +257,7 @@ mod tests {
         }
     }
 
+    #[cfg_attr(miri, ignore = "it takes too long")]
     #[test]
     fn narrow_texts_read_back() {
         use crate::small_float::{BF16, F8_E4M3FN, F8_E5M2, F16};

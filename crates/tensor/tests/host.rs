@@ -163,6 +163,7 @@ fn shared_memory_is_copied_before_it_is_written() {
     assert_eq!(again.bytes().as_ptr(), shared.bytes().as_ptr());
 }
 
+#[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
 fn a_tensor_keeps_its_values_when_what_it_was_made_of_changes() {
     for len in [4, 4 << 10, 4 << 20] {

@@ -502,6 +502,7 @@ impl Random {
     }
 }
 
+#[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
 fn damaged_bytes_with_a_right_checksum_never_panic() {
     let mut accepted = 0;
