@@ -89,7 +89,7 @@ impl<'a> Wait<'a> {
     }
 }
 
-/// A running stream, made by [`Step::start`]. It ends when it is told to: by
+/// A running stream, made by [`Step::start`](crate::Step::start). It ends when it is told to: by
 /// [`finish`](Stream::finish), [`close`](Stream::close), [`cancel`](Stream::cancel),
 /// [`abandon`](Stream::abandon), or a step that fails.
 pub struct Stream {
