@@ -40,6 +40,11 @@ impl Graph {
         let correction = self.as_type(correction, dtype)?;
         let whole = self.subtract(whole, correction)?;
         let whole = self.round(whole)?;
+        // Zero has the sign of the quotient, which the multiple may have lost.
+        let zero = self.scalar_constant(Scalar::Float(0.0), dtype)?;
+        let signed_zero = self.multiply(quotient, zero)?;
+        let vanished = self.equal(whole, zero)?;
+        let whole = self.select(vanished, signed_zero, whole)?;
         // Infinities and zeros leave no remainder, but have a quotient.
         let has_none = self.is_nan(remainder)?;
         self.select(has_none, floor, whole)
