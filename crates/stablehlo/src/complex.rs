@@ -274,18 +274,24 @@ impl<'a, 'g> Complex<'a, 'g> {
                 (self.cx.select(right, infinity, u), self.cx.select(left, infinity, v))
             }
             // What is zero, or half a turn, beside a part that is NaN.
-            UnaryOp::Asin | UnaryOp::Acos | UnaryOp::Expm1 => {
+            UnaryOp::Asin | UnaryOp::Acos => {
                 let axis = match op {
                     UnaryOp::Acos => self.number(std::f64::consts::FRAC_PI_2),
                     _ => a,
                 };
-                let (is_imaginary, plain) = (self.is(a, 0.0), self.is(b, 0.0));
-                let beside = match op {
-                    UnaryOp::Expm1 => plain,
-                    _ => self.is_nan(b),
-                };
+                let (is_imaginary, beside) = (self.is(a, 0.0), self.is_nan(b));
                 let known = self.and(is_imaginary, beside);
                 (self.cx.select(known, axis, u), v)
+            }
+            UnaryOp::Expm1 => {
+                let (is_imaginary, is_real) = (self.is(a, 0.0), self.is(b, 0.0));
+                let known = self.and(is_imaginary, is_real);
+                let u = self.cx.select(known, a, u);
+                let u = self.grown(a, b, u);
+                let (vanishes, wild) = (self.is(a, f64::NEG_INFINITY), self.is_not_finite(b));
+                let gone = self.and(vanishes, wild);
+                let (minus_one, zero) = (self.number(-1.0), self.number(0.0));
+                (self.cx.select(gone, minus_one, u), self.cx.select(gone, zero, v))
             }
             UnaryOp::Asinh => {
                 let is_real = self.is(b, 0.0);
