@@ -61,11 +61,33 @@ impl Operand for Expr {
 
 impl Expr {
     /// The node `id` of a trace.
+    ///
+    /// ```
+    /// use nxla::{Expr, jit};
+    ///
+    /// let f = jit(|x: Expr| {
+    ///     let sine = x.sin();
+    ///     Expr::new(sine.trace().clone(), sine.id()) + 1
+    /// });
+    /// assert_eq!(f.call(0.0f32)?.item::<f32>()?, 1.0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn new(trace: Trace, id: ExprId) -> Self {
         Self(runtime::Expr::new(trace, id))
     }
 
     /// The node `id` of a trace, whose first axes are these vectorized ones.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tensor, VectorAxis, Vectors, jit};
+    ///
+    /// let sums = jit(|x: Expr| {
+    ///     let rows = Vectors::new([VectorAxis { name: "row".into(), size: 2 }]);
+    ///     Expr::with_vectors(x.trace().clone(), x.id(), rows).sum().devectorize(false)
+    /// });
+    /// assert_eq!(sums.call(Tensor::from([[1, 2], [3, 4]]))?.to_vec::<i32>()?, [3, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
         Self(runtime::Expr::with_vectors(trace, id, vectors))
     }
@@ -158,6 +180,18 @@ fn computed(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
 
 /// What may stand next to a tensor so that the result is computed at once: everything but what is
 /// traced.
+///
+/// ```
+/// use nxla::{Concrete, Tensor};
+///
+/// fn halved(x: impl Concrete) -> nxla::Result<Tensor> {
+///     Tensor::from(0.5f32) * x
+/// }
+///
+/// assert_eq!(halved(3)?.item::<f32>()?, 1.5);
+/// assert_eq!(halved(&Tensor::from([1.0f32, 2.0]))?.to_vec::<f32>()?, [0.5, 1.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a tensor nor a number",
     note = "other data becomes a tensor by `Tensor::from` or `Tensor::new`"

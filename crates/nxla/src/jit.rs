@@ -378,6 +378,15 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// Calls the function: `call(x)` for one argument, `call((x, y))` for two. For a container,
     /// pass the same container of tensors, or a reference to one.
     ///
+    /// ```
+    /// use nxla::{Expr, Tensor, jit};
+    ///
+    /// let f = jit(|x: Expr, [a, b]: [Expr; 2]| a * x + b);
+    /// let x = Tensor::from([1.0f32, 2.0]);
+    /// assert_eq!(f.call((&x, [3.0f32, 1.0]))?.to_vec::<f32>()?, [4.0, 7.0]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Whatever is wrong with the function, its compilation or its run.
     pub fn call<A>(&self, arguments: A) -> Result<<F::Results as Container>::Tensors>

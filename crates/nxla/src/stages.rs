@@ -90,6 +90,34 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
 
     /// Runs stages on an executor. Those whose hooks call somebody run in this process.
     ///
+    /// ```
+    /// use nxla::runtime::Done;
+    /// use nxla::split::{Decision, Stage};
+    /// use nxla::{DType, Expr, Result, StageExecutor, TensorType, jit, runtime};
+    ///
+    /// /// Reads each stage from its bytes, as another machine would.
+    /// struct FromBytes;
+    ///
+    /// impl StageExecutor for FromBytes {
+    ///     fn submit(&self, stage: &Stage, inputs: Vec<runtime::Tensor>, done: Done) -> Result<()> {
+    ///         let stage = Stage::from_bytes(&stage.to_bytes())?;
+    ///         let inputs: Vec<_> = inputs.iter().collect();
+    ///         let options = nxla::default_options();
+    ///         let results = runtime::run_program("stage", &stage.program, &options, &inputs, None);
+    ///         done.end(move || results);
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let f = jit(|x: Expr| (x * 2).abs());
+    /// let stages = f.split(&TensorType::scalar(DType::S32), |node| match node.op.name() {
+    ///     "abs" => Decision::Before,
+    ///     _ => Decision::None,
+    /// })?;
+    /// assert_eq!(stages.run_on(&FromBytes, -4)?.item::<i32>()?, 8);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As for [`Stages::run`]; what goes wrong where a stage runs.
     pub fn run_on(

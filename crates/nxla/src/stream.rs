@@ -235,6 +235,17 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
 
     /// Hands over the next chunk, and returns at once.
     ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let mut totals = stream(add, TensorType::scalar(DType::S32), 0)?;
+    /// totals.send(5)?;
+    /// assert!(totals.send(0.5f32).is_err());
+    /// assert_eq!(totals.recv()?.item::<i32>()?, 0);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A chunk of another type; a stream that is full, done, or ended by an error.
     pub fn send(&mut self, chunk: impl Arguments<X, Tensor>) -> Result<()> {
@@ -262,6 +273,18 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     }
 
     /// Ends the stream, and gives its state; again, if it is done already.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let mut totals = stream(add, TensorType::scalar(DType::S32), 0)?;
+    /// totals.send(5)?;
+    /// assert!(totals.done().is_err());
+    /// totals.recv()?;
+    /// assert_eq!(totals.done()?.item::<i32>()?, 5);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Results that have not been received; the error of a step.
@@ -365,6 +388,16 @@ pub struct Sender<X> {
 impl<X: Container> Sender<X> {
     /// Hands over the next chunk; waits while the stream is full.
     ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let (sender, mut receiver) = stream(add, TensorType::scalar(DType::S32), 1)?.split();
+    /// sender.send(5)?;
+    /// assert_eq!(receiver.next().expect("a chunk was sent")?.item::<i32>()?, 1);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A chunk of another type; a stream that was ended by an error or by the receiver.
     pub fn send(&self, chunk: impl Arguments<X, Tensor>) -> Result<()> {
@@ -416,6 +449,17 @@ pub struct Receiver<S, Y> {
 impl<S: Container, Y: Container> Receiver<S, Y> {
     /// The state after the last chunk, for which it waits; results that have not been received
     /// are dropped.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let (sender, receiver) = stream(add, TensorType::scalar(DType::S32), 1)?.split();
+    /// sender.send(5)?;
+    /// drop(sender);
+    /// assert_eq!(receiver.done()?.item::<i32>()?, 6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The error of a step.
@@ -474,6 +518,18 @@ pub struct AsyncReceiver<S, Y>(Receiver<S, Y>);
 impl<S: Container, Y: Container> AsyncReceiver<S, Y> {
     /// The state after the last chunk; see [`Receiver::done`], which waits. When the stream has
     /// ended, it does not.
+    ///
+    /// ```
+    /// use nxla::{DType, Expr, TensorType, stream};
+    ///
+    /// let add = |x: Expr, total: Expr| (total.clone(), total + x);
+    /// let (sender, receiver) = stream(add, TensorType::scalar(DType::S32), 1)?.split();
+    /// let receiver = receiver.into_async();
+    /// sender.send(5)?;
+    /// drop(sender);
+    /// assert_eq!(receiver.done()?.item::<i32>()?, 6);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The error of a step.

@@ -135,6 +135,15 @@ impl Tensor {
     /// The data with its first axes, which must be as many and of these sizes, vectorized.
     /// Vectorized axes have no names besides their own.
     ///
+    /// ```
+    /// use nxla::{Tensor, VectorAxis, Vectors};
+    ///
+    /// let rows = Vectors::new([VectorAxis { name: "row".into(), size: 2 }]);
+    /// let x = Tensor::from([[1, 2], [3, 4]]).with_vectors(rows);
+    /// assert_eq!(x.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Panics
     /// If the sizes differ: this puts together what has been taken apart.
     #[must_use]

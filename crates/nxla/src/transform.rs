@@ -45,6 +45,21 @@ mod sealed {
 
 /// What the function of a gradient may give: the value to differentiate, alone or first of a pair
 /// whose other part, any container, is passed on.
+///
+/// ```
+/// use nxla::{Expr, jit, value_and_grad};
+///
+/// // The loss, and predictions that are passed on.
+/// let loss = |w: Expr| {
+///     let predictions = w * 3;
+///     (predictions.pow(2), predictions)
+/// };
+/// let ((loss, predictions), gradient) = jit(value_and_grad(loss)).call(2.0)?;
+/// assert_eq!(loss.item::<f64>()?, 36.0);
+/// assert_eq!(predictions.item::<f64>()?, 6.0);
+/// assert_eq!(gradient.item::<f64>()?, 36.0);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub trait Loss: sealed::Sealed {
     /// What is passed on.
     type Rest: Container;

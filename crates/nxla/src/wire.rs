@@ -65,6 +65,19 @@ impl<'de> Deserialize<'de> for Tensor {
 
 /// Writes a program as a list of bytes, those of [`to_bytes`].
 ///
+/// ```
+/// use nxla::{DType, Expr, Program, TensorType, jit};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Saved(#[serde(with = "nxla::wire")] Program);
+///
+/// let (program, _) = jit(|x: Expr| x + 1).trace(&TensorType::scalar(DType::F32))?;
+/// let text = serde_json::to_string(&Saved(program))?;
+/// assert!(text.starts_with('['));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// What the format says.
 pub fn serialize<P: Borrow<Program>, S: Serializer>(
@@ -75,6 +88,20 @@ pub fn serialize<P: Borrow<Program>, S: Serializer>(
 }
 
 /// Reads a [`Program`], or an `Arc` of one, from the bytes of [`to_bytes`].
+///
+/// ```
+/// use nxla::{DType, Expr, Program, TensorType, jit};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Saved(#[serde(with = "nxla::wire")] Program);
+///
+/// let (program, _) = jit(|x: Expr| x + 1).trace(&TensorType::scalar(DType::F32))?;
+/// let text = serde_json::to_string(&Saved(program))?;
+/// let Saved(program) = serde_json::from_str(&text)?;
+/// assert_eq!(program.inputs(), [TensorType::scalar(DType::F32)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// What the format says; bytes that are no program, or damaged.

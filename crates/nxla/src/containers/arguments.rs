@@ -27,6 +27,16 @@ use crate::tensor::Tensor;
 )]
 pub trait Arguments<C, L> {
     /// Appends the leaves in order.
+    ///
+    /// ```
+    /// use nxla::{Arguments, Expr, Leaves, Tensor};
+    ///
+    /// let mut leaves: Leaves<Tensor> = Leaves::default();
+    /// Arguments::<(Expr, Expr), Tensor>::append((1, 2.5), &mut leaves);
+    /// assert_eq!(leaves.leaf().item::<i32>()?, 1);
+    /// assert_eq!(leaves.leaf().item::<f64>()?, 2.5);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn append(self, leaves: &mut Leaves<L>);
 }
 

@@ -12,6 +12,27 @@ use rustc_hash::FxHasher;
 /// `#[container(skip)]`, or the key of a map. Another value traces the function again.
 ///
 /// Everything with these traits is one; there is nothing to implement.
+///
+/// ```
+/// use nxla::prelude::*;
+/// use nxla::Container;
+///
+/// #[derive(Container)]
+/// struct Layer<T> {
+///     weights: T,
+///     #[container(skip)]
+///     activation: &'static str,
+/// }
+///
+/// let f = jit(|layer: Layer<Expr>, x: Expr| match layer.activation {
+///     "relu" => (layer.weights * x).relu(),
+///     _ => layer.weights * x,
+/// });
+/// let of = |activation| Layer { weights: Tensor::from(-1), activation };
+/// assert_eq!(f.call((of("relu"), 2))?.item::<i32>()?, 0);
+/// assert_eq!(f.call((of("none"), 2))?.item::<i32>()?, -2);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can be no fixed value of a container",
     note = "it has to be `Clone + PartialEq + Debug + Send + Sync + 'static`"

@@ -76,6 +76,20 @@ pub trait Function<Inputs> {
 
     /// Calls it.
     ///
+    /// ```
+    /// use nxla::{Expr, Function, jit};
+    ///
+    /// fn twice<F>(function: F) -> impl Fn(Expr) -> nxla::Result<Expr>
+    /// where
+    ///     F: Function<(Expr,), Arguments = Expr, Results = Expr>,
+    /// {
+    ///     move |x| function.invoke(function.invoke(x)?)
+    /// }
+    ///
+    /// assert_eq!(jit(twice(|x: Expr| x * 3)).call(2)?.item::<i32>()?, 18);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of the function.
     fn invoke(&self, arguments: Self::Arguments) -> Result<Self::Results>;

@@ -102,21 +102,46 @@ impl<L> Leaves<L> {
     }
 
     /// Appends a leaf.
+    ///
+    /// ```
+    /// let mut leaves = nxla::Leaves::default();
+    /// leaves.push("weights");
+    /// assert_eq!(leaves.leaf(), "weights");
+    /// ```
     pub fn push(&mut self, leaf: L) {
         self.items.push(leaf);
     }
 
     /// Appends the length of a list, before its items.
+    ///
+    /// ```
+    /// let mut leaves = nxla::Leaves::<f32>::default();
+    /// leaves.push_length(3);
+    /// assert_eq!(leaves.length(), 3);
+    /// ```
     pub fn push_length(&mut self, length: usize) {
         self.structure.lengths.push(length);
     }
 
     /// Appends a fixed value.
+    ///
+    /// ```
+    /// let mut leaves = nxla::Leaves::<f32>::default();
+    /// leaves.push_fixed(&"relu");
+    /// assert_eq!(leaves.fixed::<&str>(), "relu");
+    /// ```
     pub fn push_fixed(&mut self, value: &impl Fixable) {
         self.structure.fixed.push(Fixed::new(value));
     }
 
     /// The length of the next list.
+    ///
+    /// ```
+    /// let mut leaves = nxla::Leaves::<f32>::default();
+    /// leaves.push_length(3);
+    /// leaves.push_length(5);
+    /// assert_eq!((leaves.length(), leaves.length()), (3, 5));
+    /// ```
     ///
     /// # Panics
     /// If the container was taken apart in another way than it is put together.
@@ -126,6 +151,12 @@ impl<L> Leaves<L> {
     }
 
     /// The next fixed value.
+    ///
+    /// ```
+    /// let mut leaves = nxla::Leaves::<f32>::default();
+    /// leaves.push_fixed(&0.9f32);
+    /// assert_eq!(leaves.fixed::<f32>(), 0.9);
+    /// ```
     ///
     /// # Panics
     /// If the container was taken apart in another way than it is put together.
@@ -138,6 +169,13 @@ impl<L> Leaves<L> {
 
 impl<L: Clone> Leaves<L> {
     /// The next leaf.
+    ///
+    /// ```
+    /// let mut leaves = nxla::Leaves::default();
+    /// leaves.push(1);
+    /// leaves.push(2);
+    /// assert_eq!((leaves.leaf(), leaves.leaf()), (1, 2));
+    /// ```
     ///
     /// # Panics
     /// If the container was taken apart in another way than it is put together.
@@ -169,24 +207,83 @@ impl<L: Clone> Leaves<L> {
 )]
 pub trait Tree<L>: Sized {
     /// Appends the leaves in order.
+    ///
+    /// ```
+    /// use nxla::{Leaves, Tree};
+    ///
+    /// /// A list that is kept in reverse.
+    /// struct Reversed<T>(Vec<T>);
+    ///
+    /// impl<L: Clone> Tree<L> for Reversed<L> {
+    ///     fn flatten(&self, leaves: &mut Leaves<L>) {
+    ///         leaves.push_length(self.0.len());
+    ///         self.0.iter().rev().for_each(|item| leaves.push(item.clone()));
+    ///     }
+    ///
+    ///     fn rebuild(leaves: &mut Leaves<L>) -> Self {
+    ///         let mut items: Vec<L> = (0..leaves.length()).map(|_| leaves.leaf()).collect();
+    ///         items.reverse();
+    ///         Reversed(items)
+    ///     }
+    /// }
+    ///
+    /// let list = Reversed(vec![1, 2, 3]);
+    /// assert_eq!(list.leaves(), [3, 2, 1]);
+    /// assert_eq!(list.map(|x| x * 10).0, [10, 20, 30]);
+    /// ```
     fn flatten(&self, leaves: &mut Leaves<L>);
 
     /// The container of the next leaves.
+    ///
+    /// ```
+    /// use nxla::{Leaves, Tensor, Tree};
+    ///
+    /// let mut leaves = Leaves::default();
+    /// (0..3).for_each(|leaf| leaves.push(Tensor::from(leaf)));
+    /// let (_, [_, last]) = <(Tensor, [Tensor; 2])>::rebuild(&mut leaves);
+    /// assert_eq!(last.item::<i32>()?, 2);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn rebuild(leaves: &mut Leaves<L>) -> Self;
 
     /// Appends where each leaf is for the texts of errors, as one would write it: `at` is what the
     /// container is called, and `.weights`, `[0]` or `.1` come after it.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Tree};
+    ///
+    /// let mut paths = Vec::new();
+    /// (Tensor::from(1), [Tensor::from(2), Tensor::from(3)]).paths("params", &mut paths);
+    /// assert_eq!(paths, ["params.0", "params.1[0]", "params.1[1]"]);
+    /// ```
     fn paths(&self, at: &str, paths: &mut Vec<String>) {
         let count = leaves_of(self).items.len();
         paths.extend((0..count).map(|leaf| format!("{at}, leaf {leaf}")));
     }
 
     /// The leaves in order.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Tree};
+    ///
+    /// let leaves = (Tensor::from(1), [Tensor::from(2), Tensor::from(3)]).leaves();
+    /// assert_eq!(leaves[2].item::<i32>()?, 3);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     fn leaves(&self) -> Vec<L> {
         leaves_of(self).items.into_vec()
     }
 
     /// The same container with what `function` makes of each leaf.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tree, jit};
+    ///
+    /// let negated = jit(|pair: (Expr, [Expr; 1])| pair.map(|x| -x));
+    /// let (x, [y]) = negated.call((1, [2]))?;
+    /// assert_eq!((x.item::<i32>()?, y.item::<i32>()?), (-1, -2));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     #[must_use]
     fn map(&self, mut function: impl FnMut(&L) -> L) -> Self {
         let leaves = leaves_of(self);
@@ -195,6 +292,15 @@ pub trait Tree<L>: Sized {
     }
 
     /// [`map`](Tree::map) of a function that can fail.
+    ///
+    /// ```
+    /// use nxla::{Tensor, Tree};
+    ///
+    /// let pair = [Tensor::from([1, 2]), Tensor::from([3, 4])];
+    /// assert_eq!(pair.try_map(|x| x + Tensor::from([10, 20]))?[1].to_vec::<i32>()?, [13, 24]);
+    /// assert!(pair.try_map(|x| x + Tensor::from([1, 2, 3])).is_err());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The first of `function`.
@@ -205,6 +311,16 @@ pub trait Tree<L>: Sized {
     }
 
     /// The same container with what `function` makes of the leaves in the same places of two.
+    ///
+    /// ```
+    /// use nxla::{Expr, Tree, jit};
+    ///
+    /// let sums = jit(|x: Vec<Expr>, y: Vec<Expr>| x.zip(&y, |x, y| x + y));
+    /// assert_eq!(sums.call((vec![1, 2], vec![10, 20]))?[1].item::<i32>()?, 22);
+    /// let error = sums.call((vec![1, 2], vec![10])).unwrap_err();
+    /// assert!(error.to_string().contains("[1]"));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Containers of other lists, keys or fixed values, with the first place that differs.

@@ -4,6 +4,15 @@ use crate::tensor::Tensor;
 use crate::{Error, Result};
 
 /// What becomes of a last batch that would be shorter than the others.
+///
+/// ```
+/// use nxla::{Leftover, Tensor};
+///
+/// let x = Tensor::from([1, 2, 3]);
+/// assert_eq!(x.to_batched(2, Leftover::Repeat)?.count(), 2);
+/// assert_eq!(x.to_batched(2, Leftover::Discard)?.count(), 1);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Leftover {
     /// It is filled up with elements from the start.

@@ -25,6 +25,20 @@ mod sealed {
 }
 
 /// What a hook's function may give: nothing, or an error that ends the program.
+///
+/// ```
+/// use nxla::{Expr, Tensor, hook, jit};
+///
+/// let checked = jit(|x: Expr| {
+///     hook(x, |x: Tensor| match x.item::<f64>() {
+///         Ok(x) if x < 0.0 => Err("it is negative"),
+///         _ => Ok(()),
+///     })
+/// });
+/// assert_eq!(checked.call(1.0)?.item::<f64>()?, 1.0);
+/// assert!(checked.call(-1.0).unwrap_err().to_string().contains("it is negative"));
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub trait HookResult: sealed::Sealed {
     /// As a result.
     ///

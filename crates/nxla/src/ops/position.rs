@@ -216,6 +216,16 @@ impl From<NewAxis> for Index {
 
 /// What tells which elements along each axis: an [`Index`], or a tuple of them for the first axes.
 /// Axes after that stay whole.
+///
+/// ```
+/// use nxla::{NewAxis, Tensor};
+///
+/// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
+/// assert_eq!(x.at(-1)?.to_vec::<i32>()?, [4, 5, 6]);
+/// assert_eq!(x.at((.., 1..))?.to_vec::<i32>()?, [2, 3, 5, 6]);
+/// assert_eq!(x.at((0, NewAxis, 2))?.shape()[..], [1]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
 pub trait Indices: sealed::Sealed {
     /// One for each axis.
     fn indices(self) -> Vec<Index>;
