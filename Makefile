@@ -94,13 +94,13 @@ stubs: $(STAMPS)/dev ## write what follows from the compiled module: its stubs, 
 	$(BIN)/python tools/stubs.py
 
 # Warnings are errors: a link to nowhere, a function that is not documented.
-docs: $(STAMPS)/dev $(STAMPS)/docs ## build the documentation as a site, in docs/_build
+docs: $(STAMPS)/dev $(STAMPS)/docs ## build the documentation as a site, in docs/_build/html
 	$(call section,docs)
 	rm -rf docs/reference/generated
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
-	$(BIN)/python -m pytest -q docs/index.md docs/learn docs/guide
-	@printf 'open docs/_build/index.html: %s pages, every example has run\n' \
-		"$$(find docs/_build -name '*.html' | wc -l)"
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m pytest -q docs/index.md docs/learn docs/guide docs/reference/*.md
+	@printf 'open docs/_build/html/index.html: %s pages, and every example and notebook has run\n' \
+		"$$(find docs/_build/html -name '*.html' | wc -l)"
 
 # Registries take no crate that does not build from what is in its package alone.
 PRIVATE_CRATES := nxla-python nxla-reference nxla-tests nxla-models nxla-tidy nxla-benches

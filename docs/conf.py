@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
 from pathlib import Path
 from types import ModuleType
@@ -19,10 +20,17 @@ project = "nxla"
 author = "The nxla authors"
 version = release = nxla.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
+
+# The gallery: pages that run the programs of `examples/`, in a folder that is thrown away.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_merge_streams = True
 
 html_theme = "furo"
 html_title = "nxla"
@@ -123,6 +131,14 @@ def write_architecture(_app: object) -> None:
     (GENERATED / "architecture.md").write_text(text)
 
 
+def quiet_kernels() -> None:
+    """Keep what runs the notebooks from saying how it is connected."""
+    profile = HERE / "_build" / "ipython" / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_kernel_config.py").write_text('c.IPKernelApp.log_level = "ERROR"\n')
+    os.environ["IPYTHONDIR"] = str(profile.parent)
+
+
 def prepare(_app: object, _page: str, source: list[str]) -> None:
     """Point at that page where texts point at the file, and drop what only doctest needs.
 
@@ -136,6 +152,7 @@ def prepare(_app: object, _page: str, source: list[str]) -> None:
 
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
+    quiet_kernels()
     app.connect("builder-inited", write_reference)
     app.connect("builder-inited", write_architecture)
     app.connect("source-read", prepare)

@@ -3,6 +3,9 @@
 import ast
 import functools
 import importlib.util
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -99,3 +102,43 @@ def test_programs_are_no_longer_than_their_twins(name):
 
 def test_every_twin_has_a_program():
     assert {path.stem for path in TWINS.glob("*.py")} == set(SIZES)
+
+
+# --- the pages of the gallery, which are notebooks ---
+
+PAGES = ROOT / "docs" / "gallery"
+#: Runs cells as a notebook does: in one namespace, that of the program.
+ONE_AFTER_ANOTHER = """
+import pathlib, sys
+for number in range(int(sys.argv[1])):
+    exec(compile(pathlib.Path(f"{number}.py").read_text(), f"cell {number}", "exec"))
+"""
+
+
+def cells_of(page):
+    """The code of a notebook, cell by cell; a cell may stand for a file."""
+    text = page.read_text(encoding="utf-8")
+    for cell in re.findall(r"```\{code-cell\} python\n(.*?)```", text, flags=re.DOTALL):
+        file = re.fullmatch(r":load: (.*)\n", cell)
+        yield (PAGES / file[1]).read_text(encoding="utf-8") if file else cell
+
+
+def test_every_program_has_a_page():
+    pages = {path.stem for path in PAGES.glob("*.md")} - {"index", "pictures"}
+    # That of sentences takes weights that are installed apart.
+    assert pages == {path.stem for path in (ROOT / "examples").glob("*.py")} - {"sentences"}
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.glob("[!i]*.md")), ids=lambda page: page.stem)
+def test_pages_of_the_gallery_run(page, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed, so nothing is drawn")
+    cells = list(cells_of(page))
+    assert len(cells) > 1
+    for number, cell in enumerate(cells):
+        (tmp_path / f"{number}.py").write_text(cell, encoding="utf-8")
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    command = [sys.executable, "-c", ONE_AFTER_ANOTHER, str(len(cells))]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
