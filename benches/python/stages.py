@@ -189,6 +189,50 @@ def branches():
     print(f"two branches on two threads: {share:.2f} times as fast as one after the other")
 
 
+# --- what is foretold ---
+
+#: How many steps the loops of the branches take.
+LOOPS = (400_000, 600_000, 800_000, 1_000_000)
+
+
+def simulation():
+    """Print how near foretold times are to those of threads and of workers of Dask."""
+    from distributed import Client
+
+    def branch(x, count):
+        return nx.fori(0, count, lambda _, s: nx.sin(s) + 1.0, x)
+
+    def all_of_them(x):
+        return sum(nx.sqrt(branch(x * number, count)) for number, count in enumerate(LOOPS, 1))
+
+    expression = nx.debug_expr(all_of_them)(0.5)
+    stages = nx.graph.split(expression, lambda node: "before" if node.op == "sqrt" else "none")
+    times = stages.measure(0.5, repeat=3, compiler="evaluator")
+    print(f"a run of {len(stages)} stages, {sum(times):.2f} s of work")
+    for workers in (1, 2):
+        foretold = stages.simulate(workers, seconds=times).makespan
+        found = {}
+        with ThreadPoolExecutor(workers) as pool:
+            found["threads"] = timed_run(stages, pool)
+        with Client(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as client:
+            found["Dask"] = timed_run(stages, client)
+        for where, real in found.items():
+            print(
+                f"  {workers} of {where:<8} foretold {foretold:.2f} s, took {real:.2f} s: "
+                f"{foretold / real - 1:+.0%}"
+            )
+
+
+def timed_run(stages, executor):
+    """Return how long a run takes where everything has been there before."""
+
+    def run():
+        nx.graph.run(stages, 0.5, executor=executor, compiler="evaluator")
+
+    run()
+    return seconds(run, 3)
+
+
 # --- splitting ---
 
 
@@ -222,6 +266,7 @@ LINES = {
     "compiling": compiling,
     "cluster": cluster,
     "branches": branches,
+    "simulation": simulation,
     "splitting": splitting,
 }
 

@@ -184,40 +184,39 @@ class _Operators:
         Parameters
         ----------
         x : tensor_like
-            Numbers of any dtype.
+            Numbers of any dtype; real ones stay as they are.
 
         Returns
         -------
         Tensor
-            Floats of the shape of `x`.
+            Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, of others as they are.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.real([1 + 2j, 3 - 4j]).tolist()
-        [1.0, 3.0]
+        >>> nx.real([1 + 2j, 3 - 4j]).tolist(), nx.real([1, 2]).tolist()
+        ([1.0, 3.0], [1, 2])
         """
     @property
     def imag(self) -> Self:
         """Return the imaginary part of each element.
 
-        Real numbers give zero.
-
         Parameters
         ----------
         x : tensor_like
-            Numbers of any dtype.
+            Numbers of any dtype; that of real ones is zero.
 
         Returns
         -------
         Tensor
-            Floats of the shape of `x`.
+            Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, of others of the dtype
+            of `x`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.imag([1 + 2j, 3 - 4j]).tolist()
-        [2.0, -4.0]
+        >>> nx.imag([1 + 2j, 3 - 4j]).tolist(), nx.imag([1, 2]).tolist()
+        ([2.0, -4.0], [0, 0])
         """
     @property
     def itemsize(self) -> int:
@@ -1477,6 +1476,7 @@ class StageGraph:
     ) -> StageGraph: ...
     def _leaves(self, args: tuple[Any, ...]) -> list[Tensor]: ...
     def _captured(self) -> list[Tensor]: ...
+    def _ranks(self) -> list[int]: ...
     def _wrap(self, results: Sequence[Tensor]) -> Any: ...
     def _in_force(
         self, options: Mapping[str, Any] | None = None
@@ -7573,7 +7573,6 @@ __all__ = [
     "greater",
     "greater_equal",
     "hypot",
-    "imag",
     "indexed_add",
     "indexed_put",
     "interp",
@@ -7633,7 +7632,6 @@ __all__ = [
     "put_slice",
     "quantile",
     "quotient",
-    "real",
     "reciprocal",
     "remainder",
     "rename",

@@ -192,6 +192,11 @@ impl PyStageGraph {
         Ok((args, rest.unwrap_or_else(|| PyDict::new(options.py()))))
     }
 
+    /// The place of each stage in the order in which several workers do well to take them.
+    fn _ranks(&self) -> Vec<usize> {
+        self.graph.ranks().to_vec()
+    }
+
     /// The tensors of arguments; those of ``_captured`` are the inputs after them.
     fn _leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Py<PyAny>>> {
         let leaves = self.taken.leaves(py, "run", args)?;

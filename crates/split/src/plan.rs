@@ -3,6 +3,8 @@
 //! Every value has a *slot*: inputs first, then the outputs of each stage. Lists of lists are
 //! stored flat, as the ends of the inner lists and their entries.
 
+use std::sync::OnceLock;
+
 use crate::stage::{Source, Stage};
 
 /// Lists of positions, one after the other.
@@ -65,6 +67,9 @@ pub(crate) struct Plan {
     pub(crate) dependents: Lists,
     /// The slots of the final outputs.
     pub(crate) outputs: Vec<usize>,
+    /// The place of each stage in the order of [`StageGraph::ranks`](crate::StageGraph::ranks), once
+    /// somebody has asked for it.
+    pub(crate) ranks: OnceLock<Vec<usize>>,
 }
 
 impl Plan {
@@ -93,7 +98,8 @@ impl Plan {
             })
             .collect();
         let dependents = dependencies.inverse(stages.len());
-        Self { inputs, first_slot, arguments, uses, waits, dependents, outputs }
+        let ranks = OnceLock::new();
+        Self { inputs, first_slot, arguments, uses, waits, dependents, outputs, ranks }
     }
 
     /// The number of stages.

@@ -82,17 +82,34 @@ pub struct Schedule<V> {
     /// How many stages each stage still waits for.
     waits: Vec<u32>,
     states: Vec<State>,
-    ready: BinaryHeap<Reverse<usize>>,
+    /// Stages that are ready, by their rank.
+    ready: BinaryHeap<Reverse<(usize, usize)>>,
+    urgent: bool,
     running: usize,
     completed: usize,
 }
 
 impl<V: Clone> Schedule<V> {
-    /// Starts a run. Inputs that no stage needs are dropped at once.
+    /// Starts a run that hands out stages in the order of the program, in which few values wait for
+    /// their use. Inputs that no stage needs are dropped at once.
     ///
     /// # Errors
     /// [`ScheduleError::Inputs`].
     pub fn new(graph: &StageGraph, inputs: Vec<V>) -> Result<Self, ScheduleError> {
+        Self::begin(graph, inputs, false)
+    }
+
+    /// Starts a run that hands out those stages first after which most is to be done, as
+    /// [`StageGraph::ranks`] has them: several workers are done sooner that way.
+    ///
+    /// # Errors
+    /// [`ScheduleError::Inputs`].
+    pub fn by_urgency(graph: &StageGraph, inputs: Vec<V>) -> Result<Self, ScheduleError> {
+        graph.ranks();
+        Self::begin(graph, inputs, true)
+    }
+
+    fn begin(graph: &StageGraph, inputs: Vec<V>, urgent: bool) -> Result<Self, ScheduleError> {
         let plan = graph.plan.clone();
         if inputs.len() != plan.inputs {
             return Err(ScheduleError::Inputs { expected: plan.inputs, found: inputs.len() });
@@ -105,15 +122,30 @@ impl<V: Clone> Schedule<V> {
             .collect();
         values.resize_with(uses.len(), || None);
         let waits = plan.waits.clone();
-        let ready = (0..plan.stages()).filter(|&stage| waits[stage] == 0).map(Reverse).collect();
         let states = vec![State::Waiting; plan.stages()];
-        Ok(Self { plan, values, uses, waits, states, ready, running: 0, completed: 0 })
+        let ready = BinaryHeap::new();
+        let mut schedule =
+            Self { plan, values, uses, waits, states, ready, urgent, running: 0, completed: 0 };
+        for stage in 0..schedule.waits.len() {
+            if schedule.waits[stage] == 0 {
+                schedule.now_ready(stage);
+            }
+        }
+        Ok(schedule)
+    }
+
+    fn now_ready(&mut self, stage: usize) {
+        let rank = match self.plan.ranks.get() {
+            Some(ranks) if self.urgent => ranks[stage],
+            _ => stage,
+        };
+        self.ready.push(Reverse((rank, stage)));
     }
 
     /// Hands out the first stage that is ready, or `None` if every stage that is left waits for
     /// one that is running, or none is left.
     pub fn next_ready(&mut self) -> Option<Task<V>> {
-        let Reverse(stage) = self.ready.pop()?;
+        let Reverse((_, stage)) = self.ready.pop()?;
         self.states[stage] = State::Running;
         self.running += 1;
         let plan = self.plan.clone();
@@ -157,10 +189,11 @@ impl<V: Clone> Schedule<V> {
         self.states[index] = State::Completed;
         self.running -= 1;
         self.completed += 1;
-        for &dependent in self.plan.dependents.of(index) {
+        let plan = self.plan.clone();
+        for &dependent in plan.dependents.of(index) {
             self.waits[dependent] -= 1;
             if self.waits[dependent] == 0 {
-                self.ready.push(Reverse(dependent));
+                self.now_ready(dependent);
             }
         }
         Ok(())

@@ -111,6 +111,19 @@ impl StageGraph {
         Timeline { runs, makespan }
     }
 
+    /// The place of each stage in an order for several workers: stages first after which most is to be
+    /// done, by the estimate of their work. It is that of [`StageGraph::simulate`] with such estimates.
+    pub fn ranks(&self) -> &[usize] {
+        self.plan.ranks.get_or_init(|| {
+            let order = self.by_urgency(&self.seconds(&Speed::default()));
+            let mut ranks = vec![0; order.len()];
+            for (rank, stage) in order.into_iter().enumerate() {
+                ranks[stage] = rank;
+            }
+            ranks
+        })
+    }
+
     /// The stages, those first after which most is to be done. Each comes after those it needs.
     fn by_urgency(&self, seconds: &[f64]) -> Vec<usize> {
         let count = self.stages().len();

@@ -97,6 +97,31 @@ fn a_schedule_checks_its_steps() -> Test {
 }
 
 #[test]
+fn what_most_depends_on_goes_first() -> Test {
+    // The second branch has three products of matrices, the first one sine.
+    let program = program(vec![f32([64, 64]), f32([64, 64])], |graph, inputs| {
+        let short = graph.sin(inputs[0])?;
+        let mut long = inputs[1];
+        for _ in 0..3 {
+            long = graph.dot(long, inputs[1])?;
+        }
+        let long = graph.sin(long)?;
+        Ok(vec![graph.cos(short)?, graph.cos(long)?])
+    });
+    let graph = split(&program, at("sin", Decision::After))?;
+    let first = |mut schedule: Schedule<i32>| schedule.next_ready().map(|task| task.stage.index());
+    let roots: Vec<usize> =
+        graph.stages()[..2].iter().map(|stage| stage.arguments[0].index).collect();
+    assert_eq!(roots, [0, 1], "a stage for each branch");
+    assert_eq!(first(Schedule::new(&graph, vec![1, 1])?), Some(0));
+    assert_eq!(first(Schedule::by_urgency(&graph, vec![1, 1])?), Some(1));
+    let mut ranks = graph.ranks().to_vec();
+    ranks.sort_unstable();
+    assert_eq!(ranks, (0..graph.stages().len()).collect::<Vec<_>>());
+    Ok(())
+}
+
+#[test]
 fn a_program_without_outputs_runs_its_hooks() -> Test {
     let program = program(vec![f32([])], |graph, inputs| {
         let x = graph.sin(inputs[0])?;

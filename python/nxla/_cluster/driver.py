@@ -7,8 +7,9 @@ happen in the caller's thread is told to it through its inbox: stages that call 
 from __future__ import annotations
 
 import threading
-from collections import deque
 from functools import partial
+from heapq import heappop, heappush
+from itertools import count
 from queue import Empty, SimpleQueue
 
 from nxla._cluster.worker import run_stage
@@ -58,8 +59,15 @@ class Pass:
         self.tokens: dict[int, Any] = {}
         self.failure: BaseException | None = None
         self.over = False
-        self._ready = deque(n for n, count in enumerate(self.waits) if count == 0)
+        self._ready: list[tuple[int, int, int]] = []
+        self._arrivals = count()
+        for number, left in enumerate(self.waits):
+            if left == 0:
+                self._now_ready(number)
         self._draining = False
+
+    def _now_ready(self, number: int) -> None:
+        heappush(self._ready, (self.plan.ranks[number], next(self._arrivals), number))
 
     def begin(self) -> None:
         """Begin what can begin."""
@@ -85,7 +93,7 @@ class Pass:
                 if stopped or self._draining or not self._ready:
                     return
                 self._draining = True
-                number = self._ready.popleft()
+                *_, number = heappop(self._ready)
             try:
                 self._start(number, attempt)
             except BaseException as error:
@@ -163,7 +171,7 @@ class Pass:
             for follower in self.plan.followers[number]:
                 self.waits[follower] -= 1
                 if self.waits[follower] == 0:
-                    self._ready.append(follower)
+                    self._now_ready(follower)
             self.remaining -= 1
             last = self.remaining == 0
             if not self.place.ahead:

@@ -47,6 +47,9 @@ class Plan:
 
     tasks: list[Task]
     outputs: list[Source]
+    #: For each task how soon it should run among those that can; the order in which they become
+    #: ready decides where that is the same.
+    ranks: Sequence[int] = ()
     #: For each task how many others must have run before.
     waits: list[int] = field(init=False)
     #: For each task those that wait for it.
@@ -59,6 +62,7 @@ class Plan:
     paced: set[int] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.ranks = self.ranks or [0] * len(self.tasks)
         self.waits = [len(task.dependencies) for task in self.tasks]
         self.followers = [[] for _ in self.tasks]
         self.readers = {}
@@ -107,7 +111,7 @@ def plan_of(stages: StageGraph, listening: Sequence[bool]) -> Plan:
         after = tuple(task for task in stage.dependencies if task not in sources)
         label = label_of(stage)
         tasks.append(Task(stage, arguments, label, stage.expr.outputs, after, local=local))
-    return Plan(tasks, list(stages.outputs))
+    return Plan(tasks, list(stages.outputs), stages._ranks())
 
 
 class _Captured:

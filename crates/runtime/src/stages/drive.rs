@@ -93,7 +93,7 @@ pub(super) fn drive<V: Clone + Send + 'static>(
     check: impl Fn(&Stage, &[V]) -> Result<()>,
     stop: &Stop<'_>,
 ) -> Result<Vec<V>> {
-    let mut schedule = Schedule::new(graph, inputs).map_err(misfit)?;
+    let mut schedule = Schedule::by_urgency(graph, inputs).map_err(misfit)?;
     let (give, given) = channel();
     let mut failure = None;
     // Each stage that was started makes one report.
