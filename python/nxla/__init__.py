@@ -61,7 +61,7 @@ from nxla.ops.create import (
     arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, iota, linspace,
     meshgrid, ones, ones_like, tensor, tri, zeros, zeros_like,
 )
-from nxla.ops.elementwise import astype, can_cast, conj, log, positive
+from nxla.ops.elementwise import astype, can_cast, conj, imag, log, positive, real
 from nxla.ops.loops import for_each, fori, map, scan, while_loop
 from nxla.ops.files import from_safetensors, load, save, to_safetensors
 from nxla.ops.metadata import axis_index, axis_size, broadcast_shapes, compatible
@@ -134,12 +134,12 @@ __all__ = [
     "float8_e4m3fn", "float8_e5m2", "float16", "float32", "float64", "for_each", "foreign_call",
     "fori", "from_binary", "from_dlpack", "from_safetensors", "full", "full_like",
     "global_default_options", "grad", "graph", "hessian", "hessian_diagonal", "histogram", "hook",
-    "if_", "iinfo", "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32", "int64",
-    "iota", "isdtype", "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp", "linalg",
-    "linearize", "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map",
+    "if_", "iinfo", "imag", "import_stablehlo", "inf", "int2", "int4", "int8", "int16", "int32",
+    "int64", "iota", "isdtype", "isin", "jacfwd", "jacobian", "jacrev", "jit", "jit_apply", "jvp",
+    "linalg", "linearize", "linspace", "load", "load_numpy", "load_numpy_archive", "log", "map",
     "matrix_transpose", "memory_report", "meshgrid", "moveaxis", "nan", "newaxis", "nn", "nonzero",
     "ones", "ones_like", "optim", "pad_outer", "partitions_options", "pi", "positive", "print_expr",
-    "print_value", "profile", "random", "reduce", "register_compiler", "register_container",
+    "print_value", "profile", "random", "real", "reduce", "register_compiler", "register_container",
     "repeat", "reshape_vectors", "revectorize", "roll", "runtime_call", "safe_where", "save",
     "scan", "searchsorted", "segment_max", "segment_min", "segment_prod", "segment_sum",
     "serialize", "set_cache_limit", "set_print_options", "shard", "shard_jit", "shard_jit_apply",
@@ -168,6 +168,10 @@ if not TYPE_CHECKING:  # A module that answers for every name has no mistakes to
         from nxla._elsewhere import missing
 
         raise missing(name)
+
+    def __dir__() -> list[str]:
+        """List what is imported late as well, for those who press Tab."""
+        return sorted({*globals(), *__all__})
 
 
 del TYPE_CHECKING

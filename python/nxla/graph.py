@@ -74,6 +74,10 @@ if not TYPE_CHECKING:
         found = globals()[name] = getattr(import_module(_LATER[name]), name)
         return found
 
+    def __dir__() -> list[str]:
+        """List what is imported late as well, for those who press Tab."""
+        return sorted({*globals(), *__all__})
+
 
 if TYPE_CHECKING:
 

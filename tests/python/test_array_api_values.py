@@ -33,6 +33,13 @@ def bits(x):
 # --- dtypes of what is made ---
 
 
+@pytest.mark.parametrize("dtype", ["pred", "s8", "u64", "f16", "f64"])
+def test_parts_of_real_numbers_keep_their_dtype(compiler, dtype):
+    x = nx.tensor([0, 1, 1], dtype=dtype)
+    assert run(compiler, nx.real, x).dtype == run(compiler, nx.imag, x).dtype == x.dtype
+    assert (x.real.tolist(), x.imag.tolist()) == ([0, 1, 1], [0, 0, 0])
+
+
 def test_no_dtype_is_the_default_one():
     assert nx.ones(3, dtype=None).dtype == nx.zeros(3, dtype=None).dtype == nx.float32
     assert nx.eye(2, dtype=None).dtype == nx.empty(2).dtype == nx.float32

@@ -63,3 +63,8 @@ def test_names_and_signatures_are_those_of_the_list():
         LIST.write_text("\n".join(found) + "\n", encoding="utf-8")
     assert len(found) > 300
     assert found == LIST.read_text(encoding="utf-8").splitlines()
+
+
+def test_completion_knows_what_is_imported_late():
+    for module in (nx, nx.graph):
+        assert set(module.__all__) <= set(dir(module))

@@ -7,6 +7,7 @@ import math
 from nxla import _core
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
+from nxla.ops.create import zeros_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +58,53 @@ def conj(x: TensorLike, /) -> Tensor:
     """
     x = as_tensor(x)
     return _core.conj(x) if x.dtype.kind == "complex" else positive(x)
+
+
+def real(x: TensorLike, /) -> Tensor:
+    """Return the real part of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype; real ones stay as they are.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, others as they are.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.real([1 + 2j, 3 - 4j]).tolist(), nx.real([1, 2]).tolist()
+    ([1.0, 3.0], [1, 2])
+    """
+    x = as_tensor(x)
+    return _core.real(x) if x.dtype.kind == "complex" else positive(x)
+
+
+def imag(x: TensorLike, /) -> Tensor:
+    """Return the imaginary part of each element.
+
+    Parameters
+    ----------
+    x : tensor_like
+        Numbers of any dtype; that of real ones is zero.
+
+    Returns
+    -------
+    Tensor
+        Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, of others with the
+        dtype of `x`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.imag([1 + 2j, 3 - 4j]).tolist(), nx.imag([1, 2]).tolist()
+    ([2.0, -4.0], [0, 0])
+    """
+    x = as_tensor(x)
+    return _core.imag(x) if x.dtype.kind == "complex" else zeros_like(x)
 
 
 def log(x: TensorLike, /, base: TensorLike | None = None) -> Tensor:

@@ -20,8 +20,8 @@ RENAMED = {
 }
 SAME = [
     *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitcast", "cbrt", "ceil", "cos"),
-    *("cosh", "count_leading_zeros", "erf", "erf_inv", "erfc", "exp", "expm1", "floor", "imag"),
-    *("log10", "log1p", "log2", "logical_not", "phase", "population_count", "real", "rsqrt"),
+    *("cosh", "count_leading_zeros", "erf", "erf_inv", "erfc", "exp", "expm1", "floor"),
+    *("log10", "log1p", "log2", "logical_not", "phase", "population_count", "rsqrt"),
     *("sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh"),
 ]
 #: Functions of two operands, under our names where they differ.
@@ -63,9 +63,9 @@ def _log(x: Any, base: Any = None) -> Any:
     return nx.log(x) if base is None else nx.log(x, base)
 
 
-def conjugate(x: Any) -> Any:
-    """Conjugate as the node does, which gives complex numbers in any case, as Nx's function."""
-    return nx._core.conj(x)
+def as_node(name: str) -> Any:
+    """Do as the node does: its parts are floats and its conjugates complex, as those of Nx."""
+    return getattr(nx._core, name)
 
 
 CALLS: dict[tuple[str, str], Adapter] = {
@@ -73,7 +73,9 @@ CALLS: dict[tuple[str, str], Adapter] = {
     **{("Nx", theirs): adapt(name) for theirs, name in RENAMED.items()},
     **{("Nx", theirs): adapt(_binary(name)) for theirs, name in BINARY.items()},
     ("Nx", "clip"): adapt(_clip),
-    ("Nx", "conjugate"): adapt(conjugate),
+    ("Nx", "conjugate"): adapt(as_node("conj")),
+    ("Nx", "imag"): adapt(as_node("imag")),
+    ("Nx", "real"): adapt(as_node("real")),
     ("Nx", "log"): adapt(_log),
     ("Nx", "complex"): adapt("complex"),
     ("Nx", "all_close"): adapt("all_close"),

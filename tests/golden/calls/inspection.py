@@ -6,7 +6,7 @@ from typing import Any
 
 import nxla as nx
 from golden.calls.adapter import Adapter, adapt
-from golden.calls.elementwise import conjugate
+from golden.calls.elementwise import as_node
 
 SHORT = {"f8_e5m2": "f8"}
 
@@ -125,8 +125,8 @@ CALLS: dict[tuple[str, str], Adapter] = {
     ("Nx.Type", "merge"): adapt(nx.result_type, host=True),
     ("Nx.Type", "merge_number"): adapt(_merge_number, host=True),
     ("Nx.Type", "to_floating"): adapt(lambda t: nx.sqrt(_zeros(t)).dtype, host=True),
-    ("Nx.Type", "to_complex"): adapt(lambda t: conjugate(_zeros(t)).dtype, host=True),
-    ("Nx.Type", "to_real"): adapt(lambda t: nx.real(_zeros(t)).dtype, host=True),
+    ("Nx.Type", "to_complex"): adapt(lambda t: as_node("conj")(_zeros(t)).dtype, host=True),
+    ("Nx.Type", "to_real"): adapt(lambda t: as_node("real")(_zeros(t)).dtype, host=True),
     ("Nx.Type", "to_aggregate"): adapt(lambda t: nx.sum(_zeros(t)).dtype, host=True),
     ("Nx.Type", "float?"): adapt(lambda t: nx.DType(t).kind in ("float", "complex"), host=True),
     ("Nx.Type", "integer?"): adapt(lambda t: nx.DType(t).kind in ("signed", "unsigned"), host=True),

@@ -68,7 +68,7 @@ fn package_signatures() -> impl Iterator<Item = Signature> {
 const WRITTEN_OUT: [&str; 2] = ["result_type", "where"];
 
 /// Rows of the op table whose functions in Python do more, and are written there.
-const EXTENDED: [&str; 3] = ["astype", "conj", "log"];
+const EXTENDED: [&str; 5] = ["astype", "conj", "imag", "log", "real"];
 
 /// The names of the functions that the package takes over as they are.
 pub(crate) fn public_names() -> impl Iterator<Item = &'static str> {
