@@ -189,7 +189,7 @@ class _Operators:
         Returns
         -------
         Tensor
-            Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, of others as they are.
+            Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, others as they are.
 
         Examples
         --------
@@ -209,8 +209,8 @@ class _Operators:
         Returns
         -------
         Tensor
-            Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, of others of the dtype
-            of `x`.
+            Numbers of the shape of `x`: of complex ones ``float32`` or ``float64``, of others with the
+            dtype of `x`.
 
         Examples
         --------

@@ -1,6 +1,7 @@
 """Policies: stages without a decision about every node, and functions compiled in stages."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -222,6 +223,32 @@ def test_simulation_of_independent_branches():
         stages.simulate(1, seconds=[1.0])
     with pytest.raises(nx.ArgumentError, match="bandwidth is 0"):
         stages.simulate(1, bandwidth=0.0)
+
+
+def test_loops_that_count_are_as_long_as_they_say():
+    def branch(x, trips):
+        return nx.fori(0, trips, lambda _, y: nx.sin(y) + 1.0, x)
+
+    def both(x, y):
+        return nx.sqrt(branch(x, 1_000)) + nx.sqrt(branch(y, 1_000_000))
+
+    expression = nx.debug_expr(both)(0.5, 0.5)
+    stages = nx.graph.split(expression, lambda node: "before" if node.op == "sqrt" else "none")
+    short, long, _ = (end - start for *_, start, end, _ in stages.simulate(1).runs)
+    # Besides its work a stage takes some microseconds.
+    assert 100 < long / short <= 1000
+    begun = []
+
+    class Executor(ThreadPoolExecutor):
+        def submit(self, function, /, *args, **kwargs):
+            begun.append(args)
+            return super().submit(function, *args, **kwargs)
+
+    with Executor(1) as executor:
+        result = nx.graph.run(stages, 0.5, 0.5, executor=executor)
+    assert nx.all_close(result, expression.run(0.5, 0.5)).item()
+    assert [stages._ranks()[stage] for stage in (0, 1, 2)] == [1, 0, 2]
+    assert len(begun) == 3
 
 
 def test_large_programs_compile_in_stages_on_their_own():

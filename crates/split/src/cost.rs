@@ -3,12 +3,12 @@
 //!
 //! Work is counted in floating-point operations as in the literature on linear algebra (a product of
 //! matrices of `m × k` and `k × n` takes `2 m k n`), and in bytes read and written. The body of a loop
-//! counts for one trip, since how many there are is in general not known before it runs; of a
-//! conditional the costliest branch counts.
+//! counts for each trip where the loop counts them itself, and once where nobody knows how many there are;
+//! of a conditional the costliest branch counts.
 
 use std::ops::{Add, AddAssign};
 
-use nxla_expr::{ExprId, Factorization, Graph, Op, Program, TensorType, UnaryOp};
+use nxla_expr::{ExprId, Factorization, Graph, Op, Program, TensorType, UnaryOp, counter};
 
 use crate::stage::bytes_of;
 
@@ -19,6 +19,13 @@ pub struct Cost {
     pub flops: u64,
     /// Bytes that are read and written if nothing is fused.
     pub bytes: u64,
+}
+
+impl Cost {
+    /// That of doing it so often.
+    fn times(self, count: u64) -> Cost {
+        Cost { flops: self.flops.saturating_mul(count), bytes: self.bytes.saturating_mul(count) }
+    }
 }
 
 impl Add for Cost {
@@ -89,7 +96,11 @@ pub(crate) fn node_cost(graph: &Graph, id: ExprId) -> Cost {
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Elem(_) | Op::Metadata(_) => {
             return Cost::default();
         }
-        Op::While(op) => return cost_of(&op.condition) + cost_of(&op.body),
+        Op::While(op) => {
+            let known = counter(graph, op, graph.operands(id));
+            let trips = known.map_or(1, |counter| counter.trips as u64);
+            return (cost_of(&op.condition) + cost_of(&op.body)).times(trips);
+        }
         Op::Cond(op) => {
             let bodies = op.clauses.iter().map(|(_, body)| body).chain([&op.otherwise]);
             let predicates: Cost = op.clauses.iter().map(|(test, _)| cost_of(test)).sum();

@@ -20,6 +20,7 @@ mod region;
 mod source;
 pub(crate) mod store;
 mod table;
+mod trips;
 mod types;
 mod walk;
 
@@ -37,6 +38,7 @@ pub use region::{Mark, Scope, Traced};
 pub use source::{Line, Locate, Source, SourceId};
 pub use store::{Graph, Node, Options};
 pub use table::{BinaryClass, BinaryOp, Composed, Lowering, UnaryClass, UnaryOp};
+pub use trips::{Counter, counter};
 pub use types::{TensorType, Type, TypeId};
 
 pub(crate) use source::SourceMap;

@@ -5,7 +5,7 @@
 //!
 //! * All of it is stored as the loop runs (`stored`). That takes a number of trips that is known
 //!   while tracing, or bounded, since neither engine has tensors whose size is found out on the way.
-//!   A loop that counts tells it (`trips`).
+//!   A loop that counts tells it ([`counter`]).
 //! * The states before each trip are stored, and each trip is computed once more.
 //! * The states before some of the trips are kept, and the others are computed again from these
 //!   (`slots`). The loop counts its trips while it runs.
@@ -16,12 +16,11 @@
 
 mod slots;
 mod stored;
-mod trips;
 
 use std::sync::Arc;
 
 use nxla_expr::{
-    ExprId, Graph, Op, Program, Replay, ReplayMethod, Slice, Start, TensorType, While,
+    ExprId, Graph, Op, Program, Replay, ReplayMethod, Slice, Start, TensorType, While, counter,
 };
 use nxla_tensor::{DType, Scalar};
 
@@ -34,7 +33,6 @@ use crate::sweep::{Sweep, Visit};
 
 use slots::{FEW, Slots};
 use stored::Stored;
-use trips::counter;
 
 /// The dtype that trips are counted in.
 const COUNT: DType = DType::S64;

@@ -10,10 +10,9 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
+use nxla_expr::{Counter, ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::Scalar;
 
-use super::trips::Counter;
 use super::{COUNT, Found, Plan, add, build_loop, integer, read_row, write_row};
 use crate::emit;
 use crate::error::Result;

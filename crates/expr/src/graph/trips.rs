@@ -1,26 +1,27 @@
 //! Loops whose number of trips is known before they run: those that count.
 
-use nxla_expr::{BinaryOp, ExprId, Graph, Op, Program, While};
 use nxla_tensor::{DType, Scalar};
+
+use super::{BinaryOp, ExprId, Graph, Op, Program, While};
 
 /// A state that counts, and how far it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counter {
+pub struct Counter {
     /// Which state it is.
-    pub(super) state: usize,
+    pub state: usize,
     /// Its value before the first trip.
-    pub(super) first: i64,
+    pub first: i64,
     /// What each trip adds.
-    pub(super) step: i64,
+    pub step: i64,
     /// How many trips there are, at least one.
-    pub(super) trips: usize,
+    pub trips: usize,
     /// Whether there are never fewer: nothing else ends the loop.
-    pub(super) is_exact: bool,
+    pub is_exact: bool,
 }
 
 /// The counter of a loop that goes on while one of its states is below, or above, a known number,
 /// and adds a known number to it in each trip. Where something else has to hold too, it is a bound.
-pub(super) fn counter(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<Counter> {
+pub fn counter(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<Counter> {
     let around = Around { graph, operands };
     let mut open = vec![op.condition.outputs()[0]];
     let (mut found, mut more) = (None::<Counter>, false);
