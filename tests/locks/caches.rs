@@ -40,7 +40,7 @@ impl Made {
 
 /// Asks for a value; who has to make it does, or fails.
 fn ask(cache: &Cache, key: u8, made: &Made, fails: bool) -> Option<u32> {
-    match Store::claim(cache.clone(), &key, None).unwrap() {
+    match Store::claim(cache.clone(), &key, Some(&|| false)).unwrap() {
         Claim::Found(found) => Some(found.value),
         Claim::Make(duty) => {
             made.begin();
@@ -85,6 +85,32 @@ fn who_waits_for_one_that_fails_takes_over_and_what_it_makes_is_held() {
         let counts = cache.counts();
         assert_eq!((counts.entries, counts.bytes), (1, 10));
         assert_eq!(ask(&cache, 7, &made, true), Some(7));
+    });
+}
+
+#[test]
+fn who_is_interrupted_leaves_and_others_do_not_notice() {
+    model(2, || {
+        let (cache, made) = (Arc::new(Store::new(1000)), Made::new());
+        let others = [true, false].map(|leaves| {
+            let (cache, made) = (cache.clone(), made.clone());
+            thread::spawn(move || match leaves {
+                false => ask(&cache, 7, &made, false),
+                true => match Store::claim(cache, &7, Some(&|| true)) {
+                    Ok(Claim::Found(found)) => Some(found.value),
+                    Ok(Claim::Make(duty)) => Some(duty.finish(7, 10).value),
+                    Err(error) => {
+                        assert_eq!(error.to_string(), "interrupted");
+                        None
+                    }
+                },
+            })
+        });
+        assert_eq!(ask(&cache, 7, &made, false), Some(7));
+        let [leaving, other] = others.map(|other| other.join().unwrap());
+        assert_eq!((leaving.unwrap_or(7), other), (7, Some(7)));
+        assert!(made.times() <= 1);
+        assert_eq!((cache.counts().entries, cache.counts().bytes), (1, 10));
     });
 }
 

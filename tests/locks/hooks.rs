@@ -31,7 +31,7 @@ fn run() -> Run {
 
 /// Takes calls until the program is over.
 fn serve(run: &Run) -> Vec<u32> {
-    std::iter::from_fn(|| run.next(None).unwrap()).collect()
+    std::iter::from_fn(|| run.next(Some(&|| false)).unwrap()).collect()
 }
 
 #[test]

@@ -13,8 +13,11 @@ use crate::waiting::Task;
 
 const ONE: Capacity = Capacity::InFlight(1);
 
+/// For ever, with an ear for interrupts, of which there are none.
+const PATIENT: Wait<'_> = Wait { until: None, interrupt: Some(&|| false) };
+
 fn send(stream: &Stream, number: u32) -> Result<(), Error> {
-    stream.send(vec![number], ONE, &Wait::default())
+    stream.send(vec![number], ONE, &PATIENT)
 }
 
 /// The thread of a stream: each result is ten times the chunk, the state their sum.
@@ -39,7 +42,7 @@ fn started() -> (Arc<Stream>, thread::JoinHandle<()>) {
 
 /// Receives until nothing more comes.
 fn results(stream: &Stream) -> Vec<Result<Vec<u32>, StreamError>> {
-    std::iter::from_fn(|| stream.receive(true, &Wait::default()).unwrap()).collect()
+    std::iter::from_fn(|| stream.receive(true, &PATIENT).unwrap()).collect()
 }
 
 #[test]
