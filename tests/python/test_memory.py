@@ -125,7 +125,9 @@ def test_a_long_kernel_is_interrupted(program):
 @pytest.mark.stress
 def test_five_thousand_programs_on_xla_in_one_process():
     # Each has twenty operations that fusion cannot make one kernel of, so some thirty memory
-    # maps. Of what they hold nothing may be left but what the cache is allowed.
+    # maps. The plugin gives back all that a program held: compiled in a cache with room for six,
+    # programs leave no map and about a kilobyte each. Functions that are held keep their graphs,
+    # some ten kilobytes each, and nothing that the cache has dropped.
     printed = run(
         """
         def program(number):
@@ -145,7 +147,6 @@ def test_five_thousand_programs_on_xla_in_one_process():
             f = program(number)
             result = f(x).numpy()
             assert np.isfinite(result).all() and np.abs(result).max() <= 1, number
-            # Functions that are held hold nothing that the cache has dropped.
             kept.append(f)
             if number % 250 == 249:
                 seen.append(usage())
@@ -153,9 +154,10 @@ def test_five_thousand_programs_on_xla_in_one_process():
         assert np.allclose(kept[0](x).numpy(), program(0)(x).numpy())
         half = len(seen) // 2
         maps, megabytes = (max(kind) for kind in zip(*seen[half:]))
-        first_maps, first_megabytes = (max(kind) for kind in zip(*seen[2:half]))
-        assert maps < first_maps + 4000, seen
-        assert megabytes < first_megabytes + 256, seen
+        first_maps, first_megabytes = (max(kind) for kind in zip(*seen[4:half]))
+        # What the cache takes programs for is right to a fifth.
+        assert maps < first_maps + 2000, seen
+        assert megabytes < first_megabytes + 100, seen
         """,
         timeout=3600,
     )
