@@ -98,9 +98,11 @@ docs: $(STAMPS)/dev $(STAMPS)/docs ## build the documentation as a site, in docs
 	$(call section,docs)
 	rm -rf docs/reference/generated
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --exclude nxla-tidy --no-deps
+	rm -rf docs/_build/html/rust && cp -r target/doc docs/_build/html/rust
 	$(BIN)/python -m pytest -q docs/index.md docs/learn docs/guide docs/reference/*.md
 	@printf 'open docs/_build/html/index.html: %s pages, and every example and notebook has run\n' \
-		"$$(find docs/_build/html -name '*.html' | wc -l)"
+		"$$(find docs/_build/html -name '*.html' -not -path '*/rust/*' | wc -l)"
 
 # Registries take no crate that does not build from what is in its package alone.
 PRIVATE_CRATES := nxla-python nxla-reference nxla-tests nxla-models nxla-tidy nxla-benches

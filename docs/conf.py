@@ -152,6 +152,7 @@ def prepare(_app: object, _page: str, source: list[str]) -> None:
 
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
+    os.environ["NXLA_DOCS"] = str(HERE)
     quiet_kernels()
     app.connect("builder-inited", write_reference)
     app.connect("builder-inited", write_architecture)
