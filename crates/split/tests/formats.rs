@@ -1,8 +1,11 @@
 //! Golden files of every version of the format: those that can be are read, others are named.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
 
+use common::readers;
 use nxla_expr::serialize;
 use nxla_split::{SplitError, Stage, StageGraph};
 
@@ -89,4 +92,23 @@ fn golden_graphs_of_stages_are_read_or_refused_by_their_version() {
 
 fn is_of_version(error: &SplitError) -> bool {
     matches!(error, SplitError::Format { .. }) || error.to_string().contains("has format")
+}
+
+#[test]
+fn damaged_files_are_read_or_refused() {
+    let readers: [(&str, fn(&[u8])); 3] =
+        [("program-", readers::program), ("stage-", readers::stage), ("stages-", readers::stages)];
+    for (kind, read) in readers {
+        for File { bytes, .. } in files(kind) {
+            read(&bytes);
+            for place in 0..bytes.len() {
+                read(&bytes[..place]);
+                for change in [1, 0x80, 0xff] {
+                    let mut damaged = bytes.clone();
+                    damaged[place] ^= change;
+                    read(&damaged);
+                }
+            }
+        }
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
 
 pub mod generate;
+pub mod readers;
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

@@ -1,0 +1,44 @@
+//! Readers of bytes that nobody vouches for: what they give holds together, or it is an error. The
+//! targets of `cargo fuzz` call them too.
+#![allow(dead_code, unreachable_pub, reason = "each target uses one")]
+
+use std::borrow::Cow;
+
+use nxla_expr::serialize;
+use nxla_expr::verify::verify_program;
+use nxla_split::{Stage, StageGraph};
+
+/// The bytes of a program before its checksum: what they are, and the version.
+const BEFORE: usize = 6;
+
+/// Reads a program, whatever its checksum is, which would refuse nearly all bytes.
+pub fn program(bytes: &[u8]) {
+    let Ok(program) = serialize::from_bytes(&sealed(bytes)) else { return };
+    verify_program(&program).expect("what is read holds together");
+    let again = serialize::from_bytes(&serialize::to_bytes(&program));
+    assert_eq!(again.expect("what was read is written").digest(), program.digest());
+}
+
+/// Reads a stage.
+pub fn stage(bytes: &[u8]) {
+    let Ok(stage) = Stage::from_bytes(bytes) else { return };
+    verify_program(&stage.program).expect("what is read holds together");
+    assert_eq!(Stage::from_bytes(&stage.to_bytes()).expect("what was read is written"), stage);
+}
+
+/// Reads a graph of stages.
+pub fn stages(bytes: &[u8]) {
+    let Ok(graph) = StageGraph::from_bytes(bytes) else { return };
+    graph.verify().expect("what is read holds together");
+    let again = StageGraph::from_bytes(&graph.to_bytes()).expect("what was read is written");
+    assert_eq!(again.to_bytes(), graph.to_bytes());
+}
+
+/// The bytes of a program with the checksum of what they hold.
+fn sealed(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const HEADER: usize = BEFORE + blake3::OUT_LEN;
+    let Some(body) = bytes.get(HEADER..) else { return Cow::Borrowed(bytes) };
+    let mut sealed = bytes.to_vec();
+    sealed[BEFORE..HEADER].copy_from_slice(blake3::hash(body).as_bytes());
+    Cow::Owned(sealed)
+}
