@@ -133,9 +133,8 @@ def test_one_thread_computes_the_same_numbers_as_many():
 
 def test_files_with_unsafe_code_are_listed_with_their_tests():
     root = Path(__file__).parents[2]
-    listed = re.findall(
-        r"^\| `(crates/[^`]*)`", (root / "docs/unsafe.md").read_text(), re.MULTILINE
-    )
+    table, _, _ = (root / "docs/unsafe.md").read_text().partition("**Sanitizers.**")
+    listed = re.findall(r"^\| `(crates/[^`]*)`", table, re.MULTILINE)
     word = re.compile(r"^[^/\"]*\bunsafe\b(?=\s*(\{|fn|impl|extern))", re.MULTILINE)
     found = {
         path.relative_to(root).as_posix()

@@ -41,8 +41,12 @@ class Pass:
         inputs: Sequence[Tensor],
         tell: Callable[[Any], None],
         step: Callable[[], None] | None = None,
+        number: int = 0,
+        broken: list[int] | None = None,
     ) -> None:
         self.plan, self.place, self.inputs, self.tell, self.step = plan, place, inputs, tell, step
+        #: Which one of the caller's passes it is, and those in which one of his functions failed.
+        self.number, self.broken = number, [] if broken is None else broken
         #: What stages gave that ran here. It outlasts a second attempt: functions are called once.
         self.kept: dict[int, list[Tensor]] = {}
         self.attempts = 0
@@ -132,6 +136,9 @@ class Pass:
         """Run a task in the caller's thread."""
         if attempt != self.attempts or self.failure is not None:
             return
+        if any(before < self.number for before in self.broken):
+            # That error is on its way to the caller, who hears of nothing that comes after.
+            return
         task = self.plan.tasks[number]
         try:
             if number not in self.kept:
@@ -140,6 +147,8 @@ class Pass:
             lanes = [number if task.lane is None else task.lane] * len(task.results)
             results = self.place.put(self.kept[number], lanes, self._lanes())
         except BaseException as error:
+            if not self.place.is_lost(error):
+                self.broken.append(self.number)
             self._fail(error, attempt)
             if not isinstance(error, Exception):
                 raise
@@ -237,10 +246,13 @@ class Caller:
     def __init__(self, plan: Plan, place: Place) -> None:
         self.plan, self.place = plan, place
         self.inbox: SimpleQueue[Any] = SimpleQueue()
+        self._numbers = count()
+        self._broken: list[int] = []
 
     def begin(self, inputs: Sequence[Tensor], step: Callable[[], None] | None = None) -> Pass:
         """Begin a pass, which calls `step` after each task."""
-        begun = Pass(self.plan, self.place, inputs, self.inbox.put, step)
+        number = next(self._numbers)
+        begun = Pass(self.plan, self.place, inputs, self.inbox.put, step, number, self._broken)
         try:
             begun.begin()
         except BaseException:
