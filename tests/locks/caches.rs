@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
 use crate::model;
-use crate::store::{Claim, Counts, Store};
+use crate::store::{CacheReport, Claim, Store};
 
 type Cache = Arc<Store<u8, u32>>;
 
@@ -64,8 +64,8 @@ fn a_value_is_made_once_and_all_get_it() {
             assert_eq!(other.join().unwrap(), Some(7));
         }
         assert_eq!(made.times(), 1);
-        let counts = Counts { entries: 1, bytes: 10, hits: 2, misses: 1, evictions: 0 };
-        assert_eq!(cache.counts(), counts);
+        let report = CacheReport { entries: 1, bytes: 10, hits: 2, misses: 1, evictions: 0 };
+        assert_eq!(cache.report(), report);
     });
 }
 
@@ -82,8 +82,8 @@ fn who_waits_for_one_that_fails_takes_over_and_what_it_makes_is_held() {
         assert_eq!(other, Some(7));
         // Nobody makes it again once it has been made.
         assert_eq!(made.times(), 1 + usize::from(failing.is_none()));
-        let counts = cache.counts();
-        assert_eq!((counts.entries, counts.bytes), (1, 10));
+        let report = cache.report();
+        assert_eq!((report.entries, report.bytes), (1, 10));
         assert_eq!(ask(&cache, 7, &made, true), Some(7));
     });
 }
@@ -110,7 +110,7 @@ fn who_is_interrupted_leaves_and_others_do_not_notice() {
         let [leaving, other] = others.map(|other| other.join().unwrap());
         assert_eq!((leaving.unwrap_or(7), other), (7, Some(7)));
         assert!(made.times() <= 1);
-        assert_eq!((cache.counts().entries, cache.counts().bytes), (1, 10));
+        assert_eq!((cache.report().entries, cache.report().bytes), (1, 10));
     });
 }
 
@@ -131,7 +131,7 @@ fn a_panic_leaves_the_place_to_others() {
         }));
         assert_eq!(other.join().unwrap(), Some(7));
         assert!(claimed.is_ok() || made.times() == 1);
-        assert_eq!((cache.counts().entries, cache.counts().bytes), (1, 10));
+        assert_eq!((cache.report().entries, cache.report().bytes), (1, 10));
     });
 }
 
@@ -150,12 +150,12 @@ fn bytes_are_those_of_what_is_held_whatever_is_forgotten_meanwhile() {
             for other in others {
                 other.join().unwrap();
             }
-            let counts = cache.counts();
-            assert_eq!(counts.bytes, 10 * counts.entries);
-            assert!(counts.entries <= 2);
+            let report = cache.report();
+            assert_eq!(report.bytes, 10 * report.entries);
+            assert!(report.entries <= 2);
             // What is held is whole: nothing waits for somebody who has left.
             assert_eq!(ask(&cache, 7, &made, false), Some(7));
-            assert_eq!(cache.counts().bytes, 20);
+            assert_eq!(cache.report().bytes, 20);
         });
     }
 }
@@ -183,7 +183,7 @@ fn what_is_being_made_is_not_dropped() {
         assert_eq!(others.join().unwrap(), [Some(1), Some(3)]);
         assert_eq!(duty.finish(2, 10).value, 2);
         assert_eq!(waiting.join().unwrap(), 2);
-        assert_eq!(cache.counts().bytes, 10);
+        assert_eq!(cache.report().bytes, 10);
     });
 }
 
@@ -203,7 +203,7 @@ fn what_is_too_much_is_dropped_and_what_is_being_made_is_not() {
         for other in others {
             other.join().unwrap();
         }
-        let counts = cache.counts();
-        assert_eq!((counts.entries, counts.bytes, counts.evictions), (1, 10, 2));
+        let report = cache.report();
+        assert_eq!((report.entries, report.bytes, report.evictions), (1, 10, 2));
     });
 }

@@ -3,6 +3,7 @@
 import io
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -200,3 +201,16 @@ def test_streams_speak_of_the_stream(compiler):
     half.send(nx.tensor(1.0, dtype="f64"))
     assert half.recv().dtype == nx.float64
     assert half.done().dtype == nx.float64
+
+
+def test_the_page_of_options_has_all_that_help_and_the_sources_name():
+    root = Path(__file__).parents[2]
+    page = (root / "docs/reference/options.md").read_text(encoding="utf-8")
+    settings = nx.jit.__doc__.partition('The settings of the compiler ``"xla"``')[2]
+    heads = re.findall(r"^ +(``\w+``(?:, ``\w+``)*)$", settings, re.MULTILINE)
+    named = {name for head in heads for name in re.findall(r"\w+", head)}
+    assert {"plugin", "precision", "cache_bytes"} <= named
+    sources = (path.read_text(encoding="utf-8") for path in (root / "python").rglob("*.py"))
+    variables = {name for text in sources for name in re.findall(r"\bNXLA_[A-Z_]+", text)}
+    assert {"NXLA_COMPILER", "NXLA_CACHE_DIR"} <= variables
+    assert [name for name in sorted(named | variables) if f"`{name}`" not in page] == []

@@ -40,11 +40,8 @@ impl Graph {
         let correction = self.as_type(correction, dtype)?;
         let whole = self.subtract(whole, correction)?;
         let whole = self.round(whole)?;
-        // Zero has the sign of the quotient, which the multiple may have lost.
-        let zero = self.scalar_constant(Scalar::Float(0.0), dtype)?;
-        let signed_zero = self.multiply(quotient, zero)?;
-        let vanished = self.equal(whole, zero)?;
-        let whole = self.select(vanished, signed_zero, whole)?;
+        // The multiple may have lost the sign of a quotient that is zero.
+        let whole = self.zeros_signed_as(whole, quotient)?;
         // Infinities and zeros leave no remainder, but have a quotient.
         let has_none = self.is_nan(remainder)?;
         self.select(has_none, floor, whole)
@@ -116,10 +113,15 @@ impl Graph {
         let next = self.add(floor, one)?;
         let rounded = self.select(up, next, floor)?;
         // Zero keeps the sign of what was rounded.
-        let zero = number(self, 0.0)?;
-        let vanished = self.equal(rounded, zero)?;
-        let signed_zero = self.multiply(x, zero)?;
-        self.select(vanished, signed_zero, rounded)
+        self.zeros_signed_as(rounded, x)
+    }
+
+    /// The floats of `x`, of which those that are zero take the sign of finite numbers of the same dtype.
+    fn zeros_signed_as(&mut self, x: ExprId, signs: ExprId) -> Result<ExprId> {
+        let zero = self.scalar_constant(Scalar::Float(0.0), self.dtype(x))?;
+        let vanished = self.equal(x, zero)?;
+        let signed_zero = self.multiply(signs, zero)?;
+        self.select(vanished, signed_zero, x)
     }
 
     /// Whether all elements of `x` are as near to `y` as `absolute + relative * |y|`. Infinities

@@ -16,8 +16,9 @@ use std::sync::{Arc, OnceLock, mpsc};
 use nxla_expr::Digest;
 use nxla_split::Policy;
 
-use store::{Claim, Counts, Store};
+use store::{Claim, Store};
 
+pub use store::CacheReport;
 pub(crate) use store::Used;
 
 use crate::background::{self, Interrupt};
@@ -70,21 +71,6 @@ impl fmt::Debug for CompilerKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.name())
     }
-}
-
-/// What the cache holds and did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CacheReport {
-    /// Executables held.
-    pub entries: usize,
-    /// Their bytes.
-    pub bytes: usize,
-    /// Requests served from the cache.
-    pub hits: u64,
-    /// Requests that compiled.
-    pub misses: u64,
-    /// Executables dropped to stay within the limit.
-    pub evictions: u64,
 }
 
 /// Keeps executables up to a number of bytes, dropping those unused for longest.
@@ -164,7 +150,6 @@ impl ExecutableCache {
 
     /// What the cache holds and did.
     pub fn report(&self) -> CacheReport {
-        let Counts { entries, bytes, hits, misses, evictions } = self.0.counts();
-        CacheReport { entries, bytes, hits, misses, evictions }
+        self.0.report()
     }
 }

@@ -170,14 +170,19 @@ impl<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> Drop for Du
     }
 }
 
-/// What a store holds and did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Counts {
-    pub(crate) entries: usize,
-    pub(crate) bytes: usize,
-    pub(crate) hits: u64,
-    pub(crate) misses: u64,
-    pub(crate) evictions: u64,
+/// What the cache holds and did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CacheReport {
+    /// Executables held.
+    pub entries: usize,
+    /// Their bytes.
+    pub bytes: usize,
+    /// Requests served from the cache.
+    pub hits: u64,
+    /// Requests that compiled.
+    pub misses: u64,
+    /// Executables dropped to stay within the limit.
+    pub evictions: u64,
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
@@ -293,9 +298,9 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         drop(dropped);
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn report(&self) -> CacheReport {
         let held = self.held();
-        Counts {
+        CacheReport {
             entries: held.entries.len(),
             bytes: held.bytes,
             hits: self.hits.load(Ordering::Relaxed),
