@@ -27,9 +27,9 @@ with_heap_checks = --config "target.'cfg(unix)'.runner = ['$(CURDIR)/$(BIN)/pyth
 # its platform: `NXLA_PJRT_PLUGIN=… make test`, `NXLA_TEST_PLATFORM=cuda make test`.
 with_plugin = NXLA_PJRT_PLUGIN="$${NXLA_PJRT_PLUGIN:-$$($(BIN)/python tools/find_plugin.py)}"
 
-# Features are chosen for all packages of a command together, and these two want more of some
+# Features are chosen for all packages of a command together, and these want more of some
 # dependencies than the compiled module does: with them, all that was compiled for it would be again.
-TESTED := --workspace --exclude nxla-tidy --exclude nxla-benches
+TESTED := --workspace --exclude nxla-tidy --exclude nxla-benches --exclude nxla-models
 
 .PHONY: help demo demo-minilm test test-heap check bench docs golden stubs stress soak fuzz package semver wheel clean
 .PHONY: test-rust test-python check-rust check-python check-types check-tidy
@@ -135,6 +135,7 @@ test-rust: $(STAMPS)/tools
 	@[ -z "$${NXLA_TEST_PLATFORM:-}" ] || [ -n "$$($(BIN)/python tools/find_plugin.py)" ] || \
 		printf 'no plugin for %s is installed: tests of Rust leave XLA out\n' "$$NXLA_TEST_PLATFORM"
 	$(with_plugin) cargo test $(TESTED)
+	cargo test -p nxla-models
 
 test-python: $(STAMPS)/dev
 	$(call section,pytest)

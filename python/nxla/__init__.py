@@ -30,7 +30,7 @@ from nxla.compiler import Compiler, current_compiler, register_compiler
 from nxla.custom import custom_jvp, custom_vjp
 from nxla.debug import (
     Comparison, cache_report, compare, debug_nans, disk_cache_report, memory_report, profile,
-    set_cache_limit, transfer_report,
+    set_cache_limit, track_tensors, transfer_report,
 )
 from nxla.derivatives import (
     hessian, hessian_diagonal, jacfwd, jacobian, jacrev, jvp, linearize, vjp,
@@ -145,10 +145,10 @@ __all__ = [
     "serialize", "set_cache_limit", "set_print_options", "shard", "shard_jit", "shard_jit_apply",
     "shard_map", "split", "stop_grad", "stream", "switch", "template", "tensor", "tensordot",
     "testing", "to_backend", "to_batched", "to_binary", "to_heatmap", "to_safetensors",
-    "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64",
-    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "value_and_grad",
-    "vectorize", "vjp", "vmap", "while_loop", "window_reduce", "with_sharding_constraint", "zeros",
-    "zeros_like",
+    "track_tensors", "transfer_report", "tree", "tri", "uint2", "uint4", "uint8", "uint16",
+    "uint32", "uint64", "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack",
+    "value_and_grad", "vectorize", "vjp", "vmap", "while_loop", "window_reduce",
+    "with_sharding_constraint", "zeros", "zeros_like",
 ]
 __all__ += _core.__all__
 # fmt: on

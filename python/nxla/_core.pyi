@@ -1253,6 +1253,15 @@ class Module:
         """Compiles it now."""
 
 @final
+class TensorTracker:
+    """Tells of tensors that were made while it was on: which of them live."""
+    def __new__(cls) -> Self: ...
+    def stop(self) -> None:
+        """Notes no more tensors."""
+    def live(self) -> list[tuple[str | None, str, str, int]]:
+        """The tensors that live and have their data, in the order in which they were made."""
+
+@final
 class Stream:
     """A running stream. It ends when it is forgotten."""
     def __new__(

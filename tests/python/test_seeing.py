@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import pytest
 
@@ -175,6 +176,68 @@ def test_nothing_is_left_of_what_has_run(work):
         assert resident() - memory < (24 << 20 if work == "compilations" else 2 << 20)
     finally:
         nx.set_cache_limit(512 << 20)
+
+
+def test_live_tensors_are_told_with_the_line_that_made_them():
+    device = nx.devices()[-1]
+    before = nx.ones(7)
+    with nx.track_tensors() as tracker, nx.track_tensors() as inner:
+        kept = [nx.ones((3, 5), device=device) for _ in range(4)]
+        donated = nx.ones(6, device=device)
+        gone = nx.ones(6)
+    after = nx.ones(8)
+    assert inner.live()[0].bytes == 240
+    del gone
+    nx.jit(lambda x: x + 1, donate_argnums=0)(donated)
+    (found,) = tracker.live()
+    assert (found.type, found.count, found.bytes) == ("f32[3][5]", 4, 240)
+    assert found.device == device.name
+    assert "test_seeing.py:" in found.line
+    table = str(tracker).splitlines()
+    assert len(table) == 2
+    assert table[0].split() == ["bytes", "tensors", "type", "device", "line"]
+    assert (before.shape, after.shape, len(kept)) == ((7,), (8,), 4)
+    del kept
+    assert tracker.live() == []
+
+
+def test_tensors_of_all_threads_are_tracked_and_those_that_are_gone_forgotten():
+    with nx.track_tensors() as tracker:
+        kept = []
+        threads = [
+            threading.Thread(target=lambda: kept.extend(nx.ones(2) for _ in range(2000)))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for _ in range(20_000):
+            nx.tensor(1.0)
+        for thread in threads:
+            thread.join()
+        assert sum(group.count for group in tracker.live()) == 6000
+
+
+def test_of_calls_in_flight_only_the_one_that_failed_tells_of_it(compiler):
+    def checked(x):
+        def look(value):
+            if value.item() == 3:
+                raise ValueError("three")
+            return value
+
+        return nx.runtime_call(look, nx.template(()), x) * 2
+
+    f = nx.jit(checked, compiler=compiler)
+    results = []
+    for number in range(1, 11):
+        try:
+            results.append(f(float(number)))
+        except ValueError as error:
+            results.append(error)
+    assert [isinstance(result, ValueError) for result in results].index(True) == 2
+    lines = traceback.extract_tb(results[2].__traceback__)
+    assert any(line.line == "results.append(f(float(number)))" for line in lines)
+    del results[2]
+    assert [result.item() for result in results] == [2, 4, 8, 10, 12, 14, 16, 18, 20]
 
 
 def test_calls_in_flight_are_not_waited_for():

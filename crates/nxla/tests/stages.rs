@@ -86,6 +86,34 @@ fn stages_run_on_an_executor() {
 }
 
 #[test]
+fn a_value_that_no_other_stage_takes_gives_its_memory_away_and_others_stay() {
+    let layers = |x: Expr, w: Expr| {
+        let second = layer(layer(x, &w), &w);
+        (layer(second.clone(), &w), second)
+    };
+    for compiler in compilers() {
+        let f = jit(layers).compiler(*compiler);
+        let square = TensorType::new(DType::F32, [2, 2]);
+        let stages = f.split((square.clone(), square), after("tanh")).unwrap();
+        let make = jit(|x: Expr| x * 0.5).compiler(*compiler);
+        let x = make.call(Tensor::from([[1f32, 2.0], [3.0, 4.0]])).unwrap();
+        let w = make.call(Tensor::from([[0.5f32, -1.0], [1.0, 0.25]])).unwrap();
+        let (last, second) = f.call((&x, &w)).unwrap();
+        for _ in 0..3 {
+            let (staged, kept) = stages.run((&x, &w)).unwrap();
+            assert_eq!(numbers(&staged), numbers(&last), "{compiler}");
+            assert_eq!(numbers(&kept), numbers(&second), "{compiler}");
+        }
+        assert_eq!(numbers(&x), [0.5, 1.0, 1.5, 2.0]);
+        assert_eq!(numbers(&w), [0.25, -0.5, 0.5, 0.125]);
+    }
+}
+
+fn layer(x: Expr, w: &Expr) -> Expr {
+    x.dot(w).tanh()
+}
+
+#[test]
 fn a_stage_whose_hooks_call_somebody_runs_in_this_process() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let look = {

@@ -29,6 +29,7 @@ mod gradient;
 mod graph;
 mod hooks;
 mod interrupt;
+mod live;
 mod names;
 mod node;
 mod notes;
@@ -74,6 +75,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     options::register(module)?;
     debug::register(module)?;
     ahead::register(module)?;
+    live::register(module)?;
     profile::register(module)?;
     spmd::register(module)?;
     numbers::register(module)?;

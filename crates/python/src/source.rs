@@ -28,7 +28,7 @@ impl Locate for Place {
 }
 
 /// The line of an instruction, by `code.co_lines()`.
-fn line_of(code: &Bound<'_, PyAny>, instruction: i64) -> PyResult<Option<Line>> {
+pub(crate) fn line_of(code: &Bound<'_, PyAny>, instruction: i64) -> PyResult<Option<Line>> {
     let file: String = code.getattr("co_filename")?.extract()?;
     for entry in code.call_method0("co_lines")?.try_iter()? {
         let (start, end, line): (i64, i64, Option<u32>) = entry?.extract()?;

@@ -21,6 +21,7 @@ use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::{OrRaise, argument_error, exception, format_error, memory_error};
 use crate::expr::operator_methods;
 use crate::interrupt::{read_interruptible, wait_interruptible};
+use crate::live;
 use crate::ops::args::NamesArg;
 use crate::ops::indexing;
 use crate::value::{FromPython, Value, is_list, number_of};
@@ -34,7 +35,11 @@ pub(crate) struct PyTensor(Mutex<Tensor>);
 
 impl PyTensor {
     pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Py<PyAny>> {
-        Ok(Py::new(py, PyTensor(Mutex::new(tensor)))?.into_any())
+        let made = Bound::new(py, PyTensor(Mutex::new(tensor)))?;
+        if live::is_on() {
+            live::note(&made)?;
+        }
+        Ok(made.into_any().unbind())
     }
 
     /// The tensor as it is now.
@@ -129,7 +134,7 @@ operator_methods!(PyTensor {
 
     /// Bytes of data in memory.
     #[getter]
-    fn nbytes(&self) -> usize {
+    pub(crate) fn nbytes(&self) -> usize {
         let tensor = self.read();
         tensor.data().shape().size() * tensor.dtype().size()
     }

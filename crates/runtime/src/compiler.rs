@@ -205,6 +205,9 @@ pub struct RunContext<'a> {
     pub own_hooks: &'a [Arc<dyn HostFn>],
     /// Who runs it, for the error of a tensor that is used after it was donated.
     pub caller: Option<&'a str>,
+    /// The inputs whose memory this run must leave alone, although the executable was compiled to
+    /// take it over.
+    pub kept: &'a [usize],
     /// Asked at each step of the evaluator, and some twenty times a second while a device is
     /// waited for; `true` stops the run.
     pub interrupt: Option<&'a Interrupt<'a>>,

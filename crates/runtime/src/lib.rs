@@ -74,7 +74,7 @@ pub use options::{
     global_default_options, graph_options, has_default_options, has_own_options, run_on,
     set_default_options, set_global_default_options, set_reassociate_floats, with_default_options,
 };
-pub use profile::{Span, finish_profile, is_profiled, span, span_with, start_profile};
+pub use profile::{Span, Work, finish_profile, is_profiled, span, span_with, start_profile};
 pub use program::{compile_for, compile_program, run_program};
 pub use signal::Signal;
 pub use stages::{Done, StageExecutor, Stages};

@@ -2,13 +2,16 @@
 //!
 //! Recording is off until [`start_profile`], and then costs a [`span`] one look at a flag. What has
 //! been recorded is written in the trace event format that Perfetto and Chrome's `about:tracing`
-//! read.
+//! read. Subscribers of the crate [`tracing`] get the same events, with the target `nxla`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+use tracing::field::Empty;
+use tracing::{debug_span, trace_span};
 
 /// Whether events are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
@@ -27,9 +30,55 @@ struct Recorded {
     threads: Vec<(u64, String)>,
 }
 
+/// What kind of work an event is: the category on a time line, the name of a span for subscribers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// A function is traced.
+    Trace,
+    /// A program is compiled, or a part of that.
+    Compile,
+    /// Data goes to a device or comes from it.
+    Transfer,
+    /// A function is called: all that its caller waits for.
+    Call,
+    /// A stage of a split program runs.
+    Stage,
+    /// A device is at work.
+    Run,
+}
+
+impl Work {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Compile => "compile",
+            Self::Transfer => "transfer",
+            Self::Call => "call",
+            Self::Stage => "stage",
+            Self::Run => "run",
+        }
+    }
+
+    /// The span for subscribers: what happens once for a function at the level `DEBUG`, what happens
+    /// in every call at `TRACE`.
+    #[inline]
+    fn subscribed(self) -> tracing::Span {
+        match self {
+            Self::Trace => debug_span!(target: "nxla", "trace", what = Empty),
+            Self::Compile => {
+                debug_span!(target: "nxla", "compile", what = Empty, compiler = Empty, nodes = Empty)
+            }
+            Self::Transfer => trace_span!(target: "nxla", "transfer", what = Empty, bytes = Empty),
+            Self::Call => trace_span!(target: "nxla", "call", what = Empty),
+            Self::Stage => trace_span!(target: "nxla", "stage", what = Empty),
+            Self::Run => trace_span!(target: "nxla", "run", what = Empty),
+        }
+    }
+}
+
 struct Event {
     name: Cow<'static, str>,
-    category: &'static str,
+    work: Work,
     track: Track,
     /// Microseconds since the beginning, and how many it took.
     start: f64,
@@ -83,33 +132,46 @@ pub struct Span(Option<Box<Open>>);
 
 struct Open {
     name: Cow<'static, str>,
-    category: &'static str,
+    work: Work,
     begun: Instant,
     details: Vec<(&'static str, String)>,
+    /// It is entered. What subscribers give to hold on to that must not change its thread, and a
+    /// trace is begun by one call and finished by another.
+    subscribed: tracing::Span,
 }
 
-/// Begins an event of this thread, if events are recorded.
+/// Begins an event of this thread, if events are recorded or somebody subscribes to them.
 #[inline]
-pub fn span(category: &'static str, name: &'static str) -> Span {
-    span_with(category, || Cow::Borrowed(name))
+pub fn span(work: Work, name: &'static str) -> Span {
+    span_with(work, || Cow::Borrowed(name))
 }
 
-/// Begins an event of this thread; its name is asked for if events are recorded.
+/// Begins an event of this thread; its name is asked for if anybody wants to know.
 #[inline]
-pub fn span_with(category: &'static str, name: impl FnOnce() -> Cow<'static, str>) -> Span {
-    if !is_profiled() {
+pub fn span_with(work: Work, name: impl FnOnce() -> Cow<'static, str>) -> Span {
+    let subscribed = work.subscribed();
+    if !is_profiled() && subscribed.is_disabled() {
         return Span(None);
     }
-    let (name, details) = (name(), Vec::new());
-    Span(Some(Box::new(Open { name, category, begun: Instant::now(), details })))
+    Span::open(work, name(), subscribed)
 }
 
 impl Span {
+    #[cold]
+    fn open(work: Work, name: Cow<'static, str>, subscribed: tracing::Span) -> Self {
+        subscribed.record("what", &*name);
+        subscribed.with_subscriber(|(id, subscriber)| subscriber.enter(id));
+        let details = Vec::new();
+        Self(Some(Box::new(Open { name, work, begun: Instant::now(), details, subscribed })))
+    }
+
     /// With something to be read beside the event.
     #[inline]
     pub fn detail(mut self, name: &'static str, value: impl FnOnce() -> String) -> Self {
         if let Some(open) = &mut self.0 {
-            open.details.push((name, value()));
+            let value = value();
+            open.subscribed.record(name, &*value);
+            open.details.push((name, value));
         }
         self
     }
@@ -117,18 +179,20 @@ impl Span {
     /// The end of the event on a device, which comes after it has been begun on this thread: the
     /// result is called there. `None` if nothing is recorded.
     pub fn on_device(&self, device: &str) -> Option<impl FnOnce() + Send + 'static> {
-        let open = self.0.as_ref()?;
-        let (name, category, begun) = (open.name.clone(), open.category, open.begun);
+        let open = self.0.as_ref().filter(|_| is_profiled())?;
+        let (name, work, begun) = (open.name.clone(), open.work, open.begun);
         let (details, track) = (open.details.clone(), Track::Device(device.to_owned()));
-        Some(move || record(name, category, begun, details, track))
+        Some(move || record(name, work, begun, details, track))
     }
 }
 
 impl Drop for Span {
     fn drop(&mut self) {
-        if let Some(open) = self.0.take() {
-            let Open { name, category, begun, details } = *open;
-            record(name, category, begun, details, Track::Thread(thread()));
+        let Some(open) = self.0.take() else { return };
+        let Open { name, work, begun, details, subscribed } = *open;
+        subscribed.with_subscriber(|(id, subscriber)| subscriber.exit(id));
+        if is_profiled() {
+            record(name, work, begun, details, Track::Thread(thread()));
         }
     }
 }
@@ -144,7 +208,7 @@ fn thread() -> u64 {
 
 fn record(
     name: Cow<'static, str>,
-    category: &'static str,
+    work: Work,
     begun: Instant,
     details: Vec<(&'static str, String)>,
     track: Track,
@@ -167,7 +231,7 @@ fn record(
     }
     let start = begun.duration_since(recorded.begun).as_secs_f64() * 1e6;
     let duration = begun.elapsed().as_secs_f64() * 1e6;
-    recorded.events.push(Event { name, category, track, start, duration, details });
+    recorded.events.push(Event { name, work, track, start, duration, details });
 }
 
 /// The trace event format: threads are one process, devices another one.
@@ -228,7 +292,7 @@ fn write_event(
     let _ = write!(
         text,
         ", \"cat\": \"{}\", {phase}, \"ts\": {start:.3}, \"pid\": {process}, \"tid\": {thread}",
-        event.category
+        event.work.name()
     );
     if !event.details.is_empty() {
         text.push_str(", \"args\": {");
@@ -275,12 +339,12 @@ mod tests {
 
     #[test]
     fn what_happens_between_the_beginning_and_the_end_is_written() {
-        let before = span("run", "before");
+        let before = span(Work::Run, "before");
         assert!(before.on_device("cpu:0").is_none());
         assert!(start_profile());
         assert!(!start_profile());
         drop(before);
-        let outer = span_with("compile", || "a \"b\"\n".into()).detail("nodes", || "3".into());
+        let outer = span_with(Work::Compile, || "a \"b\"\n".into()).detail("nodes", || "3".into());
         let on_device = outer.on_device("cpu:0").unwrap();
         drop(outer);
         on_device();
@@ -296,7 +360,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in {text}");
         }
-        drop(span("run", "after"));
+        drop(span(Work::Run, "after"));
         assert!(finish_profile().is_none());
     }
 }

@@ -11,7 +11,7 @@ use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Executable, Purpose, RunContext};
 use crate::error::{Error, Result};
 use crate::options::{Engine, Options, Progress};
-use crate::profile;
+use crate::profile::{self, Work};
 use crate::stages::Staged;
 use crate::tensor::Tensor;
 
@@ -95,10 +95,12 @@ pub fn run_program(
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<Tensor>> {
     let place = options.place_of(function, inputs.iter().copied())?;
-    run_on(program, options, &options.engine(place.as_ref())?, inputs, interrupt)
+    let none = (&[][..], &[][..]);
+    run_on(program, options, &options.engine(place.as_ref())?, inputs, none, interrupt)
 }
 
-/// Runs a program once on an engine.
+/// Runs a program once on an engine. The executable takes over the memory of donated inputs, but for
+/// those that are kept.
 ///
 /// # Errors
 /// As for [`compile_for`]; what goes wrong in the run.
@@ -107,13 +109,14 @@ pub(crate) fn run_on(
     options: &Options,
     engine: &Engine,
     inputs: &[&Tensor],
+    (donated, kept): (&[bool], &[usize]),
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<Tensor>> {
-    let job = Job::new(program, options, engine, &[]);
+    let job = Job::new(program, options, engine, donated);
     let executable = job.clone().find(interrupt)?.value;
     let own_hooks = &job.functions;
     let context =
-        RunContext { hooks: Some(&options.hooks), interrupt, own_hooks, ..RunContext::default() };
+        RunContext { hooks: Some(&options.hooks), own_hooks, kept, interrupt, caller: None };
     let results = executable.run(inputs, &context)?;
     check_count(program, &results)?;
     Ok(results)
@@ -186,7 +189,7 @@ impl Job {
 
     fn compile(&self) -> Result<Arc<dyn Executable>> {
         let name = || format!("compile {}", &self.key.digest.to_string()[..8]).into();
-        let _span = profile::span_with("compile", name)
+        let _span = profile::span_with(Work::Compile, name)
             .detail("compiler", || self.engine.compiler.name().to_owned())
             .detail("nodes", || self.program.graph().len().to_string());
         if let Some(policy) = &self.key.stages {

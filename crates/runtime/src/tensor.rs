@@ -12,7 +12,7 @@ use crate::background;
 use crate::device::Device;
 use crate::error::Result;
 use crate::pjrt;
-use crate::profile::{self, Span};
+use crate::profile::{self, Span, Work};
 use crate::vectors::VectorTensor;
 use crate::xla;
 
@@ -313,7 +313,7 @@ impl Tensor {
     /// The data as it is in memory, copied to a device of this very client.
     pub(crate) fn copy_in(&self, client: &pjrt::Client, device: usize) -> Result<pjrt::Buffer> {
         let to = &client.devices()[device];
-        let _span = profile::span("transfer", "copy to device")
+        let _span = profile::span(Work::Transfer, "copy to device")
             .detail("bytes", || (self.shape().size() * self.dtype().size()).to_string());
         Ok(match self.buffer() {
             Some(buffer) if buffer.client() == client => buffer.copy_to(to)?,
@@ -367,7 +367,7 @@ impl Tensor {
 /// A transfer in the profile.
 fn transfer(name: &'static str, buffer: &pjrt::Buffer) -> Span {
     let bytes = || (buffer.shape().size() * buffer.dtype().size()).to_string();
-    profile::span("transfer", name).detail("bytes", bytes)
+    profile::span(Work::Transfer, name).detail("bytes", bytes)
 }
 
 impl From<DeviceTensor> for Tensor {

@@ -1,11 +1,16 @@
 //! Executables on the disk, text that is imported, and donated tensors, as a user of Rust meets them.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use std::fmt::Debug;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use nxla::{Error, Expr, Tensor, jit};
 use nxla_runtime::xla::{Imported, clear_disk_cache, disk_entries, disk_report};
 use nxla_runtime::{Options, executables, finish_profile, start_profile};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 /// A folder of its own, removed at the end.
 struct Scratch(PathBuf);
@@ -83,4 +88,70 @@ fn a_profile_is_written_as_json() {
     let text = finish_profile().unwrap();
     assert!(text.contains("\"cat\": \"call\""), "{text}");
     assert!(text.contains("compile by XLA"), "{text}");
+}
+
+/// Keeps what spans are called and what is recorded of them, and which of them are open.
+#[derive(Default)]
+struct Heard {
+    spans: Mutex<Vec<String>>,
+    open: Mutex<Vec<u64>>,
+}
+
+struct Shared(Arc<Heard>);
+
+/// Writes down the fields of a span.
+struct Fields<'a>(&'a mut String);
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.push_str(&format!(" {field}={value:?}"));
+    }
+}
+
+impl Subscriber for Shared {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "nxla"
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut spans = self.0.spans.lock().unwrap();
+        spans.push(span.metadata().name().to_owned());
+        Id::from_u64(spans.len() as u64)
+    }
+
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        let mut spans = self.0.spans.lock().unwrap();
+        values.record(&mut Fields(&mut spans[span.into_u64() as usize - 1]));
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, span: &Id) {
+        self.0.open.lock().unwrap().push(span.into_u64());
+    }
+
+    fn exit(&self, span: &Id) {
+        assert_eq!(self.0.open.lock().unwrap().pop(), Some(span.into_u64()));
+    }
+}
+
+#[test]
+fn subscribers_hear_of_traces_compilations_and_calls() {
+    let heard = Arc::new(Heard::default());
+    let f = jit(|x: Expr| x.tan() - 7.25).compiler("xla");
+    tracing::subscriber::with_default(Shared(heard.clone()), || f.call(3.0_f32).unwrap());
+    f.call(4.0_f32).unwrap();
+    let spans = heard.spans.lock().unwrap();
+    let told = |what: &str| spans.iter().filter(|span| span.starts_with(what)).count();
+    assert_eq!(
+        (told("trace what="), told("call what="), told("run what=")),
+        (1, 1, 1),
+        "{spans:?}"
+    );
+    let compiled = spans.iter().find(|span| span.contains("compiler=")).unwrap();
+    assert!(compiled.starts_with("compile what=") && compiled.contains("nodes="), "{compiled}");
+    assert!(told("transfer") == 1 && spans.iter().any(|span| span.contains("bytes=")), "{spans:?}");
+    assert!(heard.open.lock().unwrap().is_empty());
 }

@@ -13,7 +13,7 @@ use crate::device::{Device, is_placed, place_of};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::options::Options;
-use crate::profile::{self, Span};
+use crate::profile::{self, Span, Work};
 use crate::program::{check_count, compile_to};
 use crate::tensor::Tensor;
 use crate::trace::{Entered, Trace};
@@ -46,7 +46,7 @@ impl Tracing {
         call: &Call<S>,
         options: &Options,
     ) -> Result<(Self, Vec<Expr>)> {
-        let span = profile::span_with("trace", || format!("trace {name}").into());
+        let span = profile::span_with(Work::Trace, || format!("trace {name}").into());
         let trace = Trace::new();
         let mut parameters = Vec::with_capacity(call.inputs().len());
         for (ty, vectors) in call.types().into_iter().zip(call.vectors()) {
@@ -266,7 +266,7 @@ impl<R> Entry<R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<Tensor>> {
-        let _span = profile::span_with("call", || format!("call {}", self.name).into());
+        let _span = profile::span_with(Work::Call, || format!("call {}", self.name).into());
         let context = RunContext {
             hooks: Some(&options.hooks),
             caller: Some(caller),

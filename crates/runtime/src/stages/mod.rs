@@ -5,6 +5,7 @@
 //! call somebody runs in this process, whatever the executor is: functions do not travel.
 
 mod drive;
+mod giving;
 mod staged;
 #[cfg(test)]
 mod tests;
@@ -20,11 +21,12 @@ use nxla_split::{Schedule, Stage, StageGraph, StageId};
 use rustc_hash::FxHashSet;
 
 use self::drive::{Stop, drive};
+use self::giving::Giving;
 use self::threads::with_threads;
 use crate::background::interrupted;
 use crate::error::{Error, Result};
 use crate::options::{Options, Progress, default_options};
-use crate::profile;
+use crate::profile::{self, Work};
 use crate::program::{compile_for, run_on};
 use crate::tensor::Tensor;
 
@@ -64,6 +66,7 @@ pub trait StageExecutor: Sync {
 /// ```
 pub struct Stages {
     graph: StageGraph,
+    giving: Giving,
     options: Options,
 }
 
@@ -71,7 +74,8 @@ impl Stages {
     /// Stages to be run under these options, on top of the defaults. Each is compiled when it runs
     /// for the first time, in the process in which it does.
     pub fn new(graph: StageGraph, options: &Options) -> Self {
-        Self { graph, options: options.over(&default_options()) }
+        let giving = Giving::of(&graph, &[]);
+        Self { graph, giving, options: options.over(&default_options()) }
     }
 
     /// As [`Stages::new`], and compiles every stage for operands on the host, unless the options say
@@ -83,7 +87,8 @@ impl Stages {
         let stages = Self::new(graph, options);
         let engine = stages.options.engine(None)?;
         for stage in stages.graph.stages() {
-            compile_for(&stage.program, &stages.options, &engine, &[], None)?;
+            let donated = stages.giving.donated(stage.id);
+            compile_for(&stage.program, &stages.options, &engine, donated, None)?;
         }
         Ok(stages)
     }
@@ -100,7 +105,7 @@ impl Stages {
 
     /// Runs all stages on the inputs of the original program, and gives its outputs: on `executor`,
     /// or without one on threads of this process. A value is freed after the last stage that needs
-    /// it.
+    /// it, which takes over its memory if it can.
     ///
     /// # Errors
     /// The first error of a stage, after which no other begins; another number of inputs than the
@@ -120,9 +125,10 @@ impl Stages {
         let step = self.options.progress.as_ref().map(begin);
         let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
             let (program, options) = (&self.graph.stage(stage).program, &self.options);
-            let _span = profile::span_with("stage", || stage.to_string().into());
+            let _span = profile::span_with(Work::Stage, || stage.to_string().into());
             let values: Vec<&Tensor> = values.iter().collect();
-            let results = run_on(program, options, &engine, &values, Some(interrupt));
+            let donation = (self.giving.donated(stage), self.giving.kept(stage));
+            let results = run_on(program, options, &engine, &values, donation, Some(interrupt));
             step.iter().for_each(|step| step());
             results
         };
@@ -147,7 +153,8 @@ impl Stages {
             let values: Vec<&Tensor> = task.arguments.iter().collect();
             let once = || {
                 let begin = Instant::now();
-                let results = run_on(program, &self.options, &engine, &values, interrupt)?;
+                let none = (&[][..], &[][..]);
+                let results = run_on(program, &self.options, &engine, &values, none, interrupt)?;
                 for result in &results {
                     result.wait()?;
                 }

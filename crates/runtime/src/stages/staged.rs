@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::thread;
 
 use nxla_eval::Interrupt;
-use nxla_split::{Source, StageGraph, StageId};
+use nxla_split::{Stage, StageGraph, StageId};
 
+use super::giving::Giving;
 use super::{Where, run_all};
 use crate::compiler::{Executable, RunContext};
 use crate::error::Result;
 use crate::options::{Engine, Options, Progress};
-use crate::profile;
+use crate::profile::{self, Work};
 use crate::program::compile_for;
 use crate::tensor::Tensor;
 
@@ -20,6 +21,7 @@ const NODE_BYTES: usize = 128;
 /// Stages, each compiled by itself.
 pub(crate) struct Staged {
     graph: StageGraph,
+    giving: Giving,
     /// One for each stage; stages with the same program share one.
     executables: Vec<Arc<dyn Executable>>,
 }
@@ -27,7 +29,7 @@ pub(crate) struct Staged {
 impl Staged {
     /// Compiles stages, at the same time if the compiler can do that, and equal ones once.
     ///
-    /// The memory of a donated input goes to the stage that takes it if no other does.
+    /// The memory of a value goes to the stage that takes it if no other does.
     ///
     /// # Errors
     /// What the compiler says of a stage.
@@ -37,13 +39,13 @@ impl Staged {
         engine: &Engine,
         donated: &[bool],
     ) -> Result<Arc<dyn Executable>> {
-        let donated = given_away(&graph, donated);
+        let giving = Giving::of(&graph, donated);
         let stages = 0..graph.stages().len();
         let begin = |progress: &Progress| progress.begin("compiling stages", stages.len());
         let step = options.progress.as_ref().map(begin);
         let compile = |stage: usize| {
-            let program = &graph.stages()[stage].program;
-            let compiled = compile_for(program, options, engine, &donated[stage], None);
+            let Stage { id, program, .. } = &graph.stages()[stage];
+            let compiled = compile_for(program, options, engine, giving.donated(*id), None);
             step.iter().for_each(|step| step());
             compiled
         };
@@ -52,29 +54,8 @@ impl Staged {
             false => stages.map(compile).collect(),
         };
         let executables: Vec<_> = executables?;
-        Ok(Arc::new(Self { graph, executables }))
+        Ok(Arc::new(Self { graph, giving, executables }))
     }
-}
-
-/// For each stage which of its arguments nobody needs after it, among the donated inputs.
-fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
-    let mut uses = vec![0_usize; donated.len()];
-    let arguments = graph.stages().iter().flat_map(|stage| &stage.arguments);
-    for source in arguments.chain(graph.outputs()) {
-        if let Source { stage: None, index } = *source {
-            uses.get_mut(index).into_iter().for_each(|uses| *uses += 1);
-        }
-    }
-    let is_given = |source: &Source| {
-        source.stage.is_none()
-            && donated.get(source.index) == Some(&true)
-            && uses[source.index] == 1
-    };
-    let stages = graph.stages().iter().map(|stage| {
-        let given: Vec<bool> = stage.arguments.iter().map(is_given).collect();
-        if given.contains(&true) { given } else { Vec::new() }
-    });
-    stages.collect()
 }
 
 /// Calls a function with each number below `count`, on as many threads as there are processors.
@@ -106,8 +87,9 @@ impl Executable for Staged {
         let inputs = inputs.iter().map(|&input| input.clone()).collect();
         let RunContext { hooks, caller, .. } = *context;
         let run = |stage: StageId, values: Vec<Tensor>, interrupt: &Interrupt<'_>| {
-            let _span = profile::span_with("stage", || stage.to_string().into());
-            let context = RunContext { hooks, caller, interrupt: Some(interrupt), own_hooks: &[] };
+            let _span = profile::span_with(Work::Stage, || stage.to_string().into());
+            let (kept, interrupt) = (self.giving.kept(stage), Some(interrupt));
+            let context = RunContext { hooks, caller, interrupt, own_hooks: &[], kept };
             self.executables[stage.index()].run(&values.iter().collect::<Vec<_>>(), &context)
         };
         let here = Where { executor: None, is_local: &|_| true };

@@ -18,7 +18,7 @@ use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::profile::{self, Span};
+use crate::profile::{self, Span, Work};
 use crate::tensor::{DeviceTensor, Tensor};
 
 pub(super) struct Compiled {
@@ -67,6 +67,14 @@ impl What {
         let names = vec![None; outputs];
         let (host_calls, donated) = (Vec::new(), Vec::new());
         Self { label, inputs, used_inputs, host_calls, donated, loops, names }
+    }
+}
+
+impl What {
+    /// Where inputs are among those that the program uses.
+    fn positions(&self, inputs: &[usize]) -> SmallVec<[i64; 4]> {
+        let position = |input| self.used_inputs.iter().position(|used| used == input);
+        inputs.iter().filter_map(position).map(|position| position as i64).collect()
     }
 }
 
@@ -162,7 +170,9 @@ impl Compiled {
         let What { host_calls, loops, .. } = &self.what;
         let plain = host_calls.is_empty() && !(*loops && context.interrupt.is_some());
         if plain {
-            return Ok(place.executable.execute(buffers, &ExecuteOptions::default())?);
+            let kept = self.what.positions(context.kept);
+            let options = ExecuteOptions { non_donatable: &kept, ..ExecuteOptions::default() };
+            return Ok(place.executable.execute(buffers, &options)?);
         }
         self.execute_elsewhere(place, buffers, context)
     }
@@ -184,14 +194,16 @@ impl Compiled {
         let executable = place.executable.clone();
         let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
         let report = run.clone();
+        let kept = self.what.positions(context.kept);
         background::start("nxla run", move || {
             let buffers: SmallVec<[&Buffer; 16]> = buffers.iter().collect();
+            let options = ExecuteOptions { non_donatable: &kept, ..ExecuteOptions::default() };
             let Some(table) = &table else {
-                let results = executable.execute(&buffers, &ExecuteOptions::default());
+                let results = executable.execute(&buffers, &options);
                 report.ended(Ok(()));
                 return report.started(results);
             };
-            let options = ExecuteOptions { host_calls: Some(table), ..ExecuteOptions::default() };
+            let options = ExecuteOptions { host_calls: Some(table), ..options };
             let started = executable.execute_with_event(&buffers, &options);
             report.started(started.and_then(|(results, done)| {
                 let report = report.clone();
@@ -220,7 +232,7 @@ impl Executable for Compiled {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let place = self.place()?;
-        let span = profile::span_with("run", || format!("run {}", self.what.label).into());
+        let span = profile::span_with(Work::Run, || format!("run {}", self.what.label).into());
         let used_inputs = &self.what.used_inputs;
         let mut uploaded: SmallVec<[Buffer; 8]> = SmallVec::new();
         for &input in used_inputs {
@@ -235,7 +247,8 @@ impl Executable for Compiled {
             buffers.push(buffer.expect("what was not there has been uploaded"));
         }
         let results = self.execute(&place, &buffers, context)?;
-        for &input in &self.what.donated {
+        let given = self.what.donated.iter().filter(|input| !context.kept.contains(input));
+        for &input in given {
             if let Some(buffer) = place.resident(inputs[input]) {
                 buffer.give_away(context.caller.unwrap_or("a compiled program"))?;
             }

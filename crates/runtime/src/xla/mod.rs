@@ -38,7 +38,7 @@ use crate::compiler::{Backend, CompileRequest, Compiler, Executable};
 use crate::device::Device;
 use crate::error::{Error, ErrorClass, Result};
 use crate::options::{PLACING, Setting, Settings};
-use crate::profile;
+use crate::profile::{self, Work};
 
 use self::disk::DiskCache;
 use self::executable::{Compiled, What};
@@ -145,7 +145,7 @@ impl Compiler for Xla {
 
 /// A program as text for a device.
 fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
-    let _span = profile::span("compile", "lower to StableHLO");
+    let _span = profile::span(Work::Compile, "lower to StableHLO");
     let options = LowerOptions {
         active_hooks: &|hook| request.listens(hook),
         donated: request.donated,
@@ -173,7 +173,7 @@ fn compile_with(
     settings: &Settings,
 ) -> Result<pjrt::Executable> {
     let compile = || {
-        let _span = profile::span("compile", "compile by XLA");
+        let _span = profile::span(Work::Compile, "compile by XLA");
         Ok(target.client.compile(text, options)?)
     };
     match DiskCache::of(settings)? {

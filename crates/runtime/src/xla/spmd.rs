@@ -15,7 +15,7 @@ use crate::analysis::Analysis;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::{Options, Setting, Settings};
-use crate::profile;
+use crate::profile::{self, Work};
 use crate::tensor::{DeviceTensor, Tensor};
 
 /// Devices along named axes, those of the last axis beside each other.
@@ -226,7 +226,7 @@ impl Divided {
     /// # Errors
     /// Another number of lists than devices, or parts of other types; what goes wrong in the run.
     pub fn run(&self, parts: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>> {
-        let _span = profile::span("run", "run on a mesh");
+        let _span = profile::span(Work::Run, "run on a mesh");
         if parts.len() != self.mesh.devices.len() {
             let (found, expected) = (parts.len(), self.mesh.devices.len());
             return Err(wrong(format!("parts for {found} devices, the mesh has {expected}")));

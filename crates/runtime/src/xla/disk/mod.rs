@@ -26,6 +26,7 @@ use super::settings::integer;
 use super::{NAME, processor};
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
+use crate::profile::{self, Work};
 
 /// The environment variable that names the folder.
 pub const CACHE_VARIABLE: &str = "NXLA_CACHE_DIR";
@@ -138,7 +139,7 @@ impl DiskCache {
     }
 
     fn load(&self, key: &Key, target: &Target) -> Option<Executable> {
-        let _span = crate::profile::span("compile", "load from disk");
+        let _span = profile::span(Work::Compile, "load from disk");
         let payload = match folder::read(&self.folder, key) {
             Ok(found) => found?,
             Err(why) => {
@@ -156,7 +157,7 @@ impl DiskCache {
     }
 
     fn store(&self, key: &Key, payload: &[u8], took: Duration) {
-        let _span = crate::profile::span("compile", "store on disk");
+        let _span = profile::span(Work::Compile, "store on disk");
         match folder::write(&self.folder, key, payload, took, self.limit) {
             Ok(()) => drop(STORED.fetch_add(1, Ordering::Relaxed)),
             Err(why) => note(&self.folder, &why),

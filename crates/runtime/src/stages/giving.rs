@@ -1,0 +1,127 @@
+//! Which memory stages take over: that of values which nobody needs after them.
+
+use nxla_expr::{Digest, Op, Program};
+use nxla_split::{Source, StageGraph, StageId};
+use rustc_hash::FxHashMap;
+
+use crate::donation::unusable_donations;
+
+/// For each stage what it is given, and what its executable would take besides.
+///
+/// Stages with the same program share an executable, which is compiled to take over whatever any of
+/// them is given: the first layer of a model gets what its caller keeps, the others what the layer
+/// before has made for them.
+pub(super) struct Giving {
+    stages: Vec<Given>,
+}
+
+#[derive(Default)]
+struct Given {
+    /// For each argument whether the executable takes over its memory; empty if it takes none.
+    donated: Vec<bool>,
+    /// The arguments among them that are needed after this stage.
+    kept: Vec<usize>,
+}
+
+impl Giving {
+    /// What stages give each other, and those inputs of the whole that are donated.
+    pub(super) fn of(graph: &StageGraph, donated: &[bool]) -> Self {
+        let given = given_away(graph, donated);
+        let mut taken: FxHashMap<Digest, Vec<bool>> = FxHashMap::default();
+        for (stage, given) in graph.stages().iter().zip(&given) {
+            let all =
+                taken.entry(stage.program.digest()).or_insert_with(|| vec![false; given.len()]);
+            all.iter_mut().zip(given).for_each(|(taken, given)| *taken |= given);
+        }
+        let stages = graph.stages().iter().zip(given).map(|(stage, given)| {
+            let donated = usable(&stage.program, &taken[&stage.program.digest()]);
+            let kept =
+                (0..donated.len()).filter(|&input| donated[input] && !given[input]).collect();
+            Given { donated, kept }
+        });
+        Self { stages: stages.collect() }
+    }
+
+    /// For each argument whether the stage's executable takes over its memory.
+    pub(super) fn donated(&self, stage: StageId) -> &[bool] {
+        &self.stages[stage.index()].donated
+    }
+
+    /// The arguments among them that a run must leave alone.
+    pub(super) fn kept(&self, stage: StageId) -> &[usize] {
+        &self.stages[stage.index()].kept
+    }
+}
+
+/// Of the arguments that may be taken over those whose memory is of use; empty if none is.
+fn usable(program: &Program, donated: &[bool]) -> Vec<bool> {
+    let mut usable = donated.to_vec();
+    for input in unusable_donations(program, donated) {
+        usable[input] = false;
+    }
+    if usable.contains(&true) { usable } else { Vec::new() }
+}
+
+/// For each stage and argument whether nobody else takes it: a donated input, or what another stage
+/// has computed.
+fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
+    let mut uses: FxHashMap<Source, usize> = FxHashMap::default();
+    let arguments = graph.stages().iter().flat_map(|stage| &stage.arguments);
+    for &source in arguments.chain(graph.outputs()) {
+        *uses.entry(source).or_default() += 1;
+    }
+    let may_go = |source: &Source| match source.stage {
+        None => donated.get(source.index) == Some(&true),
+        // What a stage hands on as it is may be an input of the whole.
+        Some(stage) => {
+            let program = &graph.stage(stage).program;
+            !matches!(program.graph().op(program.outputs()[source.index]), Op::Parameter(_))
+        }
+    };
+    let is_given = |source: &Source| uses[source] == 1 && may_go(source);
+    let stages = graph.stages().iter();
+    stages.map(|stage| stage.arguments.iter().map(is_given).collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use nxla_expr::{Graph, TensorType};
+    use nxla_split::{Decision, split};
+    use nxla_tensor::DType;
+
+    use super::*;
+    use crate::error::Result;
+
+    /// Three equal layers, one after the other, on what the caller keeps.
+    fn layers() -> Result<StageGraph> {
+        let vector = TensorType::new(DType::F32, [3]);
+        let mut graph = Graph::new();
+        let [w, mut x] = [0, 1].map(|index| graph.parameter(index, vector.clone()));
+        for _ in 0..3 {
+            let y = graph.multiply(x, w)?;
+            x = graph.sin(y)?;
+        }
+        let program = Program::new(&graph, vec![vector; 2], &[x])?;
+        Ok(split(&program, |node| match node.op.name() {
+            "sin" => Decision::After,
+            _ => Decision::None,
+        })?)
+    }
+
+    #[test]
+    fn equal_stages_take_over_what_one_of_them_is_given_and_a_run_says_what_stays() -> Result<()> {
+        let graph = layers()?;
+        let [first, second, third] = [0, 1, 2].map(|stage| graph.stages()[stage].id);
+        let giving = Giving::of(&graph, &[false, false]);
+        for stage in [first, second, third] {
+            assert_eq!(giving.donated(stage), [false, true]);
+        }
+        assert_eq!(giving.kept(first), [1]);
+        assert!(giving.kept(second).is_empty() && giving.kept(third).is_empty());
+        // A donated input goes as well, but never one that three stages take.
+        let giving = Giving::of(&graph, &[true, true]);
+        assert_eq!(giving.donated(first), [false, true]);
+        assert!(giving.kept(first).is_empty());
+        Ok(())
+    }
+}
