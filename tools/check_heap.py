@@ -33,9 +33,10 @@ free(block)
 
 
 def checked() -> dict[str, str]:
-    """Return the environment in which allocations are checked."""
+    """Return the environment in which allocations are checked: those of plugins as well."""
     preload = " ".join(filter(None, [LIBRARY, os.environ.get("LD_PRELOAD")]))
-    return {**os.environ, "LD_PRELOAD": preload, "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
+    checks = {"MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165", "NXLA_LEND_MEMORY": "0"}
+    return {**os.environ, "LD_PRELOAD": preload, **checks}
 
 
 def complaint() -> str | None:

@@ -127,3 +127,23 @@ def test_tensors_of_endless_lists_without_elements_print_and_refuse_to_be_lists(
     with pytest.raises(MemoryError, match="tolist"):
         x.tolist()
     assert nx.zeros((2, 0)).tolist() == [[], []]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda names: nx.iota((2, 3), names=names),
+        lambda names: nx.eye(2, names=names),
+        lambda names: nx.zeros((2, 3), names=names),
+        lambda names: nx.full((2, 3), 7, names=names),
+        lambda names: nx.full((2, 3), nx.tensor(7), names=names),
+    ],
+)
+def test_what_is_made_has_a_name_for_each_axis(make, compiler):
+    with nx.default_options(compiler=compiler):
+        assert make(["a", None]).names == ["a", None]
+        for names in (["a"], ["a", "b", "c"]):
+            with pytest.raises(nx.ShapeError, match="names needs 2 entries"):
+                make(names)
+            with pytest.raises(nx.ShapeError, match="names needs 2 entries"):
+                nx.jit(lambda names=names: make(names))()

@@ -96,6 +96,14 @@ impl Client {
         };
         inner.read_platform()?;
         faults::check(plugin, &inner.platform_name)?;
+        #[cfg(all(
+            target_os = "linux",
+            target_env = "gnu",
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        ))]
+        if inner.platform_name == "cpu" {
+            crate::lending::lend_to(plugin);
+        }
         inner.read_devices()?;
         if inner.devices.is_empty() {
             return Err(Error::NoDevices { path: plugin.path().to_owned() });

@@ -50,6 +50,12 @@ mod ffi;
 mod float_mode;
 mod forked;
 mod host;
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod lending;
 mod maps;
 mod memory;
 mod options;

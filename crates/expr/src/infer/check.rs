@@ -66,6 +66,12 @@ pub(super) fn given_names(
     Ok(named(names.clone()))
 }
 
+/// A type that came as an attribute, as the result has it.
+pub(super) fn given_type(ty: &TensorType) -> Inferred {
+    let names = given_names(ty.names.as_ref(), ty)?;
+    tensor(TensorType { names, ..ty.clone() })
+}
+
 /// A conflict of names as a fact of an error.
 pub(super) fn names_error(error: &NamesError) -> ErrorKind {
     ErrorKind::Names(error.to_string())

@@ -2,7 +2,7 @@
 
 use nxla_tensor::DType;
 
-use super::check::{Inferred, tensor, tensors};
+use super::check::{Inferred, given_type, tensor, tensors};
 use crate::graph::{
     Block, BlockKind, Cond, Cumulative, ErrorKind, MAX_NOTE_DEPTH, Metadata, Op, Program,
     TensorType, Type, While,
@@ -11,7 +11,7 @@ use crate::graph::{
 pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
     match op {
         Op::Parameter(parameter) => tensor(parameter.ty.clone()),
-        Op::Constant(constant) => tensor(constant.ty.clone()),
+        Op::Constant(constant) => given_type(&constant.ty),
         Op::Tensor(literal) => tensor(TensorType {
             dtype: literal.0.dtype(),
             shape: literal.0.shape().clone(),

@@ -1,6 +1,6 @@
 //! Types of ops without operands that fill a tensor by a formula.
 
-use super::check::{Inferred, tensor};
+use super::check::{Inferred, given_type};
 use crate::graph::{ErrorKind, Op, TensorType};
 
 pub(super) fn infer(op: &Op) -> Inferred {
@@ -17,7 +17,7 @@ pub(super) fn infer(op: &Op) -> Inferred {
             found: ty.to_string(),
             expected: "at least two axes".into(),
         }),
-        Op::Eye(ty) => tensor((**ty).clone()),
+        Op::Eye(ty) => given_type(ty),
         op @ crate::outside!(create) => unreachable!("{} is of another family", op.name()),
     }
 }
@@ -27,5 +27,5 @@ fn countable(ty: &TensorType) -> Inferred {
         let expected = "an integer, float or complex dtype";
         return Err(ErrorKind::DType { argument: "dtype", found: ty.dtype, expected });
     }
-    tensor(ty.clone())
+    given_type(ty)
 }

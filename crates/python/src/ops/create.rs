@@ -68,7 +68,7 @@ fn full(
                 Some(dtype) => graph.as_type(ids[0], dtype.0)?,
                 None => ids[0],
             };
-            one(graph.broadcast(x, shape.0, None))
+            one(graph.broadcast_and_name(x, shape.0, None, names.and_then(|names| names.names())))
         });
     };
     let refused =
