@@ -146,6 +146,81 @@ def test_traced_and_differentiated():
     assert "qr a, mode: :reduced" in str(text)
 
 
+@pytest.mark.parametrize("dtype", ["f64", "c128"])
+def test_derivatives_of_eigenvalues_without_symmetry(dtype, compiler):
+    a = matrices(2, 3, 3)
+    a = nx.tensor(a + 0.5j * np.flip(a, 0) if dtype == "c128" else a, dtype)
+
+    def parts(a):
+        w, v = nx.linalg.eig(a)
+        return w, nx.abs(v) ** 2, (v * nx.exp(w)[:, None]) @ nx.linalg.inv(v)
+
+    def cubes(a):
+        return nx.real(nx.sum(nx.linalg.eigvals(a) ** 3))
+
+    def known(a):
+        return nx.real(nx.sum(nx.linalg.trace(nx.linalg.matrix_power(a, 3))))
+
+    if compiler == "evaluator":
+        nx.testing.check_grads(parts, (a,))
+    slopes = nx.jit(lambda a: (nx.grad(cubes)(a), nx.grad(known)(a)), compiler=compiler)
+    found, expected = slopes(a)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_higher_derivatives_of_eigenvalues_are_right_or_nan():
+    a, b = (nx.tensor(part, "f64") for part in matrices(2, 3, 3))
+    found = lambda s: nx.real(nx.sum(nx.linalg.eigvals(a + s * b) ** 4))  # noqa: E731
+    expected = lambda s: nx.linalg.trace(nx.linalg.matrix_power(a + s * b, 4))  # noqa: E731
+    at = nx.tensor(0.3, "f64")
+    for _ in range(4):
+        found, expected = nx.grad(found), nx.grad(expected)
+        np.testing.assert_allclose(found(at), expected(at), rtol=1e-9)
+    assert np.isnan(nx.grad(found)(at).item())
+
+
+def test_gradients_where_matrices_are_singular(compiler):
+    """The rows of the table in ``docs/derivatives.md``."""
+    weights = nx.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=nx.float64)
+    eye, ones = nx.eye(2, dtype=nx.float64), nx.ones((2, 2), dtype=nx.float64)
+    zeros, edge = ones * 0.0, nx.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=nx.float64)
+
+    def values_sum(a):
+        return nx.sum(nx.linalg.svd(a)[1])
+
+    def nearest(a):
+        u, _, vh = nx.linalg.svd(a)
+        return u @ vh
+
+    def exponential(a):
+        w, v = nx.linalg.eigh(a)
+        return (v * nx.exp(w)) @ nx.matrix_transpose(v)
+
+    nan, half = np.full((2, 2), np.nan), [[0.0, -0.5], [0.5, 0.0]]
+    rows = [
+        (lambda a: nx.linalg.qr(a)[1], ones, nan),
+        (lambda a: nx.linalg.qr(a)[1], zeros, nan),
+        (lambda a: nx.linalg.lu(a)[2], ones, nan),
+        (nx.linalg.cholesky, edge, nan),
+        (nx.linalg.inv, ones, nan),
+        (lambda a: nx.linalg.det(a) / 11.0, ones, [[1.0, -1.0], [-1.0, 1.0]]),
+        (nx.linalg.pinv, eye, [[-1.0, -2.0], [-3.0, -5.0]]),
+        (lambda a: nx.make_diagonal(nx.linalg.eigh(a)[0]), eye, [[1.0, 0.0], [0.0, 5.0]]),
+        (lambda a: values_sum(a) / 11.0, eye, np.eye(2)),
+        (nx.grad(values_sum), eye, half),
+        (nearest, eye, half),
+        (exponential, eye, [[np.e, 0.0], [0.0, 5 * np.e]]),
+    ]
+
+    def slopes(*points):
+        pairs = zip(rows, points, strict=True)
+        return [nx.grad(lambda a, f=f: nx.sum(f(a) * weights))(a) for (f, _, _), a in pairs]
+
+    found = nx.jit(slopes, compiler=compiler)(*(at for _, at, _ in rows))
+    for row, (one, (_, _, expected)) in enumerate(zip(found, rows, strict=True)):
+        np.testing.assert_allclose(one, expected, rtol=1e-9, atol=1e-9, err_msg=f"row {row}")
+
+
 TRANSFORMS = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 
 

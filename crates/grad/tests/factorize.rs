@@ -232,4 +232,32 @@ fn second_derivatives() {
         let (_, l, u) = graph.lu(x[0]).unwrap();
         joined(graph, &[l, u])
     });
+    // What does not depend on the phases, of tall, wide and square matrices. Of the columns without
+    // a singular value only the space is determined, which the last invariants ask for.
+    for (shape, full) in [(&[3, 3][..], false), (&[3, 2], true), (&[2, 3], true)] {
+        check_twice(&[uniform(shape, 3)], |graph, x| {
+            let parts = invariants(graph, x[0], full).unwrap();
+            joined(graph, &parts)
+        });
+    }
+}
+
+/// What is smooth where singular values are equal: of a rotation, and of one that is stretched.
+#[test]
+fn repeated_singular_values() {
+    let rotation = [0.6, -0.8, 0.0, 0.8, 0.6, 0.0, 0.0, 0.0, 1.0];
+    let stretched: Vec<f64> =
+        rotation.iter().enumerate().map(|(at, x)| x * [2.0, 2.0, 0.5][at % 3]).collect();
+    for elements in [&rotation[..], &stretched] {
+        let a = common::tensor(&[3, 3], elements);
+        // The sum of singular values, whose gradient is the nearest rotation.
+        check_twice(std::slice::from_ref(&a), |graph, x| {
+            let (_, s, _) = graph.svd(x[0], false).unwrap();
+            graph.sum(s, None, false).unwrap()
+        });
+        check(&[a], |graph, x| {
+            let (u, _, vh) = graph.svd(x[0], false).unwrap();
+            graph.dot(u, vh).unwrap()
+        });
+    }
 }

@@ -137,6 +137,7 @@ mod ready;
 mod stages;
 pub mod stream;
 mod tensor;
+pub mod testing;
 mod transform;
 pub mod vectors;
 #[cfg(feature = "serde")]
@@ -160,7 +161,8 @@ pub use stages::Stages;
 pub use stream::{AsyncReceiver, Receiver, Sender, Stream, stream, stream_with};
 pub use tensor::Tensor;
 pub use transform::{
-    Loss, grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp,
+    Loss, grad, hessian, hessian_diagonal, hvp, jacfwd, jacobian, jacrev, jvp, linearize,
+    safe_where, value_and_grad, vjp,
 };
 pub use vectors::{VectorAxis, Vectors, vmap};
 

@@ -2,12 +2,14 @@
 
 mod derivatives;
 
-pub use derivatives::{hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, vjp};
+pub use derivatives::{
+    hessian, hessian_diagonal, hvp, jacfwd, jacobian, jacrev, jvp, linearize, vjp,
+};
 
 use crate::containers::{Container, Leaves, Tree, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::vectors::inner;
-use nxla_runtime::{Differentiated, values_and_gradients};
+use nxla_runtime::{Differentiated, Operand, values_and_gradients};
 
 /// The gradient of `function` with respect to its argument, which may be a container.
 ///
@@ -161,4 +163,32 @@ where
             }
         }
     }
+}
+
+/// `function` of `x` where `condition` holds, else `otherwise`, with a gradient that does not see the
+/// rest.
+///
+/// A `select` of the two has the gradient NaN where `function` has an infinite slope that is not
+/// taken: it is multiplied by 0. Here the function gets `inside` there, an argument for which it is
+/// smooth.
+///
+/// ```
+/// use nxla::{Expr, Tensor, grad, jit, safe_where};
+///
+/// let root = |x: Expr| safe_where(&x.greater(0), &x, 1, |x| x.sqrt(), 0).sum();
+/// let slopes = jit(grad(root)).call(Tensor::from([0.0f32, 4.0]))?;
+/// assert_eq!(slopes.to_vec::<f32>()?, [0.0, 0.25]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[must_use]
+#[track_caller]
+pub fn safe_where(
+    condition: &Expr,
+    x: &Expr,
+    inside: impl Operand,
+    function: impl FnOnce(Expr) -> Expr,
+    otherwise: impl Operand,
+) -> Expr {
+    let value = function(condition.select(x, inside));
+    condition.select(value, otherwise)
 }

@@ -6,10 +6,12 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use common::{compilers, numbers};
+use nxla::runtime::Mode;
+use nxla::testing::{CheckGrads, Mismatch, check_grads};
 use nxla::{
     Container, DType, Error, ErrorClass, Expr, HostTensor, Tensor, TensorType, annotate, block,
-    cond, fori, grad, hook, if_, jit, map, named_hook, runtime_call, scan, scan_times, when,
-    while_loop,
+    cond, custom_grad, fori, grad, hessian_diagonal, hook, if_, jit, map, named_hook, runtime_call,
+    safe_where, scan, scan_times, when, while_loop,
 };
 
 /// A list that a hook writes to and a test reads.
@@ -193,15 +195,66 @@ fn scans_carry_and_collect() {
 }
 
 #[test]
-fn gradients_go_through_control_flow() {
+fn derivatives_go_through_control_flow() {
     let function = |x: Expr| {
-        let scanned = scan(Expr::of(1.0f32), x.clone(), |p, x| (&p * &x, p)).0;
-        cond(scanned.greater(0), || scanned.clone(), || scanned.negate())
+        let scanned = scan(x.sum().ones_like(), x.clone(), |p, x| (&p * &x, p)).0;
+        let counted = fori(0, 3, scanned.clone(), |i, y| y.sin() * &scanned + i);
+        let last = while_loop(counted, |y| y.less(4), |y| &y * &y * 0.5 + x.sum() + 1).tanh();
+        (cond(scanned.greater(0), || &scanned * 2, || scanned.negate()), last)
     };
     for compiler in compilers() {
-        let x = Tensor::from(vec![2.0f32, -3.0, 5.0]);
-        let slopes = jit(grad(function)).compiler(compiler).call(&x).unwrap();
-        assert_eq!(numbers(&slopes), [15.0, -10.0, 6.0], "{compiler}");
+        let check = CheckGrads::new().compiler(*compiler);
+        let x = Tensor::from(vec![1.2f64, -1.3, 0.7]);
+        check.order(if *compiler == "xla" { 1 } else { 2 }).run(function, &x).unwrap();
+    }
+}
+
+#[test]
+fn derivatives_are_checked_to_any_order() {
+    let (x, n) = (Tensor::from([0.5f64, 1.5]), Tensor::from([2, 3]));
+    let complex = x.complex((&x * 0.5).unwrap()).unwrap();
+    check_grads(|x: Expr, n: Expr| (x.pow(&n).sum(), n), (&x, &n)).unwrap();
+    check_grads(|x: Expr| x.exp() * &x, &complex).unwrap();
+    check_grads(|x: Expr| x.cos(), Tensor::from([0.5f32, 1.5])).unwrap();
+    // The first derivative is right, its own derivative is not.
+    let wrong = |x: Expr| custom_grad(x.sin(), &x, |g| g * x.cos().stop_grad());
+    let check = CheckGrads::new().modes([Mode::Reverse]);
+    check.clone().order(1).run(wrong, &x).unwrap();
+    let Error::User(error) = check.run(wrong, &x).unwrap_err() else { panic!("another error") };
+    let error = error.downcast::<Mismatch>().unwrap();
+    assert_eq!(error.modes, "reverse of reverse");
+    assert!(error.distance > 0.01 && error.to_string().contains("differ by up to"), "{error}");
+    for (error, why) in [
+        (check_grads(|n: Expr| n * 2, &n).unwrap_err(), "no float or complex tensor among the arg"),
+        (check_grads(|x: Expr| x.greater(0), &x).unwrap_err(), "gives no float or complex tensor"),
+        (CheckGrads::new().order(0).run(wrong, &x).unwrap_err(), "order must be at least 1"),
+        (check_grads(|x: Expr| x.reshape([7]), &x).unwrap_err(), "reshape"),
+    ] {
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    // Where a function is not a number, its derivative is not right.
+    assert!(check_grads(|x: Expr| (x - 3).sqrt(), &x).is_err());
+}
+
+#[test]
+fn diagonals_of_hessians_and_functions_that_are_not_defined_everywhere() {
+    let x = Tensor::from([1.0f32, 2.0]);
+    let pair = jit(hessian_diagonal(|(x, y): (Expr, Expr)| x.pow(3).sum() * &y + y.pow(2)));
+    let (along_x, along_y) = pair.call((&x, 2.0f32)).unwrap();
+    assert_eq!((numbers(&along_x), numbers(&along_y)), (vec![12.0, 24.0], vec![2.0]));
+    // Element by element there is one pass, and no axis of directions.
+    let (program, _) = jit(hessian_diagonal(|x: Expr| x.pow(3).sum())).trace(&x).unwrap();
+    let ranks = |program: &nxla::Program| {
+        let graph = program.graph();
+        graph.ids().map(|id| graph.shape(id).rank()).max()
+    };
+    assert_eq!(ranks(&program), Some(1), "{program}");
+    for compiler in compilers() {
+        let root = |x: Expr| safe_where(&x.greater(1), &x, 2, |x| (x - 1).sqrt(), x.sum() * 7);
+        let both = jit(|x: Expr| (root(x.clone()), grad(root)(x))).compiler(compiler);
+        let (value, slope) = both.call(&x).unwrap();
+        assert_eq!(numbers(&value), [21.0, 1.0], "{compiler}");
+        assert_eq!(numbers(&slope), [7.0, 7.5], "{compiler}");
     }
 }
 

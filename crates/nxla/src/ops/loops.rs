@@ -437,6 +437,9 @@ fn rows<Y: Container>(y: &Y, count: usize) -> Y {
 
 /// Puts results in the place of the rows at an index.
 fn write<Y: Container>(rows: &mut Leaves<Expr>, y: &Y, index: &Expr) {
+    if trace_of(&rows.items).has_failed() {
+        return;
+    }
     let written = leaves_of(y);
     if written.structure != rows.structure {
         let why = format!(

@@ -260,6 +260,37 @@ pub fn hessian(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
     jacfwd(super::grad(function))
 }
 
+/// The second derivative of a function by each element of its argument, in the same container; of the
+/// sum of the result, if that is not a scalar.
+///
+/// One pass forward over the gradient where that goes element by element, as for the sum of a function
+/// of each element; for any other function as many directions as there are elements.
+///
+/// ```
+/// use nxla::{Expr, Tensor, hessian_diagonal, jit};
+///
+/// let curvatures = jit(hessian_diagonal(|x: Expr| x.pow(3).sum()));
+/// let found = curvatures.call(&Tensor::from(vec![1.0f32, 2.0]))?;
+/// assert_eq!(found.to_vec::<f32>()?, [6.0, 12.0]);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+pub fn hessian_diagonal<F, A>(function: F) -> impl Fn(A) -> A
+where
+    F: Fn(A) -> Expr,
+    A: Container,
+{
+    let slopes = super::grad(function);
+    move |argument| {
+        let called = match call(&slopes, argument, Mode::Reverse) {
+            Ok(called) => called,
+            Err((argument, _)) => return argument,
+        };
+        let found = called.trace.attempt(|| called.function.diagonal());
+        let diagonal = found.unwrap_or_else(|| called.function.placeholders());
+        rebuilt(diagonal, &called.structure.0)
+    }
+}
+
 /// The product of the Hessian of a function with a direction, without the Hessian: forward over
 /// reverse, at a few times the cost of the function.
 ///

@@ -179,7 +179,11 @@ def eig(x: TensorLike, /) -> EigResult:
     """Return the eigenvalues and eigenvectors of matrices without symmetry.
 
     They are computed on the host, by the same function for all compilers; a traced function calls
-    it when it runs. No gradient flows through it. `eigh` is for Hermitian matrices.
+    it when it runs. `eigh` is for Hermitian matrices.
+
+    Derivatives are those of simple eigenvalues, up to the fourth; a fifth is NaN. What two equal
+    eigenvalues would say of each other's vectors is left out. The phases of the vectors are not
+    determined, and derivatives are right for functions that do not depend on them.
 
     Parameters
     ----------
@@ -223,7 +227,49 @@ def eig(x: TensorLike, /) -> EigResult:
     parts = runtime_call(
         lambda data: tuple(_core.astype(part, wide) for part in _core.eigen_of_data(data)), types, x
     )
-    return EigResult(*parts)
+    return EigResult(*_with_derivatives(x, parts))
+
+
+def _with_derivatives(x: Tensor, parts: tuple[Tensor, Tensor]) -> list[Tensor]:
+    """Give eigenvalues and eigenvectors, of which nothing is known, their derivatives.
+
+    Those are made of the parts themselves: of parts with one derivative less.
+    """
+    found = list(parts)
+    if x.dtype.kind not in ("float", "complex") or x.size == 0:
+        return found
+
+    def unknown(changes: list[Tensor]) -> list[Tensor]:
+        nothing = _core.multiply(_core.sum(changes[0]), float("nan"))
+        return [_core.astype(_core.add(part, nothing), part.dtype) for part in parts]
+
+    found = _core.custom_jvp(list(parts), [x], unknown)
+    for _ in range(4):
+
+        def moved(changes: list[Tensor], found: list[Tensor] = found) -> list[Tensor]:
+            return _eigen_changes(found[0], found[1], changes[0])
+
+        found = _core.custom_jvp(list(parts), [x], moved)
+    return found
+
+
+def _eigen_changes(values: Tensor, vectors: Tensor, change: Tensor) -> list[Tensor]:
+    """Return how eigenvalues and eigenvectors change with the matrix.
+
+    With ``p = v^-1 da v`` the values change by the diagonal of ``p``, and the vectors by ``v c``,
+    where ``c_ij = p_ij / (w_j - w_i)``, less what goes along each of them, which keeps its length
+    and phase: M. Giles, "An extended collection of matrix derivative results for forward and
+    reverse mode automatic differentiation" (2008).
+    """
+    change = _core.astype(change, vectors.dtype)
+    p = _core.solve_batch(vectors, _core.matmul(change, vectors))
+    columns, rows = _core.expand_dims(values, -2), _core.expand_dims(values, -1)
+    apart = _core.subtract(columns, rows)
+    is_same = _core.equal(apart, 0)
+    turn = _core.divide(p, _core.where(is_same, 1, apart))
+    turned = _core.matmul(vectors, _core.where(is_same, 0, turn))
+    along = _core.sum(_core.multiply(_core.conj(vectors), turned), axis=-2, keepdims=True)
+    return [_core.diagonal(p), _core.subtract(turned, _core.multiply(vectors, along))]
 
 
 def eigvals(x: TensorLike, /) -> Tensor:

@@ -12,13 +12,15 @@
 //!
 //! A part that is not determined by the matrix has no derivative. What is found is right for
 //! functions that do not depend on the choice: of the phases of eigenvectors, and of the vectors
-//! within the space of a repeated eigenvalue or singular value, whose mutual terms are left out.
+//! within the space of a repeated eigenvalue or singular value, whose mutual terms are left out. Those
+//! would be what splits the value, over a difference of 0: a function for which both cancel, as `v f(w)
+//! v^H`, or a second derivative of the values, needs a limit that these parts alone do not tell.
 
 mod forward;
 
 use nxla_expr::build::SliceStart;
 use nxla_expr::{ExprId, Factorization, Graph, Result, Transform, TriangularSolve};
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::DType;
 
 use super::swap_last;
 use crate::emit::{keep_where, number, scale};
@@ -264,10 +266,13 @@ impl Rule<'_> {
         scale(self.graph, sum, 0.5).map(Some)
     }
 
-    /// With `f_ij = 1 / (s_j^2 - s_i^2)` and `skew(x) = x - x^H`, for as many columns as there
-    /// are singular values:
-    /// `bar(a) = u ((f * skew(u^H bar(u))) s + s (f * skew(v^H bar(v))) + diag(bar(s))) v^H
+    /// With `d_ij = 1 / (s_j - s_i)`, `q_ij = 1 / (s_j + s_i)` and `skew(x) = x - x^H`, for as many
+    /// columns as there are singular values:
+    /// `bar(a) = u ((d + q) / 2 * skew(u^H bar(u)) + (d - q) / 2 * skew(v^H bar(v)) + diag(bar(s))) v^H
     /// + (1 - u u^H) bar(u) s^-1 v^H + u s^-1 bar(v)^H (1 - v v^H)`.
+    ///
+    /// The literature has `f = d q` for the two weights, `f s` and `s f`. Apart, the term of sums is
+    /// right where singular values are equal too: it is what `u v^H` takes, which is smooth there.
     fn svd(&mut self, bars: &Bars) -> Result<Option<ExprId>> {
         let (u, s, vh) = (self.part(0)?, self.part(1)?, self.part(2)?);
         let v = self.adjoint(vh)?;
@@ -281,19 +286,15 @@ impl Rule<'_> {
         }
         if let Some(bar) = bars[0] {
             let bar = self.column_range(bar, 0, count)?;
-            let turned = self.turned(&thin, thin.u, bar)?;
-            let scaled = self.graph.multiply(turned, thin.s)?;
-            self.accumulate(&mut sum, scaled)?;
-            if let Some(phases) = self.phases(&thin, bar)? {
-                self.accumulate(&mut sum, phases)?;
-            }
+            let weights = self.graph.add(thin.differences, thin.sums)?;
+            let turned = self.turned(weights, thin.u, bar)?;
+            self.accumulate(&mut sum, turned)?;
         }
         if let Some(bar) = bar_v {
             let bar = self.column_range(bar, 0, count)?;
-            let turned = self.turned(&thin, thin.v, bar)?;
-            let rows = swap_last(self.graph, thin.s, self.batch)?;
-            let scaled = self.graph.multiply(rows, turned)?;
-            self.accumulate(&mut sum, scaled)?;
+            let weights = self.graph.subtract(thin.differences, thin.sums)?;
+            let turned = self.turned(weights, thin.v, bar)?;
+            self.accumulate(&mut sum, turned)?;
         }
         let mut total = None;
         if let Some(inner) = sum {
@@ -319,14 +320,15 @@ impl Rule<'_> {
         Ok(Thin {
             u: self.column_range(u, 0, count)?,
             v: self.column_range(v, 0, count)?,
-            s: self.spread(s, true)?,
             inverse: {
                 let inverse = self.inverse_or_zero(s)?;
                 self.spread(inverse, true)?
             },
-            f: {
-                let squares = self.graph.multiply(s, s)?;
-                self.inverse_differences(squares)?
+            differences: self.inverse_differences(s)?,
+            sums: {
+                let (columns, rows) = (self.spread(s, true)?, self.spread(s, false)?);
+                let sum = self.graph.add(columns, rows)?;
+                self.inverse_or_zero(sum)?
             },
         })
     }
@@ -339,28 +341,13 @@ impl Rule<'_> {
         Ok(())
     }
 
-    /// `f * skew(x^H bar(x))`: the rotation within the columns of `x`.
-    fn turned(&mut self, thin: &Thin, x: ExprId, bar: ExprId) -> Result<ExprId> {
+    /// `weights / 2 * skew(x^H bar(x))`: the rotation within the columns of `x`.
+    fn turned(&mut self, weights: ExprId, x: ExprId, bar: ExprId) -> Result<ExprId> {
         let product = self.adjoint_product(x, bar)?;
         let mirrored = self.adjoint(product)?;
         let skew = self.graph.subtract(product, mirrored)?;
-        self.graph.multiply(thin.f, skew)
-    }
-
-    /// The imaginary diagonal of `u^H bar(u)` over `s`: how the phase of an element of the
-    /// diagonal of `u^H da v` goes into `u` rather than `v`. Real matrices have none.
-    fn phases(&mut self, thin: &Thin, bar: ExprId) -> Result<Option<ExprId>> {
-        if !self.graph.dtype(thin.u).is_complex() {
-            return Ok(None);
-        }
-        let product = self.adjoint_product(thin.u, bar)?;
-        let imaginary = self.graph.imag(product)?;
-        let scaled = self.graph.multiply(imaginary, thin.inverse)?;
-        let side = self.rows(scaled);
-        let eye = self.graph.eye([side, side], DType::Pred)?;
-        let diagonal = keep_where(self.graph, eye, scaled)?;
-        let i = self.graph.scalar_constant(Scalar::Complex(0.0, 1.0), self.graph.dtype(thin.u))?;
-        self.graph.multiply(i, diagonal).map(Some)
+        let skew = scale(self.graph, skew, 0.5)?;
+        self.graph.multiply(weights, skew)
     }
 
     /// `(1 - x x^H) bar(x) s^-1`, the part of a change that leaves the space of the columns. The
@@ -386,9 +373,10 @@ impl Rule<'_> {
 struct Thin {
     u: ExprId,
     v: ExprId,
-    /// The singular values, to multiply columns.
-    s: ExprId,
-    /// Their inverses, 0 for 0.
+    /// The inverses of the singular values to multiply columns, 0 for 0.
     inverse: ExprId,
-    f: ExprId,
+    /// `1 / (s_j - s_i)`, and 0 where both are equal.
+    differences: ExprId,
+    /// `1 / (s_j + s_i)`, and 0 where both are 0.
+    sums: ExprId,
 }

@@ -91,7 +91,7 @@ impl Rule<'_> {
         let strict = self.graph.tril(square, -1)?;
         let mirrored = self.adjoint(strict)?;
         let mut turn = self.graph.subtract(strict, mirrored)?;
-        if let Some(phases) = self.imaginary_diagonal(square, None)? {
+        if let Some(phases) = self.imaginary_diagonal(square)? {
             turn = self.graph.add(turn, phases)?;
         }
         let own = self.column_range(turn, 0, columns)?;
@@ -115,16 +115,12 @@ impl Rule<'_> {
         pad_zeros(self.graph, x, &padding)
     }
 
-    /// The imaginary part of the diagonal, times `factors` for each column. Real matrices have
-    /// none.
-    fn imaginary_diagonal(&mut self, x: ExprId, factors: Option<ExprId>) -> Result<Option<ExprId>> {
+    /// The imaginary part of the diagonal. Real matrices have none.
+    fn imaginary_diagonal(&mut self, x: ExprId) -> Result<Option<ExprId>> {
         if !self.graph.dtype(x).is_complex() {
             return Ok(None);
         }
-        let mut imaginary = self.graph.imag(x)?;
-        if let Some(factors) = factors {
-            imaginary = self.graph.multiply(imaginary, factors)?;
-        }
+        let imaginary = self.graph.imag(x)?;
         let side = self.rows(x);
         let eye = self.graph.eye([side, side], DType::Pred)?;
         let diagonal = keep_where(self.graph, eye, imaginary)?;
@@ -147,32 +143,29 @@ impl Rule<'_> {
         Ok((dw, self.product(v, turn)?))
     }
 
-    /// With `p = u^H da v` and `f_ij = 1 / (s_j^2 - s_i^2)`, for as many columns as there are
-    /// singular values: `ds = diag(p)`, `du = u (f * (p s + s p^H)) + (1 - u u^H) da v s^-1` and
-    /// `dv = v (f * (s p + p^H s)) + (1 - v v^H) da^H u s^-1`.
+    /// With `p = u^H da v`, whose halves are `p + p^H` and `p - p^H`, `d_ij = 1 / (s_j - s_i)` and
+    /// `q_ij = 1 / (s_j + s_i)`, for as many columns as there are singular values: `ds = diag(p)`,
+    /// `du = u (d * (p + p^H) / 2 + q * (p - p^H) / 2) + (1 - u u^H) da v s^-1` and
+    /// `dv = v (d * (p + p^H) / 2 - q * (p - p^H) / 2) + (1 - v v^H) da^H u s^-1`.
     fn svd_tangents(&mut self, da: ExprId) -> Result<Tangents> {
         let (u, s, vh) = (self.part(0)?, self.part(1)?, self.part(2)?);
         let v = self.adjoint(vh)?;
         let thin = self.thin(u, s, v)?;
-        let rows = super::swap_last(self.graph, thin.s, self.batch)?;
         let sent = self.product(da, thin.v)?;
         let p = self.adjoint_product(thin.u, sent)?;
         let mirrored = self.adjoint(p)?;
         let ds = self.graph.take_diagonal(p, 0)?;
 
-        let (by_column, by_row) =
-            (self.graph.multiply(p, thin.s)?, self.graph.multiply(rows, mirrored)?);
-        let turn = self.graph.add(by_column, by_row)?;
-        let mut turn = self.graph.multiply(thin.f, turn)?;
-        if let Some(phases) = self.imaginary_diagonal(p, Some(thin.inverse))? {
-            turn = self.graph.add(turn, phases)?;
-        }
-        let du = self.turned_columns(thin.u, u, turn, sent, &thin)?;
+        let both = self.graph.add(p, mirrored)?;
+        let both = scale(self.graph, both, 0.5)?;
+        let both = self.graph.multiply(thin.differences, both)?;
+        let skew = self.graph.subtract(p, mirrored)?;
+        let skew = scale(self.graph, skew, 0.5)?;
+        let skew = self.graph.multiply(thin.sums, skew)?;
 
-        let (by_row, by_column) =
-            (self.graph.multiply(rows, p)?, self.graph.multiply(mirrored, thin.s)?);
-        let turn = self.graph.add(by_row, by_column)?;
-        let turn = self.graph.multiply(thin.f, turn)?;
+        let turn = self.graph.add(both, skew)?;
+        let du = self.turned_columns(thin.u, u, turn, sent, &thin)?;
+        let turn = self.graph.subtract(both, skew)?;
         let sent = self.adjoint_product(da, thin.u)?;
         let dv = self.turned_columns(thin.v, v, turn, sent, &thin)?;
         let dvh = self.adjoint(dv)?;
