@@ -167,6 +167,7 @@ class Maker:
             lambda lib, x: lib.xp.max(x) * lib.array(c) + x,
             lambda lib, x: lib.xp.cumulative_sum(x) * 0.5,
             lambda lib, x: lib.xp.sort(x) * lib.array(c),
+            lambda lib, x: (lib.array(c)[:, None] * x[None, :]) @ lib.xp.sin(x),
         ]
         at = self.random.randrange(len(kinds))
         self.text.append(f"leaf {at}")
@@ -194,10 +195,13 @@ class Maker:
     def _scanned(self, depth: int, derivatives: int) -> Program:
         body = self.program(depth, derivatives)
         rows = [self.numbers() for _ in range(self.random.randint(1, 4))]
+        matrix = [self.numbers() for _ in range(SIZE)]
 
         def run(lib: Library, x: Any) -> Any:
+            weights = lib.array(matrix) * x
+
             def step(h: Any, row: Any) -> tuple[Any, Any]:
-                h = lib.xp.tanh(body(lib, h) + row * x)
+                h = lib.xp.tanh(body(lib, h) @ weights + row * x)
                 return h, lib.xp.sum(h)
 
             h, sums = lib.scan(step, x, lib.array(rows))

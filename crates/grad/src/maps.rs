@@ -236,7 +236,7 @@ pub fn restrict(program: &Program, inputs: usize, outputs: usize) -> Result<Prog
 }
 
 /// The program of some nodes in terms of others, which become its inputs.
-fn part(
+pub(crate) fn part(
     from: &Graph,
     given: &[ExprId],
     types: Vec<TensorType>,

@@ -67,9 +67,23 @@ fn what_is_computed_again_is_not_what_was_there() {
 
 /// Repeats `x = sin(x) w` while a counter is below a bound, and a sum below another one.
 fn repeat(graph: &mut Graph, x: &[ExprId], bound: ExprId, replay: Replay, open: bool) -> ExprId {
+    repeat_step(graph, x[0], bound, (replay, open), |graph, state| {
+        let sine = graph.sin(state).unwrap();
+        graph.multiply(sine, x[1]).unwrap()
+    })
+}
+
+/// The same with another step.
+fn repeat_step(
+    graph: &mut Graph,
+    start: ExprId,
+    bound: ExprId,
+    (replay, open): (Replay, bool),
+    step: impl FnOnce(&mut Graph, ExprId) -> ExprId,
+) -> ExprId {
     let integer =
         |graph: &mut Graph, value| graph.scalar_constant(Scalar::Int(value), DType::S64).unwrap();
-    let initial = [integer(graph, 0), x[0]];
+    let initial = [integer(graph, 0), start];
     let mark = graph.mark();
     let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
     let scope = graph.open_scope(&types);
@@ -84,8 +98,7 @@ fn repeat(graph: &mut Graph, x: &[ExprId], bound: ExprId, replay: Replay, open: 
     let holds = graph.traced(mark, vec![holds]);
     let one = integer(graph, 1);
     let next = graph.add(state[0], one).unwrap();
-    let sine = graph.sin(state[1]).unwrap();
-    let body = vec![next, graph.multiply(sine, x[1]).unwrap()];
+    let body = vec![next, step(graph, state[1])];
     let body = graph.traced(mark, body);
     graph.while_loop_with(mark, &scope, &initial, (holds, body), replay).unwrap()[1]
 }
@@ -103,6 +116,50 @@ fn loops_have_one_derivative_whatever_they_keep() {
                 });
             }
         }
+    }
+}
+
+#[test]
+fn weights_of_loops_get_one_product_over_all_trips() {
+    // Weights on the right, transposed, and on the left, of which the last two are the same; and a
+    // bias, which no product has to do with.
+    let inputs = [&[2, 3][..], &[3, 4], &[4, 4], &[4, 3], &[3]];
+    let inputs = inputs.map(|shape| samples(shape, (-0.9, 0.9), shape[0] as u64));
+    let build = |graph: &mut Graph, x: &[ExprId], replay: Replay, open: bool| {
+        let bound = graph.scalar_constant(Scalar::Int(5), DType::S64).unwrap();
+        repeat_step(graph, x[0], bound, (replay, open), |graph, h| {
+            let y = graph.dot(h, x[1]).unwrap();
+            let once = graph.dot(y, x[2]).unwrap();
+            let turned = graph.transpose(x[2], None).unwrap();
+            let twice = graph.dot(y, turned).unwrap();
+            let y = graph.multiply(once, twice).unwrap();
+            let y = graph.dot(y, x[3]).unwrap();
+            let y = graph.add(y, x[4]).unwrap();
+            graph.tanh(y).unwrap()
+        })
+    };
+    // Without room for what the products need beside the rows, they are summed in each trip.
+    let few = Replay { method: ReplayMethod::Store, bytes: 0 };
+    for (replay, inside) in [(Replay::default(), 8), (few, 12)] {
+        for open in [false, true] {
+            check_twice(&inputs, |graph, x| build(graph, x, replay, open));
+        }
+        let mut graph = Graph::new();
+        let x = common::parameters(&mut graph, &inputs);
+        let y = build(&mut graph, &x, replay, false);
+        let found = gradients(&mut graph, y, &x).unwrap();
+        let program = nxla_expr::Program::new(&graph, common::types(&inputs), &found).unwrap();
+        let dots = |graph: &Graph| {
+            let is_dot = |id: &ExprId| matches!(graph.op(*id), Op::Dot(_));
+            graph.ids().filter(is_dot).count()
+        };
+        let graph = program.graph();
+        let loops = graph.ids().filter_map(|id| match graph.op(id) {
+            Op::While(op) => Some(dots(op.body.graph())),
+            _ => None,
+        });
+        let loops: Vec<usize> = loops.collect();
+        assert_eq!(loops.iter().sum::<usize>(), inside, "{program}");
     }
 }
 

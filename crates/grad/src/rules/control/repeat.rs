@@ -14,6 +14,7 @@
 //! place: it goes forward once. Only states that the derivative of the body, or the body on the way
 //! to them, needs are kept; a body that is linear in its state needs none.
 
+mod products;
 mod slots;
 mod stored;
 
@@ -240,6 +241,20 @@ impl<'a> Plan<'a> {
         before: Vec<ExprId>,
         trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
     ) -> Result<Vec<(usize, ExprId)>> {
+        let summed: Vec<usize> = (0..self.captures.len()).collect();
+        let results = self.run_back(graph, parts, (before, &summed, Vec::new()), trip)?;
+        Ok(self.positions().zip(results).collect())
+    }
+
+    /// The same with contributions to some of the captures only, and with states behind them. Gives
+    /// what all but the first states end as.
+    fn run_back(
+        &self,
+        graph: &mut Graph,
+        parts: &[Option<ExprId>],
+        (before, summed, behind): (Vec<ExprId>, &[usize], Vec<ExprId>),
+        trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+    ) -> Result<Vec<ExprId>> {
         let first = before.len();
         let mut initial = before;
         for (state, ty) in &self.carried {
@@ -248,10 +263,11 @@ impl<'a> Plan<'a> {
                 None => filled(graph, 0.0, ty.dtype, &ty.shape)?,
             });
         }
-        for (_, ty) in &self.captures {
+        for (_, ty) in summed.iter().map(|&position| &self.captures[position]) {
             initial.push(filled(graph, 0.0, ty.dtype, &ty.shape)?);
         }
-        let results = build_loop(
+        initial.extend(behind);
+        let mut results = build_loop(
             graph,
             self.inner(),
             &initial,
@@ -261,7 +277,7 @@ impl<'a> Plan<'a> {
             },
             trip,
         )?;
-        Ok(self.positions().zip(results[first..].iter().copied()).collect())
+        Ok(results.split_off(first))
     }
 
     /// Arguments for a region of the loop: some states, the captures, and what follows them.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use nxla_expr::{Counter, ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::Scalar;
 
+use super::products::{Known, Products, no_rows};
 use super::{COUNT, Found, Plan, add, build_loop, integer, read_row, write_row};
 use crate::emit;
 use crate::error::Result;
@@ -37,6 +38,8 @@ pub(super) struct Stored<'a> {
     halves: Halves,
     sources: Vec<Source>,
     types: Vec<TensorType>,
+    /// What of the way back is left to products after it.
+    products: Option<Products>,
 }
 
 impl<'a> Stored<'a> {
@@ -44,7 +47,8 @@ impl<'a> Stored<'a> {
     /// that shows values to the host runs where it is written.
     pub(super) fn new(plan: &'a Plan<'a>, counter: Counter, all: bool) -> Result<Self> {
         let first = plan.op.body.inputs().len();
-        let halves = match all && plan.backward.effects().is_empty() {
+        let in_halves = all && plan.backward.effects().is_empty();
+        let halves = match in_halves {
             true => {
                 let outputs: Vec<usize> = (0..plan.backward.outputs().len()).collect();
                 halve(&plan.backward, first, &outputs)?
@@ -53,7 +57,30 @@ impl<'a> Stored<'a> {
         };
         let sources = sources(&halves.known, plan.op.state, counter.state);
         let types: Vec<TensorType> = halves.known.output_types().cloned().collect();
-        Ok(Self { plan, counter, halves, sources, types })
+        let mut stored = Self { plan, counter, halves, sources, types, products: None };
+        if in_halves && counter.trips > 1 {
+            let room = plan.op.replay.bytes.saturating_sub(stored.bytes().unwrap_or(u64::MAX));
+            let room = usize::try_from(room).unwrap_or(usize::MAX) / counter.trips;
+            stored.products = stored.without_sums(room)?;
+        }
+        Ok(stored)
+    }
+
+    /// What is left to products, where these are of the types of the sums.
+    fn without_sums(&self, room: usize) -> Result<Option<Products>> {
+        let known = self.sources.iter().map(|source| match source {
+            Source::Stored => Known::Rows,
+            Source::Again => Known::EachTrip,
+            Source::Outside => Known::Same,
+        });
+        let known: Vec<Known> = known.collect();
+        let (rest, carried) = (&self.halves.rest, self.plan.carried.len());
+        let sums = self.plan.captures.iter().map(|(_, ty)| &ty.shape);
+        let contributions = rest.output_types().skip(carried).map(|ty| &ty.shape);
+        match sums.eq(contributions) {
+            true => Products::new(rest, carried, &known, room),
+            false => Ok(None),
+        }
     }
 
     /// How many bytes the rows take.
@@ -130,9 +157,35 @@ impl<'a> Stored<'a> {
     ) -> Result<Vec<(usize, ExprId)>> {
         let outside = self.outside(graph)?;
         let last = add(graph, trips, -1)?;
-        self.plan.go_back(graph, parts, vec![last], |graph, state| {
+        let Some(products) = &self.products else {
+            return self.plan.go_back(graph, parts, vec![last], |graph, state| {
+                self.trip_back(graph, state, &outside, rows)
+            });
+        };
+        let mut behind = Vec::with_capacity(products.kept.len());
+        for ty in &products.kept {
+            behind.push(no_rows(graph, self.counter.trips, ty)?);
+        }
+        let states = (vec![last], &products.summed[..], behind);
+        let mut results = self.plan.run_back(graph, parts, states, |graph, state| {
             self.trip_back(graph, state, &outside, rows)
-        })
+        })?;
+        let carried = self.plan.carried.len();
+        let kept = results.split_off(carried + products.summed.len());
+        let sums = results.split_off(carried);
+        let states = self.plan.carried.iter().map(|(state, _)| *state);
+        let mut found: Vec<(usize, ExprId)> = states.zip(results).collect();
+        let captures = &self.plan.captures;
+        found.extend(products.summed.iter().map(|&at| captures[at].0).zip(sums));
+        let mut rows = rows.iter().copied();
+        let known: Vec<Option<ExprId>> = (self.sources.iter())
+            .map(|source| if *source == Source::Stored { rows.next() } else { None })
+            .collect();
+        for (at, product) in products.emit(graph, &known, &kept)? {
+            let (position, ty) = &captures[at];
+            found.push((*position, emit::cast(graph, product, ty.dtype)?));
+        }
+        Ok(found)
     }
 
     /// What no state changes.
@@ -167,14 +220,20 @@ impl<'a> Stored<'a> {
             });
         }
         arguments.extend(cotangents.iter().copied().map(Some));
-        let rest = &self.halves.rest;
+        let rest = self.products.as_ref().map_or(&self.halves.rest, |products| &products.trip);
         let outputs: Vec<usize> = (0..rest.outputs().len()).collect();
-        let found = splice(rest, graph, &arguments, &outputs, Hooks::Keep)?;
+        let mut found = splice(rest, graph, &arguments, &outputs, Hooks::Keep)?;
+        let kept = self.products.as_ref().map_or(0, |products| products.kept.len());
+        let kept = found.split_off(found.len() - kept);
+        let (sums, stacks) = sums.split_at(sums.len() - kept.len());
         let (cotangents, parts) = found.split_at(self.plan.carried.len());
         let mut next = vec![add(graph, trip, -1)?];
         next.extend(cotangents);
         for (&sum, &part) in sums.iter().zip(parts) {
             next.push(emit::accumulate(graph, sum, part)?);
+        }
+        for (&stack, value) in stacks.iter().zip(kept) {
+            next.push(write_row(graph, stack, trip, value)?);
         }
         Ok(next)
     }
