@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, Graph, Op, Program};
+use nxla_expr::{ExprId, Graph, Op, Program, While};
 use nxla_tensor::Shape;
 use rustc_hash::FxHashMap;
 
+use super::dead::Read;
 use super::groups::{Groups, MAX_NODES, Role};
 use super::{Action, Plan, Planner, Step};
 use crate::block;
@@ -68,6 +69,8 @@ pub(super) struct Builder<'a, 'p> {
     first_part: Vec<u32>,
     /// Groups of one shape that become one step. What does not need them comes before it.
     open: Open,
+    /// What is read of loops; only found out where there are any.
+    read: Option<Read>,
 }
 
 /// Groups whose step has not been written.
@@ -106,6 +109,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             parts: Vec::new(),
             first_part: vec![NO_PART; graph.len()],
             open: Open::default(),
+            read: None,
         }
     }
 
@@ -205,6 +209,7 @@ impl<'a, 'p> Builder<'a, 'p> {
         let regions: Box<[Arc<Plan>]> = match op {
             // The checks are for single operations, which are in the body.
             Op::Block(block) if !self.planner.checks && block::is_native(block) => Box::default(),
+            Op::While(op) => self.loop_regions(id, op),
             op => op.regions().iter().map(|program| self.planner.region(program)).collect(),
         };
         let action = if regions.is_empty() { Action::Op } else { Action::Regions(regions) };
@@ -224,6 +229,16 @@ impl<'a, 'p> Builder<'a, 'p> {
             }
             _ => self.push_results(id),
         }
+    }
+
+    /// Checks are for all that is written, also for what nobody reads.
+    fn loop_regions(&mut self, id: ExprId, op: &While) -> Box<[Arc<Plan>]> {
+        let (graph, checks) = (self.graph, self.planner.checks);
+        let read = self.read.get_or_insert_with(|| Read::new(graph));
+        let lean = if checks { None } else { read.body(graph, id, op) };
+        let condition = self.planner.region(&op.condition);
+        let body = self.planner.region(lean.as_ref().unwrap_or(&op.body));
+        Box::new([condition, body])
     }
 
     fn group(&mut self, root: ExprId, group: u32) {

@@ -6,6 +6,7 @@
 //! size of the program.
 
 mod build;
+mod dead;
 mod groups;
 mod slots;
 
