@@ -1608,6 +1608,9 @@ def to_backend(options: Mapping[str, Any] | None = None) -> tuple[str, int]:
 def is_tracing() -> bool:
     """Whether a trace is under way on this thread."""
 
+def count_effects() -> int:
+    """How many operations with effects the current trace has so far."""
+
 def set_package_directory(directory: str) -> None:
     """Tells which directory holds the package, whose frames are not the user's."""
 

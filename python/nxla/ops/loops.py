@@ -474,20 +474,61 @@ def scan(
         row = structure.unflatten([_core.full(x.shape[1:], 0, x.dtype) for x in leaves])
         ys = tree.map(lambda y: _rows(_tensor(y), 0), f(init, row)[1])
         return tree.map(_tensor, init), ys
-    # The first step goes before the loop: it tells the types of the results and of the carry.
+    # The first step tells the types of the results and of the carry. Where that is all that it is
+    # good for, nothing of it is left in the program; else it goes before the loop.
+    effects = _core.count_effects()
     carry, y = step(init, 0, first=True)
-    ys = tree.map(lambda y: _write(_rows(_tensor(y), count), place(0), y), y)
+    rows = tree.map(lambda y: _rows(_tensor(y), count), y)
+    ys = tree.map(lambda rows, y: _write(rows, place(0), y), rows, y)
+    begin = 1
+    if _core.is_tracing() and unroll is not True and _core.count_effects() == effects:
+        start = _typed_like(init, carry)
+        if start is not None and _full_types(rows) == _full_types(ys):
+            carry, ys, begin = start, rows, 0
 
     def body(index: Tensor, state: tuple[C, Any]) -> tuple[C, Any]:
         carry, later = step(state[0], index)
         _check_step("y", y, later)
         return carry, tree.map(lambda rows, y: _write(rows, place(index), y), state[1], later)
 
-    if count == 1:
+    if count == begin:
         return tree.map(as_tensor, carry), ys
     roots = [("[1][0]", "carry"), ("[1][1]", "ys"), ("[0]", "index")]
     keeps = (gradient, gradient_bytes)
-    return _for_each("scan", roots, range(1, count), body, (carry, ys), unroll, keeps)
+    return _for_each("scan", roots, range(begin, count), body, (carry, ys), unroll, keeps)
+
+
+#: The kinds of dtypes that have every number of a type of Python, but for those too large.
+_KINDS: dict[type, tuple[str, ...]] = {
+    bool: ("pred",),
+    int: ("signed", "float", "complex"),
+    float: ("float", "complex"),
+    complex: ("complex",),
+}
+
+
+def _typed_like(init: C, carry: C) -> C | None:
+    """Return the carry at the start with the types that it has after a step.
+
+    None if they are not the same, and cannot be had without another value.
+    """
+    leaves, structure = tree.flatten(init)
+    types = _full_types(carry)
+    typed = []
+    for leaf, (dtype, *_) in zip(leaves, types, strict=True):
+        if not isinstance(leaf, int | float | complex):
+            typed.append(as_tensor(leaf))
+        elif dtype.kind in _KINDS.get(type(leaf), ()):
+            typed.append(_core.tensor(leaf, dtype))
+        else:
+            return None
+    start: C = structure.unflatten(typed)
+    return start if _full_types(start) == types else None
+
+
+def _full_types(values: Any) -> list[tuple[Any, ...]]:
+    leaves = [as_tensor(leaf) for leaf in tree.leaves(values)]
+    return [(x.dtype, x.shape, x.names, x.vectorized_axes) for x in leaves]
 
 
 def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> None:
