@@ -14,6 +14,7 @@
 //! place: it goes forward once. Only states that the derivative of the body, or the body on the way
 //! to them, needs are kept; a body that is linear in its state needs none.
 
+mod collected;
 mod products;
 mod slots;
 mod stored;
@@ -32,6 +33,7 @@ use crate::error::{GradError, Result};
 use crate::region::{Backward, cotangent_dtype};
 use crate::sweep::{Sweep, Visit};
 
+use collected::Rows;
 use slots::{FEW, Slots};
 use stored::Stored;
 
@@ -59,6 +61,19 @@ struct Found {
     results: Option<Vec<ExprId>>,
     /// The cotangents of operands, by position.
     cotangents: Vec<(usize, ExprId)>,
+}
+
+/// The states of a loop that goes back, beside the cotangents of the carried states.
+struct Way<'a> {
+    /// What comes first; the trip is the first of all.
+    before: Vec<ExprId>,
+    /// The captures to which contributions are summed.
+    summed: &'a [usize],
+    /// What comes last.
+    behind: Vec<ExprId>,
+    /// For each carried state what the trips write of it, if it only collects: its cotangent stays
+    /// outside.
+    collected: &'a [Option<Rows>],
 }
 
 /// How many bytes a loop of an unknown number of trips keeps, as far as it may.
@@ -239,10 +254,12 @@ impl<'a> Plan<'a> {
         graph: &mut Graph,
         parts: &[Option<ExprId>],
         before: Vec<ExprId>,
+        collected: &[Option<Rows>],
         trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
     ) -> Result<Vec<(usize, ExprId)>> {
         let summed: Vec<usize> = (0..self.captures.len()).collect();
-        let results = self.run_back(graph, parts, (before, &summed, Vec::new()), trip)?;
+        let way = Way { before, summed: &summed, behind: Vec::new(), collected };
+        let results = self.run_back(graph, parts, way, trip)?;
         Ok(self.positions().zip(results).collect())
     }
 
@@ -252,11 +269,11 @@ impl<'a> Plan<'a> {
         &self,
         graph: &mut Graph,
         parts: &[Option<ExprId>],
-        (before, summed, behind): (Vec<ExprId>, &[usize], Vec<ExprId>),
+        way: Way<'_>,
         trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
     ) -> Result<Vec<ExprId>> {
-        let first = before.len();
-        let mut initial = before;
+        let Way { before: mut initial, summed, behind, collected } = way;
+        let first = initial.len();
         for (state, ty) in &self.carried {
             initial.push(match parts[*state] {
                 Some(part) => emit::cast(graph, part, ty.dtype)?,
@@ -267,17 +284,32 @@ impl<'a> Plan<'a> {
             initial.push(filled(graph, 0.0, ty.dtype, &ty.shape)?);
         }
         initial.extend(behind);
-        let mut results = build_loop(
+        let rows = |at: usize| *collected.get(at.checked_sub(first)?)?;
+        let inside: Vec<usize> = (0..initial.len()).filter(|&at| rows(at).is_none()).collect();
+        let carried: Vec<ExprId> = inside.iter().map(|&at| initial[at]).collect();
+        let results = build_loop(
             graph,
             self.inner(),
-            &initial,
+            &carried,
             |graph, state| {
                 let zero = integer(graph, 0)?;
                 Ok(graph.greater_equal(state[0], zero)?)
             },
-            trip,
+            |graph, state| {
+                let mut all = initial.clone();
+                inside.iter().zip(state).for_each(|(&at, &value)| all[at] = value);
+                let next = trip(graph, &all)?;
+                Ok(inside.iter().map(|&at| next[at]).collect())
+            },
         )?;
-        Ok(results.split_off(first))
+        inside.iter().zip(results).for_each(|(&at, value)| initial[at] = value);
+        let mut ends = initial.split_off(first);
+        for (cotangent, rows) in ends.iter_mut().zip(collected) {
+            if let Some(rows) = rows {
+                *cotangent = rows.cleared(graph, *cotangent)?;
+            }
+        }
+        Ok(ends)
     }
 
     /// Arguments for a region of the loop: some states, the captures, and what follows them.

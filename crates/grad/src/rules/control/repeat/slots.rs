@@ -68,7 +68,7 @@ impl<'a> Slots<'a> {
         let last = add(graph, trips, -1)?;
         let initial: Vec<ExprId> = [last].into_iter().chain(stack).collect();
         let stack = 1..initial.len();
-        let cotangents = self.plan.go_back(graph, parts, initial, |graph, state| {
+        let cotangents = self.plan.go_back(graph, parts, initial, &[], |graph, state| {
             self.reverse_trip(graph, state, stack.clone())
         })?;
         Ok(Found { results, cotangents })

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use nxla_expr::{Counter, ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::Scalar;
 
+use super::collected::collected;
 use super::products::{Known, Products, no_rows};
-use super::{COUNT, Found, Plan, add, build_loop, integer, read_row, write_row};
+use super::{COUNT, Found, Plan, Way, add, build_loop, integer, read_row, write_row};
 use crate::emit;
 use crate::error::Result;
 use crate::maps::{Halves, halve, whole};
@@ -157,8 +158,9 @@ impl<'a> Stored<'a> {
     ) -> Result<Vec<(usize, ExprId)>> {
         let outside = self.outside(graph)?;
         let last = add(graph, trips, -1)?;
+        let collected = collected(self.plan, graph, self.counter);
         let Some(products) = &self.products else {
-            return self.plan.go_back(graph, parts, vec![last], |graph, state| {
+            return self.plan.go_back(graph, parts, vec![last], &collected, |graph, state| {
                 self.trip_back(graph, state, &outside, rows)
             });
         };
@@ -166,8 +168,9 @@ impl<'a> Stored<'a> {
         for ty in &products.kept {
             behind.push(no_rows(graph, self.counter.trips, ty)?);
         }
-        let states = (vec![last], &products.summed[..], behind);
-        let mut results = self.plan.run_back(graph, parts, states, |graph, state| {
+        let (before, summed) = (vec![last], &products.summed[..]);
+        let way = Way { before, summed, behind, collected: &collected };
+        let mut results = self.plan.run_back(graph, parts, way, |graph, state| {
             self.trip_back(graph, state, &outside, rows)
         })?;
         let carried = self.plan.carried.len();

@@ -1,0 +1,126 @@
+//! States that only collect: each trip writes a row of its own, and nobody reads them before the end.
+//!
+//! That is what the results of a scan are. On the way back the cotangent of such a state is cleared row by
+//! row, after the row has been read. Since no trip reads what another one has cleared, the loop can
+//! read the cotangent as it came and carry nothing; what is left of it is cleared once, at the end.
+
+use nxla_expr::{BinaryOp, Counter, ExprId, Graph, Op, Program, Start};
+
+use super::Plan;
+use crate::emit::filled;
+use crate::error::Result;
+
+/// The rows of a state that a loop writes.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    first: i64,
+    count: usize,
+}
+
+/// For each carried state the rows that the trips write, if it only collects.
+pub(super) fn collected(plan: &Plan<'_>, graph: &Graph, counter: Counter) -> Vec<Option<Rows>> {
+    let states = plan.carried.iter().map(|&(state, _)| rows(plan, graph, counter, state));
+    states.collect()
+}
+
+fn rows(plan: &Plan<'_>, graph: &Graph, counter: Counter, state: usize) -> Option<Rows> {
+    let body = &plan.op.body;
+    let inside = body.graph();
+    let output = body.outputs()[state];
+    let Op::PutSlice(starts) = inside.op(output) else { return None };
+    let &[collected, row, at] = inside.operands(output) else { return None };
+    let [Start::Dynamic, rest @ ..] = &**starts else { return None };
+    let (size, row) = (inside.shape(collected).as_slice(), inside.shape(row).as_slice());
+    let is_row = rest.iter().all(|start| *start == Start::Static(0))
+        && row.first() == Some(&1)
+        && row.get(1..) == size.get(1..);
+    let own = body.parameters()[state];
+    if !is_row || collected != own || !counter.is_exact || uses(body, own) != 1 {
+        return None;
+    }
+    let place = Place::of(plan, graph, at, counter.state)?;
+    let last_trip = i64::try_from(counter.trips).ok()?.checked_sub(1)?;
+    let last = counter.first.checked_add(counter.step.checked_mul(last_trip)?)?;
+    let (one, other) = (place.at(counter.first)?, place.at(last)?);
+    let (first, last) = (one.min(other), one.max(other));
+    // Rows next to each other; what is out of range would be written somewhere else.
+    let is_dense = last - first == last_trip;
+    let fits = first >= 0 && usize::try_from(last).is_ok_and(|last| last < size[0]);
+    (is_dense && fits).then_some(Rows { first, count: counter.trips })
+}
+
+/// How often a node is an operand or an output.
+fn uses(program: &Program, id: ExprId) -> usize {
+    let graph = program.graph();
+    let operands = graph.ids().flat_map(|user| graph.operands(user));
+    operands.chain(program.outputs()).filter(|&&used| used == id).count()
+}
+
+/// A row as the trips count: the counter, or its negative, and a number.
+struct Place {
+    is_negative: bool,
+    more: i64,
+}
+
+impl Place {
+    fn of(plan: &Plan<'_>, graph: &Graph, mut id: ExprId, counter: usize) -> Option<Self> {
+        let body = &plan.op.body;
+        let inside = body.graph();
+        let number = |id: ExprId| match inside.op(id) {
+            Op::Parameter(parameter) => {
+                let operand = *plan.operands.get(parameter.index as usize)?;
+                // A state has another value in each trip.
+                (parameter.index as usize >= plan.op.state).then(|| integer(graph, operand))?
+            }
+            _ => integer(inside, id),
+        };
+        let mut place = Self { is_negative: false, more: 0 };
+        loop {
+            let operands = inside.operands(id);
+            let (next, negated, more) = match inside.op(id) {
+                Op::Parameter(parameter) if parameter.index as usize == counter => {
+                    return Some(place);
+                }
+                Op::AsType(_) => (operands[0], false, 0),
+                Op::Binary(BinaryOp::Add) => match number(operands[0]) {
+                    Some(more) => (operands[1], false, more),
+                    None => (operands[0], false, number(operands[1])?),
+                },
+                Op::Binary(BinaryOp::Subtract) => match number(operands[0]) {
+                    Some(more) => (operands[1], true, more),
+                    None => (operands[0], false, number(operands[1])?.checked_neg()?),
+                },
+                _ => return None,
+            };
+            let more = if place.is_negative { more.checked_neg()? } else { more };
+            place.more = place.more.checked_add(more)?;
+            place.is_negative ^= negated;
+            id = next;
+        }
+    }
+
+    fn at(&self, counter: i64) -> Option<i64> {
+        let counter = if self.is_negative { counter.checked_neg()? } else { counter };
+        counter.checked_add(self.more)
+    }
+}
+
+/// The integer behind a constant.
+fn integer(graph: &Graph, id: ExprId) -> Option<i64> {
+    match graph.op(id) {
+        Op::Constant(constant) if !constant.ty.dtype.is_float() => constant.value.as_i64(),
+        _ => None,
+    }
+}
+
+impl Rows {
+    /// A cotangent of the state without these rows.
+    pub(super) fn cleared(self, graph: &mut Graph, cotangent: ExprId) -> Result<ExprId> {
+        let mut shape = graph.shape(cotangent).clone();
+        let mut starts = vec![Start::Static(0); shape.rank()];
+        starts[0] = Start::Static(self.first);
+        shape = std::iter::once(self.count).chain(shape.iter().skip(1).copied()).collect();
+        let zeros = filled(graph, 0.0, graph.dtype(cotangent), &shape)?;
+        Ok(graph.make(Op::PutSlice(starts.into()), &[cotangent, zeros])?)
+    }
+}
