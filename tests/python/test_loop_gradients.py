@@ -1,5 +1,6 @@
 """Gradients of loops: what they keep of the trips, and that it makes no other difference."""
 
+import numpy as np
 import pytest
 
 import nxla as nx
@@ -187,3 +188,30 @@ def test_gradients_of_loops_in_loops(compiler):
     for method in METHODS if compiler == "evaluator" else ["auto", "sqrt"]:
         gradient = nx.jit(nx.grad(lambda x, m=method: run(x, gradient=m)), compiler=compiler)
         close(gradient(f64(0.7)), expected)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda i: i,
+        lambda i: 6 - i,
+        lambda i: i - 1,
+        lambda i: i + 3,
+        lambda i: i // 2,
+        lambda i: i * 2,
+        lambda i: i * 0 + 2,
+    ],
+    ids=["in order", "backwards", "before", "beyond the end", "twice", "apart", "one place"],
+)
+def test_what_a_loop_collects_has_the_cotangents_of_the_rows_that_it_writes(place, compiler):
+    def total(rows, xs):
+        def body(i, rows):
+            return nx.put_slice(rows, [place(i), 0], nx.reshape(nx.sin(xs[i]), (1, 2)))
+
+        weights = nx.iota((7, 2), dtype="f64") + 1
+        return nx.sum(nx.fori(1, 6, body, rows) ** 2 * weights)
+
+    rows = np.linspace(-1, 1, 14).reshape(7, 2)
+    xs = np.linspace(0.2, 2, 14).reshape(7, 2)
+    with nx.default_options(compiler=compiler):
+        nx.testing.check_grads(total, (rows, xs), order=2)
