@@ -99,7 +99,7 @@ impl Cx<'_> {
         }
     }
 
-    fn barrier(&mut self, value: Value) -> Value {
+    pub(crate) fn barrier(&mut self, value: Value) -> Value {
         self.operation("stablehlo.optimization_barrier", &[value], value.ty)
     }
 

@@ -32,6 +32,10 @@ pub struct LowerOptions<'a> {
     /// StableHLO has no words and which are composed of other operations otherwise, and for
     /// triangular matrices, large sorts and scans, which XLA's code for the processor does slowly.
     pub kernels: bool,
+    /// Whether sums and extrema of `f32` along the last axes take their operand from memory. XLA hands
+    /// them to a library for the processor then, and would else compute each as a tree of windows
+    /// once it sees which operation the operand comes from.
+    pub sums_apart: bool,
     /// Whether operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,
     /// How exactly hardware multiplies `f32` in `dot` and `conv`.
@@ -67,6 +71,7 @@ impl Default for LowerOptions<'_> {
             donated: &[],
             host_calls: false,
             kernels: false,
+            sums_apart: false,
             locations: false,
             precision: Precision::Default,
             partition: None,
@@ -80,6 +85,7 @@ impl fmt::Debug for LowerOptions<'_> {
             .field("donated", &self.donated)
             .field("host_calls", &self.host_calls)
             .field("kernels", &self.kernels)
+            .field("sums_apart", &self.sums_apart)
             .field("locations", &self.locations)
             .field("precision", &self.precision)
             .field("partition", &self.partition)

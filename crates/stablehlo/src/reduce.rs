@@ -47,14 +47,26 @@ fn uniform(
         ReduceOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::stored(ty.dtype)),
         ReduceOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::stored(ty.dtype)),
     };
-    let x = cx.cast(x, compute);
+    let is_value = matches!(x, Source::Value(_));
+    let mut x = cx.cast(x, compute);
     let axes = reduced_axes(attributes, cx.shape(x.ty).rank());
+    if cx.options.sums_apart && is_value && compute == DType::F32 && is_long(cx.shape(x.ty), &axes)
+    {
+        x = cx.barrier(x);
+    }
     let initial = cx.splat(neutral, compute, &Shape::scalar());
     let results = cx.reduce(&[x], &[initial], &axes, |cx, accumulators, elements| {
         Ok(Values::from_slice(&[cx.uniform(name, &[accumulators[0], elements[0]])]))
     })?;
     let result = cx.reshape(results[0], &ty.shape);
     Ok(cx.convert(result, ty.dtype))
+}
+
+/// Whether the last axes are reduced, by as much as XLA makes windows for.
+fn is_long(shape: &Shape, axes: &[usize]) -> bool {
+    let kept = shape.rank() - axes.len();
+    let count: usize = axes.iter().map(|&axis| shape[axis]).product();
+    count >= 32 && axes.iter().all(|&axis| axis >= kept)
 }
 
 /// Carries the extremum and its position along. The order in which pairs are compared is not
