@@ -31,6 +31,7 @@ examples! {
     batches "../examples/batches.rs" below 0.5;
     heat "../examples/heat.rs" below 0.001;
     kalman "../examples/kalman.rs" below 0.1;
+    kernel "../examples/kernel.rs" below 1e-12;
     mlp "../examples/mlp.rs" below 0.01;
     newton "../examples/newton.rs" below 1e-06;
     optimizer "../examples/optimizer.rs" below 0.05;
