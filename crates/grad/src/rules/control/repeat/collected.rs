@@ -66,37 +66,41 @@ impl Place {
     fn of(plan: &Plan<'_>, graph: &Graph, mut id: ExprId, counter: usize) -> Option<Self> {
         let body = &plan.op.body;
         let inside = body.graph();
-        let number = |id: ExprId| match inside.op(id) {
-            Op::Parameter(parameter) => {
-                let operand = *plan.operands.get(parameter.index as usize)?;
-                // A state has another value in each trip.
-                (parameter.index as usize >= plan.op.state).then(|| integer(graph, operand))?
-            }
-            _ => integer(inside, id),
+        let number = |id: ExprId| {
+            let Op::Parameter(parameter) = inside.op(id) else { return integer(inside, id) };
+            // A state has another value in each trip.
+            let input = parameter.index as usize;
+            (input >= plan.op.state).then(|| integer(graph, plan.operands[input]))?
         };
+        let own = body.parameters()[counter];
         let mut place = Self { is_negative: false, more: 0 };
-        loop {
+        while id != own {
+            // Narrower integers begin again at zero before there are no more rows.
+            let dtype = inside.dtype(id);
+            if !dtype.is_integer() || dtype.size() < 4 {
+                return None;
+            }
             let operands = inside.operands(id);
-            let (next, negated, more) = match inside.op(id) {
-                Op::Parameter(parameter) if parameter.index as usize == counter => {
-                    return Some(place);
-                }
-                Op::AsType(_) => (operands[0], false, 0),
-                Op::Binary(BinaryOp::Add) => match number(operands[0]) {
-                    Some(more) => (operands[1], false, more),
-                    None => (operands[0], false, number(operands[1])?),
-                },
-                Op::Binary(BinaryOp::Subtract) => match number(operands[0]) {
-                    Some(more) => (operands[1], true, more),
-                    None => (operands[0], false, number(operands[1])?.checked_neg()?),
-                },
-                _ => return None,
+            if matches!(inside.op(id), Op::AsType(_)) {
+                id = operands[0];
+                continue;
+            }
+            let Op::Binary(op) = inside.op(id) else { return None };
+            let subtracts = matches!(op, BinaryOp::Subtract);
+            if !subtracts && !matches!(op, BinaryOp::Add) {
+                return None;
+            }
+            let (next, is_taken, more) = match number(operands[0]) {
+                Some(more) => (operands[1], subtracts, more),
+                None if subtracts => (operands[0], false, number(operands[1])?.checked_neg()?),
+                None => (operands[0], false, number(operands[1])?),
             };
             let more = if place.is_negative { more.checked_neg()? } else { more };
             place.more = place.more.checked_add(more)?;
-            place.is_negative ^= negated;
+            place.is_negative ^= is_taken;
             id = next;
         }
+        Some(place)
     }
 
     fn at(&self, counter: i64) -> Option<i64> {
@@ -107,10 +111,8 @@ impl Place {
 
 /// The integer behind a constant.
 fn integer(graph: &Graph, id: ExprId) -> Option<i64> {
-    match graph.op(id) {
-        Op::Constant(constant) if !constant.ty.dtype.is_float() => constant.value.as_i64(),
-        _ => None,
-    }
+    let Op::Constant(constant) = graph.op(id) else { return None };
+    if constant.ty.dtype.is_float() { None } else { constant.value.as_i64() }
 }
 
 impl Rows {
