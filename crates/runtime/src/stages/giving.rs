@@ -1,6 +1,6 @@
 //! Which memory stages take over: that of values which nobody needs after them.
 
-use nxla_expr::{Digest, Op, Program};
+use nxla_expr::{Digest, Op};
 use nxla_split::{Source, StageGraph, StageId};
 use rustc_hash::FxHashMap;
 
@@ -34,7 +34,8 @@ impl Giving {
             all.iter_mut().zip(given).for_each(|(taken, given)| *taken |= given);
         }
         let stages = graph.stages().iter().zip(given).map(|(stage, given)| {
-            let donated = usable(&stage.program, &taken[&stage.program.digest()]);
+            let taken = &taken[&stage.program.digest()];
+            let donated = if taken.contains(&true) { taken.clone() } else { Vec::new() };
             let kept =
                 (0..donated.len()).filter(|&input| donated[input] && !given[input]).collect();
             Given { donated, kept }
@@ -53,17 +54,8 @@ impl Giving {
     }
 }
 
-/// Of the arguments that may be taken over those whose memory is of use; empty if none is.
-fn usable(program: &Program, donated: &[bool]) -> Vec<bool> {
-    let mut usable = donated.to_vec();
-    for input in unusable_donations(program, donated) {
-        usable[input] = false;
-    }
-    if usable.contains(&true) { usable } else { Vec::new() }
-}
-
-/// For each stage and argument whether nobody else takes it: a donated input, or what another stage
-/// has computed.
+/// For each stage and argument whether nobody else takes it: a donated input, which is gone after the
+/// call whatever becomes of its memory, or what another stage has computed, if its memory is of use.
 fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
     let mut uses: FxHashMap<Source, usize> = FxHashMap::default();
     let arguments = graph.stages().iter().flat_map(|stage| &stage.arguments);
@@ -79,13 +71,19 @@ fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
         }
     };
     let is_given = |source: &Source| uses[source] == 1 && may_go(source);
-    let stages = graph.stages().iter();
-    stages.map(|stage| stage.arguments.iter().map(is_given).collect()).collect()
+    let stages = graph.stages().iter().map(|stage| {
+        let mut given: Vec<bool> = stage.arguments.iter().map(is_given).collect();
+        for input in unusable_donations(&stage.program, &given) {
+            given[input] = stage.arguments[input].stage.is_none();
+        }
+        given
+    });
+    stages.collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use nxla_expr::{Graph, TensorType};
+    use nxla_expr::{Graph, Program, TensorType};
     use nxla_split::{Decision, split};
     use nxla_tensor::DType;
 
@@ -122,6 +120,21 @@ mod tests {
         let giving = Giving::of(&graph, &[true, true]);
         assert_eq!(giving.donated(first), [false, true]);
         assert!(giving.kept(first).is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn a_donated_input_is_gone_even_if_its_memory_is_of_no_use() -> Result<()> {
+        let vector = TensorType::new(DType::F32, [3]);
+        let mut graph = Graph::new();
+        let x = graph.parameter(0, vector.clone());
+        let sum = graph.sum(x, None, false)?;
+        let y = graph.sin(sum)?;
+        let program = Program::new(&graph, vec![vector], &[y])?;
+        let graph = split(&program, |_| Decision::None)?;
+        let giving = Giving::of(&graph, &[true]);
+        assert_eq!(giving.donated(graph.stages()[0].id), [true]);
+        assert!(Giving::of(&graph, &[false]).donated(graph.stages()[0].id).is_empty());
         Ok(())
     }
 }
