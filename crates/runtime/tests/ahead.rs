@@ -1,9 +1,11 @@
 //! Executables on the disk, text that is imported, and donated tensors, as a user of Rust meets them.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 
 use nxla::{Error, Expr, Tensor, jit};
 use nxla_runtime::xla::{Imported, clear_disk_cache, disk_entries, disk_report};
@@ -90,11 +92,12 @@ fn a_profile_is_written_as_json() {
     assert!(text.contains("compile by XLA"), "{text}");
 }
 
-/// Keeps what spans are called and what is recorded of them, and which of them are open.
+/// Keeps what spans are called and what is recorded of them, and which of them are open, by thread:
+/// other tests run meanwhile.
 #[derive(Default)]
 struct Heard {
-    spans: Mutex<Vec<String>>,
-    open: Mutex<Vec<u64>>,
+    spans: Mutex<Vec<(ThreadId, String)>>,
+    open: Mutex<HashMap<ThreadId, Vec<u64>>>,
 }
 
 struct Shared(Arc<Heard>);
@@ -115,13 +118,13 @@ impl Subscriber for Shared {
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let mut spans = self.0.spans.lock().unwrap();
-        spans.push(span.metadata().name().to_owned());
+        spans.push((thread::current().id(), span.metadata().name().to_owned()));
         Id::from_u64(spans.len() as u64)
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
         let mut spans = self.0.spans.lock().unwrap();
-        values.record(&mut Fields(&mut spans[span.into_u64() as usize - 1]));
+        values.record(&mut Fields(&mut spans[span.into_u64() as usize - 1].1));
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
@@ -129,29 +132,37 @@ impl Subscriber for Shared {
     fn event(&self, _: &Event<'_>) {}
 
     fn enter(&self, span: &Id) {
-        self.0.open.lock().unwrap().push(span.into_u64());
+        let mut open = self.0.open.lock().unwrap();
+        open.entry(thread::current().id()).or_default().push(span.into_u64());
     }
 
     fn exit(&self, span: &Id) {
-        assert_eq!(self.0.open.lock().unwrap().pop(), Some(span.into_u64()));
+        let mut open = self.0.open.lock().unwrap();
+        let innermost = open.get_mut(&thread::current().id()).unwrap().pop();
+        assert_eq!(innermost, Some(span.into_u64()));
     }
 }
 
 #[test]
 fn subscribers_hear_of_traces_compilations_and_calls() {
+    // A subscriber of one thread may miss what other threads meet at the moment when it comes.
     let heard = Arc::new(Heard::default());
+    tracing::subscriber::set_global_default(Shared(heard.clone())).unwrap();
     let f = jit(|x: Expr| x.tan() - 7.25).compiler("xla");
-    tracing::subscriber::with_default(Shared(heard.clone()), || f.call(3.0_f32).unwrap());
+    f.call(3.0_f32).unwrap();
     f.call(4.0_f32).unwrap();
-    let spans = heard.spans.lock().unwrap();
+    let this = thread::current().id();
+    let all = heard.spans.lock().unwrap();
+    let spans: Vec<&String> =
+        all.iter().filter(|(thread, _)| *thread == this).map(|(_, span)| span).collect();
     let told = |what: &str| spans.iter().filter(|span| span.starts_with(what)).count();
     assert_eq!(
         (told("trace what="), told("call what="), told("run what=")),
-        (1, 1, 1),
+        (1, 2, 2),
         "{spans:?}"
     );
     let compiled = spans.iter().find(|span| span.contains("compiler=")).unwrap();
     assert!(compiled.starts_with("compile what=") && compiled.contains("nodes="), "{compiled}");
-    assert!(told("transfer") == 1 && spans.iter().any(|span| span.contains("bytes=")), "{spans:?}");
-    assert!(heard.open.lock().unwrap().is_empty());
+    assert!(told("transfer") == 2 && spans.iter().any(|span| span.contains("bytes=")), "{spans:?}");
+    assert!(heard.open.lock().unwrap()[&this].is_empty());
 }
