@@ -127,9 +127,13 @@ def test_five_thousand_programs_on_xla_in_one_process():
     # Each has twenty operations that fusion cannot make one kernel of, so some thirty memory
     # maps. The plugin gives back all that a program held: compiled in a cache with room for six,
     # programs leave no map and about a kilobyte each. Functions that are held keep their graphs,
-    # some ten kilobytes each, and nothing that the cache has dropped.
+    # some ten kilobytes each, and nothing that the cache has dropped. The plugin compiles the parts
+    # of a program on several threads, and those that were compiled at the same moment take half as
+    # much again for as long as the program is held: on one processor that does not depend on what
+    # else the machine does.
     printed = run(
         """
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
         def program(number):
             def f(x):
                 for step in range(5):
@@ -159,6 +163,6 @@ def test_five_thousand_programs_on_xla_in_one_process():
         assert maps < first_maps + 2000, seen
         assert megabytes < first_megabytes + 100, seen
         """,
-        timeout=3600,
+        timeout=7200,
     )
     assert printed
