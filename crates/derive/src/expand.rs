@@ -182,10 +182,13 @@ impl<'a> Struct<'a> {
         let (impl_generics, _, clause) = generics.split_for_impl();
         let own = self.of_leaves(&|ident| parse_quote!(#ident));
         let of_tensors = self.of_leaves(tensors);
+        let of_containers =
+            self.of_leaves(&|ident| parse_quote!(<#ident as ::nxla::Container>::Of<__Each>));
         quote! {
             #[automatically_derived]
             impl #impl_generics ::nxla::Container for #own #clause {
                 type Tensors = #of_tensors;
+                type Of<__Each: ::nxla::Container> = #of_containers;
             }
         }
     }

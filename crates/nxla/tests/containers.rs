@@ -190,3 +190,52 @@ fn tuples_have_up_to_twelve_parts() {
     });
     assert_eq!(numbers(&f.call((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)).unwrap()), [11.0]);
 }
+
+#[test]
+fn jacobians_of_containers_are_containers_of_containers() {
+    let dense = dense(1.0, true, Activation::Tanh);
+    let x = Tensor::from([0.5f32, -1.0]);
+    for compiler in compilers() {
+        // Two results in a list, of a struct with an optional leaf and a constant.
+        let function = |dense: Dense<Expr>| {
+            let bias = dense.bias.expect("there is one");
+            vec![&dense.weights * 2 + &bias, bias.pow(2)]
+        };
+        let found = jit(nxla::jacobian(function)).compiler(compiler).call(&dense).unwrap();
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].weights.shape().as_slice(), [2, 2, 2, 2]);
+        assert_eq!(numbers(found[1].bias.as_ref().unwrap()), [2.0, 0.0, 0.0, 2.0]);
+        assert_eq!(numbers(&found[1].weights), [0.0; 8]);
+        assert_eq!(found[0].activation, Activation::Tanh);
+        for other in [
+            jit(nxla::jacfwd(function)).compiler(compiler).call(&dense).unwrap(),
+            jit(nxla::jacrev(function)).compiler(compiler).call(&dense).unwrap(),
+        ] {
+            for (one, other) in found.leaves().iter().zip(other.leaves()) {
+                assert_eq!((one.shape(), numbers(one)), (other.shape(), numbers(&other)));
+            }
+        }
+
+        // A struct of structs, and a map of maps.
+        let energy = |pair: Pair<Expr>| (&pair.0 * &pair.1[0]).sum() + pair.1[1].pow(3);
+        let pair = Pair(x.clone(), vec![x.clone(), 2.0f32.into()]);
+        let second = jit(nxla::hessian(energy)).compiler(compiler).call(&pair).unwrap();
+        assert_eq!(numbers(&second.0.1[0]), [1.0, 0.0, 0.0, 1.0]);
+        assert_eq!(numbers(&second.1[0].0), [1.0, 0.0, 0.0, 1.0]);
+        assert_eq!(numbers(&second.1[1].1[1]), [12.0]);
+        let product = |map: BTreeMap<String, Expr>| &map["a"] * map["b"].pow(2);
+        let map = BTreeMap::from([("a".to_owned(), 3.0f32), ("b".to_owned(), 5.0)]);
+        let second: BTreeMap<String, BTreeMap<String, Tensor>> =
+            jit(nxla::hessian(product)).compiler(compiler).call(map).unwrap();
+        assert_eq!(numbers(&second["a"]["b"]), [10.0]);
+        assert_eq!(numbers(&second["b"]["b"]), [6.0]);
+    }
+
+    // What fails is an error of the call, whatever the containers.
+    let complex = jit(nxla::jacrev(|x: Expr| vec![x.as_type(DType::C64); 2])).call(&x);
+    assert!(complex.unwrap_err().to_string().contains("a result is c64"));
+    let missing = jit(nxla::hessian(|(x, y): (Expr, Expr)| x.dot(&y).sum()));
+    assert!(missing.call((&x, Tensor::from([1.0f32, 2.0, 3.0]))).is_err());
+    let nothing = jit(nxla::jacfwd(|(): ()| ())).call(());
+    assert!(nothing.is_ok());
+}

@@ -40,6 +40,8 @@ pub struct Leaves<L> {
     pub(crate) structure: Structure,
     /// How many items, lengths and fixed values have been taken out again.
     taken: (usize, usize, usize),
+    /// What there is instead of each leaf, where containers of containers are told of.
+    each: Option<Box<Structure>>,
 }
 
 /// The lengths of the lists in a container and its fixed values, in the order in which they are met.
@@ -60,9 +62,21 @@ impl Structure {
 
     /// That of one container after another.
     pub(crate) fn then(mut self, other: &Structure) -> Structure {
+        self.extend(other);
+        self
+    }
+
+    /// Tells of another container after this one.
+    fn extend(&mut self, other: &Structure) {
         self.lengths.extend(other.lengths.iter().copied());
         self.fixed.extend(other.fixed.iter().cloned());
-        self
+    }
+
+    /// That of a container with other containers for its leaves, each of this structure.
+    pub(crate) fn in_each_leaf_of<L>(self, container: &impl Tree<L>) -> Structure {
+        let mut leaves = Leaves { each: Some(Box::new(self)), ..Leaves::default() };
+        container.flatten(&mut leaves);
+        leaves.structure
     }
 
     /// That of the first of two containers, of which this is the second.
@@ -91,14 +105,14 @@ impl fmt::Debug for Structure {
 
 impl<L> Default for Leaves<L> {
     fn default() -> Self {
-        Self { items: SmallVec::new(), structure: Structure::default(), taken: (0, 0, 0) }
+        Self::new([], Structure::default())
     }
 }
 
 impl<L> Leaves<L> {
     /// Leaves to be put into a container of this structure.
     pub(crate) fn new(items: impl IntoIterator<Item = L>, structure: Structure) -> Self {
-        Self { items: items.into_iter().collect(), structure, taken: (0, 0, 0) }
+        Self { items: items.into_iter().collect(), structure, taken: (0, 0, 0), each: None }
     }
 
     /// Appends a leaf.
@@ -110,6 +124,9 @@ impl<L> Leaves<L> {
     /// ```
     pub fn push(&mut self, leaf: L) {
         self.items.push(leaf);
+        if let Some(each) = &self.each {
+            self.structure.extend(each);
+        }
     }
 
     /// Appends the length of a list, before its items.
@@ -363,6 +380,10 @@ pub trait Tree<L>: Sized {
 pub trait Container: Tree<Expr> {
     /// The same container of tensors.
     type Tensors: Tree<Tensor> + Arguments<Self, Tensor>;
+
+    /// The same container of other containers, as the Jacobian of a function with several results by
+    /// several arguments is one.
+    type Of<C: Container>: Container;
 }
 
 /// The leaves of a container.

@@ -42,6 +42,7 @@ leaf!(Expr, Tensor, TensorType);
 
 impl Container for Expr {
     type Tensors = Tensor;
+    type Of<C: Container> = C;
 }
 
 impl<L> Tree<L> for () {
@@ -52,6 +53,7 @@ impl<L> Tree<L> for () {
 
 impl Container for () {
     type Tensors = ();
+    type Of<C: Container> = ();
 }
 
 impl<L, T: Tree<L>> Tree<L> for Vec<T> {
@@ -71,6 +73,7 @@ impl<L, T: Tree<L>> Tree<L> for Vec<T> {
 
 impl<T: Container> Container for Vec<T> {
     type Tensors = Vec<T::Tensors>;
+    type Of<C: Container> = Vec<T::Of<C>>;
 }
 
 impl<L, T: Tree<L>, const N: usize> Tree<L> for [T; N] {
@@ -89,6 +92,7 @@ impl<L, T: Tree<L>, const N: usize> Tree<L> for [T; N] {
 
 impl<T: Container, const N: usize> Container for [T; N] {
     type Tensors = [T::Tensors; N];
+    type Of<C: Container> = [T::Of<C>; N];
 }
 
 /// Whether there is a value is part of what a function is traced for, as the length of a list is.
@@ -109,6 +113,7 @@ impl<L, T: Tree<L>> Tree<L> for Option<T> {
 
 impl<T: Container> Container for Option<T> {
     type Tensors = Option<T::Tensors>;
+    type Of<C: Container> = Option<T::Of<C>>;
 }
 
 impl<L, T: Tree<L>> Tree<L> for Box<T> {
@@ -127,6 +132,7 @@ impl<L, T: Tree<L>> Tree<L> for Box<T> {
 
 impl<T: Container> Container for Box<T> {
     type Tensors = Box<T::Tensors>;
+    type Of<C: Container> = Box<T::Of<C>>;
 }
 
 /// The keys are part of what a function is traced for.
@@ -151,6 +157,7 @@ impl<L, K: Fixable + Ord, T: Tree<L>> Tree<L> for BTreeMap<K, T> {
 
 impl<K: Fixable + Ord, T: Container> Container for BTreeMap<K, T> {
     type Tensors = BTreeMap<K, T::Tensors>;
+    type Of<C: Container> = BTreeMap<K, T::Of<C>>;
 }
 
 macro_rules! tuples {
@@ -172,6 +179,7 @@ macro_rules! tuples {
 
             impl<$($name: Container),+> Container for ($($name,)+) {
                 type Tensors = ($($name::Tensors,)+);
+                type Of<Each: Container> = ($($name::Of<Each>,)+);
             }
         )*
     };

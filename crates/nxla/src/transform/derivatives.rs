@@ -14,6 +14,8 @@ struct Called {
     function: Differentiable,
     /// What is told of the containers in the argument and in the result.
     structure: (Structure, Structure),
+    /// The same of a result with an argument for each of its leaves.
+    nested: Structure,
 }
 
 /// Calls a function on stand-ins for its argument; in reverse mode once more if its result has
@@ -30,14 +32,16 @@ fn call<A: Container, R: Container>(
         differentiable(&trace, &values.items, mode, |stand_ins| {
             let stand_ins = stand_ins.into_iter().map(Expr::from);
             let mut stand_ins = Leaves::new(stand_ins, values.structure.clone());
-            let results = leaves_of(&function(A::rebuild(&mut stand_ins)));
-            let (results, more) = (inner(&results.items), results.structure);
+            let result = function(A::rebuild(&mut stand_ins));
+            let nested = values.structure.clone().in_each_leaf_of(&result);
+            let results = leaves_of(&result);
+            let (results, more) = (inner(&results.items), (results.structure, nested));
             Ok(runtime::Called { results, passed_on: Vec::new(), more })
         })
     });
     match called {
-        Some((function, _, results)) => {
-            Ok(Called { trace, function, structure: (values.structure, results) })
+        Some((function, _, (results, nested))) => {
+            Ok(Called { trace, function, structure: (values.structure, results), nested })
         }
         None => {
             let again = A::rebuild(&mut values.clone());
@@ -189,20 +193,38 @@ pub fn linearize<A: Container, R: Container>(
     (result, push)
 }
 
-/// Every element of a result by every element of an argument, in a mode or the cheaper one.
-fn matrix(function: &impl Fn(Expr) -> Expr, argument: Expr, mode: Option<Mode>) -> Expr {
-    let fallback = argument.clone();
+/// Every element of each result by every element of each argument, in a mode or the cheaper one.
+fn matrix<A: Container, R: Container>(
+    function: &impl Fn(A) -> R,
+    argument: A,
+    mode: Option<Mode>,
+) -> R::Of<A> {
+    let arguments = leaves_of(&argument);
+    // Blocks of the right number, where the trace has an error.
+    let stand_ins = |results| -> Vec<runtime::Expr> {
+        std::iter::repeat_n(inner(&arguments.items), results).flatten().collect()
+    };
     let called = match call(function, argument, mode.unwrap_or(Mode::Reverse)) {
         Ok(called) => called,
-        Err((_, result)) => return result,
+        Err((_, result)) => {
+            let nested = arguments.structure.clone().in_each_leaf_of(&result);
+            return rebuilt(stand_ins(leaves_of(&result).items.len()), &nested);
+        }
     };
     let mode = mode.unwrap_or_else(|| called.function.cheaper_mode());
     let found = called.trace.attempt(|| called.function.jacobian(mode));
-    found.and_then(|(_, rows)| rows.into_iter().flatten().next()).map_or(fallback, Expr::from)
+    let blocks = match found {
+        Some((_, rows)) => rows.into_iter().flatten().collect(),
+        None => stand_ins(called.function.placeholders().len()),
+    };
+    rebuilt(blocks, &called.nested)
 }
 
 /// The Jacobian of `function`, by forward mode: the axes of the result, then those of the argument.
 /// One pass over the function for all elements of the argument, which pays for tall Jacobians.
+///
+/// Of containers it is one too: what the function gives, with the container of the argument in the
+/// place of each leaf.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jacfwd, jit};
@@ -210,9 +232,18 @@ fn matrix(function: &impl Fn(Expr) -> Expr, argument: Expr, mode: Option<Mode>) 
 /// let squares = jit(jacfwd(|x: Expr| x.pow(2)));
 /// let found = squares.call(&Tensor::from(vec![1.0f32, 2.0]))?;
 /// assert_eq!(found.to_vec::<f32>()?, [2.0, 0.0, 0.0, 4.0]);
+///
+/// let polar = jit(jacfwd(|(r, angle): (Expr, Expr)| [&r * angle.cos(), &r * angle.sin()]));
+/// let [(x_by_r, _), (_, y_by_angle)] = polar.call((2.0f32, 0.0f32))?;
+/// assert_eq!((x_by_r.item::<f32>()?, y_by_angle.item::<f32>()?), (1.0, 2.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub fn jacfwd(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
+pub fn jacfwd<F, A, R>(function: F) -> impl Fn(A) -> R::Of<A>
+where
+    F: Fn(A) -> R,
+    A: Container,
+    R: Container,
+{
     move |argument| matrix(&function, argument, Some(Mode::Forward))
 }
 
@@ -227,7 +258,12 @@ pub fn jacfwd(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
 /// assert_eq!(slopes.to_vec::<f32>()?, [2.0, 0.0, 0.0, 4.0]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub fn jacrev(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
+pub fn jacrev<F, A, R>(function: F) -> impl Fn(A) -> R::Of<A>
+where
+    F: Fn(A) -> R,
+    A: Container,
+    R: Container,
+{
     move |argument| matrix(&function, argument, Some(Mode::Reverse))
 }
 
@@ -241,12 +277,19 @@ pub fn jacrev(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
 /// assert_eq!(slopes.to_vec::<f32>()?, [2.0, 0.0, 0.0, 4.0]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub fn jacobian(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
+pub fn jacobian<F, A, R>(function: F) -> impl Fn(A) -> R::Of<A>
+where
+    F: Fn(A) -> R,
+    A: Container,
+    R: Container,
+{
     move |argument| matrix(&function, argument, None)
 }
 
 /// The Hessian of a function with a scalar result, forward over reverse: the axes of the argument
 /// twice.
+///
+/// Of a container it has one block for each pair of leaves, in the container of containers.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, hessian, jit};
@@ -254,9 +297,18 @@ pub fn jacobian(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
 /// let cubes = jit(hessian(|x: Expr| x.pow(3).sum()));
 /// let found = cubes.call(&Tensor::from(vec![1.0f32, 2.0]))?;
 /// assert_eq!(found.to_vec::<f32>()?, [6.0, 0.0, 0.0, 12.0]);
+///
+/// let mixed = jit(hessian(|(a, b): (Expr, Expr)| a.pow(2) * b));
+/// let ((aa, ab), (ba, bb)) = mixed.call((3.0f32, 5.0f32))?;
+/// assert_eq!((aa.item::<f32>()?, ab.item::<f32>()?), (10.0, 6.0));
+/// assert_eq!((ba.item::<f32>()?, bb.item::<f32>()?), (6.0, 0.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
-pub fn hessian(function: impl Fn(Expr) -> Expr) -> impl Fn(Expr) -> Expr {
+pub fn hessian<F, A>(function: F) -> impl Fn(A) -> A::Of<A>
+where
+    F: Fn(A) -> Expr,
+    A: Container,
+{
     jacfwd(super::grad(function))
 }
 
