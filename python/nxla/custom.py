@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 
 from nxla import _core, tree
-from nxla._arguments import name_of
+from nxla._arguments import name_of, names_of
 from nxla.errors import ArgumentError
 from nxla.transform import custom_grad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 __all__ = ["custom_jvp", "custom_vjp"]
@@ -21,27 +21,63 @@ class _Custom:
     """A function that is called with some arguments that are not differentiated."""
 
     def __init__(
-        self, function: Callable[..., Any], derivative: str, nondiff_argnums: Iterable[int]
+        self,
+        function: Callable[..., Any],
+        derivative: str,
+        nondiff_argnums: int | str | Iterable[int | str],
     ) -> None:
         self._function = function
         self._derivative = derivative
-        self._constant = sorted(set(nondiff_argnums))
+        single = isinstance(nondiff_argnums, (int, str))
+        #: Positions and names of what is not differentiated.
+        self._constant = [nondiff_argnums] if single else list(nondiff_argnums)
         #: Whether a rule runs on this thread: a call in it is one of the function itself.
         self._rules_run = threading.local()
         self.__name__ = name_of(function)
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
 
-    def _split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return all arguments of a call by position, as rules get them."""
+        named = [which for which in self._constant if isinstance(which, str)]
+        if not kwargs and not named:
+            return args
+        from inspect import signature
+
+        try:
+            bound = signature(self._function).bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{self._derivative}: {self.__name__}: {error}") from None
+        bound.apply_defaults()
+        unplaced = [name for name in bound.kwargs if name in kwargs]
+        if unplaced:
+            raise ArgumentError(
+                f"{self._derivative}: rules get arguments by position, and {self.__name__} takes "
+                f"{', '.join(map(repr, unplaced))} by name only"
+            )
+        return bound.args
+
+    def _split(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
         """Return the arguments that are not differentiated, and those that are."""
-        for position in self._constant:
-            if not 0 <= position < len(args):
+        constant = sorted({self._position(which, args) for which in self._constant})
+        moving = [x for at, x in enumerate(args) if at not in constant]
+        return [args[position] for position in constant], moving
+
+    def _position(self, which: int | str, args: tuple[Any, ...]) -> int:
+        if isinstance(which, int):
+            if not 0 <= which < len(args):
                 raise ArgumentError(
                     f"{self._derivative}: {self.__name__} was called with {len(args)} positional "
-                    f"arguments, nondiff_argnums names number {position}"
+                    f"arguments, nondiff_argnums names number {which}"
                 )
-        constant = [args[position] for position in self._constant]
-        return constant, [x for at, x in enumerate(args) if at not in self._constant]
+            return which
+        names = [name for name, _ in names_of(self._function, len(args))]
+        if which not in names:
+            raise ArgumentError(
+                f"{self._derivative}: nondiff_argnums names {which!r}, the arguments of "
+                f"{self.__name__} are {', '.join(names)}"
+            )
+        return names.index(which)
 
     def _is_plain(self) -> bool:
         """Tell whether a call is one of the function itself: no trace, or a rule of its own."""
@@ -72,9 +108,10 @@ class _CustomJvp(_Custom):
         self._rule = rule
         return rule
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._rule is None:
             raise self._missing()
+        args = self._positional(args, kwargs)
         value = self._function(*args)
         if self._is_plain():
             return value
@@ -106,9 +143,10 @@ class _CustomVjp(_Custom):
         """Set both rules."""
         self._rules = (forward, backward)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._rules is None:
             raise self._missing()
+        args = self._positional(args, kwargs)
         if self._is_plain():
             return self._function(*args)
         forward, backward = self._rules
@@ -134,16 +172,21 @@ class _CustomVjp(_Custom):
 
 
 def custom_jvp(
-    function: Callable[..., Any] | None = None, /, *, nondiff_argnums: Iterable[int] = ()
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    nondiff_argnums: int | str | Iterable[int | str] = (),
 ) -> Any:
     """Make a function with a derivative of one's own, that says how changes go on.
 
     Parameters
     ----------
     function : callable
-        Takes positional arguments. Left out, the result is a decorator.
-    nondiff_argnums : iterable of int
-        Arguments that are not differentiated for. They may be anything, such as functions.
+        Takes arguments that can be passed by position; those passed by name and those left out
+        come to the rules in their positions. Left out itself, the result is a decorator.
+    nondiff_argnums : int or str, or an iterable of them
+        Positions or names of arguments that are not differentiated for. They may be anything, such
+        as functions.
 
     Returns
     -------
@@ -156,7 +199,8 @@ def custom_jvp(
     Raises
     ------
     ArgumentError
-        If the rule gives changes of another number or shape than the results.
+        If there is no argument of such a position or name; if an argument can be passed by name
+        only; if the rule gives changes of another number or shape than the results.
 
     Examples
     --------
@@ -176,16 +220,21 @@ def custom_jvp(
 
 
 def custom_vjp(
-    function: Callable[..., Any] | None = None, /, *, nondiff_argnums: Iterable[int] = ()
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    nondiff_argnums: int | str | Iterable[int | str] = (),
 ) -> Any:
     """Make a function with a derivative of one's own, that says how cotangents go back.
 
     Parameters
     ----------
     function : callable
-        Takes positional arguments. Left out, the result is a decorator.
-    nondiff_argnums : iterable of int
-        Arguments that are not differentiated for. They may be anything, such as functions.
+        Takes arguments that can be passed by position; those passed by name and those left out
+        come to the rules in their positions. Left out itself, the result is a decorator.
+    nondiff_argnums : int or str, or an iterable of them
+        Positions or names of arguments that are not differentiated for. They may be anything, such
+        as functions.
 
     Returns
     -------
@@ -199,7 +248,8 @@ def custom_vjp(
     Raises
     ------
     ArgumentError
-        If the backward rule gives cotangents of another number or shape than the arguments.
+        If there is no argument of such a position or name; if an argument can be passed by name
+        only; if the backward rule gives cotangents of another number or shape than the arguments.
 
     Examples
     --------

@@ -314,6 +314,40 @@ def test_custom_jvp_replaces_both_directions():
     assert rows.tolist() == [3000.0, 3000.0]
 
 
+def test_rules_know_arguments_by_their_names():
+    @nx.custom_jvp(nondiff_argnums="n")
+    def power(x, n=3):
+        return x**n
+
+    @power.defjvp
+    def rule(n, primals, tangents):
+        return tangents[0] * 1000.0 * n
+
+    for call in (power, lambda x: power(x, n=3), lambda x: power(n=3, x=x)):
+        assert nx.grad(call)(2.0).item() == 3000.0
+        assert call(2.0) == 8.0
+
+    @nx.custom_vjp(nondiff_argnums=("function", 2))
+    def apply(x, function, scale, *, more=None):
+        return function(x) * scale
+
+    def forward(x, function, scale):
+        return function(x) * scale, x
+
+    apply.defvjp(forward, lambda function, scale, x, cotangent: (cotangent * 100.0,))
+    slope = nx.grad(lambda x: apply(x, scale=2.0, function=nx.sin))(0.5)
+    assert slope.item() == 100.0
+    # A keyword-only argument that is left to its default is none of the rules' business.
+    with pytest.raises(nx.ArgumentError, match="takes 'more' by name only"):
+        nx.grad(lambda x: apply(x, nx.sin, 2.0, more=1))(0.5)
+    with pytest.raises(nx.ArgumentError, match=r"custom_vjp: apply: .*missing.*'scale'"):
+        nx.grad(lambda x: apply(x, nx.sin))(0.5)
+    wrong = nx.custom_jvp(power.__wrapped__, nondiff_argnums=("x", "m"))
+    wrong.defjvp(lambda primals, tangents: tangents)
+    with pytest.raises(nx.ArgumentError, match="names 'm', the arguments of power are x, n"):
+        nx.grad(lambda x: wrong(x, 3))(2.0)
+
+
 def test_wrong_answers_of_rules_are_named():
     x, y = nx.tensor([1.0, 2.0]), nx.tensor(3.0)
 
