@@ -110,7 +110,11 @@ _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)
 # XLA must not be left running while the process takes itself apart.
 _atexit.register(_core.wait_until_idle)
 if hasattr(_os, "register_at_fork"):
-    _os.register_at_fork(after_in_child=_core.forget_threads)
+    _os.register_at_fork(
+        before=_core.before_fork,
+        after_in_parent=_core.after_fork,
+        after_in_child=_core.after_fork_in_child,
+    )
 
 e = _math.e
 inf = _math.inf

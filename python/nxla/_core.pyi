@@ -1629,7 +1629,13 @@ def wait_until_idle() -> None:
     the calling thread.
     """
 
-def forget_threads() -> None:
+def before_fork() -> None:
+    """To be called before the process forks: waits until other threads are at nothing that all share."""
+
+def after_fork() -> None:
+    """To be called in the process that has forked."""
+
+def after_fork_in_child() -> None:
     """To be called in a process that was forked off: none of the threads of the parent are in it."""
 
 def release_held_memory() -> int:

@@ -3,6 +3,21 @@
 pub(crate) mod sync {
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
     pub(crate) use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+    pub(crate) type SharedGuard<'a, T> = MutexGuard<'a, T>;
+
+    /// No model forks.
+    pub(crate) struct Shared<T>(Mutex<T>);
+
+    impl<T> Shared<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> SharedGuard<'_, T> {
+            self.0.lock().unwrap()
+        }
+    }
 }
 
 pub(crate) mod background {

@@ -32,6 +32,34 @@ def test_the_evaluator_works_in_a_forked_child():
     assert printed == "True\n"
 
 
+def test_a_fork_takes_no_lock_along():
+    # Threads that do not hold the interpreter's lock while they compile and drop what was compiled.
+    printed = run("""
+        def compile_and_forget():
+            number = 0
+            while True:
+                number += 1
+                nx.jit(lambda x: x + number, compiler="evaluator")(1.0)
+                if number % 3 == 0:
+                    nx.set_cache_limit(0)
+                    nx.set_cache_limit(1 << 20)
+        for _ in range(3):
+            threading.Thread(target=compile_and_forget, daemon=True).start()
+        x = nx.ones((1 << 10,))
+        for number in range(400):
+            child = os.fork()
+            if child == 0:
+                # One that waits for ever is ended, and the signal is its status.
+                signal.alarm(20)
+                os._exit(nx.sum(nx.sin(x) * 0 + number).item() != number << 10)
+            status = os.waitpid(child, 0)[1]
+            assert status == 0, (number, status)
+        print("done")
+        os._exit(0)
+    """)
+    assert printed == "done\n"
+
+
 def test_stages_run_in_a_pool_of_forked_processes():
     printed = run("""
         import concurrent.futures, multiprocessing

@@ -6,6 +6,8 @@
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::error::Error;
+
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 // SAFETY: the declaration is that of POSIX; any function without arguments may be given.
@@ -33,6 +35,15 @@ pub(crate) fn watch() {
     });
     #[cfg(not(unix))]
     WATCHING.call_once(|| ());
+}
+
+/// Refuses to go on in a process that was forked off one that had a plugin, or was loading one.
+///
+/// # Errors
+/// [`Error::Forked`].
+#[inline]
+pub fn check_not_forked() -> Result<(), Error> {
+    if is_child() { Err(Error::Forked) } else { Ok(()) }
 }
 
 /// Whether the process was forked off one that had a plugin.

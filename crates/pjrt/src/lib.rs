@@ -78,6 +78,7 @@ pub use error::{Error, ErrorCode};
 pub use event::Event;
 pub use executable::{Executable, MemoryStats};
 pub use faults::FAULTS_VARIABLE;
+pub use forked::check_not_forked;
 pub use host::{
     HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
     register_host_fn, unregister_host_fn,

@@ -65,6 +65,8 @@ impl Plugin {
         let given = path.as_ref();
         let missing = |_| Error::PluginMissing { path: given.to_owned() };
         let path = given.canonicalize().map_err(missing)?;
+        // A thread that did not come along into this process may have been at it.
+        forked::check_not_forked()?;
         let mut loaded = LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(plugin) = loaded.iter().find(|plugin| plugin.inner.table.path == path) {
             return Ok(*plugin);
@@ -191,9 +193,7 @@ impl Table {
         let Some(function) = A::slot(&self.api) else {
             return Err(self.unsupported(A::FUNCTION));
         };
-        if forked::is_child() {
-            return Err(Error::Forked);
-        }
+        forked::check_not_forked()?;
         // SAFETY: the slot takes these arguments, and the caller vouches for their contents. The
         // error, if any, is passed on at once and nowhere else.
         unsafe { self.check(A::FUNCTION, function(args)) }

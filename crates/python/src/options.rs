@@ -5,8 +5,8 @@ use std::time::Duration;
 use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
     CompilerChoice, Conflict, Engine, Options, Progress, Setting, abandon_streams, compiler_names,
-    default_options, global_default_options, orphan_streams, set_default_options,
-    set_global_default_options, wait_until_streams_end,
+    default_options, global_default_options, set_default_options, set_global_default_options,
+    wait_until_streams_end,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
@@ -272,11 +272,23 @@ fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
+/// To be called before the process forks: waits until other threads are at nothing that all share.
+#[pyfunction]
+fn before_fork() {
+    nxla_runtime::before_fork();
+}
+
+/// To be called in the process that has forked.
+#[pyfunction]
+fn after_fork() {
+    nxla_runtime::after_fork();
+}
+
 /// To be called in a process that was forked off: none of the threads of the parent are in it.
 #[pyfunction]
-fn forget_threads() {
+fn after_fork_in_child() {
     ending::forget();
-    orphan_streams();
+    nxla_runtime::after_fork_in_child();
 }
 
 /// Returns memory that is kept for new tensors to the system; tells how many bytes.
@@ -294,7 +306,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replace_global_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(compilers, module)?)?;
     module.add_function(wrap_pyfunction!(wait_until_idle, module)?)?;
-    module.add_function(wrap_pyfunction!(forget_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(before_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(after_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(after_fork_in_child, module)?)?;
     module.add_function(wrap_pyfunction!(release_held_memory, module)?)?;
     module.add_function(wrap_pyfunction!(to_backend, module)?)
 }

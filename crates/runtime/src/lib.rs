@@ -25,6 +25,7 @@ mod donation;
 mod error;
 mod evaluator;
 mod expr;
+mod forks;
 mod function;
 mod grad;
 mod inspect;
@@ -59,6 +60,7 @@ pub use donation::unusable_donations;
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::{Expr, FAILED};
+pub use forks::{after_fork, after_fork_in_child, before_fork};
 pub use function::{
     Call, Conflict, Entry, Function, FunctionReport, Inputs, ResultVectors, Signature, Static,
     Traced, Tracing, Way,
@@ -80,7 +82,7 @@ pub use signal::Signal;
 pub use stages::{Done, StageExecutor, Stages};
 pub use stream::{
     Capacity, Deferred, Inspect, Outcome, Parts, Step, Stream, StreamError, Wait, abandon_streams,
-    orphan_streams, wait_until_streams_end,
+    wait_until_streams_end,
 };
 pub use tensor::{DeviceTensor, Tensor};
 pub use trace::{Entered, LITERAL_LIMIT_BYTES, Trace, current_compiler};

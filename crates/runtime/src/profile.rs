@@ -7,16 +7,17 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tracing::field::Empty;
 use tracing::{debug_span, trace_span};
 
+use crate::sync::{Shared, SharedGuard};
+
 /// Whether events are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
 
-static RECORDED: Mutex<Option<Recorded>> = Mutex::new(None);
+static RECORDED: Shared<Option<Recorded>> = Shared::new(None);
 
 /// How many events are kept; later ones are only counted.
 const MOST_EVENTS: usize = 1 << 20;
@@ -94,8 +95,8 @@ enum Track {
     Device(String),
 }
 
-fn recorded() -> MutexGuard<'static, Option<Recorded>> {
-    RECORDED.lock().unwrap_or_else(PoisonError::into_inner)
+fn recorded() -> SharedGuard<'static, Option<Recorded>> {
+    RECORDED.lock()
 }
 
 /// Whether events are recorded.

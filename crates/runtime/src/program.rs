@@ -10,6 +10,7 @@ use crate::analysis::Analysis;
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Executable, Purpose, RunContext};
 use crate::error::{Error, Result};
+use crate::forks::no_fork;
 use crate::options::{Engine, Options, Progress};
 use crate::profile::{self, Work};
 use crate::stages::Staged;
@@ -250,6 +251,7 @@ impl Kept {
         }
         drop(current);
         let found = self.job.clone().find(interrupt)?;
+        let _no_fork = no_fork();
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Current::of(&found);
         Ok(found.value)
     }

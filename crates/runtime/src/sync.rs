@@ -3,3 +3,5 @@
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+pub(crate) use crate::forks::{Shared, SharedGuard};

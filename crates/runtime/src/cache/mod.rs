@@ -142,6 +142,11 @@ impl ExecutableCache {
         self.0.set_limit(bytes);
     }
 
+    /// Forgets the executables that are being made, to be made by who asks next.
+    pub(crate) fn forget_makers(&self) {
+        self.0.forget_makers();
+    }
+
     /// Forgets every executable. Functions that have used one compile it again when they are
     /// called; runs under way go on.
     pub fn clear(&self) {

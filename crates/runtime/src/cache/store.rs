@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 
 use crate::background::{ASK_EVERY, Interrupt, interrupted};
 use crate::error::Result;
-use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
+use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Shared, SharedGuard};
 
 /// The place of one value.
 struct Slot<V> {
@@ -82,7 +82,7 @@ impl<V: Clone> Slot<V> {
 
 /// Keeps values up to a number of bytes, dropping those unused for longest.
 pub(crate) struct Store<K, V> {
-    held: Mutex<Held<K, V>>,
+    held: Shared<Held<K, V>>,
     clock: AtomicU64,
     limit: AtomicU64,
     hits: AtomicU64,
@@ -188,7 +188,7 @@ pub struct CacheReport {
 impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     pub(crate) fn new(limit: u64) -> Self {
         Self {
-            held: Mutex::new(Held::new()),
+            held: Shared::new(Held::new()),
             clock: AtomicU64::new(0),
             limit: AtomicU64::new(limit),
             hits: AtomicU64::new(0),
@@ -197,8 +197,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held<K, V>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn held(&self) -> SharedGuard<'_, Held<K, V>> {
+        self.held.lock()
     }
 
     /// The value of a key, waited for if somebody is making it, or the duty to make it.
@@ -290,6 +290,15 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         let dropped = self.evict(&mut held, None);
         drop(held);
         drop(dropped);
+    }
+
+    /// Forgets all values that are being made: in a process that was forked off there is nobody who
+    /// makes them.
+    pub(crate) fn forget_makers(&self) {
+        self.held().entries.retain(|_, entry| {
+            let state = entry.slot.state.try_lock();
+            state.is_ok_and(|state| matches!(*state, State::Ready(_)))
+        });
     }
 
     /// Forgets every value.

@@ -12,6 +12,7 @@ use crate::compiler::{Executable, Purpose, RunContext};
 use crate::device::{Device, is_placed, place_of};
 use crate::error::Result;
 use crate::expr::Expr;
+use crate::forks::no_fork;
 use crate::options::Options;
 use crate::profile::{self, Span, Work};
 use crate::program::{check_count, compile_to};
@@ -300,6 +301,7 @@ impl<R> Entry<R> {
         let program = &self.traced.program;
         let (purpose, donated) = (self.purpose, &self.donated);
         let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
+        let _no_fork = no_fork();
         *lock() = Some((place, executable.clone()));
         Ok(executable)
     }

@@ -19,6 +19,7 @@ pub use entry::{Entry, ResultVectors, Traced, Tracing};
 use crate::compiler::{Purpose, registry_generation};
 use crate::device::place_of;
 use crate::error::{Error, Result};
+use crate::forks::no_fork;
 use crate::options::{Options, default_options, graph_options, has_default_options};
 use crate::program::compile_to;
 use crate::tensor::Tensor;
@@ -281,12 +282,16 @@ impl<S: Static, R> Function<S, R> {
     /// Keeps an entry, unless another thread has made the same call for the first time as well and
     /// was faster.
     fn keep(&self, call: Call<S>, entry: Arc<Entry<R>>) -> Result<(Arc<Entry<R>>, Inputs)> {
-        self.lock().misses += 1;
+        {
+            let _no_fork = no_fork();
+            self.lock().misses += 1;
+        }
         loop {
             let (compared, known) = self.known(&call)?;
             if let Some(known) = known {
                 return Ok((known, call.inputs));
             }
+            let _no_fork = no_fork();
             let mut entries = self.lock();
             let keyed = entries.by_hash.entry(call.signature.hash()).or_default();
             if keyed.len() > compared {

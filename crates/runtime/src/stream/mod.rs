@@ -11,4 +11,5 @@ mod queue;
 mod step;
 
 pub use queue::{Capacity, Deferred, Outcome, Parts, Stream, StreamError, Wait};
-pub use step::{Inspect, Step, abandon_streams, orphan_streams, wait_until_streams_end};
+pub(crate) use step::orphan_streams;
+pub use step::{Inspect, Step, abandon_streams, wait_until_streams_end};

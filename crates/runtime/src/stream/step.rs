@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use crate::background;
 use crate::error::{Error, Result};
 use crate::function::Entry;
 use crate::options::Options;
+use crate::sync::Shared;
 use crate::tensor::Tensor;
 
 /// Looks at what a step gives, before anybody else does: the entry, its arguments, its results.
@@ -33,10 +34,10 @@ pub struct Step<R> {
 }
 
 /// The streams whose threads run, to end them with the process.
-static RUNNING: Mutex<Vec<Weak<Stream>>> = Mutex::new(Vec::new());
+static RUNNING: Shared<Vec<Weak<Stream>>> = Shared::new(Vec::new());
 
 fn running() -> Vec<Arc<Stream>> {
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut running = RUNNING.lock();
     running.retain(|stream| stream.strong_count() > 0);
     let streams = running.iter().filter_map(Weak::upgrade).collect();
     drop(running);
@@ -49,12 +50,9 @@ pub fn abandon_streams() {
 }
 
 /// Ends every stream of a process that was forked off, in which none has a thread.
-pub fn orphan_streams() {
-    // Locks that a thread of the parent held stay locked for ever.
-    let Ok(mut running) = RUNNING.try_lock() else { return };
-    for stream in running.drain(..).filter_map(|stream| stream.upgrade()) {
-        stream.orphan();
-    }
+pub(crate) fn orphan_streams() {
+    let all = std::mem::take(&mut *RUNNING.lock());
+    all.iter().filter_map(Weak::upgrade).for_each(|stream| stream.orphan());
 }
 
 /// Waits so long at most for the ends of streams that have been told to end; says whether all have.
@@ -75,7 +73,7 @@ impl<R: Send + Sync + 'static> Step<R> {
         let constants = self.constants.iter().chain(self.entry.captured());
         let place = self.options.place_of("stream", state.iter().chain(constants))?;
         let stream = Arc::new(Stream::new(place, follows_operands));
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = RUNNING.lock();
         running.retain(|stream| stream.strong_count() > 0);
         running.push(Arc::downgrade(&stream));
         drop(running);

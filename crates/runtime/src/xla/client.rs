@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nxla_pjrt::{self as pjrt, Client, Plugin, Value, discover};
 
@@ -12,6 +12,7 @@ use super::settings::integer;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
+use crate::sync::{Shared, SharedGuard};
 
 /// Where programs are compiled for.
 #[derive(Clone, Debug)]
@@ -89,13 +90,13 @@ impl Target {
 /// Clients that are left behind, and for how many programs: whoever was to get the results of these
 /// has been interrupted, nobody can tell them to stop, and they may take every thread. Programs that
 /// come later start on another client.
-static LEFT_BEHIND: LazyLock<Mutex<HashMap<Client, usize>>> = LazyLock::new(Mutex::default);
+static LEFT_BEHIND: LazyLock<Shared<HashMap<Client, usize>>> = LazyLock::new(Shared::default);
 
 /// How many clients that are: most often none, which every run asks.
 static ANY_LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
 
-fn left_behind() -> MutexGuard<'static, HashMap<Client, usize>> {
-    LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner)
+fn left_behind() -> SharedGuard<'static, HashMap<Client, usize>> {
+    LEFT_BEHIND.lock()
 }
 
 /// Leaves a client behind until [`come_back`].
@@ -223,12 +224,12 @@ fn plugin_path(settings: &Settings) -> Result<PathBuf> {
     }
     // Without an explicit path the answer is looked up once: it depends on the environment and
     // the file system only.
-    static FOUND: Mutex<Option<PathBuf>> = Mutex::new(None);
-    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*found {
-        Some(path) => Ok(path.clone()),
-        None => Ok(found.insert(discover(None)?).clone()),
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(path) = FOUND.get() {
+        return Ok(path.clone());
     }
+    let found = discover(None)?;
+    Ok(FOUND.get_or_init(|| found).clone())
 }
 
 /// The clients that have been made.
@@ -238,6 +239,8 @@ fn clients() -> MutexGuard<'static, HashMap<Key, Client>> {
 }
 
 fn client(key: Key) -> Result<Client> {
+    // A thread that did not come along into this process may have been at it.
+    pjrt::check_not_forked()?;
     // Held while the client is made, so that two threads do not make two.
     let mut clients = clients();
     if let Some(client) = clients.get(&key) {

@@ -1,19 +1,19 @@
 //! Which clients there are, and which stand in for others.
 
-use std::sync::{Mutex, PoisonError};
-
 use nxla_pjrt::Client;
 
+use crate::sync::Shared;
+
 /// The clients that have been met, in that order; they live as long as the process.
-static MET: Mutex<Vec<Client>> = Mutex::new(Vec::new());
+static MET: Shared<Vec<Client>> = Shared::new(Vec::new());
 
 /// Clients that stand in for others, and these: a program may need the devices of a client whose
 /// threads are all taken.
-static STAND_INS: Mutex<Vec<(Client, Client)>> = Mutex::new(Vec::new());
+static STAND_INS: Shared<Vec<(Client, Client)>> = Shared::new(Vec::new());
 
 /// Makes a client stand in for another: its devices are those of the other.
 pub(crate) fn stand_in(client: &Client, original: &Client) {
-    let mut all = STAND_INS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = STAND_INS.lock();
     if !all.iter().any(|(known, _)| known == client) {
         all.push((client.clone(), original.clone()));
     }
@@ -21,7 +21,7 @@ pub(crate) fn stand_in(client: &Client, original: &Client) {
 
 /// The client that one stands in for; most often itself.
 pub(crate) fn original(client: &Client) -> Client {
-    let all = STAND_INS.lock().unwrap_or_else(PoisonError::into_inner);
+    let all = STAND_INS.lock();
     let found = all.iter().find(|(known, _)| known == client);
     found.map_or(client, |(_, original)| original).clone()
 }
@@ -29,7 +29,7 @@ pub(crate) fn original(client: &Client) -> Client {
 /// The position of a client among those of its platform. It is known from now on, so that devices
 /// have names in the order in which clients are made.
 pub(crate) fn ordinal(client: &Client) -> usize {
-    let mut met = MET.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut met = MET.lock();
     if !met.contains(client) {
         met.push(client.clone());
     }
@@ -39,5 +39,5 @@ pub(crate) fn ordinal(client: &Client) -> usize {
 
 /// The clients that have been met, in that order.
 pub(crate) fn met() -> Vec<Client> {
-    MET.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    MET.lock().clone()
 }

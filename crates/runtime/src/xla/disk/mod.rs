@@ -14,7 +14,6 @@ mod folder;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nxla_pjrt::{CompileOptions, Executable};
@@ -27,6 +26,7 @@ use super::{NAME, processor};
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 use crate::profile::{self, Work};
+use crate::sync::Shared;
 
 /// The environment variable that names the folder.
 pub const CACHE_VARIABLE: &str = "NXLA_CACHE_DIR";
@@ -66,7 +66,7 @@ static HITS: AtomicU64 = AtomicU64::new(0);
 static MISSES: AtomicU64 = AtomicU64::new(0);
 static STORED: AtomicU64 = AtomicU64::new(0);
 static FAILED: AtomicU64 = AtomicU64::new(0);
-static LAST_FAILURE: Mutex<Option<String>> = Mutex::new(None);
+static LAST_FAILURE: Shared<Option<String>> = Shared::new(None);
 
 /// What folders of executables were asked, and gave, since the process began.
 pub fn disk_report() -> DiskReport {
@@ -75,14 +75,14 @@ pub fn disk_report() -> DiskReport {
         misses: MISSES.load(Ordering::Relaxed),
         stored: STORED.load(Ordering::Relaxed),
         failed: FAILED.load(Ordering::Relaxed),
-        last_failure: LAST_FAILURE.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        last_failure: LAST_FAILURE.lock().clone(),
     }
 }
 
 /// Notes what went wrong with a folder, which is no reason for a call to fail.
 fn note(path: &Path, why: &str) {
     FAILED.fetch_add(1, Ordering::Relaxed);
-    let mut last = LAST_FAILURE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = LAST_FAILURE.lock();
     *last = Some(format!("{}: {why}", path.display()));
 }
 

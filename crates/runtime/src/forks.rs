@@ -1,0 +1,155 @@
+//! Forks of the process.
+//!
+//! A child has a copy of all memory, and of the threads only the one that forked. A lock that another
+//! thread held at that moment stays locked in the child for ever, and what it was changing stays half
+//! changed. So what all threads share is [`Shared`]: whoever forks waits until nobody is at it. The
+//! sections are short, none of them calls functions of users, and locks that belong to one call or one
+//! trace need none of this, since a child does not see the end of another thread's call.
+
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::{
+    Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
+use std::time::{Duration, Instant};
+
+use crate::cache::executables;
+use crate::stream::orphan_streams;
+
+/// Held for reading by all who are at something shared, and for writing by who forks.
+static FORKING: RwLock<()> = RwLock::new(());
+
+thread_local! {
+    static FORKS: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
+}
+
+/// How long a fork waits for other threads at most. Sections take microseconds; a thread that forks
+/// inside of one would wait for itself.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// To be called on the thread that is about to fork the process.
+pub fn before_fork() {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        // Nobody queues up for writing, so those who are at one thing can go on to another.
+        let writing = match FORKING.try_write() {
+            Ok(writing) => writing,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::yield_now();
+                continue;
+            }
+            Err(TryLockError::WouldBlock) => return,
+        };
+        FORKS.set(Some(writing));
+        return;
+    }
+}
+
+/// To be called on the thread that has forked, in the parent.
+pub fn after_fork() {
+    FORKS.take();
+}
+
+/// To be called on the only thread of the child: what other threads were about to make is for whoever
+/// asks next, and streams have ended.
+pub fn after_fork_in_child() {
+    FORKS.take();
+    executables().forget_makers();
+    orphan_streams();
+}
+
+/// Keeps forks away for as long as it lives: for locks that calls take all the time, and only now and
+/// then without holding the interpreter's lock, which whoever forks holds.
+pub(crate) struct NoFork(#[expect(dead_code, reason = "it is held")] RwLockReadGuard<'static, ()>);
+
+/// Waits for the end of a fork, and has the next one wait.
+pub(crate) fn no_fork() -> NoFork {
+    NoFork(FORKING.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Something that all threads share, behind a lock that no fork finds locked.
+#[derive(Default, Debug)]
+pub(crate) struct Shared<T>(Mutex<T>);
+
+/// Access to what is shared.
+pub(crate) struct SharedGuard<'a, T> {
+    value: MutexGuard<'a, T>,
+    _no_fork: NoFork,
+}
+
+impl<T> Shared<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    /// Waits for others; what one of them left when it panicked is as good as any.
+    pub(crate) fn lock(&self) -> SharedGuard<'_, T> {
+        let no_fork = no_fork();
+        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        SharedGuard { value, _no_fork: no_fork }
+    }
+}
+
+impl<T> Deref for SharedGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for SharedGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn who_forks_waits_for_who_is_at_something_shared() {
+        let shared = Arc::new(Shared::new(0));
+        let forked = Arc::new(AtomicBool::new(false));
+        let (mut first, second) = (shared.lock(), Arc::new(Shared::new(0)));
+        let forking = std::thread::spawn({
+            let forked = forked.clone();
+            move || {
+                before_fork();
+                forked.store(true, Ordering::SeqCst);
+                after_fork();
+            }
+        });
+        for _ in 0..50 {
+            // Who is at one thing can be at another.
+            *second.lock() += 1;
+            std::thread::yield_now();
+        }
+        assert!(!forked.load(Ordering::SeqCst));
+        *first += 1;
+        drop(first);
+        forking.join().unwrap();
+        assert!(forked.load(Ordering::SeqCst));
+        assert_eq!((*shared.lock(), *second.lock()), (1, 50));
+    }
+
+    #[test]
+    fn nobody_is_at_something_shared_during_a_fork() {
+        let shared = Arc::new(Shared::new(0));
+        before_fork();
+        let waiting = std::thread::spawn({
+            let shared = shared.clone();
+            move || *shared.lock() += 1
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!waiting.is_finished());
+        after_fork();
+        waiting.join().unwrap();
+        assert_eq!(*shared.lock(), 1);
+    }
+}
