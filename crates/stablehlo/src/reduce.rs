@@ -62,11 +62,10 @@ fn uniform(
     Ok(cx.convert(result, ty.dtype))
 }
 
-/// Whether the last axes are reduced, by as much as XLA makes windows for.
+/// Whether the last axes are reduced, by as much as XLA makes windows for. Others may be, too.
 fn is_long(shape: &Shape, axes: &[usize]) -> bool {
-    let kept = shape.rank() - axes.len();
-    let count: usize = axes.iter().map(|&axis| shape[axis]).product();
-    count >= 32 && axes.iter().all(|&axis| axis >= kept)
+    let last = (0..shape.rank()).rev().take_while(|axis| axes.contains(axis));
+    last.map(|axis| shape[axis]).product::<usize>() >= 32
 }
 
 /// Carries the extremum and its position along. The order in which pairs are compared is not

@@ -1,10 +1,10 @@
 //! Reductions over sliding windows, and their scatters.
 
 use nxla_expr::{Op, ScatterOp, TensorType, Window, WindowFun, WindowOp};
-use nxla_tensor::{Scalar, Shape};
+use nxla_tensor::{DType, Scalar, Shape};
 use smallvec::SmallVec;
 
-use crate::builder::Pad;
+use crate::builder::{Pad, Range};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::fold;
@@ -134,6 +134,10 @@ fn scatter(
         let sum = cx.uniform("stablehlo.add", &[source, initial]);
         return Ok(cx.convert(sum, ty.dtype));
     }
+    if are_apart(window) && cx.shape(source.ty).size() > 0 {
+        let sum = scatter_apart(cx, selects, window, x, source, initial);
+        return Ok(cx.convert(sum, ty.dtype));
+    }
 
     let scalars = [initial.ty, initial.ty];
     let mut open = cx.writer.open("stablehlo.select_and_scatter", &[x, source, initial], &[x.ty]);
@@ -153,4 +157,84 @@ fn scatter(
         ),
     );
     Ok(cx.convert(results[0], ty.dtype))
+}
+
+/// The largest windows that are written out element by element.
+const WRITTEN_OUT: usize = 16;
+
+/// Whether no element is in two windows, and all windows lie inside.
+fn are_apart(window: &Window) -> bool {
+    let size: usize = window.dimensions.iter().product();
+    let mut axes = window.dimensions.iter().zip(&window.strides);
+    size <= WRITTEN_OUT
+        && axes.all(|(size, stride)| stride >= size)
+        && window.padding.iter().all(|&padding| padding == (0, 0))
+}
+
+/// [`scatter`] of windows that are apart: the first elements of all windows are compared with all
+/// second ones and so on, and each goes back to where it came from. XLA's own operation becomes a
+/// fold over windows that carries positions along, and a scatter to these, which takes five times as
+/// long.
+fn scatter_apart(
+    cx: &mut Cx<'_>,
+    selects: &str,
+    window: &Window,
+    x: Value,
+    source: Value,
+    initial: Value,
+) -> Value {
+    let (shape, counts) = (cx.shape(x.ty).clone(), cx.shape(source.ty).clone());
+    let spans: SmallVec<[usize; 8]> = (counts.iter().zip(&window.strides))
+        .map(|(&count, &stride)| (count - 1) * stride + 1)
+        .collect();
+    let places: Vec<SmallVec<[usize; 8]>> = places(&window.dimensions);
+    let position =
+        |cx: &mut Cx<'_>, at: usize| cx.splat(Scalar::UInt(at as u64), DType::S32, &counts);
+    let mut extremum: Option<Value> = None;
+    let mut winner = position(cx, 0);
+    for (at, place) in places.iter().enumerate() {
+        let range = Range { starts: place, lengths: &spans, strides: &window.strides };
+        let elements = cx.slice(x, &range);
+        extremum = Some(match extremum {
+            None => elements,
+            Some(extremum) => {
+                let stays = cx.compare(selects, extremum, elements);
+                let this = position(cx, at);
+                winner = cx.select(stays, winner, this);
+                cx.select(stays, extremum, elements)
+            }
+        });
+    }
+    let compute = cx.dtype(x.ty);
+    let filling = cx.splat(Scalar::UInt(0), compute, &Shape::scalar());
+    let nowhere = cx.splat(Scalar::UInt(0), compute, &counts);
+    let mut sum = cx.broadcast(initial, &[], &shape);
+    for (at, place) in places.iter().enumerate() {
+        let this = position(cx, at);
+        let is_here = cx.compare("EQ", winner, this);
+        let sent = cx.select(is_here, source, nowhere);
+        let ends = place.iter().zip(&spans).zip(&shape);
+        let padding = Pad {
+            low: place.iter().map(|&low| low as i64).collect(),
+            high: ends.map(|((low, span), size)| (size - low - span) as i64).collect(),
+            interior: window.strides.iter().map(|&stride| stride - 1).collect(),
+            shape: &shape,
+        };
+        let sent = cx.pad(sent, filling, &padding);
+        sum = cx.uniform("stablehlo.add", &[sum, sent]);
+    }
+    sum
+}
+
+/// All positions in a window, in row-major order.
+fn places(dimensions: &[usize]) -> Vec<SmallVec<[usize; 8]>> {
+    let size: usize = dimensions.iter().product();
+    let place = |mut at: usize| {
+        let mut place: SmallVec<[usize; 8]> = SmallVec::from_elem(0, dimensions.len());
+        for (index, &size) in place.iter_mut().zip(dimensions).rev() {
+            (*index, at) = (at % size, at / size);
+        }
+        place
+    };
+    (0..size).map(place).collect()
 }

@@ -158,9 +158,10 @@ fn a_window_fold_pads_before_it_folds() {
 
 #[test]
 fn scattered_windows() {
-    let inputs = [ty(DType::S32, [4]), ty(DType::F32, [2]), scalar(DType::F32)];
+    // The windows have elements in common.
+    let inputs = [ty(DType::S32, [4]), ty(DType::F32, [3]), scalar(DType::F32)];
     let text = body(&inputs, |g, p| {
-        let options = options(&[2], &[(0, 0)], &[1]);
+        let options = options(&[1], &[(0, 0)], &[1]);
         Ok(vec![g.window_scatter_max(p[0], p[1], p[2], &[2], &options)?])
     });
     // An f32 cannot order all of s32, so it is scattered in f64.
@@ -168,7 +169,7 @@ fn scattered_windows() {
         &text,
         r#"
         %3 = "stablehlo.convert"(%0) : (tensor<4xi32>) -> tensor<4xf64>
-        %4 = "stablehlo.convert"(%1) : (tensor<2xf32>) -> tensor<2xf64>
+        %4 = "stablehlo.convert"(%1) : (tensor<3xf32>) -> tensor<3xf64>
         %5 = "stablehlo.convert"(%2) : (tensor<f32>) -> tensor<f64>
         %6 = "stablehlo.select_and_scatter"(%3, %4, %5) ({
         ^bb0(%7: tensor<f64>, %8: tensor<f64>):
@@ -178,7 +179,7 @@ fn scattered_windows() {
         ^bb0(%10: tensor<f64>, %11: tensor<f64>):
         %12 = stablehlo.add %10, %11 : tensor<f64>
         stablehlo.return %12 : tensor<f64>
-        }) {window_dimensions = array<i64: 2>, window_strides = array<i64: 2>, padding = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4xf64>, tensor<2xf64>, tensor<f64>) -> tensor<4xf64>
+        }) {window_dimensions = array<i64: 2>, window_strides = array<i64: 1>, padding = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4xf64>, tensor<3xf64>, tensor<f64>) -> tensor<4xf64>
         %13 = "stablehlo.convert"(%6) : (tensor<4xf64>) -> tensor<4xf32>
         "#,
     );

@@ -64,16 +64,34 @@ fn a_fold_of_ones_own_becomes_the_region() {
 
 #[test]
 fn scattering_to_the_largest_selects_and_scatters() {
-    let inputs = [ty(DType::F32, [6]), ty(DType::F32, [3]), ty(DType::F32, [])];
-    let options = WindowOptions { strides: Some(vec![2]), ..WindowOptions::default() };
-    let text =
-        body(&inputs, |g, p| Ok(vec![g.window_scatter_max(p[0], p[1], p[2], &[2], &options)?]));
+    let inputs = [ty(DType::F32, [7]), ty(DType::F32, [3]), ty(DType::F32, [])];
+    let scattered = |strides: usize, size: usize, padding: (i64, i64)| {
+        let padding = WindowPadding::Explicit(vec![padding]);
+        let options =
+            WindowOptions { strides: Some(vec![strides]), padding, ..WindowOptions::default() };
+        body(&inputs, |g, p| Ok(vec![g.window_scatter_max(p[0], p[1], p[2], &[size], &options)?]))
+    };
+    for (strides, size, padding) in [(2, 3, (0, 0)), (3, 3, (1, 1))] {
+        assert_has(
+            &scattered(strides, size, padding),
+            &[
+                "\"stablehlo.select_and_scatter\"(%0, %1, %2)",
+                "comparison_direction GT",
+                "-> tensor<7xf32>",
+            ],
+        );
+    }
+    // Windows that have nothing in common need no operation of their own.
+    let text = scattered(2, 2, (0, 0));
+    assert!(!text.contains("select_and_scatter"), "{text}");
     assert_has(
         &text,
         &[
-            "\"stablehlo.select_and_scatter\"(%0, %1, %2)",
+            "start_indices = array<i64: 1>, limit_indices = array<i64: 6>, strides = array<i64: 2>",
             "comparison_direction GT",
-            "-> tensor<6xf32>",
+            "edge_padding_low = array<i64: 1>, edge_padding_high = array<i64: 1>, \
+             interior_padding = array<i64: 1>",
+            "-> tensor<7xf32>",
         ],
     );
 }
