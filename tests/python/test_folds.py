@@ -1,5 +1,6 @@
 """Derivatives of reductions with functions, along axes and in windows."""
 
+import numpy as np
 import pytest
 
 import nxla as nx
@@ -77,3 +78,37 @@ def test_the_gradient_of_a_cholesky_factor_is_symmetric():
         # Only the symmetric part of a change counts.
         skew = nx.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=nx.float64)
         close(nx.jvp(nx.linalg.cholesky, (a,), (skew,))[1], nx.zeros_like(a))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "f16", "s32", "u8"])
+@pytest.mark.parametrize(
+    ("shape", "size", "strides"),
+    [
+        # Apart from each other, with rows left over or gaps between, and one that overlaps.
+        ((7, 6), (2, 2), (2, 2)),
+        ((9,), (2,), (4,)),
+        ((2, 4, 5), (1, 2, 2), (1, 2, 3)),
+        ((4, 4), (4, 4), (4, 4)),
+        ((5, 17), (1, 17), (1, 17)),
+        ((5, 7), (2, 3), (1, 2)),
+    ],
+)
+def test_windows_send_to_their_last_extremum_on_both_engines(dtype, shape, size, strides):
+    rng = np.random.default_rng(3)
+    counts = tuple((n - k) // s + 1 for n, k, s in zip(shape, size, strides, strict=True))
+    x = rng.integers(0, 3, shape).astype(np.float64)
+    if dtype[0] in "fb":
+        x[rng.random(shape) < 0.1] = np.nan
+        x[rng.random(shape) < 0.1] = -0.0
+    x = nx.astype(nx.tensor(x), dtype)
+    source = nx.astype(nx.tensor(rng.integers(-3, 4, counts).astype(np.float64)), dtype)
+    for function in (nx.window_scatter_max, nx.window_scatter_min):
+        for initial in (0, 2):
+
+            def scatter(x, source, function=function, initial=initial):
+                return function(x, source, initial, size, strides=strides)
+
+            found, expected = (
+                nx.jit(scatter, compiler=compiler)(x, source) for compiler in ("xla", "evaluator")
+            )
+            assert nx.to_binary(found) == nx.to_binary(expected)
