@@ -111,6 +111,17 @@ impl<'a> Cx<'a> {
         self.current.and_then(|(graph, id)| graph.line(id))
     }
 
+    /// Whether the first operand of the node is there as it is, and not computed by element-wise code
+    /// that XLA could join with the node.
+    pub(crate) fn takes_from_memory(&self) -> bool {
+        self.current.is_some_and(|(graph, id)| {
+            let operand = graph.node(id).operands.first();
+            operand.is_some_and(|&operand| {
+                matches!(graph.op(operand), Op::Parameter(_) | Op::Dot(_) | Op::Conv(_))
+            })
+        })
+    }
+
     /// The error of an op that StableHLO has no words for.
     pub(crate) fn unsupported(&self, op: &'static str, why: impl Into<String>) -> LowerError {
         LowerError::Unsupported { op, why: why.into(), line: self.line() }

@@ -5,7 +5,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 use smallvec::SmallVec;
 
 use crate::context::Cx;
-use crate::error::Result;
+use crate::error::{LowerError, Result};
 use crate::fold;
 use crate::region::Source;
 use crate::widen;
@@ -49,23 +49,42 @@ fn uniform(
     };
     let is_value = matches!(x, Source::Value(_));
     let mut x = cx.cast(x, compute);
-    let axes = reduced_axes(attributes, cx.shape(x.ty).rank());
-    if cx.options.sums_apart && is_value && compute == DType::F32 && is_long(cx.shape(x.ty), &axes)
+    let mut axes = reduced_axes(attributes, cx.shape(x.ty).rank());
+    let initial = cx.splat(neutral, compute, &Shape::scalar());
+    let sum = |cx: &mut Cx<'_>, x: Value, axes: &[usize]| {
+        let results = cx.reduce(&[x], &[initial], axes, |cx, accumulators, elements| {
+            Ok(Values::from_slice(&[cx.uniform(name, &[accumulators[0], elements[0]])]))
+        })?;
+        Ok::<_, LowerError>(results[0])
+    };
+    if cx.options.sums_apart
+        && is_value
+        && compute == DType::F32
+        && !cx.takes_from_memory()
+        && is_long(cx.shape(x.ty), &axes)
     {
         x = cx.barrier(x);
+        // Row by row, if these are long themselves.
+        let shape = cx.shape(x.ty);
+        let last = shape.rank() - 1;
+        if axes.len() > 1 && shape[last] >= LONG {
+            let rows = sum(cx, x, &[last])?;
+            x = cx.barrier(rows);
+            axes.retain(|axis| *axis != last);
+        }
     }
-    let initial = cx.splat(neutral, compute, &Shape::scalar());
-    let results = cx.reduce(&[x], &[initial], &axes, |cx, accumulators, elements| {
-        Ok(Values::from_slice(&[cx.uniform(name, &[accumulators[0], elements[0]])]))
-    })?;
-    let result = cx.reshape(results[0], &ty.shape);
+    let result = sum(cx, x, &axes)?;
+    let result = cx.reshape(result, &ty.shape);
     Ok(cx.convert(result, ty.dtype))
 }
+
+/// From how many elements on XLA makes windows.
+const LONG: usize = 32;
 
 /// Whether the last axes are reduced, by as much as XLA makes windows for. Others may be, too.
 fn is_long(shape: &Shape, axes: &[usize]) -> bool {
     let last = (0..shape.rank()).rev().take_while(|axis| axes.contains(axis));
-    last.map(|axis| shape[axis]).product::<usize>() >= 32
+    last.map(|axis| shape[axis]).product::<usize>() >= LONG
 }
 
 /// Carries the extremum and its position along. The order in which pairs are compared is not
