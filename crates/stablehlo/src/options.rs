@@ -32,9 +32,10 @@ pub struct LowerOptions<'a> {
     /// StableHLO has no words and which are composed of other operations otherwise, and for
     /// triangular matrices, large sorts and scans, which XLA's code for the processor does slowly.
     pub kernels: bool,
-    /// Whether sums and extrema of `f32` along the last axes take their operand from memory. XLA hands
-    /// them to a library for the processor then, and would else compute each as a tree of windows
-    /// once it sees which operation the operand comes from.
+    /// Whether sums and extrema of `f32` along the last axes take their operand from memory, and rows
+    /// are summed by themselves where several axes are. XLA hands them to a library for the processor
+    /// then, or computes them in one loop, and would else make a tree of windows of each once it sees
+    /// which operation the operand comes from.
     pub sums_apart: bool,
     /// Whether operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,

@@ -127,6 +127,31 @@ fn options(strides: &[usize], padding: &[(i64, i64)], dilations: &[usize]) -> Wi
 }
 
 #[test]
+fn sums_of_what_is_computed_are_kept_apart_row_by_row() {
+    let apart = LowerOptions { sums_apart: true, ..LowerOptions::default() };
+    let text = |axes: &'static [i64], squared: bool| {
+        let program = program(&[ty(DType::F32, [8, 3, 64])], |g, p| {
+            let x = if squared { g.multiply(p[0], p[0])? } else { p[0] };
+            Ok(vec![g.sum(x, Some(axes), false)?])
+        });
+        lower(&program, &apart).unwrap().text
+    };
+    let count = |text: &str, what: &str| text.matches(what).count();
+    for (axes, squared, barriers, sums) in [
+        (&[2][..], true, 1, 1),
+        (&[0, 2], true, 2, 2),
+        (&[0, 1, 2], true, 2, 2),
+        // XLA does these well by itself.
+        (&[0, 1], true, 0, 1),
+        (&[0, 1, 2], false, 0, 1),
+    ] {
+        let text = text(axes, squared);
+        let found = (count(&text, "optimization_barrier"), count(&text, "\"stablehlo.reduce\""));
+        assert_eq!(found, (barriers, sums), "{axes:?}\n{text}");
+    }
+}
+
+#[test]
 fn windows() {
     let text = body(&[ty(DType::F32, [6, 4])], |g, p| {
         let options = options(&[2, 1], &[(0, 1), (1, 0)], &[1, 3]);
