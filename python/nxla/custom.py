@@ -28,9 +28,10 @@ class _Custom:
     ) -> None:
         self._function = function
         self._derivative = derivative
-        single = isinstance(nondiff_argnums, (int, str))
+        if isinstance(nondiff_argnums, (int, str)):
+            nondiff_argnums = [nondiff_argnums]
         #: Positions and names of what is not differentiated.
-        self._constant = [nondiff_argnums] if single else list(nondiff_argnums)
+        self._constant: list[int | str] = list(nondiff_argnums)
         #: Whether a rule runs on this thread: a call in it is one of the function itself.
         self._rules_run = threading.local()
         self.__name__ = name_of(function)
