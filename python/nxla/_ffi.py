@@ -219,7 +219,8 @@ def table() -> Table:
 
 def address_of(handler: Any) -> int:
     """Return the address of a handler: a number, a capsule, or a function of ctypes."""
-    if isinstance(handler, int) and not isinstance(handler, bool) and handler > 0:
+    # No system has code in the first pages.
+    if isinstance(handler, int) and not isinstance(handler, bool) and handler >= 1 << 16:
         return handler
     if type(handler).__name__ == "PyCapsule":
         name_of = ctypes.pythonapi.PyCapsule_GetName

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: What is asked of the user, of the machine, or changes it.
 SKIPPED = frozenset(
     {
+        # Numbers are addresses of code, which it calls.
+        "foreign_call",
         "set_default_options",
         "set_global_default_options",
         "default_options",
