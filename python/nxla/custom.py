@@ -40,8 +40,7 @@ class _Custom:
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return all arguments of a call by position, as rules get them."""
-        named = [which for which in self._constant if isinstance(which, str)]
-        if not kwargs and not named:
+        if not kwargs and not any(isinstance(which, str) for which in self._constant):
             return args
         from inspect import signature
 

@@ -207,3 +207,22 @@ fn what_is_too_much_is_dropped_and_what_is_being_made_is_not() {
         assert_eq!((report.entries, report.bytes, report.evictions), (1, 10, 2));
     });
 }
+
+#[test]
+fn what_is_being_made_is_forgotten_and_the_rest_stays() {
+    model(1, || {
+        let (cache, made) = (Arc::new(Store::new(1000)), Made::new());
+        assert_eq!(ask(&cache, 1, &made, false), Some(1));
+        let Claim::Make(lost) = Store::claim(cache.clone(), &2, None).unwrap() else {
+            panic!("nobody has made it")
+        };
+        cache.forget_makers();
+        // Nobody is waited for.
+        assert_eq!(ask(&cache, 2, &made, false), Some(2));
+        assert_eq!(ask(&cache, 1, &made, false), Some(1));
+        assert_eq!(made.times(), 2);
+        lost.finish(9, 100);
+        let report = CacheReport { entries: 2, bytes: 20, hits: 1, misses: 3, evictions: 0 };
+        assert_eq!(cache.report(), report);
+    });
+}

@@ -30,20 +30,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// To be called on the thread that is about to fork the process.
 pub fn before_fork() {
     let until = Instant::now() + PATIENCE;
-    loop {
+    let writing = loop {
         // Nobody queues up for writing, so those who are at one thing can go on to another.
-        let writing = match FORKING.try_write() {
-            Ok(writing) => writing,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                std::thread::yield_now();
-                continue;
-            }
-            Err(TryLockError::WouldBlock) => return,
-        };
-        FORKS.set(Some(writing));
-        return;
-    }
+        match FORKING.try_write() {
+            Ok(writing) => break writing,
+            Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => return,
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    };
+    FORKS.set(Some(writing));
 }
 
 /// To be called on the thread that has forked, in the parent.

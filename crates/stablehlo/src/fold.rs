@@ -216,23 +216,31 @@ pub(crate) fn unrolled(
     window: &nxla_expr::Window,
     windows: &Shape,
 ) -> Value {
-    let size: usize = window.dimensions.iter().product();
-    let lengths: SmallVec<[usize; 8]> = (windows.iter().zip(&window.strides))
-        .map(|(&count, &stride)| (count - 1) * stride + 1)
-        .collect();
+    let lengths = spans(window, windows);
     let row: Shape = std::iter::once(1).chain(windows.iter().copied()).collect();
-    let strides = Shape::from(&window.dimensions[..]).strides();
-    let rows: Values = (0..size)
-        .map(|position| {
-            let starts: SmallVec<[usize; 8]> = (0..windows.rank())
-                .map(|axis| {
-                    position / strides[axis] % window.dimensions[axis] * window.dilations[axis]
-                })
-                .collect();
+    let rows: Values = places(window)
+        .map(|starts| {
             let range = Range { starts: &starts, lengths: &lengths, strides: &window.strides };
             let slice = cx.slice(x, &range);
             cx.reshape(slice, &row)
         })
         .collect();
     cx.concatenate(&rows, 0)
+}
+
+/// Where each element of the first window is, in row-major order.
+pub(crate) fn places(window: &nxla_expr::Window) -> impl Iterator<Item = SmallVec<[usize; 8]>> {
+    let size: usize = window.dimensions.iter().product();
+    let strides = Shape::from(&window.dimensions[..]).strides();
+    (0..size).map(move |position| {
+        (0..window.dimensions.len())
+            .map(|axis| position / strides[axis] % window.dimensions[axis] * window.dilations[axis])
+            .collect()
+    })
+}
+
+/// From the first to the last of the elements that so many windows have at one place, by axis.
+pub(crate) fn spans(window: &nxla_expr::Window, windows: &Shape) -> SmallVec<[usize; 8]> {
+    let axes = windows.iter().zip(&window.strides);
+    axes.map(|(&count, &stride)| (count - 1) * stride + 1).collect()
 }

@@ -14,8 +14,6 @@ struct Called {
     function: Differentiable,
     /// What is told of the containers in the argument and in the result.
     structure: (Structure, Structure),
-    /// The same of a result with an argument for each of its leaves.
-    nested: Structure,
 }
 
 /// Calls a function on stand-ins for its argument; in reverse mode once more if its result has
@@ -32,16 +30,14 @@ fn call<A: Container, R: Container>(
         differentiable(&trace, &values.items, mode, |stand_ins| {
             let stand_ins = stand_ins.into_iter().map(Expr::from);
             let mut stand_ins = Leaves::new(stand_ins, values.structure.clone());
-            let result = function(A::rebuild(&mut stand_ins));
-            let nested = values.structure.clone().in_each_leaf_of(&result);
-            let results = leaves_of(&result);
-            let (results, more) = (inner(&results.items), (results.structure, nested));
+            let results = leaves_of(&function(A::rebuild(&mut stand_ins)));
+            let (results, more) = (inner(&results.items), results.structure);
             Ok(runtime::Called { results, passed_on: Vec::new(), more })
         })
     });
     match called {
-        Some((function, _, (results, nested))) => {
-            Ok(Called { trace, function, structure: (values.structure, results), nested })
+        Some((function, _, results)) => {
+            Ok(Called { trace, function, structure: (values.structure, results) })
         }
         None => {
             let again = A::rebuild(&mut values.clone());
@@ -200,24 +196,20 @@ fn matrix<A: Container, R: Container>(
     mode: Option<Mode>,
 ) -> R::Of<A> {
     let arguments = leaves_of(&argument);
-    // Blocks of the right number, where the trace has an error.
-    let stand_ins = |results| -> Vec<runtime::Expr> {
-        std::iter::repeat_n(inner(&arguments.items), results).flatten().collect()
-    };
-    let called = match call(function, argument, mode.unwrap_or(Mode::Reverse)) {
-        Ok(called) => called,
-        Err((_, result)) => {
-            let nested = arguments.structure.clone().in_each_leaf_of(&result);
-            return rebuilt(stand_ins(leaves_of(&result).items.len()), &nested);
+    let (result, found): (R, _) = match call(function, argument, mode.unwrap_or(Mode::Reverse)) {
+        Ok(called) => {
+            let mode = mode.unwrap_or_else(|| called.function.cheaper_mode());
+            let found = called.trace.attempt(|| called.function.jacobian(mode));
+            (rebuilt(called.function.placeholders(), &called.structure.1), found)
         }
+        Err((_, result)) => (result, None),
     };
-    let mode = mode.unwrap_or_else(|| called.function.cheaper_mode());
-    let found = called.trace.attempt(|| called.function.jacobian(mode));
-    let blocks = match found {
+    let blocks: Vec<runtime::Expr> = match found {
         Some((_, rows)) => rows.into_iter().flatten().collect(),
-        None => stand_ins(called.function.placeholders().len()),
+        // As many, where the trace has an error.
+        None => leaves_of(&result).items.iter().flat_map(|_| inner(&arguments.items)).collect(),
     };
-    rebuilt(blocks, &called.nested)
+    rebuilt(blocks, &arguments.structure.in_each_leaf_of(&result))
 }
 
 /// The Jacobian of `function`, by forward mode: the axes of the result, then those of the argument.

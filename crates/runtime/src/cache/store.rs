@@ -295,10 +295,16 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// Forgets all values that are being made: in a process that was forked off there is nobody who
     /// makes them.
     pub(crate) fn forget_makers(&self) {
-        self.held().entries.retain(|_, entry| {
+        let mut held = self.held();
+        let is_ready = |entry: &Entry<V>| {
             let state = entry.slot.state.try_lock();
             state.is_ok_and(|state| matches!(*state, State::Ready(_)))
-        });
+        };
+        let others = held.entries.iter().filter(|(_, entry)| !is_ready(entry));
+        let others: Vec<K> = others.map(|(key, _)| key.clone()).collect();
+        for key in &others {
+            held.remove(key);
+        }
     }
 
     /// Forgets every value.
