@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from nxla import tree
 from nxla.errors import ArgumentError
 
@@ -13,12 +15,25 @@ if TYPE_CHECKING:
     #: An argument by position or by name, or a part of one by its path.
     Argument: TypeAlias = int | str
 
-__all__ = ["Chosen", "name_of", "names_of"]
+__all__ = ["Chosen", "name_of", "names_of", "path_of"]
 
 
 def name_of(function: Callable[..., Any]) -> str:
     """Return the name of a function for error texts."""
     return getattr(function, "__name__", None) or type(function).__name__
+
+
+def path_of(function: str, file: str | os.PathLike[str]) -> str:
+    """Return the path of a file; a number, which `open` takes for a descriptor, is none.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no path.
+    """
+    if not isinstance(file, str | os.PathLike):
+        raise ArgumentError(f"{function}: the file must be a path, got {file!r}")
+    return os.fspath(file)
 
 
 def names_of(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]:

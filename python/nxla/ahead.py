@@ -15,7 +15,7 @@ import re
 from collections import Counter
 
 from nxla import _core, tree
-from nxla._arguments import name_of
+from nxla._arguments import name_of, path_of
 from nxla.errors import ArgumentError, FormatError, TraceError
 
 TYPE_CHECKING = False
@@ -301,7 +301,7 @@ def imported(source: str | os.PathLike[str], options: dict[str, Any]) -> Importe
     """Read a file, or a text."""
     if isinstance(source, str) and ("@main" in source or "\n" in source or not source.strip()):
         return ImportedFunction(source, options, "StableHLO text")
-    path = os.fspath(source)
+    path = path_of("import_stablehlo", source)
     with open(path, "rb") as file:
         data = file.read()
     try:
@@ -322,6 +322,6 @@ def written(
 
     text = export(make_function(function, options=options).lower(*args), name_of(function))
     if file is not None:
-        with open(file, "w", encoding="utf-8") as opened:
+        with open(path_of("export", file), "w", encoding="utf-8") as opened:
             opened.write(text)
     return text

@@ -6,6 +6,7 @@ import contextlib
 import sys
 
 from nxla import _core
+from nxla._arguments import path_of
 from nxla.errors import ArgumentError, ExecutionError
 
 TYPE_CHECKING = False
@@ -301,7 +302,7 @@ def profile(file: str | os.PathLike[str], /) -> Iterator[None]:
     (True, True)
     """
     # A file that cannot be written is found out before the work is done.
-    with open(file, "w", encoding="utf-8") as opened:
+    with open(path_of("profile", file), "w", encoding="utf-8") as opened:
         if not _core.start_profile():
             raise ExecutionError("profile: something is being recorded already")
         try:

@@ -205,6 +205,23 @@ def test_pickles():
     assert copy.deepcopy({"t": template})["t"] == template
 
 
+@pytest.mark.parametrize(
+    "take",
+    [
+        nx.load,
+        nx.load_numpy,
+        nx.import_stablehlo,
+        lambda file: nx.save(file, 1),
+        lambda file: nx.export(nx.sin, (1.0,), file),
+        lambda file: nx.profile(file).__enter__(),
+    ],
+)
+def test_numbers_are_no_files(take):
+    """`open` takes them for descriptors of open files, which it closes in the end."""
+    with pytest.raises(nx.ArgumentError, match="the file must be a path, got 1"):
+        take(1)
+
+
 def test_pickled_expressions():
     expression = nx.debug_expr(lambda x: nx.sin(x) * 2)(nx.template((2,), "f32"))
     again = pickle.loads(pickle.dumps(expression))

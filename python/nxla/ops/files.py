@@ -8,6 +8,7 @@ import os
 import struct
 
 from nxla import _core, tree
+from nxla._arguments import path_of
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, FormatError
 from nxla.ops.bytes import (
@@ -133,11 +134,11 @@ def load(file: PathLike, /) -> Any:
 
 
 def _kind(function: str, file: PathLike) -> str:
-    kind = os.path.splitext(os.fspath(file))[1].lower()
+    path = path_of(function, file)
+    kind = os.path.splitext(path)[1].lower()
     if kind not in (".nxla", ".npy", ".npz", ".safetensors"):
         raise ArgumentError(
-            f"{function}: a name ends with .nxla, .npy, .npz or .safetensors, "
-            f"got {os.fspath(file)!r}"
+            f"{function}: a name ends with .nxla, .npy, .npz or .safetensors, got {path!r}"
         )
     return kind
 

@@ -13,6 +13,7 @@ import math
 import struct
 
 from nxla import _core
+from nxla._arguments import path_of
 from nxla.errors import DTypeError, FormatError, OutOfMemoryError
 
 TYPE_CHECKING = False
@@ -94,7 +95,7 @@ def _members(archive: zipfile.ZipFile, size: int, function: str) -> dict[str, Te
 
 
 def _opened(file: str | os.PathLike[str] | bytes) -> IO[bytes]:
-    return io.BytesIO(file) if isinstance(file, bytes) else open(file, "rb")
+    return io.BytesIO(file) if isinstance(file, bytes) else open(path_of("load_numpy", file), "rb")
 
 
 def _size(stream: IO[bytes]) -> int:
