@@ -1220,13 +1220,34 @@ class Compiled(Generic[_R_co]):
         """
 
 @final
+class DeviceMesh:
+    """Devices along named axes; layouts say along which of them each axis of a tensor is divided."""
+    def __new__(
+        cls, axes: Sequence[tuple[str, int]], devices: Sequence[Device] | None = None
+    ) -> Self: ...
+    @property
+    def devices(self) -> list[Device]:
+        """The devices, in the order of their places."""
+    def check(self, layout: Sequence[Sequence[str]]) -> None:
+        """Checks that a layout names axes of the mesh, each once."""
+    def part(self, shape: Sequence[int], layout: Sequence[Sequence[str]]) -> list[int]:
+        """The shape of what a device has of a tensor."""
+    def starts(self, shape: Sequence[int], layout: Sequence[Sequence[str]]) -> list[list[int]]:
+        """For each device, with which element along each axis its part begins."""
+    def divide(self, tensor: Tensor, layout: Sequence[Sequence[str]]) -> list[Tensor]:
+        """Sends each device its part of a tensor."""
+    def gather(
+        self, parts: Sequence[Tensor], shape: Sequence[int], layout: Sequence[Sequence[str]]
+    ) -> Tensor:
+        """The whole tensor of a shape, of the parts that the devices have."""
+
+@final
 class Divided:
     """An expression, divided over a mesh and compiled."""
     def __new__(
         cls,
         expression: Expression,
-        axes: Sequence[tuple[str, int]],
-        devices: Sequence[Device],
+        mesh: DeviceMesh,
         inputs: Sequence[Sequence[Sequence[str]]],
         outputs: Sequence[Sequence[Sequence[str]]] | None = None,
         options: Mapping[str, Any] | None = None,
@@ -1700,11 +1721,8 @@ def start_profile() -> bool:
 def finish_profile() -> str | None:
     """Ends recording, and gives the events as JSON."""
 
-def mesh_devices(count: int) -> list[Device]:
-    """So many devices of one client."""
-
-def check_mesh(axes: Sequence[tuple[str, int]], devices: Sequence[Device]) -> None:
-    """Checks that axes of names and sizes can be laid over devices."""
+def sharding_note(layout: Sequence[Sequence[str]], rank: int) -> str:
+    """The note that tells XLA how a value of so many axes is to be divided."""
 
 def memory_report() -> dict[str, dict[str, int]]:
     """For each device that has been used, by name: bytes and number of the tensors that live there, and

@@ -87,8 +87,8 @@ def placed(x: Tensor) -> Tensor:
     if not _meshes.axes or not _core.is_tracing():
         return x
     whole = _core.devectorize(x, False)
-    layout = [f'"{name}"' if name else "" for name in along] + [""] * x.ndim
-    marked = _core.annotate(whole, f"sharding [{', '.join('{' + each + '}' for each in layout)}]")
+    layout = [[name] if name else [] for name in along]
+    marked = _core.annotate(whole, _core.sharding_note(layout, whole.ndim))
     named = _core.rename(marked, [*[None] * len(along), *x.names])
     return _core.vectorize(named, list(x.vectorized_axes))
 

@@ -16,12 +16,13 @@ are.
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 from nxla import _core, tree
 from nxla._arguments import name_of
 from nxla._core import Device
-from nxla.errors import ArgumentError, OptionError, ShapeError, TraceError
+from nxla.errors import ArgumentError, OptionError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,12 +88,12 @@ class Mesh:
         self.size = 1
         for size in self.axes.values():
             self.size *= size
-        found = _core.mesh_devices(self.size) if devices is None else devices
+        given = None
+        if devices is not None:
+            given = [each if isinstance(each, Device) else Device(each) for each in devices]
+        self._mesh = _core.DeviceMesh(list(self.axes.items()), given)
         #: The devices, in the order of their places.
-        self.devices: list[Device] = [
-            each if isinstance(each, Device) else Device(each) for each in found
-        ]
-        _core.check_mesh(list(self.axes.items()), self.devices)
+        self.devices: list[Device] = self._mesh.devices
 
     def sharding(self, *along: str | Sequence[str] | None) -> Sharding:
         """Return a sharding: for each axis of a tensor the axis of the mesh, several, or None.
@@ -106,6 +107,9 @@ class Mesh:
         """Return the place of each device: its number along each axis."""
         for numbers in itertools.product(*map(range, self.axes.values())):
             yield dict(zip(self.axes, numbers, strict=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return functools.partial(Mesh, devices=self.devices), (self.axes,)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
@@ -141,36 +145,12 @@ class Sharding:
             layout.append(names)
         #: For each axis of a tensor the axes of the mesh along which it is divided.
         self.layout: Layout = tuple(layout)
-        seen: set[str] = set()
-        for name in itertools.chain.from_iterable(self.layout):
-            if name not in mesh.axes:
-                known = ", ".join(mesh.axes)
-                raise OptionError(f"sharding: the mesh has no axis {name!r}; it has {known}")
-            if name in seen:
-                raise OptionError(f"sharding: the axis {name!r} of the mesh is named twice")
-            seen.add(name)
+        mesh._mesh.check(self.layout)
 
     @property
     def is_replicated(self) -> bool:
         """Whether every device has all of a tensor."""
         return not any(self.layout)
-
-    def _counts(self, shape: tuple[int, ...]) -> list[int]:
-        """Return into how many parts each axis of a shape is divided."""
-        if len(self.layout) > len(shape):
-            raise ShapeError(
-                f"sharding: {self} is for tensors of at least {len(self.layout)} axes, got {shape}"
-            )
-        counts = [1] * len(shape)
-        for axis, names in enumerate(self.layout):
-            for name in names:
-                counts[axis] *= self.mesh.axes[name]
-            if shape[axis] % counts[axis]:
-                raise ShapeError(
-                    f"sharding: axis {axis} of {shape} cannot be divided into {counts[axis]} equal "
-                    f"parts, along {' and '.join(map(repr, names))}"
-                )
-        return counts
 
     def part(self, shape: Iterable[int]) -> tuple[int, ...]:
         """Return the shape of what a device has of a tensor of this shape.
@@ -180,28 +160,21 @@ class Sharding:
         ShapeError
             If an axis cannot be divided into equal parts.
         """
-        shape = tuple(shape)
-        return tuple(size // n for size, n in zip(shape, self._counts(shape), strict=True))
+        return tuple(self.mesh._mesh.part(tuple(shape), self.layout))
 
     def indices(self, shape: Iterable[int]) -> list[tuple[slice, ...]]:
         """Return for each device of the mesh which part of a tensor it has."""
         shape = tuple(shape)
         part = self.part(shape)
-        found = []
-        for place in self.mesh.places():
-            starts = []
-            for axis, size in enumerate(part):
-                number = 0
-                for name in self.layout[axis] if axis < len(self.layout) else ():
-                    number = number * self.mesh.axes[name] + place[name]
-                starts.append(number * size)
-            found.append(tuple(slice(at, at + size) for at, size in zip(starts, part, strict=True)))
-        return found
+        return [
+            tuple(slice(at, at + size) for at, size in zip(starts, part, strict=True))
+            for starts in self.mesh._mesh.starts(shape, self.layout)
+        ]
 
     def _padded(self, rank: int) -> list[list[str]]:
         """Return the layout with an entry for each axis of a tensor."""
         if len(self.layout) > rank:
-            self._counts((1,) * rank)
+            self.part((1,) * rank)
         return [list(names) for names in self.layout] + [[]] * (rank - len(self.layout))
 
     def __eq__(self, other: object) -> bool:
@@ -273,21 +246,8 @@ class ShardedTensor:
         DeviceError
             If the computation of a part has failed.
         """
-        parts: dict[tuple[int, ...], Tensor] = {}
-        for index, part in zip(self.sharding.indices(self.shape), self.shards, strict=True):
-            start = tuple(each.start for each in index)
-            if start not in parts:
-                parts[start] = part.to_host()
-        for axis in reversed(range(len(self.shape))):
-            rows: dict[tuple[int, ...], list[Tensor]] = {}
-            for start, part in sorted(parts.items()):
-                rows.setdefault((*start[:axis], 0, *start[axis + 1 :]), []).append(part)
-            parts = {
-                start: row[0] if len(row) == 1 else _core.concat(row, axis=axis)
-                for start, row in rows.items()
-            }
-        (whole,) = parts.values()
-        return whole
+        sharding = self.sharding
+        return sharding.mesh._mesh.gather(self.shards, self.shape, sharding.layout)
 
     def tolist(self) -> Any:
         """Return the elements of the whole tensor as nested lists."""
@@ -361,20 +321,8 @@ def _divided(value: Any, sharding: Sharding) -> ShardedTensor:
             return value
         value = value.gather()
     whole = _core.tensor(value)
-    shape = tuple(whole.shape)
-    indices = sharding.indices(shape)
-    devices = sharding.mesh.devices
-    if sharding.is_replicated:
-        return ShardedTensor(shape, sharding, [whole.to_device(each) for each in devices])
-    whole = whole.to_host()
-    known: dict[tuple[int, ...], Tensor] = {}
-    parts = []
-    for index, device in zip(indices, devices, strict=True):
-        start = tuple(each.start for each in index)
-        if start not in known:
-            known[start] = whole[index]
-        parts.append(known[start].to_device(device))
-    return ShardedTensor(shape, sharding, parts)
+    parts = sharding.mesh._mesh.divide(whole, sharding.layout)
+    return ShardedTensor(tuple(whole.shape), sharding, parts)
 
 
 def _spread(prefix: Any, container: Any, mesh: Mesh | None, what: str) -> list[Sharding]:
@@ -456,8 +404,6 @@ class ShardedFunction:
         options: dict[str, Any],
         mesh: Mesh | None = None,
     ) -> None:
-        import functools
-
         from nxla.transform import make_function
 
         self.mesh = mesh or _one_mesh(in_shardings, out_shardings)
@@ -501,22 +447,11 @@ class ShardedFunction:
             )
         numbers = expression.arrange(list(range(len(expression.outputs))))
         outputs = _spread_results(self._out, numbers, self.mesh)
-        inputs = [
-            each._padded(len(shape)) for each, (shape, _) in zip(shardings, types, strict=True)
-        ]
-        for each, (shape, _) in zip(shardings, types, strict=True):
-            each.part(shape)
-        for each, (shape, _) in zip(outputs, expression.outputs, strict=True):
-            each.part(shape)
         program = _core.Divided(
             expression,
-            list(self.mesh.axes.items()),
-            self.mesh.devices,
-            inputs,
-            [
-                each._padded(len(shape))
-                for each, (shape, _) in zip(outputs, expression.outputs, strict=True)
-            ],
+            self.mesh._mesh,
+            [each.layout for each in shardings],
+            [each.layout for each in outputs],
             self._options,
         )
         self._known.append((key, program, expression, outputs))
@@ -595,11 +530,7 @@ def with_sharding_constraint(value: Any, sharding: Sharding, /) -> Any:
     def marked(x: Any) -> Any:
         shape = tuple(getattr(x, "shape", ()))
         sharding.part(shape)
-        axes = ", ".join(
-            "{" + ", ".join(f'"{name}"' for name in names) + "}"
-            for names in sharding._padded(len(shape))
-        )
-        return _core.annotate(x, f"sharding [{axes}]")
+        return _core.annotate(x, _core.sharding_note(sharding.layout, len(shape)))
 
     return tree.map(marked, value)
 
@@ -707,15 +638,14 @@ def _whole(
             for name in along:
                 whole[axis] *= mesh.axes[name]
         templates.append(_core.Template(whole, dtype, names if any(names) else None, []))
-        layouts.append(sharding._padded(len(shape)))
+        layouts.append(sharding.layout)
     expression = make_function(function).debug_expr(*structure.unflatten(templates))
     if expression.captured:
         raise ArgumentError(
             "shard_jit: the function mentions a large tensor, or one on a device; pass it as an "
             "argument"
         )
-    axes = list(mesh.axes.items())
-    return _core.Divided(expression, axes, mesh.devices, layouts, None, engine), expression
+    return _core.Divided(expression, mesh._mesh, layouts, None, engine), expression
 
 
 def _by_axis(

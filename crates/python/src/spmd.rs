@@ -1,7 +1,7 @@
 //! Programs over several devices.
 
-use nxla_runtime::Settings;
-use nxla_runtime::xla::{Divided, Mesh, mesh_devices};
+use nxla_runtime::graph::{Layout, sharding_note};
+use nxla_runtime::{Device, Divided, Mesh, Sharding};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -11,28 +11,98 @@ use crate::options::{announce_plugin, options_from};
 use crate::program::PyExpression;
 use crate::tensor::PyTensor;
 
-/// So many devices of one client.
+/// Devices along named axes; layouts say along which of them each axis of a tensor is divided.
+#[pyclass(name = "DeviceMesh", module = "nxla._core", frozen)]
+struct PyMesh(Mesh);
+
+#[pymethods]
+impl PyMesh {
+    /// Without devices, they are those of the default client.
+    #[new]
+    #[pyo3(signature = (axes, devices=None))]
+    fn new(
+        py: Python<'_>,
+        axes: Vec<(String, usize)>,
+        devices: Option<Vec<PyRef<'_, PyDevice>>>,
+    ) -> PyResult<Self> {
+        let mesh = match devices {
+            None => {
+                announce_plugin(py)?;
+                py.detach(|| Mesh::of(axes))
+            }
+            Some(devices) => {
+                let devices: Vec<Device> = devices.iter().map(|device| device.0.clone()).collect();
+                Mesh::new(axes, &devices)
+            }
+        };
+        mesh.or_raise().map(Self)
+    }
+
+    /// The devices, in the order of their places.
+    #[getter]
+    fn devices(&self) -> PyResult<Vec<PyDevice>> {
+        Ok(self.0.devices().or_raise()?.into_iter().map(PyDevice).collect())
+    }
+
+    /// Checks that a layout names axes of the mesh, each once.
+    fn check(&self, layout: Layout) -> PyResult<()> {
+        self.sharding(layout).map(drop)
+    }
+
+    /// The shape of what a device has of a tensor.
+    fn part(&self, shape: Vec<usize>, layout: Layout) -> PyResult<Vec<usize>> {
+        let part = self.sharding(layout)?.part(&shape.into()).or_raise()?;
+        Ok(part.iter().copied().collect())
+    }
+
+    /// For each device, with which element along each axis its part begins.
+    fn starts(&self, shape: Vec<usize>, layout: Layout) -> PyResult<Vec<Vec<usize>>> {
+        self.sharding(layout)?.starts(&shape.into()).or_raise()
+    }
+
+    /// Sends each device its part of a tensor.
+    fn divide(
+        &self,
+        py: Python<'_>,
+        tensor: PyRef<'_, PyTensor>,
+        layout: Layout,
+    ) -> PyResult<Vec<Py<PyAny>>> {
+        let (sharding, tensor) = (self.sharding(layout)?, tensor.tensor());
+        let parts = py.detach(|| sharding.divide(&tensor)).or_raise()?;
+        parts.into_iter().map(|part| PyTensor::wrap(py, part)).collect()
+    }
+
+    /// The whole tensor of a shape, of the parts that the devices have.
+    fn gather(
+        &self,
+        py: Python<'_>,
+        parts: Vec<PyRef<'_, PyTensor>>,
+        shape: Vec<usize>,
+        layout: Layout,
+    ) -> PyResult<Py<PyAny>> {
+        let sharding = self.sharding(layout)?;
+        let parts: Vec<_> = parts.iter().map(|part| part.tensor()).collect();
+        let whole = py.detach(|| sharding.gather(&parts, &shape.into())).or_raise()?;
+        PyTensor::wrap(py, whole.into())
+    }
+}
+
+impl PyMesh {
+    fn sharding(&self, layout: Layout) -> PyResult<Sharding> {
+        Sharding::new(&self.0, layout).or_raise()
+    }
+
+    fn shardings(&self, layouts: Vec<Layout>) -> PyResult<Vec<Sharding>> {
+        layouts.into_iter().map(|layout| self.sharding(layout)).collect()
+    }
+}
+
+/// The note that tells XLA how a value of so many axes is to be divided.
 #[pyfunction]
-#[pyo3(name = "mesh_devices")]
-fn devices(py: Python<'_>, count: usize) -> PyResult<Vec<PyDevice>> {
-    announce_plugin(py)?;
-    let devices = py.detach(|| mesh_devices(count, &Settings::new())).or_raise()?;
-    Ok(devices.into_iter().map(PyDevice).collect())
+#[pyo3(name = "sharding_note")]
+fn note(layout: Layout, rank: usize) -> String {
+    sharding_note(&layout, rank)
 }
-
-/// Checks that axes of names and sizes can be laid over devices.
-#[pyfunction]
-fn check_mesh(axes: Vec<(String, usize)>, devices: Vec<PyRef<'_, PyDevice>>) -> PyResult<()> {
-    mesh(axes, &devices).map(drop)
-}
-
-fn mesh(axes: Vec<(String, usize)>, devices: &[PyRef<'_, PyDevice>]) -> PyResult<Mesh> {
-    let devices: Vec<_> = devices.iter().map(|device| device.0.clone()).collect();
-    Mesh::new(axes, &devices).or_raise()
-}
-
-/// For each axis of a tensor the axes of the mesh along which it is divided.
-type Layout = Vec<Vec<String>>;
 
 /// An expression, divided over a mesh and compiled.
 #[pyclass(name = "Divided", module = "nxla._core", frozen)]
@@ -41,20 +111,21 @@ struct PyDivided(Divided);
 #[pymethods]
 impl PyDivided {
     #[new]
-    #[pyo3(signature = (expression, axes, devices, inputs, outputs=None, options=None))]
+    #[pyo3(signature = (expression, mesh, inputs, outputs=None, options=None))]
     fn new(
         py: Python<'_>,
         expression: &PyExpression,
-        axes: Vec<(String, usize)>,
-        devices: Vec<PyRef<'_, PyDevice>>,
+        mesh: &PyMesh,
         inputs: Vec<Layout>,
         outputs: Option<Vec<Layout>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let mesh = mesh(axes, &devices)?;
+        let inputs = mesh.shardings(inputs)?;
+        let outputs = outputs.map(|outputs| mesh.shardings(outputs)).transpose()?;
         let (options, _) = options_from(options)?;
-        let compile =
-            || Divided::compile(&expression.program, &options, &mesh, &inputs, outputs.as_deref());
+        let compile = || {
+            Divided::compile(&expression.program, &options, &mesh.0, &inputs, outputs.as_deref())
+        };
         py.detach(compile).or_raise().map(Self)
     }
 
@@ -79,7 +150,7 @@ impl PyDivided {
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyMesh>()?;
     module.add_class::<PyDivided>()?;
-    module.add_function(wrap_pyfunction!(devices, module)?)?;
-    module.add_function(wrap_pyfunction!(check_mesh, module)?)
+    module.add_function(wrap_pyfunction!(note, module)?)
 }

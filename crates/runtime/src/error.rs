@@ -63,6 +63,9 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// A tensor that cannot be divided over a mesh of devices as it is to be.
+    #[error("sharding: {0}")]
+    Layout(String),
     /// A compiler name or option that does not exist, or an option of a wrong value.
     #[error("{0}")]
     Options(String),
@@ -157,7 +160,7 @@ impl Error {
             Error::Expr(error) => class_of(&error.kind),
             Error::Stream(StreamError::Failed(error)) => error.class(),
             Error::Stage { error, .. } => error.class(),
-            Error::Vectors { .. } => ErrorClass::Shape,
+            Error::Vectors { .. } | Error::Layout(_) => ErrorClass::Shape,
             Error::Grad(_) => ErrorClass::Gradient,
             Error::Bytes(_)
             | Error::Format { .. }

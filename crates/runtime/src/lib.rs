@@ -29,6 +29,7 @@ mod forks;
 mod function;
 mod grad;
 mod inspect;
+mod mesh;
 #[cfg(not(feature = "xla"))]
 mod no_xla;
 mod operand;
@@ -66,6 +67,7 @@ pub use function::{
     Traced, Tracing, Way,
 };
 pub use grad::{Differentiated, values_and_gradients};
+pub use mesh::{Along, Mesh, Sharding};
 #[cfg(not(feature = "xla"))]
 use no_xla as xla;
 #[cfg(not(feature = "xla"))]
@@ -87,6 +89,7 @@ pub use stream::{
 pub use tensor::{DeviceTensor, Tensor};
 pub use trace::{Entered, LITERAL_LIMIT_BYTES, Trace, current_compiler};
 pub use vectors::{VectorAxis, Vectors};
+pub use xla::Divided;
 
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;

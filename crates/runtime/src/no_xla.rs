@@ -3,8 +3,14 @@
 
 use std::sync::Arc;
 
-use crate::compiler::Compiler;
+use nxla_expr::Program;
+
+use crate::compiler::{Compiler, compiler_named};
+use crate::device::Device;
 use crate::error::{ErrorClass, Result};
+use crate::mesh::{Mesh, Sharding};
+use crate::options::{Options, Settings};
+use crate::tensor::Tensor;
 
 /// No program is written for XLA.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +55,43 @@ pub(crate) fn leave_behind(client: &pjrt::Client) {
 /// There is no such client.
 pub(crate) fn come_back(client: &pjrt::Client) {
     match client.0 {}
+}
+
+/// There are none.
+pub(crate) fn mesh_devices(_: usize, _: &Settings) -> Result<Vec<Device>> {
+    compiler_named("xla").map(|_| Vec::new())
+}
+
+/// There is no such program.
+pub struct Divided(pjrt::Never);
+
+impl Divided {
+    /// There is no mesh.
+    ///
+    /// # Errors
+    /// None, as it cannot be called.
+    pub fn compile(
+        _: &Program,
+        _: &Options,
+        mesh: &Mesh,
+        _: &[Sharding],
+        _: Option<&[Sharding]>,
+    ) -> Result<Self> {
+        match mesh.placed().0.0 {}
+    }
+
+    /// There is none.
+    pub fn text(&self) -> &str {
+        match self.0 {}
+    }
+
+    /// There is none.
+    ///
+    /// # Errors
+    /// None, as it cannot be called.
+    pub fn run(&self, _: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>> {
+        match self.0 {}
+    }
 }
 
 /// What the feature `xla` has, as far as the types of this crate name it. There are no values.

@@ -15,7 +15,7 @@ use rustc_hash::FxHasher;
 
 use crate::compiler::{Compiler, CompilerChoice, compiler_named};
 use crate::device::{Device, place_of};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
 /// Those of the settings that say where programs run, in place of a [`Device`].
@@ -171,6 +171,38 @@ impl Options {
             merged.progress.clone_from(&self.progress);
         }
         merged
+    }
+
+    /// These options for a program over a mesh, on top of those in force as far as they are for XLA.
+    ///
+    /// # Errors
+    /// Another compiler; what says where to run, or has no meaning for such a program.
+    pub fn of_a_mesh(&self) -> Result<Options> {
+        let refused = |why: String| Err(Error::Options(format!("mesh: {why}")));
+        if let Some(other) = self.compiler.as_ref().filter(|choice| choice.name() != "xla") {
+            let name = other.name();
+            return refused(format!(
+                "programs over several devices are compiled by \"xla\", not by {name:?}"
+            ));
+        }
+        let placing = PLACING.iter().find(|name| self.settings.contains_key(**name)).copied();
+        let given = [
+            (self.device.is_some(), "device"),
+            (!self.hooks.is_empty(), "hooks"),
+            (self.stages.is_some(), "stages"),
+        ];
+        let given = given.into_iter().find_map(|(given, name)| given.then_some(name));
+        if let Some(name) = placing.or(given) {
+            return refused(format!("{name:?} has no meaning for a program over several devices"));
+        }
+        let mut settings = Settings::new();
+        let defaults = default_options();
+        if defaults.compiler.as_ref().is_some_and(|choice| choice.name() == "xla") {
+            settings.extend(defaults.settings);
+            settings.retain(|name, _| !PLACING.contains(&&**name));
+        }
+        settings.extend(self.settings.clone());
+        Ok(Options { compiler: Some("xla".into()), settings, ..Options::default() })
     }
 
     /// Where operands of a function live that runs where they do; `None` if all are on the host, or

@@ -73,6 +73,4 @@ mod writer;
 pub use error::LowerError;
 pub use kernel::kernel_program;
 pub use module::{Donation, HostCall, Module, lower};
-pub use options::{
-    KERNEL_ID, Layout, LowerOptions, Partition, Precision, SHARDING_NOTE, STRICT_OPTIONS,
-};
+pub use options::{KERNEL_ID, LowerOptions, Partition, Precision, STRICT_OPTIONS};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use nxla_expr::HookOp;
+use nxla_expr::{HookOp, Layout};
 
 /// XLA's debug options under which its CPU compiler keeps to what StableHLO defines: without them
 /// a maximum forgets NaN in its right operand, and narrow floats keep excess precision between
@@ -45,10 +45,6 @@ pub struct LowerOptions<'a> {
     pub partition: Option<Partition<'a>>,
 }
 
-/// For each axis of a tensor the axes of the mesh along which it is divided, the outermost first.
-/// Axes beyond those are not divided.
-pub type Layout = Vec<Vec<String>>;
-
 /// A mesh of devices, and how inputs and outputs of a program are divided over it. What is divided
 /// how in between, XLA decides.
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +56,6 @@ pub struct Partition<'a> {
     /// One for each output; without them XLA decides.
     pub outputs: Option<&'a [Layout]>,
 }
-
-/// What the text of [`Metadata::inspect`](nxla_expr::Metadata::inspect) begins with to say how a value
-/// is divided. After it comes the layout as Shardy writes it: `[{"data"}, {}]`.
-pub const SHARDING_NOTE: &str = "sharding ";
 
 impl Default for LowerOptions<'_> {
     fn default() -> Self {

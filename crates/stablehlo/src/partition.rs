@@ -1,12 +1,10 @@
 //! What a text says about several devices, in the words of Shardy.
 
-use std::fmt::Write;
-
-use nxla_expr::Metadata;
+use nxla_expr::{Layout, Metadata, SHARDING_NOTE, layout_text};
 use nxla_tensor::Shape;
 
 use crate::context::Cx;
-use crate::options::{Layout, Partition, SHARDING_NOTE};
+use crate::options::Partition;
 use crate::writer::Value;
 
 /// The attributes of a module for a mesh, and the mesh itself, which comes first in it.
@@ -20,15 +18,7 @@ pub(crate) fn header(partition: &Partition<'_>) -> (String, String) {
 
 /// The attribute of a parameter or a result.
 pub(crate) fn attribute(layout: &Layout, shape: &Shape) -> String {
-    let mut text = String::from("sdy.sharding = #sdy.sharding<@mesh, [");
-    for axis in 0..shape.rank() {
-        let along = layout.get(axis).map_or(&[][..], Vec::as_slice);
-        let names: Vec<String> = along.iter().map(|name| format!("\"{name}\"")).collect();
-        let separator = if axis > 0 { ", " } else { "" };
-        let _ = write!(text, "{separator}{{{}}}", names.join(", "));
-    }
-    text.push_str("]>");
-    text
+    format!("sdy.sharding = #sdy.sharding<@mesh, {}>", layout_text(layout, shape.rank()))
 }
 
 /// Marks a value whose note says how it is divided.

@@ -102,6 +102,11 @@ impl ResultVectors {
         outputs.iter().map(|output| output.as_ref().vectors().clone()).collect()
     }
 
+    /// Whether no result has any.
+    pub fn are_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Those of one result.
     pub fn get(&self, result: usize) -> Vectors {
         self.0.get(result).cloned().unwrap_or_default()

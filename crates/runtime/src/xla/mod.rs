@@ -53,7 +53,8 @@ pub use disk::{
 pub use import::Imported;
 pub(crate) use met::{met, ordinal, original};
 pub(crate) use nxla_stablehlo::LowerError;
-pub use spmd::{Divided, Mesh, mesh_devices};
+pub use spmd::Divided;
+pub(crate) use spmd::mesh_devices;
 pub use text::{stablehlo_text, with_literals};
 
 /// Compiles with XLA; named `"xla"`.

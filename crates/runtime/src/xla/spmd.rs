@@ -1,12 +1,11 @@
 //! Programs over several devices: XLA divides them, and each device has its part of each tensor.
 //!
-//! A mesh arranges devices along named axes. A layout says for each axis of a tensor along which
-//! axes of the mesh it is divided; where it names none, every device has all of it. Shapes in the
-//! program are those of whole tensors. What a run takes and gives are the parts, device by device.
+//! Shapes in the program are those of whole tensors. What a run takes and gives are the parts, device
+//! by device.
 
-use nxla_expr::{Program, TensorType};
+use nxla_expr::{Layout, Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, CompileOptions, ExecuteOptions};
-use nxla_stablehlo::{Layout, LowerOptions, Partition, lower};
+use nxla_stablehlo::{LowerOptions, Partition, lower};
 use nxla_tensor::{Names, Shape};
 
 use super::client::{Target, target};
@@ -14,119 +13,17 @@ use super::{compile_with, settings};
 use crate::analysis::Analysis;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::mesh::{Mesh, Sharding};
 use crate::options::{Options, Setting, Settings};
 use crate::profile::{self, Work};
 use crate::tensor::{DeviceTensor, Tensor};
-
-/// Devices along named axes, those of the last axis beside each other.
-#[derive(Clone, Debug)]
-pub struct Mesh {
-    axes: Vec<(String, usize)>,
-    client: pjrt::Client,
-    devices: Vec<usize>,
-}
-
-impl Mesh {
-    /// A mesh of devices of one client.
-    ///
-    /// # Errors
-    /// Names that are none or occur twice; another number of devices than the axes have places; a
-    /// device twice, or devices of two clients.
-    pub fn new(axes: Vec<(String, usize)>, devices: &[Device]) -> Result<Self> {
-        let wrong = |why: String| Err(Error::Options(format!("mesh: {why}")));
-        for (place, (name, size)) in axes.iter().enumerate() {
-            let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if name.is_empty() || !name.chars().all(is_letter) {
-                return wrong(format!("{name:?} is no name of an axis: letters, digits and _ are"));
-            }
-            if axes[..place].iter().any(|(other, _)| other == name) {
-                return wrong(format!("there are two axes {name:?}"));
-            }
-            if *size == 0 {
-                return wrong(format!("the axis {name:?} has no device"));
-            }
-        }
-        let places: usize = axes.iter().map(|(_, size)| size).product();
-        if places != devices.len() {
-            return wrong(format!("{places} devices are needed, got {}", devices.len()));
-        }
-        let Some(client) = devices.first().and_then(Device::client) else {
-            return wrong("the host is no device for it; nx.devices() lists others".into());
-        };
-        let mut indices = Vec::with_capacity(devices.len());
-        for device in devices {
-            if device.client() != Some(client) {
-                return wrong(format!("{} and {device} are of two clients", devices[0]));
-            }
-            if indices.contains(&device.index()) {
-                return wrong(format!("{device} is there twice"));
-            }
-            indices.push(device.index());
-        }
-        Ok(Self { axes, client: client.clone(), devices: indices })
-    }
-
-    /// Names and sizes of the axes.
-    pub fn axes(&self) -> &[(String, usize)] {
-        &self.axes
-    }
-
-    /// The devices, in their order.
-    ///
-    /// # Errors
-    /// None for a mesh that was made.
-    pub fn devices(&self) -> Result<Vec<Device>> {
-        self.devices.iter().map(|&index| Device::of(&self.client, index)).collect()
-    }
-
-    fn size_of(&self, axis: &str) -> Result<usize> {
-        let found = self.axes.iter().find(|(name, _)| name == axis);
-        found.map(|(_, size)| *size).ok_or_else(|| {
-            let names: Vec<&str> = self.axes.iter().map(|(name, _)| name.as_str()).collect();
-            let names = names.join(", ");
-            Error::Options(format!("the mesh has no axis {axis:?}; it has {names}"))
-        })
-    }
-
-    /// The shape of a part of a tensor.
-    ///
-    /// # Errors
-    /// A layout that does not fit the mesh or the shape.
-    pub fn part(&self, shape: &Shape, layout: &Layout) -> Result<Shape> {
-        if layout.len() > shape.rank() {
-            let (axes, rank) = (layout.len(), shape.rank());
-            let why = format!("a layout of {axes} axes is for a tensor of {rank}, {shape}");
-            return Err(Error::Options(why));
-        }
-        let mut seen: Vec<&str> = Vec::new();
-        let mut sizes: Vec<usize> = shape.iter().copied().collect();
-        for (axis, along) in layout.iter().enumerate() {
-            for name in along {
-                if seen.contains(&name.as_str()) {
-                    let why = format!("a layout names the axis {name:?} of the mesh twice");
-                    return Err(Error::Options(why));
-                }
-                seen.push(name);
-                let count = self.size_of(name)?;
-                if !sizes[axis].is_multiple_of(count) {
-                    return Err(Error::Options(format!(
-                        "axis {axis} of {shape} cannot be divided along {name:?} into {count} \
-                         equal parts"
-                    )));
-                }
-                sizes[axis] /= count;
-            }
-        }
-        Ok(Shape::from(sizes))
-    }
-}
 
 /// So many devices of one client: of the default one, or for a plugin that makes as many devices for
 /// the CPU as it is told, of one that has them.
 ///
 /// # Errors
 /// Fewer devices than that; no plugin.
-pub fn mesh_devices(count: usize, settings: &Settings) -> Result<Vec<Device>> {
+pub(crate) fn mesh_devices(count: usize, settings: &Settings) -> Result<Vec<Device>> {
     let mut found = target(settings)?;
     if found.client.devices().len() < count && found.is_cpu() {
         let mut settings = settings.clone();
@@ -156,17 +53,17 @@ pub struct Divided {
 }
 
 impl Divided {
-    /// Divides and compiles a program whose inputs have these layouts. Without layouts of the outputs,
-    /// XLA chooses them.
+    /// Divides and compiles a program whose inputs are divided so. Without shardings of the outputs, XLA
+    /// chooses them.
     ///
     /// # Errors
-    /// Layouts that do not fit; a hook that somebody listens to; what the plugin says.
+    /// Shardings that do not fit; a hook that somebody listens to; what the plugin says.
     pub fn compile(
         program: &Program,
         options: &Options,
         mesh: &Mesh,
-        inputs: &[Layout],
-        outputs: Option<&[Layout]>,
+        inputs: &[Sharding],
+        outputs: Option<&[Sharding]>,
     ) -> Result<Self> {
         settings::check(&options.settings)?;
         let parts = parts_of(mesh, program.inputs().iter(), inputs)?;
@@ -174,7 +71,10 @@ impl Divided {
             Some(outputs) => Some(parts_of(mesh, program.output_types(), outputs)?),
             None => None,
         };
-        let partition = Partition { axes: &mesh.axes, inputs, outputs };
+        let inputs = layouts(inputs);
+        let outputs = outputs.map(layouts);
+        let partition =
+            Partition { axes: mesh.axes(), inputs: &inputs, outputs: outputs.as_deref() };
         let module = lower(
             program,
             &LowerOptions {
@@ -184,11 +84,12 @@ impl Divided {
                 ..LowerOptions::default()
             },
         )?;
-        let home = Target::of(&mesh.client, mesh.devices[0]);
-        let devices = mesh.client.devices();
+        let (client, places) = mesh.placed();
+        let home = Target::of(client, places[0]);
+        let devices = client.devices();
         let compile_options = CompileOptions {
-            num_partitions: mesh.devices.len(),
-            device_ids: mesh.devices.iter().map(|&index| devices[index].id()).collect(),
+            num_partitions: places.len(),
+            device_ids: places.iter().map(|&index| devices[index].id()).collect(),
             shardy: true,
             overrides: settings::flags(&options.settings, &home),
             ..CompileOptions::default()
@@ -227,13 +128,14 @@ impl Divided {
     /// Another number of lists than devices, or parts of other types; what goes wrong in the run.
     pub fn run(&self, parts: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>> {
         let _span = profile::span(Work::Run, "run on a mesh");
-        if parts.len() != self.mesh.devices.len() {
-            let (found, expected) = (parts.len(), self.mesh.devices.len());
+        let (client, places) = self.mesh.placed();
+        if parts.len() != places.len() {
+            let (found, expected) = (parts.len(), places.len());
             return Err(wrong(format!("parts for {found} devices, the mesh has {expected}")));
         }
         let mut lists: Vec<Vec<Buffer>> = Vec::with_capacity(parts.len());
-        for (list, &device) in parts.iter().zip(&self.mesh.devices) {
-            lists.push(self.placed(list, device)?);
+        for (list, &device) in parts.iter().zip(places) {
+            lists.push(self.placed(list, client, device)?);
         }
         let lists: Vec<Vec<&Buffer>> = lists.iter().map(|list| list.iter().collect()).collect();
         let arguments: Vec<&[&Buffer]> = lists.iter().map(Vec::as_slice).collect();
@@ -248,12 +150,11 @@ impl Divided {
     }
 
     /// What a device needs of its list, there.
-    fn placed(&self, list: &[Tensor], device: usize) -> Result<Vec<Buffer>> {
+    fn placed(&self, list: &[Tensor], client: &pjrt::Client, device: usize) -> Result<Vec<Buffer>> {
         if list.len() != self.parts.len() {
             let (found, expected) = (list.len(), self.parts.len());
             return Err(wrong(format!("{found} parts for a device, the program takes {expected}")));
         }
-        let client = &self.mesh.client;
         let place = |&input: &usize| {
             let (part, expected) = (list[input].data(), &self.parts[input]);
             if part.dtype() != expected.dtype || *part.shape() != expected.shape {
@@ -279,17 +180,24 @@ fn wrong(why: String) -> Error {
 fn parts_of<'a>(
     mesh: &Mesh,
     types: impl Iterator<Item = &'a TensorType>,
-    layouts: &[Layout],
+    shardings: &[Sharding],
 ) -> Result<Vec<TensorType>> {
     let types: Vec<&TensorType> = types.collect();
-    if types.len() != layouts.len() {
-        let (found, expected) = (layouts.len(), types.len());
-        return Err(wrong(format!("{found} layouts for {expected} tensors")));
+    if types.len() != shardings.len() {
+        let (found, expected) = (shardings.len(), types.len());
+        return Err(wrong(format!("{found} shardings for {expected} tensors")));
     }
-    let part = |(ty, layout): (&TensorType, &Layout)| {
-        Ok(TensorType { shape: mesh.part(&ty.shape, layout)?, ..ty.clone() })
+    if let Some(other) = shardings.iter().find(|sharding| sharding.mesh() != mesh) {
+        return Err(wrong(format!("{other:?} is of another mesh than {mesh}")));
+    }
+    let part = |(ty, sharding): (&TensorType, &Sharding)| {
+        Ok(TensorType { shape: sharding.part(&ty.shape)?, ..ty.clone() })
     };
-    types.into_iter().zip(layouts).map(part).collect()
+    types.into_iter().zip(shardings).map(part).collect()
+}
+
+fn layouts(shardings: &[Sharding]) -> Vec<Layout> {
+    shardings.iter().map(|sharding| sharding.layout().clone()).collect()
 }
 
 /// XLA has to give what the layouts of the outputs say.

@@ -1,0 +1,434 @@
+//! Devices along named axes, and how tensors are divided among them.
+//!
+//! A mesh arranges devices along named axes. A sharding says for each axis of a tensor along which
+//! axes of the mesh it is divided, into equal parts; where it names none, every device has all of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use nxla_expr::{Layout, sharding_note};
+use nxla_tensor::{HostTensor, Shape};
+
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::options::Settings;
+use crate::pjrt;
+use crate::tensor::Tensor;
+use crate::xla;
+
+/// Devices along named axes, those of the last axis beside each other.
+#[derive(Clone)]
+pub struct Mesh(Arc<Parts>);
+
+struct Parts {
+    axes: Vec<(String, usize)>,
+    client: pjrt::Client,
+    devices: Vec<usize>,
+}
+
+impl Mesh {
+    /// A mesh of devices of the default client. A plugin that makes as many devices for the CPU as it
+    /// is told makes as many as are needed.
+    ///
+    /// ```no_run
+    /// let mesh = nxla::Mesh::of([("data", 2), ("model", 2)])?;
+    /// assert_eq!((mesh.size(), mesh.to_string()), (4, "Mesh(data=2, model=2)".to_owned()));
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Names that are none or occur twice; axes without a place; fewer devices; no plugin.
+    pub fn of<N: Into<String>>(axes: impl IntoIterator<Item = (N, usize)>) -> Result<Self> {
+        let axes: Vec<_> = axes.into_iter().map(|(name, size)| (name.into(), size)).collect();
+        let places = places(&axes)?;
+        Self::new(axes, &xla::mesh_devices(places, &Settings::new())?)
+    }
+
+    /// A mesh of these devices, which are of one client.
+    ///
+    /// # Errors
+    /// Names that are none or occur twice; another number of devices than the axes have places; a
+    /// device twice, or devices of two clients.
+    pub fn new(axes: Vec<(String, usize)>, devices: &[Device]) -> Result<Self> {
+        let places = places(&axes)?;
+        if places != devices.len() {
+            return wrong(format!("{places} devices are needed, got {}", devices.len()));
+        }
+        let Some(client) = devices.first().and_then(Device::client) else {
+            return wrong("the host is no device for it; nx.devices() lists others".into());
+        };
+        let mut indices = Vec::with_capacity(devices.len());
+        for device in devices {
+            if device.client() != Some(client) {
+                return wrong(format!("{} and {device} are of two clients", devices[0]));
+            }
+            if indices.contains(&device.index()) {
+                return wrong(format!("{device} is there twice"));
+            }
+            indices.push(device.index());
+        }
+        Ok(Self(Arc::new(Parts { axes, client: client.clone(), devices: indices })))
+    }
+
+    /// Names and sizes of the axes.
+    pub fn axes(&self) -> &[(String, usize)] {
+        &self.0.axes
+    }
+
+    /// How many devices there are.
+    pub fn size(&self) -> usize {
+        self.0.devices.len()
+    }
+
+    /// The devices, in their order.
+    ///
+    /// # Errors
+    /// None for a mesh that was made.
+    pub fn devices(&self) -> Result<Vec<Device>> {
+        self.0.devices.iter().map(|&index| Device::of(&self.0.client, index)).collect()
+    }
+
+    /// The client of the devices, and their numbers there.
+    pub(crate) fn placed(&self) -> (&pjrt::Client, &[usize]) {
+        (&self.0.client, &self.0.devices)
+    }
+
+    /// A sharding: for each axis of a tensor the axis of the mesh along which it is divided, several,
+    /// or none. Axes beyond those that are named are not divided.
+    ///
+    /// ```no_run
+    /// use nxla::Mesh;
+    ///
+    /// let mesh = Mesh::of([("data", 2), ("model", 2)])?;
+    /// assert_eq!(mesh.sharding(["data"])?.part(&[4, 3].into())?[..], [2, 3]);
+    /// assert_eq!(mesh.sharding([None, Some("model")])?.part(&[3, 4].into())?[..], [3, 2]);
+    /// assert_eq!(mesh.sharding([["data", "model"]])?.part(&[4].into())?[..], [1]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A name that the mesh has not, or that occurs twice.
+    pub fn sharding<A: Into<Along>>(&self, along: impl IntoIterator<Item = A>) -> Result<Sharding> {
+        Sharding::new(self, along.into_iter().map(|along| along.into().0).collect())
+    }
+
+    /// The sharding of what every device has all of.
+    pub fn replicated(&self) -> Sharding {
+        Sharding { mesh: self.clone(), layout: Layout::new() }
+    }
+
+    fn size_of(&self, axis: &str) -> Option<usize> {
+        self.0.axes.iter().find(|(name, _)| name == axis).map(|(_, size)| *size)
+    }
+
+    /// The number of each device along each axis, in the order of the devices.
+    fn places(&self) -> impl Iterator<Item = BTreeMap<&str, usize>> {
+        (0..self.size()).map(|mut number| {
+            let mut place = BTreeMap::new();
+            for (name, size) in self.0.axes.iter().rev() {
+                place.insert(name.as_str(), number % size);
+                number /= size;
+            }
+            place
+        })
+    }
+}
+
+/// How many places axes have, if they can be those of a mesh.
+fn places(axes: &[(String, usize)]) -> Result<usize> {
+    for (place, (name, size)) in axes.iter().enumerate() {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_letter) {
+            return wrong(format!("{name:?} is no name of an axis: letters, digits and _ are"));
+        }
+        if axes[..place].iter().any(|(other, _)| other == name) {
+            return wrong(format!("there are two axes {name:?}"));
+        }
+        if *size == 0 {
+            return wrong(format!("the axis {name:?} has no device"));
+        }
+    }
+    let places = axes.iter().try_fold(1usize, |places, (_, size)| places.checked_mul(*size));
+    places.map_or_else(|| wrong("there are not so many devices".into()), Ok)
+}
+
+fn wrong<T>(why: String) -> Result<T> {
+    Err(Error::Options(format!("mesh: {why}")))
+}
+
+impl PartialEq for Mesh {
+    fn eq(&self, other: &Mesh) -> bool {
+        let (left, right) = (&self.0, &other.0);
+        left.axes == right.axes && left.client == right.client && left.devices == right.devices
+    }
+}
+
+impl Eq for Mesh {}
+
+impl fmt::Display for Mesh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axes: Vec<String> =
+            self.0.axes.iter().map(|(name, size)| format!("{name}={size}")).collect();
+        write!(f, "Mesh({})", axes.join(", "))
+    }
+}
+
+impl fmt::Debug for Mesh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Axes of a mesh along which one axis of a tensor is divided.
+#[derive(Clone, Debug)]
+pub struct Along(Vec<String>);
+
+impl From<&str> for Along {
+    fn from(name: &str) -> Self {
+        Self(vec![name.into()])
+    }
+}
+
+impl From<Option<&str>> for Along {
+    fn from(name: Option<&str>) -> Self {
+        Self(name.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<const N: usize> From<[&str; N]> for Along {
+    fn from(names: [&str; N]) -> Self {
+        Self(names.into_iter().map(Into::into).collect())
+    }
+}
+
+impl From<Vec<String>> for Along {
+    fn from(names: Vec<String>) -> Self {
+        Self(names)
+    }
+}
+
+/// How tensors are divided over a mesh; made by [`Mesh::sharding`].
+#[derive(Clone)]
+pub struct Sharding {
+    mesh: Mesh,
+    /// Without entries at its end that name nothing.
+    layout: Layout,
+}
+
+impl Sharding {
+    /// A sharding of this layout.
+    ///
+    /// # Errors
+    /// A name that the mesh has not, or that occurs twice.
+    pub fn new(mesh: &Mesh, mut layout: Layout) -> Result<Self> {
+        let mut seen: Vec<&str> = Vec::new();
+        for name in layout.iter().flatten() {
+            if mesh.size_of(name).is_none() {
+                let names: Vec<&str> = mesh.axes().iter().map(|(name, _)| name.as_str()).collect();
+                let names = names.join(", ");
+                return Err(Error::Options(format!(
+                    "sharding: the mesh has no axis {name:?}; it has {names}"
+                )));
+            }
+            if seen.contains(&name.as_str()) {
+                return Err(Error::Options(format!(
+                    "sharding: the axis {name:?} of the mesh is named twice"
+                )));
+            }
+            seen.push(name);
+        }
+        while layout.last().is_some_and(Vec::is_empty) {
+            layout.pop();
+        }
+        Ok(Self { mesh: mesh.clone(), layout })
+    }
+
+    /// The mesh.
+    pub fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    /// For each axis of a tensor the axes of the mesh along which it is divided.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Whether every device has all of a tensor.
+    pub fn is_replicated(&self) -> bool {
+        self.layout.is_empty()
+    }
+
+    /// The shape of what a device has of a tensor.
+    ///
+    /// # Errors
+    /// An axis that cannot be divided into equal parts; a tensor of too few axes.
+    pub fn part(&self, shape: &Shape) -> Result<Shape> {
+        let axes = self.layout.len();
+        if axes > shape.rank() {
+            let why = format!("{self} is for tensors of at least {axes} axes, got {shape}");
+            return Err(Error::Layout(why));
+        }
+        let mut sizes: Vec<usize> = shape.iter().copied().collect();
+        for (axis, along) in self.layout.iter().enumerate() {
+            let count: usize = along.iter().filter_map(|name| self.mesh.size_of(name)).product();
+            if !sizes[axis].is_multiple_of(count) {
+                let along: Vec<String> = along.iter().map(|name| format!("{name:?}")).collect();
+                return Err(Error::Layout(format!(
+                    "axis {axis} of {shape} cannot be divided into {count} equal parts, along {}",
+                    along.join(" and ")
+                )));
+            }
+            sizes[axis] /= count;
+        }
+        Ok(Shape::from(sizes))
+    }
+
+    /// For each device of the mesh, with which element along each axis its part begins.
+    ///
+    /// # Errors
+    /// As for [`Sharding::part`].
+    pub fn starts(&self, shape: &Shape) -> Result<Vec<Vec<usize>>> {
+        let part = self.part(shape)?;
+        let start = |place: &BTreeMap<&str, usize>, axis: usize| {
+            let along = self.layout.get(axis).map_or(&[][..], Vec::as_slice);
+            let number = along.iter().fold(0, |number, name| {
+                number * self.mesh.size_of(name).unwrap_or(1) + place[name.as_str()]
+            });
+            number * part[axis]
+        };
+        let of_device = |place| (0..shape.rank()).map(|axis| start(&place, axis)).collect();
+        Ok(self.mesh.places().map(of_device).collect())
+    }
+
+    /// Sends each device its part of a tensor, and nothing else.
+    ///
+    /// # Errors
+    /// As for [`Sharding::part`]; vectorized axes; what reading or sending it runs into.
+    pub fn divide(&self, whole: &Tensor) -> Result<Vec<Tensor>> {
+        if !whole.vectors().is_empty() {
+            return Err(Error::Layout("a tensor with vectorized axes cannot be divided".into()));
+        }
+        let devices = self.mesh.devices()?;
+        let (part, starts) = (self.part(whole.shape())?, self.starts(whole.shape())?);
+        if self.is_replicated() {
+            return devices.iter().map(|device| whole.on(device)).collect();
+        }
+        let whole = whole.to_host()?;
+        let mut known: BTreeMap<Vec<usize>, Tensor> = BTreeMap::new();
+        let mut parts = Vec::with_capacity(devices.len());
+        for (start, device) in starts.into_iter().zip(&devices) {
+            let there = match known.get(&start) {
+                Some(part) => part.clone(),
+                None => {
+                    let taken = Tensor::Host(taken(&whole, &part, &start)?);
+                    known.entry(start).or_insert(taken).clone()
+                }
+            };
+            parts.push(there.on(device)?);
+        }
+        Ok(parts)
+    }
+
+    /// The whole tensor of this shape, on the host. Each part is read once, from the first device that
+    /// has it.
+    ///
+    /// # Errors
+    /// Another number of parts than devices, or parts of other shapes; what their computation ran into.
+    pub fn gather(&self, parts: &[Tensor], shape: &Shape) -> Result<HostTensor> {
+        let (part, starts) = (self.part(shape)?, self.starts(shape)?);
+        if parts.len() != starts.len() || parts.iter().any(|each| *each.shape() != part) {
+            let expected = starts.len();
+            let why = format!("{shape} is put together of {expected} parts, each of {part}");
+            return Err(Error::Layout(why));
+        }
+        let mut distinct: BTreeMap<&[usize], HostTensor> = BTreeMap::new();
+        for (start, each) in starts.iter().zip(parts) {
+            if !distinct.contains_key(start.as_slice()) {
+                distinct.insert(start, each.to_host()?);
+            }
+        }
+        let (dtype, names) = (parts[0].dtype(), parts[0].names().cloned());
+        let size = dtype.size();
+        let whole: Result<HostTensor> = HostTensor::from_writer(dtype, shape.clone(), |bytes| {
+            for (start, each) in &distinct {
+                let (offsets, length) = runs(shape, &part, start);
+                let length = length * size;
+                for (number, offset) in offsets.enumerate() {
+                    let run = &each.bytes()[number * length..(number + 1) * length];
+                    bytes[offset * size..offset * size + length].copy_from_slice(run);
+                }
+            }
+            Ok(())
+        });
+        Ok(whole?.with_names(names)?)
+    }
+
+    /// The note that tells XLA how a value of so many axes is to be divided.
+    pub fn note(&self, rank: usize) -> String {
+        sharding_note(&self.layout, rank)
+    }
+}
+
+impl PartialEq for Sharding {
+    fn eq(&self, other: &Sharding) -> bool {
+        self.layout == other.layout && self.mesh == other.mesh
+    }
+}
+
+impl Eq for Sharding {}
+
+impl fmt::Display for Sharding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let axes = self.layout.iter().map(|along| match &along[..] {
+            [] => "None".to_owned(),
+            [name] => format!("{name:?}"),
+            several => format!("{several:?}"),
+        });
+        write!(f, "Sharding({})", axes.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl fmt::Debug for Sharding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} over {}", self.mesh)
+    }
+}
+
+/// A part of a tensor.
+fn taken(whole: &HostTensor, part: &Shape, start: &[usize]) -> Result<HostTensor> {
+    let size = whole.dtype().size();
+    let taken: Result<HostTensor> = HostTensor::from_writer(whole.dtype(), part.clone(), |bytes| {
+        let (offsets, length) = runs(whole.shape(), part, start);
+        let length = length * size;
+        for (number, offset) in offsets.enumerate() {
+            let run = &whole.bytes()[offset * size..offset * size + length];
+            bytes[number * length..(number + 1) * length].copy_from_slice(run);
+        }
+        Ok(())
+    });
+    Ok(taken?.with_names(whole.names().cloned())?)
+}
+
+/// Where the elements of a part are in the whole tensor: with which element each run of neighbours
+/// begins, in the order of the part, and how many are in a run.
+fn runs<'a>(
+    whole: &'a Shape,
+    part: &'a Shape,
+    start: &'a [usize],
+) -> (impl Iterator<Item = usize> + 'a, usize) {
+    // The last axis that is divided: what comes after it is in one piece.
+    let inner = (0..part.rank()).rev().find(|&axis| part[axis] != whole[axis]).unwrap_or(0);
+    let length: usize = part[inner..].iter().product();
+    let count: usize = part[..inner].iter().product();
+    let count = if length == 0 { 0 } else { count };
+    let offsets = (0..count).map(move |mut number| {
+        let mut index: Vec<usize> = start.to_vec();
+        for axis in (0..inner).rev() {
+            index[axis] += number % part[axis];
+            number /= part[axis];
+        }
+        index.iter().zip(whole.iter()).fold(0, |offset, (index, size)| offset * size + index)
+    });
+    (offsets, length)
+}
