@@ -170,24 +170,31 @@ impl<'a> Struct<'a> {
     fn container(&self) -> TokenStream {
         let tensors: &dyn Fn(&Ident) -> Type =
             &|ident| parse_quote!(<#ident as ::nxla::Container>::Tensors);
+        let sharded: &dyn Fn(&Ident) -> Type =
+            &|ident| parse_quote!(<#ident as ::nxla::Container>::Sharded);
         let mut generics = self.generics_with(&[]);
         let clause = generics.make_where_clause();
         for ident in &self.leaves {
             clause.predicates.push(parse_quote!(#ident: ::nxla::Container));
         }
         for field in self.held().filter(|field| !self.is_leaf(&field.ty)) {
-            let (ty, of_tensors) = (&field.ty, self.field_of(field, tensors));
-            clause.predicates.push(parse_quote!(#ty: ::nxla::Container<Tensors = #of_tensors>));
+            let ty = &field.ty;
+            let (of_tensors, of_sharded) =
+                (self.field_of(field, tensors), self.field_of(field, sharded));
+            clause.predicates.push(
+                parse_quote!(#ty: ::nxla::Container<Tensors = #of_tensors, Sharded = #of_sharded>),
+            );
         }
         let (impl_generics, _, clause) = generics.split_for_impl();
         let own = self.of_leaves(&|ident| parse_quote!(#ident));
-        let of_tensors = self.of_leaves(tensors);
+        let (of_tensors, of_sharded) = (self.of_leaves(tensors), self.of_leaves(sharded));
         let of_containers =
             self.of_leaves(&|ident| parse_quote!(<#ident as ::nxla::Container>::Of<__Each>));
         quote! {
             #[automatically_derived]
             impl #impl_generics ::nxla::Container for #own #clause {
                 type Tensors = #of_tensors;
+                type Sharded = #of_sharded;
                 type Of<__Each: ::nxla::Container> = #of_containers;
             }
         }

@@ -24,13 +24,11 @@ pub mod build;
 mod decompose;
 mod graph;
 mod infer;
-mod layout;
 mod make;
 mod simplify;
 mod text;
 
 pub use decompose::decompose;
 pub use graph::*;
-pub use layout::{Layout, SHARDING_NOTE, layout_text, sharding_note};
 pub use make::{rewrite, serialize, verify};
 pub use text::{mermaid, print, svg};

@@ -5,10 +5,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use nxla_expr::{Program, TensorType};
-use nxla_runtime::{self as runtime, Options, Trace};
+use nxla_runtime::{self as runtime, Options};
 
-use crate::containers::{Arguments, Container, Leaves, Tree};
-use crate::expr::Expr;
+use crate::containers::{Arguments, Container, Leaves, Tree, paths_of_types};
 use crate::jit::{Asked, Entry, asked};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
@@ -115,14 +114,7 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
 
     /// Where each leaf of the arguments is.
     fn paths(&self) -> Result<Vec<String>> {
-        let trace = Trace::new();
-        let stand_ins = self.types.items.iter();
-        let stand_ins = stand_ins.map(|ty| Ok(Expr::from(trace.parameter(ty.clone())?)));
-        let stand_ins: Vec<Expr> = stand_ins.collect::<Result<_>>()?;
-        let arguments = Inputs::rebuild(&mut Leaves::new(stand_ins, self.types.structure.clone()));
-        let mut paths = Vec::new();
-        arguments.paths("argument", &mut paths);
-        Ok(paths)
+        paths_of_types::<Inputs>(&self.types, "argument")
     }
 }
 

@@ -179,6 +179,21 @@ impl<F, Inputs> Jit<F, Inputs> {
         self.with(|options| options.hook(name, function))
     }
 
+    /// The options of its own.
+    pub(crate) fn options(&self) -> &Options {
+        self.core.options()
+    }
+
+    /// Whether memory of arguments may be taken over.
+    pub(crate) fn donates(&self) -> bool {
+        !self.donated.is_empty()
+    }
+
+    /// How to go on with a call on this thread.
+    pub(crate) fn way(&self) -> Result<Way> {
+        self.core.way()
+    }
+
     fn with(self, change: impl FnOnce(Options) -> Options) -> Self {
         let options = change(self.core.options().clone());
         Self { core: new_core(options, self.core.conflict()), ..self }
@@ -395,7 +410,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
-        if self.core.way()? == Way::Join {
+        if self.way()? == Way::Join {
             let why = "call: a typed call gives tensors and cannot join the trace under way; call \
                        the function itself there";
             return Err(Error::Usage(why.into()));

@@ -134,6 +134,7 @@ mod numbers;
 mod ops;
 pub mod prelude;
 mod ready;
+pub mod sharding;
 mod stages;
 pub mod stream;
 mod tensor;
@@ -157,6 +158,7 @@ pub use ops::{
     while_loop, while_loop_with,
 };
 pub use ready::{Ready, ready};
+pub use sharding::{Mesh, OverMesh, ShardedTensor, Sharding};
 pub use stages::Stages;
 pub use stream::{AsyncReceiver, Receiver, Sender, Stream, stream, stream_with};
 pub use tensor::Tensor;

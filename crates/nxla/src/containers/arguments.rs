@@ -6,6 +6,7 @@ use nxla_expr::TensorType;
 
 use super::{Fixable, Leaves};
 use crate::expr::Expr;
+use crate::sharding::{Given, ShardedTensor};
 use crate::tensor::Tensor;
 
 /// What may be passed for a container `C`: the same container with leaves `L`, or a reference to
@@ -66,6 +67,15 @@ leaf_arguments! {
     i16 as Tensor => Tensor::from;
     i32 as Tensor => Tensor::from;
     i64 as Tensor => Tensor::from;
+    Tensor as Given => Given::Whole;
+    &Tensor as Given => |tensor: &Tensor| Given::Whole(tensor.clone());
+    bool as Given => |number: bool| Given::Whole(number.into());
+    f32 as Given => |number: f32| Given::Whole(number.into());
+    f64 as Given => |number: f64| Given::Whole(number.into());
+    i32 as Given => |number: i32| Given::Whole(number.into());
+    i64 as Given => |number: i64| Given::Whole(number.into());
+    ShardedTensor as Given => Given::Sharded;
+    &ShardedTensor as Given => |tensor: &ShardedTensor| Given::Sharded(tensor.clone());
     TensorType as TensorType => |ty| ty;
     &TensorType as TensorType => TensorType::clone;
     &Tensor as TensorType => |tensor: &Tensor| tensor.ty();

@@ -11,6 +11,7 @@ mod standard;
 
 use std::fmt;
 
+use nxla_expr::TensorType;
 use nxla_runtime as runtime;
 use smallvec::SmallVec;
 
@@ -20,6 +21,7 @@ pub(crate) use fixed::Fixed;
 pub use functions::{Function, Outputs};
 
 use crate::expr::Expr;
+use crate::sharding::{Given, ShardedTensor};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
@@ -381,6 +383,9 @@ pub trait Container: Tree<Expr> {
     /// The same container of tensors.
     type Tensors: Tree<Tensor> + Arguments<Self, Tensor>;
 
+    /// The same container of tensors that are divided over a mesh.
+    type Sharded: Tree<ShardedTensor> + Arguments<Self, Given>;
+
     /// The same container of other containers, as the Jacobian of a function with several results by
     /// several arguments is one.
     type Of<C: Container>: Container;
@@ -391,6 +396,20 @@ pub(crate) fn leaves_of<L>(tree: &impl Tree<L>) -> Leaves<L> {
     let mut leaves = Leaves::default();
     tree.flatten(&mut leaves);
     leaves
+}
+
+/// Where each leaf of a container of this structure is.
+pub(crate) fn paths_of_types<C: Container>(
+    types: &Leaves<TensorType>,
+    at: &str,
+) -> Result<Vec<String>> {
+    let trace = crate::Trace::new();
+    let stand_ins = types.items.iter();
+    let stand_ins = stand_ins.map(|ty| Ok(Expr::from(trace.parameter(ty.clone())?)));
+    let stand_ins: Vec<Expr> = stand_ins.collect::<Result<_>>()?;
+    let mut paths = Vec::new();
+    C::rebuild(&mut Leaves::new(stand_ins, types.structure.clone())).paths(at, &mut paths);
+    Ok(paths)
 }
 
 /// Where two containers of one type begin to differ.

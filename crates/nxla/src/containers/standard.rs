@@ -7,6 +7,7 @@ use nxla_expr::TensorType;
 
 use super::{Container, Fixable, Leaves, Tree};
 use crate::expr::Expr;
+use crate::sharding::ShardedTensor;
 use crate::tensor::Tensor;
 
 /// Appends the paths of the leaves of a list.
@@ -38,10 +39,11 @@ macro_rules! leaf {
     };
 }
 
-leaf!(Expr, Tensor, TensorType);
+leaf!(Expr, Tensor, TensorType, ShardedTensor);
 
 impl Container for Expr {
     type Tensors = Tensor;
+    type Sharded = ShardedTensor;
     type Of<C: Container> = C;
 }
 
@@ -53,6 +55,7 @@ impl<L> Tree<L> for () {
 
 impl Container for () {
     type Tensors = ();
+    type Sharded = ();
     type Of<C: Container> = ();
 }
 
@@ -73,6 +76,7 @@ impl<L, T: Tree<L>> Tree<L> for Vec<T> {
 
 impl<T: Container> Container for Vec<T> {
     type Tensors = Vec<T::Tensors>;
+    type Sharded = Vec<T::Sharded>;
     type Of<C: Container> = Vec<T::Of<C>>;
 }
 
@@ -92,6 +96,7 @@ impl<L, T: Tree<L>, const N: usize> Tree<L> for [T; N] {
 
 impl<T: Container, const N: usize> Container for [T; N] {
     type Tensors = [T::Tensors; N];
+    type Sharded = [T::Sharded; N];
     type Of<C: Container> = [T::Of<C>; N];
 }
 
@@ -113,6 +118,7 @@ impl<L, T: Tree<L>> Tree<L> for Option<T> {
 
 impl<T: Container> Container for Option<T> {
     type Tensors = Option<T::Tensors>;
+    type Sharded = Option<T::Sharded>;
     type Of<C: Container> = Option<T::Of<C>>;
 }
 
@@ -132,6 +138,7 @@ impl<L, T: Tree<L>> Tree<L> for Box<T> {
 
 impl<T: Container> Container for Box<T> {
     type Tensors = Box<T::Tensors>;
+    type Sharded = Box<T::Sharded>;
     type Of<C: Container> = Box<T::Of<C>>;
 }
 
@@ -157,6 +164,7 @@ impl<L, K: Fixable + Ord, T: Tree<L>> Tree<L> for BTreeMap<K, T> {
 
 impl<K: Fixable + Ord, T: Container> Container for BTreeMap<K, T> {
     type Tensors = BTreeMap<K, T::Tensors>;
+    type Sharded = BTreeMap<K, T::Sharded>;
     type Of<C: Container> = BTreeMap<K, T::Of<C>>;
 }
 
@@ -179,6 +187,7 @@ macro_rules! tuples {
 
             impl<$($name: Container),+> Container for ($($name,)+) {
                 type Tensors = ($($name::Tensors,)+);
+                type Sharded = ($($name::Sharded,)+);
                 type Of<Each: Container> = ($($name::Of<Each>,)+);
             }
         )*

@@ -266,7 +266,12 @@ methods! {
 /// ```
 #[track_caller]
 pub fn annotate<C: Container>(value: C, note: &str) -> C {
-    replaced(value, Location::caller(), |graph, ids| {
+    noted(value, note, Location::caller())
+}
+
+/// [`annotate`] for a line of the user's.
+pub(crate) fn noted<C: Container>(value: C, note: &str, location: &'static Location<'static>) -> C {
+    replaced(value, location, |graph, ids| {
         let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
         let node = graph.metadata(ids, metadata)?;
         Ok(graph.parts(node)?)

@@ -30,6 +30,7 @@ mod window;
 
 pub use axes::{Axis, Over};
 pub use batches::Leftover;
+pub(crate) use control::noted;
 pub use control::{
     When, annotate, block, checkpoint, cond, custom_grad, custom_jvp, if_, metadata, when,
 };

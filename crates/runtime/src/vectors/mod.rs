@@ -53,6 +53,19 @@ impl Vectors {
         Self((!axes.is_empty()).then(|| axes.into_vec().into()))
     }
 
+    /// These and another axis, the innermost.
+    #[must_use]
+    pub fn with(&self, name: &str, size: usize) -> Self {
+        let more = VectorAxis { name: name.into(), size };
+        Self::new(self.iter().cloned().chain([more]))
+    }
+
+    /// All but one axis.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        Self::new(self.iter().filter(|axis| *axis.name != *name).cloned())
+    }
+
     /// Whether there are none.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Axes beyond those are not divided.
 pub type Layout = Vec<Vec<String>>;
 
-/// What the text of [`Metadata::inspect`](crate::Metadata::inspect) begins with to say how a value is
+/// What the text of [`Metadata::inspect`](super::Metadata::inspect) begins with to say how a value is
 /// divided. After it comes the layout as Shardy writes it: `[{"data"}, {}]`.
 pub const SHARDING_NOTE: &str = "sharding ";
 

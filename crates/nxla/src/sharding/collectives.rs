@@ -1,0 +1,399 @@
+//! Functions that devices call together, by the names of axes of a mesh, inside of [`shard_map`](super::shard_map).
+//!
+//! A function under [`shard_map`](super::shard_map) sees the part of each tensor that one device has. What is computed of
+//! parts is another value on each device, and *varies* along the axes of the mesh by which they were
+//! divided; what no part went into is one value, the same on all devices. The functions here make one
+//! value of those of all devices, or exchange them.
+//!
+//! Axes of the mesh are vectorized axes of what varies along them, so these functions are compositions
+//! of ordinary ones: they have derivatives, and run on any compiler. XLA's partitioner makes of them
+//! what devices tell each other.
+//!
+//! ```
+//! use nxla::sharding::collectives::psum;
+//! # use nxla::{Expr, Result, jit, Tensor};
+//! # use nxla::sharding::{Mesh, shard_map};
+//! # fn example(mesh: &Mesh) -> Result<()> {
+//! let rows = mesh.sharding(["data"])?;
+//! let normalized = |x: Expr| &x / psum(&x.sum(), "data");
+//! let f = jit(shard_map(normalized, mesh, rows.clone(), rows.clone()));
+//! assert_eq!(f.call(Tensor::from([1.0f32, 3.0]))?.to_vec::<f32>()?, [0.25, 0.75]);
+//! # Ok(())
+//! # }
+//! # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+//! #     example(&Mesh::of([("data", 2)])?)?;
+//! # }
+//! # Ok::<(), nxla::Error>(())
+//! ```
+
+use std::panic::Location;
+
+use nxla_expr::{ExprId, Graph, TensorType};
+use nxla_runtime::{Result, Vectors};
+use nxla_tensor::{DType, HostTensor, Scalar};
+
+use super::varying::{
+    Value, built, chunks, element_axis, following, leading, merged, number, placed, size_along,
+    vary, wrong,
+};
+use crate::expr::Expr;
+
+/// How many devices there are along an axis of the mesh.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::axis_size, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let rows = mesh.sharding(["data"])?;
+/// let scaled = |x: Expr| -> Expr { x * i32::try_from(axis_size("data").unwrap_or(0)).unwrap_or(0) };
+/// let f = jit(shard_map(scaled, mesh, rows.clone(), rows));
+/// assert_eq!(f.call(Tensor::from([1, 2]))?.to_vec::<i32>()?, [2, 4]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// # Errors
+/// An axis that the mesh has not, and a call outside of [`shard_map`](super::shard_map).
+pub fn axis_size(axis: &str) -> Result<usize> {
+    size_along(axis)
+}
+
+/// What one value comes of those of all devices along an axis.
+fn reduced(
+    x: &Expr,
+    axis: &str,
+    location: &'static Location<'static>,
+    reduce: impl FnOnce(&mut Graph, ExprId, &[i64]) -> nxla_expr::Result<ExprId>,
+) -> Expr {
+    built(x, location, |graph, x| {
+        let x = leading(graph, x, axis)?;
+        let dtype = graph.dtype(x.id);
+        let mut id = reduce(graph, x.id, &[number(x.entry())])?;
+        if dtype != DType::Pred {
+            id = graph.as_type(id, dtype)?;
+        }
+        placed(graph, Value { id, ..x })
+    })
+}
+
+/// The sum over all devices along an axis of the mesh. A value that does not vary counts as often as
+/// there are devices. Shape and dtype are those of `x`, but truth values are counted.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::psum, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let (rows, everywhere) = (mesh.sharding(["data"])?, mesh.replicated());
+/// let f = jit(shard_map(|x: Expr| psum(&x, "data"), mesh, rows, everywhere));
+/// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.to_vec::<i32>()?, [4, 6]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// An axis that the mesh has not, and a call outside of [`shard_map`](super::shard_map), are mistakes; so for all
+/// functions here.
+#[must_use]
+#[track_caller]
+pub fn psum(x: &Expr, axis: &str) -> Expr {
+    reduced(x, axis, Location::caller(), |graph, x, over| graph.sum(x, Some(over), false))
+}
+
+/// The mean over all devices along an axis of the mesh; of integers, a float.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::pmean, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let (rows, everywhere) = (mesh.sharding(["data"])?, mesh.replicated());
+/// let f = jit(shard_map(|x: Expr| pmean(&x, "data"), mesh, rows, everywhere));
+/// assert_eq!(f.call(Tensor::from([1.0f32, 2.0, 3.0, 4.0]))?.to_vec::<f32>()?, [2.0, 3.0]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[must_use]
+#[track_caller]
+pub fn pmean(x: &Expr, axis: &str) -> Expr {
+    let total = psum(x, axis);
+    match size_along(axis) {
+        Ok(size) => total / number(size),
+        Err(_) => total,
+    }
+}
+
+/// The largest of the values of all devices along an axis, element by element.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::pmax, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let (rows, everywhere) = (mesh.sharding(["data"])?, mesh.replicated());
+/// let f = jit(shard_map(|x: Expr| pmax(&x, "data"), mesh, rows, everywhere));
+/// assert_eq!(f.call(Tensor::from([1, 5, 3, 4]))?.to_vec::<i32>()?, [3, 5]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[must_use]
+#[track_caller]
+pub fn pmax(x: &Expr, axis: &str) -> Expr {
+    reduced(x, axis, Location::caller(), |graph, x, over| graph.reduce_max(x, Some(over), false))
+}
+
+/// The smallest of the values of all devices along an axis, element by element.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::pmin, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let (rows, everywhere) = (mesh.sharding(["data"])?, mesh.replicated());
+/// let f = jit(shard_map(|x: Expr| pmin(&x, "data"), mesh, rows, everywhere));
+/// assert_eq!(f.call(Tensor::from([1, 5, 3, 4]))?.to_vec::<i32>()?, [1, 4]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[must_use]
+#[track_caller]
+pub fn pmin(x: &Expr, axis: &str) -> Expr {
+    reduced(x, axis, Location::caller(), |graph, x, over| graph.reduce_min(x, Some(over), false))
+}
+
+/// A value that counts as a different one on each device along an axis. The state of a loop that
+/// becomes different in the first trip has to begin as such.
+///
+/// ```
+/// # use nxla::{Expr, Result, fori, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::pvary, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let rows = mesh.sharding(["data"])?;
+/// let thrice = |x: Expr| {
+///     let total = pvary(&Expr::of(Tensor::from([0.0f32])), "data");
+///     fori(0, 3, total, |_, total| total + &x)
+/// };
+/// let f = jit(shard_map(thrice, mesh, rows.clone(), rows));
+/// assert_eq!(f.call(Tensor::from([1.0f32, 2.0]))?.to_vec::<f32>()?, [3.0, 6.0]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[must_use]
+#[track_caller]
+pub fn pvary(x: &Expr, axis: &str) -> Expr {
+    built(x, Location::caller(), |graph, x| vary(graph, x, axis))
+}
+
+/// The number of the device along an axis, as `s32`.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::axis_index, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let rows = mesh.sharding(["data"])?;
+/// let f = jit(shard_map(|x: Expr| x + axis_index("data"), mesh, rows.clone(), rows));
+/// assert_eq!(f.call(Tensor::from([10, 10, 10, 10]))?.to_vec::<i32>()?, [10, 10, 11, 11]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[must_use]
+#[track_caller]
+pub fn axis_index(axis: &str) -> Expr {
+    let location = Location::caller();
+    built(&Expr::of(0), location, |graph, _| {
+        let id = graph.iota([size_along(axis)?], None, DType::S32)?;
+        following(graph, Value { id, vectors: Vectors::NONE }, axis)
+    })
+}
+
+/// The values of all devices along an axis of the mesh, beside each other: along the axis `at` of `x`
+/// if they are `tiled`, else along a new axis there.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::all_gather, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let (rows, everywhere) = (mesh.sharding(["data"])?, mesh.replicated());
+/// let f = jit(shard_map(|x: Expr| all_gather(&x, "data", 0, false), mesh, rows, everywhere));
+/// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.shape()[..], [2, 2]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[must_use]
+#[track_caller]
+pub fn all_gather(x: &Expr, axis: &str, at: i64, tiled: bool) -> Expr {
+    built(x, Location::caller(), |graph, x| {
+        let x = leading(graph, x, axis)?;
+        let rank = graph.shape(x.id).rank() - x.entry();
+        let to = element_axis("all_gather", at, rank - usize::from(tiled))?;
+        let (first, last) = (number(x.entry()), number(x.entry() + to));
+        let id = graph.move_axes(x.id, &[first], &[last])?;
+        let x = Value { id, ..x };
+        let x = if tiled { merged(graph, x, to)? } else { x };
+        placed(graph, x)
+    })
+}
+
+/// The part for each device of the sum over all devices along an axis of the mesh, which is divided
+/// along the axis `at`.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::psum_scatter, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let rows = mesh.sharding(["data"])?;
+/// let f = jit(shard_map(|x: Expr| psum_scatter(&x, "data", 0), mesh, rows.clone(), rows));
+/// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.to_vec::<i32>()?, [4, 6]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// An axis that cannot be divided into equal parts is a mistake.
+#[must_use]
+#[track_caller]
+pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
+    let location = Location::caller();
+    built(&psum(x, axis), location, |graph, x| {
+        let rank = graph.shape(x.id).rank() - x.entry();
+        let at = element_axis("psum_scatter", at, rank)?;
+        let parts = chunks(graph, "psum_scatter", x, at, size_along(axis)?)?;
+        following(graph, parts, axis)
+    })
+}
+
+/// Divides the value of each device along the axis `split`, and gives each device its parts from all,
+/// beside each other along the axis `concat` in the order of the devices that they come from.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::all_to_all, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let (rows, columns) = (mesh.sharding(["data"])?, mesh.sharding([None, Some("data")])?);
+/// let f = jit(shard_map(|x: Expr| all_to_all(&x, "data", 1, 0), mesh, rows, columns));
+/// let x = Tensor::from([[1, 2, 3, 4], [5, 6, 7, 8]]);
+/// assert_eq!(f.call(&x)?.to_vec::<i32>()?, x.to_vec::<i32>()?);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// An axis that cannot be divided into equal parts is a mistake.
+#[must_use]
+#[track_caller]
+pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
+    built(x, Location::caller(), |graph, x| {
+        let x = leading(graph, x, axis)?;
+        let (size, rank) = (size_along(axis)?, graph.shape(x.id).rank() - x.entry() - 1);
+        let split = element_axis("all_to_all", split, rank)?;
+        let to = element_axis("all_to_all", concat, rank)?;
+        // The axis of the receivers comes first, then that of the senders, then what they send.
+        let x = chunks(graph, "all_to_all", x, split + 1, size)?;
+        let (first, last) = (number(x.entry() + 1), number(x.entry() + 1 + to));
+        let id = graph.move_axes(x.id, &[first], &[last])?;
+        let x = merged(graph, Value { id, ..x }, to + 1)?;
+        following(graph, x, axis)
+    })
+}
+
+/// Sends the values of devices to others along an axis of the mesh: from which one to which one. Those
+/// that receive nothing have zeros.
+///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::ppermute, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let rows = mesh.sharding(["data"])?;
+/// let exchange = |x: Expr| ppermute(&x, "data", &[(0, 1), (1, 0)]);
+/// let f = jit(shard_map(exchange, mesh, rows.clone(), rows));
+/// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.to_vec::<i32>()?, [3, 4, 1, 2]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// A device that is not there, sends twice or receives twice, is a mistake.
+#[must_use]
+#[track_caller]
+pub fn ppermute(x: &Expr, axis: &str, pairs: &[(usize, usize)]) -> Expr {
+    built(x, Location::caller(), |graph, x| {
+        let size = size_along(axis)?;
+        check_pairs(pairs, size)?;
+        let x = leading(graph, x, axis)?;
+        let ty = graph.tensor_type(x.id);
+        let (rank, zero) = (ty.shape.rank(), TensorType::new(ty.dtype, ty.shape.clone()));
+        let mut result = graph.constant(Scalar::zero(zero.dtype), zero)?;
+        for distance in 0..size {
+            let receives: Vec<bool> =
+                (0..size).map(|to| pairs.contains(&((to + size - distance) % size, to))).collect();
+            if !receives.contains(&true) {
+                continue;
+            }
+            // The partitioner knows a rotation when it sees one, and no other permutation.
+            let mut sent = graph.roll(x.id, number(distance), number(x.entry()))?;
+            if receives.contains(&false) {
+                let mut shape = vec![1; rank];
+                shape[x.entry()] = size;
+                let mask = graph.tensor(HostTensor::from_bools(&receives, shape)?)?;
+                sent = graph.select(mask, sent, result)?;
+            }
+            result = sent;
+        }
+        following(graph, Value { id: result, ..x }, axis)
+    })
+}
+
+fn check_pairs(pairs: &[(usize, usize)], size: usize) -> Result<()> {
+    let distinct = |mut devices: Vec<usize>| {
+        devices.sort_unstable();
+        devices.windows(2).all(|pair| pair[0] < pair[1])
+            && devices.last().is_none_or(|&last| last < size)
+    };
+    let (sources, targets) = pairs.iter().copied().unzip();
+    match distinct(sources) && distinct(targets) {
+        true => Ok(()),
+        false => wrong(
+            "ppermute",
+            format!(
+                "the pairs must name each of {size} devices at most once as a source and once as a \
+                 target, got {pairs:?}"
+            ),
+        ),
+    }
+}

@@ -1,0 +1,199 @@
+//! Jitted functions that run on all devices of a mesh.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nxla_expr::TensorType;
+use nxla_runtime::{Divided, Error, Mesh, Options, Result, Sharding};
+
+use super::layouts::{Layouts, bare};
+use super::tensor::{Given, ShardedTensor};
+use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree, paths_of_types};
+use crate::jit::{Jit, template_of};
+
+/// Says how a result is divided, by its path and its type.
+type Rule = dyn Fn(&str, &TensorType) -> Result<Sharding> + Send + Sync;
+
+/// A function that runs on all devices of a mesh; made by [`Jit::over`].
+pub struct OverMesh<F, Inputs> {
+    jit: Jit<F, Inputs>,
+    mesh: Mesh,
+    rule: Option<Box<Rule>>,
+    known: Mutex<Vec<Arc<Known>>>,
+}
+
+/// What was compiled for arguments of these types, divided so.
+struct Known {
+    types: Leaves<TensorType>,
+    inputs: Vec<Sharding>,
+    program: Divided,
+    outputs: Vec<(TensorType, Sharding)>,
+    structure: Structure,
+}
+
+impl<F, Inputs> Jit<F, Inputs> {
+    /// On all devices of a mesh: each signature, and each way in which its arguments are divided, is
+    /// compiled once. Of a tensor that is not divided every device is sent all, and of the results
+    /// every device has all unless [`OverMesh::results`] says otherwise.
+    ///
+    /// ```no_run
+    /// use nxla::{Expr, Mesh, jit, sharding::shard, Tensor};
+    ///
+    /// let mesh = Mesh::of([("data", 2)])?;
+    /// let rows = mesh.sharding(["data"])?;
+    /// let double = jit(|x: Expr| x * 2).over(&mesh).results(rows.clone());
+    /// let x = double.call(shard(&Tensor::from([1, 2]), &rows)?)?;
+    /// assert_eq!(double.call(&x)?.parts()[1].to_vec::<i32>()?, [8]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    pub fn over(self, mesh: &Mesh) -> OverMesh<F, Inputs> {
+        OverMesh { jit: self, mesh: mesh.clone(), rule: None, known: Mutex::default() }
+    }
+}
+
+impl<F, Inputs> OverMesh<F, Inputs> {
+    /// With results that are divided as [`Layouts`] say.
+    ///
+    /// ```no_run
+    /// use nxla::{Expr, Mesh, Tensor, jit};
+    ///
+    /// let mesh = Mesh::of([("data", 2)])?;
+    /// let layouts = (mesh.replicated(), mesh.sharding(["data"])?);
+    /// let f = jit(|x: Expr| (x.sum(), x * 2)).over(&mesh).results(layouts);
+    /// let (total, doubled) = f.call(Tensor::from([1, 2, 3, 4]))?;
+    /// assert_eq!(total.gather()?.item::<i32>()?, 10);
+    /// assert_eq!(doubled.parts()[1].to_vec::<i32>()?, [6, 8]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    #[must_use]
+    pub fn results<Kind>(self, layouts: impl Layouts<Kind> + Send + Sync + 'static) -> Self {
+        let rule = move |path: &str, ty: &TensorType| layouts.sharding_of(path, ty);
+        Self { rule: Some(Box::new(rule)), known: Mutex::default(), ..self }
+    }
+
+    /// The mesh.
+    pub fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Known>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The options in force, without those that have no meaning here.
+    fn options(&self) -> Result<Options> {
+        self.jit.way()?;
+        if self.jit.donates() {
+            let why = "a function over a mesh takes no donated arguments";
+            return Err(Error::Options(format!("over: {why}")));
+        }
+        self.jit.options().of_a_mesh()
+    }
+}
+
+impl<F: Function<Types>, Types> OverMesh<F, Types> {
+    /// Runs on tensors, numbers, [`ShardedTensor`]s, and containers of them. Programs run
+    /// asynchronously: reading a result waits for it.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the function, its compilation or its run; a tensor that is divided over
+    /// another mesh; a function that mentions a large tensor, which has to be an argument here; hooks
+    /// that somebody listens to.
+    pub fn call<A>(&self, arguments: A) -> Result<<F::Results as Container>::Sharded>
+    where
+        A: Arguments<F::Arguments, Given>,
+    {
+        let mut leaves = Leaves::default();
+        arguments.append(&mut leaves);
+        let known = self.compiled(&leaves)?;
+        let mut lists = vec![Vec::with_capacity(leaves.items.len()); self.mesh.size()];
+        for leaf in leaves.items {
+            let divided = leaf.over(&self.mesh)?;
+            lists.iter_mut().zip(divided.parts()).for_each(|(list, part)| list.push(part.clone()));
+        }
+        let results = known.program.run(&lists)?;
+        let sharded = known.outputs.iter().enumerate().map(|(number, (ty, sharding))| {
+            let parts = results.iter().map(|list| list[number].clone()).collect();
+            ShardedTensor::new(ty.clone(), sharding.clone(), parts)
+        });
+        Ok(Tree::rebuild(&mut Leaves::new(sharded, known.structure.clone())))
+    }
+
+    /// The StableHLO text for these arguments, with its shardings, before XLA has divided it.
+    ///
+    /// # Errors
+    /// As for [`OverMesh::call`], but for those of a run.
+    pub fn text<A>(&self, arguments: A) -> Result<String>
+    where
+        A: Arguments<F::Arguments, Given>,
+    {
+        let mut leaves = Leaves::default();
+        arguments.append(&mut leaves);
+        Ok(self.compiled(&leaves)?.program.text().to_owned())
+    }
+
+    /// What there is for these arguments. Two threads may compile the same at once; the first stays.
+    fn compiled(&self, given: &Leaves<Given>) -> Result<Arc<Known>> {
+        let options = self.options()?;
+        let inputs: Vec<Sharding> =
+            given.items.iter().map(|leaf| leaf.sharding(&self.mesh)).collect();
+        let types = given.items.iter().map(Given::ty);
+        let types = Leaves::new(types, given.structure.clone());
+        let is_like = |known: &&Arc<Known>| {
+            known.types.structure == types.structure
+                && known.types.items == types.items
+                && known.inputs == inputs
+        };
+        if let Some(known) = self.known().iter().find(is_like) {
+            return Ok(known.clone());
+        }
+        let made = Arc::new(self.made(types.clone(), inputs.clone(), &options)?);
+        let mut all = self.known();
+        if let Some(known) = all.iter().find(is_like) {
+            return Ok(known.clone());
+        }
+        all.push(made.clone());
+        Ok(made)
+    }
+
+    fn made(
+        &self,
+        types: Leaves<TensorType>,
+        inputs: Vec<Sharding>,
+        options: &Options,
+    ) -> Result<Known> {
+        let traced = self.jit.traced(&template_of(&types), types.structure.clone(), options)?;
+        if !traced.captured.is_empty() {
+            let why = "the function mentions a large tensor, or one on a device; pass that as an \
+                       argument";
+            return Err(Error::Arguments { function: "over".into(), why: why.into() });
+        }
+        if !traced.vectors.are_none() {
+            return Err(Error::Layout("a result with vectorized axes cannot be divided".into()));
+        }
+        let results = traced.program.output_types().cloned();
+        let tree = Leaves::new(results, traced.results.clone());
+        let paths = paths_of_types::<F::Results>(&tree, "")?;
+        let mut outputs = Vec::with_capacity(paths.len());
+        for (path, ty) in paths.iter().zip(&tree.items) {
+            let sharding = match &self.rule {
+                Some(rule) => rule(bare(path), ty)?,
+                None => self.mesh.replicated(),
+            };
+            outputs.push((ty.clone(), sharding));
+        }
+        let wanted: Vec<Sharding> = outputs.iter().map(|(_, sharding)| sharding.clone()).collect();
+        let program =
+            Divided::compile(&traced.program, options, &self.mesh, &inputs, Some(&wanted))?;
+        Ok(Known { types, inputs, program, outputs, structure: tree.structure })
+    }
+}
+
+impl<F, Inputs> fmt::Debug for OverMesh<F, Inputs> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OverMesh")
+            .field("jit", &self.jit)
+            .field("mesh", &self.mesh)
+            .finish_non_exhaustive()
+    }
+}

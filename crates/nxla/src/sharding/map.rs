@@ -1,0 +1,168 @@
+//! Functions of whole tensors, of those that are written for the parts that a device has.
+
+use std::panic::Location;
+
+use nxla_expr::Graph;
+use nxla_runtime::{Error, Mesh, Result, Sharding, Vectors};
+
+use super::layouts::{Layouts, bare};
+use super::varying::{Entered, Value, built, leading, names_of, number, placed, size_along, wrong};
+use crate::containers::{Container, Leaves, leaves_of};
+use crate::expr::Expr;
+
+/// A function of whole tensors, of one that is written for the parts that a device has: inside,
+/// tensors have the shapes of parts, and the functions of this module bring together what devices
+/// have. How arguments are divided and results put together, [`Layouts`] say; a result varies along
+/// no other axes of the mesh than those in its sharding.
+///
+/// The result is an ordinary function: [`jit`](crate::jit()) runs it on one device, and
+/// [`Jit::over`](crate::Jit::over) the mesh on all. A gradient inside is that of each device's own
+/// result; a gradient of the whole is that of the function called.
+///
+/// ```
+/// # use nxla::{Expr, Result, grad, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::pmean, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let (rows, everywhere) = (mesh.sharding(["data"])?, mesh.replicated());
+/// let loss = |(w, x): (Expr, Expr)| pmean(&(x * w).pow(2).mean(), "data");
+/// let whole = shard_map(loss, mesh, (everywhere.clone(), rows), everywhere);
+/// let x = Tensor::from([1.0f32, 2.0, 3.0, 4.0]);
+/// let slope = jit(move |w: Expr, x: Expr| grad(|w: Expr| whole((w, x.clone())))(w));
+/// assert_eq!(slope.call((2.0f32, &x))?.item::<f32>()?, 30.0);
+/// assert_eq!(slope.over(mesh).call((2.0f32, &x))?.gather()?.item::<f32>()?, 30.0);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
+/// Arguments that cannot be divided into equal parts, and results that vary along an axis that their
+/// sharding does not name, are mistakes.
+#[track_caller]
+pub fn shard_map<F, A, R, In, Out, InKind, OutKind>(
+    function: F,
+    mesh: &Mesh,
+    inputs: In,
+    outputs: Out,
+) -> impl Fn(A) -> R
+where
+    F: Fn(A) -> R,
+    A: Container,
+    R: Container,
+    In: Layouts<InKind>,
+    Out: Layouts<OutKind>,
+{
+    let (mesh, location) = (mesh.clone(), Location::caller());
+    move |argument| {
+        let _entered = Entered::into(&mesh);
+        let parts = changed(argument, |x, path| {
+            built(&x, location, |graph, value| {
+                let sharding = inputs.sharding_of(path, graph.tensor_type(value.id))?;
+                part(graph, value, &checked(&sharding, &mesh)?)
+            })
+        });
+        changed(function(parts), |x, path| {
+            built(&x, location, |graph, value| {
+                let sharding = outputs
+                    .sharding_of(path, &value.vectors.entry_type(graph.tensor_type(value.id)))?;
+                together(graph, value, &checked(&sharding, &mesh)?)
+            })
+        })
+    }
+}
+
+/// A container with other leaves, of which each is made of one and its path.
+fn changed<C: Container>(container: C, change: impl Fn(Expr, &str) -> Expr) -> C {
+    let mut paths = Vec::new();
+    container.paths("", &mut paths);
+    let leaves = leaves_of(&container);
+    let items = leaves.items.into_iter().zip(&paths).map(|(leaf, path)| change(leaf, bare(path)));
+    let items: Vec<Expr> = items.collect();
+    C::rebuild(&mut Leaves::new(items, leaves.structure))
+}
+
+fn checked(sharding: &Sharding, mesh: &Mesh) -> Result<Sharding> {
+    match sharding.mesh() == mesh {
+        true => Ok(sharding.clone()),
+        false => wrong("shard_map", format!("{sharding:?} is of another mesh than {mesh}")),
+    }
+}
+
+/// What each device has of a whole tensor; it varies along the axes that divide it.
+fn part(graph: &mut Graph, x: Value, sharding: &Sharding) -> Result<Value> {
+    if !x.vectors.is_empty() {
+        let why = "shard_map: an argument with vectorized axes cannot be divided";
+        return Err(Error::Layout(why.into()));
+    }
+    let sizes = sharding.part(graph.shape(x.id))?;
+    let names = names_of(graph, x.id);
+    let (mut shape, mut named, mut vectors) = (Vec::new(), Vec::new(), Vectors::NONE);
+    let (mut front, mut behind) = (Vec::new(), Vec::new());
+    for (axis, name) in names.into_iter().enumerate() {
+        for along in sharding.layout().get(axis).into_iter().flatten() {
+            let size = size_along(along)?;
+            vectors = vectors.with(along, size);
+            front.push(number(shape.len()));
+            shape.push(size);
+            named.push(None);
+        }
+        behind.push(number(shape.len()));
+        shape.push(sizes[axis]);
+        named.push(name);
+    }
+    if front.is_empty() {
+        return Ok(x);
+    }
+    let id = graph.reshape_named(x.id, shape, Some(named.into_iter().collect()))?;
+    front.extend(behind);
+    let id = graph.transpose(id, Some(&front))?;
+    placed(graph, Value { id, vectors })
+}
+
+/// The whole tensor of which each device has a part.
+fn together(graph: &mut Graph, mut x: Value, sharding: &Sharding) -> Result<Value> {
+    let named: Vec<&String> = sharding.layout().iter().flatten().collect();
+    let mesh = sharding.mesh().axes();
+    let strays = x.vectors.iter().find(|axis| {
+        let is_own = mesh.iter().any(|(name, _)| **name == *axis.name);
+        is_own && !named.iter().any(|name| ***name == *axis.name)
+    });
+    if let Some(axis) = strays {
+        let name = &axis.name;
+        return wrong(
+            "shard_map",
+            format!(
+                "a result varies along {name:?}, which its sharding does not name: bring the values \
+                 of the devices together by psum or another collective, or name the axis"
+            ),
+        );
+    }
+    for name in named.iter().rev() {
+        x = leading(graph, x, name)?;
+    }
+    if !x.vectors.is_empty() {
+        let why = "shard_map: a result with vectorized axes cannot be put together";
+        return Err(Error::Layout(why.into()));
+    }
+    let parts: Vec<usize> = graph.shape(x.id)[named.len()..].to_vec();
+    if sharding.layout().len() > parts.len() {
+        let (axes, rank) = (sharding.layout().len(), parts.len());
+        let why = format!("{sharding} is for tensors of at least {axes} axes, got {rank}");
+        return Err(Error::Layout(why));
+    }
+    let names = names_of(graph, x.id).split_off(named.len());
+    let (mut order, mut shape, mut next) = (Vec::new(), Vec::new(), 0);
+    for (axis, size) in parts.iter().enumerate() {
+        let along = sharding.layout().get(axis).map_or(0, Vec::len);
+        let counts: usize = graph.shape(x.id)[next..next + along].iter().product();
+        order.extend((next..next + along).map(number));
+        order.push(number(named.len() + axis));
+        shape.push(size * counts);
+        next += along;
+    }
+    let id = graph.transpose(x.id, Some(&order))?;
+    let id = graph.reshape_named(id, shape, Some(names.into_iter().collect()))?;
+    Ok(Value { id, ..x })
+}

@@ -1,0 +1,75 @@
+//! Functions over several devices: tensors that are divided among the devices of a mesh.
+//!
+//! A [`Mesh`] arranges devices along named axes. A [`Sharding`] says for each axis of a tensor along
+//! which axes of the mesh it is divided. [`Jit::over`](crate::Jit::over) compiles a function of whole
+//! tensors for all devices: XLA divides the program as its arguments are divided, and adds what the
+//! devices have to tell each other. Data parallelism is a batch that is divided; tensor parallelism,
+//! weights that are.
+//!
+//! ```no_run
+//! use nxla::sharding::shard;
+//! use nxla::{Expr, Mesh, Tensor, jit};
+//!
+//! let mesh = Mesh::of([("batch", 2)])?;
+//! let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]);
+//! let x = shard(&x, &mesh.sharding(["batch"])?)?;
+//! let f = jit(|w: Expr, x: Expr| x.dot(&w).sum()).over(&mesh);
+//! let total = f.call((Tensor::from([1.0f32, 10.0]), &x))?;
+//! assert_eq!(total.gather()?.item::<f32>()?, 216.0);
+//! # Ok::<(), nxla::Error>(())
+//! ```
+//!
+//! What a plugin for the CPU has is as many devices as are asked for, so all of this can be tried
+//! without any hardware.
+
+pub mod collectives;
+mod function;
+mod layouts;
+mod map;
+mod tensor;
+mod varying;
+
+use std::panic::Location;
+
+pub use nxla_runtime::{Along, Mesh, Sharding};
+
+pub use function::OverMesh;
+pub use layouts::{ByPath, Layouts, Same};
+pub use map::shard_map;
+pub use tensor::{Given, ShardedTensor, shard};
+
+use crate::containers::{Container, leaves_of, trace_of};
+use crate::expr::Expr;
+use crate::ops::noted;
+
+/// Values that are to be divided so, inside of a function over a mesh. Elsewhere it has no effect, and
+/// neither on what is computed.
+///
+/// An axis that cannot be divided into equal parts is a mistake.
+///
+/// ```no_run
+/// use nxla::sharding::{shard, with_sharding_constraint};
+/// use nxla::{Expr, Mesh, Tensor, jit};
+///
+/// let mesh = Mesh::of([("data", 2)])?;
+/// let rows = mesh.sharding(["data"])?;
+/// let f = jit(move |x: Expr| with_sharding_constraint(x * 2, &rows).sum()).over(&mesh);
+/// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.gather()?.item::<i32>()?, 20);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+#[track_caller]
+pub fn with_sharding_constraint<C: Container>(value: C, sharding: &Sharding) -> C {
+    let location = Location::caller();
+    let trace = trace_of(&leaves_of(&value).items);
+    value.map(|leaf: &Expr| {
+        let shape = leaf.shape();
+        let fits = trace.attempt(|| {
+            trace.enter_rust(location)?;
+            sharding.part(&shape)
+        });
+        match fits {
+            Some(_) => noted(leaf.clone(), &sharding.note(shape.rank()), location),
+            None => leaf.clone(),
+        }
+    })
+}

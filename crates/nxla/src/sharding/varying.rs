@@ -1,0 +1,195 @@
+//! Values that vary along axes of a mesh: on each device another one.
+
+use std::cell::RefCell;
+use std::panic::Location;
+
+use nxla_expr::{ExprId, Graph, Layout, Metadata, sharding_note};
+use nxla_runtime::{Error, Mesh, Result, VectorAxis, Vectors};
+use nxla_tensor::AxisName;
+
+use crate::expr::Expr;
+
+thread_local! {
+    /// Names and sizes of the mesh whose function is being traced on this thread.
+    static ENTERED: RefCell<Vec<(String, usize)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Makes axes of a mesh known to the functions here, until it is dropped.
+pub(super) struct Entered(usize);
+
+impl Entered {
+    pub(super) fn into(mesh: &Mesh) -> Self {
+        ENTERED.with_borrow_mut(|axes| {
+            let before = axes.len();
+            axes.extend_from_slice(mesh.axes());
+            Self(before)
+        })
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        ENTERED.with_borrow_mut(|axes| axes.truncate(self.0));
+    }
+}
+
+pub(super) fn wrong<T>(function: &str, why: String) -> Result<T> {
+    Err(Error::Arguments { function: function.into(), why })
+}
+
+/// How many devices there are along an axis of the mesh.
+///
+/// # Errors
+/// No such axis; no mesh.
+pub(super) fn size_along(axis: &str) -> Result<usize> {
+    ENTERED.with_borrow(|axes| match axes.iter().rev().find(|(name, _)| name == axis) {
+        Some((_, size)) => Ok(*size),
+        None if axes.is_empty() => {
+            let why = format!("there is no axis {axis:?} here; call shard_map for a mesh with it");
+            wrong("collectives", why)
+        }
+        None => {
+            let names: Vec<&str> = axes.iter().map(|(name, _)| name.as_str()).collect();
+            let names = names.join(", ");
+            wrong("collectives", format!("there is no axis {axis:?} here; the mesh has {names}"))
+        }
+    })
+}
+
+/// A node, and the vectorized axes that its first ones are.
+pub(super) struct Value {
+    pub(super) id: ExprId,
+    pub(super) vectors: Vectors,
+}
+
+impl Value {
+    /// Where its elements begin, behind vectorized axes.
+    pub(super) fn entry(&self) -> usize {
+        self.vectors.len()
+    }
+}
+
+/// What is built of a value; the first error is kept for the end of the trace.
+pub(super) fn built(
+    x: &Expr,
+    location: &'static Location<'static>,
+    build: impl FnOnce(&mut Graph, Value) -> Result<Value>,
+) -> Expr {
+    let trace = x.trace().clone();
+    let found = trace.attempt(|| {
+        let id = trace.id(x)?;
+        trace.build(|graph| {
+            graph.enter_rust(location);
+            build(graph, Value { id, vectors: x.vectors().clone() })
+        })
+    });
+    match found {
+        Some(value) => Expr::with_vectors(trace, value.id, value.vectors),
+        None => x.clone(),
+    }
+}
+
+/// Says to the partitioner that each device has the entries of its own, and all of each.
+pub(super) fn placed(graph: &mut Graph, x: Value) -> Result<Value> {
+    let along = |axis: &VectorAxis| match size_along(&axis.name) {
+        Ok(_) => vec![axis.name.to_string()],
+        Err(_) => Vec::new(),
+    };
+    let layout: Layout = x.vectors.iter().map(along).collect();
+    let note = sharding_note(&layout, graph.shape(x.id).rank());
+    let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
+    let id = graph.metadata(&[x.id], metadata)?;
+    let id = graph.parts(id)?[0];
+    Ok(Value { id, ..x })
+}
+
+/// A value that varies along an axis; what did not is repeated.
+pub(super) fn vary(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
+    let size = size_along(axis)?;
+    if x.vectors.position(axis).is_some() {
+        return Ok(x);
+    }
+    let at = x.entry();
+    let mut shape: Vec<usize> = graph.shape(x.id).to_vec();
+    let kept = (0..=shape.len()).filter(|&place| place != at).map(number);
+    let kept: Vec<i64> = kept.collect();
+    shape.insert(at, size);
+    let mut names = names_of(graph, x.id);
+    names.insert(at, None);
+    let id = graph.broadcast(x.id, shape, Some(&kept))?;
+    let id = graph.rename(id, Some(names.into_iter().collect()))?;
+    placed(graph, Value { id, vectors: x.vectors.with(axis, size) })
+}
+
+/// What all devices along an axis have, as the first axis of the elements.
+pub(super) fn leading(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
+    let x = vary(graph, x, axis)?;
+    let Some(at) = x.vectors.position(axis) else { return Ok(x) };
+    let id = graph.move_axes(x.id, &[number(at)], &[number(x.entry() - 1)])?;
+    Ok(Value { id, vectors: x.vectors.without(axis) })
+}
+
+/// Gives each device along an axis its entry of the first axis of the elements.
+pub(super) fn following(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
+    let (at, mut names) = (x.entry(), names_of(graph, x.id));
+    names[at] = None;
+    let id = graph.rename(x.id, Some(names.into_iter().collect()))?;
+    let size = graph.shape(id)[at];
+    placed(graph, Value { id, vectors: x.vectors.with(axis, size) })
+}
+
+pub(super) fn names_of(graph: &Graph, id: ExprId) -> Vec<Option<AxisName>> {
+    let ty = graph.tensor_type(id);
+    let name = |axis| ty.names.as_ref().and_then(|names| names.name(axis).cloned());
+    (0..ty.shape.rank()).map(name).collect()
+}
+
+/// A place among axes, as the functions of graphs count.
+pub(super) fn number(axis: usize) -> i64 {
+    i64::try_from(axis).expect("an axis is small")
+}
+
+/// An axis of the elements, counted from the end where it is negative.
+pub(super) fn element_axis(function: &str, axis: i64, rank: usize) -> Result<usize> {
+    let from_start = if axis < 0 { axis + number(rank) } else { axis };
+    match usize::try_from(from_start) {
+        Ok(at) if at < rank => Ok(at),
+        _ => Err(Error::Layout(format!("{function}: there is no axis {axis}, there are {rank}"))),
+    }
+}
+
+/// Divides an axis into parts, one for each device, which become the first axis of the elements.
+pub(super) fn chunks(
+    graph: &mut Graph,
+    function: &str,
+    x: Value,
+    axis: usize,
+    size: usize,
+) -> Result<Value> {
+    let (at, first) = (x.entry() + axis, x.entry());
+    let mut shape: Vec<usize> = graph.shape(x.id).to_vec();
+    let length = shape[at];
+    if !length.is_multiple_of(size) {
+        return Err(Error::Layout(format!(
+            "{function}: the axis that is divided has {length} elements, not a multiple of {size}"
+        )));
+    }
+    let mut names = names_of(graph, x.id);
+    names.insert(at, None);
+    shape.splice(at..=at, [size, length / size]);
+    let id = graph.reshape_named(x.id, shape, Some(names.into_iter().collect()))?;
+    let id = graph.move_axes(id, &[number(at)], &[number(first)])?;
+    Ok(Value { id, ..x })
+}
+
+/// Joins an axis of the elements and the next one, whose name stays.
+pub(super) fn merged(graph: &mut Graph, x: Value, axis: usize) -> Result<Value> {
+    let at = x.entry() + axis;
+    let mut shape: Vec<usize> = graph.shape(x.id).to_vec();
+    let mut names = names_of(graph, x.id);
+    names.remove(at);
+    let length = shape[at] * shape[at + 1];
+    shape.splice(at..=at + 1, [length]);
+    let id = graph.reshape_named(x.id, shape, Some(names.into_iter().collect()))?;
+    Ok(Value { id, ..x })
+}
