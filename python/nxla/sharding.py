@@ -145,6 +145,9 @@ class Sharding:
             layout.append(names)
         #: For each axis of a tensor the axes of the mesh along which it is divided.
         self.layout: Layout = tuple(layout)
+        for name in itertools.chain.from_iterable(self.layout):
+            if not isinstance(name, str):
+                raise OptionError(f"sharding: an axis of a mesh has a name, got {name!r}")
         mesh._mesh.check(self.layout)
 
     @property

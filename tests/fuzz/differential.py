@@ -178,8 +178,8 @@ def spread(case: Any, arrays: list[Any], plain: Any) -> Any:
             changed.append(nx.tensor(moved))
         other = programs.run(case, changed)[-1].numpy().astype(np.float64)
         with np.errstate(all="ignore"):
-            apart = np.nan_to_num(np.abs(other - plain.astype(np.float64)), posinf=0.0)
-        most = np.maximum(most, apart)
+            change = np.nan_to_num(np.abs(other - plain.astype(np.float64)), posinf=0.0)
+        most = np.maximum(most, change)
     return most
 
 

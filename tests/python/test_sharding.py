@@ -214,6 +214,8 @@ def test_misuse_is_told(mesh):
         mesh.sharding("rows")
     with pytest.raises(nx.OptionError, match="named twice"):
         mesh.sharding("data", "data")
+    with pytest.raises(nx.OptionError, match="has a name, got 1"):
+        mesh.sharding([1])
     with pytest.raises(nx.ArgumentError, match="several meshes"):
         nx.jit(lambda x: x, in_shardings=rows, out_shardings=nx.Mesh(data=2).sharding())
     with pytest.raises(nx.ArgumentError, match="name no mesh"):

@@ -6,8 +6,8 @@ mod common;
 use common::{assert_close, compilers, numbers};
 use nxla::sharding::{shard, with_sharding_constraint};
 use nxla::{
-    Container, Device, ErrorClass, Expr, Mesh, Shape, ShardedTensor, Sharding, Tensor, TensorType,
-    Tree, grad, jit, value_and_grad,
+    Container, Device, ErrorClass, Expr, Mesh, Options, Shape, ShardedTensor, Sharding, Tensor,
+    TensorType, Tree, grad, jit, value_and_grad, with_default_options,
 };
 
 /// Two by two devices, where there is a plugin.
@@ -166,6 +166,11 @@ fn signatures_and_layouts_are_compiled_once() {
         over.call(shard(&long, &rows).unwrap()).unwrap();
     }
     assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 3);
+    let exact = Options::new().compiler("xla").set("precision", "highest");
+    let guard = with_default_options(&exact);
+    over.call(&short).unwrap();
+    drop(guard);
+    assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 4, "settings belong to it");
     assert_eq!(over.call(4).unwrap().parts().len(), 4);
 }
 

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use nxla_expr::{Layout, sharding_note};
-use nxla_tensor::{HostTensor, Shape};
+use nxla_tensor::{DType, HostTensor, Shape};
 
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -349,14 +350,10 @@ impl Sharding {
             }
         }
         let (dtype, names) = (parts[0].dtype(), parts[0].names().cloned());
-        let size = dtype.size();
         let whole: Result<HostTensor> = HostTensor::from_writer(dtype, shape.clone(), |bytes| {
             for (start, each) in &distinct {
-                let (offsets, length) = runs(shape, &part, start);
-                let length = length * size;
-                for (number, offset) in offsets.enumerate() {
-                    let run = &each.bytes()[number * length..(number + 1) * length];
-                    bytes[offset * size..offset * size + length].copy_from_slice(run);
+                for (here, there) in runs(dtype, shape, &part, start) {
+                    bytes[there].copy_from_slice(&each.bytes()[here]);
                 }
             }
             Ok(())
@@ -397,38 +394,38 @@ impl fmt::Debug for Sharding {
 
 /// A part of a tensor.
 fn taken(whole: &HostTensor, part: &Shape, start: &[usize]) -> Result<HostTensor> {
-    let size = whole.dtype().size();
-    let taken: Result<HostTensor> = HostTensor::from_writer(whole.dtype(), part.clone(), |bytes| {
-        let (offsets, length) = runs(whole.shape(), part, start);
-        let length = length * size;
-        for (number, offset) in offsets.enumerate() {
-            let run = &whole.bytes()[offset * size..offset * size + length];
-            bytes[number * length..(number + 1) * length].copy_from_slice(run);
+    let dtype = whole.dtype();
+    let taken: Result<HostTensor> = HostTensor::from_writer(dtype, part.clone(), |bytes| {
+        for (here, there) in runs(dtype, whole.shape(), part, start) {
+            bytes[here].copy_from_slice(&whole.bytes()[there]);
         }
         Ok(())
     });
     Ok(taken?.with_names(whole.names().cloned())?)
 }
 
-/// Where the elements of a part are in the whole tensor: with which element each run of neighbours
-/// begins, in the order of the part, and how many are in a run.
+/// The runs of neighbouring elements of a part: where the bytes of each are in the part, and where in
+/// the whole tensor.
 fn runs<'a>(
+    dtype: DType,
     whole: &'a Shape,
     part: &'a Shape,
     start: &'a [usize],
-) -> (impl Iterator<Item = usize> + 'a, usize) {
+) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + 'a {
     // The last axis that is divided: what comes after it is in one piece.
     let inner = (0..part.rank()).rev().find(|&axis| part[axis] != whole[axis]).unwrap_or(0);
     let length: usize = part[inner..].iter().product();
     let count: usize = part[..inner].iter().product();
     let count = if length == 0 { 0 } else { count };
-    let offsets = (0..count).map(move |mut number| {
+    let bytes = move |element: usize| element * dtype.size()..(element + length) * dtype.size();
+    (0..count).map(move |run| {
         let mut index: Vec<usize> = start.to_vec();
+        let mut number = run;
         for axis in (0..inner).rev() {
             index[axis] += number % part[axis];
             number /= part[axis];
         }
-        index.iter().zip(whole.iter()).fold(0, |offset, (index, size)| offset * size + index)
-    });
-    (offsets, length)
+        let place = index.iter().zip(whole.iter()).fold(0, |at, (index, size)| at * size + index);
+        (bytes(run * length), bytes(place))
+    })
 }

@@ -33,34 +33,11 @@ use nxla_runtime::{Result, Vectors};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::varying::{
-    Value, built, chunks, element_axis, following, leading, merged, number, placed, size_along,
-    vary, wrong,
+    Value, built, chunks, element_axis, following, leading, merged, number, placed, vary, wrong,
 };
 use crate::expr::Expr;
 
-/// How many devices there are along an axis of the mesh.
-///
-/// ```
-/// # use nxla::{Expr, Result, jit, Tensor};
-/// # use nxla::sharding::{Mesh, collectives::axis_size, shard_map};
-/// # fn example(mesh: &Mesh) -> Result<()> {
-/// let rows = mesh.sharding(["data"])?;
-/// let scaled = |x: Expr| -> Expr { x * i32::try_from(axis_size("data").unwrap_or(0)).unwrap_or(0) };
-/// let f = jit(shard_map(scaled, mesh, rows.clone(), rows));
-/// assert_eq!(f.call(Tensor::from([1, 2]))?.to_vec::<i32>()?, [2, 4]);
-/// # Ok(())
-/// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
-/// #     example(&Mesh::of([("data", 2)])?)?;
-/// # }
-/// # Ok::<(), nxla::Error>(())
-/// ```
-///
-/// # Errors
-/// An axis that the mesh has not, and a call outside of [`shard_map`](super::shard_map).
-pub fn axis_size(axis: &str) -> Result<usize> {
-    size_along(axis)
-}
+pub use super::varying::axis_size;
 
 /// What one value comes of those of all devices along an axis.
 fn reduced(
@@ -126,7 +103,7 @@ pub fn psum(x: &Expr, axis: &str) -> Expr {
 #[track_caller]
 pub fn pmean(x: &Expr, axis: &str) -> Expr {
     let total = psum(x, axis);
-    match size_along(axis) {
+    match axis_size(axis) {
         Ok(size) => total / number(size),
         Err(_) => total,
     }
@@ -224,7 +201,7 @@ pub fn pvary(x: &Expr, axis: &str) -> Expr {
 pub fn axis_index(axis: &str) -> Expr {
     let location = Location::caller();
     built(&Expr::of(0), location, |graph, _| {
-        let id = graph.iota([size_along(axis)?], None, DType::S32)?;
+        let id = graph.iota([axis_size(axis)?], None, DType::S32)?;
         following(graph, Value { id, vectors: Vectors::NONE }, axis)
     })
 }
@@ -287,7 +264,7 @@ pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
     built(&psum(x, axis), location, |graph, x| {
         let rank = graph.shape(x.id).rank() - x.entry();
         let at = element_axis("psum_scatter", at, rank)?;
-        let parts = chunks(graph, "psum_scatter", x, at, size_along(axis)?)?;
+        let parts = chunks(graph, "psum_scatter", x, at, axis_size(axis)?)?;
         following(graph, parts, axis)
     })
 }
@@ -317,7 +294,7 @@ pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
 pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
     built(x, Location::caller(), |graph, x| {
         let x = leading(graph, x, axis)?;
-        let (size, rank) = (size_along(axis)?, graph.shape(x.id).rank() - x.entry() - 1);
+        let (size, rank) = (axis_size(axis)?, graph.shape(x.id).rank() - x.entry() - 1);
         let split = element_axis("all_to_all", split, rank)?;
         let to = element_axis("all_to_all", concat, rank)?;
         // The axis of the receivers comes first, then that of the senders, then what they send.
@@ -353,7 +330,7 @@ pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
 #[track_caller]
 pub fn ppermute(x: &Expr, axis: &str, pairs: &[(usize, usize)]) -> Expr {
     built(x, Location::caller(), |graph, x| {
-        let size = size_along(axis)?;
+        let size = axis_size(axis)?;
         check_pairs(pairs, size)?;
         let x = leading(graph, x, axis)?;
         let ty = graph.tensor_type(x.id);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nxla_expr::TensorType;
-use nxla_runtime::{Divided, Error, Mesh, Options, Result, Sharding};
+use nxla_runtime::{Divided, Error, Mesh, Options, Result, Settings, Sharding};
 
 use super::layouts::{Layouts, bare};
 use super::tensor::{Given, ShardedTensor};
@@ -22,8 +22,9 @@ pub struct OverMesh<F, Inputs> {
     known: Mutex<Vec<Arc<Known>>>,
 }
 
-/// What was compiled for arguments of these types, divided so.
+/// What was compiled with these settings for arguments of these types, divided so.
 struct Known {
+    settings: Settings,
     types: Leaves<TensorType>,
     inputs: Vec<Sharding>,
     program: Divided,
@@ -135,19 +136,19 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     /// What there is for these arguments. Two threads may compile the same at once; the first stays.
     fn compiled(&self, given: &Leaves<Given>) -> Result<Arc<Known>> {
         let options = self.options()?;
-        let inputs: Vec<Sharding> =
-            given.items.iter().map(|leaf| leaf.sharding(&self.mesh)).collect();
-        let types = given.items.iter().map(Given::ty);
-        let types = Leaves::new(types, given.structure.clone());
         let is_like = |known: &&Arc<Known>| {
-            known.types.structure == types.structure
-                && known.types.items == types.items
-                && known.inputs == inputs
+            let mut like = known.types.items.iter().zip(&known.inputs).zip(&given.items);
+            known.settings == options.settings
+                && known.types.structure == given.structure
+                && known.inputs.len() == given.items.len()
+                && like.all(|((ty, sharding), leaf)| leaf.is_like(ty, sharding))
         };
         if let Some(known) = self.known().iter().find(is_like) {
             return Ok(known.clone());
         }
-        let made = Arc::new(self.made(types.clone(), inputs.clone(), &options)?);
+        let types = Leaves::new(given.items.iter().map(Given::ty), given.structure.clone());
+        let inputs = given.items.iter().map(|leaf| leaf.sharding(&self.mesh)).collect();
+        let made = Arc::new(self.made(types, inputs, &options)?);
         let mut all = self.known();
         if let Some(known) = all.iter().find(is_like) {
             return Ok(known.clone());
@@ -185,7 +186,8 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
         let wanted: Vec<Sharding> = outputs.iter().map(|(_, sharding)| sharding.clone()).collect();
         let program =
             Divided::compile(&traced.program, options, &self.mesh, &inputs, Some(&wanted))?;
-        Ok(Known { types, inputs, program, outputs, structure: tree.structure })
+        let (settings, structure) = (options.settings.clone(), tree.structure);
+        Ok(Known { settings, types, inputs, program, outputs, structure })
     }
 }
 

@@ -6,7 +6,7 @@ use nxla_expr::Graph;
 use nxla_runtime::{Error, Mesh, Result, Sharding, Vectors};
 
 use super::layouts::{Layouts, bare};
-use super::varying::{Entered, Value, built, leading, names_of, number, placed, size_along, wrong};
+use super::varying::{Entered, Value, axis_size, built, leading, names_of, number, placed, wrong};
 use crate::containers::{Container, Leaves, leaves_of};
 use crate::expr::Expr;
 
@@ -102,7 +102,7 @@ fn part(graph: &mut Graph, x: Value, sharding: &Sharding) -> Result<Value> {
     let (mut front, mut behind) = (Vec::new(), Vec::new());
     for (axis, name) in names.into_iter().enumerate() {
         for along in sharding.layout().get(axis).into_iter().flatten() {
-            let size = size_along(along)?;
+            let size = axis_size(along)?;
             vectors = vectors.with(along, size);
             front.push(number(shape.len()));
             shape.push(size);

@@ -120,6 +120,14 @@ impl Given {
         }
     }
 
+    /// Whether it is of this type, and divided so or to be.
+    pub(super) fn is_like(&self, ty: &TensorType, sharding: &Sharding) -> bool {
+        match self {
+            Given::Whole(tensor) => tensor.ty() == *ty && sharding.is_replicated(),
+            Given::Sharded(tensor) => tensor.ty == *ty && tensor.sharding == *sharding,
+        }
+    }
+
     /// Divided in any case, over the mesh.
     pub(super) fn over(self, mesh: &runtime::Mesh) -> Result<ShardedTensor> {
         match self {

@@ -39,9 +39,25 @@ pub(super) fn wrong<T>(function: &str, why: String) -> Result<T> {
 
 /// How many devices there are along an axis of the mesh.
 ///
+/// ```
+/// # use nxla::{Expr, Result, jit, Tensor};
+/// # use nxla::sharding::{Mesh, collectives::axis_size, shard_map};
+/// # fn example(mesh: &Mesh) -> Result<()> {
+/// let rows = mesh.sharding(["data"])?;
+/// let scaled = |x: Expr| -> Expr { x * i32::try_from(axis_size("data").unwrap_or(0)).unwrap_or(0) };
+/// let f = jit(shard_map(scaled, mesh, rows.clone(), rows));
+/// assert_eq!(f.call(Tensor::from([1, 2]))?.to_vec::<i32>()?, [2, 4]);
+/// # Ok(())
+/// # }
+/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// #     example(&Mesh::of([("data", 2)])?)?;
+/// # }
+/// # Ok::<(), nxla::Error>(())
+/// ```
+///
 /// # Errors
-/// No such axis; no mesh.
-pub(super) fn size_along(axis: &str) -> Result<usize> {
+/// An axis that the mesh has not, and a call outside of [`shard_map`](super::shard_map).
+pub fn axis_size(axis: &str) -> Result<usize> {
     ENTERED.with_borrow(|axes| match axes.iter().rev().find(|(name, _)| name == axis) {
         Some((_, size)) => Ok(*size),
         None if axes.is_empty() => {
@@ -91,7 +107,7 @@ pub(super) fn built(
 
 /// Says to the partitioner that each device has the entries of its own, and all of each.
 pub(super) fn placed(graph: &mut Graph, x: Value) -> Result<Value> {
-    let along = |axis: &VectorAxis| match size_along(&axis.name) {
+    let along = |axis: &VectorAxis| match axis_size(&axis.name) {
         Ok(_) => vec![axis.name.to_string()],
         Err(_) => Vec::new(),
     };
@@ -105,7 +121,7 @@ pub(super) fn placed(graph: &mut Graph, x: Value) -> Result<Value> {
 
 /// A value that varies along an axis; what did not is repeated.
 pub(super) fn vary(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
-    let size = size_along(axis)?;
+    let size = axis_size(axis)?;
     if x.vectors.position(axis).is_some() {
         return Ok(x);
     }
