@@ -52,6 +52,7 @@ mod movement;
 mod parallel;
 mod plan;
 mod reduce;
+mod rows;
 mod run;
 mod threads;
 mod value;

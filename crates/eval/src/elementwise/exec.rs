@@ -33,21 +33,21 @@ thread_local! {
 
 /// An input of a run.
 #[derive(Clone, Copy)]
-enum Feed<'a> {
+pub(crate) enum Feed<'a> {
     /// Read where it is.
     Whole(&'a [u8]),
     /// Its one element is repeated.
     Single(&'a [u8]),
-    /// Copied to a register by a rule.
-    Strided(&'a [u8], &'a Strided),
+    /// Copied to a register by a rule, from this element of the rule's on.
+    Strided(&'a [u8], &'a Strided, usize),
     /// It is what a result holds before it is written, and is copied to a register.
     Overwritten(usize),
 }
 
-type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
+pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
 
 /// The same elements of each result.
-type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
+pub(crate) type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
 
 impl Code {
     /// Computes the group. Operands of the same type that nobody else holds become results.
@@ -80,7 +80,7 @@ impl Code {
                 }
                 Access::Same => Feed::Whole(args.get(index).bytes()),
                 Access::Single => Feed::Single(args.get(index).bytes()),
-                Access::Strided(rule) => Feed::Strided(args.get(index).bytes(), rule),
+                Access::Strided(rule) => Feed::Strided(args.get(index).bytes(), rule, 0),
             });
         }
         let mut results = Results::new();
@@ -135,8 +135,8 @@ impl Code {
         (REGISTER_BYTES / usize::from(self.widest)).min(len)
     }
 
-    /// Computes the elements of the results that begin at `first`.
-    fn run_range(&self, feeds: &[Feed<'_>], first: usize, outs: &mut [&mut [u8]]) {
+    /// Computes the elements of the results that begin at `first`, on the calling thread.
+    pub(crate) fn run_range(&self, feeds: &[Feed<'_>], first: usize, outs: &mut [&mut [u8]]) {
         let len = outs[0].len() / self.results[0].size();
         if len == 0 {
             return;
@@ -192,8 +192,9 @@ impl Code {
             let target = &mut scratch[layout.places[index]..];
             match feed {
                 Feed::Whole(_) | Feed::Single(_) => {}
-                Feed::Strided(bytes, rule) => {
-                    rule.read_bytes(size, bytes, range.start, &mut target[..range.len() * size]);
+                Feed::Strided(bytes, rule, first) => {
+                    let target = &mut target[..range.len() * size];
+                    rule.read_bytes(size, bytes, first + range.start, target);
                 }
                 Feed::Overwritten(result) => {
                     let out = &*outs[*result];

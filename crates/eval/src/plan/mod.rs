@@ -8,7 +8,9 @@
 mod build;
 mod dead;
 mod groups;
+mod rows;
 mod slots;
+mod tiles;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ use rustc_hash::FxHashMap;
 use crate::args::Arg;
 use crate::elementwise::Code;
 use crate::kernels::composed;
+use crate::rows::Rows;
 
 /// A program that is ready to run.
 ///
@@ -60,6 +63,8 @@ pub(crate) struct Step {
 pub(crate) enum Action {
     /// By the code of an element-wise group.
     Code(Box<Code>),
+    /// By several steps, on tiles of rows.
+    Rows(Box<Rows>),
     /// By the op of its node.
     Op,
     /// By the op of its node, with a plan for each of its regions.
@@ -109,7 +114,7 @@ impl Plan {
         self.steps.iter().all(|step| match &step.action {
             Action::Code(code) => code.shape.rank() == 0,
             Action::Op => matches!(graph.op(step.id), Op::Constant(_)),
-            Action::Regions(_) => false,
+            Action::Rows(_) | Action::Regions(_) => false,
         })
     }
 
@@ -175,7 +180,10 @@ impl<'a> Planner<'a> {
     }
 
     fn plan(&mut self, program: Arc<Program>) -> Plan {
-        let built = build::Builder::new(&program, self).build();
+        let mut built = build::Builder::new(&program, self).build();
+        if !self.checks {
+            built = rows::join(program.graph(), built);
+        }
         let assigned = slots::assign(&built);
         let build::Built { steps, work, .. } = built;
         Plan {

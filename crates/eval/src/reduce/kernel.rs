@@ -3,12 +3,11 @@
 //! Each result is computed from a fixed tree of partial results, whatever the number of threads,
 //! so that a program gives the same bits on every machine.
 
-use nxla_tensor::{DType, Element, HostTensor, Shape};
+use nxla_tensor::Element;
 
 use super::Plane;
 use crate::elementwise::vectorize;
-use crate::error::Fault;
-use crate::{memory, parallel, value};
+use crate::{memory, parallel};
 
 /// Independent partial results of a run, so that vector units are filled.
 const LANES: usize = 16;
@@ -45,66 +44,61 @@ pub(super) struct Reducer<A, S, M> {
 
 /// Reduces the middle part of a plane.
 pub(super) fn reduce<T: Element, A, S, M, R: Element>(
-    x: &HostTensor,
+    x: &[T],
     plane: Plane,
     reducer: Reducer<A, S, M>,
     finish: impl Fn(A) -> R + Sync,
-    dtype: DType,
-    shape: &Shape,
-) -> Result<HostTensor, Fault>
-where
+    out: &mut [R],
+) where
     A: Copy + Send + Sync,
     S: Fn(A, T) -> A + Copy + Sync,
     M: Fn(A, A) -> A + Copy + Sync,
 {
-    let x: &[T] = value::slice(x);
     let Plane { times, outer, count, inner } = plane;
     let block = count * inner;
     let by_rows = outer == 1 && inner <= WHOLE_ROW && count >= 2 * PART_ROWS;
-    value::build(dtype, shape, |out: &mut [R]| {
-        if block == 0 || times == 0 {
-            out.fill(finish(reducer.start));
-        } else if times > 1 {
-            at_both_ends(x, plane, reducer, &finish, out);
-        } else if block >= 2 * PART && (outer * inner < 64 || by_rows) {
-            // Few results of many elements: partial results of pieces of the reduced part.
-            for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
-                long(x, inner, reducer, &finish, out);
-            }
-        } else if inner == 1 {
-            parallel::rows(out, 1, count, |first, out| {
-                let x = &x[first * count..][..out.len() * count];
-                match count {
-                    2 => short_runs::<T, A, S, M, R, 2>(x, reducer, &finish, out),
-                    3 => short_runs::<T, A, S, M, R, 3>(x, reducer, &finish, out),
-                    4 => short_runs::<T, A, S, M, R, 4>(x, reducer, &finish, out),
-                    _ => {
-                        for (x, out) in x.chunks_exact(count).zip(out) {
-                            *out = finish(run(x, reducer));
-                        }
+    if block == 0 || times == 0 {
+        out.fill(finish(reducer.start));
+    } else if times > 1 {
+        at_both_ends(x, plane, reducer, &finish, out);
+    } else if block >= 2 * PART && (outer * inner < 64 || by_rows) {
+        // Few results of many elements: partial results of pieces of the reduced part.
+        for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
+            long(x, inner, reducer, &finish, out);
+        }
+    } else if inner == 1 {
+        parallel::rows(out, 1, count, |first, out| {
+            let x = &x[first * count..][..out.len() * count];
+            match count {
+                2 => short_runs::<T, A, S, M, R, 2>(x, reducer, &finish, out),
+                3 => short_runs::<T, A, S, M, R, 3>(x, reducer, &finish, out),
+                4 => short_runs::<T, A, S, M, R, 4>(x, reducer, &finish, out),
+                _ => {
+                    for (x, out) in x.chunks_exact(count).zip(out) {
+                        *out = finish(run(x, reducer));
                     }
                 }
-            });
-        } else if inner < LANES && count >= 4 * TOGETHER {
-            parallel::rows(out, inner, block, |first, out| {
-                let blocks = x[first * block..].chunks_exact(block);
-                for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
-                    narrow(x, inner, reducer, &finish, out);
-                }
-            });
-        } else if outer == 1 {
-            parallel::pieces(out, COLUMNS, count, |first, out| {
-                columns(x, inner, first, reducer, &finish, out)
-            });
-        } else {
-            parallel::rows(out, inner, block, |first, out| {
-                let blocks = x[first * block..].chunks_exact(block);
-                for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
-                    columns(x, inner, 0, reducer, &finish, out);
-                }
-            });
-        }
-    })
+            }
+        });
+    } else if inner < LANES && count >= 4 * TOGETHER {
+        parallel::rows(out, inner, block, |first, out| {
+            let blocks = x[first * block..].chunks_exact(block);
+            for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
+                narrow(x, inner, reducer, &finish, out);
+            }
+        });
+    } else if outer == 1 {
+        parallel::pieces(out, COLUMNS, count, |first, out| {
+            columns(x, inner, first, reducer, &finish, out)
+        });
+    } else {
+        parallel::rows(out, inner, block, |first, out| {
+            let blocks = x[first * block..].chunks_exact(block);
+            for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
+                columns(x, inner, 0, reducer, &finish, out);
+            }
+        });
+    }
 }
 
 /// Reduces the first part of a plane and the last one.

@@ -7,8 +7,9 @@ mod arg;
 mod kernel;
 mod plane;
 
+use bytemuck::{cast_slice, cast_slice_mut};
 use nxla_expr::{Op, Reduce, ReduceFun, ReduceOp, TensorType};
-use nxla_tensor::{Complex, DType, HostTensor, Scalar};
+use nxla_tensor::{Complex, DType, Element, HostTensor, Scalar};
 
 use crate::args::Args;
 use crate::elementwise::convert;
@@ -18,6 +19,80 @@ use crate::run::Site;
 use crate::value;
 use kernel::{Reducer, reduce};
 pub(crate) use plane::Plane;
+
+/// Expands to one arm per dtype that sums and products are computed in.
+macro_rules! accumulate {
+    ($dtype:expr, $x:expr, $plane:expr, $out:expr, $start:expr, $wrapping:ident, $operator:tt) => {{
+        let (x, plane, out) = ($x, $plane, $out);
+        macro_rules! with {
+            ($t:ty, $start_value:expr, $step:expr, $merge:expr, $finish:expr) => {{
+                let reducer = Reducer { start: $start_value, step: $step, merge: $merge };
+                reduce::<$t, _, _, _, $t>(cast_slice(x), plane, reducer, $finish, cast_slice_mut(out));
+            }};
+        }
+        macro_rules! integer {
+            ($t:ident) => {
+                with!($t, $start as $t, |a: $t, x| a.$wrapping(x), |a: $t, b| a.$wrapping(b), |a| a)
+            };
+        }
+        let start = f64::from($start);
+        match $dtype {
+            DType::U32 => integer!(u32),
+            DType::S32 => integer!(i32),
+            DType::S64 => integer!(i64),
+            DType::F32 => {
+                with!(f32, start, |a, x| a $operator f64::from(x), |a, b| a $operator b, |a| a as f32)
+            }
+            DType::F64 => with!(f64, start, |a, x| a $operator x, |a, b| a $operator b, |a| a),
+            DType::C64 => with!(
+                Complex<f32>,
+                Complex::from(start),
+                |a: Complex<f64>, x| a $operator wide(x),
+                |a, b| a $operator b,
+                narrow
+            ),
+            DType::C128 => with!(
+                Complex<f64>,
+                Complex::from(start),
+                |a: Complex<f64>, x| a $operator x,
+                |a, b| a $operator b,
+                |a| a
+            ),
+            dtype => unreachable!("{dtype} is widened before it is added up"),
+        }
+    }};
+}
+
+/// Binds a type to the elements of a dtype that has an order, after [`widened_float`].
+macro_rules! match_ordered {
+    ($dtype:expr, $t:ident => $body:expr) => {{
+        macro_rules! with {
+            ($found:ident) => {{
+                type $t = $found;
+                $body
+            }};
+        }
+        match $dtype {
+            DType::Pred | DType::U2 | DType::U4 | DType::U8 => with!(u8),
+            DType::U16 => with!(u16),
+            DType::U32 => with!(u32),
+            DType::U64 => with!(u64),
+            DType::S2 | DType::S4 | DType::S8 => with!(i8),
+            DType::S16 => with!(i16),
+            DType::S32 => with!(i32),
+            DType::S64 => with!(i64),
+            DType::F32 => with!(f32),
+            DType::F64 => with!(f64),
+            dtype @ (DType::F8E5M2
+            | DType::F8E4M3FN
+            | DType::BF16
+            | DType::F16
+            | DType::C64
+            | DType::C128) => unreachable!("{dtype} is widened or refused before it is compared"),
+        }
+    }};
+}
+pub(crate) use match_ordered;
 
 pub(crate) fn evaluate(site: Site<'_>, args: &mut Args<'_>) -> Result<HostTensor, Stop> {
     let ty = site.ty();
@@ -43,21 +118,70 @@ fn reduced(
     let dtype = accepted(op, x.dtype());
     let x = convert(x, dtype)?;
     let (x, plane) = Plane::of(&x, |axis| is_reduced(attributes, axis))?;
-    let result = match op {
-        ReduceOp::Sum => sum(&x, plane, ty)?,
-        ReduceOp::Product => product(&x, plane, ty)?,
+    let mut result = value::fresh(dtype, &ty.shape)?;
+    let neutral = neutral(op, ty.dtype);
+    fill(op, neutral, dtype, x.bytes(), plane, value::bytes_mut(&mut result));
+    convert(&result, ty.dtype)
+}
+
+/// What an extremum of no elements is; other reductions know it themselves. It is that of the
+/// operand's own dtype, which may be narrower than the one that computes it.
+fn neutral(op: ReduceOp, dtype: DType) -> Scalar {
+    match op {
+        ReduceOp::Max => dtype.min_value(),
+        ReduceOp::Min => dtype.max_value(),
+        ReduceOp::Sum | ReduceOp::Product | ReduceOp::All | ReduceOp::Any => Scalar::UInt(0),
+    }
+}
+
+/// The rows and columns of a matrix whose rows are reduced, if a reduction is of that kind and
+/// takes elements as they are.
+pub(crate) fn by_row(
+    op: ReduceOp,
+    attributes: &Reduce,
+    x: &TensorType,
+    ty: &TensorType,
+) -> Option<(usize, usize)> {
+    let sizes = |wanted: bool| {
+        let axes = (0..x.shape.rank()).filter(move |&axis| is_reduced(attributes, axis) == wanted);
+        axes.filter(|&axis| x.shape[axis] != 1)
+    };
+    let is_last = sizes(false).last() < sizes(true).next();
+    let product = |wanted: bool| sizes(wanted).map(|axis| x.shape[axis]).product();
+    let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
+    (is_last && is_plain).then(|| (product(false), product(true)))
+}
+
+/// Reduces rows of `count` elements of a dtype, one result for each.
+pub(crate) fn fill_by_row(op: ReduceOp, dtype: DType, x: &[u8], count: usize, out: &mut [u8]) {
+    let plane = Plane { times: 1, outer: out.len() / dtype.size(), count, inner: 1 };
+    fill(op, neutral(op, dtype), dtype, x, plane, out);
+}
+
+/// Reduces elements of a dtype that [`accepted`] gives.
+fn fill(op: ReduceOp, neutral: Scalar, dtype: DType, x: &[u8], plane: Plane, out: &mut [u8]) {
+    match op {
+        ReduceOp::Sum => accumulate!(dtype, x, plane, out, 0_u8, wrapping_add, +),
+        ReduceOp::Product => accumulate!(dtype, x, plane, out, 1_u8, wrapping_mul, *),
         ReduceOp::All => {
             let all = Reducer { start: 1, step: |all: u8, x: u8| all & x, merge: |a, b| a & b };
-            reduce(&x, plane, all, |all| all, DType::Pred, &ty.shape)?
+            reduce(x, plane, all, |all| all, out);
         }
         ReduceOp::Any => {
             let any = Reducer { start: 0, step: |any: u8, x: u8| any | x, merge: |a, b| a | b };
-            reduce(&x, plane, any, |any| any, DType::Pred, &ty.shape)?
+            reduce(x, plane, any, |any| any, out);
         }
-        ReduceOp::Max => extremum(&x, plane, ty, true)?,
-        ReduceOp::Min => extremum(&x, plane, ty, false)?,
-    };
-    convert(&result, ty.dtype)
+        ReduceOp::Max => match_ordered!(dtype, T => {
+            let start = T::from_scalar(neutral);
+            let reducer = Reducer { start, step: larger::<T>, merge: larger::<T> };
+            reduce(cast_slice(x), plane, reducer, |a| a, cast_slice_mut(out));
+        }),
+        ReduceOp::Min => match_ordered!(dtype, T => {
+            let start = T::from_scalar(neutral);
+            let reducer = Reducer { start, step: smaller::<T>, merge: smaller::<T> };
+            reduce(cast_slice(x), plane, reducer, |a| a, cast_slice_mut(out));
+        }),
+    }
 }
 
 /// The dtype in which an operand enters its reduction.
@@ -101,61 +225,6 @@ pub(crate) fn narrow(z: Complex<f64>) -> Complex<f32> {
     Complex::new(z.re as f32, z.im as f32)
 }
 
-/// Expands to one arm per dtype that sums and products are computed in.
-macro_rules! accumulate {
-    ($x:expr, $plane:expr, $ty:expr, $start:expr, $wrapping:ident, $operator:tt) => {{
-        let (x, plane, shape) = ($x, $plane, &$ty.shape);
-        macro_rules! integer {
-            ($t:ident) => {
-                reduce(
-                    x,
-                    plane,
-                    Reducer { start: $start as $t, step: |a: $t, x: $t| a.$wrapping(x), merge: |a: $t, b| a.$wrapping(b) },
-                    |a| a,
-                    x.dtype(),
-                    shape,
-                )
-            };
-        }
-        match x.dtype() {
-            DType::U32 => integer!(u32),
-            DType::S32 => integer!(i32),
-            DType::S64 => integer!(i64),
-            DType::F32 => {
-                let step = |a: f64, x: f32| a $operator f64::from(x);
-                let reducer = Reducer { start: f64::from($start), step, merge: |a, b| a $operator b };
-                reduce(x, plane, reducer, |a| a as f32, DType::F32, shape)
-            }
-            DType::F64 => {
-                let step = |a: f64, x: f64| a $operator x;
-                let reducer = Reducer { start: f64::from($start), step, merge: |a, b| a $operator b };
-                reduce(x, plane, reducer, |a| a, DType::F64, shape)
-            }
-            DType::C64 => {
-                let step = |a: Complex<f64>, x: Complex<f32>| a $operator wide(x);
-                let start = Complex::from(f64::from($start));
-                let reducer = Reducer { start, step, merge: |a, b| a $operator b };
-                reduce(x, plane, reducer, narrow, DType::C64, shape)
-            }
-            DType::C128 => {
-                let step = |a: Complex<f64>, x: Complex<f64>| a $operator x;
-                let start = Complex::from(f64::from($start));
-                let reducer = Reducer { start, step, merge: |a, b| a $operator b };
-                reduce(x, plane, reducer, |a| a, DType::C128, shape)
-            }
-            dtype => unreachable!("{dtype} is widened before it is added up"),
-        }
-    }};
-}
-
-fn sum(x: &HostTensor, plane: Plane, ty: &TensorType) -> Result<HostTensor, Fault> {
-    accumulate!(x, plane, ty, 0_u8, wrapping_add, +)
-}
-
-fn product(x: &HostTensor, plane: Plane, ty: &TensorType) -> Result<HostTensor, Fault> {
-    accumulate!(x, plane, ty, 1_u8, wrapping_mul, *)
-}
-
 /// The larger of the two; NaN if either is.
 #[inline(always)]
 pub(crate) fn larger<T: Ordered>(a: T, b: T) -> T {
@@ -194,58 +263,6 @@ ordered! {
     i64: |_| false;
     f32: f32::is_nan;
     f64: f64::is_nan;
-}
-
-/// Binds a type to the elements of a dtype that has an order, after [`widened_float`].
-macro_rules! match_ordered {
-    ($dtype:expr, $t:ident => $body:expr) => {{
-        macro_rules! with {
-            ($found:ident) => {{
-                type $t = $found;
-                $body
-            }};
-        }
-        match $dtype {
-            DType::Pred | DType::U2 | DType::U4 | DType::U8 => with!(u8),
-            DType::U16 => with!(u16),
-            DType::U32 => with!(u32),
-            DType::U64 => with!(u64),
-            DType::S2 | DType::S4 | DType::S8 => with!(i8),
-            DType::S16 => with!(i16),
-            DType::S32 => with!(i32),
-            DType::S64 => with!(i64),
-            DType::F32 => with!(f32),
-            DType::F64 => with!(f64),
-            dtype @ (DType::F8E5M2
-            | DType::F8E4M3FN
-            | DType::BF16
-            | DType::F16
-            | DType::C64
-            | DType::C128) => unreachable!("{dtype} is widened or refused before it is compared"),
-        }
-    }};
-}
-pub(crate) use match_ordered;
-
-fn extremum(
-    x: &HostTensor,
-    plane: Plane,
-    ty: &TensorType,
-    largest: bool,
-) -> Result<HostTensor, Fault> {
-    use nxla_tensor::Element;
-    // The neutral element is that of the operand's own dtype, which may be narrower than `x`.
-    let start: Scalar = if largest { ty.dtype.min_value() } else { ty.dtype.max_value() };
-    match_ordered!(x.dtype(), T => {
-        let start = T::from_scalar(start);
-        if largest {
-            let reducer = Reducer { start, step: larger::<T>, merge: larger::<T> };
-            reduce(x, plane, reducer, |a| a, x.dtype(), &ty.shape)
-        } else {
-            let reducer = Reducer { start, step: smaller::<T>, merge: smaller::<T> };
-            reduce(x, plane, reducer, |a| a, x.dtype(), &ty.shape)
-        }
-    })
 }
 
 /// Folds in row-major order of the reduced axes.

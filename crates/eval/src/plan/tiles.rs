@@ -1,0 +1,188 @@
+//! Where the tensors of steps that run together are: in memory of their own, or in tiles.
+
+use nxla_expr::{Graph, Op};
+use nxla_tensor::DType;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::Action;
+use super::build::ValueId;
+use super::rows::{Whole, Width};
+use crate::elementwise::Access;
+use crate::rows::{Outcome, Part, Place, Rows, Work};
+
+/// What a reduction takes for each element, see [`Code::cost`](crate::elementwise::Code).
+const REDUCTION: usize = 2;
+
+/// Writes the steps of a set, of which other steps see these results, in order. Gives what it reads
+/// besides.
+pub(super) fn write(
+    graph: &Graph,
+    parts: Vec<(Whole, Width)>,
+    (rows, columns): (usize, usize),
+    results: &[ValueId],
+) -> (Rows, Vec<ValueId>) {
+    let tile_of = results.iter().zip(0..).map(|(&value, tile)| (value, tile)).collect();
+    let mut last_read = FxHashMap::default();
+    for (position, (whole, _)) in parts.iter().enumerate() {
+        last_read.extend(whole.args.iter().map(|&value| (value, position)));
+    }
+    let mut writer = Writer {
+        graph,
+        columns,
+        results,
+        last_read,
+        tile_of,
+        locals: Vec::new(),
+        free: Vec::new(),
+        inputs: Vec::new(),
+        reads: Vec::new(),
+        outcomes: FxHashMap::default(),
+        cost: 0,
+    };
+    let parts =
+        parts.into_iter().enumerate().map(|(at, (whole, width))| writer.part(at, whole, width));
+    let parts = parts.collect();
+    let outcome = |value: &ValueId| writer.outcomes.remove(value).expect("a part makes it");
+    let results = results.iter().map(outcome).collect();
+    let (cost, locals) = (writer.cost.max(1), writer.locals.into());
+    (Rows { rows, columns, cost, parts, locals, results }, writer.inputs)
+}
+
+struct Writer<'a> {
+    graph: &'a Graph,
+    columns: usize,
+    results: &'a [ValueId],
+    /// The part that reads a value last.
+    last_read: FxHashMap<ValueId, usize>,
+    tile_of: FxHashMap<ValueId, u16>,
+    /// Bytes of a row of each tile that is no result, and those that nobody needs any more.
+    locals: Vec<usize>,
+    free: Vec<u16>,
+    inputs: Vec<ValueId>,
+    /// How each input is read.
+    reads: Vec<Read>,
+    outcomes: FxHashMap<ValueId, Outcome>,
+    cost: usize,
+}
+
+/// How an input is read by all who do.
+#[derive(Clone, Copy)]
+struct Read {
+    /// Its dtype and elements of a row, where it is read element by element, and in no other way.
+    by_element: Option<(DType, usize)>,
+    /// The last part that does.
+    last: usize,
+}
+
+impl Writer<'_> {
+    fn part(&mut self, at: usize, whole: Whole, width: Width) -> Part {
+        let row = match width {
+            Width::Narrow => 1,
+            Width::Wide => self.columns,
+        };
+        let (work, dtypes) = self.work(&whole, width);
+        let reads: SmallVec<[_; 4]> = match &work {
+            Work::Code(code) => {
+                let is_same = |access: &Access| matches!(access, Access::Same);
+                let inputs = code.inputs.iter();
+                inputs.map(|input| is_same(&input.access).then_some((input.dtype, row))).collect()
+            }
+            Work::Reduce(_, dtype) => SmallVec::from_slice(&[Some((*dtype, self.columns))]),
+        };
+        let places = whole.args.iter().zip(reads).map(|(&value, read)| self.place(at, value, read));
+        let operands = places.collect();
+        let shape = self.graph.shape(whole.step.id);
+        let mut results = SmallVec::new();
+        for (&value, &dtype) in whole.results.iter().zip(&dtypes) {
+            results.push(self.tile(value, row * dtype.size()));
+            if self.results.contains(&value) {
+                let over = self.over(at, (dtype, row), &work);
+                let outcome =
+                    Outcome { dtype, shape: shape.clone(), row: row * dtype.size(), over };
+                self.outcomes.insert(value, outcome);
+            }
+        }
+        self.free_dead(at, &whole);
+        Part { work, width: row, operands, results }
+    }
+
+    /// What a step does, and the dtypes of its results.
+    fn work(&mut self, whole: &Whole, width: Width) -> (Work, SmallVec<[DType; 2]>) {
+        match (&whole.step.action, self.graph.op(whole.step.id)) {
+            (Action::Code(code), _) => {
+                self.cost += match width {
+                    Width::Narrow => code.cost / self.columns,
+                    Width::Wide => code.cost,
+                };
+                (Work::Code(code.clone()), code.results.clone())
+            }
+            (_, Op::Reduce(op, _)) => {
+                self.cost += REDUCTION;
+                let dtype = self.graph.dtype(whole.step.id);
+                (Work::Reduce(*op, dtype), SmallVec::from_slice(&[dtype]))
+            }
+            (_, op) => unreachable!("{} joins no set", op.name()),
+        }
+    }
+
+    /// Where a part finds an operand, which it reads element by element, if this says how.
+    fn place(&mut self, at: usize, value: ValueId, read: Option<(DType, usize)>) -> Place {
+        if let Some(&tile) = self.tile_of.get(&value) {
+            return Place::Tile(tile);
+        }
+        let known = self.inputs.iter().position(|&input| input == value);
+        let input = known.unwrap_or_else(|| {
+            self.inputs.push(value);
+            self.reads.push(Read { by_element: read, last: at });
+            self.inputs.len() - 1
+        });
+        let before = &mut self.reads[input];
+        before.by_element = before.by_element.filter(|_| before.by_element == read);
+        before.last = at;
+        Place::Input(number(input))
+    }
+
+    /// The tile of a value that is made.
+    fn tile(&mut self, value: ValueId, row: usize) -> u16 {
+        if let Some(&tile) = self.tile_of.get(&value) {
+            return tile;
+        }
+        let fits = |&tile: &u16| self.locals[usize::from(tile) - self.results.len()] == row;
+        let tile = match self.free.iter().position(fits) {
+            Some(at) => self.free.swap_remove(at),
+            None => {
+                self.locals.push(row);
+                number(self.results.len() + self.locals.len() - 1)
+            }
+        };
+        self.tile_of.insert(value, tile);
+        tile
+    }
+
+    /// Inputs that nobody reads any more once this part has written a result of this kind.
+    fn over(&self, at: usize, kind: (DType, usize), work: &Work) -> SmallVec<[u16; 2]> {
+        // A reduction writes a row's result before it has read the next row.
+        let is_done = |read: &Read| read.last < at || matches!(work, Work::Code(_));
+        let fits = |read: &Read| read.by_element == Some(kind) && is_done(read);
+        let all = self.reads.iter().zip(&self.inputs).enumerate();
+        let done = all.filter(|(_, (read, value))| fits(read) && self.last_read[value] <= at);
+        done.map(|(input, _)| number(input)).collect()
+    }
+
+    /// Tiles that nobody reads any more can be used for others.
+    fn free_dead(&mut self, at: usize, whole: &Whole) {
+        for value in whole.args.iter().chain(&whole.results) {
+            let is_dead = self.last_read.get(value).is_none_or(|&last| last <= at);
+            let tile = self.tile_of.get(value).copied();
+            let own = tile.filter(|&tile| usize::from(tile) >= self.results.len());
+            if let Some(tile) = own.filter(|tile| is_dead && !self.free.contains(tile)) {
+                self.free.push(tile);
+            }
+        }
+    }
+}
+
+fn number(index: usize) -> u16 {
+    u16::try_from(index).expect("a set has few steps")
+}
