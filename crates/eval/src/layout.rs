@@ -249,6 +249,10 @@ fn read_run<T: Pod>(source: &[T], at: usize, step: isize, out: &mut [T]) {
             let from = source[at..].iter().step_by(step as usize);
             out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
         }
+        -1 => {
+            let from = source[at + 1 - out.len()..=at].iter().rev();
+            out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        }
         step => {
             let from = source[..=at].iter().rev().step_by(step.unsigned_abs());
             out.iter_mut().zip(from).for_each(|(to, from)| *to = *from);

@@ -27,6 +27,9 @@ const TILE: usize = 8192;
 /// Elements of the longest rows.
 pub(crate) const LONGEST: usize = 1 << 15;
 
+/// Elements of a row that is worth being computed by itself.
+const WIDE: usize = 512;
+
 /// Bytes of a word of the buffers, which every element is aligned to.
 const WORD: usize = size_of::<u64>();
 
@@ -47,9 +50,18 @@ pub(crate) struct Part {
     pub(crate) work: Work,
     /// Elements of a row of what it computes: those of the row, or one.
     pub(crate) width: usize,
-    pub(crate) operands: SmallVec<[Place; 3]>,
+    pub(crate) operands: SmallVec<[(Place, Lies); 3]>,
     /// Its tiles.
     pub(crate) results: SmallVec<[u16; 2]>,
+}
+
+impl Part {
+    /// Whether it pays to compute its rows one after the other: what counts for a row or for all
+    /// rows is then read where it is.
+    fn is_by_row(&self) -> bool {
+        let spares = |&(_, lies): &(Place, Lies)| matches!(lies, Lies::ByRow | Lies::ByColumn);
+        self.width >= WIDE && self.operands.iter().any(spares)
+    }
 }
 
 /// What a step does.
@@ -65,6 +77,21 @@ pub(crate) enum Place {
     Input(u16),
     /// A tile: first come those of the results, then those that no other step sees.
     Tile(u16),
+}
+
+/// How an operand of a step lies to what the step computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lies {
+    /// Element by element.
+    Same,
+    /// One element counts for all.
+    Single,
+    /// One element counts for a row.
+    ByRow,
+    /// One row counts for all.
+    ByColumn,
+    /// As the rule of the code's input says.
+    Strided,
 }
 
 /// A result of the whole, which is a tensor that other steps see.
@@ -184,59 +211,27 @@ impl Run<'_> {
         let results =
             part.results.iter().map(|&tile| std::mem::take(&mut tiles[usize::from(tile)]));
         let mut outs: Outs<'_> = results.collect();
+        let tile = Tile { run: self, first, tiles };
         match &part.work {
-            Work::Code(code) => {
-                let operands = part.operands.iter().zip(&code.inputs);
-                let feeds: Feeds<'_> = operands
-                    .map(|(&place, input)| {
-                        let range = first * part.width..(first + rows) * part.width;
-                        self.feed(place, input, range, part, tiles)
-                    })
-                    .collect();
-                code.run_range(&feeds, 0, &mut outs);
+            Work::Code(code) if part.is_by_row() => {
+                for row in 0..rows {
+                    let rows_outs = outs.iter_mut().map(|out| {
+                        let bytes = out.len() / rows;
+                        &mut out[row * bytes..][..bytes]
+                    });
+                    let mut row_outs: Outs<'_> = rows_outs.collect();
+                    code.run_range(&tile.feeds(part, code, row..row + 1), 0, &mut row_outs);
+                }
             }
+            Work::Code(code) => code.run_range(&tile.feeds(part, code, 0..rows), 0, &mut outs),
             Work::Reduce(op, dtype) => {
-                let row = self.rows.columns * dtype.size();
-                let x = self.bytes(part.operands[0], first * row..(first + rows) * row, tiles);
-                reduce::fill_by_row(*op, *dtype, x, self.rows.columns, outs[0]);
+                let columns = self.rows.columns;
+                let x = tile.bytes(part.operands[0].0, columns * dtype.size(), 0..rows);
+                reduce::fill_by_row(*op, *dtype, x, columns, outs[0]);
             }
         }
         for (&tile, out) in part.results.iter().zip(outs) {
             tiles[usize::from(tile)] = out;
-        }
-    }
-
-    /// An input of code, of whose elements this range is needed.
-    fn feed<'t>(
-        &'t self,
-        place: Place,
-        input: &'t Input,
-        range: Range<usize>,
-        part: &Part,
-        tiles: &'t [&mut [u8]],
-    ) -> Feed<'t> {
-        let size = input.dtype.size();
-        match (&input.access, place) {
-            (Access::Same, _) => {
-                let written = self.tile(place).and_then(|tile| {
-                    part.results.iter().position(|&result| usize::from(result) == tile)
-                });
-                match written {
-                    Some(result) => Feed::Overwritten(result),
-                    None => {
-                        let bytes = range.start * size..range.end * size;
-                        Feed::Whole(self.bytes(place, bytes, tiles))
-                    }
-                }
-            }
-            (Access::Single, Place::Input(input)) => Feed::Single(self.inputs[usize::from(input)]),
-            (Access::Single, Place::Tile(tile)) => Feed::Single(&*tiles[usize::from(tile)]),
-            (Access::Strided(rule), Place::Input(input)) => {
-                Feed::Strided(self.inputs[usize::from(input)], rule, range.start)
-            }
-            (Access::Strided(rule), Place::Tile(tile)) => {
-                Feed::Strided(&*tiles[usize::from(tile)], rule, 0)
-            }
         }
     }
 
@@ -247,13 +242,68 @@ impl Run<'_> {
             Place::Input(input) => self.taken.iter().position(|&taken| taken == Some(input)),
         }
     }
+}
 
-    /// The bytes of a tile, which are this range of the whole tensor.
-    fn bytes<'t>(&'t self, place: Place, range: Range<usize>, tiles: &'t [&mut [u8]]) -> &'t [u8] {
-        match (self.tile(place), place) {
-            (Some(tile), _) => &*tiles[tile],
-            (None, Place::Input(input)) => &self.inputs[usize::from(input)][range],
-            (None, Place::Tile(_)) => unreachable!("a tile is one"),
+/// What steps read while they work on a tile.
+struct Tile<'a, 'r, 't> {
+    run: &'a Run<'r>,
+    /// The row of the tensors that it begins at.
+    first: usize,
+    tiles: &'a [&'t mut [u8]],
+}
+
+impl Tile<'_, '_, '_> {
+    /// The inputs of code for some rows of the tile.
+    fn feeds<'s>(&'s self, part: &'s Part, code: &'s Code, rows: Range<usize>) -> Feeds<'s> {
+        let operands = part.operands.iter().zip(&code.inputs);
+        operands.map(|(&operand, input)| self.feed(part, operand, input, rows.clone())).collect()
+    }
+
+    fn feed<'s>(
+        &'s self,
+        part: &Part,
+        (place, lies): (Place, Lies),
+        input: &'s Input,
+        rows: Range<usize>,
+    ) -> Feed<'s> {
+        let size = input.dtype.size();
+        let is_by_row = part.is_by_row();
+        match (lies, &input.access) {
+            (Lies::Same, _) => {
+                let tile = self.run.tile(place);
+                let is_it = |&result: &u16| tile == Some(usize::from(result));
+                match part.results.iter().position(is_it) {
+                    Some(result) => Feed::Overwritten(result),
+                    None => Feed::Whole(self.bytes(place, part.width * size, rows)),
+                }
+            }
+            (Lies::ByRow, _) if is_by_row => Feed::Single(self.bytes(place, size, rows)),
+            (Lies::ByColumn, _) if is_by_row => Feed::Whole(self.all(place)),
+            (_, Access::Strided(rule)) => match place {
+                Place::Input(_) => {
+                    Feed::Strided(self.all(place), rule, (self.first + rows.start) * part.width)
+                }
+                Place::Tile(_) => Feed::Strided(self.all(place), rule, rows.start * part.width),
+            },
+            (_, Access::Single | Access::Same) => Feed::Single(self.all(place)),
+        }
+    }
+
+    /// All bytes of an operand, or of a tile.
+    fn all(&self, place: Place) -> &[u8] {
+        match place {
+            Place::Input(input) => self.run.inputs[usize::from(input)],
+            Place::Tile(tile) => &*self.tiles[usize::from(tile)],
+        }
+    }
+
+    /// The bytes of some rows of the tile, of so many each.
+    fn bytes(&self, place: Place, row: usize, rows: Range<usize>) -> &[u8] {
+        match self.run.tile(place) {
+            Some(tile) => &self.tiles[tile][rows.start * row..rows.end * row],
+            None => {
+                &self.all(place)[(self.first + rows.start) * row..(self.first + rows.end) * row]
+            }
         }
     }
 }

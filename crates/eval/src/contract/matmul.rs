@@ -6,6 +6,7 @@
 
 use ndarray::ArrayView2;
 use nxla_tensor::{Complex, Element};
+use smallvec::SmallVec;
 
 use crate::elementwise::vectorize;
 use crate::kernels::{Kernels, Product};
@@ -18,6 +19,9 @@ const SMALL: usize = 1 << 14;
 /// Elements of a partial sum, and independent sums within it.
 const PART: usize = 1 << 16;
 const LANES: usize = 16;
+
+/// Columns of a small product whose sums are kept on the stack.
+const FEW: usize = 64;
 
 /// Sums that are worked on at a time, few enough to stay in the cache.
 const COLUMNS: usize = 1024;
@@ -160,11 +164,35 @@ fn product<T: Number>(sizes: Sizes, left: Factor<'_, T>, right: Factor<'_, T>, o
     }
     let left = in_order(left, rows, inner, false);
     let right = in_order(right, columns, inner, true);
+    if rows * inner * columns <= SMALL {
+        return small(&left, &right, inner, columns, out);
+    }
     parallel::rows(out, columns, inner * columns, |first, out| {
         for (index, out) in out.chunks_exact_mut(columns).enumerate() {
             combined_rows(&left[(first + index) * inner..][..inner], &right, out);
         }
     });
+}
+
+/// A product of so few multiplications that setting out on one takes longer.
+fn small<T: Number>(left: &[T], right: &[T], inner: usize, columns: usize, out: &mut [T]) {
+    let mut sums: SmallVec<[T::Sum; FEW]> = SmallVec::from_elem(T::ZERO, columns);
+    vectorize(
+        #[inline(always)]
+        || {
+            for (weights, out) in left.chunks_exact(inner).zip(out.chunks_exact_mut(columns)) {
+                sums.fill(T::ZERO);
+                for (&weight, row) in weights.iter().zip(right.chunks_exact(columns)) {
+                    for (sum, &x) in sums.iter_mut().zip(row) {
+                        *sum = T::add_product(*sum, weight, x);
+                    }
+                }
+                for (out, &sum) in out.iter_mut().zip(&sums) {
+                    *out = T::finish(sum);
+                }
+            }
+        },
+    );
 }
 
 /// The elements in the wanted order of axes.

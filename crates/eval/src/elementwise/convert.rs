@@ -31,13 +31,21 @@ pub(crate) fn convert(x: &HostTensor, to: DType) -> Result<HostTensor, Fault> {
 /// are too narrow.
 pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
     let kernel = convert_kernel(DType::S64, dtype);
-    let mut numbers = [0_i64; COUNTED];
+    // Those of 32 bits are converted several at a time.
+    let narrow = convert_kernel(DType::S32, dtype);
+    let (mut numbers, mut narrow_numbers) = ([0_i64; COUNTED], [0_i32; COUNTED]);
     for (block, out) in out.chunks_mut(COUNTED * dtype.size()).enumerate() {
-        let numbers = &mut numbers[..out.len() / dtype.size()];
-        for (index, number) in numbers.iter_mut().enumerate() {
-            *number = (first + block * COUNTED + index) as i64;
-        }
-        let bytes = bytemuck::cast_slice(numbers);
+        let (begin, len) = (first + block * COUNTED, out.len() / dtype.size());
+        let (kernel, bytes): (_, &[u8]) = match i32::try_from(begin + COUNTED) {
+            Ok(end) => {
+                (end - COUNTED as i32..end).zip(&mut narrow_numbers).for_each(|(n, to)| *to = n);
+                (narrow, bytemuck::cast_slice(&narrow_numbers[..len]))
+            }
+            Err(_) => {
+                (begin as i64..).zip(&mut numbers).for_each(|(n, to)| *to = n);
+                (kernel, bytemuck::cast_slice(&numbers[..len]))
+            }
+        };
         kernel([Src { bytes, splat: false }, Src::NONE, Src::NONE], out);
     }
 }
@@ -53,8 +61,13 @@ pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
         (DType::S32, DType::F32) => kernel!(|x: i32| -> f32 { x as f32 }),
         (DType::Pred | DType::U8, DType::F32) => kernel!(|x: u8| -> f32 { f32::from(x) }),
         (DType::Pred | DType::U8, DType::S32) => kernel!(|x: u8| -> i32 { i32::from(x) }),
-        // `as` truncates, saturates, and gives 0 for NaN.
-        (DType::F32, DType::S32) => kernel!(|x: f32| -> i32 { x as i32 }),
+        (DType::S32, DType::F64) => kernel!(|x: i32| -> f64 { f64::from(x) }),
+        (DType::S64, DType::F32) => kernel!(|x: i64| -> f32 { x as f32 }),
+        (DType::S64, DType::F64) => kernel!(|x: i64| -> f64 { x as f64 }),
+        (DType::S32, DType::S64) => kernel!(|x: i32| -> i64 { i64::from(x) }),
+        (DType::S64, DType::S32) => kernel!(|x: i64| -> i32 { x as i32 }),
+        (DType::F32, DType::S32) => kernel!(|x: f32| -> i32 { f64_to_i32(f64::from(x)) }),
+        (DType::F64, DType::S32) => kernel!(|x: f64| -> i32 { f64_to_i32(x) }),
         (DType::F32, DType::F16) => f32_to_f16,
         (DType::F16, DType::F32) => f16_to_f32,
         (DType::F32, DType::BF16) => kernel!(|x: f32| -> u16 { f32_to_bf16(x) }),
@@ -104,6 +117,17 @@ fn convert_each<S: Pod, T: Pod>([source, ..]: [Src<'_>; 3], out: &mut [u8], f: i
     for (to, &from) in out.iter_mut().zip(from) {
         *to = f(from);
     }
+}
+
+/// Truncates, saturates, and gives 0 for NaN, as `as` does, for which there are no vectors.
+#[inline(always)]
+fn f64_to_i32(x: f64) -> i32 {
+    /// `1.5 * 2^52`: what is added to it is an integer in the low bits.
+    const WHOLE: f64 = 6_755_399_441_055_744.0;
+    let number = if x.is_nan() { 0.0 } else { x };
+    let x = if number > -2_147_483_648.0 { number } else { -2_147_483_648.0 };
+    let x = if x < 2_147_483_647.0 { x } else { 2_147_483_647.0 };
+    (x.trunc() + WHOLE).to_bits() as i32
 }
 
 /// Rounds to nearest, ties to even; the upper half of the bits is the `bf16`.

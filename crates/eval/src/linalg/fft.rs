@@ -9,12 +9,12 @@ use std::f64::consts::TAU;
 use std::sync::Arc;
 
 use nxla_expr::{Fft, TensorType};
-use nxla_tensor::{Complex, DType, HostTensor};
+use nxla_tensor::{Complex, DType, Element, HostTensor};
 use rustfft::FftPlanner;
 
 use crate::elementwise::convert;
 use crate::error::Fault;
-use crate::reduce::Plane;
+use crate::reduce::{Plane, narrow, wide};
 use crate::{memory, parallel, value};
 
 thread_local! {
@@ -93,13 +93,43 @@ fn along<F: FnMut(&mut [Complex<f64>])>(
     ty: &TensorType,
     each: impl Fn() -> F + Sync,
 ) -> Result<HostTensor, Fault> {
+    let x = match x.dtype() {
+        DType::F32 | DType::F64 | DType::C64 | DType::C128 => x.clone(),
+        _ => convert(x, DType::F64)?,
+    };
+    macro_rules! lines {
+        ($from:ty, $read:expr) => {
+            match ty.dtype {
+                DType::C64 => {
+                    lines::<$from, Complex<f32>, F>(attributes, &x, ty, each, $read, narrow)
+                }
+                _ => lines::<$from, Complex<f64>, F>(attributes, &x, ty, each, $read, |z| z),
+            }
+        };
+    }
+    match x.dtype() {
+        DType::F32 => lines!(f32, |x| Complex::from(f64::from(x))),
+        DType::C64 => lines!(Complex<f32>, wide),
+        DType::C128 => lines!(Complex<f64>, |z| z),
+        _ => lines!(f64, Complex::from),
+    }
+}
+
+/// Lines of one kind of elements, to those of another.
+fn lines<A: Element, B: Element, F: FnMut(&mut [Complex<f64>])>(
+    attributes: Fft,
+    x: &HostTensor,
+    ty: &TensorType,
+    each: impl Fn() -> F + Sync,
+    read: impl Fn(A) -> Complex<f64> + Sync,
+    write: impl Fn(Complex<f64>) -> B + Sync,
+) -> Result<HostTensor, Fault> {
     let from = Plane::along(x.shape(), attributes.axis);
-    let x = convert(x, DType::C128)?;
-    let x = value::slice::<Complex<f64>>(&x);
+    let x = value::slice::<A>(x);
     let (length, inner) = (attributes.length, from.inner);
     let block = length * inner;
     let cost = block * (1 + length.ilog2() as usize) * 4;
-    let result = value::build(DType::C128, &ty.shape, |out: &mut [Complex<f64>]| {
+    value::build(ty.dtype, &ty.shape, |out: &mut [B]| {
         parallel::rows(out, block, cost, |first, out| {
             let mut line = memory::filled(Complex::default(), length);
             let mut transform = each();
@@ -107,17 +137,16 @@ fn along<F: FnMut(&mut [Complex<f64>])>(
             for (index, out) in out.chunks_exact_mut(block).enumerate() {
                 let x = &x[(first + index) * size..][..size];
                 for column in 0..inner {
-                    line.fill(Complex::default());
                     let elements = x.iter().skip(column).step_by(inner);
-                    line.iter_mut().zip(elements).for_each(|(to, &from)| *to = from);
+                    line.iter_mut().zip(elements).for_each(|(to, &from)| *to = read(from));
+                    line[from.count.min(length)..].fill(Complex::default());
                     transform(&mut line);
                     let places = out[column..].iter_mut().step_by(inner);
-                    places.zip(&line).for_each(|(out, &x)| *out = x);
+                    places.zip(&line).for_each(|(out, &x)| *out = write(x));
                 }
             }
         });
-    })?;
-    convert(&result, ty.dtype)
+    })
 }
 
 #[cfg(test)]

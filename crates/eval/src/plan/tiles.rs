@@ -9,7 +9,8 @@ use super::Action;
 use super::build::ValueId;
 use super::rows::{Whole, Width};
 use crate::elementwise::Access;
-use crate::rows::{Outcome, Part, Place, Rows, Work};
+use crate::layout::Strided;
+use crate::rows::{Lies, Outcome, Part, Place, Rows, Work};
 
 /// What a reduction takes for each element, see [`Code::cost`](crate::elementwise::Code).
 const REDUCTION: usize = 2;
@@ -29,6 +30,7 @@ pub(super) fn write(
     }
     let mut writer = Writer {
         graph,
+        rows,
         columns,
         results,
         last_read,
@@ -51,6 +53,7 @@ pub(super) fn write(
 
 struct Writer<'a> {
     graph: &'a Graph,
+    rows: usize,
     columns: usize,
     results: &'a [ValueId],
     /// The part that reads a value last.
@@ -82,16 +85,18 @@ impl Writer<'_> {
             Width::Wide => self.columns,
         };
         let (work, dtypes) = self.work(&whole, width);
-        let reads: SmallVec<[_; 4]> = match &work {
+        let reads: SmallVec<[(DType, usize, Lies); 4]> = match &work {
             Work::Code(code) => {
-                let is_same = |access: &Access| matches!(access, Access::Same);
-                let inputs = code.inputs.iter();
-                inputs.map(|input| is_same(&input.access).then_some((input.dtype, row))).collect()
+                let lies = |access: &Access| self.lies(access);
+                code.inputs.iter().map(|input| (input.dtype, row, lies(&input.access))).collect()
             }
-            Work::Reduce(_, dtype) => SmallVec::from_slice(&[Some((*dtype, self.columns))]),
+            Work::Reduce(_, dtype) => SmallVec::from_slice(&[(*dtype, self.columns, Lies::Same)]),
         };
-        let places = whole.args.iter().zip(reads).map(|(&value, read)| self.place(at, value, read));
-        let operands = places.collect();
+        let mut operands = SmallVec::new();
+        for (&value, (dtype, row, lies)) in whole.args.iter().zip(reads) {
+            let by_element = (lies == Lies::Same).then_some((dtype, row));
+            operands.push((self.place(at, value, by_element), lies));
+        }
         let shape = self.graph.shape(whole.step.id);
         let mut results = SmallVec::new();
         for (&value, &dtype) in whole.results.iter().zip(&dtypes) {
@@ -105,6 +110,19 @@ impl Writer<'_> {
         }
         self.free_dead(at, &whole);
         Part { work, width: row, operands, results }
+    }
+
+    /// How an input lies to the rows.
+    fn lies(&self, access: &Access) -> Lies {
+        let rule =
+            |by_row, by_column| Strided::new(0, [(self.rows, by_row), (self.columns, by_column)]);
+        match access {
+            Access::Same => Lies::Same,
+            Access::Single => Lies::Single,
+            Access::Strided(found) if **found == rule(1, 0) => Lies::ByRow,
+            Access::Strided(found) if **found == rule(0, 1) => Lies::ByColumn,
+            Access::Strided(_) => Lies::Strided,
+        }
     }
 
     /// What a step does, and the dtypes of its results.

@@ -1,8 +1,11 @@
 //! Positions of extrema.
 
+use std::marker::PhantomData;
+
 use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
+use super::kernel::{Reducer, run};
 use super::{Ordered, Plane, match_ordered, widened_float};
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
@@ -22,33 +25,54 @@ pub(super) fn arg_reduce(
     };
     let positions = match_ordered!(x.dtype(), T => {
         let x = value::slice::<T>(&x);
-        match (op, attributes.tie_high) {
-            (ArgReduceOp::Argmax, false) => search(x, plane, ty, |a: T, b: T| a > b, false),
-            (ArgReduceOp::Argmax, true) => search(x, plane, ty, |a: T, b: T| a >= b, true),
-            (ArgReduceOp::Argmin, false) => search(x, plane, ty, |a: T, b: T| a < b, false),
-            (ArgReduceOp::Argmin, true) => search(x, plane, ty, |a: T, b: T| a <= b, true),
+        let tie_high = attributes.tie_high;
+        match op {
+            ArgReduceOp::Argmax => {
+                let is_better = |a: T, b: T| a > b;
+                search(x, plane, ty, &Search { is_better, tie_high, elements: PhantomData })
+            }
+            ArgReduceOp::Argmin => {
+                let is_better = |a: T, b: T| a < b;
+                search(x, plane, ty, &Search { is_better, tie_high, elements: PhantomData })
+            }
         }
     })?;
     convert(&positions, ty.dtype)
+}
+
+/// What is looked for.
+struct Search<T, F: Fn(T, T) -> bool> {
+    /// Whether the first is strictly better than the second; not if one is NaN.
+    is_better: F,
+    /// Whether the last of several equal ones is wanted.
+    tie_high: bool,
+    elements: PhantomData<fn(T)>,
+}
+
+impl<T: Ordered, F: Fn(T, T) -> bool> Search<T, F> {
+    /// Whether an element takes the place of the best so far, which stands before it. Without
+    /// branches, so that blocks are passed over at once.
+    #[inline(always)]
+    fn replaces(&self, new: T, best: T) -> bool {
+        let is_nan = best.is_not_a_number();
+        let is_tie = (new == best) & self.tie_high;
+        // A number never replaces NaN.
+        (self.is_better)(new, best) | is_tie | (new.is_not_a_number() & (self.tie_high | !is_nan))
+    }
 }
 
 fn search<T: Ordered>(
     x: &[T],
     plane: Plane,
     ty: &TensorType,
-    beats: impl Fn(T, T) -> bool + Sync,
-    tie_high: bool,
+    search: &Search<T, impl Fn(T, T) -> bool + Sync>,
 ) -> Result<HostTensor, Fault> {
     let Plane { count, inner, .. } = plane;
-    let replaces = |new: T, best: T| {
-        // A comparison with NaN fails. Without branches, so that blocks are passed over at once.
-        beats(new, best) | (new.is_not_a_number() & (tie_high | !best.is_not_a_number()))
-    };
     if inner == 1 {
         return value::build(DType::S64, &ty.shape, |out: &mut [i64]| {
             parallel::rows(out, 1, count, |first, out| {
                 let rows = x[first * count..].chunks_exact(count);
-                rows.zip(out).for_each(|(row, out)| *out = in_row(row, &replaces));
+                rows.zip(out).for_each(|(row, out)| *out = in_row(row, search));
             });
         });
     }
@@ -61,8 +85,7 @@ fn search<T: Ordered>(
                 out.fill(0);
                 for (position, row) in x.chunks_exact(inner).enumerate().skip(1) {
                     for ((best, at), &new) in best.iter_mut().zip(&mut *out).zip(row) {
-                        // A number never replaces NaN, even where it would win a comparison.
-                        if replaces(new, *best) {
+                        if search.replaces(new, *best) {
                             *best = new;
                             *at = position as i64;
                         }
@@ -73,26 +96,46 @@ fn search<T: Ordered>(
     })
 }
 
-/// Elements that are passed over together.
+/// Elements of a piece of a row, which is still in the cache when it is searched.
+const PIECE: usize = 4096;
+
+/// Elements that are searched together.
 const BLOCK: usize = 64;
 
-/// The position of the extremum of a row. Few blocks hold an element that replaces the best so far.
-fn in_row<T: Ordered>(row: &[T], replaces: &impl Fn(T, T) -> bool) -> i64 {
-    let (mut best, mut at) = (row[0], 0);
-    vectorize(
-        #[inline(always)]
-        || {
-            for (block, elements) in row.chunks(BLOCK).enumerate() {
-                if !elements.iter().fold(false, |any, &new| any | replaces(new, best)) {
-                    continue;
-                }
-                for (index, &new) in elements.iter().enumerate() {
-                    if replaces(new, best) {
-                        (best, at) = (new, block * BLOCK + index);
-                    }
-                }
-            }
-        },
-    );
-    at as i64
+/// The position of the extremum of a row: first the extremum, then where it is.
+fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i64 {
+    let extremum = |piece: &[T]| {
+        let pick = |a: T, b: T| if (search.is_better)(a, b) | a.is_not_a_number() { a } else { b };
+        run(piece, Reducer { start: piece[0], step: pick, merge: pick })
+    };
+    let (mut best, mut at) = (extremum(&row[..row.len().min(PIECE)]), 0);
+    for (index, piece) in row.chunks(PIECE).enumerate().skip(1) {
+        let new = extremum(piece);
+        if search.replaces(new, best) {
+            (best, at) = (new, index);
+        }
+    }
+    let piece = &row[at * PIECE..row.len().min((at + 1) * PIECE)];
+    let place = position(piece, best, search.tie_high).expect("the extremum is an element");
+    (at * PIECE + place) as i64
+}
+
+/// The first place of an element, or the last one. Every NaN is like every other.
+fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize> {
+    let is_nan = element.is_not_a_number();
+    let is_it = |x: T| (x == element) | (is_nan & x.is_not_a_number());
+    let mut blocks = piece.chunks(BLOCK).enumerate();
+    let is_in = |(_, block): &(usize, &[T])| {
+        let mut found = false;
+        vectorize(
+            #[inline(always)]
+            || found = block.iter().fold(false, |any, &x| any | is_it(x)),
+        );
+        found
+    };
+    let (index, block) = if is_last { blocks.rfind(is_in) } else { blocks.find(is_in) }?;
+    let mut elements = block.iter();
+    let place =
+        if is_last { elements.rposition(|&x| is_it(x)) } else { elements.position(|&x| is_it(x)) };
+    place.map(|place| index * BLOCK + place)
 }

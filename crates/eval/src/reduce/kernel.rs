@@ -157,7 +157,7 @@ fn short_runs<T: Element, A, S, M, R, const N: usize>(
 
 /// One run of neighbouring elements.
 #[inline(always)]
-fn run<T: Element, A, S, M>(x: &[T], reducer: Reducer<A, S, M>) -> A
+pub(super) fn run<T: Element, A, S, M>(x: &[T], reducer: Reducer<A, S, M>) -> A
 where
     A: Copy,
     S: Fn(A, T) -> A,

@@ -39,6 +39,11 @@ struct WindowAxis {
 }
 
 impl WindowAxis {
+    /// Whether each window is the element at its place.
+    fn is_trivial(&self) -> bool {
+        self.taps == 1 && self.stride == 1 && self.low == 0 && self.count == self.size
+    }
+
     /// Where the first element of the operand that a tap sees is, relative to the first window.
     fn offset(&self, tap: usize) -> i64 {
         (tap * self.dilation) as i64 - self.low

@@ -30,12 +30,13 @@ pub(super) fn windows(
             let start: Scalar = if largest { ty.dtype.min_value() } else { ty.dtype.max_value() };
             match_ordered!(dtype, T => {
                 let (elements, start) = (value::slice::<T>(&x), T::from_scalar(start));
-                let elements = if largest {
-                    slide(&axes, elements, start, larger::<T>)
-                } else {
-                    slide(&axes, elements, start, smaller::<T>)
-                };
-                HostTensor::from_slice_as(dtype, &elements, ty.shape.clone())?
+                value::build(dtype, &ty.shape, |out: &mut [T]| {
+                    if largest {
+                        slide(&axes, elements, start, larger::<T>, out);
+                    } else {
+                        slide(&axes, elements, start, smaller::<T>, out);
+                    }
+                })?
             })
         }
     };
@@ -69,12 +70,13 @@ fn accumulated(
     macro_rules! with {
         ($t:ty, $zero:expr, $one:expr, $add:expr, $multiply:expr) => {{
             let elements = value::slice::<$t>(&x);
-            let elements = if is_sum {
-                slide(axes, elements, $zero, $add)
-            } else {
-                slide(axes, elements, $one, $multiply)
-            };
-            HostTensor::from_slice_as(x.dtype(), &elements, ty.shape.clone())?
+            value::build(x.dtype(), &ty.shape, |out: &mut [$t]| {
+                if is_sum {
+                    slide(axes, elements, $zero, $add, out);
+                } else {
+                    slide(axes, elements, $one, $multiply, out);
+                }
+            })?
         }};
     }
     macro_rules! integer {
@@ -98,37 +100,81 @@ fn accumulated(
     })
 }
 
-/// Combines the elements of each window, one axis after the other.
+/// Combines the elements of each window, one axis after the other. What lies along the first axes,
+/// if these have windows of one element, is done one piece after the other: each stays in the cache
+/// between its axes.
 fn slide<T: Element>(
     axes: &[WindowAxis],
     x: &[T],
     start: T,
     combine: impl Fn(T, T) -> T + Copy + Sync,
-) -> Vec<T> {
-    let mut elements: std::borrow::Cow<'_, [T]> = x.into();
-    for (index, axis) in axes.iter().enumerate() {
-        if axis.taps == 1 && axis.stride == 1 && axis.low == 0 && axis.count == axis.size {
-            continue;
+    out: &mut [T],
+) {
+    let lead = axes.iter().take_while(|axis| axis.is_trivial()).count();
+    let axes = &axes[lead..];
+    let size: usize = axes.iter().map(|axis| axis.size).product();
+    let count: usize = axes.iter().map(|axis| axis.count).product();
+    let taps: usize = axes.iter().map(|axis| axis.taps).sum();
+    if count == 0 {
+        return;
+    }
+    let pieces = out.len() / count;
+    let is_spread = pieces < 2 * parallel::threads() && parallel::pays(size * taps);
+    let each = |first: usize, out: &mut [T]| {
+        let mut buffers = [Vec::new(), Vec::new()];
+        for (index, out) in out.chunks_exact_mut(count).enumerate() {
+            let x = &x[(first + index) * size..][..size];
+            slide_piece(axes, x, start, combine, is_spread, &mut buffers, out);
         }
+    };
+    if is_spread { each(0, out) } else { parallel::rows(out, count, size * taps, each) }
+}
+
+/// All axes of one piece.
+fn slide_piece<T: Element>(
+    axes: &[WindowAxis],
+    x: &[T],
+    start: T,
+    combine: impl Fn(T, T) -> T + Copy + Sync,
+    is_spread: bool,
+    [from, to]: &mut [Vec<T>; 2],
+    out: &mut [T],
+) {
+    let Some(last) = axes.iter().rposition(|axis| !axis.is_trivial()) else {
+        return out.copy_from_slice(x);
+    };
+    let mut is_first = true;
+    for (index, axis) in axes.iter().enumerate().filter(|(_, axis)| !axis.is_trivial()) {
         // Axes before this one have their windows already, those after it not yet.
         let inner: usize = axes[index + 1..].iter().map(|axis| axis.size).product();
         let outer: usize = axes[..index].iter().map(|axis| axis.count).product();
-        let mut out = memory::filled(start, outer * axis.count * inner);
-        let (row, source) = (axis.count * inner, axis.size * inner);
+        let (row, source_row) = (axis.count * inner, axis.size * inner);
+        let source = if is_first { x } else { &from[..outer * source_row] };
+        let out = if index == last {
+            &mut *out
+        } else {
+            memory::resize(to, start, (outer * row).max(to.len()));
+            &mut to[..outer * row]
+        };
         let brake = Brake::current();
-        parallel::rows(&mut out, row, row * axis.taps, |first, out| {
+        let fill = |first: usize, out: &mut [T]| {
             for (number, out) in out.chunks_exact_mut(row).enumerate() {
-                let source = &elements[(first + number) * source..][..source];
+                let source = &source[(first + number) * source_row..][..source_row];
+                out.fill(start);
                 slide_axis(axis, source, inner, out, combine, &brake);
             }
-        });
-        elements = out.into();
+        };
+        if is_spread {
+            parallel::rows(out, row, row * axis.taps, fill);
+        } else if row > 0 {
+            fill(0, out);
+        }
+        std::mem::swap(from, to);
+        is_first = false;
     }
-    elements.into_owned()
 }
 
 /// One axis of one block of `inner` neighbours per element.
-#[inline(always)]
 fn slide_axis<T: Element>(
     axis: &WindowAxis,
     source: &[T],
@@ -137,16 +183,6 @@ fn slide_axis<T: Element>(
     combine: impl Fn(T, T) -> T,
     brake: &Brake,
 ) {
-    let combine_run = |out: &mut [T], source: &[T]| {
-        vectorize(
-            #[inline(always)]
-            || {
-                for (out, &x) in out.iter_mut().zip(source) {
-                    *out = combine(*out, x);
-                }
-            },
-        );
-    };
     for tap in 0..axis.taps {
         if brake.is_pulled() {
             return;
@@ -155,14 +191,44 @@ fn slide_axis<T: Element>(
         let Some(first) = axis.place(seen.start, tap).filter(|_| !seen.is_empty()) else {
             continue;
         };
-        if axis.stride == 1 {
-            let len = seen.len() * inner;
-            combine_run(&mut out[seen.start * inner..][..len], &source[first * inner..][..len]);
-            continue;
-        }
-        for (step, window) in seen.enumerate() {
-            let place = (first + step * axis.stride) * inner;
-            combine_run(&mut out[window * inner..][..inner], &source[place..][..inner]);
-        }
+        let out = &mut out[seen.start * inner..seen.end * inner];
+        let source = &source[first * inner..];
+        vectorize(
+            #[inline(always)]
+            || match (axis.stride, inner) {
+                (1, _) => combine_run(out, source, &combine),
+                (2, 1) => combine_pairs(out, source, &combine),
+                (stride, 1) => {
+                    for (out, &x) in out.iter_mut().zip(source.iter().step_by(stride)) {
+                        *out = combine(*out, x);
+                    }
+                }
+                (stride, inner) => {
+                    let sources = source.chunks(stride * inner);
+                    for (out, source) in out.chunks_exact_mut(inner).zip(sources) {
+                        combine_run(out, source, &combine);
+                    }
+                }
+            },
+        );
     }
+}
+
+#[inline(always)]
+fn combine_run<T: Copy>(out: &mut [T], source: &[T], combine: &impl Fn(T, T) -> T) {
+    for (out, &x) in out.iter_mut().zip(source) {
+        *out = combine(*out, x);
+    }
+}
+
+/// Every other element, of which the last one may have no neighbour.
+#[inline(always)]
+fn combine_pairs<T: Copy>(out: &mut [T], source: &[T], combine: &impl Fn(T, T) -> T) {
+    let (pairs, rest) = source.as_chunks::<2>();
+    let many = out.len().min(pairs.len());
+    let (paired, last) = out.split_at_mut(many);
+    for (out, pair) in paired.iter_mut().zip(pairs) {
+        *out = combine(*out, pair[0]);
+    }
+    combine_run(last, rest, combine);
 }
