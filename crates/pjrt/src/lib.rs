@@ -36,6 +36,7 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
+mod borrowed;
 mod buffer;
 mod client;
 mod count;

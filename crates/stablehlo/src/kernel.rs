@@ -1,7 +1,8 @@
 //! Parts of a program that XLA leaves to the host's own kernels.
 //!
 //! Factorisations have no words in StableHLO, and XLA's code for the processor is slow for sorts,
-//! triangular matrices, scans and positions of extrema. Where [`LowerOptions::kernels`](crate::LowerOptions) allows it,
+//! triangular matrices, scans, positions of extrema, random words, and sums and extrema of what lies
+//! in memory. Where [`LowerOptions::kernels`](crate::LowerOptions) allows it,
 //! such a node is a call of the host function [`KERNEL_ID`]. The call carries the program to run, of
 //! one op, so that whoever computes it needs no list of kernels.
 
@@ -9,31 +10,28 @@ use std::fmt::Write;
 
 use nxla_expr::serialize::{SerializeError, from_bytes, to_bytes};
 use nxla_expr::{BlockKind, ExprId, Graph, Node, Op, Program, TensorType};
-use nxla_tensor::Scalar;
+use nxla_tensor::{DType, Scalar};
 
 use crate::context::Cx;
 use crate::options::KERNEL_ID;
+use crate::reduce;
 use crate::region::{Frame, Source, Sources};
 use crate::types::Ty;
 use crate::widen;
 use crate::writer::{Value, Values};
 
 /// Elements below which XLA's own code has sorted before a host function has been called.
-const LEAST_ELEMENTS: usize = 1 << 10;
+const LEAST_SORTED: usize = 1 << 7;
 
-/// The same for positions of extrema, which XLA finds one element after the other.
-const LEAST_SEARCHED: usize = 1 << 14;
+/// The same for running sums and extrema, for positions of extrema, which XLA finds one element after
+/// the other, and for random words.
+const LEAST_CUMULATED: usize = 1 << 10;
+const LEAST_SEARCHED: usize = 1 << 11;
+const LEAST_RANDOM: usize = 1 << 12;
 
-/// Whether the host computes a block rather than XLA its body: what the body says becomes a chain of
-/// loops over the whole tensor, or a sort, in XLA.
-fn is_for_host(kind: &BlockKind) -> bool {
-    match kind {
-        BlockKind::Cumulative { .. } | BlockKind::TopK { .. } => true,
-        // XLA makes one loop of it.
-        BlockKind::Threefry { .. } => false,
-        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
-    }
-}
+/// The same for reductions of `f64`, which XLA makes trees of windows of, and of other numbers.
+const LEAST_REDUCED_F64: usize = 1 << 15;
+const LEAST_REDUCED: usize = 1 << 18;
 
 /// A node as a call of a kernel, if it is to be one.
 pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Option<Sources> {
@@ -79,18 +77,41 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         let ty = operand(0);
         cx.dtype(ty).bits() >= 8 && cx.shape(ty).size() >= elements
     };
-    let is_large = || has(LEAST_ELEMENTS);
     match node.op {
         Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
-        Op::Sort(_) | Op::Argsort(..) => is_large(),
+        Op::Sort(_) | Op::Argsort(..) => has(LEAST_SORTED),
         Op::ArgReduce(..) => has(LEAST_SEARCHED),
-        Op::Block(block) => {
-            is_for_host(&block.kind)
-                && block.body.effects().is_empty()
-                && node.operands.len() == 1
-                && is_large()
+        // Each device reduces its part by itself.
+        Op::Reduce(_, attributes) if cx.options.partition.is_none() => {
+            // Otherwise XLA computes the operand while it reduces it.
+            let is_written = || {
+                let shape = cx.shape(operand(0));
+                cx.takes_from_memory() || reduce::is_written(shape, attributes)
+            };
+            match cx.dtype(operand(0)) {
+                DType::F64 => has(LEAST_REDUCED_F64) && is_written(),
+                DType::F32 => has(LEAST_REDUCED) && is_written(),
+                _ => false,
+            }
+        }
+        Op::Block(block) if block.body.effects().is_empty() && node.operands.len() == 1 => {
+            is_for_host(cx, &block.kind, has)
         }
         _ => false,
+    }
+}
+
+/// Whether the host computes a block rather than XLA its body: what the body says becomes a chain of
+/// loops over the whole tensor, or a sort, in XLA.
+fn is_for_host(cx: &Cx<'_>, kind: &BlockKind, has: impl Fn(usize) -> bool) -> bool {
+    match *kind {
+        BlockKind::Cumulative { .. } => has(LEAST_CUMULATED),
+        BlockKind::TopK { .. } => has(LEAST_SORTED),
+        // Each device makes its part by itself.
+        BlockKind::Threefry { count, .. } => {
+            cx.options.partition.is_none() && count >= LEAST_RANDOM
+        }
+        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
     }
 }
 
@@ -160,8 +181,6 @@ pub fn kernel_program(text: &str) -> Result<Program, SerializeError> {
 
 #[cfg(test)]
 mod tests {
-    use nxla_tensor::DType;
-
     use super::*;
 
     #[test]

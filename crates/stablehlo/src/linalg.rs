@@ -8,6 +8,7 @@ use crate::builder::{Pad, Range};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::region::Source;
+use crate::types::Ty;
 use crate::widen;
 use crate::writer::{Value, Values};
 
@@ -28,17 +29,62 @@ pub(crate) fn lower(
 
 /// StableHLO transforms the last axis, over its whole length.
 fn fft(cx: &mut Cx<'_>, Fft { inverse, length, axis }: Fft, x: Source, ty: &TensorType) -> Value {
-    let x = cx.cast(x, ty.dtype);
+    let is_real = !cx.dtype(x.ty()).is_complex() && length > 1;
+    let x = cx.cast(x, if is_real { ty.dtype.to_real() } else { ty.dtype });
     let x = fit(cx, x, axis, length);
     // Exchanging two axes undoes itself.
     let mut exchange: SmallVec<[usize; 8]> = (0..ty.rank()).collect();
     exchange.swap(axis, ty.rank() - 1);
     let x = cx.transpose(x, &exchange);
-    let kind = if inverse { "IFFT" } else { "FFT" };
+    let x = match (is_real, inverse) {
+        (true, _) => real_fft(cx, x, inverse, ty.dtype),
+        (false, true) => one_fft(cx, "IFFT", x, length, x.ty),
+        (false, false) => one_fft(cx, "FFT", x, length, x.ty),
+    };
+    cx.transpose(x, &exchange)
+}
+
+fn one_fft(cx: &mut Cx<'_>, kind: &str, x: Value, length: usize, ty: Ty) -> Value {
     let attributes =
         format_args!("fft_type = #stablehlo<fft_type {kind}>, fft_length = array<i64: {length}>");
-    let x = cx.writer.operation("stablehlo.fft", &[x], attributes, x.ty);
-    cx.transpose(x, &exchange)
+    cx.writer.operation("stablehlo.fft", &[x], attributes, ty)
+}
+
+/// The first half of the transform of real numbers takes half the time, and the other half mirrors
+/// it. XLA computes neither more than is read.
+fn real_fft(cx: &mut Cx<'_>, x: Value, inverse: bool, dtype: DType) -> Value {
+    let mut shape = cx.shape(x.ty).clone();
+    let last = shape.rank() - 1;
+    let length = shape[last];
+    shape.as_mut_slice()[last] = length / 2 + 1;
+    let ty = cx.ty(dtype, &shape);
+    let mut half = one_fft(cx, "RFFT", x, length, ty);
+    if inverse {
+        // The inverse of real numbers is the conjugate of their transform. Its parts are scaled by
+        // themselves, since an infinite one would make the other NaN.
+        let part = cx.ty(dtype.to_real(), &shape);
+        let mut scaled = |name: &str, scale: f64| {
+            let scale = cx.splat(Scalar::Float(scale), dtype.to_real(), &shape);
+            let x = cx.operation(name, &[half], part);
+            cx.uniform("stablehlo.multiply", &[x, scale])
+        };
+        let scale = 1.0 / length as f64;
+        let parts = [scaled("stablehlo.real", scale), scaled("stablehlo.imag", -scale)];
+        half = cx.operation("stablehlo.complex", &parts, ty);
+    }
+    let mirrored = length - shape[last];
+    if mirrored == 0 {
+        return half;
+    }
+    let mut starts: SmallVec<[usize; 8]> = SmallVec::from_elem(0, shape.rank());
+    let strides: SmallVec<[usize; 8]> = SmallVec::from_elem(1, shape.rank());
+    starts[last] = 1;
+    shape.as_mut_slice()[last] = mirrored;
+    let rest = cx.slice(half, &Range { starts: &starts, lengths: &shape, strides: &strides });
+    let attributes = format_args!("dimensions = array<i64: {last}>");
+    let rest = cx.writer.operation("stablehlo.reverse", &[rest], attributes, rest.ty);
+    let rest = conjugate(cx, rest);
+    cx.concatenate(&[half, rest], last)
 }
 
 /// Cuts an axis to a length, or fills it up with zeros.

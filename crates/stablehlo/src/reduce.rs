@@ -81,6 +81,11 @@ fn uniform(
 /// From how many elements on XLA makes windows.
 const LONG: usize = 32;
 
+/// Whether the operand of a reduction is written to memory before it is reduced.
+pub(crate) fn is_written(shape: &Shape, attributes: &Reduce) -> bool {
+    is_long(shape, &reduced_axes(attributes, shape.rank()))
+}
+
 /// Whether the last axes are reduced, by as much as XLA makes windows for. Others may be, too.
 fn is_long(shape: &Shape, axes: &[usize]) -> bool {
     let last = (0..shape.rank()).rev().take_while(|axis| axes.contains(axis));

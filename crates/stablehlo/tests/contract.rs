@@ -72,20 +72,41 @@ fn convolutions() {
 
 #[test]
 fn transforms_of_an_inner_axis() {
-    let text = body(&[ty(DType::F32, [3, 2])], |g, p| Ok(vec![g.ifft(p[0], Some(4), 0)?]));
+    let text = body(&[ty(DType::C64, [3, 2])], |g, p| Ok(vec![g.ifft(p[0], Some(4), 0)?]));
     assert_lines(
         &text,
         r#"
-        %1 = "stablehlo.convert"(%0) : (tensor<3x2xf32>) -> tensor<3x2xcomplex<f32>>
-        %2 = stablehlo.constant dense<(0.0, 0.0)> : tensor<complex<f32>>
-        %3 = "stablehlo.pad"(%1, %2) {edge_padding_low = array<i64: 0, 0>, edge_padding_high = array<i64: 1, 0>, interior_padding = array<i64: 0, 0>} : (tensor<3x2xcomplex<f32>>, tensor<complex<f32>>) -> tensor<4x2xcomplex<f32>>
-        %4 = "stablehlo.transpose"(%3) {permutation = array<i64: 1, 0>} : (tensor<4x2xcomplex<f32>>) -> tensor<2x4xcomplex<f32>>
-        %5 = "stablehlo.fft"(%4) {fft_type = #stablehlo<fft_type IFFT>, fft_length = array<i64: 4>} : (tensor<2x4xcomplex<f32>>) -> tensor<2x4xcomplex<f32>>
-        %6 = "stablehlo.transpose"(%5) {permutation = array<i64: 1, 0>} : (tensor<2x4xcomplex<f32>>) -> tensor<4x2xcomplex<f32>>
+        %1 = stablehlo.constant dense<(0.0, 0.0)> : tensor<complex<f32>>
+        %2 = "stablehlo.pad"(%0, %1) {edge_padding_low = array<i64: 0, 0>, edge_padding_high = array<i64: 1, 0>, interior_padding = array<i64: 0, 0>} : (tensor<3x2xcomplex<f32>>, tensor<complex<f32>>) -> tensor<4x2xcomplex<f32>>
+        %3 = "stablehlo.transpose"(%2) {permutation = array<i64: 1, 0>} : (tensor<4x2xcomplex<f32>>) -> tensor<2x4xcomplex<f32>>
+        %4 = "stablehlo.fft"(%3) {fft_type = #stablehlo<fft_type IFFT>, fft_length = array<i64: 4>} : (tensor<2x4xcomplex<f32>>) -> tensor<2x4xcomplex<f32>>
+        %5 = "stablehlo.transpose"(%4) {permutation = array<i64: 1, 0>} : (tensor<2x4xcomplex<f32>>) -> tensor<4x2xcomplex<f32>>
         "#,
     );
     let cut = body(&[ty(DType::C64, [8])], |g, p| Ok(vec![g.fft(p[0], Some(5), 0)?]));
     assert!(cut.contains("limit_indices = array<i64: 5>"), "{cut}");
+}
+
+#[test]
+fn transforms_of_real_numbers_compute_half_of_the_result() {
+    let text = body(&[ty(DType::F32, [5])], |g, p| Ok(vec![g.fft(p[0], None, 0)?]));
+    assert_lines(
+        &text,
+        r#"
+        %1 = "stablehlo.fft"(%0) {fft_type = #stablehlo<fft_type RFFT>, fft_length = array<i64: 5>} : (tensor<5xf32>) -> tensor<3xcomplex<f32>>
+        %2 = "stablehlo.slice"(%1) {start_indices = array<i64: 1>, limit_indices = array<i64: 3>, strides = array<i64: 1>} : (tensor<3xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+        %3 = "stablehlo.reverse"(%2) {dimensions = array<i64: 0>} : (tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>>
+        %4 = "stablehlo.real"(%3) : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+        %5 = "stablehlo.imag"(%3) : (tensor<2xcomplex<f32>>) -> tensor<2xf32>
+        %6 = stablehlo.negate %5 : tensor<2xf32>
+        %7 = "stablehlo.complex"(%4, %6) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xcomplex<f32>>
+        %8 = "stablehlo.concatenate"(%1, %7) {dimension = 0 : i64} : (tensor<3xcomplex<f32>>, tensor<2xcomplex<f32>>) -> tensor<5xcomplex<f32>>
+        "#,
+    );
+    let inverse = body(&[ty(DType::F64, [4])], |g, p| Ok(vec![g.ifft(p[0], None, 0)?]));
+    for part in ["RFFT", "dense<0.25> : tensor<3xf64>", "dense<-0.25> : tensor<3xf64>"] {
+        assert!(inverse.contains(part), "{part}: {inverse}");
+    }
 }
 
 fn solve(left_side: bool, transform: Transform) -> TriangularSolve {

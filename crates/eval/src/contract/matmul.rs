@@ -176,20 +176,47 @@ fn product<T: Number>(sizes: Sizes, left: Factor<'_, T>, right: Factor<'_, T>, o
 
 /// A product of so few multiplications that setting out on one takes longer.
 fn small<T: Number>(left: &[T], right: &[T], inner: usize, columns: usize, out: &mut [T]) {
-    let mut sums: SmallVec<[T::Sum; FEW]> = SmallVec::from_elem(T::ZERO, columns);
+    match columns {
+        2 => narrow::<T, 2>(left, right, inner, out),
+        3 => narrow::<T, 3>(left, right, inner, out),
+        4 => narrow::<T, 4>(left, right, inner, out),
+        8 => narrow::<T, 8>(left, right, inner, out),
+        16 => narrow::<T, 16>(left, right, inner, out),
+        _ => {
+            let mut sums: SmallVec<[T::Sum; FEW]> = SmallVec::from_elem(T::ZERO, columns);
+            vectorize(
+                #[inline(always)]
+                || {
+                    let rows = left.chunks_exact(inner).zip(out.chunks_exact_mut(columns));
+                    for (weights, out) in rows {
+                        sums.fill(T::ZERO);
+                        for (&weight, row) in weights.iter().zip(right.chunks_exact(columns)) {
+                            for (sum, &x) in sums.iter_mut().zip(row) {
+                                *sum = T::add_product(*sum, weight, x);
+                            }
+                        }
+                        out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = T::finish(sum));
+                    }
+                },
+            );
+        }
+    }
+}
+
+/// The same for so few columns that their sums stay in registers.
+fn narrow<T: Number, const N: usize>(left: &[T], right: &[T], inner: usize, out: &mut [T]) {
+    let ((right, _), (out, _)) = (right.as_chunks::<N>(), out.as_chunks_mut::<N>());
     vectorize(
         #[inline(always)]
         || {
-            for (weights, out) in left.chunks_exact(inner).zip(out.chunks_exact_mut(columns)) {
-                sums.fill(T::ZERO);
-                for (&weight, row) in weights.iter().zip(right.chunks_exact(columns)) {
+            for (weights, out) in left.chunks_exact(inner).zip(out) {
+                let mut sums = [T::ZERO; N];
+                for (&weight, row) in weights.iter().zip(right) {
                     for (sum, &x) in sums.iter_mut().zip(row) {
                         *sum = T::add_product(*sum, weight, x);
                     }
                 }
-                for (out, &sum) in out.iter_mut().zip(&sums) {
-                    *out = T::finish(sum);
-                }
+                *out = sums.map(T::finish);
             }
         },
     );

@@ -8,6 +8,7 @@ use half::slice::HalfFloatSliceExt;
 use nxla_tensor::{DType, Element, HostTensor, f16, match_dtype};
 
 use super::lanes::{Kernel, Src, kernel};
+use super::vectorize;
 use crate::error::Fault;
 use crate::{parallel, value};
 
@@ -38,7 +39,7 @@ pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
         let (begin, len) = (first + block * COUNTED, out.len() / dtype.size());
         let (kernel, bytes): (_, &[u8]) = match i32::try_from(begin + COUNTED) {
             Ok(end) => {
-                (end - COUNTED as i32..end).zip(&mut narrow_numbers).for_each(|(n, to)| *to = n);
+                count_up(end - COUNTED as i32, &mut narrow_numbers);
                 (narrow, bytemuck::cast_slice(&narrow_numbers[..len]))
             }
             Err(_) => {
@@ -48,6 +49,18 @@ pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
         };
         kernel([Src { bytes, splat: false }, Src::NONE, Src::NONE], out);
     }
+}
+
+/// The integers that follow on `first`.
+fn count_up(first: i32, numbers: &mut [i32; COUNTED]) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for (at, number) in numbers.iter_mut().enumerate() {
+                *number = first + at as i32;
+            }
+        },
+    );
 }
 
 /// How many integers are converted at once: they stay in the cache.

@@ -308,8 +308,13 @@ impl Layout {
     }
 }
 
+/// Fills `out` with copies of a value: of the first one, then of all that are there.
 fn repeat(value: &[u8], out: &mut [u8]) {
-    for out in out.chunks_exact_mut(value.len()) {
-        out.copy_from_slice(value);
+    let mut done = value.len().min(out.len());
+    out[..done].copy_from_slice(&value[..done]);
+    while done < out.len() {
+        let more = done.min(out.len() - done);
+        out.copy_within(..more, done);
+        done += more;
     }
 }

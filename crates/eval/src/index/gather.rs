@@ -151,6 +151,10 @@ impl Scatter {
         let indices = value::slice::<i64>(&self.indices);
         let out: &mut [T] = bytemuck::cast_slice_mut(value::bytes_mut(&mut self.result));
         if let ([(size, step)], 1) = (&*self.places.indexed, window) {
+            if *step == 1 {
+                put_each(&mut out[..*size], indices, updates, put);
+                return self.result;
+            }
             for (&x, &at) in updates.iter().zip(indices) {
                 if let Some(at) = usize::try_from(at).ok().filter(|at| at < size) {
                     put(&mut out[at * step], x);
@@ -167,6 +171,16 @@ impl Scatter {
             });
         }
         self.result
+    }
+}
+
+/// Scatters single elements over a vector. A function of its own, whose arguments are known not to
+/// overlap. An index below zero is a very large one.
+fn put_each<T: Copy>(out: &mut [T], indices: &[i64], updates: &[T], put: impl Fn(&mut T, T)) {
+    for (&x, &at) in updates.iter().zip(indices) {
+        if let Some(out) = usize::try_from(at.cast_unsigned()).ok().and_then(|at| out.get_mut(at)) {
+            put(out, x);
+        }
     }
 }
 

@@ -116,23 +116,21 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i
         }
     }
     let piece = &row[at * PIECE..row.len().min((at + 1) * PIECE)];
-    let place = position(piece, best, search.tie_high).expect("the extremum is an element");
-    (at * PIECE + place) as i64
+    let mut place = None;
+    vectorize(
+        #[inline(always)]
+        || place = position(piece, best, search.tie_high),
+    );
+    (at * PIECE + place.expect("the extremum is an element")) as i64
 }
 
 /// The first place of an element, or the last one. Every NaN is like every other.
+#[inline(always)]
 fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize> {
     let is_nan = element.is_not_a_number();
     let is_it = |x: T| (x == element) | (is_nan & x.is_not_a_number());
     let mut blocks = piece.chunks(BLOCK).enumerate();
-    let is_in = |(_, block): &(usize, &[T])| {
-        let mut found = false;
-        vectorize(
-            #[inline(always)]
-            || found = block.iter().fold(false, |any, &x| any | is_it(x)),
-        );
-        found
-    };
+    let is_in = |(_, block): &(usize, &[T])| block.iter().fold(false, |any, &x| any | is_it(x));
     let (index, block) = if is_last { blocks.rfind(is_in) } else { blocks.find(is_in) }?;
     let mut elements = block.iter();
     let place =

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
 use nxla_eval::{Hooks, Plan};
-use nxla_pjrt::{HostAttribute, HostCall, HostView, register_host_fn};
+use nxla_pjrt::{HostAttribute, HostCall, register_host_fn};
 use nxla_stablehlo::{KERNEL_ID, kernel_program};
 use rustc_hash::FxHashMap;
 
@@ -26,12 +26,11 @@ fn run(call: &mut HostCall<'_>) -> Result<(), String> {
         return Err(format!("a call of the host function {KERNEL_ID} carries no program"));
     };
     let plan = plan(text)?;
-    let inputs = call.args.iter().map(HostView::to_tensor).collect();
-    let results = plan.run(inputs, &Hooks::new()).map_err(|error| error.to_string())?;
-    for (result, tensor) in call.results.iter_mut().zip(&results) {
-        result.write(tensor)?;
-    }
-    Ok(())
+    call.with_tensors(|call, inputs| {
+        let results = plan.run(inputs, &Hooks::new()).map_err(|error| error.to_string())?;
+        let places = call.results.iter_mut();
+        places.zip(&results).try_for_each(|(place, result)| place.write(result))
+    })
 }
 
 fn plan(text: &str) -> Result<Arc<Plan>, String> {

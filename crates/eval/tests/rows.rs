@@ -1,0 +1,156 @@
+//! Reductions by row and the code around them, which run together on tiles of rows, against the
+//! same operations one by one: not a bit may differ.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::program;
+use nxla_eval::{Hooks, Plan};
+use nxla_expr::{ExprId, Graph, Program, TensorType};
+use nxla_tensor::{DType, HostTensor};
+
+fn numbers(dtype: DType, shape: &[usize], seed: usize) -> HostTensor {
+    let len = shape.iter().product();
+    let number = |at: usize| ((at * 37 + seed * 11) % 101) as f64 / 25.0 - 2.0;
+    let elements: Vec<f64> = (0..len).map(number).collect();
+    let tensor = HostTensor::from_slice(&elements, shape.to_vec()).unwrap();
+    tensor.cast(dtype)
+}
+
+/// Runs a program as it is planned and one operation at a time, with inputs that the run may
+/// overwrite and with inputs that it may not.
+fn check(program: Program, inputs: &[HostTensor]) -> usize {
+    let program = Arc::new(program);
+    let contents = |results: &[HostTensor]| -> Vec<_> {
+        results.iter().map(|x| (x.dtype(), x.shape().to_vec(), x.bytes().to_vec())).collect()
+    };
+    let copies = || -> Vec<HostTensor> {
+        let copy = |x: &HostTensor| {
+            HostTensor::from_bytes(x.dtype(), x.shape().clone(), x.bytes()).unwrap()
+        };
+        inputs.iter().map(copy).collect()
+    };
+    let expected = Plan::checked(program.clone()).run(copies(), &Hooks::new()).unwrap();
+    let plan = Plan::new(program);
+    for given in [copies(), inputs.to_vec()] {
+        let found = plan.run(given, &Hooks::new()).unwrap();
+        assert!(contents(&found) == contents(&expected), "{:?}", plan.program());
+    }
+    plan.step_count()
+}
+
+const SHAPES: [&[usize]; 8] = [
+    &[1, 9],
+    &[5, 1, 3],
+    &[3, 4, 5],
+    &[1, 2000],
+    &[40, 600],
+    &[33, 4, 2],
+    &[900, 300],
+    &[17, 9000],
+];
+
+#[test]
+fn a_softmax_is_one_step() {
+    for shape in SHAPES {
+        for dtype in [DType::F32, DType::F64] {
+            let program = program(&[TensorType::new(dtype, shape.to_vec())], |graph, ids| {
+                vec![graph.softmax(ids[0], -1).unwrap()]
+            });
+            assert_eq!(check(program, &[numbers(dtype, shape, 0)]), 1, "{shape:?}");
+        }
+    }
+}
+
+#[test]
+fn a_layer_norm_is_one_step() {
+    for shape in SHAPES {
+        let ty = |shape: &[usize]| TensorType::new(DType::F32, shape.to_vec());
+        let last = &shape[shape.len() - 1..];
+        let program = program(&[ty(shape), ty(last), ty(last)], |graph, ids| {
+            vec![graph.layer_norm(ids[0], [Some(ids[1]), Some(ids[2])], &[-1], 1e-5).unwrap()]
+        });
+        let inputs = [shape, last, last].map(|shape| numbers(DType::F32, shape, shape.len()));
+        // Two steps give the scale and the bias another shape, which moves nothing.
+        assert_eq!(check(program, &inputs), 3, "{shape:?}");
+    }
+}
+
+#[test]
+fn the_mean_and_the_variance_of_all_elements_are_one_step() {
+    let program = program(&[TensorType::new(DType::F32, [40, 30])], |graph, ids| {
+        let mean = graph.mean(ids[0], None, false).unwrap();
+        vec![mean, graph.variance(ids[0], None, false, 0).unwrap()]
+    });
+    assert_eq!(check(program, &[numbers(DType::F32, &[40, 30], 1)]), 1);
+}
+
+#[test]
+fn rows_that_are_few_and_long_stay_steps_of_their_own() {
+    let program = program(&[TensorType::new(DType::F32, [2, 50_000])], |graph, ids| {
+        vec![graph.softmax(ids[0], -1).unwrap()]
+    });
+    assert!(check(program, &[numbers(DType::F32, &[2, 50_000], 0)]) > 1);
+}
+
+#[test]
+fn empty_tensors() {
+    for shape in [[0, 5], [5, 0], [0, 0]] {
+        let program = program(&[TensorType::new(DType::F32, shape)], |graph, ids| {
+            let sum = graph.sum(ids[0], Some(&[1]), true).unwrap();
+            let terms = graph.add(ids[0], sum).unwrap();
+            vec![graph.sum(terms, Some(&[1]), true).unwrap(), terms]
+        });
+        check(program, &[numbers(DType::F32, &shape, 0)]);
+    }
+}
+
+/// A program of a few operations on rows, drawn from a sequence of numbers.
+fn drawn(
+    graph: &mut Graph,
+    inputs: &[ExprId],
+    mut draw: impl FnMut(usize) -> usize,
+) -> Vec<ExprId> {
+    let mut values = inputs.to_vec();
+    for _ in 0..3 + draw(12) {
+        let (x, y) = (values[draw(values.len())], values[draw(values.len())]);
+        let last = [-1];
+        let axes = if draw(5) == 0 { None } else { Some(&last[..]) };
+        values.push(match draw(9) {
+            0 => graph.sum(x, axes, true).unwrap(),
+            1 => graph.reduce_max(x, axes, true).unwrap(),
+            2 => graph.sum(x, Some(&[0]), true).unwrap(),
+            3 => graph.add(x, y).unwrap(),
+            4 => graph.multiply(x, y).unwrap(),
+            5 => graph.tanh(x).unwrap(),
+            6 => graph.subtract(x, y).unwrap(),
+            7 => graph.mean(x, axes, true).unwrap(),
+            _ => graph.transpose(x, None).and_then(|x| graph.transpose(x, None)).unwrap(),
+        });
+    }
+    let count = 1 + draw(3);
+    (0..count).map(|_| values[values.len() - 1 - draw(values.len().min(5))]).collect()
+}
+
+#[test]
+fn any_program_on_rows_gives_the_same_bits() {
+    for seed in 0..400_usize {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut draw = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) % below
+        };
+        let (rows, columns) = ([1, 3, 20, 300][draw(4)], [1, 2, 7, 64, 700][draw(5)]);
+        let dtype = [DType::F32, DType::F64, DType::S32][draw(3)];
+        let shapes = [[rows, columns], [rows, 1], [1, columns], [rows, columns]];
+        let types = shapes.map(|shape| TensorType::new(dtype, shape));
+        let program = program(&types, |graph, ids| drawn(graph, ids, &mut draw));
+        let inputs: Vec<HostTensor> =
+            shapes.iter().enumerate().map(|(at, shape)| numbers(dtype, shape, at)).collect();
+        check(program, &inputs);
+    }
+}
