@@ -128,12 +128,21 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i
 #[inline(always)]
 fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize> {
     let is_nan = element.is_not_a_number();
-    let is_it = |x: T| (x == element) | (is_nan & x.is_not_a_number());
-    let mut blocks = piece.chunks(BLOCK).enumerate();
-    let is_in = |(_, block): &(usize, &[T])| block.iter().fold(false, |any, &x| any | is_it(x));
-    let (index, block) = if is_last { blocks.rfind(is_in) } else { blocks.find(is_in) }?;
-    let mut elements = block.iter();
-    let place =
-        if is_last { elements.rposition(|&x| is_it(x)) } else { elements.position(|&x| is_it(x)) };
-    place.map(|place| index * BLOCK + place)
+    let is_it = |&x: &T| (x == element) | (is_nan & x.is_not_a_number());
+    let (blocks, tail) = piece.as_chunks::<BLOCK>();
+    let is_in = |block: &[T; BLOCK]| block.iter().fold(false, |any, x| any | is_it(x));
+    let in_tail = || {
+        let place =
+            if is_last { tail.iter().rposition(is_it) } else { tail.iter().position(is_it) };
+        place.map(|place| blocks.len() * BLOCK + place)
+    };
+    let in_blocks = || {
+        let index =
+            if is_last { blocks.iter().rposition(is_in) } else { blocks.iter().position(is_in) };
+        let index = index?;
+        let mut block = blocks[index].iter();
+        let place = if is_last { block.rposition(is_it) } else { block.position(is_it) };
+        place.map(|place| index * BLOCK + place)
+    };
+    if is_last { in_tail().or_else(in_blocks) } else { in_blocks().or_else(in_tail) }
 }

@@ -306,6 +306,16 @@ impl Graph {
         at: usize,
     ) -> Result<ExprId> {
         let shape = self.index_shape(indices)?;
+        let coordinates = self.coordinates(indices, &shape)?;
+        let taken = self.make(Op::Gather(axes.into()), &[x, coordinates]).map_err(of_op(OP))?;
+        let count = shape.rank();
+        let others = count..self.shape(taken).rank();
+        let order: Axes = others.clone().take(at).chain(0..count).chain(others.skip(at)).collect();
+        self.make(Op::Transpose(order), &[taken])
+    }
+
+    /// Indices into several axes, broadcast to a shape, as tuples in a last axis.
+    fn coordinates(&mut self, indices: &[ExprId], shape: &Shape) -> Result<ExprId> {
         let bits = indices.iter().map(|&index| self.dtype(index).bits()).max().unwrap_or(32);
         let dtype = if bits > 32 { DType::S64 } else { DType::S32 };
         let mut columns = Vec::with_capacity(indices.len());
@@ -314,12 +324,7 @@ impl Graph {
             let index = self.as_type(index, dtype)?;
             columns.push(self.broadcast(index, shape.clone(), None)?);
         }
-        let coordinates = self.stack(&columns, -1, None)?;
-        let taken = self.make(Op::Gather(axes.into()), &[x, coordinates]).map_err(of_op(OP))?;
-        let count = shape.rank();
-        let others = count..self.shape(taken).rank();
-        let order: Axes = others.clone().take(at).chain(0..count).chain(others.skip(at)).collect();
-        self.make(Op::Transpose(order), &[taken])
+        self.stack(&columns, -1, None)
     }
 
     /// Puts new axes where the slots say; the others are there.
@@ -352,6 +357,11 @@ impl Graph {
         if !items.iter().any(|item| matches!(item, Subscript::Take(_))) {
             return self.block_update(x, items, value, update);
         }
+        if self.takes_windows(x, items)
+            && matches!(update, Update::Set | Update::Combine(BinaryOp::Add))
+        {
+            return self.window_update(x, items, value, update);
+        }
         let shape = self.shape(x).clone();
         let places = self.iota(shape.clone(), None, counting_dtype(&[shape.size()]))?;
         let places = self.subscript(places, items)?;
@@ -363,6 +373,84 @@ impl Graph {
         let updated = self.scattered(flat, places, value, update)?;
         let updated = self.reshape(updated, shape)?;
         self.rename(updated, names)
+    }
+
+    /// Whether all axes that have no indices are taken whole.
+    fn takes_windows(&self, x: ExprId, items: &[Subscript]) -> bool {
+        let axes = items.iter().filter(|item| item.takes_axis()).zip(self.shape(x).iter());
+        axes.into_iter().all(|(item, &size)| match *item {
+            Subscript::Range(first, span, stride, reversed) => {
+                (first, span, stride, reversed) == (0, size, 1, false)
+            }
+            Subscript::At(_) | Subscript::Dynamic(_) | Subscript::Take(_) => true,
+            Subscript::New | Subscript::Nothing => unreachable!("it has no axis"),
+        })
+    }
+
+    /// [`Graph::subscript_update`] of whole windows at indices.
+    fn window_update(
+        &mut self,
+        x: ExprId,
+        items: &[Subscript],
+        value: ExprId,
+        update: Update,
+    ) -> Result<ExprId> {
+        let (indices, axes) = self.index_tensors(x, items)?;
+        let (shape, names) = (self.shape(x).clone(), self.tensor_type(x).names.clone());
+        let common = self.index_shape(&indices)?;
+        let mut ranges = (0..shape.rank()).filter(|axis| !axes.contains(axis));
+        let (mut target, mut kept, mut at) = (Vec::new(), Vec::new(), 0);
+        for slot in slots(items) {
+            let sizes = match slot {
+                Slot::Indices => common.to_vec(),
+                Slot::Range => vec![shape[ranges.next().expect("an axis for each range")]],
+                Slot::New => vec![1],
+            };
+            target.extend(&sizes);
+            if slot == Slot::Indices {
+                at = kept.len();
+            }
+            if slot != Slot::New {
+                kept.extend(&sizes);
+            }
+        }
+        let value = self.fitted(value, target.into())?;
+        if shape.size() == 0 || common.size() == 0 {
+            return Ok(x);
+        }
+        // A scatter wants the axes of the indices first.
+        let value = self.reshape(value, Shape::from(kept))?;
+        let (count, rank) = (common.rank(), self.shape(value).rank());
+        let order = (at..at + count).chain(0..at).chain(at + count..rank);
+        let value = self.make(Op::Transpose(order.collect()), &[value])?;
+        let mut near = Vec::with_capacity(indices.len());
+        for (&index, &axis) in indices.iter().zip(&axes) {
+            near.push(self.nearest(index, shape[axis])?);
+        }
+        let coordinates = self.coordinates(&near, &common)?;
+        let plain = self.rename(x, None)?;
+        let op = match update {
+            Update::Set => Op::IndexedPut(axes.as_slice().into()),
+            Update::Combine(_) => Op::IndexedAdd(axes.as_slice().into()),
+        };
+        let updated = self.make(op, &[plain, coordinates, value]).map_err(of_op(OP))?;
+        let updated = self.as_type(updated, self.dtype(x))?;
+        self.rename(updated, names)
+    }
+
+    /// Indices of which those that are out of range stand for the nearest one that is not.
+    fn nearest(&mut self, indices: ExprId, size: usize) -> Result<ExprId> {
+        let dtype = self.dtype(indices);
+        let last = i64::try_from(size - 1).expect("an axis has below 2^63 elements");
+        if let Op::Constant(constant) = self.op(indices)
+            && constant.value.as_i64().is_some_and(|index| (0..=last).contains(&index))
+        {
+            return Ok(indices);
+        }
+        let last = last.min(dtype.max_value().as_i64().unwrap_or(i64::MAX));
+        let first = self.scalar_constant(Scalar::Int(0), dtype)?;
+        let last = self.scalar_constant(Scalar::Int(last), dtype)?;
+        self.clip(indices, first, last)
     }
 
     /// A value broadcast to the shape of what it replaces, which has no more axes but for such of
