@@ -26,6 +26,7 @@ impl AsRef<[u8]> for Borrowed {
 struct Loans(Arc<()>);
 
 impl Drop for Loans {
+    #[expect(clippy::print_stderr, reason = "the process says why it ends")]
     fn drop(&mut self) {
         if Arc::strong_count(&self.0) > 1 {
             // Whoever reads such a tensor later would read memory of someone else.

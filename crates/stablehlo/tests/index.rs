@@ -4,7 +4,8 @@
 mod common;
 
 use common::{assert_lines, body, program, scalar, ty};
-use nxla_expr::build::{Cumulative, SliceStart};
+use nxla_expr::Program;
+use nxla_expr::build::{Cumulative, Draw, SliceStart};
 use nxla_stablehlo::{LowerOptions, lower};
 use nxla_tensor::DType;
 
@@ -138,5 +139,38 @@ fn large_sorts_and_scans_are_kernels_where_there_are_any() {
         let options = LowerOptions { kernels, ..LowerOptions::default() };
         lower(&sorted, &options).unwrap().text.matches("\"nxla_host_call\"").count()
     };
-    assert_eq!((calls(1024, true), calls(1023, true), calls(1024, false)), (2, 0, 0));
+    let counts = [calls(1024, true), calls(1023, true), calls(127, true), calls(1024, false)];
+    assert_eq!(counts, [2, 1, 0, 0]);
+}
+
+/// Whether a program calls a kernel.
+fn has_kernel(program: &Program) -> bool {
+    let options = LowerOptions { kernels: true, ..LowerOptions::default() };
+    lower(program, &options).unwrap().text.contains("\"nxla_host_call\"")
+}
+
+#[test]
+fn large_reductions_of_what_is_in_memory_are_kernels() {
+    let sum = |dtype, shape: [usize; 2], axis: i64, of_sine: bool| {
+        has_kernel(&program(&[ty(dtype, shape)], |g, p| {
+            let x = if of_sine { g.sin(p[0])? } else { p[0] };
+            Ok(vec![g.sum(x, Some(&[axis]), false)?])
+        }))
+    };
+    assert!(sum(DType::F32, [512, 512], 0, false) && sum(DType::F64, [256, 128], 0, false));
+    assert!(!sum(DType::F32, [512, 511], 0, false) && !sum(DType::F64, [256, 127], 0, false));
+    // XLA computes the sines of a column while it adds them up, and writes those of a row.
+    assert!(!sum(DType::F32, [512, 512], 0, true) && sum(DType::F32, [512, 512], 1, true));
+    assert!(!sum(DType::S32, [1024, 1024], 0, false));
+}
+
+#[test]
+fn many_random_words_are_kernels() {
+    let words = |count: usize| {
+        let inputs = [ty(DType::U32, [2]), scalar(DType::F32)];
+        has_kernel(&program(&inputs, |g, p| {
+            Ok(vec![g.random_exponential(p[0], p[1], &Draw::new([count]))?])
+        }))
+    };
+    assert!(words(4096) && !words(4095));
 }

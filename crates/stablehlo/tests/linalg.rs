@@ -40,7 +40,7 @@ fn a_triangular_system_says_which_side_and_how() {
 
 #[test]
 fn transforms_are_complex_and_along_the_last_axis() {
-    let text = body(&[ty(DType::F32, [4, 8])], |g, p| Ok(vec![g.fft(p[0], None, -1)?]));
+    let text = body(&[ty(DType::C64, [4, 8])], |g, p| Ok(vec![g.fft(p[0], None, -1)?]));
     assert_has(
         &text,
         &["fft_type = #stablehlo<fft_type FFT>", "fft_length = array<i64: 8>", "complex<f32>"],

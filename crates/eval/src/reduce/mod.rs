@@ -146,7 +146,7 @@ pub(crate) fn by_row(
         let axes = (0..x.shape.rank()).filter(move |&axis| is_reduced(attributes, axis) == wanted);
         axes.filter(|&axis| x.shape[axis] != 1)
     };
-    let is_last = sizes(false).last() < sizes(true).next();
+    let is_last = sizes(false).next_back() < sizes(true).next();
     let product = |wanted: bool| sizes(wanted).map(|axis| x.shape[axis]).product();
     let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
     (is_last && is_plain).then(|| (product(false), product(true)))
