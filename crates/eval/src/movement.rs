@@ -8,7 +8,7 @@ use crate::args::Args;
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::layout::{Strided, match_size};
-use crate::{memory, value};
+use crate::{memory, parallel, value};
 
 pub(crate) fn evaluate(op: &Op, ty: &TensorType, args: &mut Args<'_>) -> Result<HostTensor, Fault> {
     match op {
@@ -121,20 +121,37 @@ impl Kept {
 
 /// Concatenates or stacks: for each index of the axes before, the operands one after the other.
 fn join(args: &Args<'_>, axis: usize, ty: &TensorType) -> Result<HostTensor, Fault> {
-    let size = ty.dtype.size();
     let outer: usize = ty.shape[..axis].iter().product();
-    let total = ty.shape.size().checked_div(outer).unwrap_or(0) * size;
-    let mut result = value::fresh(ty.dtype, &ty.shape)?;
-    let out = value::bytes_mut(&mut result);
-    let mut offset = 0;
-    for index in 0..args.len() {
-        let part = convert(args.get(index), ty.dtype)?;
-        let Some(run) = part.byte_size().checked_div(outer).filter(|&run| run > 0) else {
-            continue;
-        };
-        let rows = out.chunks_exact_mut(total).zip(part.bytes().chunks_exact(run));
-        rows.for_each(|(out, part)| out[offset..offset + run].copy_from_slice(part));
-        offset += run;
+    let total = ty.shape.size().checked_div(outer).unwrap_or(0);
+    let parts = (0..args.len()).map(|index| convert(args.get(index), ty.dtype));
+    let parts: Vec<HostTensor> = parts.collect::<Result<_, _>>()?;
+    value::build_bytes(ty.dtype, &ty.shape, |out| {
+        match_size!(ty.dtype.size(), T => {
+            let out: &mut [T] = bytemuck::cast_slice_mut(out);
+            parallel::rows(out, total, total, |first, out| {
+                let (rows, mut offset) = (out.len() / total, 0);
+                for part in &parts {
+                    let run = part.size() / outer;
+                    let part: &[T] = bytemuck::cast_slice(part.bytes());
+                    put_runs(&part[first * run..][..rows * run], run, out, total, offset);
+                    offset += run;
+                }
+            });
+        });
+    })
+}
+
+/// Writes one run after the other to the same place of each row.
+fn put_runs<T: Copy>(part: &[T], run: usize, out: &mut [T], row: usize, offset: usize) {
+    match run {
+        0 => {}
+        1 => {
+            let places = out[offset..].iter_mut().step_by(row);
+            places.zip(part).for_each(|(out, &x)| *out = x);
+        }
+        _ => {
+            let rows = out.chunks_exact_mut(row).zip(part.chunks_exact(run));
+            rows.for_each(|(out, part)| out[offset..offset + run].copy_from_slice(part));
+        }
     }
-    Ok(result)
 }

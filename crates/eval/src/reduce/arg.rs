@@ -99,8 +99,9 @@ fn search<T: Ordered>(
 /// Elements of a piece of a row, which is still in the cache when it is searched.
 const PIECE: usize = 4096;
 
-/// Elements that are searched together.
+/// Elements that are searched together, and then parts of them.
 const BLOCK: usize = 64;
+const PART: usize = 8;
 
 /// The position of the extremum of a row: first the extremum, then where it is.
 fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i64 {
@@ -131,18 +132,21 @@ fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize>
     let is_it = |&x: &T| (x == element) | (is_nan & x.is_not_a_number());
     let (blocks, tail) = piece.as_chunks::<BLOCK>();
     let is_in = |block: &[T; BLOCK]| block.iter().fold(false, |any, x| any | is_it(x));
+    let is_in_part = |part: &[T; PART]| part.iter().fold(false, |any, x| any | is_it(x));
     let in_tail = || {
         let place =
             if is_last { tail.iter().rposition(is_it) } else { tail.iter().position(is_it) };
         place.map(|place| blocks.len() * BLOCK + place)
     };
     let in_blocks = || {
-        let index =
-            if is_last { blocks.iter().rposition(is_in) } else { blocks.iter().position(is_in) };
-        let index = index?;
-        let mut block = blocks[index].iter();
-        let place = if is_last { block.rposition(is_it) } else { block.position(is_it) };
-        place.map(|place| index * BLOCK + place)
+        let mut all = blocks.iter();
+        let block = if is_last { all.rposition(is_in) } else { all.position(is_in) }?;
+        let (parts, _) = blocks[block].as_chunks::<PART>();
+        let mut all = parts.iter();
+        let part = if is_last { all.rposition(is_in_part) } else { all.position(is_in_part) }?;
+        let mut all = parts[part].iter();
+        let place = if is_last { all.rposition(is_it) } else { all.position(is_it) }?;
+        Some(block * BLOCK + part * PART + place)
     };
     if is_last { in_tail().or_else(in_blocks) } else { in_blocks().or_else(in_tail) }
 }

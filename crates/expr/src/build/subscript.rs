@@ -324,7 +324,10 @@ impl Graph {
             let index = self.as_type(index, dtype)?;
             columns.push(self.broadcast(index, shape.clone(), None)?);
         }
-        self.stack(&columns, -1, None)
+        match columns[..] {
+            [column] => self.new_axis(column, -1, None),
+            _ => self.stack(&columns, -1, None),
+        }
     }
 
     /// Puts new axes where the slots say; the others are there.
