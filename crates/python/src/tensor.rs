@@ -240,6 +240,7 @@ operator_methods!(PyTensor {
     fn tolist(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let host = self.host(py)?;
         check_depth(host.rank(), || "tolist".into())?;
+        check_room(host.size())?;
         lists(py, &host, host.shape(), &mut 0)
     }
 
@@ -446,6 +447,21 @@ pub(crate) fn bytes_object<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound
         Ok(())
     });
     made.map_err(|_| memory_error(format!("{} bytes are more memory than there is", bytes.len())))
+}
+
+/// Bytes of a number as an object, with its place in a list, and of what Python reserves at once.
+const NUMBER_BYTES: usize = 40;
+const ARENA_BYTES: usize = 1 << 20;
+
+/// Makes sure that there is room for the numbers of long lists, since one that finds none ends the
+/// process.
+fn check_room(numbers: usize) -> PyResult<()> {
+    if numbers < LONG_LIST {
+        return Ok(());
+    }
+    let bytes = numbers.saturating_mul(NUMBER_BYTES).saturating_add(2 * ARENA_BYTES);
+    let room = std::hint::black_box(Vec::<u8>::new()).try_reserve_exact(bytes);
+    room.map_err(|_| memory_error(format!("tolist: {numbers} numbers take {bytes} bytes")))
 }
 
 fn lists(
