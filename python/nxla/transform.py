@@ -128,8 +128,8 @@ def jit(
             That of products on hardware that can trade it for speed: ``"default"``, ``"high"``,
             ``"highest"``.
         ``kernels``
-            Whether the evaluator computes what XLA does slowly on a CPU, such as factorisations
-            and large sorts; by default where that is possible.
+            Whether the evaluator computes what XLA does slowly on a CPU, such as factorisations,
+            large sorts and reductions; by default where that is possible.
         ``cache_dir``, ``cache_bytes``
             A folder in which executables outlive the process, and how many bytes it may have. By
             default what the environment says in ``NXLA_CACHE_DIR`` and ``NXLA_CACHE_BYTES``; no

@@ -289,13 +289,9 @@ fn read_short_runs<T: Pod>(
         (1, 0, 4) => repeat_each::<T, 4>(&source[place(begin) as usize..], out),
         // The same run again and again: what is written is copied behind itself.
         (0, _, count) => {
-            let mut done = count.min(out.len());
+            let done = count.min(out.len());
             read_run(source, at, inner.step, &mut out[..done]);
-            while done < out.len() {
-                let more = done.min(out.len() - done);
-                out.copy_within(..more, done);
-                done += more;
-            }
+            repeat_first(out, done);
         }
         (_, step, count) => {
             for (run, out) in out.chunks_mut(count).enumerate() {
@@ -306,6 +302,15 @@ fn read_short_runs<T: Pod>(
                 }
             }
         }
+    }
+}
+
+/// Fills `out` with copies of its first elements, behind themselves: of one, then of all that are there.
+pub(crate) fn repeat_first<T: Copy>(out: &mut [T], mut done: usize) {
+    while done < out.len() {
+        let more = done.min(out.len() - done);
+        out.copy_within(..more, done);
+        done += more;
     }
 }
 

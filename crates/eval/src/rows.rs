@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use crate::args::Args;
 use crate::elementwise::{Access, Code, Feed, Feeds, Input, Outs};
 use crate::error::Fault;
+use crate::layout::Strided;
 use crate::run::Results;
 use crate::{memory, parallel, reduce, value};
 
@@ -53,15 +54,15 @@ pub(crate) struct Part {
     pub(crate) operands: SmallVec<[(Place, Lies); 3]>,
     /// Its tiles.
     pub(crate) results: SmallVec<[u16; 2]>,
+    /// Whether its rows are computed one after the other, see [`pays_by_row`].
+    pub(crate) by_row: bool,
 }
 
-impl Part {
-    /// Whether it pays to compute its rows one after the other: what counts for a row or for all
-    /// rows is then read where it is.
-    fn is_by_row(&self) -> bool {
-        let spares = |&(_, lies): &(Place, Lies)| matches!(lies, Lies::ByRow | Lies::ByColumn);
-        self.width >= WIDE && self.operands.iter().any(spares)
-    }
+/// Whether it pays to compute rows one after the other: what counts for a row or for all rows is then
+/// read where it is.
+pub(crate) fn pays_by_row(width: usize, operands: &[(Place, Lies)]) -> bool {
+    let spares = |&(_, lies): &(Place, Lies)| matches!(lies, Lies::ByRow | Lies::ByColumn);
+    width >= WIDE && operands.iter().any(spares)
 }
 
 /// What a step does.
@@ -94,6 +95,20 @@ pub(crate) enum Lies {
     Strided,
 }
 
+impl Lies {
+    /// How what is read so lies to rows of so many columns.
+    pub(crate) fn of(access: &Access, (rows, columns): (usize, usize)) -> Self {
+        let rule = |by_row, by_column| Strided::new(0, [(rows, by_row), (columns, by_column)]);
+        match access {
+            Access::Same => Lies::Same,
+            Access::Single => Lies::Single,
+            Access::Strided(found) if **found == rule(1, 0) => Lies::ByRow,
+            Access::Strided(found) if **found == rule(0, 1) => Lies::ByColumn,
+            Access::Strided(_) => Lies::Strided,
+        }
+    }
+}
+
 /// A result of the whole, which is a tensor that other steps see.
 pub(crate) struct Outcome {
     pub(crate) dtype: DType,
@@ -118,6 +133,11 @@ struct Run<'a> {
 }
 
 impl Rows {
+    /// Rows of a tile.
+    fn tile(&self) -> usize {
+        (TILE / self.columns).max(1)
+    }
+
     /// Computes all of it. Operands that nobody else holds become results.
     pub(crate) fn run(&self, args: &mut Args<'_>) -> Result<Results, Fault> {
         let (mut results, mut taken) = (Results::new(), SmallVec::new());
@@ -147,7 +167,7 @@ impl Run<'_> {
         let Rows { rows, columns, cost, .. } = *self.rows;
         let mut outs: Outs<'_> = results.iter_mut().map(value::bytes_mut).collect();
         let elements = rows * columns;
-        let tile = (TILE / columns).max(1) * columns;
+        let tile = self.rows.tile() * columns;
         let Some(piece) = parallel::piece(elements, tile, elements.saturating_mul(cost)) else {
             return self.fill_rows(0, rows, outs);
         };
@@ -172,8 +192,8 @@ impl Run<'_> {
 
     /// Computes some rows, tile by tile.
     fn fill_rows(&self, first: usize, count: usize, mut outs: Outs<'_>) {
-        let Rows { columns, locals, .. } = self.rows;
-        let most = (TILE / columns).max(1).min(count);
+        let locals = &self.rows.locals;
+        let most = self.rows.tile().min(count);
         let mut kept = TILES.take();
         if kept.len() < locals.len() {
             kept.resize_with(locals.len(), Vec::new);
@@ -213,7 +233,7 @@ impl Run<'_> {
         let mut outs: Outs<'_> = results.collect();
         let tile = Tile { run: self, first, tiles };
         match &part.work {
-            Work::Code(code) if part.is_by_row() => {
+            Work::Code(code) if part.by_row => {
                 for row in 0..rows {
                     let rows_outs = outs.iter_mut().map(|out| {
                         let bytes = out.len() / rows;
@@ -267,7 +287,6 @@ impl Tile<'_, '_, '_> {
         rows: Range<usize>,
     ) -> Feed<'s> {
         let size = input.dtype.size();
-        let is_by_row = part.is_by_row();
         match (lies, &input.access) {
             (Lies::Same, _) => {
                 let tile = self.run.tile(place);
@@ -277,8 +296,8 @@ impl Tile<'_, '_, '_> {
                     None => Feed::Whole(self.bytes(place, part.width * size, rows)),
                 }
             }
-            (Lies::ByRow, _) if is_by_row => Feed::Single(self.bytes(place, size, rows)),
-            (Lies::ByColumn, _) if is_by_row => Feed::Whole(self.all(place)),
+            (Lies::ByRow, _) if part.by_row => Feed::Single(self.bytes(place, size, rows)),
+            (Lies::ByColumn, _) if part.by_row => Feed::Whole(self.all(place)),
             (_, Access::Strided(rule)) => match place {
                 Place::Input(_) => {
                     Feed::Strided(self.all(place), rule, (self.first + rows.start) * part.width)

@@ -30,7 +30,8 @@ pub struct LowerOptions<'a> {
     pub host_calls: bool,
     /// Whether the host function [`KERNEL_ID`] is called for factorisations of matrices, for which
     /// StableHLO has no words and which are composed of other operations otherwise, and for
-    /// triangular matrices, large sorts and scans, which XLA's code for the processor does slowly.
+    /// triangular matrices, large sorts, scans and reductions, and random words, which XLA's code for
+    /// the processor does slowly.
     pub kernels: bool,
     /// Whether sums and extrema of `f32` along the last axes take their operand from memory, and rows
     /// are summed by themselves where several axes are. XLA hands them to a library for the processor

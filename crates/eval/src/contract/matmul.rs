@@ -184,21 +184,11 @@ fn small<T: Number>(left: &[T], right: &[T], inner: usize, columns: usize, out: 
         16 => narrow::<T, 16>(left, right, inner, out),
         _ => {
             let mut sums: SmallVec<[T::Sum; FEW]> = SmallVec::from_elem(T::ZERO, columns);
-            vectorize(
-                #[inline(always)]
-                || {
-                    let rows = left.chunks_exact(inner).zip(out.chunks_exact_mut(columns));
-                    for (weights, out) in rows {
-                        sums.fill(T::ZERO);
-                        for (&weight, row) in weights.iter().zip(right.chunks_exact(columns)) {
-                            for (sum, &x) in sums.iter_mut().zip(row) {
-                                *sum = T::add_product(*sum, weight, x);
-                            }
-                        }
-                        out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = T::finish(sum));
-                    }
-                },
-            );
+            for (weights, out) in left.chunks_exact(inner).zip(out.chunks_exact_mut(columns)) {
+                sums.fill(T::ZERO);
+                add_rows(weights, right, columns, 0, &mut sums);
+                out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = T::finish(sum));
+            }
         }
     }
 }

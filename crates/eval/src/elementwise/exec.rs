@@ -14,7 +14,7 @@ use super::code::{Access, Code, Instruction, Loc, Target};
 use super::lanes::{LANES, Src};
 use crate::args::Args;
 use crate::error::Fault;
-use crate::layout::Strided;
+use crate::layout::{Strided, repeat_first};
 use crate::parallel;
 use crate::run::Results;
 use crate::value;
@@ -308,13 +308,9 @@ impl Layout {
     }
 }
 
-/// Fills `out` with copies of a value: of the first one, then of all that are there.
+/// Fills `out` with copies of a value.
 fn repeat(value: &[u8], out: &mut [u8]) {
-    let mut done = value.len().min(out.len());
+    let done = value.len().min(out.len());
     out[..done].copy_from_slice(&value[..done]);
-    while done < out.len() {
-        let more = done.min(out.len() - done);
-        out.copy_within(..more, done);
-        done += more;
-    }
+    repeat_first(out, done);
 }

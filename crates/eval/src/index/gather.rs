@@ -151,15 +151,7 @@ impl Scatter {
         let indices = value::slice::<i64>(&self.indices);
         let out: &mut [T] = bytemuck::cast_slice_mut(value::bytes_mut(&mut self.result));
         if let ([(size, step)], 1) = (&*self.places.indexed, window) {
-            if *step == 1 {
-                put_each(&mut out[..*size], indices, updates, put);
-                return self.result;
-            }
-            for (&x, &at) in updates.iter().zip(indices) {
-                if let Some(at) = usize::try_from(at).ok().filter(|at| at < size) {
-                    put(&mut out[at * step], x);
-                }
-            }
+            put_each(out, (*size, *step), indices, updates, put);
             return self.result;
         }
         let lists = lists(indices, self.width, 0, updates.len() / window);
@@ -174,12 +166,18 @@ impl Scatter {
     }
 }
 
-/// Scatters single elements over a vector. A function of its own, whose arguments are known not to
-/// overlap. An index below zero is a very large one.
-fn put_each<T: Copy>(out: &mut [T], indices: &[i64], updates: &[T], put: impl Fn(&mut T, T)) {
+/// Scatters single elements along an axis of this size and step. A function of its own, whose arguments
+/// are known not to overlap.
+fn put_each<T: Copy>(
+    out: &mut [T],
+    (size, step): (usize, usize),
+    indices: &[i64],
+    updates: &[T],
+    put: impl Fn(&mut T, T),
+) {
     for (&x, &at) in updates.iter().zip(indices) {
-        if let Some(out) = usize::try_from(at.cast_unsigned()).ok().and_then(|at| out.get_mut(at)) {
-            put(out, x);
+        if let Some(at) = usize::try_from(at).ok().filter(|&at| at < size) {
+            put(&mut out[at * step], x);
         }
     }
 }

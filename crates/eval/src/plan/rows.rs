@@ -12,8 +12,7 @@ use smallvec::SmallVec;
 use super::build::{Built, ValueId};
 use super::{Action, Step, tiles};
 use crate::elementwise::{Access, Code};
-use crate::layout::Strided;
-use crate::rows::LONGEST;
+use crate::rows::{LONGEST, Lies};
 use crate::{long, reduce};
 
 /// Steps that come before a set although they stand behind its first one. What they make lives
@@ -163,16 +162,15 @@ impl Joiner<'_> {
         };
         let fits = |(value, access): (&ValueId, &Access)| {
             let Some(&made) = self.open.made.get(value) else { return true };
-            match access {
-                Access::Same => made == width,
-                Access::Single => {
-                    made == Width::Narrow && self.open.rows.is_some_and(|rows| rows.0 == 1)
-                }
-                Access::Strided(rule) => self.open.rows.is_some_and(|(rows, columns)| {
-                    made == Width::Narrow
-                        && width == Width::Wide
-                        && **rule == Strided::new(0, [(rows, 1), (columns, 0)])
-                }),
+            let Some(rows) = self.open.rows else {
+                // All that is made is wide, as this is.
+                return matches!(access, Access::Same);
+            };
+            match Lies::of(access, rows) {
+                Lies::Same => made == width,
+                Lies::Single => made == Width::Narrow && rows.0 == 1,
+                Lies::ByRow => made == Width::Narrow && width == Width::Wide,
+                Lies::ByColumn | Lies::Strided => false,
             }
         };
         let accesses = code.inputs.iter().map(|input| &input.access);
@@ -197,9 +195,7 @@ impl Joiner<'_> {
         self.open.rows = Some((rows, columns));
         Some(Width::Narrow)
     }
-}
 
-impl Joiner<'_> {
     /// A reduction with the types of its operand and its result.
     fn reduction(&self, whole: &Whole) -> Option<(ReduceOp, &Reduce, &TensorType, &TensorType)> {
         let Op::Reduce(op, attributes) = self.graph.op(whole.step.id) else { return None };

@@ -9,8 +9,7 @@ use super::Action;
 use super::build::ValueId;
 use super::rows::{Whole, Width};
 use crate::elementwise::Access;
-use crate::layout::Strided;
-use crate::rows::{Lies, Outcome, Part, Place, Rows, Work};
+use crate::rows::{Lies, Outcome, Part, Place, Rows, Work, pays_by_row};
 
 /// What a reduction takes for each element, see [`Code::cost`](crate::elementwise::Code).
 const REDUCTION: usize = 2;
@@ -87,7 +86,7 @@ impl Writer<'_> {
         let (work, dtypes) = self.work(&whole, width);
         let reads: SmallVec<[(DType, usize, Lies); 4]> = match &work {
             Work::Code(code) => {
-                let lies = |access: &Access| self.lies(access);
+                let lies = |access: &Access| Lies::of(access, (self.rows, self.columns));
                 code.inputs.iter().map(|input| (input.dtype, row, lies(&input.access))).collect()
             }
             Work::Reduce(_, dtype) => SmallVec::from_slice(&[(*dtype, self.columns, Lies::Same)]),
@@ -109,20 +108,8 @@ impl Writer<'_> {
             }
         }
         self.free_dead(at, &whole);
-        Part { work, width: row, operands, results }
-    }
-
-    /// How an input lies to the rows.
-    fn lies(&self, access: &Access) -> Lies {
-        let rule =
-            |by_row, by_column| Strided::new(0, [(self.rows, by_row), (self.columns, by_column)]);
-        match access {
-            Access::Same => Lies::Same,
-            Access::Single => Lies::Single,
-            Access::Strided(found) if **found == rule(1, 0) => Lies::ByRow,
-            Access::Strided(found) if **found == rule(0, 1) => Lies::ByColumn,
-            Access::Strided(_) => Lies::Strided,
-        }
+        let by_row = pays_by_row(row, &operands);
+        Part { work, width: row, operands, results, by_row }
     }
 
     /// What a step does, and the dtypes of its results.

@@ -1,7 +1,5 @@
 //! Positions of extrema.
 
-use std::marker::PhantomData;
-
 use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
@@ -29,11 +27,11 @@ pub(super) fn arg_reduce(
         match op {
             ArgReduceOp::Argmax => {
                 let is_better = |a: T, b: T| a > b;
-                search(x, plane, ty, &Search { is_better, tie_high, elements: PhantomData })
+                search(x, plane, ty, &Search { is_better, tie_high })
             }
             ArgReduceOp::Argmin => {
                 let is_better = |a: T, b: T| a < b;
-                search(x, plane, ty, &Search { is_better, tie_high, elements: PhantomData })
+                search(x, plane, ty, &Search { is_better, tie_high })
             }
         }
     })?;
@@ -41,19 +39,21 @@ pub(super) fn arg_reduce(
 }
 
 /// What is looked for.
-struct Search<T, F: Fn(T, T) -> bool> {
+struct Search<F> {
     /// Whether the first is strictly better than the second; not if one is NaN.
     is_better: F,
     /// Whether the last of several equal ones is wanted.
     tie_high: bool,
-    elements: PhantomData<fn(T)>,
 }
 
-impl<T: Ordered, F: Fn(T, T) -> bool> Search<T, F> {
+impl<F> Search<F> {
     /// Whether an element takes the place of the best so far, which stands before it. Without
     /// branches, so that blocks are passed over at once.
     #[inline(always)]
-    fn replaces(&self, new: T, best: T) -> bool {
+    fn replaces<T: Ordered>(&self, new: T, best: T) -> bool
+    where
+        F: Fn(T, T) -> bool,
+    {
         let is_nan = best.is_not_a_number();
         let is_tie = (new == best) & self.tie_high;
         // A number never replaces NaN.
@@ -65,7 +65,7 @@ fn search<T: Ordered>(
     x: &[T],
     plane: Plane,
     ty: &TensorType,
-    search: &Search<T, impl Fn(T, T) -> bool + Sync>,
+    search: &Search<impl Fn(T, T) -> bool + Sync>,
 ) -> Result<HostTensor, Fault> {
     let Plane { count, inner, .. } = plane;
     if inner == 1 {
@@ -104,7 +104,7 @@ const BLOCK: usize = 64;
 const PART: usize = 8;
 
 /// The position of the extremum of a row: first the extremum, then where it is.
-fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i64 {
+fn in_row<T: Ordered>(row: &[T], search: &Search<impl Fn(T, T) -> bool>) -> i64 {
     let extremum = |piece: &[T]| {
         let pick = |a: T, b: T| if (search.is_better)(a, b) | a.is_not_a_number() { a } else { b };
         run(piece, Reducer { start: piece[0], step: pick, merge: pick })

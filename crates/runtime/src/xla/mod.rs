@@ -63,8 +63,9 @@ pub use text::{stablehlo_text, with_literals};
 /// `cpu_device_count` (how many devices a CPU plugin makes), `preallocate` (whether a plugin for GPUs
 /// takes most of their memory at once, which it does not by default), `precision` of products on hardware
 /// that can trade it (`"default"`, `"high"`, `"highest"`), `kernels` (whether the evaluator computes
-/// what XLA's code for processors does slowly: factorisations, triangular matrices, large sorts and
-/// scans; by default where the device is the host's processor and the plugin can call the host),
+/// what XLA's code for processors does slowly: factorisations, triangular matrices, large sorts, scans
+/// and reductions, and random words; by default where the device is the host's processor and the plugin
+/// can call the host),
 /// `cache_dir` (a folder in which executables outlive the process; by default the one that
 /// `NXLA_CACHE_DIR` names, and none if that is empty), `cache_bytes` (how many bytes that may have, by
 /// default what `NXLA_CACHE_BYTES` says), and XLA's own flags by their names, which begin with `xla_`.

@@ -207,7 +207,7 @@ fn reduced(x: f64) -> (f64, f64, u64) {
 
 /// The value of a polynomial by Horner's rule, coefficients from the highest degree down.
 #[inline(always)]
-fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
+pub(super) fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
     coefficients.iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
 }
 

@@ -2,6 +2,8 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
+use super::double::{log, polynomial};
+
 /// The `y` with `erf(y) = x`; infinite at ±1 and NaN beyond.
 ///
 /// By the rational functions of M. J. Wichura, "Algorithm AS 241: The Percentage Points of the Normal
@@ -14,7 +16,7 @@ pub(super) fn erf_inv(x: f64) -> f64 {
     let centre = 0.180_625 - 0.25 * x * x;
     let centre = magnitude * (0.5 * quotient(centre, CENTRE));
     // Half of what is missing is exact.
-    let w = (-super::double::log(0.5 - 0.5 * magnitude)).sqrt();
+    let w = (-log(0.5 - 0.5 * magnitude)).sqrt();
     let near = quotient(w - 1.6, NEAR);
     let far = quotient(w - 5.0, FAR);
     let tail = if w <= 5.0 { near } else { far };
@@ -26,8 +28,7 @@ pub(super) fn erf_inv(x: f64) -> f64 {
 /// The quotient of two polynomials, coefficients from the highest degree down.
 #[inline(always)]
 fn quotient(x: f64, [above, below]: [[f64; 8]; 2]) -> f64 {
-    let value = |coefficients: [f64; 8]| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
-    value(above) / value(below)
+    polynomial(x, above) / polynomial(x, below)
 }
 
 const CENTRE: [[f64; 8]; 2] = [
