@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import partial
+from types import FunctionType, MethodType
 
 from nxla import tree
 from nxla.errors import ArgumentError
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     Argument: TypeAlias = int | str
 
 __all__ = ["Chosen", "name_of", "names_of", "path_of"]
+
+
+#: The flag of code that takes any number of arguments, `inspect.CO_VARARGS`.
+_VARARGS = 0x04
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -38,11 +44,52 @@ def path_of(function: str, file: str | os.PathLike[str]) -> str:
 
 def names_of(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]:
     """Return what positional arguments are called, and whether they may be passed by that name."""
+    known: list[tuple[str, bool]] | None = getattr(function, "_argument_names", None)
+    if known is None:
+        known = _names_of_code(function, count)
+    if known is None:
+        known = _names_of_signature(function, count)
+    more = [(f"argument {position}", False) for position in range(len(known), count)]
+    return [*known[:count], *more]
+
+
+def _names_of_code(function: Callable[..., Any], count: int) -> list[tuple[str, bool]] | None:
+    """Return the names that the code of a function says, None where only its signature knows them.
+
+    `inspect.signature` takes longer than it takes to trace a small function.
+    """
+    skipped = 0
+    while True:
+        state = getattr(function, "__dict__", {})
+        if "__signature__" in state:
+            return None
+        if "__wrapped__" in state:
+            function = state["__wrapped__"]
+        elif isinstance(function, partial) and not function.keywords:
+            skipped += len(function.args)
+            function = function.func
+        elif isinstance(function, MethodType):
+            skipped += 1
+            function = function.__func__
+        else:
+            break
+    if not isinstance(function, FunctionType):
+        return None
+    code = function.__code__
+    names = [
+        (name, position >= code.co_posonlyargcount)
+        for position, name in enumerate(code.co_varnames[: code.co_argcount])
+    ]
+    if code.co_flags & _VARARGS:
+        more = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+        names += [(f"{more}[{i}]", False) for i in range(skipped + count - len(names))]
+    return names[skipped:]
+
+
+def _names_of_signature(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]:
+    """Return the names that the signature of a function says."""
     from inspect import Parameter, signature
 
-    known: list[tuple[str, bool]] | None = getattr(function, "_argument_names", None)
-    if known is not None:
-        return known[:count]
     parameters: Iterable[Parameter]
     try:
         parameters = signature(function).parameters.values()
@@ -55,8 +102,7 @@ def names_of(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]
             names += [(f"{parameter.name}[{position}]", False) for position in more]
         elif parameter.kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
             names.append((parameter.name, parameter.kind is Parameter.POSITIONAL_OR_KEYWORD))
-    names += [(f"argument {position}", False) for position in range(len(names), count)]
-    return names[:count]
+    return names
 
 
 class Chosen:

@@ -35,13 +35,28 @@ def test_equal_nodes_are_one_node():
 
 
 def test_numbers_become_constants_and_tensors_literals_or_inputs():
-    large = nx.zeros(100_000)
+    large = nx.iota(100_000)
     expression = nx.debug_expr(lambda x: x * 2 + nx.tensor([1.0, 2.0]) + nx.sum(large))(1.0)
     counts = expression.op_counts()
     assert counts["constant"] == 1
     assert counts["tensor"] == 1
     assert counts["parameter"] == 2
     assert [t.shape for t in expression.captured] == [(100_000,)]
+
+
+@pytest.mark.parametrize("fill", [0.0, -0.0, 2.5, np.inf, np.nan])
+def test_a_large_tensor_of_one_number_becomes_that_number(compiler, fill):
+    filled = np.full((100, 200), fill, np.float32)
+    expression = nx.debug_expr(lambda x: nx.minimum(x, filled))(1.0)
+    assert expression.op_counts()["constant"] == 1
+    assert not expression.captured
+    result = np.asarray(nx.jit(lambda x: x * filled, compiler=compiler)(1.0))
+    assert result.tobytes() == filled.tobytes() or np.isnan(fill)
+    # All but one element are not enough.
+    filled[99, 199] = 1.0
+    assert nx.debug_expr(lambda x: nx.minimum(x, filled))(1.0).captured
+
+
 
 
 def test_every_node_of_an_expression_is_listed_after_its_operands():

@@ -229,7 +229,7 @@ def test_misuse_is_told(mesh):
     divided = nx.jit(lambda x: x, in_shardings=rows)
     with pytest.raises(nx.TraceError, match="with_sharding_constraint"):
         nx.jit(divided)(np.ones(2))
-    large = nx.ones(10_000)
+    large = nx.iota(10_000, dtype="f32")
     with pytest.raises(nx.ArgumentError, match="pass that as an argument"):
         nx.jit(lambda x: x + large, in_shardings=rows)(1.0 + np.zeros(10_000))
     with pytest.raises(nx.DeviceError, match="hook"):

@@ -203,26 +203,25 @@ impl Trace {
         Ok(Expr::new(self.clone(), id))
     }
 
-    /// Whether a tensor that the function mentions becomes an input rather than a literal.
-    pub fn takes_as_input(tensor: &Tensor) -> bool {
-        let bytes = tensor.shape().size() * tensor.dtype().size();
-        bytes > LITERAL_LIMIT_BYTES || tensor.buffer().is_some()
-    }
-
     /// Makes a node of a tensor that the function mentions. A small one becomes a literal, part
-    /// of the program and its digest. A large one becomes a hidden input, so that the program
-    /// stays small and is compiled once whatever the numbers are; so does one on a device, which
-    /// says where the program runs, and need not come to the host.
+    /// of the program and its digest, and a large one that repeats a number becomes that. Any other
+    /// large one becomes a hidden input, so that the program stays small and is compiled once
+    /// whatever the numbers are; so does one on a device, which says where the program runs, and
+    /// need not come to the host.
     ///
     /// # Errors
-    /// If the trace has finished; a device tensor that cannot be read.
+    /// If the trace has finished.
     pub fn capture(&self, tensor: &Tensor) -> Result<Expr> {
         let (tensor, vectors) = (tensor.data(), tensor.vectors().clone());
-        let id = if Self::takes_as_input(tensor) {
-            self.capture_input(tensor)?
-        } else {
-            let literal = tensor.to_host()?;
-            self.build(|graph| graph.tensor(literal))?
+        let id = match tensor {
+            Tensor::Host(host) if host.byte_size() <= LITERAL_LIMIT_BYTES => {
+                self.build(|graph| graph.tensor(host.clone()))?
+            }
+            Tensor::Host(host) => match host.repeated() {
+                Some(value) => self.build(|graph| graph.constant(value, tensor.ty()))?,
+                None => self.capture_input(tensor)?,
+            },
+            Tensor::Device(_) | Tensor::Vectorized(_) => self.capture_input(tensor)?,
         };
         Ok(Expr::with_vectors(self.clone(), id, vectors))
     }

@@ -393,6 +393,19 @@ impl HostTensor {
         match_dtype!(self.dtype, T => bytemuck::cast_slice::<u8, T>(self.bytes())[index].to_scalar())
     }
 
+    /// The number that all elements are, bit for bit, if they are one number. None without elements.
+    #[must_use]
+    pub fn repeated(&self) -> Option<Scalar> {
+        match_dtype!(self.dtype, T => {
+            let elements = bytemuck::cast_slice::<u8, T>(self.bytes());
+            let value = elements.first()?.to_scalar();
+            // A number may say less than its bits, as for NaN.
+            let same = T::from_scalar(value.cast(self.dtype));
+            let same = bytemuck::bytes_of(&same);
+            elements.iter().all(|element| bytemuck::bytes_of(element) == same).then_some(value)
+        })
+    }
+
     /// Whether dtype, shape and all bytes are equal. NaN equals itself here, `-0.0` differs from
     /// `0.0`, and names do not matter.
     #[must_use]
