@@ -52,15 +52,18 @@ def devices() -> list[Device]:
     return _core.devices()
 
 
-def device_put(container: Any, device: DeviceLike, /, *, copy: bool | None = None) -> Any:
+def device_put(
+    container: Any, device: DeviceLike | None = None, /, *, copy: bool | None = None
+) -> Any:
     """Put the tensors of a container on a device.
 
     Parameters
     ----------
     container : container
         Tensors, numbers and arrays, at any depth.
-    device : Device or str
-        Where to, as such or by name.
+    device : Device or str, optional
+        Where to, as such or by name. By default where the options in force say; where they say
+        nothing, the first of `devices` after the host, or the host if it is the only one.
     copy : bool, optional
         True makes a copy of what is there already, False refuses to copy.
 
@@ -73,6 +76,8 @@ def device_put(container: Any, device: DeviceLike, /, *, copy: bool | None = Non
     ------
     OptionError
         If no device has this name.
+    DeviceError
+        If no device is named, and there is a plugin that does not load.
 
     Examples
     --------
@@ -80,8 +85,18 @@ def device_put(container: Any, device: DeviceLike, /, *, copy: bool | None = Non
     >>> nx.device_put({"w": [1.0, 2.0]}, "host")["w"][0].device
     Device('host')
     """
+    if device is None:
+        device = _default_device()
     where = device if isinstance(device, Device) else Device(device)
     return tree.map(lambda leaf: as_tensor(leaf).to_device(where, copy=copy), container)
+
+
+def _default_device() -> DeviceLike:
+    options = _core.get_default_options()
+    if options.get("device") is not None:
+        named: DeviceLike = options["device"]
+        return named
+    return "host" if options.get("compiler") == "evaluator" else devices()[:2][-1]
 
 
 def made_on(device: DeviceLike | None, function: Callable[..., Tensor], *args: Any) -> Tensor:

@@ -158,6 +158,14 @@ def test_device_put_puts_every_leaf_of_a_container(device):
     assert nx.device_put(put["w"][0], device) is put["w"][0]
 
 
+def test_device_put_finds_a_device_by_itself(device):
+    assert nx.device_put(np.ones(2)).device == nx.devices()[:2][-1]
+    with nx.default_options(device=device):
+        assert nx.device_put([np.ones(2)])[0].device == device
+    with nx.default_options(compiler="evaluator"):
+        assert nx.device_put(np.ones(2)).device == nx.Device("host")
+
+
 def test_the_default_device_is_one_of_the_thread(device):
     with nx.default_options(device=device):
         assert nx.default_options()["device"] == device

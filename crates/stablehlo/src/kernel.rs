@@ -12,6 +12,7 @@ use nxla_expr::serialize::{SerializeError, from_bytes, to_bytes};
 use nxla_expr::{BlockKind, ExprId, Graph, Node, Op, Program, TensorType};
 use nxla_tensor::{DType, Scalar};
 
+use crate::along;
 use crate::context::Cx;
 use crate::options::KERNEL_ID;
 use crate::reduce;
@@ -43,31 +44,41 @@ pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Opti
         let nothing = |ty| Source::Splat(Scalar::UInt(0), cx.tensor_ty(ty));
         return Some(types.iter().map(nothing).collect());
     }
-    let operands: Values = frame
-        .operands(node)
-        .iter()
-        .map(|&operand| match node.op {
-            // Narrow floats and integers are widened here, so that kernels are of few dtypes.
-            Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => {
-                cx.cast(operand, widen::linalg(cx.dtype(operand.ty()).to_floating()))
-            }
-            _ => cx.value(operand),
-        })
-        .collect();
     let results = match node.op {
-        // The block and not its body: whoever computes it may know it, too.
-        op @ Op::Block(block) => {
-            let program = of_op(op, block.body.inputs().to_vec());
+        Op::Reduce(..) => {
+            let (program, operands) = along::reduction(cx, frame, node);
             call(cx, &program, &operands)
         }
+        // The block and not its body: whoever computes it may know it, too.
+        op @ Op::Block(block) => {
+            let operands = operands(cx, frame, node);
+            call(cx, &of_op(op, block.body.inputs().to_vec()), &operands)
+        }
         op => {
+            let operands = operands(cx, frame, node);
             let ty = |x: &Value| TensorType::new(cx.dtype(x.ty), cx.shape(x.ty).clone());
             let program = of_op(op, operands.iter().map(ty).collect());
             call(cx, &program, &operands)
         }
     };
-    let convert = |(&part, ty): (&Value, &TensorType)| cx.convert(part, ty.dtype).into();
+    let convert = |(&part, ty): (&Value, &TensorType)| {
+        let part = cx.reshape(part, &ty.shape);
+        cx.convert(part, ty.dtype).into()
+    };
     Some(results.iter().zip(types).map(convert).collect())
+}
+
+/// What a kernel of one op is called with. Narrow floats and integers are widened for factorizations
+/// here, so that their kernels are of few dtypes.
+fn operands(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Values {
+    let operands = frame.operands(node);
+    let value = |&operand: &Source| match node.op {
+        Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => {
+            cx.cast(operand, widen::linalg(cx.dtype(operand.ty()).to_floating()))
+        }
+        _ => cx.value(operand),
+    };
+    operands.iter().map(value).collect()
 }
 
 fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {

@@ -44,6 +44,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod along;
 mod builder;
 mod cast;
 mod complex;

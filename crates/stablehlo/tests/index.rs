@@ -6,8 +6,8 @@ mod common;
 use common::{assert_lines, body, program, scalar, ty};
 use nxla_expr::Program;
 use nxla_expr::build::{Cumulative, Draw, SliceStart};
-use nxla_stablehlo::{LowerOptions, lower};
-use nxla_tensor::DType;
+use nxla_stablehlo::{LowerOptions, kernel_program, lower};
+use nxla_tensor::{DType, Scalar};
 
 fn at(start: i64) -> SliceStart {
     SliceStart::Static(start)
@@ -162,6 +162,31 @@ fn large_reductions_of_what_is_in_memory_are_kernels() {
     // XLA computes the sines of a column while it adds them up, and writes those of a row.
     assert!(!sum(DType::F32, [512, 512], 0, true) && sum(DType::F32, [512, 512], 1, true));
     assert!(!sum(DType::S32, [1024, 1024], 0, false));
+}
+
+#[test]
+fn a_reduction_takes_cheap_operations_along() {
+    let program = program(&[ty(DType::F32, [512, 512])], |g, p| {
+        let (mean, kept) = (g.mean(p[0], Some(&[1]), false)?, g.mean(p[0], Some(&[1]), true)?);
+        let difference = g.subtract(p[0], kept)?;
+        let two = g.scalar_constant(Scalar::Int(2), DType::S32)?;
+        let square = g.pow(difference, two)?;
+        let sines = g.sin(p[0])?;
+        let product = g.multiply(sines, p[0])?;
+        Ok(vec![mean, g.sum(square, Some(&[1]), false)?, g.sum(product, Some(&[1]), false)?])
+    });
+    let options = LowerOptions { kernels: true, ..LowerOptions::default() };
+    let text = lower(&program, &options).unwrap().text;
+    let calls: Vec<&str> =
+        text.split("program = \"").skip(1).map(|call| call.split('"').next().unwrap()).collect();
+    let read = |call: &&str| -> Vec<String> {
+        kernel_program(call).unwrap().inputs().iter().map(ToString::to_string).collect()
+    };
+    let (rows, mean) = ("f32[512][512]", "f32[512][1]");
+    let expected = [vec![rows], vec![rows], vec![rows, mean], vec![rows, rows]];
+    assert_eq!(calls.iter().map(read).collect::<Vec<_>>(), expected);
+    // The sums of both means are one call, whether they keep the axis or not.
+    assert_eq!(calls[0], calls[1]);
 }
 
 #[test]

@@ -1,0 +1,119 @@
+//! Reductions with the cheap element-wise operations before them.
+//!
+//! `sum(x * x)` or a variance done by a kernel would make XLA write what is to be summed into memory,
+//! only for the kernel to read it once. So the kernel takes such operations along.
+
+use nxla_expr::{BinaryOp, ExprId, Graph, Node, Op, Program, Reduce, TensorType, UnaryOp};
+use rustc_hash::FxHashMap;
+
+use crate::context::Cx;
+use crate::region::Frame;
+use crate::writer::Values;
+
+/// Operations that a reduction takes along, and tensors of the operand's size that it then reads.
+const MOST_TAKEN: usize = 8;
+const MOST_READ: usize = 2;
+
+/// The program of a reduction with what it takes along, and what that is called with. Its result has
+/// lost the axes that were reduced, so that those who keep them and those who do not make one call.
+pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> (Program, Values) {
+    let Op::Reduce(op, attributes) = node.op else {
+        unreachable!("{} is no reduction", node.op.name())
+    };
+    let reduce = Op::Reduce(*op, Box::new(Reduce { keep_axes: false, ..(**attributes).clone() }));
+    let operand = node.operands[0];
+    let mut joined = Joined {
+        cx,
+        frame,
+        graph: Graph::new(),
+        known: FxHashMap::default(),
+        types: Vec::new(),
+        values: Values::new(),
+    };
+    for id in taken(frame.graph, operand) {
+        let made = joined.make(frame.graph.op(id), frame.graph.operands(id));
+        joined.known.insert(id, made);
+    }
+    let made = joined.make(&reduce, &[operand]);
+    let program = Program::new(&joined.graph, joined.types, &[made]);
+    (program.expect("all that it needs are parameters"), joined.values)
+}
+
+/// The operations that are taken along to compute a tensor, in their order: none if that would read
+/// more than it spares.
+fn taken(graph: &Graph, operand: ExprId) -> Vec<ExprId> {
+    let (mut taken, mut read, mut pending) = (Vec::new(), Vec::new(), vec![operand]);
+    while let Some(id) = pending.pop() {
+        if taken.contains(&id) || read.contains(&id) {
+            continue;
+        }
+        if is_cheap(graph, id) && taken.len() < MOST_TAKEN {
+            taken.push(id);
+            pending.extend(graph.operands(id));
+        } else if graph.shape(id).size() == graph.shape(operand).size() {
+            read.push(id);
+        }
+    }
+    if read.len() > MOST_READ {
+        taken.clear();
+    }
+    // Operands come before those who use them.
+    taken.sort_unstable();
+    taken
+}
+
+/// Whether a node is done by the time its operands are read, in the dtype of its operands.
+fn is_cheap(graph: &Graph, id: ExprId) -> bool {
+    let operands = graph.operands(id);
+    let is_same = |&operand: &ExprId| graph.dtype(operand) == graph.dtype(id);
+    match graph.op(id) {
+        Op::Constant(_) => true,
+        Op::Unary(UnaryOp::Negate | UnaryOp::Abs)
+        | Op::Binary(
+            BinaryOp::Add
+            | BinaryOp::Subtract
+            | BinaryOp::Multiply
+            | BinaryOp::Divide
+            | BinaryOp::Max
+            | BinaryOp::Min,
+        ) => operands.iter().all(is_same),
+        // The exponent is an integer even where the base is none.
+        Op::Binary(BinaryOp::Pow) => is_same(&operands[0]) && is_two(graph, operands[1]),
+        _ => false,
+    }
+}
+
+fn is_two(graph: &Graph, id: ExprId) -> bool {
+    matches!(graph.op(id), Op::Constant(constant) if constant.value.as_f64() == 2.0)
+}
+
+/// A program that is made of nodes of another one.
+struct Joined<'a, 'c, 'f> {
+    cx: &'a mut Cx<'c>,
+    frame: &'a Frame<'f>,
+    graph: Graph,
+    /// What stands for each node: another node, or a parameter.
+    known: FxHashMap<ExprId, ExprId>,
+    types: Vec<TensorType>,
+    values: Values,
+}
+
+impl Joined<'_, '_, '_> {
+    fn make(&mut self, op: &Op, operands: &[ExprId]) -> ExprId {
+        let operands: Vec<ExprId> = operands.iter().map(|&id| self.operand(id)).collect();
+        self.graph.make(op.clone(), &operands).expect("inference has accepted the same operation")
+    }
+
+    fn operand(&mut self, id: ExprId) -> ExprId {
+        if let Some(&known) = self.known.get(&id) {
+            return known;
+        }
+        let outer = self.frame.graph;
+        let ty = TensorType::new(outer.dtype(id), outer.shape(id).clone());
+        self.values.push(self.cx.value(self.frame.tensor(id)));
+        self.types.push(ty.clone());
+        let parameter = self.graph.parameter(self.types.len() - 1, ty);
+        self.known.insert(id, parameter);
+        parameter
+    }
+}
