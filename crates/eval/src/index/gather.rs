@@ -78,21 +78,23 @@ pub(super) fn gather(
 ) -> Result<HostTensor, Fault> {
     let leading = indices.rank() - 1;
     let places = Places::new(axes, x.shape(), &ty.shape[leading..]);
-    let indices = coordinates(indices)?;
-    let indices = value::slice::<i64>(&indices);
     let width = axes.len();
     let window = places.window.len();
+    if let ([(size, 1)], 1, DType::S32) = (&*places.indexed, window, indices.dtype()) {
+        let indices = value::slice::<i32>(indices);
+        return gather_each(x, *size, indices, ty);
+    }
+    let indices = coordinates(indices)?;
+    let indices = value::slice::<i64>(&indices);
+    if let ([(size, 1)], 1) = (&*places.indexed, window) {
+        return gather_each(x, *size, indices, ty);
+    }
     value::build_bytes(ty.dtype, &ty.shape, |out| {
         match_size!(ty.dtype.size(), T => {
             let x: &[T] = bytemuck::cast_slice(x.bytes());
             let out: &mut [T] = bytemuck::cast_slice_mut(out);
             if window == 0 {
                 return;
-            }
-            if let ([(size, 1)], 1) = (&*places.indexed, window) {
-                return parallel::rows(out, 1, 2, |first, out| {
-                    take(&x[..*size], &indices[first..], out);
-                });
             }
             parallel::rows(out, window, window + width, |first, out| {
                 let lists = lists(indices, width, first, out.len() / window);
@@ -108,17 +110,34 @@ pub(super) fn gather(
     })
 }
 
-/// Gathers single elements of a vector.
-fn take<T: Copy>(x: &[T], indices: &[i64], out: &mut [T]) {
+/// Gathers single elements of a vector of this size.
+fn gather_each<I: Copy + Sync + TryInto<usize>>(
+    x: &HostTensor,
+    size: usize,
+    indices: &[I],
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    value::build_bytes(ty.dtype, &ty.shape, |out| {
+        match_size!(ty.dtype.size(), T => {
+            let x: &[T] = &bytemuck::cast_slice(x.bytes())[..size];
+            let out: &mut [T] = bytemuck::cast_slice_mut(out);
+            parallel::rows(out, 1, 2, |first, out| take(x, &indices[first..], out));
+        });
+    })
+}
+
+/// Takes elements. A function of its own, whose arguments are known not to overlap.
+fn take<T: Copy, I: Copy + TryInto<usize>>(x: &[T], indices: &[I], out: &mut [T]) {
     let Some(last) = x.len().checked_sub(1) else { return };
     for (out, &at) in out.iter_mut().zip(indices) {
-        *out = x[usize::try_from(at).unwrap_or(0).min(last)];
+        *out = x[at.try_into().unwrap_or(0).min(last)];
     }
 }
 
 /// `[x, indices, updates]` of a scatter, both tensors in the dtype of the result.
 struct Scatter {
     places: Places,
+    /// Of the dtype in which they came.
     indices: HostTensor,
     width: usize,
     updates: HostTensor,
@@ -136,23 +155,35 @@ impl Scatter {
         let leading = indices.rank() - 1;
         let updates = convert(&convert(args.get(2), ty.dtype)?, compute)?;
         let places = Places::new(axes, &ty.shape, &updates.shape()[leading..]);
-        let indices = coordinates(indices)?;
+        let indices = indices.clone();
         let result = value::owned(value::owned(args.take(0), ty.dtype)?, compute)?;
         Ok(Self { places, indices, width: axes.len(), updates, result })
     }
 
     /// Calls `put` with each window of the result that is inside, and its update, in order.
-    fn for_each<T: bytemuck::Pod>(mut self, put: impl Fn(&mut T, T)) -> HostTensor {
+    fn for_each<T: bytemuck::Pod>(
+        mut self,
+        put: impl Fn(&mut T, T),
+    ) -> Result<HostTensor, Fault> {
         let window = self.places.window.len();
         if window == 0 {
-            return self.result;
+            return Ok(self.result);
         }
         let updates: &[T] = bytemuck::cast_slice(self.updates.bytes());
-        let indices = value::slice::<i64>(&self.indices);
         let out: &mut [T] = bytemuck::cast_slice_mut(value::bytes_mut(&mut self.result));
-        if let ([(size, step)], 1) = (&*self.places.indexed, window) {
-            put_each(out, (*size, *step), indices, updates, put);
-            return self.result;
+        let single = match (&*self.places.indexed, window) {
+            ([axis], 1) => Some(*axis),
+            _ => None,
+        };
+        if let (Some(axis), DType::S32) = (single, self.indices.dtype()) {
+            put_each(out, axis, value::slice::<i32>(&self.indices), updates, put);
+            return Ok(self.result);
+        }
+        let indices = coordinates(&self.indices)?;
+        let indices = value::slice::<i64>(&indices);
+        if let Some(axis) = single {
+            put_each(out, axis, indices, updates, put);
+            return Ok(self.result);
         }
         let lists = lists(indices, self.width, 0, updates.len() / window);
         for (update, list) in updates.chunks_exact(window).zip(lists) {
@@ -162,21 +193,21 @@ impl Scatter {
                 places.zip(&update[range]).for_each(|(out, &x)| put(out, x));
             });
         }
-        self.result
+        Ok(self.result)
     }
 }
 
 /// Scatters single elements along an axis of this size and step. A function of its own, whose arguments
 /// are known not to overlap.
-fn put_each<T: Copy>(
+fn put_each<T: Copy, I: Copy + TryInto<usize>>(
     out: &mut [T],
     (size, step): (usize, usize),
-    indices: &[i64],
+    indices: &[I],
     updates: &[T],
     put: impl Fn(&mut T, T),
 ) {
     for (&x, &at) in updates.iter().zip(indices) {
-        if let Some(at) = usize::try_from(at).ok().filter(|&at| at < size) {
+        if let Some(at) = at.try_into().ok().filter(|&at| at < size) {
             put(&mut out[at * step], x);
         }
     }
@@ -208,7 +239,7 @@ pub(super) fn indexed_add(
         Compute::F64 => scatter.for_each(|out: &mut f64, x| *out += x),
         Compute::C64 => scatter.for_each(|out: &mut Complex<f32>, x| *out += x),
         Compute::C128 => scatter.for_each(|out: &mut Complex<f64>, x| *out += x),
-    };
+    }?;
     convert(&result, ty.dtype)
 }
 
@@ -219,5 +250,5 @@ pub(super) fn indexed_put(
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
     let scatter = Scatter::new(axes, args, ty, ty.dtype)?;
-    Ok(match_size!(ty.dtype.size(), T => scatter.for_each(|out: &mut T, x: T| *out = x)))
+    match_size!(ty.dtype.size(), T => scatter.for_each(|out: &mut T, x: T| *out = x))
 }
