@@ -55,6 +55,7 @@ mod reduce;
 mod rows;
 mod run;
 mod threads;
+mod totals;
 mod value;
 mod window;
 

@@ -8,6 +8,7 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use bytemuck::cast_slice_mut;
 use nxla_expr::ReduceOp;
@@ -29,7 +30,7 @@ const TILE: usize = 8192;
 pub(crate) const LONGEST: usize = 1 << 15;
 
 /// Elements of a row that is worth being computed by itself.
-const WIDE: usize = 512;
+pub(crate) const WIDE: usize = 512;
 
 /// Bytes of a word of the buffers, which every element is aligned to.
 const WORD: usize = size_of::<u64>();
@@ -69,6 +70,8 @@ pub(crate) fn pays_by_row(width: usize, operands: &[(Place, Lies)]) -> bool {
 pub(crate) enum Work {
     Code(Box<Code>),
     Reduce(ReduceOp, DType),
+    /// Reduces what code computes of each row, block by block.
+    Fold(Box<Code>, ReduceOp),
 }
 
 /// Where a tensor is.
@@ -249,6 +252,14 @@ impl Run<'_> {
                 let x = tile.bytes(part.operands[0].0, columns * dtype.size(), 0..rows);
                 reduce::fill_by_row(*op, *dtype, x, columns, outs[0]);
             }
+            Work::Fold(code, op) => {
+                let (out, rest) = outs.split_first_mut().expect("a fold has a result and a tile");
+                for row in 0..rows {
+                    let feeds = tile.feeds(part, code, row..row + 1);
+                    let bytes = out.len() / rows;
+                    fold_row(code, *op, &feeds, part.width, rest[0], &mut out[row * bytes..][..bytes]);
+                }
+            }
         }
         for (&tile, out) in part.results.iter().zip(outs) {
             tiles[usize::from(tile)] = out;
@@ -262,6 +273,29 @@ impl Run<'_> {
             Place::Input(input) => self.taken.iter().position(|&taken| taken == Some(input)),
         }
     }
+}
+
+/// Reduces what code computes of a row of so many columns to one element; a block of it goes through
+/// the tile at a time.
+fn fold_row(
+    code: &Code,
+    op: ReduceOp,
+    feeds: &Feeds<'_>,
+    columns: usize,
+    tile: &mut [u8],
+    out: &mut [u8],
+) {
+    let dtype = code.results[0];
+    let tile = Mutex::new(tile);
+    let make = |range: Range<usize>, sink: &mut dyn FnMut(&[u8])| {
+        let mut tile = tile.lock().unwrap_or_else(PoisonError::into_inner);
+        code.run_blocks(feeds, range, &mut |block, compute| {
+            let mut outs: Outs<'_> = [&mut tile[..block.len() * dtype.size()]].into_iter().collect();
+            compute(&mut outs);
+            sink(&*outs[0]);
+        });
+    };
+    reduce::fill_total(op, dtype, columns, &make, out);
 }
 
 /// What steps read while they work on a tile.

@@ -190,6 +190,7 @@ impl Plan {
         let work = || match &step.action {
             Action::Code(code) => code.run(&mut operands, lanes).map_err(Stop::from),
             Action::Rows(rows) => rows.run(&mut operands).map_err(Stop::from),
+            Action::Totals(totals) => totals.run(&mut operands).map_err(Stop::from),
             Action::Op => family::evaluate(site(&[]), &mut operands),
             Action::Regions(regions) => family::evaluate(site(regions), &mut operands),
         };

@@ -10,7 +10,7 @@ use std::ops::Range;
 use nxla_tensor::{DType, HostTensor, Shape};
 use smallvec::SmallVec;
 
-use super::code::{Access, Code, Instruction, Loc, Target};
+use super::code::{Access, Code, Input, Instruction, Loc, Target};
 use super::lanes::{LANES, Src};
 use crate::args::Args;
 use crate::error::Fault;
@@ -46,6 +46,9 @@ pub(crate) enum Feed<'a> {
 
 pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
 
+/// For each result the operand whose memory it takes, and that memory, if there is one.
+pub(crate) type Reused = SmallVec<[Option<(usize, HostTensor)>; 2]>;
+
 /// The same elements of each result.
 pub(crate) type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
 
@@ -64,25 +67,9 @@ impl Code {
             }
         };
         let len = shape.size();
-        let reused: SmallVec<[Option<(usize, HostTensor)>; 2]> =
+        let reused: Reused =
             self.results.iter().map(|&dtype| self.reuse(args, dtype, len)).collect();
-        let mut feeds = Feeds::new();
-        for (index, input) in self.inputs.iter().enumerate() {
-            let is_taken =
-                |reused: &Option<(usize, _)>| matches!(reused, Some((of, _)) if *of == index);
-            if let Some(result) = reused.iter().position(is_taken) {
-                feeds.push(Feed::Overwritten(result));
-                continue;
-            }
-            feeds.push(match &input.access {
-                Access::Same if lanes.is_some() && args.get(index).size() != len => {
-                    Feed::Single(args.get(index).bytes())
-                }
-                Access::Same => Feed::Whole(args.get(index).bytes()),
-                Access::Single => Feed::Single(args.get(index).bytes()),
-                Access::Strided(rule) => Feed::Strided(args.get(index).bytes(), rule, 0),
-            });
-        }
+        let feeds = self.feeds(args, &reused, len);
         let mut results = Results::new();
         for (reused, &dtype) in reused.into_iter().zip(&self.results) {
             results.push(match reused {
@@ -92,6 +79,33 @@ impl Code {
         }
         self.fill(&feeds, len, results.iter_mut().map(value::bytes_mut).collect());
         Ok(results)
+    }
+
+    /// How the operands of a run of `len` elements are read.
+    pub(crate) fn feeds<'a>(
+        &'a self,
+        args: &'a Args<'_>,
+        reused: &Reused,
+        len: usize,
+    ) -> Feeds<'a> {
+        let feed = |(index, input): (usize, &'a Input)| {
+            let is_taken = |reused: &Option<(usize, HostTensor)>| {
+                reused.as_ref().is_some_and(|&(of, _)| of == index)
+            };
+            if let Some(result) = reused.iter().position(is_taken) {
+                return Feed::Overwritten(result);
+            }
+            match &input.access {
+                // A number among vectors counts for all lanes.
+                Access::Same if args.get(index).size() != len => {
+                    Feed::Single(args.get(index).bytes())
+                }
+                Access::Same => Feed::Whole(args.get(index).bytes()),
+                Access::Single => Feed::Single(args.get(index).bytes()),
+                Access::Strided(rule) => Feed::Strided(args.get(index).bytes(), rule, 0),
+            }
+        };
+        self.inputs.iter().enumerate().map(feed).collect()
     }
 
     /// Computes all elements, in pieces that are shared out if that pays.
@@ -118,7 +132,12 @@ impl Code {
     }
 
     /// Takes an operand whose memory can hold a result.
-    fn reuse(&self, args: &mut Args<'_>, dtype: DType, len: usize) -> Option<(usize, HostTensor)> {
+    pub(crate) fn reuse(
+        &self,
+        args: &mut Args<'_>,
+        dtype: DType,
+        len: usize,
+    ) -> Option<(usize, HostTensor)> {
         (0..self.inputs.len()).find_map(|index| {
             let input = &self.inputs[index];
             let fits = matches!(input.access, Access::Same)
@@ -131,35 +150,48 @@ impl Code {
     }
 
     /// Elements of a block of at most `len`.
-    fn block(&self, len: usize) -> usize {
+    pub(crate) fn block(&self, len: usize) -> usize {
         (REGISTER_BYTES / usize::from(self.widest)).min(len)
     }
 
     /// Computes the elements of the results that begin at `first`, on the calling thread.
     pub(crate) fn run_range(&self, feeds: &[Feed<'_>], first: usize, outs: &mut [&mut [u8]]) {
         let len = outs[0].len() / self.results[0].size();
-        if len == 0 {
+        self.run_blocks(feeds, first..first + len, &mut |range, compute| {
+            let (begin, end) = (range.start - first, range.end - first);
+            let block = outs.iter_mut().zip(&self.results);
+            let block =
+                block.map(|(out, dtype)| &mut out[begin * dtype.size()..end * dtype.size()]);
+            compute(&mut block.collect());
+        });
+    }
+
+    /// Computes some elements block by block, on the calling thread. For each block, `place` says
+    /// where the results go by calling what it is given, and has them when that returns.
+    pub(crate) fn run_blocks(
+        &self,
+        feeds: &[Feed<'_>],
+        range: Range<usize>,
+        place: &mut dyn FnMut(Range<usize>, &mut dyn FnMut(&mut Outs<'_>)),
+    ) {
+        if range.is_empty() {
             return;
         }
-        let layout = Layout::new(self, feeds, self.block(len));
+        let layout = Layout::new(self, feeds, self.block(range.len()));
         SCRATCH.with_borrow_mut(|scratch| {
             if scratch.len() < layout.words {
                 scratch.resize(layout.words, 0);
             }
             let scratch = bytemuck::cast_slice_mut(&mut scratch[..layout.words]);
             self.fill_splats(feeds, &layout, scratch);
-            for begin in (0..len).step_by(layout.block) {
-                let end = (begin + layout.block).min(len);
-                let mut block: Outs<'_> = outs
-                    .iter_mut()
-                    .zip(&self.results)
-                    .map(|(out, dtype)| &mut out[begin * dtype.size()..end * dtype.size()])
-                    .collect();
-                let range = first + begin..first + end;
-                self.stage(feeds, &layout, &range, &block, scratch);
-                for instruction in &self.instructions {
-                    self.step(instruction, feeds, &layout, &range, &mut block, scratch);
-                }
+            for begin in range.clone().step_by(layout.block) {
+                let block = begin..(begin + layout.block).min(range.end);
+                place(block.clone(), &mut |outs| {
+                    self.stage(feeds, &layout, &block, outs, scratch);
+                    for instruction in &self.instructions {
+                        self.step(instruction, feeds, &layout, &block, outs, scratch);
+                    }
+                });
             }
         });
     }

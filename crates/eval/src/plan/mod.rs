@@ -11,6 +11,8 @@ mod groups;
 mod rows;
 mod slots;
 mod tiles;
+mod totals;
+mod whole;
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +24,7 @@ use crate::args::Arg;
 use crate::elementwise::Code;
 use crate::kernels::composed;
 use crate::rows::Rows;
+use crate::totals::Totals;
 
 /// A program that is ready to run.
 ///
@@ -65,6 +68,8 @@ pub(crate) enum Action {
     Code(Box<Code>),
     /// By several steps, on tiles of rows.
     Rows(Box<Rows>),
+    /// By the code of an element-wise group, of which a result is reduced on the way.
+    Totals(Box<Totals>),
     /// By the op of its node.
     Op,
     /// By the op of its node, with a plan for each of its regions.
@@ -114,7 +119,7 @@ impl Plan {
         self.steps.iter().all(|step| match &step.action {
             Action::Code(code) => code.shape.rank() == 0,
             Action::Op => matches!(graph.op(step.id), Op::Constant(_)),
-            Action::Rows(_) | Action::Regions(_) => false,
+            Action::Rows(_) | Action::Totals(_) | Action::Regions(_) => false,
         })
     }
 
@@ -183,6 +188,7 @@ impl<'a> Planner<'a> {
         let mut built = build::Builder::new(&program, self).build();
         if !self.checks {
             built = rows::join(program.graph(), built);
+            built = totals::join(program.graph(), built);
         }
         let assigned = slots::assign(&built);
         let build::Built { steps, work, .. } = built;

@@ -7,9 +7,9 @@
 
 use nxla_expr::{Graph, Op, Reduce, ReduceOp, TensorType};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use super::build::{Built, ValueId};
+use super::whole::{Whole, taken_apart, uses, write};
 use super::{Action, Step, tiles};
 use crate::elementwise::{Access, Code};
 use crate::rows::{LONGEST, Lies};
@@ -35,13 +35,6 @@ pub(super) enum Width {
     Wide,
 }
 
-/// A step with what it reads and makes.
-pub(super) struct Whole {
-    pub(super) step: Step,
-    pub(super) args: SmallVec<[ValueId; 4]>,
-    pub(super) results: SmallVec<[ValueId; 2]>,
-}
-
 /// A set of steps that has not been written.
 #[derive(Default)]
 struct Open {
@@ -58,40 +51,11 @@ struct Open {
 /// Puts steps together.
 pub(super) fn join(graph: &Graph, built: Built) -> Built {
     let uses = uses(&built);
-    let Built { steps, args, results, inputs, outputs, values, work } = built;
-    let rest = Built {
-        steps: Vec::new(),
-        args: Vec::new(),
-        results: Vec::new(),
-        inputs,
-        outputs,
-        values,
-        work,
-    };
-    let mut joiner = Joiner { graph, uses, built: rest, open: Open::default() };
-    let mut steps = steps.into_iter().peekable();
-    while let Some(step) = steps.next() {
-        let (first_arg, first_target) = (step.first_arg as usize, step.first_target as usize);
-        let next = steps.peek();
-        let last_arg = next.map_or(args.len(), |next| next.first_arg as usize);
-        let last_target = next.map_or(results.len(), |next| next.first_target as usize);
-        joiner.visit(Whole {
-            step,
-            args: args[first_arg..last_arg].into(),
-            results: results[first_target..last_target].into(),
-        });
-    }
+    let (built, wholes) = taken_apart(built);
+    let mut joiner = Joiner { graph, uses, built, open: Open::default() };
+    wholes.into_iter().for_each(|whole| joiner.visit(whole));
     joiner.close();
     joiner.built
-}
-
-/// How often each value is read, by steps and as an output.
-fn uses(built: &Built) -> Vec<u32> {
-    let mut uses = vec![0; built.values];
-    for &value in built.args.iter().chain(&built.outputs) {
-        uses[value as usize] += 1;
-    }
-    uses
 }
 
 struct Joiner<'a> {
@@ -129,7 +93,7 @@ impl Joiner<'_> {
         match &whole.step.action {
             Action::Code(code) => code.shape.size() > 1,
             Action::Op => matches!(self.graph.op(whole.step.id), Op::Reduce(..)),
-            Action::Regions(_) | Action::Rows(_) => false,
+            Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => false,
         }
     }
 
@@ -149,7 +113,7 @@ impl Joiner<'_> {
         match &whole.step.action {
             Action::Code(code) => self.code_joined(code, whole),
             Action::Op => self.reduction_joined(whole),
-            Action::Regions(_) | Action::Rows(_) => None,
+            Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => None,
         }
     }
 
@@ -208,18 +172,8 @@ impl Joiner<'_> {
         self.open.parts.push((whole, width));
     }
 
-    /// Writes a step as it was.
     fn write(&mut self, whole: Whole) {
-        self.write_step(whole.step, &whole.args, &whole.results);
-    }
-
-    fn write_step(&mut self, mut step: Step, args: &[ValueId], results: &[ValueId]) {
-        let built = &mut self.built;
-        step.first_arg = u32::try_from(built.args.len()).expect("no more than before");
-        step.first_target = u32::try_from(built.results.len()).expect("no more than before");
-        built.steps.push(step);
-        built.args.extend(args);
-        built.results.extend(results);
+        write(&mut self.built, whole);
     }
 
     /// Writes the open set.
@@ -235,7 +189,7 @@ impl Joiner<'_> {
         let is_long = long::is_long_code(steps);
         let action = Action::Rows(Box::new(rows));
         let step = Step { id, first_arg: 0, first_target: 0, is_long, action };
-        self.write_step(step, &inputs, &results);
+        self.write(Whole { step, args: inputs.into(), results: results.into() });
     }
 
     /// What a set makes for others, in order.

@@ -7,9 +7,10 @@ use smallvec::SmallVec;
 
 use super::Action;
 use super::build::ValueId;
-use super::rows::{Whole, Width};
+use super::rows::Width;
+use super::whole::Whole;
 use crate::elementwise::Access;
-use crate::rows::{Lies, Outcome, Part, Place, Rows, Work, pays_by_row};
+use crate::rows::{Lies, Outcome, Part, Place, Rows, WIDE, Work, pays_by_row};
 
 /// What a reduction takes for each element, see [`Code::cost`](crate::elementwise::Code).
 const REDUCTION: usize = 2;
@@ -41,9 +42,16 @@ pub(super) fn write(
         outcomes: FxHashMap::default(),
         cost: 0,
     };
-    let parts =
-        parts.into_iter().enumerate().map(|(at, (whole, width))| writer.part(at, whole, width));
-    let parts = parts.collect();
+    let mut written = Vec::with_capacity(parts.len());
+    let mut parts = parts.into_iter().enumerate().peekable();
+    while let Some((at, (whole, width))) = parts.next() {
+        let folded = parts.next_if(|(_, (next, _))| writer.folds(at, &whole, width, next));
+        written.push(match folded {
+            Some((_, (next, _))) => writer.fold(at, &whole, &next),
+            None => writer.part(at, &whole, width),
+        });
+    }
+    let parts = written.into();
     let outcome = |value: &ValueId| writer.outcomes.remove(value).expect("a part makes it");
     let results = results.iter().map(outcome).collect();
     let (cost, locals) = (writer.cost.max(1), writer.locals.into());
@@ -78,18 +86,53 @@ struct Read {
 }
 
 impl Writer<'_> {
-    fn part(&mut self, at: usize, whole: Whole, width: Width) -> Part {
+    /// Whether the next part reduces what code computes of a row, and nobody else reads that.
+    fn folds(&self, at: usize, whole: &Whole, width: Width, next: &Whole) -> bool {
+        let is_code = matches!(whole.step.action, Action::Code(_));
+        let [value] = *whole.results else { return false };
+        let is_reduced = matches!(self.graph.op(next.step.id), Op::Reduce(..));
+        is_code
+            && width == Width::Wide
+            && self.columns >= WIDE
+            && is_reduced
+            && next.args[0] == value
+            && self.last_read[&value] == at + 1
+            && !self.results.contains(&value)
+    }
+
+    /// Code and the reduction of what it computes as one part. The tile of the code holds a block.
+    fn fold(&mut self, at: usize, whole: &Whole, next: &Whole) -> Part {
+        let code = self.made(at, whole, Width::Wide);
+        let reduction = self.made(at + 1, next, Width::Narrow);
+        self.free_dead(at, whole);
+        self.free_dead(at + 1, next);
+        let (Work::Code(action), Work::Reduce(op, _)) = (code.work, reduction.work) else {
+            unreachable!("code is reduced");
+        };
+        let results = [reduction.results[0], code.results[0]].into();
+        Part { work: Work::Fold(action, op), results, by_row: true, ..code }
+    }
+
+    fn part(&mut self, at: usize, whole: &Whole, width: Width) -> Part {
+        let part = self.made(at, whole, width);
+        self.free_dead(at, whole);
+        part
+    }
+
+    /// A part, before the tiles that nobody reads any more are free.
+    fn made(&mut self, at: usize, whole: &Whole, width: Width) -> Part {
         let row = match width {
             Width::Narrow => 1,
             Width::Wide => self.columns,
         };
-        let (work, dtypes) = self.work(&whole, width);
+        let (work, dtypes) = self.work(whole, width);
         let reads: SmallVec<[(DType, usize, Lies); 4]> = match &work {
             Work::Code(code) => {
                 let lies = |access: &Access| Lies::of(access, (self.rows, self.columns));
                 code.inputs.iter().map(|input| (input.dtype, row, lies(&input.access))).collect()
             }
             Work::Reduce(_, dtype) => SmallVec::from_slice(&[(*dtype, self.columns, Lies::Same)]),
+            Work::Fold(..) => unreachable!("two parts become one afterwards"),
         };
         let mut operands = SmallVec::new();
         for (&value, (dtype, row, lies)) in whole.args.iter().zip(reads) {
@@ -107,7 +150,6 @@ impl Writer<'_> {
                 self.outcomes.insert(value, outcome);
             }
         }
-        self.free_dead(at, &whole);
         let by_row = pays_by_row(row, &operands);
         Part { work, width: row, operands, results, by_row }
     }

@@ -3,6 +3,9 @@
 //! Each result is computed from a fixed tree of partial results, whatever the number of threads,
 //! so that a program gives the same bits on every machine.
 
+use std::ops::Range;
+
+use bytemuck::cast_slice;
 use nxla_tensor::Element;
 
 use super::Plane;
@@ -11,6 +14,10 @@ use crate::{memory, parallel};
 
 /// Independent partial results of a run, so that vector units are filled.
 const LANES: usize = 16;
+
+/// Groups of lanes that are worked on in turn, and elements of a turn.
+const GROUPS: usize = 4;
+pub(crate) const TURN: usize = GROUPS * LANES;
 
 /// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
 /// of them to be worth fetching, since prefetching begins anew with each.
@@ -42,8 +49,66 @@ pub(super) struct Reducer<A, S, M> {
     pub(super) merge: M,
 }
 
-/// Reduces the middle part of a plane.
+/// What is reduced.
+#[derive(Clone, Copy)]
+pub(crate) enum Elements<'a> {
+    /// The middle part of a plane that is there.
+    There(&'a [u8], Plane),
+    /// So many elements, of which any range can be had block by block. All blocks but the last are of
+    /// a multiple of [`TURN`] elements.
+    Made(usize, &'a Make<'a>),
+}
+
+/// Gives a range of elements to a function, block by block.
+pub(crate) type Make<'a> = dyn Fn(Range<usize>, &mut dyn FnMut(&[u8])) + Sync + 'a;
+
+/// Into pieces of how many elements a reduction of so many to one result is cut.
+pub(crate) fn piece(len: usize) -> usize {
+    if len >= 2 * PART { PART } else { len }
+}
+
+/// Reduces elements, to one result for each run of a plane.
 pub(super) fn reduce<T: Element, A, S, M, R: Element>(
+    x: Elements<'_>,
+    reducer: Reducer<A, S, M>,
+    finish: impl Fn(A) -> R + Sync,
+    out: &mut [R],
+) where
+    A: Copy + Send + Sync,
+    S: Fn(A, T) -> A + Copy + Sync,
+    M: Fn(A, A) -> A + Copy + Sync,
+{
+    match x {
+        Elements::There(x, plane) => in_plane(cast_slice(x), plane, reducer, finish, out),
+        Elements::Made(len, make) => out[0] = finish(total(len, make, reducer)),
+    }
+}
+
+/// Reduces elements to one that are made on the way, as they would be if they were there.
+fn total<T: Element, A, S, M>(len: usize, make: &Make<'_>, reducer: Reducer<A, S, M>) -> A
+where
+    A: Copy + Send + Sync,
+    S: Fn(A, T) -> A + Copy + Sync,
+    M: Fn(A, A) -> A + Copy + Sync,
+{
+    let piece = piece(len);
+    let part = |index: usize| {
+        let first = index * piece;
+        let mut partial = Partial::new(reducer.start);
+        make(first..len.min(first + piece), &mut |block| {
+            partial.add(cast_slice(block), &reducer.step);
+        });
+        partial.finish(&reducer.merge)
+    };
+    if len == piece {
+        return part(0);
+    }
+    let parts = parallel::collect(len.div_ceil(piece), &|index| vec![part(index)]);
+    joined(parts, reducer.merge)[0]
+}
+
+/// Reduces the middle part of a plane.
+fn in_plane<T: Element, A, S, M, R: Element>(
     x: &[T],
     plane: Plane,
     reducer: Reducer<A, S, M>,
@@ -163,42 +228,69 @@ where
     S: Fn(A, T) -> A,
     M: Fn(A, A) -> A,
 {
-    let Reducer { start, step, merge } = reducer;
-    let (chunks, tail) = x.as_chunks::<LANES>();
-    if chunks.is_empty() {
-        return tail.iter().fold(start, |a, &x| step(a, x));
+    if x.len() < LANES {
+        return x.iter().fold(reducer.start, |a, &x| (reducer.step)(a, x));
     }
-    let mut lanes = [start; LANES];
-    vectorize(
-        #[inline(always)]
-        || {
-            // Four groups, since a step takes as long as several that do not wait for each other.
-            // They are variables of this closure, so that they stay in registers.
-            let (fours, rest) = chunks.as_chunks::<4>();
-            let [mut a, mut b, mut c, mut d] = [[start; LANES]; 4];
-            for [x, y, z, w] in fours {
-                a = add_lanes(a, x, &step);
-                b = add_lanes(b, y, &step);
-                c = add_lanes(c, z, &step);
-                d = add_lanes(d, w, &step);
-            }
-            for x in rest {
-                a = add_lanes(a, x, &step);
-            }
-            for (lane, result) in lanes.iter_mut().enumerate() {
-                *result = merge(merge(a[lane], b[lane]), merge(c[lane], d[lane]));
-            }
-        },
-    );
-    let ends = tail.iter().fold(start, |a, &x| step(a, x));
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            lanes[lane] = merge(lanes[lane], lanes[lane + width]);
+    let mut partial = Partial::new(reducer.start);
+    partial.add(x, &reducer.step);
+    partial.finish(&reducer.merge)
+}
+
+/// A run of neighbouring elements that come in parts. All parts but the last are of a multiple of
+/// [`TURN`] elements; the result does not depend on where they end.
+struct Partial<A> {
+    /// Four groups, since a step takes as long as several that do not wait for each other.
+    groups: [[A; LANES]; GROUPS],
+    /// Of the elements behind the last whole lanes.
+    ends: A,
+}
+
+impl<A: Copy> Partial<A> {
+    #[inline(always)]
+    fn new(start: A) -> Self {
+        Self { groups: [[start; LANES]; GROUPS], ends: start }
+    }
+
+    #[inline(always)]
+    fn add<T: Element>(&mut self, x: &[T], step: &impl Fn(A, T) -> A) {
+        let (chunks, tail) = x.as_chunks::<LANES>();
+        if !chunks.is_empty() {
+            vectorize(
+                #[inline(always)]
+                || {
+                    let (turns, rest) = chunks.as_chunks::<GROUPS>();
+                    // Variables of this closure stay in registers.
+                    let [mut a, mut b, mut c, mut d] = self.groups;
+                    for [x, y, z, w] in turns {
+                        a = add_lanes(a, x, step);
+                        b = add_lanes(b, y, step);
+                        c = add_lanes(c, z, step);
+                        d = add_lanes(d, w, step);
+                    }
+                    for x in rest {
+                        a = add_lanes(a, x, step);
+                    }
+                    self.groups = [a, b, c, d];
+                },
+            );
         }
-        width /= 2;
+        self.ends = tail.iter().fold(self.ends, |a, &x| step(a, x));
     }
-    merge(lanes[0], ends)
+
+    #[inline(always)]
+    fn finish(self, merge: &impl Fn(A, A) -> A) -> A {
+        let [a, b, c, d] = self.groups;
+        let mut lanes: [A; LANES] =
+            std::array::from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])));
+        let mut width = LANES / 2;
+        while width > 0 {
+            for lane in 0..width {
+                lanes[lane] = merge(lanes[lane], lanes[lane + width]);
+            }
+            width /= 2;
+        }
+        merge(lanes[0], self.ends)
+    }
 }
 
 #[inline(always)]
@@ -323,18 +415,20 @@ fn long<T: Element, A, S, M, R>(
         sums
     };
     let pieces: Vec<&[T]> = x.chunks(rows * inner).collect();
-    let mut parts = parallel::collect(pieces.len(), &|index| part(pieces[index]));
-    // Neighbours join pairwise, which keeps the error of long sums small.
-    while parts.len() > 1 {
-        parts = parts
-            .chunks(2)
-            .map(|pair| match pair {
-                [a, b] => a.iter().zip(b).map(|(&a, &b)| (reducer.merge)(a, b)).collect(),
-                rest => rest[0].clone(),
-            })
-            .collect();
-    }
-    for (out, &sum) in out.iter_mut().zip(&parts[0]) {
+    let parts = parallel::collect(pieces.len(), &|index| part(pieces[index]));
+    for (out, sum) in out.iter_mut().zip(joined(parts, reducer.merge)) {
         *out = finish(sum);
     }
+}
+
+/// Joins partial results: neighbours pairwise, which keeps the error of long sums small.
+fn joined<A: Copy>(mut parts: Vec<Vec<A>>, merge: impl Fn(A, A) -> A) -> Vec<A> {
+    while parts.len() > 1 {
+        let pairs = parts.chunks(2).map(|pair| match pair {
+            [a, b] => a.iter().zip(b).map(|(&a, &b)| merge(a, b)).collect(),
+            rest => rest[0].clone(),
+        });
+        parts = pairs.collect();
+    }
+    parts.swap_remove(0)
 }

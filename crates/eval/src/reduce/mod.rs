@@ -7,7 +7,7 @@ mod arg;
 mod kernel;
 mod plane;
 
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::cast_slice_mut;
 use nxla_expr::{Op, Reduce, ReduceFun, ReduceOp, TensorType};
 use nxla_tensor::{Complex, DType, Element, HostTensor, Scalar};
 
@@ -17,17 +17,18 @@ use crate::error::{Fault, Stop};
 use crate::fold::Fold;
 use crate::run::Site;
 use crate::value;
-use kernel::{Reducer, reduce};
+use kernel::{Elements, Reducer, reduce};
+pub(crate) use kernel::{Make, TURN, piece};
 pub(crate) use plane::Plane;
 
 /// Expands to one arm per dtype that sums and products are computed in.
 macro_rules! accumulate {
-    ($dtype:expr, $x:expr, $plane:expr, $out:expr, $start:expr, $wrapping:ident, $operator:tt) => {{
-        let (x, plane, out) = ($x, $plane, $out);
+    ($dtype:expr, $x:expr, $out:expr, $start:expr, $wrapping:ident, $operator:tt) => {{
+        let (x, out) = ($x, $out);
         macro_rules! with {
             ($t:ty, $start_value:expr, $step:expr, $merge:expr, $finish:expr) => {{
                 let reducer = Reducer { start: $start_value, step: $step, merge: $merge };
-                reduce::<$t, _, _, _, $t>(cast_slice(x), plane, reducer, $finish, cast_slice_mut(out));
+                reduce::<$t, _, _, _, $t>(x, reducer, $finish, cast_slice_mut(out));
             }};
         }
         macro_rules! integer {
@@ -120,7 +121,8 @@ fn reduced(
     let (x, plane) = Plane::of(&x, |axis| is_reduced(attributes, axis))?;
     let mut result = value::fresh(dtype, &ty.shape)?;
     let neutral = neutral(op, ty.dtype);
-    fill(op, neutral, dtype, x.bytes(), plane, value::bytes_mut(&mut result));
+    let x = Elements::There(x.bytes(), plane);
+    fill(op, neutral, dtype, x, value::bytes_mut(&mut result));
     convert(&result, ty.dtype)
 }
 
@@ -155,31 +157,42 @@ pub(crate) fn by_row(
 /// Reduces rows of `count` elements of a dtype, one result for each.
 pub(crate) fn fill_by_row(op: ReduceOp, dtype: DType, x: &[u8], count: usize, out: &mut [u8]) {
     let plane = Plane { times: 1, outer: out.len() / dtype.size(), count, inner: 1 };
-    fill(op, neutral(op, dtype), dtype, x, plane, out);
+    fill(op, neutral(op, dtype), dtype, Elements::There(x, plane), out);
+}
+
+/// Reduces so many elements of a dtype, which are made on the way, to one result.
+pub(crate) fn fill_total(
+    op: ReduceOp,
+    dtype: DType,
+    len: usize,
+    make: &Make<'_>,
+    out: &mut [u8],
+) {
+    fill(op, neutral(op, dtype), dtype, Elements::Made(len, make), out);
 }
 
 /// Reduces elements of a dtype that [`accepted`] gives.
-fn fill(op: ReduceOp, neutral: Scalar, dtype: DType, x: &[u8], plane: Plane, out: &mut [u8]) {
+fn fill(op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>, out: &mut [u8]) {
     match op {
-        ReduceOp::Sum => accumulate!(dtype, x, plane, out, 0_u8, wrapping_add, +),
-        ReduceOp::Product => accumulate!(dtype, x, plane, out, 1_u8, wrapping_mul, *),
+        ReduceOp::Sum => accumulate!(dtype, x, out, 0_u8, wrapping_add, +),
+        ReduceOp::Product => accumulate!(dtype, x, out, 1_u8, wrapping_mul, *),
         ReduceOp::All => {
             let all = Reducer { start: 1, step: |all: u8, x: u8| all & x, merge: |a, b| a & b };
-            reduce(x, plane, all, |all| all, out);
+            reduce(x, all, |all| all, out);
         }
         ReduceOp::Any => {
             let any = Reducer { start: 0, step: |any: u8, x: u8| any | x, merge: |a, b| a | b };
-            reduce(x, plane, any, |any| any, out);
+            reduce(x, any, |any| any, out);
         }
         ReduceOp::Max => match_ordered!(dtype, T => {
             let start = T::from_scalar(neutral);
             let reducer = Reducer { start, step: larger::<T>, merge: larger::<T> };
-            reduce(cast_slice(x), plane, reducer, |a| a, cast_slice_mut(out));
+            reduce::<T, _, _, _, T>(x, reducer, |a| a, cast_slice_mut(out));
         }),
         ReduceOp::Min => match_ordered!(dtype, T => {
             let start = T::from_scalar(neutral);
             let reducer = Reducer { start, step: smaller::<T>, merge: smaller::<T> };
-            reduce(cast_slice(x), plane, reducer, |a| a, cast_slice_mut(out));
+            reduce::<T, _, _, _, T>(x, reducer, |a| a, cast_slice_mut(out));
         }),
     }
 }

@@ -1,5 +1,5 @@
-//! Reductions by row and the code around them, which run together on tiles of rows, against the
-//! same operations one by one: not a bit may differ.
+//! Steps that a plan puts together, reductions and the code around them, against the same operations
+//! one by one: not a bit may differ.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
@@ -95,6 +95,32 @@ fn rows_that_are_few_and_long_stay_steps_of_their_own() {
     assert!(check(program, &[numbers(DType::F32, &[2, 50_000], 0)]) > 1);
 }
 
+/// Sizes of one piece and of several, some of which are no multiple of anything.
+const LENGTHS: [usize; 5] = [20_000, 70_001, 131_071, 131_072, 300_007];
+
+#[test]
+fn a_loss_is_one_step_and_the_division() {
+    for length in LENGTHS {
+        for dtype in [DType::F32, DType::F64] {
+            let types = [TensorType::new(dtype, [length]), TensorType::new(dtype, [length])];
+            let inputs = [numbers(dtype, &[length], 0), numbers(dtype, &[length], 1)];
+            let loss = program(&types, |graph, ids| {
+                let error = graph.subtract(ids[0], ids[1]).unwrap();
+                let square = graph.multiply(error, error).unwrap();
+                vec![graph.mean(square, None, false).unwrap()]
+            });
+            assert_eq!(check(loss, &inputs), 2);
+            // What others read as well is written.
+            let with_errors = program(&types, |graph, ids| {
+                let error = graph.subtract(ids[0], ids[1]).unwrap();
+                let square = graph.multiply(error, error).unwrap();
+                vec![graph.reduce_max(square, None, true).unwrap(), error, square]
+            });
+            assert_eq!(check(with_errors, &inputs), 1);
+        }
+    }
+}
+
 #[test]
 fn empty_tensors() {
     for shape in [[0, 5], [5, 0], [0, 0]] {
@@ -134,9 +160,9 @@ fn drawn(
     (0..count).map(|_| values[values.len() - 1 - draw(values.len().min(5))]).collect()
 }
 
-#[test]
-fn any_program_on_rows_gives_the_same_bits() {
-    for seed in 0..400_usize {
+/// Checks programs that are drawn on matrices and vectors, of sizes that are drawn as well.
+fn check_drawn(programs: usize, mut size: impl FnMut(&mut dyn FnMut(usize) -> usize) -> [usize; 2]) {
+    for seed in 0..programs {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut draw = |below: usize| {
             state ^= state << 13;
@@ -144,7 +170,7 @@ fn any_program_on_rows_gives_the_same_bits() {
             state ^= state << 17;
             (state >> 11) % below
         };
-        let (rows, columns) = ([1, 3, 20, 300][draw(4)], [1, 2, 7, 64, 700][draw(5)]);
+        let [rows, columns] = size(&mut draw);
         let dtype = [DType::F32, DType::F64, DType::S32][draw(3)];
         let shapes = [[rows, columns], [rows, 1], [1, columns], [rows, columns]];
         let types = shapes.map(|shape| TensorType::new(dtype, shape));
@@ -153,4 +179,14 @@ fn any_program_on_rows_gives_the_same_bits() {
             shapes.iter().enumerate().map(|(at, shape)| numbers(dtype, shape, at)).collect();
         check(program, &inputs);
     }
+}
+
+#[test]
+fn any_program_on_rows_gives_the_same_bits() {
+    check_drawn(400, |draw| [[1, 3, 20, 300][draw(4)], [1, 2, 7, 64, 700][draw(5)]]);
+}
+
+#[test]
+fn any_program_on_long_vectors_gives_the_same_bits() {
+    check_drawn(60, |draw| [1, LENGTHS[draw(LENGTHS.len())]]);
 }

@@ -1,0 +1,128 @@
+//! Element-wise code and the reduction of all that it computes to one element, run together.
+//!
+//! A loss is the mean of squares, a norm the root of a sum of them. Done one after the other, the code
+//! writes to memory what the reduction then reads. So a plan puts the two together: what the code has
+//! computed of a block is reduced while it is in the first-level cache, and is nowhere else. Pieces
+//! and their order are those of a reduction of what lies in memory, so this changes no bits.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use nxla_expr::ReduceOp;
+use nxla_tensor::Shape;
+
+use crate::args::Args;
+use crate::elementwise::{Code, Feeds, Outs, Reused};
+use crate::error::Fault;
+use crate::run::Results;
+use crate::threads::Brake;
+use crate::{reduce, value};
+
+/// Elements that cheap code computes before they are reduced by one thread anyway.
+pub(crate) const LEAST: usize = 1 << 12;
+
+/// Code and a reduction of one of its results.
+pub(crate) struct Totals {
+    pub(crate) code: Box<Code>,
+    /// The result that is reduced.
+    pub(crate) reduced: usize,
+    /// Whether others read that result as well.
+    pub(crate) is_kept: bool,
+    pub(crate) op: ReduceOp,
+    /// The shape of what it is reduced to.
+    pub(crate) shape: Shape,
+}
+
+impl Totals {
+    /// Computes all of it: the results that others read, then the total.
+    pub(crate) fn run(&self, args: &mut Args<'_>) -> Result<Results, Fault> {
+        let code = &*self.code;
+        let len = code.shape.size();
+        let reused: Reused = (0..code.results.len())
+            .map(|result| {
+                let dtype = code.results[result];
+                self.keeps(result).then(|| code.reuse(args, dtype, len)).flatten()
+            })
+            .collect();
+        let feeds = code.feeds(args, &reused, len);
+        let mut results = Results::new();
+        for (result, reused) in reused.into_iter().enumerate() {
+            match reused {
+                Some((_, tensor)) => results.push(value::reshaped(tensor, &code.shape)),
+                None if self.keeps(result) => {
+                    results.push(value::fresh(code.results[result], &code.shape)?);
+                }
+                None => {}
+            }
+        }
+        let dtype = code.results[self.reduced];
+        let mut total = value::fresh(dtype, &self.shape)?;
+        let pieces = self.pieces(&mut results);
+        let brake = Brake::current();
+        let make = |range: Range<usize>, sink: &mut dyn FnMut(&[u8])| {
+            if !brake.is_pulled() {
+                let piece = &pieces[range.start / reduce::piece(len)];
+                let mut kept = piece.lock().unwrap_or_else(PoisonError::into_inner);
+                self.run_piece(&feeds, range, &mut kept, sink);
+            }
+        };
+        reduce::fill_total(self.op, dtype, len, &make, value::bytes_mut(&mut total));
+        drop(pieces);
+        results.push(total);
+        Ok(results)
+    }
+
+    /// Whether others read a result of the code.
+    fn keeps(&self, result: usize) -> bool {
+        result != self.reduced || self.is_kept
+    }
+
+    /// What is kept of the results, cut where the reduction is.
+    fn pieces<'o>(&self, results: &'o mut [nxla_tensor::HostTensor]) -> Vec<Mutex<Outs<'o>>> {
+        let len = self.code.shape.size();
+        let piece = reduce::piece(len);
+        let mut pieces: Vec<Outs<'o>> = (0..len.div_ceil(piece)).map(|_| Outs::new()).collect();
+        for tensor in results {
+            let size = tensor.dtype().size();
+            let parts = value::bytes_mut(tensor).chunks_mut(piece * size);
+            pieces.iter_mut().zip(parts).for_each(|(piece, part)| piece.push(part));
+        }
+        pieces.into_iter().map(Mutex::new).collect()
+    }
+
+    /// Computes a piece, of which these are the results that are kept, and gives what is reduced to
+    /// the sink.
+    fn run_piece(
+        &self,
+        feeds: &Feeds<'_>,
+        range: Range<usize>,
+        kept: &mut Outs<'_>,
+        sink: &mut dyn FnMut(&[u8]),
+    ) {
+        let code = &*self.code;
+        let first = range.start;
+        debug_assert!(code.block(usize::MAX).is_multiple_of(reduce::TURN));
+        let mut local = if self.is_kept {
+            Vec::new()
+        } else {
+            vec![0_u64; (code.block(range.len()) * code.results[self.reduced].size()).div_ceil(8)]
+        };
+        code.run_blocks(feeds, range, &mut |range, compute| {
+            let bytes = |size: usize| (range.start - first) * size..(range.end - first) * size;
+            let mut kept = kept.iter_mut();
+            let mut local = Some(&mut local);
+            let outs = code.results.iter().enumerate().map(|(result, dtype)| {
+                let size = dtype.size();
+                if self.keeps(result) {
+                    &mut kept.next().expect("one for each that is kept")[bytes(size)]
+                } else {
+                    let words = local.take().expect("only one is not kept");
+                    &mut bytemuck::cast_slice_mut(words)[..range.len() * size]
+                }
+            });
+            let mut outs: Outs<'_> = outs.collect();
+            compute(&mut outs);
+            sink(&*outs[self.reduced]);
+        });
+    }
+}
