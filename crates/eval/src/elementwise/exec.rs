@@ -5,6 +5,7 @@
 //! that is broadcast, is first copied to a register block by block.
 
 use std::cell::RefCell;
+use std::hint::black_box;
 use std::ops::Range;
 
 use nxla_tensor::{DType, HostTensor, Shape};
@@ -22,6 +23,12 @@ use crate::value;
 /// Bytes of one register: a handful of them fit into a second-level cache. Shorter ones, which the first
 /// level would hold, cost more to begin than they spare.
 const REGISTER_BYTES: usize = 16384;
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Steps for an element, see [`Code::cost`], of which few elements are under way at a time.
+const COSTLY: usize = 8;
 
 /// Bytes of the largest element.
 const MAX_SIZE: usize = 16;
@@ -186,6 +193,9 @@ impl Code {
             self.fill_splats(feeds, &layout, scratch);
             for begin in range.clone().step_by(layout.block) {
                 let block = begin..(begin + layout.block).min(range.end);
+                if self.cost >= COSTLY {
+                    self.fetch(feeds, &block);
+                }
                 place(block.clone(), &mut |outs| {
                     self.stage(feeds, &layout, &block, outs, scratch);
                     for instruction in &self.instructions {
@@ -194,6 +204,18 @@ impl Code {
                 });
             }
         });
+    }
+
+    /// Reads a byte of each cache line of a block, so that they are fetched side by side. Code of many
+    /// instructions for an element waits for them one after the other.
+    fn fetch(&self, feeds: &[Feed<'_>], block: &Range<usize>) {
+        for (feed, input) in feeds.iter().zip(&self.inputs) {
+            if let Feed::Whole(bytes) = feed {
+                let size = input.dtype.size();
+                let lines = bytes[block.start * size..block.end * size].iter().step_by(LINE);
+                black_box(lines.fold(0, |all, byte| all ^ byte));
+            }
+        }
     }
 
     /// Repeats constants and single elements.
