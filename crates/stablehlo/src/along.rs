@@ -1,7 +1,8 @@
-//! Reductions with the cheap element-wise operations before them.
+//! Reductions with the element-wise operations before them.
 //!
 //! `sum(x * x)` or a variance done by a kernel would make XLA write what is to be summed into memory,
-//! only for the kernel to read it once. So the kernel takes such operations along.
+//! only for the kernel to read it once. So the kernel takes such operations along: cheap ones, which
+//! XLA may compute a second time for others, and functions like `exp` that nobody else needs.
 
 use nxla_expr::{BinaryOp, ExprId, Graph, Node, Op, Program, Reduce, TensorType, UnaryOp};
 use rustc_hash::FxHashMap;
@@ -30,7 +31,7 @@ pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> 
         types: Vec::new(),
         values: Values::new(),
     };
-    for id in taken(frame.graph, operand) {
+    for id in taken(frame, operand) {
         let made = joined.make(frame.graph.op(id), frame.graph.operands(id));
         joined.known.insert(id, made);
     }
@@ -41,13 +42,15 @@ pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> 
 
 /// The operations that are taken along to compute a tensor, in their order: none if that would read
 /// more than it spares.
-fn taken(graph: &Graph, operand: ExprId) -> Vec<ExprId> {
+fn taken(frame: &Frame<'_>, operand: ExprId) -> Vec<ExprId> {
+    let graph = frame.graph;
     let (mut taken, mut read, mut pending) = (Vec::new(), Vec::new(), vec![operand]);
     while let Some(id) = pending.pop() {
         if taken.contains(&id) || read.contains(&id) {
             continue;
         }
-        if is_cheap(graph, id) && taken.len() < MOST_TAKEN {
+        let goes = is_cheap(graph, id) || is_smooth(graph, id) && frame.is_used_once(id);
+        if goes && taken.len() < MOST_TAKEN {
             taken.push(id);
             pending.extend(graph.operands(id));
         } else if graph.shape(id).size() == graph.shape(operand).size() {
@@ -81,6 +84,16 @@ fn is_cheap(graph: &Graph, id: ExprId) -> bool {
         Op::Binary(BinaryOp::Pow) => is_same(&operands[0]) && is_two(graph, operands[1]),
         _ => false,
     }
+}
+
+/// Whether a node is a function that the kernel computes about as fast as XLA. It pays to take it along
+/// where XLA need not compute it as well.
+fn is_smooth(graph: &Graph, id: ExprId) -> bool {
+    let is_smooth = matches!(
+        graph.op(id),
+        Op::Unary(UnaryOp::Exp | UnaryOp::Log | UnaryOp::Tanh | UnaryOp::Sigmoid | UnaryOp::Sqrt)
+    );
+    is_smooth && graph.operands(id).iter().all(|&x| graph.dtype(x) == graph.dtype(id))
 }
 
 fn is_two(graph: &Graph, id: ExprId) -> bool {

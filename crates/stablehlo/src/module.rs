@@ -94,8 +94,8 @@ pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
     };
     let program = decomposed.as_ref().unwrap_or(program);
     let mut cx = Cx::new(options);
-    let needed = region::needed(&mut cx, program);
-    let is_used = |input: &usize| needed[program.parameters()[*input].index()];
+    let uses = region::uses(&mut cx, program);
+    let is_used = |input: &usize| uses[program.parameters()[*input].index()] > 0;
     let used_inputs: Vec<usize> = (0..program.inputs().len()).filter(is_used).collect();
     let donations = donations(program, &used_inputs, options)?;
 

@@ -47,14 +47,21 @@ pub(crate) type Sources = SmallVec<[Source; 4]>;
 pub(crate) struct Frame<'p> {
     pub(crate) graph: &'p Graph,
     inputs: &'p [Option<Source>],
+    uses: Vec<u32>,
     /// Where the parts of each node begin in `parts`.
     first: Vec<u32>,
     parts: Vec<Source>,
 }
 
 impl<'p> Frame<'p> {
-    fn new(graph: &'p Graph, inputs: &'p [Option<Source>]) -> Self {
-        Self { graph, inputs, first: vec![0; graph.len()], parts: Vec::with_capacity(graph.len()) }
+    fn new(graph: &'p Graph, inputs: &'p [Option<Source>], uses: Vec<u32>) -> Self {
+        let (first, parts) = (vec![0; graph.len()], Vec::with_capacity(graph.len()));
+        Self { graph, inputs, uses, first, parts }
+    }
+
+    /// Whether one node, or output, alone uses a node.
+    pub(crate) fn is_used_once(&self, id: ExprId) -> bool {
+        self.uses[id.index()] == 1
     }
 
     /// The parts of a node: one for a tensor.
@@ -84,26 +91,27 @@ impl<'p> Frame<'p> {
     }
 }
 
-/// Which nodes the outputs and the active hooks of a program need, and whether each is needed.
+/// How often the outputs, the active hooks and the needed nodes of a program use each node: those that
+/// nobody uses are not needed.
 ///
 /// One backward pass: every user of a node has a larger id.
-pub(crate) fn needed<'a>(cx: &mut Cx<'a>, program: &'a Program) -> Vec<bool> {
+pub(crate) fn uses<'a>(cx: &mut Cx<'a>, program: &'a Program) -> Vec<u32> {
     let graph = program.graph();
-    let mut needed = vec![false; graph.len()];
+    let mut uses = vec![0; graph.len()];
     for &id in program.outputs() {
-        needed[id.index()] = true;
+        uses[id.index()] += 1;
     }
     for &id in program.effects() {
-        needed[id.index()] |= cx.has_active_hook(graph.op(id));
+        uses[id.index()] += u32::from(cx.has_active_hook(graph.op(id)));
     }
     for id in graph.ids().rev() {
-        if needed[id.index()] {
+        if uses[id.index()] > 0 {
             for operand in operands_used(graph, id) {
-                needed[operand.index()] = true;
+                uses[operand.index()] += 1;
             }
         }
     }
-    needed
+    uses
 }
 
 /// The operands that the value of a node depends on: not those of a user's derivative.
@@ -125,10 +133,9 @@ pub(crate) fn lower<'a>(
     inputs: &[Option<Source>],
 ) -> Result<Sources> {
     let graph = program.graph();
-    let needed = needed(cx, program);
-    let mut frame = Frame::new(graph, inputs);
+    let mut frame = Frame::new(graph, inputs, uses(cx, program));
     for id in graph.ids() {
-        if needed[id.index()] {
+        if frame.uses[id.index()] > 0 {
             cx.enter(graph, id);
             let parts = node(cx, &frame, &graph.node(id))?;
             frame.set(id, &parts);

@@ -164,6 +164,19 @@ fn large_reductions_of_what_is_in_memory_are_kernels() {
     assert!(!sum(DType::S32, [1024, 1024], 0, false));
 }
 
+/// The programs of the kernels that a program calls, as text, and the types of what each reads.
+fn kernels(program: &Program) -> (Vec<String>, Vec<Vec<String>>) {
+    let options = LowerOptions { kernels: true, ..LowerOptions::default() };
+    let text = lower(program, &options).unwrap().text;
+    let calls = text.split("program = \"").skip(1).map(|call| call.split('"').next().unwrap());
+    let calls: Vec<String> = calls.map(str::to_owned).collect();
+    let types = |call: &String| -> Vec<String> {
+        kernel_program(call).unwrap().inputs().iter().map(ToString::to_string).collect()
+    };
+    let read = calls.iter().map(types).collect();
+    (calls, read)
+}
+
 #[test]
 fn a_reduction_takes_cheap_operations_along() {
     let program = program(&[ty(DType::F32, [512, 512])], |g, p| {
@@ -175,18 +188,25 @@ fn a_reduction_takes_cheap_operations_along() {
         let product = g.multiply(sines, p[0])?;
         Ok(vec![mean, g.sum(square, Some(&[1]), false)?, g.sum(product, Some(&[1]), false)?])
     });
-    let options = LowerOptions { kernels: true, ..LowerOptions::default() };
-    let text = lower(&program, &options).unwrap().text;
-    let calls: Vec<&str> =
-        text.split("program = \"").skip(1).map(|call| call.split('"').next().unwrap()).collect();
-    let read = |call: &&str| -> Vec<String> {
-        kernel_program(call).unwrap().inputs().iter().map(ToString::to_string).collect()
-    };
+    let (calls, read) = kernels(&program);
     let (rows, mean) = ("f32[512][512]", "f32[512][1]");
-    let expected = [vec![rows], vec![rows], vec![rows, mean], vec![rows, rows]];
-    assert_eq!(calls.iter().map(read).collect::<Vec<_>>(), expected);
+    assert_eq!(read, [vec![rows], vec![rows], vec![rows, mean], vec![rows, rows]]);
     // The sums of both means are one call, whether they keep the axis or not.
     assert_eq!(calls[0], calls[1]);
+}
+
+#[test]
+fn a_reduction_takes_functions_along_that_nobody_else_needs() {
+    let sum = |is_shown: bool| {
+        program(&[ty(DType::F32, [512, 512]), ty(DType::F32, [512, 1])], |g, p| {
+            let difference = g.subtract(p[0], p[1])?;
+            let powers = g.exp(difference)?;
+            let sum = g.sum(powers, Some(&[1]), true)?;
+            Ok(if is_shown { vec![g.divide(powers, sum)?] } else { vec![sum] })
+        })
+    };
+    assert_eq!(kernels(&sum(false)).1, [vec!["f32[512][512]", "f32[512][1]"]]);
+    assert_eq!(kernels(&sum(true)).1, [vec!["f32[512][512]"]]);
 }
 
 #[test]
