@@ -68,6 +68,12 @@ def normed(b: Bench) -> Case:
     return Case(lambda x, weight, bias: layer_norm(b.xp, x, weight, bias, 1e-5), operands)
 
 
+def log_of_sum_of_exp(xp: Any, x: Any) -> Any:
+    """The logarithm of the sum of powers of each row, without overflow."""
+    largest = xp.max(x, axis=1, keepdims=True)
+    return xp.log(xp.sum(xp.exp(x - largest), axis=1)) + largest[:, 0]
+
+
 def gather(b: Bench) -> Case:
     """As many elements as there are, from anywhere."""
     (size,) = b.shape
@@ -192,6 +198,11 @@ REDUCE = {
     "max by column": alike(lambda xp, x: xp.max(x, axis=0)),
     "max of all": alike(lambda xp, x: xp.max(x)),
     "mean and var by row": alike(lambda xp, x: (xp.mean(x, axis=1), xp.var(x, axis=1))),
+    "mean and var by column": alike(lambda xp, x: (xp.mean(x, axis=0), xp.var(x, axis=0))),
+    "mean squared error": alike(lambda xp, p, y: xp.mean((p - y) ** 2), operands=2),
+    "norm": alike(lambda xp, x: xp.sqrt(xp.sum(x * x))),
+    "log of sum of exp by row": alike(log_of_sum_of_exp),
+    "mean of those above": alike(lambda xp, x: xp.mean(x > 0.5)),
     "argmax by row": alike(lambda xp, x: xp.argmax(x, axis=1)),
 }
 

@@ -257,7 +257,14 @@ impl Run<'_> {
                 for row in 0..rows {
                     let feeds = tile.feeds(part, code, row..row + 1);
                     let bytes = out.len() / rows;
-                    fold_row(code, *op, &feeds, part.width, rest[0], &mut out[row * bytes..][..bytes]);
+                    fold_row(
+                        code,
+                        *op,
+                        &feeds,
+                        part.width,
+                        rest[0],
+                        &mut out[row * bytes..][..bytes],
+                    );
                 }
             }
         }
@@ -290,7 +297,8 @@ fn fold_row(
     let make = |range: Range<usize>, sink: &mut dyn FnMut(&[u8])| {
         let mut tile = tile.lock().unwrap_or_else(PoisonError::into_inner);
         code.run_blocks(feeds, range, &mut |block, compute| {
-            let mut outs: Outs<'_> = [&mut tile[..block.len() * dtype.size()]].into_iter().collect();
+            let mut outs: Outs<'_> =
+                [&mut tile[..block.len() * dtype.size()]].into_iter().collect();
             compute(&mut outs);
             sink(&*outs[0]);
         });

@@ -1,4 +1,4 @@
-//! Element-wise code and the reduction of all that it computes to one element, run together.
+//! Element-wise code and the reduction of all that it computes to an element or a row, run together.
 //!
 //! A loss is the mean of squares, a norm the root of a sum of them. Done one after the other, the code
 //! writes to memory what the reduction then reads. So a plan puts the two together: what the code has
@@ -61,7 +61,7 @@ impl Totals {
         let brake = Brake::current();
         let make = |range: Range<usize>, sink: &mut dyn FnMut(&[u8])| {
             if !brake.is_pulled() {
-                let piece = &pieces[range.start / reduce::piece(len)];
+                let piece = &pieces[range.start / self.piece()];
                 let mut kept = piece.lock().unwrap_or_else(PoisonError::into_inner);
                 self.run_piece(&feeds, range, &mut kept, sink);
             }
@@ -77,10 +77,15 @@ impl Totals {
         result != self.reduced || self.is_kept
     }
 
+    /// Elements of a piece of the reduction.
+    fn piece(&self) -> usize {
+        reduce::piece(self.code.shape.size(), self.shape.size())
+    }
+
     /// What is kept of the results, cut where the reduction is.
     fn pieces<'o>(&self, results: &'o mut [nxla_tensor::HostTensor]) -> Vec<Mutex<Outs<'o>>> {
         let len = self.code.shape.size();
-        let piece = reduce::piece(len);
+        let piece = self.piece();
         let mut pieces: Vec<Outs<'o>> = (0..len.div_ceil(piece)).map(|_| Outs::new()).collect();
         for tensor in results {
             let size = tensor.dtype().size();

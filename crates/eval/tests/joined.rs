@@ -122,6 +122,23 @@ fn a_loss_is_one_step_and_the_division() {
 }
 
 #[test]
+fn the_norms_of_many_columns_are_one_step_and_their_roots() {
+    for shape in [[300, 1000], [5000, 33], [257, 4096], [140_000, 1]] {
+        for dtype in [DType::F32, DType::F64, DType::S64] {
+            let types = [TensorType::new(dtype, shape), TensorType::new(dtype, [1, shape[1]])];
+            let norms = program(&types, |graph, ids| {
+                let moved = graph.subtract(ids[0], ids[1]).unwrap();
+                let square = graph.multiply(moved, moved).unwrap();
+                let sum = graph.sum(square, Some(&[0]), true).unwrap();
+                vec![graph.sqrt(sum).unwrap()]
+            });
+            let inputs = [numbers(dtype, &shape, 0), numbers(dtype, &[1, shape[1]], 1)];
+            assert_eq!(check(norms, &inputs), 2, "{shape:?} of {dtype}");
+        }
+    }
+}
+
+#[test]
 fn empty_tensors() {
     for shape in [[0, 5], [5, 0], [0, 0]] {
         let program = program(&[TensorType::new(DType::F32, shape)], |graph, ids| {
@@ -161,7 +178,10 @@ fn drawn(
 }
 
 /// Checks programs that are drawn on matrices and vectors, of sizes that are drawn as well.
-fn check_drawn(programs: usize, mut size: impl FnMut(&mut dyn FnMut(usize) -> usize) -> [usize; 2]) {
+fn check_drawn(
+    programs: usize,
+    mut size: impl FnMut(&mut dyn FnMut(usize) -> usize) -> [usize; 2],
+) {
     for seed in 0..programs {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut draw = |below: usize| {
@@ -189,4 +209,5 @@ fn any_program_on_rows_gives_the_same_bits() {
 #[test]
 fn any_program_on_long_vectors_gives_the_same_bits() {
     check_drawn(60, |draw| [1, LENGTHS[draw(LENGTHS.len())]]);
+    check_drawn(60, |draw| [[256, 1000, 3000][draw(3)], [1, 50, 600, 1025][draw(4)]]);
 }

@@ -40,6 +40,18 @@ pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> 
     (program.expect("all that it needs are parameters"), joined.values)
 }
 
+/// Whether what a kernel reads to reduce a tensor is in memory anyway.
+pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId) -> bool {
+    let (graph, taken) = (frame.graph, taken(frame, operand));
+    let is_there = |id: &ExprId| {
+        taken.contains(id)
+            || graph.shape(*id).size() < graph.shape(operand).size()
+            || matches!(graph.op(*id), Op::Parameter(_) | Op::Dot(_) | Op::Conv(_))
+    };
+    let mut read = taken.iter().flat_map(|&id| graph.operands(id)).chain([&operand]);
+    read.all(is_there)
+}
+
 /// The operations that are taken along to compute a tensor, in their order: none if that would read
 /// more than it spares.
 fn taken(frame: &Frame<'_>, operand: ExprId) -> Vec<ExprId> {

@@ -161,10 +161,7 @@ impl Scatter {
     }
 
     /// Calls `put` with each window of the result that is inside, and its update, in order.
-    fn for_each<T: bytemuck::Pod>(
-        mut self,
-        put: impl Fn(&mut T, T),
-    ) -> Result<HostTensor, Fault> {
+    fn for_each<T: bytemuck::Pod>(mut self, put: impl Fn(&mut T, T)) -> Result<HostTensor, Fault> {
         let window = self.places.window.len();
         if window == 0 {
             return Ok(self.result);

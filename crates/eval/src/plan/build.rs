@@ -177,7 +177,9 @@ impl<'a, 'p> Builder<'a, 'p> {
                 let steps = self.graph.shape(id).size().saturating_mul(code.cost);
                 (long::work_of_code(steps), long::is_long_code(steps))
             }
-            Action::Rows(_) | Action::Totals(_) => unreachable!("steps are put together afterwards"),
+            Action::Rows(_) | Action::Totals(_) => {
+                unreachable!("steps are put together afterwards")
+            }
             Action::Op => (long::work(self.graph, id, 0.0), long::is_long(self.graph, id)),
             Action::Regions(plans) => {
                 let regions = plans.iter().map(|plan| plan.work).sum();

@@ -39,10 +39,11 @@ fn reduced(graph: &Graph, whole: &Whole, next: &Whole) -> Option<usize> {
     let Op::Reduce(op, attributes) = graph.op(id) else { return None };
     let result = whole.results.iter().position(|&value| value == next.args[0])?;
     let x = graph.tensor_type(graph.operands(id)[0]);
-    let (rows, columns) = reduce::by_row(*op, attributes, x, graph.tensor_type(id))?;
+    let inner = reduce::results_of_made(*op, attributes, x, graph.tensor_type(id))?;
+    let len = code.shape.size();
     // Of a single piece, code that takes long is better spread.
-    let is_spread = reduce::piece(columns) < columns || code.cost <= CHEAP;
-    (rows == 1 && columns >= LEAST && is_spread).then_some(result)
+    let is_spread = reduce::piece(len, inner) < len || code.cost <= CHEAP;
+    (len >= LEAST && is_spread).then_some(result)
 }
 
 fn joined(graph: &Graph, code: Whole, total: Whole, reduced: usize, uses: &[u32]) -> Whole {

@@ -54,17 +54,23 @@ pub(super) struct Reducer<A, S, M> {
 pub(crate) enum Elements<'a> {
     /// The middle part of a plane that is there.
     There(&'a [u8], Plane),
-    /// So many elements, of which any range can be had block by block. All blocks but the last are of
-    /// a multiple of [`TURN`] elements.
+    /// Rows of a result's size that are made on the way, see [`Make`]; so many elements in all.
     Made(usize, &'a Make<'a>),
 }
 
-/// Gives a range of elements to a function, block by block.
+/// Gives a range of elements to a function, block by block. All blocks but the last are of a multiple
+/// of [`TURN`] elements.
 pub(crate) type Make<'a> = dyn Fn(Range<usize>, &mut dyn FnMut(&[u8])) + Sync + 'a;
 
-/// Into pieces of how many elements a reduction of so many to one result is cut.
-pub(crate) fn piece(len: usize) -> usize {
-    if len >= 2 * PART { PART } else { len }
+/// Into pieces of how many elements a reduction of so many to rows of `inner` results is cut.
+pub(crate) fn piece(len: usize, inner: usize) -> usize {
+    let rows = (PART / inner).max(PART_ROWS);
+    if len >= 2 * PART { rows * inner } else { len }
+}
+
+/// Whether so many rows of `inner` elements are reduced piece by piece.
+pub(crate) fn is_in_pieces(count: usize, inner: usize) -> bool {
+    count * inner >= 2 * PART && inner <= WHOLE_ROW && count >= 2 * PART_ROWS
 }
 
 /// Reduces elements, to one result for each run of a plane.
@@ -80,31 +86,69 @@ pub(super) fn reduce<T: Element, A, S, M, R: Element>(
 {
     match x {
         Elements::There(x, plane) => in_plane(cast_slice(x), plane, reducer, finish, out),
-        Elements::Made(len, make) => out[0] = finish(total(len, make, reducer)),
+        Elements::Made(len, make) => {
+            let sums = made(len, out.len(), make, reducer);
+            for (out, sum) in out.iter_mut().zip(sums) {
+                *out = finish(sum);
+            }
+        }
     }
 }
 
-/// Reduces elements to one that are made on the way, as they would be if they were there.
-fn total<T: Element, A, S, M>(len: usize, make: &Make<'_>, reducer: Reducer<A, S, M>) -> A
+/// Reduces rows of `inner` elements that are made on the way, as they would be if they were there.
+fn made<T: Element, A, S, M>(
+    len: usize,
+    inner: usize,
+    make: &Make<'_>,
+    reducer: Reducer<A, S, M>,
+) -> Vec<A>
 where
     A: Copy + Send + Sync,
     S: Fn(A, T) -> A + Copy + Sync,
     M: Fn(A, A) -> A + Copy + Sync,
 {
-    let piece = piece(len);
+    let piece = piece(len, inner);
     let part = |index: usize| {
-        let first = index * piece;
-        let mut partial = Partial::new(reducer.start);
-        make(first..len.min(first + piece), &mut |block| {
-            partial.add(cast_slice(block), &reducer.step);
+        let range = index * piece..len.min((index + 1) * piece);
+        if inner == 1 {
+            let mut partial = Partial::new(reducer.start);
+            make(range, &mut |block| partial.add(cast_slice(block), &reducer.step));
+            return vec![partial.finish(&reducer.merge)];
+        }
+        let mut sums = memory::filled(reducer.start, inner);
+        let mut column = 0;
+        make(range, &mut |block| {
+            column = add_elements(&mut sums, column, cast_slice(block), &reducer.step);
         });
-        partial.finish(&reducer.merge)
+        sums
     };
     if len == piece {
         return part(0);
     }
-    let parts = parallel::collect(len.div_ceil(piece), &|index| vec![part(index)]);
-    joined(parts, reducer.merge)[0]
+    joined(parallel::collect(len.div_ceil(piece), &part), reducer.merge)
+}
+
+/// Adds elements to the accumulators of a row, from this column on; gives the column behind them.
+fn add_elements<T: Element, A: Copy>(
+    sums: &mut [A],
+    mut column: usize,
+    mut x: &[T],
+    step: &impl Fn(A, T) -> A,
+) -> usize {
+    let inner = sums.len();
+    while !x.is_empty() {
+        let width = x.len().min(inner - column);
+        let whole = if column == 0 { x.len() / inner * inner } else { 0 };
+        let (now, later) = x.split_at(whole.max(width));
+        if whole > 0 {
+            accumulate(now, inner, 0, sums, step);
+        } else {
+            accumulate(now, width, 0, &mut sums[column..column + width], step);
+            column = (column + width) % inner;
+        }
+        x = later;
+    }
+    column
 }
 
 /// Reduces the middle part of a plane.
@@ -121,7 +165,7 @@ fn in_plane<T: Element, A, S, M, R: Element>(
 {
     let Plane { times, outer, count, inner } = plane;
     let block = count * inner;
-    let by_rows = outer == 1 && inner <= WHOLE_ROW && count >= 2 * PART_ROWS;
+    let by_rows = outer == 1 && is_in_pieces(count, inner);
     if block == 0 || times == 0 {
         out.fill(finish(reducer.start));
     } else if times > 1 {
@@ -405,7 +449,6 @@ fn long<T: Element, A, S, M, R>(
     S: Fn(A, T) -> A + Copy + Sync,
     M: Fn(A, A) -> A + Copy + Sync,
 {
-    let rows = (PART / inner).max(PART_ROWS);
     let part = |x: &[T]| -> Vec<A> {
         if inner == 1 {
             return vec![run(x, reducer)];
@@ -414,7 +457,7 @@ fn long<T: Element, A, S, M, R>(
         accumulate(x, inner, 0, &mut sums, &reducer.step);
         sums
     };
-    let pieces: Vec<&[T]> = x.chunks(rows * inner).collect();
+    let pieces: Vec<&[T]> = x.chunks(piece(x.len(), inner)).collect();
     let parts = parallel::collect(pieces.len(), &|index| part(pieces[index]));
     for (out, sum) in out.iter_mut().zip(joined(parts, reducer.merge)) {
         *out = finish(sum);

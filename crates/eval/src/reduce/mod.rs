@@ -18,7 +18,7 @@ use crate::fold::Fold;
 use crate::run::Site;
 use crate::value;
 use kernel::{Elements, Reducer, reduce};
-pub(crate) use kernel::{Make, TURN, piece};
+pub(crate) use kernel::{Make, TURN, is_in_pieces, piece};
 pub(crate) use plane::Plane;
 
 /// Expands to one arm per dtype that sums and products are computed in.
@@ -154,20 +154,32 @@ pub(crate) fn by_row(
     (is_last && is_plain).then(|| (product(false), product(true)))
 }
 
+/// How many results a reduction has that takes elements as they are, and can reduce them while they
+/// are made: one, or a row of them that is reduced with many others.
+pub(crate) fn results_of_made(
+    op: ReduceOp,
+    attributes: &Reduce,
+    x: &TensorType,
+    ty: &TensorType,
+) -> Option<usize> {
+    let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
+    let axes = (0..x.shape.rank()).filter(|&axis| x.shape[axis] != 1);
+    let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(|&axis| is_reduced(attributes, axis));
+    let is_first = reduced.last() < kept.first();
+    let product = |axes: &[usize]| axes.iter().map(|&axis| x.shape[axis]).product();
+    let (count, inner) = (product(&reduced), product(&kept));
+    let is_made = kept.is_empty() || is_first && is_in_pieces(count, inner);
+    (is_plain && is_made).then_some(inner)
+}
+
 /// Reduces rows of `count` elements of a dtype, one result for each.
 pub(crate) fn fill_by_row(op: ReduceOp, dtype: DType, x: &[u8], count: usize, out: &mut [u8]) {
     let plane = Plane { times: 1, outer: out.len() / dtype.size(), count, inner: 1 };
     fill(op, neutral(op, dtype), dtype, Elements::There(x, plane), out);
 }
 
-/// Reduces so many elements of a dtype, which are made on the way, to one result.
-pub(crate) fn fill_total(
-    op: ReduceOp,
-    dtype: DType,
-    len: usize,
-    make: &Make<'_>,
-    out: &mut [u8],
-) {
+/// Reduces so many elements of a dtype, which are made on the way, to rows of results.
+pub(crate) fn fill_total(op: ReduceOp, dtype: DType, len: usize, make: &Make<'_>, out: &mut [u8]) {
     fill(op, neutral(op, dtype), dtype, Elements::Made(len, make), out);
 }
 
