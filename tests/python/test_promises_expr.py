@@ -57,8 +57,6 @@ def test_a_large_tensor_of_one_number_becomes_that_number(compiler, fill):
     assert nx.debug_expr(lambda x: nx.minimum(x, filled))(1.0).captured
 
 
-
-
 def test_every_node_of_an_expression_is_listed_after_its_operands():
     expression = nx.debug_expr(lambda x: nx.cos(nx.sin(x)) + nx.sin(x))(1.0)
     seen = set()

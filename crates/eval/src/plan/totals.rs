@@ -1,5 +1,5 @@
 //! Which code runs together with a reduction of all that it computes, see
-//! [`Totals`](crate::totals::Totals).
+//! [`Totals`].
 //!
 //! One pass over the steps: code joins with the step behind it, if that reduces one of its results.
 
