@@ -118,7 +118,8 @@ def constant(value: complex, dtype: DTypeLike | None = None, *, shape: Shape = (
 def tensor(value: TensorLike, /) -> Tensor:
     """Make a node of a literal tensor, part of the program and of its digest whatever its size.
 
-    A tensor that a traced function merely mentions becomes a hidden input if it is large.
+    A tensor that a traced function merely mentions becomes a hidden input if it is large, and does
+    not repeat one number.
 
     Raises
     ------

@@ -16,7 +16,7 @@ use crate::elementwise::{Code, Feeds, Outs, Reused};
 use crate::error::Fault;
 use crate::run::Results;
 use crate::threads::Brake;
-use crate::{reduce, value};
+use crate::{memory, reduce, value};
 
 /// Elements that cheap code computes before they are reduced by one thread anyway.
 pub(crate) const LEAST: usize = 1 << 12;
@@ -110,7 +110,8 @@ impl Totals {
         let mut local = if self.is_kept {
             Vec::new()
         } else {
-            vec![0_u64; (code.block(range.len()) * code.results[self.reduced].size()).div_ceil(8)]
+            let bytes = code.block(range.len()) * code.results[self.reduced].size();
+            memory::filled(0_u64, bytes.div_ceil(size_of::<u64>()))
         };
         code.run_blocks(feeds, range, &mut |range, compute| {
             let bytes = |size: usize| (range.start - first) * size..(range.end - first) * size;
