@@ -202,7 +202,7 @@ REDUCE = {
     "mean squared error": alike(lambda xp, p, y: xp.mean((p - y) ** 2), operands=2),
     "norm": alike(lambda xp, x: xp.sqrt(xp.sum(x * x))),
     "log of sum of exp by row": alike(log_of_sum_of_exp),
-    "mean of those above": alike(lambda xp, x: xp.mean(x > 0.5)),
+    "number above": alike(lambda xp, x: xp.sum(x > 0.5)),
     "argmax by row": alike(lambda xp, x: xp.argmax(x, axis=1)),
 }
 
