@@ -30,7 +30,7 @@ const TILE: usize = 8192;
 pub(crate) const LONGEST: usize = 1 << 15;
 
 /// Elements of a row that is worth being computed by itself.
-pub(crate) const WIDE: usize = 512;
+const WIDE: usize = 512;
 
 /// Bytes of a word of the buffers, which every element is aligned to.
 const WORD: usize = size_of::<u64>();

@@ -5,6 +5,7 @@
 //! XLA may compute a second time for others, and functions like `exp` that nobody else needs.
 
 use nxla_expr::{BinaryOp, ExprId, Graph, Node, Op, Program, Reduce, TensorType, UnaryOp};
+use nxla_tensor::Shape;
 use rustc_hash::FxHashMap;
 
 use crate::context::Cx;
@@ -14,6 +15,11 @@ use crate::writer::Values;
 /// Operations that a reduction takes along, and tensors of the operand's size that it then reads.
 const MOST_TAKEN: usize = 8;
 const MOST_READ: usize = 2;
+
+/// Elements of a row that is reduced by itself, rows that are reduced to one, and elements of that.
+const LEAST_ROW: usize = 512;
+const LEAST_ROWS: usize = 256;
+const LONGEST_ROW: usize = 4096;
 
 /// The program of a reduction with what it takes along, and what that is called with. Its result has
 /// lost the axes that were reduced, so that those who keep them and those who do not make one call.
@@ -31,7 +37,7 @@ pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> 
         types: Vec::new(),
         values: Values::new(),
     };
-    for id in taken(frame, operand) {
+    for id in taken(frame, operand, attributes) {
         let made = joined.make(frame.graph.op(id), frame.graph.operands(id));
         joined.known.insert(id, made);
     }
@@ -41,8 +47,8 @@ pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> 
 }
 
 /// Whether what a kernel reads to reduce a tensor is in memory anyway.
-pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId) -> bool {
-    let (graph, taken) = (frame.graph, taken(frame, operand));
+pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> bool {
+    let (graph, taken) = (frame.graph, taken(frame, operand, attributes));
     let is_there = |id: &ExprId| {
         taken.contains(id)
             || graph.shape(*id).size() < graph.shape(operand).size()
@@ -54,8 +60,11 @@ pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId) -> bool {
 
 /// The operations that are taken along to compute a tensor, in their order: none if that would read
 /// more than it spares.
-fn taken(frame: &Frame<'_>, operand: ExprId) -> Vec<ExprId> {
+fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId> {
     let graph = frame.graph;
+    if !pays(graph.shape(operand), attributes) {
+        return Vec::new();
+    }
     let (mut taken, mut read, mut pending) = (Vec::new(), Vec::new(), vec![operand]);
     while let Some(id) = pending.pop() {
         if taken.contains(&id) || read.contains(&id) {
@@ -75,6 +84,20 @@ fn taken(frame: &Frame<'_>, operand: ExprId) -> Vec<ExprId> {
     // Operands come before those who use them.
     taken.sort_unstable();
     taken
+}
+
+/// Whether a kernel reduces what it takes along without writing it: all of a tensor, long rows, or many
+/// rows that become one. Of others XLA computes it sooner.
+fn pays(shape: &Shape, attributes: &Reduce) -> bool {
+    let is_reduced =
+        |&axis: &usize| attributes.axes.as_ref().is_none_or(|axes| axes.contains(&axis));
+    let axes = (0..shape.rank()).filter(|&axis| shape[axis] != 1);
+    let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(is_reduced);
+    let size = |axes: &[usize]| -> usize { axes.iter().map(|&axis| shape[axis]).product() };
+    let (count, inner) = (size(&reduced), size(&kept));
+    let are_rows = kept.last() < reduced.first() && count >= LEAST_ROW;
+    let is_row = reduced.last() < kept.first() && count >= LEAST_ROWS && inner <= LONGEST_ROW;
+    kept.is_empty() || are_rows || is_row
 }
 
 /// Whether a node is done by the time its operands are read, in the dtype of its operands.

@@ -30,11 +30,9 @@ const LEAST_CUMULATED: usize = 1 << 10;
 const LEAST_SEARCHED: usize = 1 << 11;
 const LEAST_RANDOM: usize = 1 << 12;
 
-/// The same for reductions of `f64`, which XLA makes trees of windows of, of `f32` as they are, and of
-/// `f32` that are computed.
+/// The same for reductions of `f64`, which XLA makes trees of windows of, and of other numbers.
 const LEAST_REDUCED_F64: usize = 1 << 15;
 const LEAST_REDUCED: usize = 1 << 18;
-const LEAST_COMPUTED: usize = 1 << 16;
 
 /// A node as a call of a kernel, if it is to be one.
 pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Option<Sources> {
@@ -98,16 +96,14 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         Op::Reduce(_, attributes) if cx.options.partition.is_none() => {
             // Otherwise XLA computes the operand while it reduces it.
             let is_written = || {
-                along::reads_memory(frame, node.operands[0])
+                along::reads_memory(frame, node.operands[0], attributes)
                     || reduce::is_written(cx.shape(operand(0)), attributes)
             };
-            let least = match cx.dtype(operand(0)) {
-                DType::F64 => LEAST_REDUCED_F64,
-                DType::F32 if cx.takes_from_memory() => LEAST_REDUCED,
-                DType::F32 => LEAST_COMPUTED,
-                _ => return false,
-            };
-            has(least) && is_written()
+            match cx.dtype(operand(0)) {
+                DType::F64 => has(LEAST_REDUCED_F64) && is_written(),
+                DType::F32 => has(LEAST_REDUCED) && is_written(),
+                _ => false,
+            }
         }
         Op::Block(block) if block.body.effects().is_empty() && node.operands.len() == 1 => {
             is_for_host(cx, &block.kind, has)

@@ -10,10 +10,14 @@ use super::build::ValueId;
 use super::rows::Width;
 use super::whole::Whole;
 use crate::elementwise::Access;
-use crate::rows::{Lies, Outcome, Part, Place, Rows, WIDE, Work, pays_by_row};
+use crate::rows::{Lies, Outcome, Part, Place, Rows, Work, pays_by_row};
 
 /// What a reduction takes for each element, see [`Code::cost`](crate::elementwise::Code).
 const REDUCTION: usize = 2;
+
+/// Elements of a row from which on it pays to reduce it block by block: of shorter ones a tile is in the
+/// first-level cache anyway.
+const FOLDED: usize = 2048;
 
 /// Writes the steps of a set, of which other steps see these results, in order. Gives what it reads
 /// besides.
@@ -93,7 +97,7 @@ impl Writer<'_> {
         let is_reduced = matches!(self.graph.op(next.step.id), Op::Reduce(..));
         is_code
             && width == Width::Wide
-            && self.columns >= WIDE
+            && self.columns >= FOLDED
             && is_reduced
             && next.args[0] == value
             && self.last_read[&value] == at + 1

@@ -275,22 +275,29 @@ where
     if x.len() < LANES {
         return x.iter().fold(reducer.start, |a, &x| (reducer.step)(a, x));
     }
-    let mut partial = Partial::new(reducer.start);
-    partial.add(x, &reducer.step);
-    partial.finish(&reducer.merge)
+    let Reducer { start, step, merge } = reducer;
+    let (chunks, tail) = x.as_chunks::<LANES>();
+    let mut lanes = [start; LANES];
+    vectorize(
+        #[inline(always)]
+        || {
+            let groups = add_chunks([[start; LANES]; GROUPS], chunks, &step);
+            lanes = merged(&groups, &merge);
+        },
+    );
+    let ends = tail.iter().fold(start, |a, &x| step(a, x));
+    merge(narrowed(lanes, &merge), ends)
 }
 
 /// A run of neighbouring elements that come in parts. All parts but the last are of a multiple of
 /// [`TURN`] elements; the result does not depend on where they end.
 struct Partial<A> {
-    /// Four groups, since a step takes as long as several that do not wait for each other.
     groups: [[A; LANES]; GROUPS],
     /// Of the elements behind the last whole lanes.
     ends: A,
 }
 
 impl<A: Copy> Partial<A> {
-    #[inline(always)]
     fn new(start: A) -> Self {
         Self { groups: [[start; LANES]; GROUPS], ends: start }
     }
@@ -298,43 +305,58 @@ impl<A: Copy> Partial<A> {
     #[inline(always)]
     fn add<T: Element>(&mut self, x: &[T], step: &impl Fn(A, T) -> A) {
         let (chunks, tail) = x.as_chunks::<LANES>();
-        if !chunks.is_empty() {
-            vectorize(
-                #[inline(always)]
-                || {
-                    let (turns, rest) = chunks.as_chunks::<GROUPS>();
-                    // Variables of this closure stay in registers.
-                    let [mut a, mut b, mut c, mut d] = self.groups;
-                    for [x, y, z, w] in turns {
-                        a = add_lanes(a, x, step);
-                        b = add_lanes(b, y, step);
-                        c = add_lanes(c, z, step);
-                        d = add_lanes(d, w, step);
-                    }
-                    for x in rest {
-                        a = add_lanes(a, x, step);
-                    }
-                    self.groups = [a, b, c, d];
-                },
-            );
-        }
+        vectorize(
+            #[inline(always)]
+            || self.groups = add_chunks(self.groups, chunks, step),
+        );
         self.ends = tail.iter().fold(self.ends, |a, &x| step(a, x));
     }
 
-    #[inline(always)]
     fn finish(self, merge: &impl Fn(A, A) -> A) -> A {
-        let [a, b, c, d] = self.groups;
-        let mut lanes: [A; LANES] =
-            std::array::from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])));
-        let mut width = LANES / 2;
-        while width > 0 {
-            for lane in 0..width {
-                lanes[lane] = merge(lanes[lane], lanes[lane + width]);
-            }
-            width /= 2;
-        }
-        merge(lanes[0], self.ends)
+        merge(narrowed(merged(&self.groups, merge), merge), self.ends)
     }
+}
+
+/// Adds chunks to four groups of lanes in turn, since a step takes as long as several that do not wait
+/// for each other.
+#[inline(always)]
+fn add_chunks<T: Element, A: Copy>(
+    groups: [[A; LANES]; GROUPS],
+    chunks: &[[T; LANES]],
+    step: &impl Fn(A, T) -> A,
+) -> [[A; LANES]; GROUPS] {
+    let (turns, rest) = chunks.as_chunks::<GROUPS>();
+    // Variables of their own stay in registers.
+    let [mut a, mut b, mut c, mut d] = groups;
+    for [x, y, z, w] in turns {
+        a = add_lanes(a, x, step);
+        b = add_lanes(b, y, step);
+        c = add_lanes(c, z, step);
+        d = add_lanes(d, w, step);
+    }
+    for x in rest {
+        a = add_lanes(a, x, step);
+    }
+    [a, b, c, d]
+}
+
+/// The groups as one.
+#[inline(always)]
+fn merged<A: Copy>([a, b, c, d]: &[[A; LANES]; GROUPS], merge: &impl Fn(A, A) -> A) -> [A; LANES] {
+    std::array::from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])))
+}
+
+/// The lanes as one.
+#[inline(always)]
+fn narrowed<A: Copy>(mut lanes: [A; LANES], merge: &impl Fn(A, A) -> A) -> A {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            lanes[lane] = merge(lanes[lane], lanes[lane + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
 }
 
 #[inline(always)]
