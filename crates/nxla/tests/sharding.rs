@@ -221,7 +221,8 @@ fn misuse_is_told() {
     refused(evaluator.call(1), Options, "not by \"evaluator\"");
     refused(jit(|x: Expr| x).device(Device::HOST).over(&mesh).call(1), Options, "\"device\"");
     refused(jit(|x: Expr| x).donate([0]).over(&mesh).call(1), Options, "donated");
-    let large = Tensor::new(vec![1f32; 10_000], [10_000]).unwrap();
+    let numbers: Vec<f32> = (0..10_000_u16).map(f32::from).collect();
+    let large = Tensor::new(numbers, [10_000]).unwrap();
     refused(jit(move |x: Expr| x + &large).over(&mesh).call(1), Argument, "as an argument");
     let noisy = jit(|x: Expr| nxla::hook(x, |_| Ok::<(), nxla::Error>(()))).over(&mesh);
     refused(noisy.call(1), OfDevice, "hook");
