@@ -18,7 +18,7 @@ use crate::run::Results;
 use crate::threads::Brake;
 use crate::{memory, reduce, value};
 
-/// Elements that cheap code computes before they are reduced by one thread anyway.
+/// Elements from which on it pays not to write them.
 pub(crate) const LEAST: usize = 1 << 12;
 
 /// Code and a reduction of one of its results.

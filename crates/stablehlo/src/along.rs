@@ -8,7 +8,7 @@ use nxla_expr::{BinaryOp, ExprId, Graph, Node, Op, Program, Reduce, TensorType, 
 use nxla_tensor::Shape;
 use rustc_hash::FxHashMap;
 
-use crate::context::Cx;
+use crate::context::{Cx, is_in_memory};
 use crate::region::Frame;
 use crate::writer::Values;
 
@@ -52,7 +52,7 @@ pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId, attributes: &Redu
     let is_there = |id: &ExprId| {
         taken.contains(id)
             || graph.shape(*id).size() < graph.shape(operand).size()
-            || matches!(graph.op(*id), Op::Parameter(_) | Op::Dot(_) | Op::Conv(_))
+            || is_in_memory(graph.op(*id))
     };
     let mut read = taken.iter().flat_map(|&id| graph.operands(id)).chain([&operand]);
     read.all(is_there)

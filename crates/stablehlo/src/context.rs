@@ -116,9 +116,7 @@ impl<'a> Cx<'a> {
     pub(crate) fn takes_from_memory(&self) -> bool {
         self.current.is_some_and(|(graph, id)| {
             let operand = graph.node(id).operands.first();
-            operand.is_some_and(|&operand| {
-                matches!(graph.op(operand), Op::Parameter(_) | Op::Dot(_) | Op::Conv(_))
-            })
+            operand.is_some_and(|&operand| is_in_memory(graph.op(operand)))
         })
     }
 
@@ -211,4 +209,9 @@ impl<'a> Cx<'a> {
     pub(crate) fn next_function(&mut self) -> Option<(Arc<str>, &'a Program)> {
         self.pending.pop_front()
     }
+}
+
+/// Whether what an op gives is there as it is, and not computed by element-wise code.
+pub(crate) fn is_in_memory(op: &Op) -> bool {
+    matches!(op, Op::Parameter(_) | Op::Dot(_) | Op::Conv(_))
 }
