@@ -12,7 +12,7 @@ use nxla_expr::ReduceOp;
 use nxla_tensor::Shape;
 
 use crate::args::Args;
-use crate::elementwise::{Code, Feeds, Outs, Reused};
+use crate::elementwise::{Code, Feeds, Outs};
 use crate::error::Fault;
 use crate::run::Results;
 use crate::threads::Brake;
@@ -38,23 +38,7 @@ impl Totals {
     pub(crate) fn run(&self, args: &mut Args<'_>) -> Result<Results, Fault> {
         let code = &*self.code;
         let len = code.shape.size();
-        let reused: Reused = (0..code.results.len())
-            .map(|result| {
-                let dtype = code.results[result];
-                self.keeps(result).then(|| code.reuse(args, dtype, len)).flatten()
-            })
-            .collect();
-        let feeds = code.feeds(args, &reused, len);
-        let mut results = Results::new();
-        for (result, reused) in reused.into_iter().enumerate() {
-            match reused {
-                Some((_, tensor)) => results.push(value::reshaped(tensor, &code.shape)),
-                None if self.keeps(result) => {
-                    results.push(value::fresh(code.results[result], &code.shape)?);
-                }
-                None => {}
-            }
-        }
+        let (feeds, mut results) = code.begin(args, &code.shape, |result| self.keeps(result))?;
         let dtype = code.results[self.reduced];
         let mut total = value::fresh(dtype, &self.shape)?;
         let pieces = self.pieces(&mut results);

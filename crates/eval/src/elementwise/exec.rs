@@ -54,7 +54,7 @@ pub(crate) enum Feed<'a> {
 pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
 
 /// For each result the operand whose memory it takes, and that memory, if there is one.
-pub(crate) type Reused = SmallVec<[Option<(usize, HostTensor)>; 2]>;
+type Reused = SmallVec<[Option<(usize, HostTensor)>; 2]>;
 
 /// The same elements of each result.
 pub(crate) type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
@@ -74,27 +74,38 @@ impl Code {
             }
         };
         let len = shape.size();
-        let reused: Reused =
-            self.results.iter().map(|&dtype| self.reuse(args, dtype, len)).collect();
-        let feeds = self.feeds(args, &reused, len);
-        let mut results = Results::new();
-        for (reused, &dtype) in reused.into_iter().zip(&self.results) {
-            results.push(match reused {
-                Some((_, tensor)) => value::reshaped(tensor, shape),
-                None => value::fresh(dtype, shape)?,
-            });
-        }
+        let (feeds, mut results) = self.begin(args, shape, |_| true)?;
         self.fill(&feeds, len, results.iter_mut().map(value::bytes_mut).collect());
         Ok(results)
     }
 
-    /// How the operands of a run of `len` elements are read.
-    pub(crate) fn feeds<'a>(
+    /// How a run reads its operands, and tensors for the results that are kept, which may lie in the
+    /// memory of operands.
+    pub(crate) fn begin<'a>(
         &'a self,
-        args: &'a Args<'_>,
-        reused: &Reused,
-        len: usize,
-    ) -> Feeds<'a> {
+        args: &'a mut Args<'_>,
+        shape: &Shape,
+        is_kept: impl Fn(usize) -> bool,
+    ) -> Result<(Feeds<'a>, Results), Fault> {
+        let len = shape.size();
+        let reuse = |(result, &dtype): (usize, &DType)| {
+            is_kept(result).then(|| self.reuse(args, dtype, len)).flatten()
+        };
+        let reused: Reused = self.results.iter().enumerate().map(reuse).collect();
+        let feeds = self.feeds(args, &reused, len);
+        let mut results = Results::new();
+        for (result, reused) in reused.into_iter().enumerate() {
+            match reused {
+                Some((_, tensor)) => results.push(value::reshaped(tensor, shape)),
+                None if is_kept(result) => results.push(value::fresh(self.results[result], shape)?),
+                None => {}
+            }
+        }
+        Ok((feeds, results))
+    }
+
+    /// How the operands of a run of `len` elements are read.
+    fn feeds<'a>(&'a self, args: &'a Args<'_>, reused: &Reused, len: usize) -> Feeds<'a> {
         let feed = |(index, input): (usize, &'a Input)| {
             let is_taken = |reused: &Option<(usize, HostTensor)>| {
                 reused.as_ref().is_some_and(|&(of, _)| of == index)
@@ -139,12 +150,7 @@ impl Code {
     }
 
     /// Takes an operand whose memory can hold a result.
-    pub(crate) fn reuse(
-        &self,
-        args: &mut Args<'_>,
-        dtype: DType,
-        len: usize,
-    ) -> Option<(usize, HostTensor)> {
+    fn reuse(&self, args: &mut Args<'_>, dtype: DType, len: usize) -> Option<(usize, HostTensor)> {
         (0..self.inputs.len()).find_map(|index| {
             let input = &self.inputs[index];
             let fits = matches!(input.access, Access::Same)

@@ -15,7 +15,7 @@ mod vectorize;
 pub(crate) use code::{Access, Code, Input};
 pub(crate) use convert::{convert, count_from};
 pub(crate) use dtype::Compute;
-pub(crate) use exec::{Feed, Feeds, Outs, Reused};
+pub(crate) use exec::{Feed, Feeds, Outs};
 
 pub(crate) use lower::{Value, Writer};
 pub(crate) use vectorize::vectorize;
