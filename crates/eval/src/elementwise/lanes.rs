@@ -4,7 +4,8 @@
 //! block costs one indirect call however many dtypes and ops there are. The loop inside has a
 //! constant trip count of [`LANES`], which the compiler turns into straight vector code, and is
 //! compiled for the baseline of the target and, with the feature `simd`, for wider vectors, see
-//! [`vectorize()`].
+//! [`vectorize()`]. What is left of a block is gone through in loops of [`SHORT`] elements, of which
+//! the last computes some elements that nobody asked for.
 
 use bytemuck::Pod;
 
@@ -12,6 +13,9 @@ use super::vectorize;
 
 /// Elements per inner loop. A repeated value is stored this many times.
 pub(crate) const LANES: usize = 64;
+
+/// Elements per inner loop at the end of a block.
+const SHORT: usize = 16;
 
 /// An operand of a kernel.
 #[derive(Clone, Copy)]
@@ -50,10 +54,19 @@ impl<'a, T: Pod> Lanes<'a, T> {
         rest.first_chunk().expect("an operand is as long as the result or repeats")
     }
 
-    /// The operands of the last, shorter loop.
+    /// The operands of the short loop number `index` after `whole` long ones.
     #[inline(always)]
-    fn tail(self, index: usize, len: usize) -> &'a [T] {
-        &self.data[index * self.step..][..len]
+    fn short(self, whole: usize, index: usize) -> &'a [T; SHORT] {
+        let rest = &self.data[whole * self.step + index * SHORT..];
+        rest.first_chunk().expect("an operand is as long as the result")
+    }
+
+    /// The operands of the last loop, which computes `len` elements: these, and zeros.
+    #[inline(always)]
+    fn last(self, whole: usize, shorts: usize, len: usize) -> [T; SHORT] {
+        let mut padded = [T::zeroed(); SHORT];
+        padded[..len].copy_from_slice(&self.data[whole * self.step + shorts * SHORT..][..len]);
+        padded
     }
 }
 
@@ -61,57 +74,59 @@ impl<'a, T: Pod> Lanes<'a, T> {
 // overlap, which spares a check per loop.
 
 #[inline(always)]
-fn chunk1<A: Pod, R>(out: &mut [R; LANES], a: &[A; LANES], f: &impl Fn(A) -> R) {
-    for i in 0..LANES {
+fn chunk1<A: Pod, R, const N: usize>(out: &mut [R; N], a: &[A; N], f: &impl Fn(A) -> R) {
+    for i in 0..N {
         out[i] = f(a[i]);
     }
 }
 
 #[inline(always)]
-fn chunk2<A: Pod, B: Pod, R>(
-    out: &mut [R; LANES],
-    a: &[A; LANES],
-    b: &[B; LANES],
+fn chunk2<A: Pod, B: Pod, R, const N: usize>(
+    out: &mut [R; N],
+    a: &[A; N],
+    b: &[B; N],
     f: &impl Fn(A, B) -> R,
 ) {
-    for i in 0..LANES {
+    for i in 0..N {
         out[i] = f(a[i], b[i]);
     }
 }
 
 #[inline(always)]
-fn chunk3<A: Pod, B: Pod, C: Pod, R>(
-    out: &mut [R; LANES],
-    a: &[A; LANES],
-    b: &[B; LANES],
-    c: &[C; LANES],
+fn chunk3<A: Pod, B: Pod, C: Pod, R, const N: usize>(
+    out: &mut [R; N],
+    a: &[A; N],
+    b: &[B; N],
+    c: &[C; N],
     f: &impl Fn(A, B, C) -> R,
 ) {
-    for i in 0..LANES {
+    for i in 0..N {
         out[i] = f(a[i], b[i], c[i]);
+    }
+}
+
+/// The elements of a result in chunks: long ones, short ones, and what is left.
+#[inline(always)]
+fn in_chunks<R: Pod>(out: &mut [u8]) -> (&mut [[R; LANES]], &mut [[R; SHORT]], &mut [R]) {
+    let (long, rest) = bytemuck::cast_slice_mut::<u8, R>(out).as_chunks_mut();
+    let (short, rest) = rest.as_chunks_mut();
+    (long, short, rest)
+}
+
+/// The last, shorter loop: `compute` gets room for more elements than are wanted.
+#[inline(always)]
+fn shorter<R: Pod>(out: &mut [R], compute: impl FnOnce(&mut [R; SHORT])) {
+    if !out.is_empty() {
+        let mut padded = [R::zeroed(); SHORT];
+        compute(&mut padded);
+        out.copy_from_slice(&padded[..out.len()]);
     }
 }
 
 /// `out[i] = f(a[i])`.
 #[inline(always)]
 pub(crate) fn map1<A: Pod, R: Pod>(srcs: [Src<'_>; 3], out: &mut [u8], f: impl Fn(A) -> R) {
-    let a = srcs[0].lanes::<A>();
-    let (chunks, tail) = bytemuck::cast_slice_mut::<u8, R>(out).as_chunks_mut();
-    let whole = chunks.len();
-    if whole > 0 {
-        vectorize(
-            #[inline(always)]
-            || {
-                for (index, out) in chunks.iter_mut().enumerate() {
-                    chunk1(out, a.chunk(index), &f);
-                }
-            },
-        );
-    }
-    let a = a.tail(whole, tail.len());
-    for (out, &a) in tail.iter_mut().zip(a) {
-        *out = f(a);
-    }
+    map1_near(srcs, out, #[inline(always)] |_| true, &f, &f);
 }
 
 /// `out[i] = any(a[i])`, by `fast`, which gives the same and has no branches, where all elements of a
@@ -124,26 +139,40 @@ pub(crate) fn map1_near<A: Pod, R: Pod>(
     fast: impl Fn(A) -> R,
     any: impl Fn(A) -> R,
 ) {
+    #[inline(always)]
+    fn chunk<A: Pod, R, const N: usize>(
+        out: &mut [R; N],
+        a: &[A; N],
+        near: &impl Fn(A) -> bool,
+        fast: &impl Fn(A) -> R,
+        any: &impl Fn(A) -> R,
+    ) {
+        if a.iter().fold(true, |all, &a| all & near(a)) {
+            chunk1(out, a, fast);
+        } else {
+            chunk1(out, a, any);
+        }
+    }
     let a = srcs[0].lanes::<A>();
-    let (chunks, tail) = bytemuck::cast_slice_mut::<u8, R>(out).as_chunks_mut();
-    let whole = chunks.len();
+    let (long, short, rest) = in_chunks::<R>(out);
+    let (whole, shorts) = (long.len(), short.len());
     vectorize(
         #[inline(always)]
         || {
-            for (index, out) in chunks.iter_mut().enumerate() {
-                let a = a.chunk(index);
-                if a.iter().fold(true, |all, &a| all & near(a)) {
-                    chunk1(out, a, &fast);
-                } else {
-                    chunk1(out, a, &any);
-                }
+            for (index, out) in long.iter_mut().enumerate() {
+                chunk(out, a.chunk(index), &near, &fast, &any);
             }
+            for (index, out) in short.iter_mut().enumerate() {
+                chunk(out, a.short(whole, index), &near, &fast, &any);
+            }
+            let len = rest.len();
+            shorter(
+                rest,
+                #[inline(always)]
+                |out| chunk(out, &a.last(whole, shorts, len), &near, &fast, &any),
+            );
         },
     );
-    let a = a.tail(whole, tail.len());
-    for (out, &a) in tail.iter_mut().zip(a) {
-        *out = any(a);
-    }
 }
 
 /// `out[i] = f(a[i], b[i])`.
@@ -154,22 +183,28 @@ pub(crate) fn map2<A: Pod, B: Pod, R: Pod>(
     f: impl Fn(A, B) -> R,
 ) {
     let (a, b) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>());
-    let (chunks, tail) = bytemuck::cast_slice_mut::<u8, R>(out).as_chunks_mut();
-    let whole = chunks.len();
-    if whole > 0 {
-        vectorize(
-            #[inline(always)]
-            || {
-                for (index, out) in chunks.iter_mut().enumerate() {
-                    chunk2(out, a.chunk(index), b.chunk(index), &f);
-                }
-            },
-        );
-    }
-    let (a, b) = (a.tail(whole, tail.len()), b.tail(whole, tail.len()));
-    for ((out, &a), &b) in tail.iter_mut().zip(a).zip(b) {
-        *out = f(a, b);
-    }
+    let (long, short, rest) = in_chunks::<R>(out);
+    let (whole, shorts) = (long.len(), short.len());
+    vectorize(
+        #[inline(always)]
+        || {
+            for (index, out) in long.iter_mut().enumerate() {
+                chunk2(out, a.chunk(index), b.chunk(index), &f);
+            }
+            for (index, out) in short.iter_mut().enumerate() {
+                chunk2(out, a.short(whole, index), b.short(whole, index), &f);
+            }
+            let len = rest.len();
+            shorter(
+                rest,
+                #[inline(always)]
+                |out| {
+                    let (a, b) = (a.last(whole, shorts, len), b.last(whole, shorts, len));
+                    chunk2(out, &a, &b, &f);
+                },
+            );
+        },
+    );
 }
 
 /// `out[i] = f(a[i], b[i], c[i])`.
@@ -180,23 +215,29 @@ pub(crate) fn map3<A: Pod, B: Pod, C: Pod, R: Pod>(
     f: impl Fn(A, B, C) -> R,
 ) {
     let (a, b, c) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>(), srcs[2].lanes::<C>());
-    let (chunks, tail) = bytemuck::cast_slice_mut::<u8, R>(out).as_chunks_mut();
-    let whole = chunks.len();
-    if whole > 0 {
-        vectorize(
-            #[inline(always)]
-            || {
-                for (index, out) in chunks.iter_mut().enumerate() {
-                    chunk3(out, a.chunk(index), b.chunk(index), c.chunk(index), &f);
-                }
-            },
-        );
-    }
-    let len = tail.len();
-    let (a, b, c) = (a.tail(whole, len), b.tail(whole, len), c.tail(whole, len));
-    for (((out, &a), &b), &c) in tail.iter_mut().zip(a).zip(b).zip(c) {
-        *out = f(a, b, c);
-    }
+    let (long, short, rest) = in_chunks::<R>(out);
+    let (whole, shorts) = (long.len(), short.len());
+    vectorize(
+        #[inline(always)]
+        || {
+            for (index, out) in long.iter_mut().enumerate() {
+                chunk3(out, a.chunk(index), b.chunk(index), c.chunk(index), &f);
+            }
+            for (index, out) in short.iter_mut().enumerate() {
+                let (a, b) = (a.short(whole, index), b.short(whole, index));
+                chunk3(out, a, b, c.short(whole, index), &f);
+            }
+            let len = rest.len();
+            shorter(
+                rest,
+                #[inline(always)]
+                |out| {
+                    let (a, b) = (a.last(whole, shorts, len), b.last(whole, shorts, len));
+                    chunk3(out, &a, &b, &c.last(whole, shorts, len), &f);
+                },
+            );
+        },
+    );
 }
 
 /// A [`Kernel`] from a function of elements: `kernel!(|x: f32| -> f32 { x.sqrt() })`.

@@ -349,7 +349,7 @@ fn unary_cost(op: UnaryOp) -> usize {
 /// The same for ops of two operands.
 fn binary_cost(op: BinaryOp) -> usize {
     match op {
-        BinaryOp::Pow => VECTORIZED,
+        BinaryOp::Pow => 2 * VECTORIZED,
         BinaryOp::Atan2 | BinaryOp::Remainder => LIBRARY,
         BinaryOp::Divide | BinaryOp::Quotient => DIVISION,
         BinaryOp::Add
@@ -377,7 +377,7 @@ fn binary_cost(op: BinaryOp) -> usize {
 
 /// Steps of a division or a root, of a function without branches, and of a call of the library.
 const DIVISION: usize = 4;
-const VECTORIZED: usize = 16;
+const VECTORIZED: usize = 10;
 const LIBRARY: usize = 256;
 
 /// Whether every element of `from` is stored by the bytes of the equal element of `to`.

@@ -2,7 +2,9 @@
 //!
 //! With the feature `simd` work is compiled for the baseline of the target and, through [`pulp`], for
 //! AVX2 and AVX-512, of which the widest that the machine has is taken; without it for the baseline
-//! alone. All give the same bits, since Rust never fuses or reorders floats.
+//! alone. All give the same bits, since Rust never fuses or reorders floats on its own; where a product
+//! and a sum are to be rounded once, the code says so, and a machine without such an instruction calls a
+//! function for it.
 
 /// Work that is compiled for several instruction sets.
 #[cfg(feature = "simd")]

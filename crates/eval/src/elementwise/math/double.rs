@@ -1,33 +1,36 @@
 //! Functions of `f64`.
 //!
-//! `exp`, `log`, `log1p`, `tanh` and, for angles that are not huge, `sin` and `cos` have no branches
-//! and no tables, so that the loops around them become vector code; they are off by less than one
-//! unit in the last place, `log1p` and `tanh` by less than two. The others are those of the
-//! platform's library.
+//! `exp`, `log`, `log1p`, `sigmoid`, `tanh`, powers and, for angles that are not huge, `sin` and `cos`
+//! have no branches and no tables, so that the loops around them become vector code; they are off by
+//! less than one unit in the last place, `log1p` and `tanh` by less than two. The others are those of
+//! the platform's library.
+//!
+//! Coefficients without a source are those of the polynomial through the function at the zeros of the
+//! Chebyshev polynomial of the interval, which is next to the nearest one.
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LOG2_E};
 
-/// `1.5 * 2^52`: adding it rounds to an integer, which is then in the low bits.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+use super::{ROUND, polynomial};
 
-/// `e^r - 1 - r` over `r^2` by its Taylor series, for `|r| <= ln(2) / 2`.
+/// `e^r - 1` for `|r| <= ln(2) / 2`, by a polynomial of degree 11.
 #[inline(always)]
-fn exp_series(r: f64) -> f64 {
-    const FACTORIALS: [f64; 12] = [
-        6_227_020_800.0,
-        479_001_600.0,
-        39_916_800.0,
-        3_628_800.0,
-        362_880.0,
-        40320.0,
-        5040.0,
-        720.0,
-        120.0,
-        24.0,
-        6.0,
-        2.0,
-    ];
-    FACTORIALS.iter().fold(0.0, |sum, factorial| sum * r + 1.0 / factorial)
+fn expm1_near(r: f64) -> f64 {
+    let series = polynomial(
+        r,
+        [
+            2.510_037_583_256_123_4e-8,
+            2.762_007_587_998_336_7e-7,
+            2.755_726_848_031_002_4e-6,
+            2.480_152_132_236_87e-5,
+            1.984_126_986_304_054_5e-4,
+            1.388_888_891_719_671_9e-3,
+            8.333_333_333_330_065e-3,
+            4.166_666_666_662_416_4e-2,
+            1.666_666_666_666_666_9e-1,
+            5.000_000_000_000_001e-1,
+        ],
+    );
+    r + r * r * series
 }
 
 /// The first 33 bits of `ln(2)`, so that small multiples are exact, and the rest.
@@ -49,11 +52,17 @@ fn power_of_2(k: f64) -> f64 {
 
 #[inline(always)]
 pub(super) fn exp(x: f64) -> f64 {
+    exp_of_two(x, 0.0)
+}
+
+/// `e^(x + rest)`, where `rest` is small beside one.
+#[inline(always)]
+fn exp_of_two(x: f64, rest: f64) -> f64 {
     // Beyond these, the result is infinity or zero. A NaN passes both comparisons.
     let x = if x > 720.0 { 720.0 } else { x };
     let x = if x < -750.0 { -750.0 } else { x };
     let (k, r) = multiples_of_ln_2(x);
-    let scaled = 1.0 + (r + r * r * exp_series(r));
+    let scaled = 1.0 + expm1_near(r + rest);
     // In two steps, since `2^k` alone may be infinite, or zero, where the result is not.
     let half = (0.5 * k + ROUND) - ROUND;
     scaled * power_of_2(half) * power_of_2(k - half)
@@ -83,12 +92,23 @@ fn parts(x: f64) -> (f64, f64) {
 /// the whole.
 #[inline(always)]
 pub(super) fn log(x: f64) -> f64 {
-    const ODD: [f64; 10] = [21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0];
     let (k, m) = parts(x);
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let square = s * s;
-    let rest = ODD.iter().fold(0.0, |sum, odd| sum * square + 2.0 / odd) * square;
+    let series = polynomial(
+        square,
+        [
+            7.308_292_712_444_311e-2,
+            7.665_855_309_105_387e-2,
+            9.091_444_727_837_474e-2,
+            1.111_110_556_512_993_9e-1,
+            1.428_571_431_300_163_5e-1,
+            1.999_999_999_994_972_2e-1,
+            3.333_333_333_333_335e-1,
+        ],
+    );
+    let rest = 2.0 * series * square;
     let half = 0.5 * f * f;
     let y = k * LN_2_HIGH - ((half - (s * (half + rest) + k * LN_2_LOW)) - f);
     let y = if x == f64::INFINITY { x } else { y };
@@ -96,9 +116,72 @@ pub(super) fn log(x: f64) -> f64 {
     if x >= 0.0 { y } else { f64::NAN }
 }
 
+/// The sum and what rounding took from it, for `|x| >= |y|`.
 #[inline(always)]
-pub(super) fn pow(x: f64, exponent: f64) -> f64 {
-    x.powf(exponent)
+fn sum_in_two(x: f64, y: f64) -> (f64, f64) {
+    let sum = x + y;
+    (sum, y - (sum - x))
+}
+
+/// The product and what rounding took from it.
+#[inline(always)]
+fn product_in_two(x: f64, y: f64) -> (f64, f64) {
+    let product = x * y;
+    (product, x.mul_add(y, -product))
+}
+
+/// `ln(2^k m)` as the sum of two numbers, off by some 2^-65 of it, for positive finite `x`.
+///
+/// As in [`log`], `2 artanh(s) = 2 s (1 + s^2 (1/3 + s^2/5 + …))`, where the second term of what is in
+/// the inner brackets is so small that one number does for it and what follows.
+#[inline(always)]
+fn log_in_two(x: f64) -> (f64, f64) {
+    /// What `1/3` has beyond an `f64`.
+    const THIRD_LOW: f64 = 1.850_371_707_708_594_2e-17;
+    const THIRD: f64 = 1.0 / 3.0;
+    let (k, m) = parts(x);
+    let f = m - 1.0;
+    let (below, below_low) = sum_in_two(1.0, m);
+    let inverse = 1.0 / below;
+    let s = f * inverse;
+    let s_low = ((-s).mul_add(below, f) - s * below_low) * inverse;
+    let (square, lost) = product_in_two(s, s);
+    let square_low = lost + 2.0 * s * s_low;
+    let series = polynomial(
+        square,
+        [
+            6.456_808_836_091_125e-2,
+            6.642_978_717_596_676e-2,
+            7.692_787_398_231_016e-2,
+            9.090_904_123_772_271e-2,
+            1.111_111_113_555_117e-1,
+            1.428_571_428_566_925_4e-1,
+            2.000_000_000_000_001_2e-1,
+        ],
+    );
+    let (third, lost) = sum_in_two(THIRD, square * series);
+    let third_low = lost + THIRD_LOW;
+    let (term, lost) = product_in_two(square, third);
+    let term_low = lost + square * third_low + square_low * third;
+    let (rest, lost) = product_in_two(s, term);
+    let rest_low = lost + s * term_low + s_low * term;
+    let (half, lost) = sum_in_two(s, rest);
+    let half_low = lost + s_low + rest_low;
+    let (sum, lost) = sum_in_two(k * LN_2_HIGH, 2.0 * half);
+    (sum, lost + 2.0 * half_low + k * LN_2_LOW)
+}
+
+/// `|x|^y = e^(y ln |x|)`, where the product is the sum of two numbers.
+#[inline(always)]
+pub(super) fn pow(x: f64, y: f64) -> f64 {
+    let base = x.abs();
+    let (log, log_low) = log_in_two(base);
+    let log = if base == 0.0 { f64::NEG_INFINITY } else { log };
+    let log = if base < f64::INFINITY { log } else { base };
+    let (product, lost) = product_in_two(y, log);
+    // Beyond, the result is infinity or zero, and what is lost may be anything.
+    let low = if product.abs() < 1000.0 { lost + y * log_low } else { 0.0 };
+    super::signed_power!(f64, x, y, exp_of_two(product, low))
 }
 
 #[inline(always)]
@@ -120,9 +203,11 @@ pub(super) fn log1p(x: f64) -> f64 {
     if x == f64::INFINITY { x } else { y }
 }
 
+/// By the exponential of the side that shrinks, so that nothing overflows.
 #[inline(always)]
 pub(super) fn sigmoid(x: f64) -> f64 {
-    1.0 / (1.0 + exp(-x))
+    let shrinking = exp(-x.abs());
+    (if x < 0.0 { shrinking } else { 1.0 }) / (1.0 + shrinking)
 }
 
 /// By `t = e^(2 |x|) - 1`, of which `t / (t + 2)` is as exact as `t` where it is small.
@@ -133,9 +218,11 @@ pub(super) fn tanh(x: f64) -> f64 {
     let doubled = if doubled > 44.0 { 44.0 } else { doubled };
     let (k, r) = multiples_of_ln_2(doubled);
     let power = power_of_2(k);
-    let t = power * (r + r * r * exp_series(r)) + (power - 1.0);
-    let (small, large) = (t / (t + 2.0), 1.0 - 2.0 / (t + 2.0));
-    (if t < 1.0 { small } else { large }).copysign(x)
+    let t = power * expm1_near(r) + (power - 1.0);
+    // One division does for both.
+    let above = if t < 1.0 { t } else { 2.0 };
+    let quotient = above / (t + 2.0);
+    (if t < 1.0 { quotient } else { 1.0 - quotient }).copysign(x)
 }
 
 #[inline(always)]
@@ -205,12 +292,6 @@ fn reduced(x: f64) -> (f64, f64, u64) {
     (sine, cosine, shifted.to_bits())
 }
 
-/// The value of a polynomial by Horner's rule, coefficients from the highest degree down.
-#[inline(always)]
-pub(super) fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
-    coefficients.iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
-}
-
 /// Changes the sign if the second bit of the quadrant is set.
 #[inline(always)]
 fn signed(x: f64, quadrant: u64) -> f64 {
@@ -263,10 +344,35 @@ mod tests {
     }
 
     #[test]
+    fn powers_are_right_to_the_last_bit_or_its_neighbour() {
+        let special = [0.0, 1.0, 0.5, 2.0, 3.0, 0.75, 1e-310, 2e9, f64::MAX, f64::INFINITY];
+        let mut numbers: Vec<f64> = special.iter().flat_map(|&x| [x, -x]).collect();
+        numbers.extend([f64::NAN, 1.0 + f64::EPSILON, 1.0 - f64::EPSILON / 2.0, 1e17, 9e15 + 1.0]);
+        let scattered = (0..300_u64).map(|n| f64::from_bits(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        numbers.extend(scattered);
+        numbers.extend((-300..300).map(|at| f64::from(at) * 0.173));
+        // Powers of numbers next to one, whose logarithms are small and exponents large.
+        numbers.extend((1..100).map(|at| 1.0 + f64::from(at) * 1.7e-5));
+        numbers.extend((1..100).map(|at| f64::from(at) * 5_432.1));
+        for &x in &numbers {
+            for &y in &numbers {
+                let (found, expected) = (pow(x, y), x.powf(y));
+                let same = found == expected || found.is_nan() && expected.is_nan();
+                let near = found.to_bits().abs_diff(expected.to_bits()) <= 1;
+                assert!(same || near, "{x:e}^{y:e} = {found:e}, expected {expected:e}");
+                let zero =
+                    expected == 0.0 && found.is_sign_negative() != expected.is_sign_negative();
+                assert!(!zero, "{x:e}^{y:e} = {found}, expected {expected}");
+            }
+        }
+    }
+
+    #[test]
     fn functions_are_right_to_the_last_bits() {
         check("exp", exp, f64::exp, f64::INFINITY, 1);
         check("log", log, f64::ln, f64::INFINITY, 1);
         check("log1p", log1p, f64::ln_1p, f64::INFINITY, 2);
+        check("sigmoid", sigmoid, |x| 1.0 / (1.0 + (-x).exp()), 700.0, 3);
         check("tanh", tanh, f64::tanh, f64::INFINITY, 3);
         check("sin", sin_near, f64::sin, NEAR, 1);
         check("cos", cos_near, f64::cos, NEAR, 1);

@@ -2,7 +2,8 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
-use super::double::{log, polynomial};
+use super::double::log;
+use super::polynomial;
 
 /// The `y` with `erf(y) = x`; infinite at ±1 and NaN beyond.
 ///

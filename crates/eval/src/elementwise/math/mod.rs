@@ -8,6 +8,34 @@ mod double;
 mod erf;
 mod single;
 
+/// `1.5 * 2^52`: adding it rounds to an integer, which is then in the low bits.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+
+/// The value of a polynomial by Horner's rule, coefficients from the highest degree down, rounded once
+/// per degree.
+#[inline(always)]
+fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
+    let (first, rest) = coefficients.split_first().expect("a polynomial has a coefficient");
+    rest.iter().fold(*first, |sum, coefficient| sum.mul_add(x, *coefficient))
+}
+
+/// `x^y` from the power of `|x|`, with the signs and the cases that have no logarithm put right.
+macro_rules! signed_power {
+    ($t:ident, $x:ident, $y:ident, $power:expr) => {{
+        let power: $t = $power;
+        // Large numbers are even, and infinity counts as such.
+        let (whole, halves) = ($y == $y.floor(), 0.5 * $y == (0.5 * $y).floor());
+        let no_number = ($x < 0.0) & !whole & ($x.abs() < $t::INFINITY);
+        let power = if no_number { $t::NAN } else { power };
+        let odd = whole & !halves;
+        let power = if odd { power.copysign($x) } else { power };
+        // Here the product is zero times infinity, or should not depend on NaN.
+        let is_one = ($y == 0.0) | ($x == 1.0) | (($x == -1.0) & $y.is_infinite());
+        if is_one { 1.0 } else { power }
+    }};
+}
+use signed_power;
+
 /// The real functions that the op table names.
 pub(crate) trait Real: Copy {
     fn exp(self) -> Self;

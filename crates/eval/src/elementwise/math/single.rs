@@ -6,14 +6,14 @@
 
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 
-/// `1.5 * 2^52`: adding it rounds to an integer, which is then in the low bits.
-const ROUND: f64 = 6_755_399_441_055_744.0;
+use super::{ROUND, polynomial};
 
-/// The value of a polynomial by Horner's rule, coefficients from the highest degree down.
+/// `above / below`, off by 1e-13 of it, for a divisor that is a normal `f32`. Dividing `f32` and one
+/// step of Newton's method takes less than dividing `f64`.
 #[inline(always)]
-fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
-    let (first, rest) = coefficients.split_first().expect("a polynomial has a coefficient");
-    rest.iter().fold(*first, |sum, coefficient| sum * x + coefficient)
+fn quotient(above: f64, below: f64) -> f64 {
+    let inverse = f64::from(1.0 / below as f32);
+    above * (inverse * (-below).mul_add(inverse, 2.0))
 }
 
 /// `e^x` as `2^k e^r` with `|r| <= ln(2) / 2`, where `near` gives `e^r`.
@@ -83,7 +83,9 @@ pub(super) fn expm1(x: f32) -> f32 {
 
 #[inline(always)]
 pub(super) fn sigmoid(x: f32) -> f32 {
-    (1.0 / (1.0 + exp_wide(-f64::from(x)))) as f32
+    // By the exponential of the side that shrinks, so that the divisor is between one and two.
+    let shrinking = exp_wide(-f64::from(x).abs());
+    quotient(if x < 0.0 { shrinking } else { 1.0 }, 1.0 + shrinking) as f32
 }
 
 /// `x` times a rational function of `x^2`, of which these are the coefficients; beyond `limit` it stays
@@ -99,7 +101,7 @@ fn odd_quotient<const N: usize, const M: usize>(
     let x = if x > limit { limit } else { x };
     let x = if x < -limit { -limit } else { x };
     let z = x * x;
-    (x * polynomial(z, above) / polynomial(z, below)) as f32
+    quotient(x * polynomial(z, above), polynomial(z, below)) as f32
 }
 
 /// A rational function, which is off by 2e-9; beyond 9.1 the result is one.
@@ -123,7 +125,8 @@ pub(super) fn tanh(x: f32) -> f32 {
     odd_quotient(x, 9.1, above, below)
 }
 
-/// `ln x`: `k ln 2 + ln m` with `m` near 1, and `ln m = 2 artanh((m - 1) / (m + 1))` as a series.
+/// `ln x`: `k ln 2 + ln m` with `m` near 1, and `ln m = 2 artanh((m - 1) / (m + 1))` by a
+/// polynomial that is off by 2e-11 of it.
 #[inline(always)]
 fn log_wide(x: f64) -> f64 {
     /// The bits of `sqrt(1/2)`.
@@ -131,10 +134,18 @@ fn log_wide(x: f64) -> f64 {
     let bits = x.to_bits().wrapping_sub(LOW);
     let exponent = (bits as i64 >> 52) as i32;
     let m = f64::from_bits((bits & ((1 << 52) - 1)).wrapping_add(LOW));
-    let s = (m - 1.0) / (m + 1.0);
+    let s = quotient(m - 1.0, m + 1.0);
     let z = s * s;
-    let series =
-        polynomial(z, [1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0]);
+    let series = polynomial(
+        z,
+        [
+            1.166_529_096_912_094_6e-1,
+            1.427_540_829_985_577_4e-1,
+            2.000_006_093_848_6e-1,
+            3.333_333_327_722_582_4e-1,
+            1.0,
+        ],
+    );
     let finite = f64::from(exponent) * LN_2 + 2.0 * s * series;
     let positive = if x < f64::INFINITY { finite } else { x };
     if x > 0.0 {
@@ -158,19 +169,11 @@ pub(super) fn log1p(x: f32) -> f32 {
     (if x.abs() < 1e-6 { small } else { log_wide(1.0 + x) }) as f32
 }
 
-/// `x^y = e^(y ln |x|)`, of which the signs and the cases that have no logarithm are put right.
+/// `x^y = e^(y ln |x|)`, but for the sign.
 #[inline(always)]
 pub(super) fn pow(x: f32, y: f32) -> f32 {
     let (base, exponent) = (f64::from(x).abs(), f64::from(y));
-    let power = exp_wide(exponent * log_wide(base)) as f32;
-    // Numbers of 2^24 and more are even, and infinity counts as such.
-    let (whole, halves) = (y == y.floor(), 0.5 * y == (0.5 * y).floor());
-    let no_number = (x < 0.0) & !whole & (base < f64::INFINITY);
-    let power = if no_number { f32::NAN } else { power };
-    let odd = whole & !halves;
-    let power = if odd { power.copysign(x) } else { power };
-    // Here the product is zero times infinity, or should not depend on NaN.
-    if (y == 0.0) | (x == 1.0) | ((x == -1.0) & y.is_infinite()) { 1.0 } else { power }
+    super::signed_power!(f32, x, y, exp_wide(exponent * log_wide(base)) as f32)
 }
 
 /// A rational function, which is off by 3e-9; beyond 3.93 the result is one.
