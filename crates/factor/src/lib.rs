@@ -1,7 +1,7 @@
 //! Factorisations and products of matrices by [faer].
 //!
 //! faer is generic code, so whoever calls it compiles it, and that takes long. This crate compiles
-//! it once, for `f64` and its complex numbers, and is seldom touched.
+//! it once, for `f32`, `f64` and their complex numbers, and is seldom touched.
 //!
 //! Matrices are slices in row-major order. Each function writes its parts into `out`, one after
 //! the other; `out` has exactly their size. Elements must be finite. Where an iteration does not
@@ -28,7 +28,7 @@ use num_complex::Complex;
 pub use product::{Matrix, Multiply};
 pub use triangular::{Substitute, Triangle};
 
-/// Numbers of which matrices are factorised: `f64` and its complex numbers.
+/// Numbers of which matrices are factorised: `f32`, `f64` and their complex numbers.
 pub trait Number: Sized {
     /// The factors of a square matrix in one (`l` without its diagonal of ones, and `u`), then the
     /// rows of `a` in the order in which they come in `l u`. A column without pivot leaves a zero
@@ -88,13 +88,14 @@ macro_rules! numbers {
     };
 }
 
-numbers!(f64, Complex<f64>);
+numbers!(f32, f64, Complex<f32>, Complex<f64>);
 
 /// Numbers whose squares and sums of squares neither overflow nor vanish: as they are, or divided by
 /// a power of two, which is exact, and that power.
 fn tamed<T: Field>(a: &[T]) -> (Cow<'_, [T]>, f64) {
     let largest = a.iter().map(|x| x.largest_part()).fold(0.0, f64::max);
-    if largest == 0.0 || (2_f64.powi(-300)..2_f64.powi(300)).contains(&largest) {
+    let bound = 2_f64.powi(T::MODERATE);
+    if largest == 0.0 || (1.0 / bound..bound).contains(&largest) {
         return (Cow::Borrowed(a), 1.0);
     }
     #[expect(clippy::cast_possible_truncation, reason = "exponents are small")]
@@ -111,7 +112,9 @@ fn scaled<T: Field>(out: &mut [T], scale: f64) {
 
 /// What the functions below need of their numbers.
 trait Field: ComplexField + Copy {
-    /// Times a real number.
+    /// The power of two up to which, and down from whose inverse, sums of squares are normal numbers.
+    const MODERATE: i32;
+    /// Times a real number, rounded once.
     fn times(self, factor: f64) -> Self;
     /// The larger of the absolute values of its parts.
     fn largest_part(self) -> f64;
@@ -123,47 +126,59 @@ trait Field: ComplexField + Copy {
     fn phase(self) -> Self;
 }
 
-impl Field for f64 {
-    fn times(self, factor: f64) -> f64 {
-        self * factor
-    }
-    fn largest_part(self) -> f64 {
-        self.abs()
-    }
-    fn conjugate(self) -> f64 {
-        self
-    }
-    fn from_real(x: f64) -> f64 {
-        x
-    }
-    fn square(self) -> f64 {
-        self * self
-    }
-    fn phase(self) -> f64 {
-        if self < 0.0 { -1.0 } else { 1.0 }
-    }
-}
+macro_rules! fields {
+    ($($real:ident: $moderate:expr;)*) => {
+        $(
+            impl Field for $real {
+                const MODERATE: i32 = $moderate;
+                fn times(self, factor: f64) -> Self {
+                    (f64::from(self) * factor) as $real
+                }
+                fn largest_part(self) -> f64 {
+                    f64::from(self.abs())
+                }
+                fn conjugate(self) -> Self {
+                    self
+                }
+                fn from_real(x: f64) -> Self {
+                    x as $real
+                }
+                fn square(self) -> f64 {
+                    f64::from(self) * f64::from(self)
+                }
+                fn phase(self) -> Self {
+                    if self < 0.0 { -1.0 } else { 1.0 }
+                }
+            }
 
-impl Field for Complex<f64> {
-    fn times(self, factor: f64) -> Complex<f64> {
-        self * factor
-    }
-    fn largest_part(self) -> f64 {
-        self.re.abs().max(self.im.abs())
-    }
-    fn conjugate(self) -> Complex<f64> {
-        self.conj()
-    }
-    fn from_real(x: f64) -> Complex<f64> {
-        Complex::new(x, 0.0)
-    }
-    fn square(self) -> f64 {
-        self.norm_sqr()
-    }
-    fn phase(self) -> Complex<f64> {
-        let size = self.norm();
-        if size == 0.0 { Complex::new(1.0, 0.0) } else { self / size }
-    }
+            impl Field for Complex<$real> {
+                const MODERATE: i32 = $moderate;
+                fn times(self, factor: f64) -> Self {
+                    Complex::new(self.re.times(factor), self.im.times(factor))
+                }
+                fn largest_part(self) -> f64 {
+                    self.re.largest_part().max(self.im.largest_part())
+                }
+                fn conjugate(self) -> Self {
+                    self.conj()
+                }
+                fn from_real(x: f64) -> Self {
+                    Complex::new($real::from_real(x), 0.0)
+                }
+                fn square(self) -> f64 {
+                    self.re.square() + self.im.square()
+                }
+                fn phase(self) -> Self {
+                    let size = self.norm();
+                    if size == 0.0 { Complex::new(1.0, 0.0) } else { self / size }
+                }
+            }
+        )*
+    };
+}
+fields! {
+    f32: 40;
+    f64: 300;
 }
 
 /// The numbers of one matrix's parts that are still to be written.

@@ -76,7 +76,7 @@ macro_rules! substitutes {
         })*
     };
 }
-substitutes!(f64 Complex<f64>);
+substitutes!(f32 f64 Complex<f32> Complex<f64>);
 
 /// Cuts a matrix into parts of so many columns; the last may have fewer.
 fn columns_of<T>(mut x: MatMut<'_, T>, width: usize) -> Vec<MatMut<'_, T>> {

@@ -8,15 +8,7 @@ use super::{Cholesky, Factorize, Kernels, Product, Substitute};
 use crate::contract::{Factor, Sizes};
 use crate::linalg::System;
 
-impl Kernels for f32 {
-    const PRODUCT: Option<Product<f32>> = Some(multiply);
-}
-
-impl Kernels for Complex<f32> {
-    const PRODUCT: Option<Product<Complex<f32>>> = Some(multiply);
-}
-
-macro_rules! wide_kernels {
+macro_rules! kernels {
     ($($number:ty)*) => {
         $(impl Kernels for $number {
             const PRODUCT: Option<Product<Self>> = Some(multiply);
@@ -26,7 +18,7 @@ macro_rules! wide_kernels {
         })*
     };
 }
-wide_kernels!(f64 Complex<f64>);
+kernels!(f32 f64 Complex<f32> Complex<f64>);
 
 fn multiply<T: Multiply>(
     sizes: Sizes,

@@ -5,9 +5,9 @@
 //! with NaN or infinities gives NaN, as does one for which an iteration does not converge.
 
 use nxla_expr::{Factorization, TensorType};
-use nxla_tensor::{Complex, DType, HostTensor};
+use nxla_tensor::{DType, HostTensor};
 
-use super::field::{Field, wide};
+use super::field::{Field, computed, match_field};
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::threads::{Brake, left_behind};
@@ -21,12 +21,8 @@ pub(super) fn factorize(
     types: &[TensorType],
 ) -> Result<Vec<HostTensor>, Fault> {
     let dtype = a.dtype().to_floating();
-    let a = convert(&convert(a, dtype)?, wide(dtype))?;
-    if dtype.is_complex() {
-        parts::<Complex<f64>>(factorization, &a, types)
-    } else {
-        parts::<f64>(factorization, &a, types)
-    }
+    let a = convert(&convert(a, dtype)?, computed(dtype))?;
+    match_field!(a.dtype(), T => parts::<T>(factorization, &a, types))
 }
 
 fn parts<T: Field + 'static>(
@@ -88,8 +84,8 @@ fn collect<T: Field>(
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
     let numbers = results.chunks_exact(total).flat_map(|row| &row[range.clone()]);
-    let gathered = if ty.dtype.is_complex() {
-        value::build(DType::C128, &ty.shape, |out: &mut [T]| {
+    let gathered = if ty.dtype.is_complex() || !T::DTYPE.is_complex() {
+        value::build(T::DTYPE, &ty.shape, |out: &mut [T]| {
             out.iter_mut().zip(numbers).for_each(|(out, &x)| *out = x);
         })?
     } else {

@@ -7,7 +7,7 @@ use nxla_tensor::{Complex, DType, Element};
 
 use crate::kernels::Kernels;
 
-/// Numbers of a field with conjugation and an absolute value: `f64` and its complex numbers.
+/// Numbers of a field with conjugation and an absolute value: `f32`, `f64` and their complex numbers.
 pub(super) trait Field:
     Element + Kernels + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Sum<Self>
 {
@@ -23,37 +23,72 @@ pub(super) trait Field:
 
     /// The square of the absolute value.
     fn square(self) -> f64 {
-        (self * self.conjugate()).real()
+        let (re, im) = self.to_scalar().parts();
+        re * re + im * im
     }
 }
 
-impl Field for f64 {
-    const NAN: f64 = f64::NAN;
-    fn conjugate(self) -> f64 {
-        self
-    }
-    fn real(self) -> f64 {
-        self
-    }
-    fn from_real(x: f64) -> f64 {
-        x
-    }
+macro_rules! fields {
+    ($($real:ident)*) => {
+        $(
+            impl Field for $real {
+                const NAN: Self = $real::NAN;
+                fn conjugate(self) -> Self {
+                    self
+                }
+                fn real(self) -> f64 {
+                    f64::from(self)
+                }
+                fn from_real(x: f64) -> Self {
+                    x as $real
+                }
+            }
+
+            impl Field for Complex<$real> {
+                const NAN: Self = Complex::new($real::NAN, $real::NAN);
+                fn conjugate(self) -> Self {
+                    self.conj()
+                }
+                fn real(self) -> f64 {
+                    f64::from(self.re)
+                }
+                fn from_real(x: f64) -> Self {
+                    Complex::new(x as $real, 0.0)
+                }
+            }
+        )*
+    };
+}
+fields!(f32 f64);
+
+/// The dtype that matrices of a floating one are computed in: their own, or `f32` where that is narrower.
+pub(super) fn computed(dtype: DType) -> DType {
+    if dtype.is_complex() || dtype == DType::F64 { dtype } else { DType::F32 }
 }
 
-impl Field for Complex<f64> {
-    const NAN: Complex<f64> = Complex::new(f64::NAN, f64::NAN);
-    fn conjugate(self) -> Complex<f64> {
-        self.conj()
-    }
-    fn real(self) -> f64 {
-        self.re
-    }
-    fn from_real(x: f64) -> Complex<f64> {
-        Complex::new(x, 0.0)
-    }
+/// An expression for the numbers of a dtype that [`computed`] gives.
+macro_rules! match_field {
+    ($dtype:expr, $t:ident => $result:expr) => {{
+        use nxla_tensor::{Complex, DType};
+        match $dtype {
+            DType::F32 => {
+                type $t = f32;
+                $result
+            }
+            DType::F64 => {
+                type $t = f64;
+                $result
+            }
+            DType::C64 => {
+                type $t = Complex<f32>;
+                $result
+            }
+            DType::C128 => {
+                type $t = Complex<f64>;
+                $result
+            }
+            dtype => unreachable!("matrices of {dtype} are computed in another dtype"),
+        }
+    }};
 }
-
-/// The dtype that numbers of this one are computed in.
-pub(super) fn wide(dtype: DType) -> DType {
-    if dtype.is_complex() { DType::C128 } else { DType::F64 }
-}
+pub(super) use match_field;

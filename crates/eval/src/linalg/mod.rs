@@ -1,4 +1,5 @@
-//! Fourier transforms and factorisations, batched over leading axes and computed in `f64`.
+//! Fourier transforms, factorisations and triangular systems, batched over leading axes. What is about
+//! matrices is computed in their dtype, transforms in `f64`.
 
 #[cfg(feature = "linalg")]
 mod eigen;

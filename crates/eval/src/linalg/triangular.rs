@@ -1,12 +1,12 @@
 //! Triangular systems and the Cholesky factorisation.
 //!
-//! Both read one triangle of their matrix only. They compute in `f64` or complex `f64`, large ones by
-//! a [kernel](crate::kernels).
+//! Both read one triangle of their matrix only. Large ones are computed by a
+//! [kernel](crate::kernels).
 
 use nxla_expr::{TensorType, Transform, TriangularSolve};
-use nxla_tensor::{Complex, HostTensor};
+use nxla_tensor::HostTensor;
 
-use super::field::{Field, wide};
+use super::field::{Field, computed, match_field};
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
 use crate::{memory, parallel, value};
@@ -14,13 +14,9 @@ use crate::{memory, parallel, value};
 /// The lower-triangular `l` with `l l^H = a`. A matrix that is not positive definite gives NaN
 /// everywhere, as in XLA. Only the lower triangle of `a` is read.
 pub(super) fn cholesky(a: &HostTensor, ty: &TensorType) -> Result<HostTensor, Fault> {
-    let a = convert(&convert(a, ty.dtype)?, wide(ty.dtype))?;
+    let a = convert(&convert(a, ty.dtype)?, computed(ty.dtype))?;
     let side = ty.shape[ty.shape.rank() - 1];
-    let factor = if ty.dtype.is_complex() {
-        factors::<Complex<f64>>(&a, side)?
-    } else {
-        factors::<f64>(&a, side)?
-    };
+    let factor = match_field!(a.dtype(), T => factors::<T>(&a, side))?;
     convert(&factor, ty.dtype)
 }
 
@@ -77,14 +73,9 @@ pub(super) fn solve(
     b: &HostTensor,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
-    let wide = wide(ty.dtype);
-    let a = convert(&convert(a, ty.dtype)?, wide)?;
-    let b = convert(&convert(b, ty.dtype)?, wide)?;
-    let x = if ty.dtype.is_complex() {
-        solutions::<Complex<f64>>(attributes, &a, b)?
-    } else {
-        solutions::<f64>(attributes, &a, b)?
-    };
+    let a = convert(&convert(a, ty.dtype)?, computed(ty.dtype))?;
+    let b = convert(&convert(b, ty.dtype)?, a.dtype())?;
+    let x = match_field!(a.dtype(), T => solutions::<T>(attributes, &a, b))?;
     convert(&x, ty.dtype)
 }
 
