@@ -1,7 +1,7 @@
 //! How long steps take, roughly: which ones somebody may want to break off, and which programs are
 //! worth being run by the crew.
 
-use nxla_expr::{ExprId, Family, Graph, Op};
+use nxla_expr::{ExprId, Factorization, Family, Graph, Op};
 use nxla_tensor::Shape;
 
 /// Steps of the smallest kind, such as a product and a sum, from which on a step is long: at least
@@ -57,8 +57,35 @@ fn steps(graph: &Graph, id: ExprId) -> f64 {
         Family::Window => elements * taps(op),
         // For matrices this is the number of their products, and near to it for convolutions.
         Family::Contract => operands().chain(results()).product::<f64>().sqrt(),
-        Family::Linalg => 16.0 * elements.powf(1.5),
+        Family::Linalg => of_matrices(graph, id),
         Family::Control => 0.0,
+    }
+}
+
+/// How many steps what is about matrices and transforms takes: what each takes for the cube of a side
+/// of 32, where little of it is vector code.
+fn of_matrices(graph: &Graph, id: ExprId) -> f64 {
+    let shape = graph.shape(graph.operands(id)[0]);
+    let elements: f64 = shape.iter().map(|&size| size as f64).product();
+    let smaller = || shape[shape.rank() - 2..].iter().copied().min().unwrap_or(0) as f64;
+    match graph.op(id) {
+        Op::Fft(transform) => {
+            let length = transform.length as f64;
+            let lines = elements / (shape[transform.axis] as f64).max(1.0);
+            4.0 * lines * length * length.max(2.0).log2()
+        }
+        Op::TriangularSolve(_) => {
+            let b: f64 =
+                graph.shape(graph.operands(id)[1]).iter().map(|&size| size as f64).product();
+            // Each unknown of each system takes a row of the matrix.
+            b * smaller()
+        }
+        Op::Cholesky => elements * smaller(),
+        Op::Factorize(Factorization::Lu) => 2.0 * elements * smaller(),
+        Op::Factorize(Factorization::Qr { .. }) => 8.0 * elements * smaller(),
+        Op::Factorize(Factorization::Eigh) => 16.0 * elements * smaller(),
+        Op::Factorize(Factorization::Svd { .. }) => 32.0 * elements * smaller(),
+        op @ nxla_expr::outside!(linalg) => unreachable!("{} is of another family", op.name()),
     }
 }
 

@@ -25,9 +25,12 @@ impl From<f64> for Tolerance {
     }
 }
 
-/// The factors of a batch of square matrices.
+/// The factors of a batch of square matrices. Who solves with them reads one triangle only, and so what
+/// else the matrices hold stays where it is.
 struct Factors {
+    /// The lower triangle, with its diagonal of ones.
     lower: ExprId,
+    /// The upper triangle.
     upper: ExprId,
     /// Row `i` of the product of the factors is row `order[i]` of the matrix.
     order: ExprId,
@@ -138,10 +141,10 @@ impl Graph {
 
     fn factors(&mut self, a: ExprId) -> Result<Factors> {
         let (packed, order) = self.packed_lu(a)?;
-        let strict = self.tril(packed, -1)?;
         let side = self.shape(packed)[self.shape(packed).rank() - 1];
-        let eye = self.eye([side, side], self.dtype(packed))?;
-        Ok(Factors { lower: self.add(strict, eye)?, upper: self.triu(packed, 0)?, order })
+        let diagonal = self.eye([side, side], DType::Pred)?;
+        let one = self.one_like(packed)?;
+        Ok(Factors { lower: self.select(diagonal, one, packed)?, upper: packed, order })
     }
 
     /// `x` for `a x = b`, or for `a^T x = b` where `transposed`.
@@ -162,6 +165,9 @@ impl Graph {
 
     /// Row `order[i]` of each matrix as its row `i`.
     fn rows_in_order(&mut self, x: ExprId, order: ExprId) -> Result<ExprId> {
+        if self.shape(order).rank() == 1 {
+            return self.take(x, order, 0);
+        }
         let order = self.new_axis(order, -1, None)?;
         let shape = self.shape(x).clone();
         let order = self.broadcast(order, shape, None)?;
