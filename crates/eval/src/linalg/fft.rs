@@ -32,78 +32,16 @@ fn planned(length: usize, inverse: bool) -> Arc<dyn rustfft::Fft<f64>> {
 
 /// The axis is cut to the length of the transform, or padded with zeros.
 pub(super) fn fft(attributes: Fft, x: &HostTensor, ty: &TensorType) -> Result<HostTensor, Fault> {
-    let Fft { inverse, length, .. } = attributes;
-    let scale = if inverse { 1.0 / length as f64 } else { 1.0 };
-    if x.dtype().is_complex() || length % 2 == 1 {
-        let plan = planned(length, inverse);
-        let scratch = plan.get_inplace_scratch_len();
-        return along(attributes, x, ty, || {
-            let (plan, mut scratch) = (plan.clone(), memory::filled(Complex::default(), scratch));
-            move |line: &mut [Complex<f64>]| {
-                plan.process_with_scratch(line, &mut scratch);
-                line.iter_mut().for_each(|x| *x *= scale);
-            }
-        });
-    }
-    let half = length / 2;
-    let (plan, turns) = (planned(half, false), turns(length));
-    let scratch = plan.get_inplace_scratch_len();
-    along(attributes, x, ty, || {
-        let (plan, mut scratch) = (plan.clone(), memory::filled(Complex::default(), scratch));
-        let (turns, mut pairs) = (&turns, memory::filled(Complex::default(), half));
-        move |line: &mut [Complex<f64>]| {
-            let places = line.chunks_exact(2);
-            pairs.iter_mut().zip(places).for_each(|(to, x)| *to = Complex::new(x[0].re, x[1].re));
-            plan.process_with_scratch(&mut pairs, &mut scratch);
-            unfold(&pairs, turns, line);
-            // The inverse of real numbers is the conjugate of their transform.
-            line.iter_mut().for_each(|x| *x = if inverse { x.conj() } else { *x } * scale);
-        }
-    })
-}
-
-/// `exp(-2πi k / length)` for the first half of the circle, its quarter without a rounding error.
-fn turns(length: usize) -> Vec<Complex<f64>> {
-    let turn = |k: usize| match 4 * k == length {
-        true => Complex::new(0.0, -1.0),
-        false => Complex::from_polar(1.0, -TAU * k as f64 / length as f64),
-    };
-    memory::collected((0..length / 2).map(turn))
-}
-
-/// The spectrum of a real line from that of its pairs of neighbours.
-fn unfold(pairs: &[Complex<f64>], turns: &[Complex<f64>], line: &mut [Complex<f64>]) {
-    let half = pairs.len();
-    let (sum, difference) = (pairs[0].re + pairs[0].im, pairs[0].re - pairs[0].im);
-    (line[0], line[half]) = (sum.into(), difference.into());
-    for k in 1..half {
-        let (this, mirrored) = (pairs[k], pairs[half - k].conj());
-        let (even, odd) = ((this + mirrored) * 0.5, (this - mirrored) * Complex::new(0.0, -0.5));
-        line[k] = even + turns[k] * odd;
-    }
-    for k in 1..half {
-        line[2 * half - k] = line[k].conj();
-    }
-}
-
-/// Transforms each line along the axis; `each` makes the transform of a thread.
-fn along<F: FnMut(&mut [Complex<f64>])>(
-    attributes: Fft,
-    x: &HostTensor,
-    ty: &TensorType,
-    each: impl Fn() -> F + Sync,
-) -> Result<HostTensor, Fault> {
     let x = match x.dtype() {
         DType::F32 | DType::F64 | DType::C64 | DType::C128 => x.clone(),
         _ => convert(x, DType::F64)?,
     };
+    let transform = &Transform::new(attributes, x.dtype().is_complex());
     macro_rules! lines {
         ($from:ty, $read:expr) => {
             match ty.dtype {
-                DType::C64 => {
-                    lines::<$from, Complex<f32>, F>(attributes, &x, ty, each, $read, narrow)
-                }
-                _ => lines::<$from, Complex<f64>, F>(attributes, &x, ty, each, $read, |z| z),
+                DType::C64 => lines::<$from, Complex<f32>>(transform, &x, ty, $read, narrow),
+                _ => lines::<$from, Complex<f64>>(transform, &x, ty, $read, |z| z),
             }
         };
     }
@@ -115,34 +53,121 @@ fn along<F: FnMut(&mut [Complex<f64>])>(
     }
 }
 
-/// Lines of one kind of elements, to those of another.
-fn lines<A: Element, B: Element, F: FnMut(&mut [Complex<f64>])>(
+/// The transform of a line.
+struct Transform {
     attributes: Fft,
+    plan: Arc<dyn rustfft::Fft<f64>>,
+    /// For lines of real numbers that are read as pairs.
+    turns: Option<Vec<Complex<f64>>>,
+}
+
+impl Transform {
+    fn new(attributes: Fft, is_complex: bool) -> Transform {
+        let Fft { inverse, length, .. } = attributes;
+        if is_complex || length % 2 == 1 {
+            return Transform { attributes, plan: planned(length, inverse), turns: None };
+        }
+        Transform { attributes, plan: planned(length / 2, false), turns: Some(turns(length)) }
+    }
+
+    /// Fills what the plan transforms from a line, and the rest with zeros.
+    fn fill<A: Copy>(
+        &self,
+        to: &mut [Complex<f64>],
+        line: &[A],
+        read: &impl Fn(A) -> Complex<f64>,
+    ) {
+        let line = &line[..line.len().min(self.attributes.length)];
+        if self.turns.is_none() {
+            to.iter_mut().zip(line).for_each(|(to, &x)| *to = read(x));
+            to[line.len()..].fill(Complex::default());
+            return;
+        }
+        let (pairs, last) = line.as_chunks::<2>();
+        let (filled, rest) = to.split_at_mut(pairs.len());
+        for (to, [x, y]) in filled.iter_mut().zip(pairs) {
+            *to = Complex::new(read(*x).re, read(*y).re);
+        }
+        rest.fill(Complex::default());
+        if let [last] = last {
+            rest[0] = read(*last);
+        }
+    }
+
+    /// Gives each number of the spectrum, and its place, from what the plan has made.
+    fn put(&self, from: &[Complex<f64>], mut put: impl FnMut(usize, Complex<f64>)) {
+        let Fft { inverse, length, .. } = self.attributes;
+        let scale = if inverse { 1.0 / length as f64 } else { 1.0 };
+        match &self.turns {
+            None => from.iter().enumerate().for_each(|(k, &x)| put(k, x * scale)),
+            // The inverse of real numbers is the conjugate of their transform.
+            Some(turns) if inverse => unfold(from, turns, |k, x| put(k, x.conj() * scale)),
+            Some(turns) => unfold(from, turns, put),
+        }
+    }
+}
+
+/// `exp(-2πi k / length)` for the first half of the circle, its quarter without a rounding error.
+fn turns(length: usize) -> Vec<Complex<f64>> {
+    let turn = |k: usize| match 4 * k == length {
+        true => Complex::new(0.0, -1.0),
+        false => Complex::from_polar(1.0, -TAU * k as f64 / length as f64),
+    };
+    memory::collected((0..length / 2).map(turn))
+}
+
+/// Gives the spectrum of a real line from that of its pairs of neighbours.
+fn unfold(
+    pairs: &[Complex<f64>],
+    turns: &[Complex<f64>],
+    mut put: impl FnMut(usize, Complex<f64>),
+) {
+    let half = pairs.len();
+    put(0, (pairs[0].re + pairs[0].im).into());
+    put(half, (pairs[0].re - pairs[0].im).into());
+    for (k, (this, turn)) in pairs.iter().zip(turns).enumerate().skip(1) {
+        let mirrored = pairs[half - k].conj();
+        let (even, odd) = ((this + mirrored) * 0.5, (this - mirrored) * Complex::new(0.0, -0.5));
+        let number = even + turn * odd;
+        put(k, number);
+        put(2 * half - k, number.conj());
+    }
+}
+
+/// Transforms lines of one kind of elements to those of another.
+fn lines<A: Element, B: Element>(
+    transform: &Transform,
     x: &HostTensor,
     ty: &TensorType,
-    each: impl Fn() -> F + Sync,
     read: impl Fn(A) -> Complex<f64> + Sync,
     write: impl Fn(Complex<f64>) -> B + Sync,
 ) -> Result<HostTensor, Fault> {
-    let from = Plane::along(x.shape(), attributes.axis);
+    let Fft { axis, length, .. } = transform.attributes;
+    let from = Plane::along(x.shape(), axis);
     let x = value::slice::<A>(x);
-    let (length, inner) = (attributes.length, from.inner);
+    let inner = from.inner;
     let block = length * inner;
     let cost = block * (1 + length.ilog2() as usize) * 4;
     value::build(ty.dtype, &ty.shape, |out: &mut [B]| {
         parallel::rows(out, block, cost, |first, out| {
-            let mut line = memory::filled(Complex::default(), length);
-            let mut transform = each();
+            let plan = &transform.plan;
+            let mut line = memory::filled(Complex::default(), plan.len());
+            let mut scratch = memory::filled(Complex::default(), plan.get_inplace_scratch_len());
+            let mut column_elements = Vec::new();
             let size = from.count * inner;
             for (index, out) in out.chunks_exact_mut(block).enumerate() {
                 let x = &x[(first + index) * size..][..size];
                 for column in 0..inner {
-                    let elements = x.iter().skip(column).step_by(inner);
-                    line.iter_mut().zip(elements).for_each(|(to, &from)| *to = read(from));
-                    line[from.count.min(length)..].fill(Complex::default());
-                    transform(&mut line);
-                    let places = out[column..].iter_mut().step_by(inner);
-                    places.zip(&line).for_each(|(out, &x)| *out = write(x));
+                    let elements = if inner == 1 {
+                        x
+                    } else {
+                        column_elements.clear();
+                        column_elements.extend(x.iter().skip(column).step_by(inner));
+                        &column_elements
+                    };
+                    transform.fill(&mut line, elements, &read);
+                    plan.process_with_scratch(&mut line, &mut scratch);
+                    transform.put(&line, |k, x| out[k * inner + column] = write(x));
                 }
             }
         });
