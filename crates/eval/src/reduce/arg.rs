@@ -3,7 +3,7 @@
 use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
-use super::kernel::{Reducer, run};
+use super::kernel::{add_chunks, merged, narrowed, neutral};
 use super::{Ordered, Plane, match_ordered, widened_float};
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
@@ -70,9 +70,17 @@ fn search<T: Ordered>(
     let Plane { count, inner, .. } = plane;
     if inner == 1 {
         return value::build(DType::S64, &ty.shape, |out: &mut [i64]| {
-            parallel::rows(out, 1, count, |first, out| {
+            // Elements are passed over in vectors.
+            parallel::rows(out, 1, count / 8, |first, out| {
                 let rows = x[first * count..].chunks_exact(count);
-                rows.zip(out).for_each(|(row, out)| *out = in_row(row, search));
+                vectorize(
+                    #[inline(always)]
+                    || {
+                        for (row, out) in rows.zip(out) {
+                            *out = in_row(row, search);
+                        }
+                    },
+                );
             });
         });
     }
@@ -104,25 +112,33 @@ const BLOCK: usize = 64;
 const PART: usize = 8;
 
 /// The position of the extremum of a row: first the extremum, then where it is.
+#[inline(always)]
 fn in_row<T: Ordered>(row: &[T], search: &Search<impl Fn(T, T) -> bool>) -> i64 {
-    let extremum = |piece: &[T]| {
-        let pick = |a: T, b: T| if (search.is_better)(a, b) | a.is_not_a_number() { a } else { b };
-        run(piece, Reducer { start: piece[0], step: pick, merge: pick })
-    };
-    let (mut best, mut at) = (extremum(&row[..row.len().min(PIECE)]), 0);
+    let (mut best, mut at) = (extremum(&row[..row.len().min(PIECE)], search), 0);
     for (index, piece) in row.chunks(PIECE).enumerate().skip(1) {
-        let new = extremum(piece);
+        let new = extremum(piece, search);
         if search.replaces(new, best) {
             (best, at) = (new, index);
         }
     }
     let piece = &row[at * PIECE..row.len().min((at + 1) * PIECE)];
-    let mut place = None;
-    vectorize(
-        #[inline(always)]
-        || place = position(piece, best, search.tie_high),
-    );
+    let place = position(piece, best, search.tie_high);
     (at * PIECE + place.expect("the extremum is an element")) as i64
+}
+
+/// The extremum of a piece of a row, which is some NaN if there is one.
+#[inline(always)]
+fn extremum<T: Ordered>(piece: &[T], search: &Search<impl Fn(T, T) -> bool>) -> T {
+    let pick = |a: T, b: T| if (search.is_better)(a, b) | a.is_not_a_number() { a } else { b };
+    let (chunks, tail) = piece.as_chunks();
+    let mut best = piece[0];
+    if !chunks.is_empty() {
+        best = narrowed(merged(&add_chunks(neutral(best), chunks, &pick), &pick), &pick);
+    }
+    for &x in tail {
+        best = pick(best, x);
+    }
+    best
 }
 
 /// The first place of an element, or the last one. Every NaN is like every other.
@@ -130,23 +146,29 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<impl Fn(T, T) -> bool>) -> i64 
 fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize> {
     let is_nan = element.is_not_a_number();
     let is_it = |&x: &T| (x == element) | (is_nan & x.is_not_a_number());
-    let (blocks, tail) = piece.as_chunks::<BLOCK>();
     let is_in = |block: &[T; BLOCK]| block.iter().fold(false, |any, x| any | is_it(x));
     let is_in_part = |part: &[T; PART]| part.iter().fold(false, |any, x| any | is_it(x));
-    let in_tail = || {
-        let place =
-            if is_last { tail.iter().rposition(is_it) } else { tail.iter().position(is_it) };
-        place.map(|place| blocks.len() * BLOCK + place)
+    // Whole parts come before what is left of them.
+    let in_parts = |x: &[T]| {
+        let (parts, rest) = x.as_chunks::<PART>();
+        let in_rest = || Some(parts.len() * PART + place(rest, is_it, is_last)?);
+        let in_whole = || {
+            let part = place(parts, is_in_part, is_last)?;
+            Some(part * PART + place(&parts[part], is_it, is_last)?)
+        };
+        if is_last { in_rest().or_else(in_whole) } else { in_whole().or_else(in_rest) }
     };
+    let (blocks, tail) = piece.as_chunks::<BLOCK>();
+    let in_tail = || Some(blocks.len() * BLOCK + in_parts(tail)?);
     let in_blocks = || {
-        let mut all = blocks.iter();
-        let block = if is_last { all.rposition(is_in) } else { all.position(is_in) }?;
-        let (parts, _) = blocks[block].as_chunks::<PART>();
-        let mut all = parts.iter();
-        let part = if is_last { all.rposition(is_in_part) } else { all.position(is_in_part) }?;
-        let mut all = parts[part].iter();
-        let place = if is_last { all.rposition(is_it) } else { all.position(is_it) }?;
-        Some(block * BLOCK + part * PART + place)
+        let block = place(blocks, is_in, is_last)?;
+        Some(block * BLOCK + in_parts(&blocks[block])?)
     };
     if is_last { in_tail().or_else(in_blocks) } else { in_blocks().or_else(in_tail) }
+}
+
+/// The place of the first of what is wanted, or of the last.
+#[inline(always)]
+fn place<T>(of: &[T], is_wanted: impl Fn(&T) -> bool, is_last: bool) -> Option<usize> {
+    if is_last { of.iter().rposition(is_wanted) } else { of.iter().position(is_wanted) }
 }

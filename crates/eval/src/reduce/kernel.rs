@@ -281,7 +281,7 @@ where
     vectorize(
         #[inline(always)]
         || {
-            let groups = add_chunks([[start; LANES]; GROUPS], chunks, &step);
+            let groups = add_chunks(neutral(start), chunks, &step);
             lanes = merged(&groups, &merge);
         },
     );
@@ -299,7 +299,7 @@ struct Partial<A> {
 
 impl<A: Copy> Partial<A> {
     fn new(start: A) -> Self {
-        Self { groups: [[start; LANES]; GROUPS], ends: start }
+        Self { groups: neutral(start), ends: start }
     }
 
     #[inline(always)]
@@ -317,10 +317,16 @@ impl<A: Copy> Partial<A> {
     }
 }
 
+/// Groups of lanes before the first chunk.
+#[inline(always)]
+pub(super) fn neutral<A: Copy>(start: A) -> [[A; LANES]; GROUPS] {
+    [[start; LANES]; GROUPS]
+}
+
 /// Adds chunks to four groups of lanes in turn, since a step takes as long as several that do not wait
 /// for each other.
 #[inline(always)]
-fn add_chunks<T: Element, A: Copy>(
+pub(super) fn add_chunks<T: Element, A: Copy>(
     groups: [[A; LANES]; GROUPS],
     chunks: &[[T; LANES]],
     step: &impl Fn(A, T) -> A,
@@ -342,13 +348,16 @@ fn add_chunks<T: Element, A: Copy>(
 
 /// The groups as one.
 #[inline(always)]
-fn merged<A: Copy>([a, b, c, d]: &[[A; LANES]; GROUPS], merge: &impl Fn(A, A) -> A) -> [A; LANES] {
+pub(super) fn merged<A: Copy>(
+    [a, b, c, d]: &[[A; LANES]; GROUPS],
+    merge: &impl Fn(A, A) -> A,
+) -> [A; LANES] {
     std::array::from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])))
 }
 
 /// The lanes as one.
 #[inline(always)]
-fn narrowed<A: Copy>(mut lanes: [A; LANES], merge: &impl Fn(A, A) -> A) -> A {
+pub(super) fn narrowed<A: Copy>(mut lanes: [A; LANES], merge: &impl Fn(A, A) -> A) -> A {
     let mut width = LANES / 2;
     while width > 0 {
         for lane in 0..width {
