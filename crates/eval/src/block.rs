@@ -80,7 +80,8 @@ impl Run<'_> {
         let (size, inner) = (shape[self.axis], shape[self.axis + 1..].iter().product::<usize>());
         let (source, block) = (value::slice::<T>(self.x), size * inner);
         value::build(self.x.dtype(), shape, |out: &mut [T]| {
-            parallel::rows(out, block, block, |first, out| {
+            // Each element waits for the one before it.
+            parallel::rows(out, block, 4 * block, |first, out| {
                 for (index, out) in out.chunks_exact_mut(block).enumerate() {
                     let x = &source[(first + index) * block..][..block];
                     let mut totals = memory::filled(start, inner);

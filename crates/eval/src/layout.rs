@@ -178,14 +178,14 @@ impl Strided {
                 // Threads take ranges of the outermost loop, which lie side by side in the result.
                 let (row, first) = (steps[0] as usize, self.loops[0].step);
                 let rows = (MIN_PIECE / row.max(1)).max(1).next_multiple_of(TILE);
-                parallel::pieces(out, rows * row, 1, |start, out| {
+                parallel::pieces(out, rows * row, 4, |start, out| {
                     let mut part = self.clone();
                     part.offset = (part.offset as isize + (start / row) as isize * first) as usize;
                     part.loops[0].count = out.len() / row;
                     part.read_tiled(source, out, unit, &steps);
                 });
             }
-            None => parallel::chunks(out, |start, out| self.read(source, start, out)),
+            None => parallel::rows(out, 1, 2, |start, out| self.read(source, start, out)),
         }
     }
 

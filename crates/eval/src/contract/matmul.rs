@@ -318,7 +318,7 @@ fn blocked<T: Number>(
     let Sizes { rows, inner, columns, .. } = sizes;
     // A multiplication takes far less than moving an element. More tiles than threads, so that a
     // thread that is held up does not hold up all.
-    let pays = parallel::pays(out.len().saturating_mul(inner.div_ceil(64)));
+    let pays = parallel::pays(out.len().saturating_mul(inner.div_ceil(16)));
     if !pays {
         multiply(sizes, left, right, 1, out);
         return true;

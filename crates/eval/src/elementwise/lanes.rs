@@ -126,7 +126,14 @@ fn shorter<R: Pod>(out: &mut [R], compute: impl FnOnce(&mut [R; SHORT])) {
 /// `out[i] = f(a[i])`.
 #[inline(always)]
 pub(crate) fn map1<A: Pod, R: Pod>(srcs: [Src<'_>; 3], out: &mut [u8], f: impl Fn(A) -> R) {
-    map1_near(srcs, out, #[inline(always)] |_| true, &f, &f);
+    map1_near(
+        srcs,
+        out,
+        #[inline(always)]
+        |_| true,
+        &f,
+        &f,
+    );
 }
 
 /// `out[i] = any(a[i])`, by `fast`, which gives the same and has no branches, where all elements of a

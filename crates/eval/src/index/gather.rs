@@ -96,7 +96,7 @@ pub(super) fn gather(
             if window == 0 {
                 return;
             }
-            parallel::rows(out, window, window + width, |first, out| {
+            parallel::rows(out, window, window + 8 * width, |first, out| {
                 let lists = lists(indices, width, first, out.len() / window);
                 for (out, list) in out.chunks_exact_mut(window).zip(lists) {
                     let at = places.clamped(list);
@@ -121,7 +121,7 @@ fn gather_each<I: Copy + Sync + TryInto<usize>>(
         match_size!(ty.dtype.size(), T => {
             let x: &[T] = &bytemuck::cast_slice(x.bytes())[..size];
             let out: &mut [T] = bytemuck::cast_slice_mut(out);
-            parallel::rows(out, 1, 2, |first, out| take(x, &indices[first..], out));
+            parallel::rows(out, 1, 8, |first, out| take(x, &indices[first..], out));
         });
     })
 }

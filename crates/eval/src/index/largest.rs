@@ -32,7 +32,7 @@ pub(crate) fn top_k(x: &HostTensor, k: usize) -> Result<[HostTensor; 2], Fault> 
     match_ordered!(x.dtype(), T => {
         let elements = value::slice::<T>(&x);
         let positions = value::build(DType::S32, &shape, |out: &mut [i32]| {
-            parallel::rows(out, k, size, |first, out| {
+            parallel::rows(out, k, 4 * size, |first, out| {
                 for (row, out) in out.chunks_exact_mut(k).enumerate() {
                     largest(&elements[(first + row) * size..][..size], out);
                 }

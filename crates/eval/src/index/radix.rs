@@ -87,7 +87,7 @@ pub(super) fn sort<K: Key>(out: &mut [K], low: u32, read: Read<'_, K>, finish: F
         sort_bucket(&[scratch], out, low, &mut Work::default());
         return finish(out);
     }
-    let threads = if parallel::pays(len) { parallel::threads() } else { 1 };
+    let threads = if parallel::pays(8 * len) { parallel::threads() } else { 1 };
     let part = len.div_ceil(threads).min(LONGEST_PART);
     let ranges: Vec<_> = (0..len).step_by(part).map(|at| at..len.min(at + part)).collect();
     let bins = Bins::of_sample(len, low, read);

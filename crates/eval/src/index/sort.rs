@@ -207,7 +207,7 @@ fn each_run<R: Send>(plane: Plane, out: &mut [R], sort: impl Fn(usize, &mut [R],
     let Plane { count, inner, .. } = plane;
     let block = count * inner;
     // Sorting takes a number of passes that grows with the logarithm of the length.
-    let cost = block * (1 + count.max(1).ilog2() as usize);
+    let cost = 4 * block * (1 + count.max(1).ilog2() as usize);
     parallel::rows(out, block, cost, |first, out| {
         for (index, out) in out.chunks_exact_mut(block).enumerate() {
             for column in 0..inner {

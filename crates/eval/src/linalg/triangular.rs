@@ -113,7 +113,7 @@ fn solutions<T: Field>(
                 && side >= BLOCKED
             {
                 // The unknowns of many systems lie side by side, or those of one.
-                let pays = parallel::pays(side * x.len() / 64);
+                let pays = parallel::pays(side * x.len() / 16);
                 let parts = if pays { parallel::threads() } else { 1 };
                 parallel::within(|| substitute(a, system, x, unknown_step == 1, parts));
                 continue;
@@ -202,7 +202,7 @@ impl System {
             rows
         };
         let groups = places.systems.div_ceil(WIDTH);
-        let solved: Vec<_> = if parallel::pays(side * side * places.systems / 32) {
+        let solved: Vec<_> = if parallel::pays(side * side * places.systems / 8) {
             parallel::collect(groups, &solve)
         } else {
             (0..groups).map(solve).collect()

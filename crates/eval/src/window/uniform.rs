@@ -119,7 +119,7 @@ fn slide<T: Element>(
         return;
     }
     let pieces = out.len() / count;
-    let is_spread = pieces < 2 * parallel::threads() && parallel::pays(size * taps);
+    let is_spread = pieces < 2 * parallel::threads() && parallel::pays(2 * size * taps);
     let each = |first: usize, out: &mut [T]| {
         let mut buffers = [Vec::new(), Vec::new()];
         for (index, out) in out.chunks_exact_mut(count).enumerate() {
@@ -127,7 +127,7 @@ fn slide<T: Element>(
             slide_piece(axes, x, start, combine, is_spread, &mut buffers, out);
         }
     };
-    if is_spread { each(0, out) } else { parallel::rows(out, count, size * taps, each) }
+    if is_spread { each(0, out) } else { parallel::rows(out, count, 2 * size * taps, each) }
 }
 
 /// All axes of one piece.
@@ -165,7 +165,7 @@ fn slide_piece<T: Element>(
             }
         };
         if is_spread {
-            parallel::rows(out, row, row * axis.taps, fill);
+            parallel::rows(out, row, 2 * row * axis.taps, fill);
         } else if row > 0 {
             fill(0, out);
         }
