@@ -6,6 +6,7 @@
 pub(crate) mod complex;
 mod double;
 mod erf;
+mod native;
 mod single;
 
 /// `1.5 * 2^52`: adding it rounds to an integer, which is then in the low bits.
@@ -14,9 +15,9 @@ const ROUND: f64 = 6_755_399_441_055_744.0;
 /// The value of a polynomial by Horner's rule, coefficients from the highest degree down, rounded once
 /// per degree.
 #[inline(always)]
-fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
+fn polynomial<T: Real, const N: usize>(x: T, coefficients: [T; N]) -> T {
     let (first, rest) = coefficients.split_first().expect("a polynomial has a coefficient");
-    rest.iter().fold(*first, |sum, coefficient| sum.mul_add(x, *coefficient))
+    rest.iter().fold(*first, |sum, &coefficient| sum.mul_add(x, coefficient))
 }
 
 /// `x^y` from the power of `|x|`, with the signs and the cases that have no logarithm put right.
@@ -38,6 +39,8 @@ use signed_power;
 
 /// The real functions that the op table names.
 pub(crate) trait Real: Copy {
+    /// `self * factor + addend`, rounded once.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
     fn exp(self) -> Self;
     fn expm1(self) -> Self;
     fn log(self) -> Self;
@@ -73,6 +76,10 @@ pub(crate) trait Real: Copy {
 macro_rules! real {
     ($t:ident, $width:ident, $erfc:path) => {
         impl Real for $t {
+            #[inline(always)]
+            fn mul_add(self, factor: Self, addend: Self) -> Self {
+                $t::mul_add(self, factor, addend)
+            }
             #[inline(always)]
             fn exp(self) -> Self {
                 $width::exp(self)

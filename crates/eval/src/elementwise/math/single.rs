@@ -1,4 +1,5 @@
-//! Functions of `f32`, computed in `f64` and rounded once.
+//! Functions of `f32`: those that are computed in `f64` and rounded once, and the [native](super::native)
+//! ones.
 //!
 //! They have no branches and no tables, so that the loops around them become vector code. With 29
 //! bits to spare, short polynomials and one step of range reduction are enough for results that are
@@ -6,6 +7,7 @@
 
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 
+pub(super) use super::native::{erf, exp, tanh};
 use super::{ROUND, polynomial};
 
 /// `above / below`, off by 1e-13 of it, for a divisor that is a normal `f32`. Dividing `f32` and one
@@ -70,11 +72,6 @@ fn exp_near_one(x: f64) -> f64 {
 }
 
 #[inline(always)]
-pub(super) fn exp(x: f32) -> f32 {
-    exp_wide(f64::from(x)) as f32
-}
-
-#[inline(always)]
 pub(super) fn expm1(x: f32) -> f32 {
     let x = f64::from(x);
     let small = x * (1.0 + 0.5 * x);
@@ -86,43 +83,6 @@ pub(super) fn sigmoid(x: f32) -> f32 {
     // By the exponential of the side that shrinks, so that the divisor is between one and two.
     let shrinking = exp_wide(-f64::from(x).abs());
     quotient(if x < 0.0 { shrinking } else { 1.0 }, 1.0 + shrinking) as f32
-}
-
-/// `x` times a rational function of `x^2`, of which these are the coefficients; beyond `limit` it stays
-/// what it is there.
-#[inline(always)]
-fn odd_quotient<const N: usize, const M: usize>(
-    x: f32,
-    limit: f64,
-    above: [f64; N],
-    below: [f64; M],
-) -> f32 {
-    let x = f64::from(x);
-    let x = if x > limit { limit } else { x };
-    let x = if x < -limit { -limit } else { x };
-    let z = x * x;
-    quotient(x * polynomial(z, above), polynomial(z, below)) as f32
-}
-
-/// A rational function, which is off by 2e-9; beyond 9.1 the result is one.
-#[inline(always)]
-pub(super) fn tanh(x: f32) -> f32 {
-    let above = [
-        5.038_812_565_811_721_5e-8,
-        3.148_270_360_115_692e-5,
-        4.003_622_486_160_417e-3,
-        1.378_153_108_258_101_8e-1,
-        9.999_999_989_621_856e-1,
-    ];
-    let below = [
-        7.299_103_167_852_958e-10,
-        1.609_235_312_258_074e-6,
-        4.198_568_577_223_172_4e-4,
-        2.771_985_030_230_066e-2,
-        4.711_486_339_984_964e-1,
-        1.0,
-    ];
-    odd_quotient(x, 9.1, above, below)
 }
 
 /// `ln x`: `k ln 2 + ln m` with `m` near 1, and `ln m = 2 artanh((m - 1) / (m + 1))` by a
@@ -174,29 +134,6 @@ pub(super) fn log1p(x: f32) -> f32 {
 pub(super) fn pow(x: f32, y: f32) -> f32 {
     let (base, exponent) = (f64::from(x).abs(), f64::from(y));
     super::signed_power!(f32, x, y, exp_wide(exponent * log_wide(base)) as f32)
-}
-
-/// A rational function, which is off by 3e-9; beyond 3.93 the result is one.
-#[inline(always)]
-pub(super) fn erf(x: f32) -> f32 {
-    let above = [
-        6.754_638_389_112_399e-6,
-        4.102_444_995_002_310_4e-4,
-        4.215_745_523_554_082e-3,
-        5.570_367_157_564_485_5e-2,
-        1.926_719_319_133_095_4e-1,
-        1.128_379_170_089_362_4,
-    ];
-    let below = [
-        2.582_337_245_735_055e-7,
-        7.231_296_898_410_028e-5,
-        1.417_719_631_449_185_5e-3,
-        1.627_004_980_900_009e-2,
-        1.173_935_944_454_963_5e-1,
-        5.040_844_907_288_439e-1,
-        1.0,
-    ];
-    odd_quotient(x, 3.93, above, below)
 }
 
 /// `x` times a function of `w = -ln(1 - x^2)`, or of its root where that is large, as polynomials
