@@ -63,8 +63,8 @@ pub(crate) fn of(op: &Op, dtype: DType) -> Tolerance {
         Op::Fft(_) => Tolerance { ulps: 16.0, ..SUMMED },
         // Matrices are well conditioned, but each element is the end of a chain of operations.
         // Factors are as large as the diagonal of their matrix, and so are their errors; those of
-        // narrower dtypes are rounded from factors that `f64` has.
-        Op::Factorize(_) if is_widest(dtype) => Tolerance { ulps: 16.0, floor: 9.0, ..SUMMED },
+        // narrower floats are rounded from factors that `f32` has.
+        Op::Factorize(_) if is_computed(dtype) => Tolerance { ulps: 16.0, floor: 9.0, ..SUMMED },
         Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => {
             Tolerance { ulps: 16.0, ..SUMMED }
         }
@@ -190,7 +190,12 @@ fn binary(op: BinaryOp, dtype: DType) -> Tolerance {
     }
 }
 
-/// Whether a dtype is the one in which the evaluator computes, so that its errors are to be seen.
+/// Whether matrices of a dtype are computed in that of their factors, so that its errors are to be seen.
+fn is_computed(dtype: DType) -> bool {
+    matches!(dtype.to_floating(), DType::F32 | DType::F64 | DType::C64 | DType::C128)
+}
+
+/// Whether a dtype is the one in which the evaluator reduces, so that its errors are to be seen.
 fn is_widest(dtype: DType) -> bool {
     matches!(dtype, DType::F64 | DType::C128)
 }

@@ -3,7 +3,7 @@
 use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
-use super::kernel::{add_chunks, merged, narrowed, neutral};
+use super::kernel::{GROUPS, add_chunks, narrowed};
 use super::{Ordered, Plane, match_ordered, widened_float};
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
@@ -126,49 +126,53 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<impl Fn(T, T) -> bool>) -> i64 
     (at * PIECE + place.expect("the extremum is an element")) as i64
 }
 
-/// The extremum of a piece of a row, which is some NaN if there is one.
+/// The extremum of a piece of a row, which is some NaN if there is one. Elements may count twice, so that
+/// the last lanes overlap those before.
 #[inline(always)]
 fn extremum<T: Ordered>(piece: &[T], search: &Search<impl Fn(T, T) -> bool>) -> T {
     let pick = |a: T, b: T| if (search.is_better)(a, b) | a.is_not_a_number() { a } else { b };
-    let (chunks, tail) = piece.as_chunks();
-    let mut best = piece[0];
-    if !chunks.is_empty() {
-        best = narrowed(merged(&add_chunks(neutral(best), chunks, &pick), &pick), &pick);
+    let Some(last) = piece.last_chunk() else {
+        return piece.iter().fold(piece[0], |best, &x| pick(best, x));
+    };
+    let [mut a, b, c, d] = add_chunks([*last; GROUPS], piece.as_chunks().0, &pick);
+    for lane in 0..a.len() {
+        a[lane] = pick(pick(a[lane], b[lane]), pick(c[lane], d[lane]));
     }
-    for &x in tail {
-        best = pick(best, x);
-    }
-    best
+    narrowed(a, &pick)
 }
 
-/// The first place of an element, or the last one. Every NaN is like every other.
+/// The first place of an element that is in a piece, or the last one. Every NaN is like every other.
 #[inline(always)]
 fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize> {
     let is_nan = element.is_not_a_number();
     let is_it = |&x: &T| (x == element) | (is_nan & x.is_not_a_number());
+    let Some(end) = piece.last_chunk::<BLOCK>() else {
+        let mut all = piece.iter();
+        return if is_last { all.rposition(is_it) } else { all.position(is_it) };
+    };
     let is_in = |block: &[T; BLOCK]| block.iter().fold(false, |any, x| any | is_it(x));
     let is_in_part = |part: &[T; PART]| part.iter().fold(false, |any, x| any | is_it(x));
-    // Whole parts come before what is left of them.
-    let in_parts = |x: &[T]| {
-        let (parts, rest) = x.as_chunks::<PART>();
-        let in_rest = || Some(parts.len() * PART + place(rest, is_it, is_last)?);
-        let in_whole = || {
-            let part = place(parts, is_in_part, is_last)?;
-            Some(part * PART + place(&parts[part], is_it, is_last)?)
-        };
-        if is_last { in_rest().or_else(in_whole) } else { in_whole().or_else(in_rest) }
+    let blocks = piece.as_chunks::<BLOCK>().0;
+    // The last block overlaps the one before, in which there is none if it comes to that.
+    let at_end = || is_in(end).then_some((piece.len() - BLOCK, end));
+    let before = || {
+        let mut all = blocks.iter();
+        let at = if is_last { all.rposition(is_in) } else { all.position(is_in) }?;
+        Some((at * BLOCK, &blocks[at]))
     };
-    let (blocks, tail) = piece.as_chunks::<BLOCK>();
-    let in_tail = || Some(blocks.len() * BLOCK + in_parts(tail)?);
-    let in_blocks = || {
-        let block = place(blocks, is_in, is_last)?;
-        Some(block * BLOCK + in_parts(&blocks[block])?)
-    };
-    if is_last { in_tail().or_else(in_blocks) } else { in_blocks().or_else(in_tail) }
+    let (start, block) = if is_last { at_end().or_else(before) } else { before().or_else(at_end) }?;
+    let parts = block.as_chunks::<PART>().0;
+    let part = wanted::<{ BLOCK / PART }>(|at| is_in_part(&parts[at]), is_last);
+    Some(start + part * PART + wanted::<PART>(|at| is_it(&parts[part][at]), is_last))
 }
 
-/// The place of the first of what is wanted, or of the last.
+/// The first of `N` places that is wanted, or the last, without branches.
 #[inline(always)]
-fn place<T>(of: &[T], is_wanted: impl Fn(&T) -> bool, is_last: bool) -> Option<usize> {
-    if is_last { of.iter().rposition(is_wanted) } else { of.iter().position(is_wanted) }
+fn wanted<const N: usize>(is_wanted: impl Fn(usize) -> bool, is_last: bool) -> usize {
+    let mut found = 0;
+    for at in 0..N {
+        let at = if is_last { at } else { N - 1 - at };
+        found = if is_wanted(at) { at } else { found };
+    }
+    found
 }

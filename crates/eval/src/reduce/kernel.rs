@@ -16,7 +16,7 @@ use crate::{memory, parallel};
 const LANES: usize = 16;
 
 /// Groups of lanes that are worked on in turn, and elements of a turn.
-const GROUPS: usize = 4;
+pub(super) const GROUPS: usize = 4;
 pub(crate) const TURN: usize = GROUPS * LANES;
 
 /// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
@@ -281,7 +281,7 @@ where
     vectorize(
         #[inline(always)]
         || {
-            let groups = add_chunks(neutral(start), chunks, &step);
+            let groups = add_chunks([[start; LANES]; GROUPS], chunks, &step);
             lanes = merged(&groups, &merge);
         },
     );
@@ -299,7 +299,7 @@ struct Partial<A> {
 
 impl<A: Copy> Partial<A> {
     fn new(start: A) -> Self {
-        Self { groups: neutral(start), ends: start }
+        Self { groups: [[start; LANES]; GROUPS], ends: start }
     }
 
     #[inline(always)]
@@ -315,12 +315,6 @@ impl<A: Copy> Partial<A> {
     fn finish(self, merge: &impl Fn(A, A) -> A) -> A {
         merge(narrowed(merged(&self.groups, merge), merge), self.ends)
     }
-}
-
-/// Groups of lanes before the first chunk.
-#[inline(always)]
-pub(super) fn neutral<A: Copy>(start: A) -> [[A; LANES]; GROUPS] {
-    [[start; LANES]; GROUPS]
 }
 
 /// Adds chunks to four groups of lanes in turn, since a step takes as long as several that do not wait
@@ -348,10 +342,7 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
 
 /// The groups as one.
 #[inline(always)]
-pub(super) fn merged<A: Copy>(
-    [a, b, c, d]: &[[A; LANES]; GROUPS],
-    merge: &impl Fn(A, A) -> A,
-) -> [A; LANES] {
+fn merged<A: Copy>([a, b, c, d]: &[[A; LANES]; GROUPS], merge: &impl Fn(A, A) -> A) -> [A; LANES] {
     std::array::from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])))
 }
 

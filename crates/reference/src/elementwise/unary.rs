@@ -28,7 +28,11 @@ pub(super) fn unary(op: UnaryOp, x: Number, dtype: DType) -> Number {
         UnaryOp::Expm1 => function(f64::exp_m1, |z| complex::exp(z) - 1.0),
         UnaryOp::Log => function(f64::ln, complex::log),
         UnaryOp::Log1p => function(f64::ln_1p, |z| complex::log(complex::one_plus(z))),
-        UnaryOp::Sigmoid => function(|x| 1.0 / (1.0 + (-x).exp()), complex::sigmoid),
+        // The exponential of the side that grows may be infinite where the result is not zero.
+        UnaryOp::Sigmoid => function(
+            |x| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) },
+            complex::sigmoid,
+        ),
         UnaryOp::Sin => function(f64::sin, complex::sin),
         UnaryOp::Cos => function(f64::cos, complex::cos),
         UnaryOp::Tan => function(f64::tan, complex::tan),

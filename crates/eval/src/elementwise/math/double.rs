@@ -137,7 +137,7 @@ fn product_in_two(x: f64, y: f64) -> (f64, f64) {
 #[inline(always)]
 fn log_in_two(x: f64) -> (f64, f64) {
     /// What `1/3` has beyond an `f64`.
-    const THIRD_LOW: f64 = 1.850_371_707_708_594_2e-17;
+    const THIRD_LOW: f64 = 1.850_371_707_708_594e-17;
     const THIRD: f64 = 1.0 / 3.0;
     let (k, m) = parts(x);
     let f = m - 1.0;
