@@ -55,7 +55,7 @@ pub(crate) fn piece(elements: usize, block: usize, steps: usize) -> Option<usize
     // every trip of a loop, which are in its cache.
     let most = (2 * threads()).max(steps / LONG_TASK_STEPS);
     let tasks = (steps / either(TASK_STEPS, TASK_STEPS_ABOARD)).min(most);
-    Some((elements / tasks).next_multiple_of(block).max(block))
+    Some(elements.div_ceil(tasks).next_multiple_of(block).max(block))
 }
 
 /// Whether work on so many elements is spread.

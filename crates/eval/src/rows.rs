@@ -170,8 +170,7 @@ impl Run<'_> {
         let Rows { rows, columns, cost, .. } = *self.rows;
         let mut outs: Outs<'_> = results.iter_mut().map(value::bytes_mut).collect();
         let elements = rows * columns;
-        let tile = self.rows.tile() * columns;
-        let Some(piece) = parallel::piece(elements, tile, elements.saturating_mul(cost)) else {
+        let Some(piece) = parallel::piece(elements, columns, elements.saturating_mul(cost)) else {
             return self.fill_rows(0, rows, outs);
         };
         let piece = piece / columns;
@@ -196,7 +195,8 @@ impl Run<'_> {
     /// Computes some rows, tile by tile.
     fn fill_rows(&self, first: usize, count: usize, mut outs: Outs<'_>) {
         let locals = &self.rows.locals;
-        let most = self.rows.tile().min(count);
+        // Tiles of the same size, but for the last.
+        let most = count.div_ceil(count.div_ceil(self.rows.tile()));
         let mut kept = TILES.take();
         if kept.len() < locals.len() {
             kept.resize_with(locals.len(), Vec::new);

@@ -24,6 +24,9 @@ use crate::value;
 /// level would hold, cost more to begin than they spare.
 const REGISTER_BYTES: usize = 16384;
 
+/// Elements that pieces for threads are multiples of: few, so that the last is as long as the others.
+const PIECE: usize = 1024;
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -129,7 +132,7 @@ impl Code {
     /// Computes all elements, in pieces that are shared out if that pays.
     fn fill(&self, feeds: &[Feed<'_>], len: usize, mut outs: Outs<'_>) {
         let steps = len.saturating_mul(self.cost);
-        let Some(piece) = parallel::piece(len, self.block(usize::MAX), steps) else {
+        let Some(piece) = parallel::piece(len, PIECE, steps) else {
             return self.run_range(feeds, 0, &mut outs);
         };
         let mut pieces = Vec::with_capacity(len.div_ceil(piece));

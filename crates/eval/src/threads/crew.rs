@@ -13,10 +13,9 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder, Yield};
 
 use super::{Brake, ask_until};
@@ -44,7 +43,7 @@ thread_local! {
     static LEADS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// How long a thread looks out for more work.
+/// How long a thread looks out for more work, or for others to get through with it.
 const WATCH: Duration = Duration::from_micros(100);
 
 /// The threads of this process, unless there can be none.
@@ -101,19 +100,17 @@ impl Crew {
         keep: fn() -> W,
         task: impl Fn(&mut W, I) + Send + Sync,
     ) {
-        self.threads.install(|| items.into_par_iter().for_each_init(keep, task));
+        self.share(items.into_iter(), keep, &task);
     }
 
-    /// Hands out pieces of `size` elements, with the number of each. The function is a pointer here,
-    /// so that what rayon generates is generated once for each element type and not for each kernel:
-    /// that was half of this crate's code.
+    /// Hands out pieces of `size` elements, with the number of each.
     pub(crate) fn pieces<T: Send>(
         &self,
         out: &mut [T],
         size: usize,
         fill: &(dyn Fn((usize, &mut [T])) + Sync),
     ) {
-        self.threads.install(|| out.par_chunks_mut(size).enumerate().for_each(fill));
+        self.share(out.chunks_mut(size).enumerate(), || (), &|(), piece| fill(piece));
     }
 
     /// The results of `count` tasks, in order.
@@ -122,7 +119,48 @@ impl Crew {
         count: usize,
         task: &(dyn Fn(usize) -> R + Sync),
     ) -> Vec<R> {
-        self.threads.install(|| (0..count).into_par_iter().map(task).collect())
+        let mut results: Vec<Option<R>> = (0..count).map(|_| None).collect();
+        let places = results.iter_mut().enumerate();
+        self.share(places, || (), &|(), (index, place)| *place = Some(task(index)));
+        results.into_iter().map(|result| result.expect("each task was done")).collect()
+    }
+
+    /// Does a task for each item: this thread from the first on, and as many others as there is work for
+    /// from the last on, so that each meets the same items the next time, which are in its cache. It
+    /// begins without waiting for them, since they may sleep.
+    fn share<I: Send, W>(
+        &self,
+        items: impl ExactSizeIterator<Item = I> + DoubleEndedIterator + Send,
+        keep: fn() -> W,
+        task: &(dyn Fn(&mut W, I) + Sync),
+    ) {
+        let others = (self.count() - 1).min(items.len().saturating_sub(1));
+        let items = Mutex::new(items);
+        let items = || items.lock().expect("taking an item does not panic");
+        let work = |next: &dyn Fn() -> Option<I>| {
+            let mut kept = keep();
+            while let Some(item) = next() {
+                task(&mut kept, item);
+            }
+        };
+        let through = AtomicUsize::new(0);
+        self.threads.in_place_scope(|scope| {
+            for _ in 0..others {
+                scope.spawn(|_| {
+                    work(&|| items().next_back());
+                    through.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+            work(&|| items().next());
+            // Being woken takes longer than what the others still have to do, mostly. Who is one of
+            // the crew looks for other work instead.
+            if self.threads.current_thread_index().is_none() {
+                let since = Instant::now();
+                while through.load(Ordering::Relaxed) < others && since.elapsed() < WATCH {
+                    std::hint::spin_loop();
+                }
+            }
+        });
     }
 
     /// Has the other threads look out for work, if this one leads and they do not yet.
