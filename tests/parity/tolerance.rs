@@ -59,7 +59,7 @@ pub(crate) fn of(op: &Op, dtype: DType) -> Tolerance {
         | Op::Dot(_)
         | Op::Conv(_)
         | Op::IndexedAdd(_) => SUMMED,
-        // Both engines transform `f32` with rounding in between; the evaluator computes in `f64`.
+        // Both engines round in between, in another order.
         Op::Fft(_) => Tolerance { ulps: 16.0, ..SUMMED },
         // Matrices are well conditioned, but each element is the end of a chain of operations.
         // Factors are as large as the diagonal of their matrix, and so are their errors; those of

@@ -7,62 +7,111 @@
 use std::cell::RefCell;
 use std::f64::consts::TAU;
 use std::sync::Arc;
+use std::thread::LocalKey;
 
 use nxla_expr::{Fft, TensorType};
 use nxla_tensor::{Complex, DType, Element, HostTensor};
-use rustfft::FftPlanner;
+use rustc_hash::FxHashMap;
+use rustfft::{FftNum, FftPlanner};
 
-use crate::elementwise::convert;
+use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
-use crate::reduce::{Plane, narrow, wide};
+use crate::reduce::Plane;
 use crate::{memory, parallel, value};
 
-thread_local! {
-    /// Planners remember the transforms they have planned.
-    static PLANNER: RefCell<FftPlanner<f64>> = RefCell::new(FftPlanner::new());
+/// What a thread remembers of the transforms it has done.
+struct Known<T: FftNum> {
+    planner: FftPlanner<T>,
+    /// By length, see [`turns`].
+    turns: FxHashMap<usize, Arc<[Complex<T>]>>,
 }
 
-fn planned(length: usize, inverse: bool) -> Arc<dyn rustfft::Fft<f64>> {
+/// Numbers that are transformed.
+trait Number: FftNum + Default {
+    const KNOWN: &'static LocalKey<RefCell<Known<Self>>>;
+    fn of(x: f64) -> Self;
+}
+
+macro_rules! numbers {
+    ($($number:ident $known:ident)*) => {
+        $(
+            thread_local! {
+                static $known: RefCell<Known<$number>> = RefCell::new(Known {
+                    planner: FftPlanner::new(),
+                    turns: FxHashMap::default(),
+                });
+            }
+
+            impl Number for $number {
+                const KNOWN: &'static LocalKey<RefCell<Known<Self>>> = &$known;
+                fn of(x: f64) -> Self {
+                    x as $number
+                }
+            }
+        )*
+    };
+}
+numbers!(f32 SINGLE f64 DOUBLE);
+
+fn planned<T: Number>(length: usize, inverse: bool) -> Arc<dyn rustfft::Fft<T>> {
     // Plans hold some factors for each element.
-    memory::expect::<Complex<f64>>(length.saturating_mul(4));
-    PLANNER.with_borrow_mut(|planner| {
+    memory::expect::<Complex<T>>(length.saturating_mul(4));
+    T::KNOWN.with_borrow_mut(|Known { planner, .. }| {
         if inverse { planner.plan_fft_inverse(length) } else { planner.plan_fft_forward(length) }
+    })
+}
+
+/// `exp(-2πi k / length)` for the first half of the circle, its quarter without a rounding error.
+fn turns<T: Number>(length: usize) -> Arc<[Complex<T>]> {
+    let turn = |k: usize| match 4 * k == length {
+        true => Complex::new(T::zero(), -T::one()),
+        false => {
+            let (sine, cosine) = (-TAU * k as f64 / length as f64).sin_cos();
+            Complex::new(T::of(cosine), T::of(sine))
+        }
+    };
+    T::KNOWN.with_borrow_mut(|Known { turns, .. }| {
+        let computed = || memory::collected((0..length / 2).map(turn)).into();
+        turns.entry(length).or_insert_with(computed).clone()
     })
 }
 
 /// The axis is cut to the length of the transform, or padded with zeros.
 pub(super) fn fft(attributes: Fft, x: &HostTensor, ty: &TensorType) -> Result<HostTensor, Fault> {
-    let x = match x.dtype() {
-        DType::F32 | DType::F64 | DType::C64 | DType::C128 => x.clone(),
-        _ => convert(x, DType::F64)?,
-    };
-    let transform = &Transform::new(attributes, x.dtype().is_complex());
-    macro_rules! lines {
-        ($from:ty, $read:expr) => {
-            match ty.dtype {
-                DType::C64 => lines::<$from, Complex<f32>>(transform, &x, ty, $read, narrow),
-                _ => lines::<$from, Complex<f64>>(transform, &x, ty, $read, |z| z),
-            }
-        };
-    }
-    match x.dtype() {
-        DType::F32 => lines!(f32, |x| Complex::from(f64::from(x))),
-        DType::C64 => lines!(Complex<f32>, wide),
-        DType::C128 => lines!(Complex<f64>, |z| z),
-        _ => lines!(f64, Complex::from),
+    match (x.dtype(), ty.dtype) {
+        (DType::F32, DType::C64) => {
+            let transform = Transform::new(attributes, false);
+            lines::<f32, f32>(&transform, x, ty, |x| Complex::new(x, 0.0))
+        }
+        (DType::C64, DType::C64) => {
+            let transform = Transform::new(attributes, true);
+            lines::<Complex<f32>, f32>(&transform, x, ty, |x| x)
+        }
+        (DType::C128, _) => {
+            let transform = Transform::new(attributes, true);
+            lines::<Complex<f64>, f64>(&transform, x, ty, |x| x)
+        }
+        _ => {
+            // Narrower floats and integers, of which `f64` may have more than `f32`.
+            let transform = Transform::new(attributes, false);
+            let wide = TensorType::new(DType::C128, ty.shape.clone());
+            let x = convert(x, DType::F64)?;
+            let spectra = lines::<f64, f64>(&transform, &x, &wide, |x| Complex::new(x, 0.0))?;
+            convert(&spectra, ty.dtype)
+        }
     }
 }
 
 /// The transform of a line.
-struct Transform {
+struct Transform<T> {
     attributes: Fft,
-    plan: Arc<dyn rustfft::Fft<f64>>,
+    plan: Arc<dyn rustfft::Fft<T>>,
     /// For lines of real numbers that are read as pairs.
-    turns: Option<Vec<Complex<f64>>>,
+    turns: Option<Arc<[Complex<T>]>>,
 }
 
-impl Transform {
-    fn new(attributes: Fft, is_complex: bool) -> Transform {
+impl<T: Number> Transform<T> {
+    fn new(attributes: Fft, is_complex: bool) -> Self {
         let Fft { inverse, length, .. } = attributes;
         if is_complex || length % 2 == 1 {
             return Transform { attributes, plan: planned(length, inverse), turns: None };
@@ -71,12 +120,7 @@ impl Transform {
     }
 
     /// Fills what the plan transforms from a line, and the rest with zeros.
-    fn fill<A: Copy>(
-        &self,
-        to: &mut [Complex<f64>],
-        line: &[A],
-        read: &impl Fn(A) -> Complex<f64>,
-    ) {
+    fn fill<A: Copy>(&self, to: &mut [Complex<T>], line: &[A], read: &impl Fn(A) -> Complex<T>) {
         let line = &line[..line.len().min(self.attributes.length)];
         if self.turns.is_none() {
             to.iter_mut().zip(line).for_each(|(to, &x)| *to = read(x));
@@ -94,80 +138,122 @@ impl Transform {
         }
     }
 
-    /// Gives each number of the spectrum, and its place, from what the plan has made.
-    fn put(&self, from: &[Complex<f64>], mut put: impl FnMut(usize, Complex<f64>)) {
+    /// Writes the spectrum of the line from what the plan has made.
+    fn finish(&self, from: &[Complex<T>], out: &mut [Complex<T>]) {
         let Fft { inverse, length, .. } = self.attributes;
-        let scale = if inverse { 1.0 / length as f64 } else { 1.0 };
         match &self.turns {
-            None => from.iter().enumerate().for_each(|(k, &x)| put(k, x * scale)),
+            None => out.copy_from_slice(from),
+            Some(turns) => unfold(from, turns, out),
+        }
+        if inverse {
+            let scale = T::of(1.0 / length as f64);
             // The inverse of real numbers is the conjugate of their transform.
-            Some(turns) if inverse => unfold(from, turns, |k, x| put(k, x.conj() * scale)),
-            Some(turns) => unfold(from, turns, put),
+            let is_real = self.turns.is_some();
+            out.iter_mut().for_each(|x| *x = if is_real { x.conj() } else { *x }.scale(scale));
         }
     }
 }
 
-/// `exp(-2πi k / length)` for the first half of the circle, its quarter without a rounding error.
-fn turns(length: usize) -> Vec<Complex<f64>> {
-    let turn = |k: usize| match 4 * k == length {
-        true => Complex::new(0.0, -1.0),
-        false => Complex::from_polar(1.0, -TAU * k as f64 / length as f64),
-    };
-    memory::collected((0..length / 2).map(turn))
+/// Writes the spectrum of a real line from that of its pairs of neighbours, whose second half mirrors
+/// the first.
+fn unfold<T: Number>(pairs: &[Complex<T>], turns: &[Complex<T>], out: &mut [Complex<T>]) {
+    let half = pairs.len();
+    let (first, second) = out.split_at_mut(half);
+    first[0] = (pairs[0].re + pairs[0].im).into();
+    second[0] = (pairs[0].re - pairs[0].im).into();
+    let (first, second) = (&mut first[1..], &mut second[1..]);
+    vectorize(
+        #[inline(always)]
+        || {
+            let (blocks, rest) = first.as_chunks_mut::<BLOCK>();
+            let done = blocks.len() * BLOCK;
+            let ahead = pairs[1..].as_chunks().0.iter().zip(turns[1..].as_chunks().0);
+            let mirrored = pairs[1..].as_rchunks().1.iter().rev();
+            for ((out, (pairs, turns)), mirrored) in blocks.iter_mut().zip(ahead).zip(mirrored) {
+                unfold_block(pairs, mirrored, turns, out);
+            }
+            let ends = pairs[1 + done..].iter().zip(&turns[1 + done..]);
+            let mirrored = pairs[1..half - done].iter().rev();
+            for ((out, (this, turn)), mirrored) in rest.iter_mut().zip(ends).zip(mirrored) {
+                *out = unfolded(*this, *mirrored, *turn);
+            }
+            for (out, number) in second.iter_mut().rev().zip(&*first) {
+                *out = number.conj();
+            }
+        },
+    );
 }
 
-/// Gives the spectrum of a real line from that of its pairs of neighbours.
-fn unfold(
-    pairs: &[Complex<f64>],
-    turns: &[Complex<f64>],
-    mut put: impl FnMut(usize, Complex<f64>),
+/// Numbers of a spectrum that are computed at a time.
+const BLOCK: usize = 16;
+
+/// A block of its own, so that it becomes vector code.
+#[inline(always)]
+fn unfold_block<T: Number>(
+    pairs: &[Complex<T>; BLOCK],
+    mirrored: &[Complex<T>; BLOCK],
+    turns: &[Complex<T>; BLOCK],
+    out: &mut [Complex<T>; BLOCK],
 ) {
-    let half = pairs.len();
-    put(0, (pairs[0].re + pairs[0].im).into());
-    put(half, (pairs[0].re - pairs[0].im).into());
-    for (k, (this, turn)) in pairs.iter().zip(turns).enumerate().skip(1) {
-        let mirrored = pairs[half - k].conj();
-        let (even, odd) = ((this + mirrored) * 0.5, (this - mirrored) * Complex::new(0.0, -0.5));
-        let number = even + turn * odd;
-        put(k, number);
-        put(2 * half - k, number.conj());
+    for at in 0..BLOCK {
+        out[at] = unfolded(pairs[at], mirrored[BLOCK - 1 - at], turns[at]);
     }
 }
 
-/// Transforms lines of one kind of elements to those of another.
-fn lines<A: Element, B: Element>(
-    transform: &Transform,
+/// The number at a place from those of the spectrum of pairs at this place and at the mirrored one: half
+/// of the sum with its conjugate is what elements at even places make of it, half of the difference,
+/// divided by `i`, what those at odd places do.
+#[inline(always)]
+fn unfolded<T: Number>(this: Complex<T>, mirrored: Complex<T>, turn: Complex<T>) -> Complex<T> {
+    let half = T::of(0.5);
+    let (even, odd) = (
+        Complex::new((this.re + mirrored.re) * half, (this.im - mirrored.im) * half),
+        Complex::new((this.im + mirrored.im) * half, (mirrored.re - this.re) * half),
+    );
+    even + turn * odd
+}
+
+/// Transforms each line.
+fn lines<A: Element, T: Number>(
+    transform: &Transform<T>,
     x: &HostTensor,
     ty: &TensorType,
-    read: impl Fn(A) -> Complex<f64> + Sync,
-    write: impl Fn(Complex<f64>) -> B + Sync,
-) -> Result<HostTensor, Fault> {
+    read: impl Fn(A) -> Complex<T> + Sync,
+) -> Result<HostTensor, Fault>
+where
+    Complex<T>: Element,
+{
     let Fft { axis, length, .. } = transform.attributes;
     let from = Plane::along(x.shape(), axis);
     let x = value::slice::<A>(x);
     let inner = from.inner;
     let block = length * inner;
     let cost = block * (1 + length.ilog2() as usize) * 4;
-    value::build(ty.dtype, &ty.shape, |out: &mut [B]| {
+    value::build(ty.dtype, &ty.shape, |out: &mut [Complex<T>]| {
         parallel::rows(out, block, cost, |first, out| {
             let plan = &transform.plan;
             let mut line = memory::filled(Complex::default(), plan.len());
             let mut scratch = memory::filled(Complex::default(), plan.get_inplace_scratch_len());
-            let mut column_elements = Vec::new();
+            // For lines whose elements are not neighbours.
+            let (mut elements, mut spectrum) = (Vec::new(), Vec::new());
             let size = from.count * inner;
             for (index, out) in out.chunks_exact_mut(block).enumerate() {
                 let x = &x[(first + index) * size..][..size];
-                for column in 0..inner {
-                    let elements = if inner == 1 {
-                        x
-                    } else {
-                        column_elements.clear();
-                        column_elements.extend(x.iter().skip(column).step_by(inner));
-                        &column_elements
-                    };
-                    transform.fill(&mut line, elements, &read);
+                if inner == 1 {
+                    transform.fill(&mut line, x, &read);
                     plan.process_with_scratch(&mut line, &mut scratch);
-                    transform.put(&line, |k, x| out[k * inner + column] = write(x));
+                    transform.finish(&line, out);
+                    continue;
+                }
+                spectrum.resize(length, Complex::default());
+                for column in 0..inner {
+                    elements.clear();
+                    elements.extend(x.iter().skip(column).step_by(inner));
+                    transform.fill(&mut line, &elements, &read);
+                    plan.process_with_scratch(&mut line, &mut scratch);
+                    transform.finish(&line, &mut spectrum);
+                    let places = out[column..].iter_mut().step_by(inner);
+                    places.zip(&spectrum).for_each(|(out, &x)| *out = x);
                 }
             }
         });
@@ -194,7 +280,7 @@ mod tests {
 
     #[test]
     fn real_lines_of_any_length() {
-        for length in 1..=17 {
+        for length in (1..=17).chain([64, 70, 100, 131, 132]) {
             for inverse in [false, true] {
                 for size in [length, length + 2, 1] {
                     let line: Vec<f64> = (0..size).map(|j| (j * j % 7) as f64 - 2.5).collect();
@@ -207,6 +293,22 @@ mod tests {
                         assert!((found - wanted).norm() < 1e-12, "{length} {inverse} {size}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn narrow_lines_are_those_of_wide_ones() {
+        for length in [1, 2, 9, 36, 140, 1000] {
+            let line: Vec<f32> = (0..length).map(|j| (j * j % 23) as f32 / 11.0 - 1.0).collect();
+            let wide: Vec<f64> = line.iter().map(|&x| f64::from(x)).collect();
+            let x = HostTensor::from_slice(&line, [length]).unwrap();
+            let attributes = Fft { inverse: false, length, axis: 0 };
+            let found = fft(attributes, &x, &TensorType::new(DType::C64, [length])).unwrap();
+            let found = value::slice::<Complex<f32>>(&found);
+            for (found, wanted) in found.iter().zip(slow(&wide, length, false)) {
+                let found = Complex::new(f64::from(found.re), f64::from(found.im));
+                assert!((found - wanted).norm() < 1e-6 * length as f64, "{length}");
             }
         }
     }

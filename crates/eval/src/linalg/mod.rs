@@ -1,5 +1,5 @@
-//! Fourier transforms, factorisations and triangular systems, batched over leading axes. What is about
-//! matrices is computed in their dtype, transforms in `f64`.
+//! Fourier transforms, factorisations and triangular systems, batched over leading axes and computed
+//! in the dtype of what is given.
 
 #[cfg(feature = "linalg")]
 mod eigen;
