@@ -296,7 +296,8 @@ fn fold_row(
     let tile = Mutex::new(tile);
     let make = |range: Range<usize>, sink: &mut dyn FnMut(&[u8])| {
         let mut tile = tile.lock().unwrap_or_else(PoisonError::into_inner);
-        code.run_blocks(feeds, range, &mut |block, compute| {
+        let block = code.block(range.len());
+        code.run_blocks(feeds, range, block, &mut |block, compute| {
             let mut outs: Outs<'_> =
                 [&mut tile[..block.len() * dtype.size()]].into_iter().collect();
             compute(&mut outs);

@@ -90,14 +90,17 @@ impl Totals {
     ) {
         let code = &*self.code;
         let first = range.start;
-        debug_assert!(code.block(usize::MAX).is_multiple_of(reduce::TURN));
+        // So short that the machine goes on fetching what comes next.
+        let block = code.block(usize::MAX) / 2;
+        debug_assert!(block.is_multiple_of(reduce::TURN));
+        let block = block.min(range.len());
         let mut local = if self.is_kept {
             Vec::new()
         } else {
-            let bytes = code.block(range.len()) * code.results[self.reduced].size();
+            let bytes = block * code.results[self.reduced].size();
             memory::filled(0_u64, bytes.div_ceil(size_of::<u64>()))
         };
-        code.run_blocks(feeds, range, &mut |range, compute| {
+        code.run_blocks(feeds, range, block, &mut |range, compute| {
             let bytes = |size: usize| (range.start - first) * size..(range.end - first) * size;
             let mut kept = kept.iter_mut();
             let mut local = Some(&mut local);

@@ -173,7 +173,7 @@ impl Code {
     /// Computes the elements of the results that begin at `first`, on the calling thread.
     pub(crate) fn run_range(&self, feeds: &[Feed<'_>], first: usize, outs: &mut [&mut [u8]]) {
         let len = outs[0].len() / self.results[0].size();
-        self.run_blocks(feeds, first..first + len, &mut |range, compute| {
+        self.run_blocks(feeds, first..first + len, self.block(len), &mut |range, compute| {
             let (begin, end) = (range.start - first, range.end - first);
             let block = outs.iter_mut().zip(&self.results);
             let block =
@@ -182,18 +182,19 @@ impl Code {
         });
     }
 
-    /// Computes some elements block by block, on the calling thread. For each block, `place` says
+    /// Computes some elements in blocks of so many, on the calling thread. For each block, `place` says
     /// where the results go by calling what it is given, and has them when that returns.
     pub(crate) fn run_blocks(
         &self,
         feeds: &[Feed<'_>],
         range: Range<usize>,
+        block: usize,
         place: &mut dyn FnMut(Range<usize>, &mut dyn FnMut(&mut Outs<'_>)),
     ) {
         if range.is_empty() {
             return;
         }
-        let layout = Layout::new(self, feeds, self.block(range.len()));
+        let layout = Layout::new(self, feeds, block);
         SCRATCH.with_borrow_mut(|scratch| {
             if scratch.len() < layout.words {
                 scratch.resize(layout.words, 0);
