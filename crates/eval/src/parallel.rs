@@ -10,14 +10,14 @@ use crate::threads::{Brake, Crew, crew, leads};
 /// handing a part to a thread that sleeps takes ten.
 pub(crate) const MIN_ELEMENTS: usize = 1 << 18;
 
-/// The same where the other threads look out for work.
-const MIN_ELEMENTS_ABOARD: usize = 1 << 14;
+/// The same where the other threads look out for work: some five microseconds.
+const MIN_ELEMENTS_ABOARD: usize = 1 << 15;
 
 /// Elements of one task: small enough to balance, large enough to drown the cost of a task.
-const TASK_ELEMENTS: usize = 1 << 15;
+const TASK_ELEMENTS: usize = 1 << 17;
 
 /// The same where the other threads look out for work.
-const TASK_ELEMENTS_ABOARD: usize = 1 << 13;
+const TASK_ELEMENTS_ABOARD: usize = 1 << 14;
 
 /// Steps of element-wise code, see [`Code::cost`](crate::elementwise::Code), below which it stays on
 /// the calling thread: some 40 microseconds. Handing a part to a thread that sleeps takes ten.

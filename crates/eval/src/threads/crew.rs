@@ -143,22 +143,23 @@ impl Crew {
                 task(&mut kept, item);
             }
         };
+        let (mine, theirs) = (|| work(&|| items().next()), || work(&|| items().next_back()));
+        if self.threads.current_thread_index().is_some() {
+            return together(others, &mine, &theirs);
+        }
         let through = AtomicUsize::new(0);
         self.threads.in_place_scope(|scope| {
             for _ in 0..others {
                 scope.spawn(|_| {
-                    work(&|| items().next_back());
+                    theirs();
                     through.fetch_add(1, Ordering::Relaxed);
                 });
             }
-            work(&|| items().next());
-            // Being woken takes longer than what the others still have to do, mostly. Who is one of
-            // the crew looks for other work instead.
-            if self.threads.current_thread_index().is_none() {
-                let since = Instant::now();
-                while through.load(Ordering::Relaxed) < others && since.elapsed() < WATCH {
-                    std::hint::spin_loop();
-                }
+            mine();
+            // Being woken takes longer than what the others still have to do, mostly.
+            let since = Instant::now();
+            while through.load(Ordering::Relaxed) < others && since.elapsed() < WATCH {
+                std::hint::spin_loop();
             }
         });
     }
@@ -201,6 +202,16 @@ impl Crew {
             return None;
         }
         Some(Aboard(self))
+    }
+}
+
+/// On a thread of the crew: it does its part, and so many others do theirs, if they come in time.
+fn together(others: usize, mine: &(dyn Fn() + Sync), theirs: &(dyn Fn() + Sync)) {
+    match others.checked_sub(1) {
+        Some(others) => {
+            rayon::join(|| together(others, mine, theirs), theirs);
+        }
+        None => mine(),
     }
 }
 
