@@ -217,6 +217,46 @@ def test_a_process_ends_while_a_daemon_traces():
     )
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        "nx.jit(lambda x: (wait(), x)[1])(1.0)",
+        "nx.sin(Waits())",
+        "nx.ones(wait() for _ in range(3))",
+        "nx.jit(lambda x: x)(Record(1.0))",
+        "nx.jit(Waits())",
+    ],
+    ids=["function", "attribute", "iterator", "container", "finalizer"],
+)
+def test_a_process_ends_while_a_daemon_waits_in_python_that_we_call(work):
+    # What ends last, with the interpreter, leaves the thread time to ask for it meanwhile.
+    run(
+        f"""
+        import dataclasses
+        def wait():
+            waiting.set()
+            time.sleep(0.2)
+            return 1
+        class Waits:
+            __array__ = property(lambda _: wait())
+            __call__ = __del__ = lambda self: wait()
+        @dataclasses.dataclass
+        class Record:
+            x: float
+            def __getattribute__(self, name):
+                return name == "x" and float(wait())
+        class Last:
+            def __del__(self):
+                time.sleep(0.4)
+        waiting, sys.last_value = threading.Event(), Last()
+        threading.Thread(target=lambda: {work}, daemon=True).start()
+        waiting.wait()
+        sys.exit(3)
+        """,
+        status=3,
+    )
+
+
 def plugin_of(path):
     return f"""
         try:

@@ -14,6 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple, PyType};
 
 use crate::dlpack::{self, Buffer, Exported, Lent};
+use crate::ending;
 use crate::errors::{argument_error, dtype_error};
 
 /// What may become of the memory of an array.
@@ -69,6 +70,7 @@ fn made<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
 
 /// The tensor of an array; `None` for what is no array.
 pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Option<HostTensor>> {
+    ending::prepare();
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
         return Ok(None);
     }

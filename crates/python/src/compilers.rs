@@ -11,6 +11,7 @@ use nxla_runtime::{
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::ending;
 use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::function::PyFunction;
 use crate::options::{options_from, unchecked_options};
@@ -94,7 +95,7 @@ impl Compiler for PyCompiler {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
-        Python::attach(|py| {
+        ending::attach(|py| {
             let expression = PyExpression::of_program(request.program.clone());
             let options = settings_dict(py, request.settings)?;
             let run = self.object.bind(py).call_method1("compile", (expression, options))?;
@@ -112,7 +113,7 @@ impl Compiler for PyCompiler {
     }
 
     fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
-        Python::attach(|py| {
+        ending::attach(|py| {
             let Some(answer) = self.ask(py, "partitions_options", settings)? else {
                 return Ok(vec![settings.clone()]);
             };
@@ -123,7 +124,7 @@ impl Compiler for PyCompiler {
     }
 
     fn backend(&self, settings: &Settings) -> Result<Backend> {
-        Python::attach(|py| {
+        ending::attach(|py| {
             let (platform, device) = match self.ask(py, "to_backend", settings)? {
                 None => ("host".into(), 0),
                 Some(answer) => answer.extract()?,
@@ -146,7 +147,7 @@ const ASSUMED_BYTES: usize = 64 << 10;
 impl Executable for PyExecutable {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
         let _options = with_default_options(&options_within(context));
-        Python::attach(|py| {
+        ending::attach(|py| {
             let inputs: Vec<Py<PyAny>> = inputs
                 .iter()
                 .map(|tensor| PyTensor::wrap(py, (*tensor).clone()))

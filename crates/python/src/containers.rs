@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 
+use crate::ending;
 use crate::errors::argument_error;
 
 /// The shape of a container.
@@ -98,6 +99,7 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     if let Ok(dict) = value.cast_exact::<PyDict>() {
         return Ok(Kind::Dict(ordered(dict)?));
     }
+    ending::prepare();
     let class = value.get_type();
     if let Some(entry) = registry(py).get_item(&class)? {
         let (flatten, unflatten): (Bound<'py, PyAny>, Bound<'py, PyAny>) = entry.extract()?;

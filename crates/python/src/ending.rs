@@ -1,18 +1,21 @@
 //! The end of the interpreter, while threads of Python are in the middle of something.
 //!
 //! A thread that is not waited for (a daemon, or one of ours) and that asks for the interpreter while
-//! it ends is ended by it, on the spot: before Python 3.14 by unwinding all its frames, and frames of
-//! Rust do not allow that, which ended the whole process with an abort. So threads stop by themselves:
+//! it ends is ended by it, on the spot. It may ask wherever Python runs, and that is wherever we call
+//! it: functions of users, attributes and iterators of their objects, and what an allocation has the
+//! garbage collector finalize. Before Python 3.14, with glibc, a thread is ended by unwinding all its
+//! frames, and frames of Rust do not allow that, which ended the whole process with an abort. So
+//! threads stop by themselves:
 //!
 //! * When the interpreter begins to end, [`begin`] says so. From then on, threads that are about to
 //!   begin or to end something that takes long sleep for ever instead, see [`gate`], and programs
 //!   that are about to call a function of Python fail, see [`inside`].
 //! * Functions that programs are calling already are waited for, for a while.
-//! * Who is still inside after that, and gets unwound, sleeps as soon as the unwinding comes to the
-//!   call, which is [`call`]'s.
+//! * Who is ended after that sleeps before the first frame is unwound, in a handler that the thread
+//!   has left with the C library, see [`prepare`].
 //!
 //! A thread that sleeps holds no lock of the interpreter, and ends with the process.
-#![allow(unsafe_code, reason = "only C can say that a call may unwind")]
+#![allow(unsafe_code, reason = "only the C library knows when it ends a thread")]
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,9 +23,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
 
 /// The thread that ends the interpreter, once it does.
 static ENDING: OnceLock<ThreadId> = OnceLock::new();
@@ -73,6 +74,12 @@ pub(crate) fn inside<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResul
     if is_over() {
         return Err(PyRuntimeError::new_err("the interpreter is ending"));
     }
+    attach(work)
+}
+
+/// Enters the interpreter from a thread that sleeps should it be ended there.
+pub(crate) fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
+    prepare();
     Python::attach(work)
 }
 
@@ -98,38 +105,90 @@ pub(crate) fn wait_until_outside(time: Duration) -> bool {
     true
 }
 
-// SAFETY: the declaration is that of the C interface, of which all versions have the function. That
-// it may unwind is no promise which that interface makes, but what it does, see above.
-unsafe extern "C-unwind" {
-    fn PyObject_Call(
-        callable: *mut ffi::PyObject,
-        args: *mut ffi::PyObject,
-        kwargs: *mut ffi::PyObject,
-    ) -> *mut ffi::PyObject;
+/// Has the calling thread sleep where the interpreter would end it. Once is enough for a thread, and
+/// from then on it is so wherever the thread may be. Whatever lets Python run for long begins with it.
+#[inline]
+pub(crate) fn prepare() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    handler::leave();
 }
 
-/// Sleeps for ever when it is dropped.
-struct Sleep;
+/// The handler that a thread leaves with glibc, which calls it as soon as the thread is ended.
+///
+/// A guard in a frame of ours would come too late, after all frames above it, or not at all: the
+/// compiler leaves it out where any declaration of the function that is called promises not to unwind,
+/// as PyO3's do. This one is on the heap. Where the end of a thread has come to among the frames is
+/// compared with the addresses of the handlers, and an address outside of the stack is passed at the
+/// first step (`nptl/unwind.c`).
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod handler {
+    use std::ffi::{c_int, c_void};
+    use std::ptr;
 
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        sleep_for_ever();
+    use super::{is_over, sleep_for_ever};
+
+    type Routine = unsafe extern "C" fn(*mut c_void);
+
+    /// `struct _pthread_cleanup_buffer` of `<pthread.h>`.
+    #[repr(C)]
+    struct Buffer {
+        routine: Option<Routine>,
+        argument: *mut c_void,
+        cancel_type: c_int,
+        previous: *mut Buffer,
     }
-}
 
-/// Calls a function of Python that may take long, or call something else that does.
-pub(crate) fn call<'py>(
-    function: &Bound<'py, PyAny>,
-    args: Bound<'py, PyTuple>,
-    kwargs: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let kwargs = kwargs.map_or(std::ptr::null_mut(), Bound::as_ptr);
-    // Dropped only by the unwinding with which the interpreter ends this thread.
-    let unwound = Sleep;
-    // SAFETY: function and arguments are alive, and the thread is in the interpreter.
-    let result = unsafe { PyObject_Call(function.as_ptr(), args.as_ptr(), kwargs) };
-    // Before the result is looked at: a panic that came as an exception goes on from there.
-    std::mem::forget(unwound);
-    // SAFETY: the result is ours, or null for an exception that is set.
-    unsafe { Bound::from_owned_ptr_or_err(function.py(), result) }
+    // SAFETY: so they are declared in glibc. All versions have them, for programs that were compiled
+    // before `pthread_cleanup_push` was a macro.
+    unsafe extern "C" {
+        fn _pthread_cleanup_push(buffer: *mut Buffer, routine: Routine, argument: *mut c_void);
+        fn _pthread_cleanup_pop(buffer: *mut Buffer, execute: c_int);
+    }
+
+    /// A handler of this thread, until the thread has ended by itself.
+    struct Handler(*mut Buffer);
+
+    thread_local! {
+        static HANDLER: Handler = Handler::push();
+    }
+
+    /// Leaves a handler, if the thread has not yet.
+    #[inline]
+    pub(super) fn leave() {
+        // A thread that is about to be gone needs none any more.
+        let _ = HANDLER.try_with(|_| ());
+    }
+
+    impl Handler {
+        #[cold]
+        fn push() -> Self {
+            let buffer = Box::into_raw(Box::new(Buffer {
+                routine: None,
+                argument: ptr::null_mut(),
+                cancel_type: 0,
+                previous: ptr::null_mut(),
+            }));
+            // SAFETY: the buffer stays where it is until it is popped.
+            unsafe { _pthread_cleanup_push(buffer, ended, ptr::null_mut()) };
+            Self(buffer)
+        }
+    }
+
+    impl Drop for Handler {
+        fn drop(&mut self) {
+            // SAFETY: this is the thread that pushed the buffer, none of whose frames is left that
+            // could have pushed another one since; it came from a box.
+            unsafe {
+                _pthread_cleanup_pop(self.0, 0);
+                drop(Box::from_raw(self.0));
+            }
+        }
+    }
+
+    /// Called on a thread that is being ended. Somebody else may end it, before the interpreter does.
+    unsafe extern "C" fn ended(_argument: *mut c_void) {
+        if is_over() {
+            sleep_for_ever();
+        }
+    }
 }

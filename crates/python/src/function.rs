@@ -59,6 +59,13 @@ pub(crate) struct State {
     owned: Owned,
 }
 
+impl Drop for State {
+    fn drop(&mut self) {
+        // What it held may end with it, on whichever thread that is.
+        ending::prepare();
+    }
+}
+
 impl Deref for PyFunction {
     type Target = State;
 
@@ -184,6 +191,7 @@ impl PyFunction {
         debug_nans: bool,
         observer: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
+        ending::prepare();
         let (options, conflict) = options_from(options)?;
         let statics = Statics {
             positions: static_positions.into_iter().collect(),
@@ -236,6 +244,7 @@ impl PyFunction {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
+        ending::prepare();
         let (py, this, call) = (slf.py(), slf.get(), Call { args, kwargs });
         if this.core.way().or_raise()? == Way::Join {
             return this.callable.call(py, args, kwargs);
@@ -383,6 +392,7 @@ impl PyFunction {
 
     /// What the runtime is told of a call.
     fn sign(&self, call: Call<'_, '_>, data: Data) -> PyResult<Arguments> {
+        ending::prepare();
         let mut arguments = match data {
             Data::Needed => Arguments::default(),
             Data::Absent => Arguments::of_types(),
@@ -552,7 +562,7 @@ impl PyFunction {
             Tracing::begin_named(self.core.name(), &arguments.call, &options).or_raise()?;
         let mut parameters = parameters.into_iter().map(|expr| PyExpr::wrap(py, expr));
         let (args, kwargs) = self.replaced(py, call, &mut parameters)?;
-        let result = ending::call(self.callable.bind(py), args, Some(&kwargs))?;
+        let result = self.callable.bind(py).call(args, Some(&kwargs))?;
         tracing.leave();
         let (outputs, tree) = outputs(tracing.trace(), &result, self.core.name())?;
         py.detach(|| tracing.finish(&outputs, tree)).or_raise()

@@ -50,7 +50,7 @@ impl PyHook {
         ending::inside(|py| {
             let function = function.get().ok_or_else(gone)?;
             let argument = self.argument(py, values)?;
-            ending::call(function.bind(py), PyTuple::new(py, [argument])?, None).map(drop)
+            function.bind(py).call1((argument,)).map(drop)
         })
         .map_err(|raised: PyErr| Box::new(raised) as HostError)
     }
@@ -116,8 +116,7 @@ impl PyCompute {
         let tensors = values.iter().map(|value| PyTensor::wrap(py, Tensor::Host(value.clone())));
         let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
         let function = self.0.get().ok_or_else(gone)?;
-        let results: Vec<PyRef<'_, PyTensor>> =
-            ending::call(function.bind(py), (tensors,).into_pyobject(py)?, None)?.extract()?;
+        let results: Vec<PyRef<'_, PyTensor>> = function.bind(py).call1((tensors,))?.extract()?;
         // Results may not be ready yet, and what computes them may need the interpreter lock.
         results.iter().map(|result| result.host(py)).collect()
     }

@@ -23,6 +23,7 @@ pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
+    ending::prepare();
     let signals = Signals::default();
     let outcome = py.detach(|| {
         ending::gate();

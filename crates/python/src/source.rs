@@ -15,6 +15,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 use rustc_hash::FxHashMap;
 
+use crate::ending;
+
 /// Where an instruction is: enough to find its line later.
 struct Place {
     code: Py<PyAny>,
@@ -23,7 +25,7 @@ struct Place {
 
 impl Locate for Place {
     fn locate(&self) -> Option<Line> {
-        Python::attach(|py| line_of(self.code.bind(py), self.instruction).ok().flatten())
+        ending::attach(|py| line_of(self.code.bind(py), self.instruction).ok().flatten())
     }
 }
 
@@ -88,6 +90,8 @@ pub(crate) fn enter(graph: &mut Graph, trace: &Trace, place: Option<&(Bound<'_, 
 
 /// The innermost frame that is not of this package: its code and instruction.
 pub(crate) fn place(py: Python<'_>) -> PyResult<Option<(Bound<'_, PyAny>, i64)>> {
+    // Frames that become objects may be what the garbage collector has waited for.
+    ending::prepare();
     let get_frame = GET_FRAME
         .get_or_try_init(py, || py.import("sys")?.getattr("_getframe").map(Bound::unbind))?;
     let mut frame = get_frame.bind(py).call0()?;

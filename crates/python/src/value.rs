@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyRange, PyTuple};
 
 use crate::arrays::{self, Sharing};
+use crate::ending;
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
 use crate::tensor::{PyTensor, nested};
@@ -47,6 +48,7 @@ impl FromPython for Value {
         if let Ok(tensor) = value.cast::<PyTensor>() {
             return Ok(Some(Value::Tensor(tensor.get().tensor())));
         }
+        ending::prepare();
         if let Some(number) = number_of(value)? {
             return Ok(Some(Value::Number(number)));
         }

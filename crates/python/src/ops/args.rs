@@ -8,6 +8,7 @@ use nxla_runtime::{Error, Result, TensorType};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
+use crate::ending;
 use crate::errors::argument_error;
 use crate::names::engine_name;
 
@@ -79,6 +80,7 @@ impl<'a, 'py, const OF: usize> FromPyObject<'a, 'py> for AxisList<OF> {
         if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyString>() {
             return Ok(AxisList(vec![value.extract()?]));
         }
+        ending::prepare();
         match value.try_iter() {
             Ok(items) => items.map(|item| item?.extract()).collect::<PyResult<_>>().map(AxisList),
             Err(_) => Ok(AxisList(vec![value.extract()?])),
@@ -143,6 +145,7 @@ pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     if value.is_instance_of::<PyInt>() {
         return Ok(vec![one(value)?]);
     }
+    ending::prepare();
     value.try_iter()?.map(|item| one(&item?)).collect()
 }
 
