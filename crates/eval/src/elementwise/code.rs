@@ -22,6 +22,8 @@ pub(crate) enum Loc {
     Register(u16),
     /// A result of the group that an earlier instruction wrote.
     Result(u16),
+    /// One value, which is computed once for all blocks.
+    Once(u16),
     /// The operand that a kernel does not have.
     None,
 }
@@ -75,6 +77,8 @@ pub(crate) struct Constant {
 pub(crate) struct Code {
     pub(crate) inputs: SmallVec<[Input; 3]>,
     pub(crate) constants: Box<[Constant]>,
+    /// What reads nothing but constants and single elements: done once, each for the value of its number.
+    pub(crate) once: Box<[Instruction]>,
     pub(crate) instructions: Box<[Instruction]>,
     /// How many registers the instructions use.
     pub(crate) registers: u16,

@@ -228,7 +228,7 @@ impl Code {
         }
     }
 
-    /// Repeats constants and single elements.
+    /// Repeats constants and single elements, and computes what is made of nothing else.
     fn fill_splats(&self, feeds: &[Feed<'_>], layout: &Layout, scratch: &mut [u8]) {
         let lanes = LANES.min(layout.block);
         for (index, constant) in self.constants.iter().enumerate() {
@@ -239,6 +239,21 @@ impl Code {
             if let Feed::Single(value) = feed {
                 repeat(value, &mut scratch[layout.places[index]..][..lanes * value.len()]);
             }
+        }
+        for (index, instruction) in self.once.iter().enumerate() {
+            // What an instruction reads lies before what it writes.
+            let (before, rest) = scratch.split_at_mut(layout.once(index));
+            let read = |at: usize| Src { bytes: &before[at..], splat: true };
+            let operands = instruction.operands.map(|operand| match operand {
+                Loc::Constant(constant) => read(layout.constant(usize::from(constant))),
+                Loc::Input(input) => read(layout.places[usize::from(input)]),
+                Loc::Once(value) => read(layout.once(usize::from(value))),
+                Loc::None => Src::NONE,
+                Loc::Register(_) | Loc::Result(_) => {
+                    unreachable!("these differ from block to block")
+                }
+            });
+            (instruction.kernel)(operands, &mut rest[..lanes * usize::from(instruction.size)]);
         }
     }
 
@@ -304,6 +319,7 @@ impl Code {
             Loc::Constant(index) => {
                 Src { bytes: read(layout.constant(usize::from(index))), splat: true }
             }
+            Loc::Once(index) => Src { bytes: read(layout.once(usize::from(index))), splat: true },
             Loc::Input(index) => {
                 let index = usize::from(index);
                 match feeds[index] {
@@ -339,6 +355,8 @@ struct Layout {
     splat_bytes: usize,
     /// Where the repeated value or the register of each input is, for those that have one.
     places: SmallVec<[usize; 4]>,
+    /// Where the values begin that are computed once.
+    once: usize,
     /// Where the registers of the instructions begin.
     registers: usize,
     register_bytes: usize,
@@ -359,8 +377,13 @@ impl Layout {
                 Feed::Strided(..) | Feed::Overwritten(_) => register_bytes,
             };
         }
-        let total = end + usize::from(code.registers) * register_bytes;
-        Self { block, splat_bytes, places, registers: end, register_bytes, words: total / 8 }
+        let registers = end + code.once.len() * splat_bytes;
+        let words = (registers + usize::from(code.registers) * register_bytes) / 8;
+        Self { block, splat_bytes, places, once: end, registers, register_bytes, words }
+    }
+
+    fn once(&self, index: usize) -> usize {
+        self.once + index * self.splat_bytes
     }
 
     fn constant(&self, index: usize) -> usize {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::binary::{binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel};
-use super::code::{Code, Constant, Input, Instruction, Loc, Target};
+use super::code::{Access, Code, Constant, Input, Instruction, Loc, Target};
 use super::convert::convert_kernel;
 use super::dtype::Compute;
 use super::lanes::Kernel;
@@ -29,6 +29,7 @@ pub(crate) struct Value {
 pub(crate) struct Writer {
     inputs: Vec<Input>,
     constants: Vec<(Scalar, DType)>,
+    once: Vec<Instruction>,
     instructions: Vec<Instruction>,
     /// What each of them computes.
     kinds: Vec<Arithmetic>,
@@ -185,8 +186,8 @@ impl Writer {
             _ => compute.dtype(),
         };
         let z = self.emit(binary_kernel(op, compute), &[x, y], given);
-        if let Some(kind) = self.kinds.last_mut() {
-            *kind = Some((op, compute));
+        if let Loc::Register(register) = z.loc {
+            self.kinds[usize::from(register)] = Some((op, compute));
         }
         self.convert(z, result)
     }
@@ -228,18 +229,30 @@ impl Writer {
         value
     }
 
+    /// Computes a value: in each block, or once if it is the same for all elements.
     fn emit(&mut self, kernel: Kernel, operands: &[Value], dtype: DType) -> Value {
-        let mut locs = [Loc::None; 3];
-        for (loc, operand) in locs.iter_mut().zip(operands) {
-            *loc = operand.loc;
+        if !operands.iter().all(|operand| self.is_single(operand.loc)) {
+            return self.emit_in_blocks(kernel, operands, dtype);
         }
+        let number = index(self.once.len());
+        self.once.push(instruction(kernel, operands, dtype, number));
+        Value { loc: Loc::Once(number), dtype }
+    }
+
+    /// Whether a value is the same for all elements.
+    fn is_single(&self, loc: Loc) -> bool {
+        match loc {
+            Loc::Input(input) => matches!(self.inputs[usize::from(input)].access, Access::Single),
+            Loc::Constant(_) | Loc::Once(_) | Loc::None => true,
+            Loc::Register(_) | Loc::Result(_) => false,
+        }
+    }
+
+    fn emit_in_blocks(&mut self, kernel: Kernel, operands: &[Value], dtype: DType) -> Value {
         let register = index(self.instructions.len());
-        let size = dtype.size();
-        self.widest = self.widest.max(size);
-        self.cost += size.div_ceil(4);
-        let size = u8::try_from(size).expect("an element has at most 16 bytes");
-        let target = Target::Register(register);
-        self.instructions.push(Instruction { kernel, operands: locs, target, size });
+        self.widest = self.widest.max(dtype.size());
+        self.cost += dtype.size().div_ceil(4);
+        self.instructions.push(instruction(kernel, operands, dtype, register));
         self.kinds.push(None);
         Value { loc: Loc::Register(register), dtype }
     }
@@ -256,6 +269,7 @@ impl Writer {
         Code {
             inputs: self.inputs.into(),
             constants: constants.collect(),
+            once: self.once.into(),
             instructions: self.instructions.into(),
             registers,
             widest: u8::try_from(self.widest).expect("at most 16"),
@@ -291,7 +305,10 @@ impl Writer {
         };
         let value = match loc {
             Loc::Register(_) => root,
-            _ => self.emit(copy_kernel(root.dtype.size()), &[Value { loc, ..root }], root.dtype),
+            _ => {
+                let copy = copy_kernel(root.dtype.size());
+                self.emit_in_blocks(copy, &[Value { loc, ..root }], root.dtype)
+            }
         };
         let Loc::Register(register) = value.loc else { unreachable!("it was written just now") };
         self.instructions[usize::from(register)].target = Target::Result(result);
@@ -379,6 +396,15 @@ fn binary_cost(op: BinaryOp) -> usize {
 const DIVISION: usize = 4;
 const VECTORIZED: usize = 10;
 const LIBRARY: usize = 256;
+
+fn instruction(kernel: Kernel, operands: &[Value], dtype: DType, register: u16) -> Instruction {
+    let mut locs = [Loc::None; 3];
+    for (loc, operand) in locs.iter_mut().zip(operands) {
+        *loc = operand.loc;
+    }
+    let size = u8::try_from(dtype.size()).expect("an element has at most 16 bytes");
+    Instruction { kernel, operands: locs, target: Target::Register(register), size }
+}
 
 /// Whether every element of `from` is stored by the bytes of the equal element of `to`.
 fn same_bytes(from: DType, to: DType) -> bool {

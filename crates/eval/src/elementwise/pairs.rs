@@ -48,7 +48,7 @@ pub(super) fn join(
 fn register(loc: Loc) -> Option<usize> {
     match loc {
         Loc::Register(register) => Some(usize::from(register)),
-        Loc::Input(_) | Loc::Constant(_) | Loc::Result(_) | Loc::None => None,
+        Loc::Input(_) | Loc::Constant(_) | Loc::Once(_) | Loc::Result(_) | Loc::None => None,
     }
 }
 
