@@ -3,7 +3,7 @@
 
 use std::panic::Location;
 
-use nxla_expr::{ExprId, Graph};
+use nxla_expr::{ExprId, Graph, Source};
 use nxla_runtime::{
     AtOnce, Captured, Error, FAILED, Ids, Operand, Result, Trace, Vectors, View, build_entries,
 };
@@ -175,5 +175,5 @@ fn run<O: Operand>(
              value, or on `Expr::of` of the tensor"
         )));
     }
-    AtOnce::new(&Trace::new(), operands, build)?.run(None)
+    AtOnce::new(operands, Source::default, build)?.run(None)
 }

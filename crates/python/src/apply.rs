@@ -2,7 +2,7 @@
 //!
 //! Every function of the module is one call of [`apply`] with a builder. If an operand is traced,
 //! or a trace is under way on this thread, the builder adds nodes to it. Otherwise the operation
-//! is a little program of its own, see [`AtOnce`].
+//! is done at once, see [`AtOnce`].
 
 use nxla_runtime::graph::{ExprId, Graph};
 use nxla_runtime::{
@@ -108,10 +108,10 @@ pub(crate) fn at_once(
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
-    let trace = Trace::new();
-    source::mark(py, &trace)?;
-    let operation = AtOnce::new(&trace, operands, build).or_raise()?;
-    let results = interruptible(py, |interrupt| operation.run(Some(interrupt)))?;
+    let operation = AtOnce::new(operands, source::here, build).or_raise()?;
+    let results = interruptible(py, |interrupt| {
+        operation.run(Some(interrupt)).map_err(|error| error.at_line(source::line_at_present))
+    })?;
     if debug::is_on() {
         let data: Vec<Tensor> = results.iter().map(|result| result.data().clone()).collect();
         let (program, inputs) = (operation.program(), operation.inputs());

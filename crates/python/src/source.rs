@@ -71,6 +71,26 @@ pub(crate) fn mark(py: Python<'_>, trace: &Trace) -> PyResult<()> {
     Ok(())
 }
 
+/// The user's present line, whenever somebody asks. Looking for it takes as long as a small operation,
+/// and one on data has failed by the time that its line is wanted.
+struct Here;
+
+impl Locate for Here {
+    fn locate(&self) -> Option<Line> {
+        line_at_present()
+    }
+}
+
+/// The user's present line, for who does not hold the interpreter's lock.
+pub(crate) fn line_at_present() -> Option<Line> {
+    ending::attach(present_line)
+}
+
+/// Where operations on data come from.
+pub(crate) fn here() -> Source {
+    Source::Lazy(Arc::new(Here))
+}
+
 /// Makes a place the source of what is built next in the graph of a trace.
 pub(crate) fn enter(graph: &mut Graph, trace: &Trace, place: Option<&(Bound<'_, PyAny>, i64)>) {
     let Some((code, instruction)) = place else { return };
@@ -136,10 +156,14 @@ fn set_package_directory(directory: &Bound<'_, PyString>) {
     let _ = PACKAGE.set(directory.py(), directory.clone().unbind());
 }
 
+fn present_line(py: Python<'_>) -> Option<Line> {
+    let (code, instruction) = place(py).ok().flatten()?;
+    line_of(&code, instruction).ok().flatten()
+}
+
 /// The user's present line, as ``file.py:3``.
 pub(crate) fn current_line(py: Python<'_>) -> Option<String> {
-    let (code, instruction) = place(py).ok().flatten()?;
-    line_of(&code, instruction).ok().flatten().map(|line| line.to_string())
+    present_line(py).map(|line| line.to_string())
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

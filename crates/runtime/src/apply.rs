@@ -2,21 +2,14 @@
 //!
 //! Every function on tensors comes down to a builder, which makes nodes of a graph from the nodes
 //! of its operands. If an operand is traced, the builder adds to its trace. Otherwise the
-//! operation is a little program of its own, whose operands (numbers too) are inputs: it is
-//! compiled once for its types, whatever the values, and found by its digest afterwards.
+//! operation is done [at once](crate::AtOnce).
 
-use std::sync::Arc;
-
-use nxla_eval::Interrupt;
-use nxla_expr::{ErrorKind, ExprId, Graph, Program};
+use nxla_expr::{ErrorKind, ExprId, Graph};
 use nxla_tensor::{DType, Number, NumberError, weak_dtype};
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::expr::Expr;
 use crate::operand::{Operand, Value, View};
-use crate::options::default_options;
-use crate::program::run_program;
 use crate::tensor::Tensor;
 use crate::trace::Trace;
 use crate::vectors::{Vectors, per_entry};
@@ -135,78 +128,6 @@ pub fn build_entries<O: Operand>(
     let (ids, found) = per_entry(graph, &operands, build)?;
     *vectors = found;
     Ok(ids)
-}
-
-/// A program of one operation, and the data to run it on.
-pub struct AtOnce {
-    program: Arc<Program>,
-    inputs: SmallVec<[Tensor; 2]>,
-    /// The vectorized axes of the results.
-    vectors: Vectors,
-}
-
-impl AtOnce {
-    /// Traces an operation on data into a trace of its own, which must be new.
-    ///
-    /// # Errors
-    /// What `build` raises; a number that no dtype holds.
-    ///
-    /// # Panics
-    /// If an operand is traced: see [`trace_of`].
-    pub fn new<O: Operand>(
-        trace: &Trace,
-        operands: &[O],
-        build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Ids>,
-    ) -> Result<Self> {
-        let inputs = concrete(operands)?;
-        let mut parameters = Ids::new();
-        for tensor in &inputs {
-            parameters.push(trace.parameter(tensor.data().ty())?.id());
-        }
-        let mut vectors = Vectors::NONE;
-        let ids = trace
-            .build(|graph| build_entries(graph, operands, &parameters, build, &mut vectors))?;
-        let outputs: SmallVec<[Expr; 2]> =
-            ids.into_iter().map(|id| Expr::new(trace.clone(), id)).collect();
-        Ok(Self { program: trace.finish(&outputs)?.into(), inputs, vectors })
-    }
-
-    /// Runs it where the data is, or where the default options say. `interrupt` is asked as by
-    /// [`compile_for`](crate::compile_for).
-    ///
-    /// # Errors
-    /// Whatever goes wrong in its compilation or its run; `interrupt` answers `true`.
-    pub fn run(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Vec<Tensor>> {
-        let function = self.program.outputs().first();
-        let function = function.map_or("operation", |&id| self.program.graph().op(id).name());
-        let options = default_options();
-        let results = run_program(function, &self.program, &options, &self.inputs(), interrupt)?;
-        Ok(results.into_iter().map(|data| data.with_vectors(self.vectors.clone())).collect())
-    }
-
-    /// The program.
-    pub fn program(&self) -> &Arc<Program> {
-        &self.program
-    }
-
-    /// The data that it runs on.
-    pub fn inputs(&self) -> SmallVec<[&Tensor; 2]> {
-        self.inputs.iter().map(Tensor::data).collect()
-    }
-}
-
-/// The operands as tensors, numbers with the dtype that they take next to the first of the others.
-fn concrete<O: Operand>(operands: &[O]) -> Result<SmallVec<[Tensor; 2]>> {
-    let next_to = operands.iter().find_map(|operand| match operand.view() {
-        View::Tensor(tensor) => Some(tensor.dtype()),
-        View::Expr(_) | View::Number(_) => None,
-    });
-    let tensor = |operand: &O| match operand.view() {
-        View::Tensor(tensor) => Ok(tensor.clone()),
-        View::Number(number) => number_tensor(number, next_to),
-        View::Expr(_) => unreachable!("a traced operand has a trace to build in"),
-    };
-    operands.iter().map(tensor).collect()
 }
 
 /// Values of which one is taken. A plain number becomes a tensor of the dtype that it takes next to

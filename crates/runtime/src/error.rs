@@ -2,7 +2,7 @@
 
 use nxla_eval::{EvalError, Fault};
 use nxla_expr::serialize::SerializeError;
-use nxla_expr::{Difference, Error as ExprError, ErrorKind, Region};
+use nxla_expr::{Difference, Error as ExprError, ErrorKind, Line, Region};
 use nxla_grad::GradError;
 use nxla_split::SplitError;
 use nxla_tensor::TensorError;
@@ -152,6 +152,16 @@ impl Error {
             };
             (region, path.map(named))
         }))
+    }
+
+    /// Says of an operation that failed where it is, unless that is known: threads that help with large
+    /// ones know no line.
+    #[must_use]
+    pub fn at_line(mut self, line: impl FnOnce() -> Option<Line>) -> Self {
+        if let Error::Eval(EvalError::Op { line: unknown @ None, .. }) = &mut self {
+            *unknown = line();
+        }
+        self
     }
 
     /// The kind of mistake.

@@ -14,6 +14,7 @@
 
 mod analysis;
 mod apply;
+mod at_once;
 mod background;
 mod cache;
 mod compiler;
@@ -48,7 +49,8 @@ pub mod vectors;
 pub mod xla;
 
 pub use analysis::Analysis;
-pub use apply::{AtOnce, Captured, Ids, build_entries, either, number_tensor, resolve, trace_of};
+pub use apply::{Captured, Ids, build_entries, either, number_tensor, resolve, trace_of};
+pub use at_once::AtOnce;
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
 pub use compiler::{
     Backend, CompileRequest, Compiler, CompilerChoice, Executable, Purpose, RunContext,

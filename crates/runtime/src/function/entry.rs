@@ -147,22 +147,22 @@ pub struct Traced<R> {
 /// What a signature leads to.
 pub struct Entry<R> {
     /// What errors and profiles call it.
-    pub(super) name: Arc<str>,
-    pub(super) traced: Traced<R>,
-    pub(super) executable: Arc<dyn Executable>,
-    pub(super) purpose: Purpose,
+    name: Arc<str>,
+    traced: Traced<R>,
+    executable: Arc<dyn Executable>,
+    purpose: Purpose,
     /// Where the arguments live that it was compiled for, unless the options say where to run.
-    pub(super) place: Place,
-    pub(super) donated: Box<[bool]>,
+    place: Place,
+    donated: Box<[bool]>,
     /// What it was compiled for again because arguments of a run lived elsewhere.
-    pub(super) elsewhere: Mutex<Option<Elsewhere>>,
+    elsewhere: Mutex<Option<Elsewhere>>,
 }
 
 /// An executable for another place, the one that was asked for last.
 type Elsewhere = (Option<Device>, Arc<dyn Executable>);
 
 /// What the choice of an engine depended on.
-pub(super) enum Place {
+enum Place {
     /// The options said where to run.
     Named,
     /// The arguments lived here; `None` is the host.
@@ -170,6 +170,31 @@ pub(super) enum Place {
 }
 
 impl<R> Entry<R> {
+    /// Compiles what has been traced for where its arguments live, or for where the options say.
+    ///
+    /// # Errors
+    /// Tensors on two devices; what the compiler says; `interrupt` answers `true`.
+    pub(crate) fn compile(
+        name: Arc<str>,
+        traced: Traced<R>,
+        arguments: &[Tensor],
+        purpose: Purpose,
+        donated: &[bool],
+        options: &Options,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<Self> {
+        let place = match options.names_engine() {
+            true => Place::Named,
+            false => Place::OfArguments(place_of(&name, arguments)?),
+        };
+        let home = options.place_of(&name, arguments.iter().chain(&traced.captured))?;
+        let engine = options.engine(home.as_ref())?;
+        let program = &traced.program;
+        let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
+        let (donated, elsewhere) = (donated.into(), Mutex::default());
+        Ok(Entry { name, traced, executable, purpose, place, donated, elsewhere })
+    }
+
     /// What is run.
     pub fn program(&self) -> &Arc<Program> {
         &self.traced.program

@@ -17,15 +17,11 @@ pub use call::{Call, Inputs, Signature, Static};
 pub use entry::{Entry, ResultVectors, Traced, Tracing};
 
 use crate::compiler::{Purpose, registry_generation};
-use crate::device::place_of;
 use crate::error::{Error, Result};
 use crate::forks::no_fork;
 use crate::options::{Options, default_options, graph_options, has_default_options};
-use crate::program::compile_to;
 use crate::tensor::Tensor;
 use crate::trace::Trace;
-
-use self::entry::Place;
 
 /// What a function does when it is called while another one is traced on the thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -263,20 +259,26 @@ impl<S: Static, R> Function<S, R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<(Arc<Entry<R>>, Inputs)> {
-        let place = match options.names_engine() {
-            true => Place::Named,
-            false => Place::OfArguments(place_of(&self.name, call.inputs())?),
-        };
-        let everything = call.inputs().iter().chain(&traced.captured);
-        let home = options.place_of(&self.name, everything)?;
-        let engine = options.engine(home.as_ref())?;
-        let program = &traced.program;
-        let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
-        let (donated, elsewhere) = (donated.into(), Mutex::default());
         let name = self.name.as_str().into();
-        let entry = Entry { name, traced, executable, purpose, place, donated, elsewhere };
-        let entry = Arc::new(entry);
-        self.keep(call, entry)
+        let arguments = call.inputs();
+        let entry = Entry::compile(name, traced, arguments, purpose, donated, options, interrupt)?;
+        self.keep(call, Arc::new(entry))
+    }
+
+    /// Compiles what has been traced for a call, for this call alone. Equal programs share an executable.
+    ///
+    /// # Errors
+    /// As for [`Function::compile`].
+    pub fn compile_alone(
+        &self,
+        call: Call<S>,
+        traced: Traced<R>,
+        options: &Options,
+        interrupt: Option<&Interrupt<'_>>,
+    ) -> Result<(Arc<Entry<R>>, Inputs)> {
+        let (name, inputs) = (self.name.as_str().into(), call.into_inputs());
+        let entry = Entry::compile(name, traced, &inputs, Purpose::Jit, &[], options, interrupt)?;
+        Ok((Arc::new(entry), inputs))
     }
 
     /// Keeps an entry, unless another thread has made the same call for the first time as well and

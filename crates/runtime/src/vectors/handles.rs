@@ -1,15 +1,15 @@
 //! The functions that make, drop and align vectorized axes, of traced values and of data.
 
-use nxla_expr::{ExprId, Graph, TensorType};
+use nxla_expr::{ExprId, Graph, Source, TensorType};
 
 use super::Vectors;
 use super::moves::{Move, NewVector, Target, separate, together};
-use crate::apply::{AtOnce, Ids};
+use crate::apply::Ids;
+use crate::at_once::AtOnce;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::operand::Value;
 use crate::tensor::Tensor;
-use crate::trace::Trace;
 
 /// A node and its vectorized axes.
 type Vectorized = (ExprId, Vectors);
@@ -177,11 +177,11 @@ fn compute(
 ) -> Result<Vec<Tensor>> {
     let data: Vec<Value> = tensors.iter().map(|x| Value::Tensor(x.data().clone())).collect();
     let mut vectors = Vec::new();
-    let program = AtOnce::new(&Trace::new(), &data, |graph, ids| {
+    let operation = AtOnce::new(&data, Source::default, |graph, ids| {
         let (ids, own): (Ids, Vec<Vectors>) = build(graph, ids)?.into_iter().unzip();
         vectors = own;
         Ok(ids)
     })?;
-    let results = program.run(None)?.into_iter().zip(vectors);
+    let results = operation.run(None)?.into_iter().zip(vectors);
     Ok(results.map(|(data, own)| data.with_vectors(own)).collect())
 }

@@ -1,0 +1,122 @@
+"""Operations on data, outside of any trace."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+
+def test_an_operation_that_is_known_gives_what_a_new_one_gives():
+    x = nx.tensor([1.0, 2.0, 3.0])
+    for shift in (1, 1.0, nx.tensor(1), True):
+        assert [(x + shift).tolist() for _ in range(3)] == [[2.0, 3.0, 4.0]] * 3
+    assert (x + 1).dtype == (x + nx.tensor(1)).dtype == nx.float32
+    assert (nx.tensor([1]) + 1).dtype == nx.int32
+    assert (nx.tensor([1]) + 1.5).dtype == nx.float32
+
+
+def test_attributes_tell_operations_apart():
+    x = nx.tensor(np.arange(12.0, dtype=np.float32).reshape(3, 4))
+    for _ in range(2):
+        assert nx.sum(x, axis=0).tolist() == [12.0, 15.0, 18.0, 21.0]
+        assert nx.sum(x, axis=1).tolist() == [6.0, 22.0, 38.0]
+        assert nx.sum(x, axis=1, keepdims=True).shape == (3, 1)
+        assert x[1].tolist() == [4.0, 5.0, 6.0, 7.0]
+        assert x[2].tolist() == [8.0, 9.0, 10.0, 11.0]
+
+
+def test_names_of_axes_tell_operations_apart():
+    rows = nx.tensor([1.0, 2.0], names=["rows"])
+    columns = nx.tensor([1.0, 2.0], names=["columns"])
+    for _ in range(2):
+        assert (rows * 2).names == ["rows"]
+        assert (columns * 2).names == ["columns"]
+
+
+def test_vectorized_axes_tell_operations_apart():
+    x = nx.ones((2, 3))
+    for _ in range(2):
+        for name in ("a", "b"):
+            total = nx.sum(nx.vectorize(x, name))
+            assert (total.vectorized_axes, total.shape) == (((name, 2),), ())
+
+
+def test_numbers_that_are_converted_count_for_all_elements():
+    x = nx.tensor(np.linspace(-1, 1, 5000), nx.float32)
+    for number in (3, -2, 2**40):
+        expected = np.linspace(-1, 1, 5000).astype(np.float32) * np.float32(number)
+        assert np.array_equal(np.asarray(x * number), expected)
+        assert np.array_equal(np.asarray(nx.tensor(number) * x), expected)
+    mask = nx.where(nx.tensor(2), x, nx.tensor(7))
+    assert np.array_equal(np.asarray(mask), np.asarray(x))
+    assert np.asarray(nx.clip(x, nx.tensor(0), nx.tensor(1))).min() == 0.0
+
+
+def test_an_error_names_the_line_of_this_call():
+    x, y = nx.ones(2), nx.ones(3)
+    lines = []
+    for _ in range(2):
+        with pytest.raises(nx.ShapeError, match=r"\(test_at_once.py:\d+\)$") as first:
+            x + y
+        with pytest.raises(nx.ShapeError, match=r"\(test_at_once.py:\d+\)$") as second:
+            x + y
+        lines.append([int(str(one.value).split(":")[-1][:-1]) for one in (first, second)])
+    assert lines[0] == lines[1]
+    assert lines[0][1] == lines[0][0] + 2
+    assert (x + 1).tolist() == [2.0, 2.0]
+
+
+def test_options_that_change_are_heeded():
+    x = nx.ones(3)
+    assert (x + 1).device.platform == "host"
+    with nx.default_options(compiler="xla"):
+        assert (x + 1).device.platform == "cpu"
+    assert (x + 1).device.platform == "host"
+    there = nx.device_put(x, "cpu:0")
+    assert (there + 1).device.platform == "cpu"
+    assert (x + 1).device.platform == "host"
+    assert (there + x).device.platform == "cpu"
+
+
+def test_hooks_are_called_each_time():
+    seen = []
+    x = nx.ones(2)
+    for _ in range(3):
+        nx.hook(x, lambda value: seen.append(value.tolist()))
+        x + 1
+    assert seen == [[1.0, 1.0]] * 3
+
+
+def test_an_operation_within_the_building_of_another():
+    x = nx.ones(2)
+
+    def body(state):
+        return state + (nx.tensor([1.0, 1.0]) + 1.0)
+
+    for _ in range(3):
+        assert nx.fori(0, 2, lambda _, state: body(state), x).tolist() == [5.0, 5.0]
+        assert (x + 1).tolist() == [2.0, 2.0]
+
+
+def test_thousands_of_operations_are_right_and_forgotten():
+    x = nx.tensor(np.arange(3000.0, dtype=np.float32))
+    assert [x[i].item() for i in range(0, 3000, 2)] == list(range(0, 3000, 2))
+    assert [nx.sum(x[:i]).item() for i in (1, 2, 3)] == [0.0, 1.0, 3.0]
+
+
+def test_threads_apply_operations_side_by_side():
+    x = nx.tensor([1.0, 2.0])
+    found = []
+
+    def work(number):
+        results = [(x * number + number).tolist() for _ in range(200)]
+        found.append(all(result == [2.0 * number, 3.0 * number] for result in results))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 4
