@@ -2,12 +2,15 @@
 //!
 //! Both operands are first brought into the canonical layout `[batch][channel][spatial…]`. The
 //! patches are laid out tile by tile, so that the matrix of a large image never exists as a whole.
+//! Where a group has one output channel, as in filters of signals and of each channel by itself, patches
+//! would be used once: rows of the input are added up where they are.
 
 use nxla_expr::Conv;
 use nxla_tensor::{Complex, DType, Element, HostTensor, Shape};
 
 use super::match_number;
 use super::matmul::{Factor, Number, Sizes, matmul};
+use crate::elementwise::vectorize;
 use crate::error::Fault;
 use crate::layout::Strided;
 use crate::{memory, parallel, value};
@@ -80,7 +83,7 @@ struct Spatial {
     /// Whether nothing lies between the elements of the input.
     is_dense: bool,
     /// For each position in the kernel and each one of the result, the position in the input, or
-    /// `NOWHERE` in the padding and between dilated elements.
+    /// `NOWHERE` in the padding and between dilated elements. Not for the last axis if it is dense.
     places: Vec<usize>,
 }
 
@@ -97,7 +100,10 @@ impl Spatial {
             let inside = at >= 0 && at % spread == 0 && at / spread < in_size as i64;
             if inside { (at / spread) as usize } else { NOWHERE }
         };
-        let mut places = memory::filled(NOWHERE, kernel.saturating_mul(out));
+        let is_dense = spread == 1;
+        let is_run = is_dense && axis + 1 == attributes.padding.len();
+        let count = if is_run { 0 } else { kernel.saturating_mul(out) };
+        let mut places = memory::filled(NOWHERE, count);
         for (at, to) in places.iter_mut().enumerate() {
             *to = place(at / out, at % out);
         }
@@ -108,7 +114,7 @@ impl Spatial {
             stride: attributes.strides[axis],
             dilation: attributes.kernel_dilation[axis],
             low,
-            is_dense: spread == 1,
+            is_dense,
             places,
         }
     }
@@ -130,6 +136,23 @@ impl Spatial {
             return read_inside(row, first, self.dilation, out);
         }
         read_places(row, self.places[column..].iter().step_by(self.out), out);
+    }
+}
+
+impl Spatial {
+    /// Adds what the taps of a row of the kernel see of a row of the input, from neighbouring positions.
+    /// There is nothing outside.
+    #[inline(always)]
+    fn add_runs<T: Number>(&self, row: &[T], column: usize, weights: &[T], sums: &mut [T::Sum]) {
+        for (tap, &weight) in weights.iter().enumerate() {
+            let first = (column + tap * self.dilation) as i64 - self.low;
+            let skip = usize::try_from(-first).unwrap_or(0).min(sums.len());
+            let Ok(first) = usize::try_from(first + skip as i64) else { continue };
+            let Some(row) = row.get(first..) else { continue };
+            for (sum, &x) in sums[skip..].iter_mut().zip(row) {
+                *sum = T::add_product(*sum, weight, x);
+            }
+        }
     }
 }
 
@@ -186,6 +209,10 @@ impl Geometry {
             // Sums of nothing.
             return out.fill(T::default());
         }
+        let last = self.axes.last().expect("there is a spatial axis");
+        if self.group_outputs == 1 && last.is_dense && last.stride == 1 {
+            return self.run_in_place(input, kernel, inner, out);
+        }
         // One block per image and group.
         parallel::rows(out, block, block * inner, |first, out| {
             for (index, out) in out.chunks_exact_mut(block).enumerate() {
@@ -195,6 +222,52 @@ impl Geometry {
                 self.block(self.channels(input, image, group), kernel, inner, out);
             }
         });
+    }
+
+    /// Adds up rows of the input, a part of a row of the result at a time; each group has one output.
+    fn run_in_place<T: Number>(&self, input: &[T], kernel: &[T], inner: usize, out: &mut [T]) {
+        let last = self.axes.last().expect("there is a spatial axis");
+        parallel::pieces(out, TILE, inner, |start, out| {
+            let mut sums = memory::filled(T::ZERO, TILE.min(last.out).min(out.len()));
+            let mut done = 0;
+            while done < out.len() {
+                let (plane, position) =
+                    ((start + done) / self.out_size, (start + done) % self.out_size);
+                let (image, group) = (plane / self.groups, plane % self.groups);
+                let (row, column) = (position / last.out, position % last.out);
+                let count = (last.out - column).min(out.len() - done).min(TILE);
+                let (channels, kernel) =
+                    (self.channels(input, image, group), &kernel[group * inner..][..inner]);
+                let sums = &mut sums[..count];
+                sums.fill(T::ZERO);
+                self.add_taps(channels, kernel, (row, column), sums);
+                let out = &mut out[done..done + count];
+                out.iter_mut().zip(&*sums).for_each(|(out, &sum)| *out = T::finish(sum));
+                done += count;
+            }
+        });
+    }
+
+    /// Adds what all taps of a kernel see of all channels from neighbouring positions of a row.
+    fn add_taps<T: Number>(
+        &self,
+        channels: &[T],
+        kernel: &[T],
+        (row, column): (usize, usize),
+        sums: &mut [T::Sum],
+    ) {
+        let last = self.axes.last().expect("there is a spatial axis");
+        let channels = channels.chunks_exact(self.in_size);
+        for (channel, kernel) in channels.zip(kernel.chunks_exact(self.kernel_size)) {
+            for (tap, weights) in kernel.chunks_exact(last.kernel).enumerate() {
+                let Some(row) = self.row_of(tap, row) else { continue };
+                let row = &channel[row * last.in_size..][..last.in_size];
+                vectorize(
+                    #[inline(always)]
+                    || last.add_runs(row, column, weights, sums),
+                );
+            }
+        }
     }
 
     /// The input channels that a group of output channels sees of an image.
