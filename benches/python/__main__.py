@@ -20,8 +20,8 @@ TURNS = 3
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
-# Each aim: the figure, what is compared (the figure itself, or its share of JAX's), and the most it
-# may be.
+# Each aim: the figure, what is compared (the figure itself, or its share of another library's), and
+# the most it may be.
 AIMS = (
     ("import", "itself", 0.1),
     ("import to first result", "itself", 0.2),
@@ -32,6 +32,9 @@ AIMS = (
     ("jitted x + 1", "of JAX", 0.5),
     ("jitted, 50 arguments to 50 results", "of JAX", 0.5),
     ("jitted, 100 arguments to 1 result", "of JAX", 0.5),
+    ("x + 1 as typed", "itself", 1.5e-6),
+    ("x + 1 as typed, 256 x 256", "of numpy", 1.5),
+    ("rows in a loop, as typed", "of JAX", 0.2),
     ("two threads that call, against one", "itself", 1 / 1.7),
     ("64 MB to the device and back, against copies", "itself", 1 / 0.8),
     ("an array of 4 MB as an argument, copies of it", "itself", 1.15),
@@ -76,11 +79,12 @@ def print_aims(best: dict[str, dict[str, float]]) -> None:
     """Print each aim and whether it is reached."""
     print(f"\n{'aim':<62}{'at most':>12}{'measured':>12}")
     for name, what, most in AIMS:
-        ours, theirs = best["nxla"].get(name), best["jax"].get(name)
-        if ours is None or (what == "of JAX" and theirs is None):
+        ours, other = best["nxla"].get(name), what.removeprefix("of ").lower()
+        theirs = best[other].get(name) if other in best else None
+        if ours is None or (other in best and theirs is None):
             print(f"{name + ', ' + what:<62}{'':>12}{'not run':>12}")
             continue
-        found = ours / theirs if what == "of JAX" and theirs else ours
+        found = ours / theirs if theirs else ours
         shown = (f"{most:.3g}", f"{found:.3g}")
         if what == "itself":
             shown = (text(name, most), text(name, found))

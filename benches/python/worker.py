@@ -109,6 +109,7 @@ def measure_nxla():
     figures["64 MB to the device and back, against copies"] = there_and_back(nx, np)
     local = nx.jit(lambda x: x + 1, compiler="evaluator")
     figures["x + 1 on the host"] = per_call(lambda: local(x))
+    figures.update(without_jit(nx, nx.full))
     matrix = nx.tensor(np.ones((1024, 1024), np.float32))
     product = nx.jit(lambda a: a @ a, compiler="xla")
     resident = product(matrix)
@@ -118,6 +119,22 @@ def measure_nxla():
     figures["an array of 4 MB as an argument, copies of it"] = copies_of_an_argument(nx, np)
     figures.update(long_chain(nx))
     return figures
+
+
+def without_jit(xp, array):
+    """The figures of single operations as they are typed, on data where the library has it.
+
+    A loop over elements meets another index each time.
+    """
+    one, square = array((), 0.5), array((256, 256), 1.0)
+    places = iter(range(1 << 30))
+    wait = getattr(type(one), "block_until_ready", lambda result: result)
+    return {
+        "x + 1 as typed": per_call(lambda: wait(one + 1)),
+        "x + 1 as typed, 256 x 256": per_call(lambda: wait(square + 1)),
+        "sum of a row as typed": per_call(lambda: wait(xp.sum(square[7]))),
+        "rows in a loop, as typed": per_call(lambda: wait(square[next(places) % 256])),
+    }
 
 
 def threads_against_one(call, count=2000):
@@ -255,6 +272,7 @@ def measure_jax():
     figures["two threads that call, against one"] = threads_against_one(
         lambda: increment(on_device)
     )
+    figures.update(without_jit(jnp, jnp.full))
     matrix = jnp.ones((1024, 1024), jnp.float32)
     product = jax.jit(lambda a: a @ a)
     figures["1024 x 1024 product"] = per_call(lambda: product(matrix).block_until_ready(), 5)
@@ -270,6 +288,7 @@ def measure_numpy():
 
     x = np.float32(0.5) * np.ones(())
     figures["x + 1 on the host"] = per_call(lambda: x + 1)
+    figures.update(without_jit(np, lambda shape, value: np.full(shape, value, np.float32)))
     matrix = np.ones((1024, 1024), np.float32)
     figures["1024 x 1024 product on the host"] = per_call(lambda: matrix @ matrix, 5)
     return figures

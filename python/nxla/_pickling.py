@@ -40,8 +40,8 @@ def _of_function(function: Any) -> str | tuple[Callable[..., Any], tuple[Any, ..
     recipe = getattr(function, "_recipe", None)
     if recipe is None:
         raise ArgumentError(f"pickle: {name!r} was not made by nx.jit")
-    parts = (recipe.function, recipe.positions, recipe.names, recipe.donated, recipe.options)
-    return _function, parts
+    marks = (recipe.positions, recipe.names, recipe.donated)
+    return _function, (recipe.function, *marks, recipe.options, recipe.jitted)
 
 
 def _function(
@@ -50,10 +50,11 @@ def _function(
     names: list[str],
     donated: list[tuple[int | None, str, str]],
     options: dict[str, Any],
+    jitted: bool,
 ) -> Any:
     from nxla.transform import make_function
 
-    return make_function(function, positions, names, donated, options)
+    return make_function(function, positions, names, donated, options, jitted)
 
 
 def _of_expression(expression: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -102,8 +102,10 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
     -------
     Function or container
         Gives the gradient in the structure of the argument, a tuple of them if `argnums` is a
-        sequence; with `has_aux` it gives ``(gradient, more)``. It is jitted, and becomes part of
-        the trace inside another jitted function. Of a call: the gradient itself, in the structure
+        sequence; with `has_aux` it gives ``(gradient, more)``. It runs compiled, and becomes part
+        of the trace inside another jitted function. Unless `function` is jitted it is traced at
+        every call, so that it sees what `function` closes over as it is then; `nxla.jit` makes a
+        function of this one that is traced once. Of a call: the gradient itself, in the structure
         of the variables.
 
     Raises

@@ -89,8 +89,10 @@ def jit(
         Takes and gives tensors and containers of them. Left out, the result is a decorator.
     static_argnums, static_argnames : int or str, or several, optional
         Arguments that are part of the signature instead of inputs. They must be hashable, or made
-        of lists, dicts and sets of what is. Strings, functions and None are static without being
-        named here.
+        of lists, dicts and sets of what is. Strings, functions, None and other values with an
+        equality of their own are static without being named here. An object that is equal to
+        itself alone may change unnoticed: it has to be named, or be a container
+        (`nxla.tree.register_container`).
     donate_argnums : int or several, optional
         Arguments whose memory on a device the results may take over; they cannot be used
         afterwards. Negative numbers count from the end.
@@ -252,12 +254,15 @@ class _Recipe:
         names: list[str],
         donated: list[Donated],
         options: dict[str, Any],
+        jitted: bool = True,
     ) -> None:
         self.function = function
         self.positions = positions
         self.names = names
         self.donated = donated
         self.options = options
+        #: Whether what has been traced stands for later calls.
+        self.jitted = jitted
 
     @property
     def engine_options(self) -> dict[str, Any]:
@@ -277,7 +282,7 @@ def _recipe(function: Callable[..., Any]) -> _Recipe:
         known = getattr(function, "_recipe", None)
         if isinstance(known, _Recipe):
             return known
-    return _Recipe(function, [], [], [], {})
+    return _Recipe(function, [], [], [], {}, jitted=False)
 
 
 #: A donated argument: its position if it can be given by position, its name, and the path of the
@@ -291,14 +296,19 @@ def make_function(
     static_argnames: str | Iterable[str] = (),
     donated: Iterable[Donated] = (),
     options: dict[str, Any] | None = None,
+    jitted: bool = True,
 ) -> Function[..., Any]:
-    """Make a `Function`, which knows how it was made, and looks like the function it is made of."""
+    """Make a `Function`, which knows how it was made, and looks like the function it is made of.
+
+    One that is not `jitted` is traced at every call; equal programs are compiled once all the same.
+    """
     recipe = _recipe(function)
     positions, names = _statics(recipe.function, static_argnums, static_argnames)
     positions = sorted({*positions, *recipe.positions})
     names = sorted({*names, *recipe.names})
     donated = [*recipe.donated, *(each for each in donated if each not in recipe.donated)]
-    new = _Recipe(recipe.function, positions, names, donated, {**recipe.options, **(options or {})})
+    all_options = {**recipe.options, **(options or {})}
+    new = _Recipe(recipe.function, positions, names, donated, all_options, jitted)
     name = name_of(recipe.function)
     own = {key: new.options.get(key) or default for key, default in _OWN_OPTIONS.items()}
     observer = Observer(
@@ -316,6 +326,7 @@ def make_function(
         donated,
         bool(own["debug_nans"]),
         observer,
+        not jitted,
     )
     functools.update_wrapper(made, recipe.function)
     made._recipe = new  # type: ignore[attr-defined]
@@ -723,10 +734,16 @@ def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> Impor
 
 
 def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]:
-    """Make a function with the arguments and the options of another one."""
+    """Make a function with the arguments and the options of another one.
+
+    What it closes over may be something else at the next call, which only a function that was
+    jitted leaves out of account.
+    """
     functools.update_wrapper(function, recipe.function)
     options = {**recipe.options, "on_conflict": "reuse"}
-    return make_function(function, recipe.positions, recipe.names, (), options)
+    return make_function(
+        function, recipe.positions, recipe.names, (), options, jitted=recipe.jitted
+    )
 
 
 def stop_grad(x: Any, /) -> Any:

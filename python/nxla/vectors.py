@@ -216,8 +216,8 @@ def vmap(
 ) -> Function[..., Any]:
     """Make a function of many entries of one that is written for a single entry.
 
-    The function is traced once, on values that show the shape of one entry; every operation is
-    built for all entries at once. It is a convenience over `vectorize` for those who have axes
+    The function is traced on values that show the shape of one entry; every operation is built for
+    all entries at once. It is a convenience over `vectorize` for those who have axes
     without names.
 
     Parameters
@@ -235,8 +235,9 @@ def vmap(
     Returns
     -------
     Function
-        It is jitted, and becomes part of the trace inside another jitted function. Keyword
-        arguments are shared by all entries.
+        It runs compiled, and becomes part of the trace inside another jitted function. Keyword
+        arguments are mapped along their first axis. Unless `function` is jitted it is traced at
+        every call; `nxla.jit` makes a function of this one that is traced once.
 
     Raises
     ------
@@ -266,7 +267,8 @@ def vmap(
         if len(specs) != len(args):
             raise ArgumentError(f"vmap: in_axes has {len(specs)} entries for {len(args)} arguments")
         # An argument without an axis is handed over as it is, whatever it is.
-        parts = [_part(arg, spec) for arg, spec in zip(args, specs, strict=True)]
+        given = zip([*args, *kwargs.values()], [*specs, *[0] * len(kwargs)], strict=True)
+        parts = [_part(arg, spec) for arg, spec in given]
         pairs = [pair for leaves, _, axes in parts for pair in zip(leaves, axes, strict=True)]
         leaves = [leaf for leaf, axis in pairs if axis is not None]
         mapped_axes = [axis for _, axis in pairs if axis is not None]
@@ -282,7 +284,8 @@ def vmap(
                     for leaf, axis in zip(leaves, axes, strict=True)
                 ]
                 changed.append(given[0] if structure is None else structure.unflatten(given))
-            results, output = tree.flatten(recipe.function(*changed, **kwargs))
+            named = dict(zip(kwargs, changed[len(args) :], strict=True))
+            results, output = tree.flatten(recipe.function(*changed[: len(args)], **named))
             return results
 
         one_axis = _is_axis(out_axes)

@@ -53,6 +53,9 @@ pub(crate) struct State {
     donated: Vec<Donated>,
     /// Whether results must be finite.
     debug_nans: bool,
+    /// Whether each call traces the function, which may close over something else by then. Programs that
+    /// are equal are compiled once nevertheless.
+    traces_anew: bool,
     /// Told of each program that is about to be compiled; may raise.
     observer: Option<Py<PyAny>>,
     /// What the hooks and runtime calls of its programs call.
@@ -179,7 +182,7 @@ struct Call<'a, 'py> {
 #[pymethods]
 impl PyFunction {
     #[new]
-    #[pyo3(signature = (callable, name, options=None, static_positions=vec![], static_names=vec![], donated=vec![], debug_nans=false, observer=None))]
+    #[pyo3(signature = (callable, name, options=None, static_positions=vec![], static_names=vec![], donated=vec![], debug_nans=false, observer=None, traces_anew=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn new(
         callable: Py<PyAny>,
@@ -190,6 +193,7 @@ impl PyFunction {
         donated: Vec<(Option<usize>, String, String)>,
         debug_nans: bool,
         observer: Option<Py<PyAny>>,
+        traces_anew: bool,
     ) -> PyResult<Self> {
         ending::prepare();
         let (options, conflict) = options_from(options)?;
@@ -203,7 +207,8 @@ impl PyFunction {
         give_to(&owned, options.hooks.values());
         let conflict = conflict.unwrap_or_else(|| Conflict::without_loss(&options));
         let core = nxla_runtime::Function::new(name, options, conflict);
-        let state = State { callable, core, statics, donated, debug_nans, observer, owned };
+        let state =
+            State { callable, core, statics, donated, debug_nans, traces_anew, observer, owned };
         Ok(Self { state: Some(Box::new(state)) })
     }
 
@@ -250,7 +255,9 @@ impl PyFunction {
             return this.callable.call(py, args, kwargs);
         }
         let options = this.core.options_in_force();
-        if let Some(tensors) = plain_tensors(call) {
+        if !this.traces_anew
+            && let Some(tensors) = plain_tensors(call)
+        {
             let inputs: Borrowings<'_> = tensors.iter().collect();
             if let Some(entry) = this.core.recent(&inputs, &options) {
                 return this.run(py, &entry, &inputs, &options);
@@ -262,7 +269,10 @@ impl PyFunction {
         {
             return function.call(args, kwargs).map(Bound::unbind);
         }
-        let (entry, inputs) = this.entry(py, call, &options, Data::Needed, Purpose::Jit)?;
+        let (entry, inputs) = match this.traces_anew {
+            true => this.new_entry(py, call, &options)?,
+            false => this.entry(py, call, &options, Data::Needed, Purpose::Jit)?,
+        };
         this.run(py, &entry, &inputs.iter().collect::<Borrowings<'_>>(), &options)
     }
 
@@ -303,7 +313,7 @@ impl PyFunction {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<PyExpression> {
         let call = Call { args, kwargs };
-        let arguments = self.sign(call, Data::Absent)?;
+        let arguments = self.describe(call, Arguments::of_types().for_one_call())?;
         let _traced = callable::Traced::begin(false);
         let traced = self.trace(py, call, &arguments)?;
         Ok(PyExpression::new(traced, Some(Arc::new(self.taken(py, call)?))))
@@ -393,10 +403,16 @@ impl PyFunction {
     /// What the runtime is told of a call.
     fn sign(&self, call: Call<'_, '_>, data: Data) -> PyResult<Arguments> {
         ending::prepare();
-        let mut arguments = match data {
+        let arguments = match data {
+            Data::Needed if self.traces_anew => Arguments::default().for_one_call(),
             Data::Needed => Arguments::default(),
             Data::Absent => Arguments::of_types(),
         };
+        self.describe(call, arguments)
+    }
+
+    /// Tells of the arguments of a call.
+    fn describe(&self, call: Call<'_, '_>, mut arguments: Arguments) -> PyResult<Arguments> {
         let path = |position: usize| move || format!("{}: argument {position}", self.core.name());
         for (position, arg) in call.args.iter().enumerate() {
             if self.is_static(position) {
@@ -463,6 +479,23 @@ impl PyFunction {
             observer.call_method1(py, intern!(py, "compiled"), about)?;
         }
         Ok(compiled)
+    }
+
+    /// What a call leads to that is traced whatever has been traced before, and its tensors.
+    fn new_entry(
+        &self,
+        py: Python<'_>,
+        call: Call<'_, '_>,
+        options: &Options,
+    ) -> PyResult<(Arc<Entry>, Inputs)> {
+        let arguments = self.sign(call, Data::Needed)?;
+        arguments.call.refuse_templates(self.core.name()).or_raise()?;
+        let functions = callable::Traced::begin(true);
+        let traced = self.trace(py, call, &arguments)?;
+        functions.give(&self.owned);
+        interruptible(py, |interrupt| {
+            self.core.compile_alone(arguments.call, traced, options, Some(interrupt))
+        })
     }
 
     /// Tells the observer what is about to be compiled: the arguments, how often that happened

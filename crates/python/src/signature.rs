@@ -5,9 +5,11 @@
 //! allocates little.
 
 use nxla_runtime::{Call, Result, Static, Tensor, TensorType, Vectors};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyComplex, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
+    PyBool, PyComplex, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyModule, PySet, PyString,
+    PyTuple, PyType,
 };
 
 use crate::apply::number_tensor;
@@ -79,6 +81,8 @@ pub(crate) struct Arguments {
     pub(crate) call: Call<StaticValue>,
     /// Whether the types of arrays are all that is asked for.
     types_only: bool,
+    /// Whether the function is traced for this call alone, so that nothing need be known of another.
+    once: bool,
     /// How many containers the next argument is in.
     depth: usize,
 }
@@ -87,6 +91,11 @@ impl Arguments {
     /// A call for which arrays serve as templates: their elements are left alone.
     pub(crate) fn of_types() -> Self {
         Self { types_only: true, ..Self::default() }
+    }
+
+    /// The same for a function that is traced for this call, and whose signature nobody looks for.
+    pub(crate) fn for_one_call(self) -> Self {
+        Self { once: true, ..self }
     }
 
     /// Adds a value that is part of the structure.
@@ -230,7 +239,14 @@ impl Arguments {
                 self.call.tensor(tensor);
                 Ok(())
             }
-            None => self.constant(value, &path()),
+            None if self.once => {
+                self.call.fixed(StaticValue(value.clone().unbind()), 0);
+                Ok(())
+            }
+            None => {
+                refuse_changing(value, path)?;
+                self.constant(value, &path())
+            }
         }
     }
 
@@ -244,6 +260,35 @@ impl Arguments {
         }
         Ok(())
     }
+}
+
+/// Refuses an object of which nobody can tell whether it has changed since the function was traced with
+/// it: it is equal to itself alone, and has attributes. Functions and classes have some too.
+fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
+    let (py, class) = (value.py(), value.get_type());
+    let hash = intern!(py, "__hash__");
+    let by_identity = class.getattr(hash)?.is(&py.get_type::<PyAny>().getattr(hash)?);
+    let has_attributes = || -> PyResult<bool> {
+        Ok(value.hasattr(intern!(py, "__dict__"))? || class.hasattr(intern!(py, "__slots__"))?)
+    };
+    let is_code = || -> PyResult<bool> {
+        let partial = py.import(intern!(py, "functools"))?.getattr(intern!(py, "partial"))?;
+        Ok(value.is_instance_of::<PyType>()
+            || value.is_instance_of::<PyModule>()
+            || value.hasattr(intern!(py, "__code__"))?
+            || value.hasattr(intern!(py, "__wrapped__"))?
+            || value.is_instance(&partial)?)
+    };
+    if !by_identity || !has_attributes()? || is_code()? {
+        return Ok(());
+    }
+    let why = format!(
+        "a {} is neither a tensor nor a container, and may change without being another one; make its class \
+         a dataclass or register it (nx.register_container) for its tensors to be inputs, give it __eq__ \
+         and __hash__, or name the argument in static_argnames",
+        class.name()?
+    );
+    Err(argument_error(&path(), why))
 }
 
 /// A number or an array as a tensor; `None` for anything else.

@@ -45,6 +45,26 @@ impl Plan {
         self.operands.push(value);
         self.operands.len() - 1
     }
+
+    /// Makes operands of single indices, for an operation on data: at another index it is the same one
+    /// then, and is not compiled again.
+    fn free_indices(&mut self) {
+        for position in 0..self.items.len() {
+            let Item::Known(Subscript::At(index)) = self.items[position] else { continue };
+            let dtype = if u32::try_from(index).is_ok() { DType::U32 } else { DType::U64 };
+            let index = Tensor::scalar(Scalar::UInt(index as u64), dtype);
+            self.items[position] = Item::Dynamic(self.operand(Value::Tensor(index)));
+        }
+    }
+}
+
+/// Reads the subscript of a value.
+fn plan_of(py: Python<'_>, x: &Value, key: &Bound<'_, PyAny>, by_mask: &str) -> PyResult<Plan> {
+    let mut plan = read(py, &shape_of(x), key, by_mask)?;
+    if matches!(x, Value::Tensor(_)) && !Trace::is_entered() {
+        plan.free_indices();
+    }
+    Ok(plan)
 }
 
 /// The shape of a tensor or a traced value.
@@ -67,7 +87,7 @@ fn dtype_of(value: &Value) -> DType {
 /// `x[key]`.
 pub(crate) fn get_item(x: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "index")?;
-    let plan = read(x.py(), &shape_of(&operand), key, "select by it with nx.where")?;
+    let plan = plan_of(x.py(), &operand, key, "select by it with nx.where")?;
     let mut operands = plan.operands.clone();
     operands.push(operand);
     apply(x.py(), &operands, |graph, ids| {
@@ -132,7 +152,7 @@ fn update_operands(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<(Vec<Value>, Plan)> {
     let (operand, value) = (Value::of(x, "index")?, Value::of(value, "index")?);
-    let plan = read(py, &shape_of(&operand), key, "write by it with nx.where")?;
+    let plan = plan_of(py, &operand, key, "write by it with nx.where")?;
     let mut operands = plan.operands.clone();
     operands.extend([operand, value]);
     Ok((operands, plan))

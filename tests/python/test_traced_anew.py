@@ -1,0 +1,153 @@
+"""What has been traced stands for later calls only of functions that were jitted."""
+
+import enum
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+
+class Model:
+    """An object whose attributes change."""
+
+    weight = 1.0
+
+    def loss(self, x):
+        return nx.sum(x * self.weight)
+
+
+MAKERS = {
+    "grad": lambda f: nx.grad(f),
+    "value_and_grad": lambda f: lambda x: nx.value_and_grad(f)(x)[1],
+    "jacfwd": lambda f: nx.jacfwd(f),
+    "jacrev": lambda f: nx.jacrev(f),
+    "grad of vmap": lambda f: nx.grad(lambda x: nx.sum(nx.vmap(f)(x[None]))),
+    "vmap of grad": lambda f: lambda x: nx.vmap(nx.grad(f))(x[None])[0],
+    "checkpoint": lambda f: nx.grad(nx.checkpoint(f)),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_a_closure_is_seen_as_it_is(maker, compiler):
+    factor = 1.0
+    made = MAKERS[maker](lambda x: nx.sum(x * factor))
+    x = nx.ones(3)
+    with nx.default_options(compiler=compiler):
+        for value in (1.0, 5.0, 1.0):
+            factor = value
+            assert made(x).tolist() == [value] * 3
+
+
+@pytest.mark.parametrize("size", [3, 100_000])
+def test_captured_tensors_of_all_sizes_are_seen_as_they_are(size):
+    batch = nx.ones(size)
+    gradient = nx.grad(lambda p: nx.sum(p * batch))
+    p = nx.ones(size)
+    assert gradient(p)[0].item() == 1.0
+    batch = batch * 5
+    assert gradient(p)[0].item() == 5.0
+    batch[0] = 9.0
+    assert gradient(p)[:2].tolist() == [9.0, 5.0]
+
+
+def test_attributes_are_seen_as_they_are():
+    model, x = Model(), nx.ones(2)
+    gradient, mapped = nx.grad(model.loss), nx.vmap(lambda x: x * model.weight)
+    of_object = nx.grad(lambda x, model: model.loss(x))
+    for weight in (1.0, 3.0):
+        model.weight = weight
+        assert gradient(x).tolist() == mapped(x).tolist() == [weight] * 2
+        assert of_object(x, model).tolist() == [weight] * 2
+
+
+def test_equal_programs_are_compiled_once():
+    gradient = nx.grad(lambda x: nx.sum(x**3))
+    x = nx.ones(4)
+    gradient(x)
+    before = nx.cache_report()["misses"]
+    for _ in range(5):
+        gradient(x)
+    assert nx.cache_report()["misses"] == before
+
+
+def test_what_is_made_of_a_jitted_function_is_traced_once():
+    traced = []
+
+    @nx.jit
+    def loss(x):
+        traced.append(1)
+        return nx.sum(x * x)
+
+    gradient = nx.grad(loss)
+    jitted = nx.jit(nx.grad(loss.callable))
+    for made in (gradient, jitted):
+        traced.clear()
+        for _ in range(3):
+            assert made(nx.ones(2)).tolist() == [2.0, 2.0]
+        assert len(traced) == 1
+
+
+def test_hooks_of_functions_that_are_traced_anew_are_called():
+    seen = []
+
+    def loss(x):
+        return nx.sum(nx.hook(x * 2, lambda value: seen.append(value.tolist())))
+
+    gradient = nx.grad(loss)
+    for compiler in ("evaluator", "xla"):
+        with nx.default_options(compiler=compiler):
+            for _ in range(3):
+                assert gradient(nx.ones(1)).tolist() == [2.0]
+    assert seen == [[2.0]] * 6
+
+
+def test_an_object_that_may_change_is_no_static_argument():
+    model = Model()
+    f = nx.jit(lambda x, model: x * model.weight)
+    with pytest.raises(nx.ArgumentError, match=r"argument 1: a Model is neither .*static_argnames"):
+        f(1.0, model)
+    with pytest.raises(nx.ArgumentError, match="argument model"):
+        f(1.0, model=model)
+    with pytest.raises(nx.ArgumentError, match="argument 0: a Model"):
+        nx.jit(Model.loss)(model, 1.0)
+    named = nx.jit(lambda x, model: x * model.weight, static_argnames="model")
+    assert named(2.0, model).item() == 2.0
+    assert nx.jit(model.loss)(nx.ones(2)).item() == 2.0
+
+
+def test_what_compares_by_value_is_static_by_nature():
+    class Kind(enum.Enum):
+        MEAN = 1
+        SUM = 2
+
+    @dataclass(frozen=True)
+    class Config:
+        name: str
+
+        def __hash__(self):
+            return hash(self.name)
+
+    f = nx.jit(lambda x, how: nx.mean(x) if how in (Kind.MEAN, "mean") else nx.sum(x))
+    x = nx.ones(4)
+    assert [f(x, how).item() for how in (Kind.MEAN, Kind.SUM, "mean", None)] == [1, 4, 1, 4]
+    for code in (nx.sum, np.sum, len, Model, functools.partial(nx.sum, axis=0), nx.jit(nx.sum)):
+        assert nx.jit(lambda x, code: x + 1)(1.0, code).item() == 2.0
+    assert nx.jit(lambda x, config: x * len(config.name))(2.0, Config("abc")).item() == 6.0
+
+
+def test_vmap_maps_keyword_arguments():
+    def f(x, *, y):
+        return x + y
+
+    x, y = nx.arange(3.0), nx.tensor([10.0, 20.0, 30.0])
+    assert nx.vmap(f)(x, y=y).tolist() == [10.0, 21.0, 32.0]
+    assert nx.vmap(f, in_axes=None)(1.0, y=y).tolist() == [11.0, 21.0, 31.0]
+    assert nx.vmap(lambda x, *, p: x * p["w"])(x, p={"w": y}).tolist() == [0.0, 20.0, 60.0]
+    with pytest.raises(nx.ShapeError):
+        nx.vmap(f)(x, y=1.0)
+    with pytest.raises(nx.ShapeError):
+        nx.vmap(f)(x, y=nx.ones(2))
