@@ -138,7 +138,6 @@ _Key: TypeAlias = TensorLike | builtins.slice | EllipsisType | None
 class _Operators:
     # What data and traced values have in common. It exists for type checkers only.
     __array_priority__: int
-    __array_ufunc__: None
     @property
     def dtype(self) -> DType:
         """The element type."""
@@ -226,95 +225,88 @@ class _Operators:
         """What ``x.at`` is: ``x.at[key]`` names elements to be updated, see `Place`."""
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
     # Methods of `nxla._methods`.
-    def all(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-        """Tell whether no element is zero. Parameters are those of `max`, any dtype will do.
+    def all(
+        self, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+    ) -> Tensor:
+        """Tell whether all elements are true: see `nxla.all`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.all([[1, 0], [3, 4]], axis=1).tolist()
-        [False, True]
+        >>> import numpy as np
+        >>> np.all(nx.tensor([True, False])).item()
+        False
         """
-    def any(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-        """Tell whether an element is not zero. Parameters are those of `max`, any dtype will do.
+    def any(
+        self, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+    ) -> Tensor:
+        """Tell whether there is a true element: see `nxla.any`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.any([[0, 0], [3, 0]], axis=1).tolist()
-        [False, True]
+        >>> import numpy as np
+        >>> np.any(nx.tensor([True, False])).item()
+        True
         """
     def argmax(
         self,
         /,
         axis: Axis | None = None,
+        out: None = None,
         *,
         keepdims: bool = False,
         tie_break: Literal["low", "high"] = "low",
         dtype: DTypeLike = "int32",
     ) -> Tensor:
-        """Return the index of the largest element; of a NaN if there is one.
-
-        Parameters
-        ----------
-        x : tensor_like
-            Real numbers.
-        axis : int or str, optional
-            The axis; by default the index is one into all elements in row-major order.
-        keepdims : bool
-            Whether the axis stays, with size 1.
-        tie_break : {"low", "high"}
-            Which of several equal elements: the first or the last.
-        dtype : dtype_like
-            The dtype of the index.
-
-        Raises
-        ------
-        DTypeError
-            If `x` is complex.
-        ShapeError
-            If there is no such axis, or no element.
+        """Find the index of the largest element: see `nxla.argmax`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.argmax([[1, 5], [3, 3]], axis=1).tolist()
-        [1, 0]
+        >>> import numpy as np
+        >>> np.argmax(nx.tensor([1, 3, 2])).item()
+        1
         """
     def argmin(
         self,
         /,
         axis: Axis | None = None,
+        out: None = None,
         *,
         keepdims: bool = False,
         tie_break: Literal["low", "high"] = "low",
         dtype: DTypeLike = "int32",
     ) -> Tensor:
-        """Return the index of the smallest element. Parameters and errors are those of `argmax`.
+        """Find the index of the smallest element: see `nxla.argmin`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.argmin([3, 1, 1], tie_break="high").item()
-        2
+        >>> import numpy as np
+        >>> np.argmin(nx.tensor([2, 1, 3])).item()
+        1
         """
     def argsort(
         self,
         /,
         axis: Axis = -1,
+        kind: str | None = None,
+        order: None = None,
         *,
         descending: bool = False,
-        stable: bool = True,
+        stable: bool | None = True,
         dtype: DTypeLike = "int32",
     ) -> Tensor:
-        """Return the indices that put the elements of an axis in order.
+        """Find the indices that sort an axis: see `nxla.argsort`.
 
-        Parameters and errors are those of `sort`; `dtype` is that of the indices.
+        The `kind` is one of those that numpy knows, and makes no difference.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.argsort([3, 1, 2]).tolist()
+        >>> import numpy as np
+        >>> np.argsort(nx.tensor([30, 10, 20])).tolist()
         [1, 2, 0]
         """
     def astype(
@@ -343,26 +335,17 @@ class _Operators:
         >>> nx.astype([1.9, -1.9, 1e20], nx.int32).tolist(), nx.astype([300, -1], nx.uint8).tolist()
         ([1, -1, 2147483647], [44, 255])
         """
-    def clip(self, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
-        """Limit elements to a range.
-
-        Parameters
-        ----------
-        x : tensor_like
-            Real numbers.
-        min, max : tensor_like, optional
-            The limits; where a minimum exceeds the maximum, the maximum wins.
-
-        Raises
-        ------
-        DTypeError
-            If an operand is complex.
+    def clip(
+        self, /, min: TensorLike | None = None, max: TensorLike | None = None, out: None = None
+    ) -> Tensor:
+        """Limit the elements to a range: see `nxla.clip`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.clip([1, 5, 9], 2, 8).tolist(), nx.clip([1, 5, 9], max=4).tolist()
-        ([2, 5, 8], [1, 4, 4])
+        >>> import numpy as np
+        >>> np.clip(nx.tensor([1, 5, 9]), 2, 6).tolist()
+        [2, 5, 6]
         """
     def conj(self, /) -> Tensor:
         """Return each element with the sign of its imaginary part turned over.
@@ -399,56 +382,37 @@ class _Operators:
         self,
         /,
         axis: Axis | None = None,
-        *,
         dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
         include_initial: bool = False,
         reverse: bool = False,
     ) -> Tensor:
-        """Return the product of all elements up to and including each one.
-
-        Parameters and errors are those of `cumulative_sum`; the product of no element is one.
+        """Multiply up the elements along an axis, or one by one without: see `nxla.cumulative_prod`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.cumulative_prod([1, 2, 3], include_initial=True).tolist()
-        [1, 1, 2, 6]
+        >>> nx.tensor([[1, 2], [3, 4]]).cumprod().tolist()
+        [1, 2, 6, 24]
         """
     def cumsum(
         self,
         /,
         axis: Axis | None = None,
-        *,
         dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
         include_initial: bool = False,
         reverse: bool = False,
     ) -> Tensor:
-        """Return the sum of all elements up to and including each one.
-
-        Parameters
-        ----------
-        x : tensor_like
-            Numbers, with at least one axis.
-        axis : int or str, optional
-            The axis; may be left out if there is only one.
-        dtype : dtype_like, optional
-            The dtype to add in, and of the result. By default narrow integers become ``int32`` or
-            ``uint32``, and everything else keeps its dtype.
-        include_initial : bool
-            Whether the sum of no element, zero, comes first; the axis is longer by one then.
-        reverse : bool
-            Whether to add from the end.
-
-        Raises
-        ------
-        ArgumentError
-            If there are several axes, and none is given.
+        """Add up the elements along an axis, or one by one without: see `nxla.cumulative_sum`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.cumulative_sum([1, 2, 3]).tolist(), nx.cumulative_sum([1, 2, 3], reverse=True).tolist()
-        ([1, 3, 6], [6, 5, 3])
+        >>> nx.tensor([[1, 2], [3, 4]]).cumsum().tolist()
+        [1, 3, 6, 10]
         """
     def diagonal(self, /, offset: int = 0) -> Tensor:
         """Take a diagonal of each matrix.
@@ -526,60 +490,47 @@ class _Operators:
         >>> nx.flatten([[1, 2], [3, 4]]).tolist()
         [1, 2, 3, 4]
         """
-    def max(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-        """Find the largest element; NaN if there is one.
-
-        Parameters
-        ----------
-        x : tensor_like
-            Real numbers.
-        axis : int or str, or a sequence, optional
-            The axes; all by default.
-        keepdims : bool
-            Whether these axes stay, with size 1.
-
-        Raises
-        ------
-        DTypeError
-            If `x` is complex.
+    def max(
+        self, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+    ) -> Tensor:
+        """Find the largest element: see `nxla.max`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.max([[1, 5], [3, 4]], axis=1).tolist()
-        [5, 4]
+        >>> import numpy as np
+        >>> np.max(nx.tensor([[1, 5], [3, 4]]), axis=0).tolist()
+        [3, 5]
         """
-    def mean(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-        """Return the arithmetic mean.
-
-        Parameters
-        ----------
-        x : tensor_like
-            Numbers; integers count as ``float32``.
-        axis : int or str, or a sequence, optional
-            The axes; all by default.
-        keepdims : bool
-            Whether these axes stay, with size 1.
-
-        Raises
-        ------
-        ShapeError
-            If there is no such axis, or one is given twice.
+    def mean(
+        self,
+        /,
+        axis: Axes | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor:
+        """Average the elements, in a dtype if one is given: see `nxla.mean`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.mean([[1, 2], [3, 4]], axis=0).tolist()
-        [2.0, 3.0]
+        >>> import numpy as np
+        >>> np.mean(nx.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1, dtype="f64").tolist()
+        [1.5, 3.5]
         """
-    def min(self, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-        """Find the smallest element; NaN if there is one. Parameters and errors are those of `max`.
+    def min(
+        self, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+    ) -> Tensor:
+        """Find the smallest element: see `nxla.min`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.min([[1, 5], [3, 4]], axis=1).tolist()
-        [1, 3]
+        >>> import numpy as np
+        >>> np.min(nx.tensor([[1, 5], [3, 4]]), axis=0).tolist()
+        [1, 4]
         """
     def nonzero(self, /) -> tuple[Tensor, ...]:
         """Return where elements are not zero.
@@ -608,15 +559,22 @@ class _Operators:
         [[0, 1], [1, 0]]
         """
     def prod(
-        self, /, axis: Axes | None = None, dtype: DTypeLike | None = None, *, keepdims: bool = False
+        self,
+        /,
+        axis: Axes | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
     ) -> Tensor:
-        """Multiply the elements. Parameters and errors are those of `sum`.
+        """Multiply the elements: see `nxla.prod`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.prod([[1, 2], [3, 4]], axis=1).tolist()
-        [2, 12]
+        >>> import numpy as np
+        >>> np.prod(nx.tensor([2, 3, 4])).item()
+        24
         """
     def ravel(self, /, *, axes: Axes | None = None) -> Tensor:
         """Merge neighbouring axes into one; all axes by default.
@@ -657,8 +615,10 @@ class _Operators:
         >>> nx.repeat([1, 2], 2).tolist(), nx.repeat([1, 2], [1, 3]).tolist()
         ([1, 1, 2, 2], [1, 2, 2, 2])
         """
-    def reshape(self, /, *shape: Any) -> Tensor:
+    def reshape(self, /, *shape: Any, order: Literal["C"] = "C") -> Tensor:
         """Return the elements in another shape, given as one sequence or as sizes: see `nxla.reshape`.
+
+        The `order` in which elements are read and written is that of rows, which is all that there is.
 
         Examples
         --------
@@ -666,26 +626,18 @@ class _Operators:
         >>> nx.arange(6).reshape(2, -1).tolist()
         [[0, 1, 2], [3, 4, 5]]
         """
-    def round(self, /) -> Tensor:
-        """Return the nearest whole number, the even one of two equally near.
+    def round(self, /, decimals: int = 0, out: None = None) -> Tensor:
+        """Round to a number of decimals, halves to even: see `nxla.round`.
 
-        The parts of complex numbers are rounded, each by itself.
-
-        Parameters
-        ----------
-        x : tensor_like
-            Numbers of any dtype.
-
-        Returns
-        -------
-        Tensor
-            Numbers of the shape and dtype of `x`.
+        A negative number of decimals rounds to tens, hundreds and so on.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.round([0.5, 1.5, 2.5]).tolist()
-        [0.0, 2.0, 2.0]
+        >>> nx.tensor([1.25, 12.5], "f64").round(1).tolist()
+        [1.2, 12.5]
+        >>> round(nx.tensor([1234, 1250]), -2).tolist()
+        [1200, 1200]
         """
     def sort(self, /, axis: Axis = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
         """Put the elements of an axis in order; NaN counts as larger than everything.
@@ -734,43 +686,44 @@ class _Operators:
         (2,)
         """
     def std(
-        self, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+        self,
+        /,
+        axis: Axes | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        ddof: float = 0,
+        *,
+        correction: float = 0,
+        keepdims: bool = False,
     ) -> Tensor:
-        """Return the standard deviation: the root of `var`, with its parameters.
+        """Compute the standard deviation, in a dtype if one is given: see `nxla.std`.
+
+        numpy says `ddof` for what the Array API standard calls `correction`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.std([1.0, 3.0]).item()
-        1.0
+        >>> import numpy as np
+        >>> np.std(nx.tensor([1.0, 3.0])).item(), np.std(nx.tensor([1.0, 3.0, 5.0]), ddof=1).item()
+        (1.0, 2.0)
         """
     def sum(
-        self, /, axis: Axes | None = None, dtype: DTypeLike | None = None, *, keepdims: bool = False
+        self,
+        /,
+        axis: Axes | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
     ) -> Tensor:
-        """Add up the elements.
-
-        Parameters
-        ----------
-        x : tensor_like
-            Numbers of any dtype.
-        axis : int or str, or a sequence, optional
-            The axes; all by default.
-        keepdims : bool
-            Whether these axes stay, with size 1.
-        dtype : dtype_like, optional
-            The dtype to add in, and of the result. By default truth values and narrow integers become
-            ``int32``, unsigned ones ``uint32``, and everything else keeps its dtype.
-
-        Raises
-        ------
-        ShapeError
-            If there is no such axis, or one is given twice.
+        """Add up the elements: see `nxla.sum`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.sum([[1, 2], [3, 4]]).item(), nx.sum([[1, 2], [3, 4]], axis=0).tolist()
-        (10, [4, 6])
+        >>> import numpy as np
+        >>> np.sum(nx.tensor([[1, 2], [3, 4]]), axis=0).tolist()
+        [4, 6]
         """
     def swapaxes(self, axis1: int, axis2: int, /) -> Tensor:
         """Return the tensor with two axes exchanged.
@@ -847,26 +800,26 @@ class _Operators:
         (2, 4, 3)
         """
     def var(
-        self, /, axis: Axes | None = None, *, correction: float = 0, keepdims: bool = False
+        self,
+        /,
+        axis: Axes | None = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        ddof: float = 0,
+        *,
+        correction: float = 0,
+        keepdims: bool = False,
     ) -> Tensor:
-        """Return the variance: the mean squared distance from the mean.
+        """Compute the variance, in a dtype if one is given: see `nxla.var`.
 
-        Parameters
-        ----------
-        x : tensor_like
-            Numbers; integers count as ``float32``.
-        axis : int or str, or a sequence, optional
-            The axes; all by default.
-        correction : float
-            What is taken off the number of elements that the sum is divided by; 1 for a sample.
-        keepdims : bool
-            Whether these axes stay, with size 1.
+        numpy says `ddof` for what the Array API standard calls `correction`.
 
         Examples
         --------
         >>> import nxla as nx
-        >>> nx.var([1.0, 2.0, 3.0, 4.0]).item()
-        1.25
+        >>> import numpy as np
+        >>> np.var(nx.tensor([1.0, 3.0])).item()
+        1.0
         """
     def __abs__(self) -> Self: ...
     def __neg__(self) -> Self: ...
@@ -909,7 +862,12 @@ class _Operators:
     def __getitem__(self, key: _Key | tuple[_Key, ...], /) -> Self: ...
     # Always an error, so type checkers are to refuse it.
     def __delitem__(self, key: Never, /) -> NoReturn: ...
+    def __divmod__(self, value: TensorLike, /) -> tuple[Self, Self]: ...
+    def __rdivmod__(self, value: TensorLike, /) -> tuple[Self, Self]: ...
     def __iter__(self) -> Iterator[Self]: ...
+    def __reversed__(self) -> Iterator[Self]: ...
+    def __round__(self, decimals: int = 0, out: None = None) -> Self: ...
+    def __trunc__(self) -> int: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
     def __int__(self) -> int: ...
@@ -1666,7 +1624,10 @@ def set_debug_nans(check: bool) -> bool:
     """Sets whether this thread checks results; gives what was set."""
 
 def subscript_update(
-    x: TensorLike, key: Any, value: TensorLike, how: Literal["set", "add", "multiply", "min", "max"]
+    x: TensorLike,
+    key: Any,
+    value: TensorLike,
+    how: Literal["set", "add", "subtract", "multiply", "min", "max"],
 ) -> Tensor:
     """A tensor with other elements at `key`; `how` says what becomes of those that are there."""
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from types import MethodType
 
 import nxla as nx
-from nxla import _core
-from nxla.errors import ArgumentError
+from nxla import _core, _dispatched
+from nxla.errors import ArgumentError, DTypeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
-    from typing import Any
+    from typing import Any, Literal
 
     from nxla._core import Tensor
     from nxla._types import Axes, TensorLike
@@ -60,6 +60,31 @@ class Place:
 
     mul = multiply
 
+    def subtract(self, value: TensorLike, /) -> Tensor:
+        """Return the tensor with something taken off the elements."""
+        return _core.subscript_update(self._x, self._key, value, "subtract")
+
+    def divide(self, value: TensorLike, /) -> Tensor:
+        """Return the tensor with the elements divided, which must not be integers."""
+        if self._x.dtype.kind not in ("float", "complex"):
+            raise DTypeError(
+                f"at: quotients are no {self._x.dtype}; convert the tensor first, as in "
+                'nx.astype(x, "f32"), or use x.at[key].apply(lambda part: part // value)'
+            )
+        return self._x / self._product(value)
+
+    def power(self, value: TensorLike, /) -> Tensor:
+        """Return the tensor with the elements raised to a power."""
+        return _core.pow(self._x, self._product(value))
+
+    def _product(self, value: TensorLike) -> Tensor:
+        """Return ones, and at the key the product of what is written to each element."""
+        return Place(nx.ones_like(self._x), self._key).multiply(value)
+
+    def apply(self, function: Callable[[Tensor], TensorLike], /) -> Tensor:
+        """Return the tensor with what a function gives for the elements in their place."""
+        return self.set(function(self.get()))
+
     def min(self, value: TensorLike, /) -> Tensor:
         """Return the tensor with the smaller ones of the elements and other numbers."""
         return _core.subscript_update(self._x, self._key, value, "min")
@@ -79,8 +104,10 @@ class At:
         return Place(self._x, key)
 
 
-def reshape(x: Tensor, /, *shape: Any) -> Tensor:
+def reshape(x: Tensor, /, *shape: Any, order: Literal["C"] = "C") -> Tensor:
     """Return the elements in another shape, given as one sequence or as sizes: see `nxla.reshape`.
+
+    The `order` in which elements are read and written is that of rows, which is all that there is.
 
     Examples
     --------
@@ -88,6 +115,10 @@ def reshape(x: Tensor, /, *shape: Any) -> Tensor:
     >>> nx.arange(6).reshape(2, -1).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
+    if order != "C":
+        raise ArgumentError(
+            f"reshape: order must be 'C', got {order!r}; use x.T.reshape(…).T for 'F'"
+        )
     return _core.reshape(x, shape[0] if len(shape) == 1 else shape)
 
 
@@ -156,6 +187,26 @@ def namespace(x: Tensor, /, *, api_version: str | None = None) -> ModuleType:  #
     return nx
 
 
+def quotient_and_rest(x: Tensor, value: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """Return ``x // value`` and ``x % value``, as `divmod` does."""
+    return x // value, x % value
+
+
+def quotient_and_rest_of(x: Tensor, value: TensorLike, /) -> tuple[Tensor, Tensor]:
+    """Return ``value // x`` and ``value % x``, as `divmod` does."""
+    return x.__rfloordiv__(value), x.__rmod__(value)
+
+
+def from_the_last(x: Tensor, /) -> Iterator[Tensor]:
+    """Return the entries of the first axis, beginning with the last: ``reversed(x)``."""
+    return reversed(list(x))
+
+
+def whole_part(x: Tensor, /) -> int:
+    """Return the only element without what is behind the point: ``math.trunc(x)``."""
+    return int(x)
+
+
 class Method:
     """A function as a method: it takes the tensor first."""
 
@@ -174,38 +225,43 @@ class Method:
 #: Methods by name.
 METHODS: dict[str, Callable[..., Any]] = {
     "__array_namespace__": namespace,
-    "all": nx.all,
-    "any": nx.any,
-    "argmax": nx.argmax,
-    "argmin": nx.argmin,
-    "argsort": nx.argsort,
+    "__divmod__": quotient_and_rest,
+    "__rdivmod__": quotient_and_rest_of,
+    "__reversed__": from_the_last,
+    "__round__": _dispatched.round,
+    "__trunc__": whole_part,
+    "all": _dispatched.all,
+    "any": _dispatched.any,
+    "argmax": _dispatched.argmax,
+    "argmin": _dispatched.argmin,
+    "argsort": _dispatched.argsort,
     "astype": nx.astype,
-    "clip": nx.clip,
+    "clip": _dispatched.clip,
     "conj": nx.conj,
     "copy": copy,
-    "cumprod": nx.cumulative_prod,
-    "cumsum": nx.cumulative_sum,
+    "cumprod": _dispatched.cumprod,
+    "cumsum": _dispatched.cumsum,
     "diagonal": nx.linalg.diagonal,
     "dot": nx.dot,
     "flatten": nx.flatten,
-    "max": nx.max,
-    "mean": nx.mean,
-    "min": nx.min,
+    "max": _dispatched.max,
+    "mean": _dispatched.mean,
+    "min": _dispatched.min,
     "nonzero": nx.nonzero,
-    "prod": nx.prod,
+    "prod": _dispatched.prod,
     "ravel": nx.flatten,
     "repeat": nx.repeat,
     "reshape": reshape,
-    "round": nx.round,
+    "round": _dispatched.round,
     "sort": nx.sort,
     "squeeze": nx.squeeze,
-    "std": nx.std,
-    "sum": nx.sum,
+    "std": _dispatched.std,
+    "sum": _dispatched.sum,
     "swapaxes": swapaxes,
     "take": nx.take,
     "trace": nx.linalg.trace,
     "transpose": transpose,
-    "var": nx.var,
+    "var": _dispatched.var,
 }
 
 

@@ -32,7 +32,7 @@ CALLS = {
     "ravel": lambda x: x.ravel(),
     "repeat": lambda x: x.repeat(2, 1),
     "reshape": lambda x: x.reshape(3, -1),
-    "round": lambda x: x.round(),
+    "round": lambda x: x.round(0),
     "squeeze": lambda x: x[:1].squeeze(0),
     "std": lambda x: x.std(0),
     "sum": lambda x: x.sum(0),
@@ -46,7 +46,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", sorted(_methods.METHODS))
 def test_methods_are_numpys(compiler, name):
-    if name in ("__array_namespace__", "nonzero", "sort"):
+    if name.startswith("__") or name in ("nonzero", "sort"):
         pytest.skip("has a test of its own")
     expected = CALLS[name](X)
     with nx.default_options(compiler=compiler):

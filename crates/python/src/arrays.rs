@@ -77,6 +77,7 @@ pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Opt
     let py = value.py();
     match dlpack::buffer_of(value)? {
         Some(Buffer::Lent(lent, read_only)) => {
+            refuse_text_and_dates(value, lent.dtype())?;
             let frozen = sharing == Sharing::ByValue
                 && read_only
                 && lent.length() >= COPY_BELOW
@@ -145,6 +146,7 @@ pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Sh
         return Ok(None);
     }
     if let Some(ty) = dlpack::buffer_type(value)? {
+        refuse_text_and_dates(value, ty.0)?;
         return Ok(Some(ty));
     }
     let py = value.py();
@@ -245,6 +247,14 @@ fn extension_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
         Ok(dtype) => Ok(Some(dtype)),
         Err(_) => Err(dtype_error(format!("arrays of dtype {dtype} are not supported"))),
     }
+}
+
+/// Scalars of numpy for text and dates lend their memory as plain bytes, which are no numbers.
+fn refuse_text_and_dates(value: &Bound<'_, PyAny>, lent: DType) -> PyResult<()> {
+    if lent == DType::U8 && !value.get_type().is(numpy_array(value.py())?) {
+        extension_dtype(value)?;
+    }
+    Ok(())
 }
 
 /// A numpy array whose elements are read as integers of the same width.

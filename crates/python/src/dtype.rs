@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use nxla_runtime::DType;
 use pyo3::basic::CompareOp;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString, PyType};
 
@@ -102,7 +103,10 @@ fn parse(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
         return Ok(Some(dtype.get().0));
     }
     if let Ok(name) = value.cast::<PyString>() {
-        return Ok(DType::from_str(&name.to_cow()?).ok());
+        return match DType::from_str(&name.to_cow()?) {
+            Ok(dtype) => Ok(Some(dtype)),
+            Err(_) => as_numpy_says(value),
+        };
     }
     if let Ok(class) = value.cast::<PyType>() {
         return python_type(class);
@@ -128,8 +132,21 @@ fn python_type(class: &Bound<'_, PyType>) -> PyResult<Option<DType>> {
     } else {
         let name = class.name()?;
         let name = name.to_cow()?;
-        DType::from_str(name.trim_end_matches('_')).ok()
+        match DType::from_str(name.trim_end_matches('_')) {
+            Ok(dtype) => Some(dtype),
+            Err(_) => as_numpy_says(class)?,
+        }
     })
+}
+
+/// What numpy takes a name or a class for, if that is a dtype of ours: ``"<f4"``, ``"float"``,
+/// ``numpy.longlong``.
+fn as_numpy_says(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    let py = value.py();
+    let Ok(numpy) = py.import(intern!(py, "numpy")) else { return Ok(None) };
+    let Ok(dtype) = numpy.call_method1(intern!(py, "dtype"), (value,)) else { return Ok(None) };
+    let name = dtype.getattr(intern!(py, "name"))?.extract::<String>()?;
+    Ok(DType::from_str(&name).ok())
 }
 
 /// The dtype that an object stands for.

@@ -185,15 +185,11 @@ macro_rules! operator_methods {
             fn __delitem__(_slf: &Bound<'_, Self>, _key: &Bound<'_, PyAny>) -> PyResult<()> {
                 Err($crate::ops::indexing::no_deletion())
             }
-            /// numpy's operators leave the work to this class.
+            /// numpy's operators leave the work to this class: ``numpy_array + x`` calls it instead
+            /// of looping over elements. Functions of numpy convert what they are given.
             #[classattr]
             fn __array_priority__() -> i32 {
                 1000
-            }
-            /// Makes ``numpy_array + x`` call this class instead of looping over elements.
-            #[classattr]
-            fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
-                py.None()
             }
             $($extra)*
         }

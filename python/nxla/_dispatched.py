@@ -1,0 +1,398 @@
+"""Methods that functions of numpy call: ``np.sum(x)`` is ``x.sum(axis=None, out=None)``.
+
+They take what numpy passes, at the places where its own arrays have it. A tensor does not change,
+so `out` is None. There is nothing else to them: functions of the package do the work.
+"""
+
+from __future__ import annotations
+
+import nxla as nx
+from nxla import _core
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from nxla._core import Tensor
+    from nxla._types import Axes, Axis, DTypeLike, TensorLike
+
+#: What numpy calls its ways to sort. Here all of them are one, which keeps the order of equals.
+KINDS = (None, "quicksort", "mergesort", "heapsort", "stable")
+
+
+def _no_out(function: str, out: Any) -> None:
+    """Refuse to write into something."""
+    if out is not None:
+        raise ArgumentError(
+            f"{function}: tensors do not change, so out must be None, got "
+            f"{type(out).__name__}; take the result instead"
+        )
+
+
+def _in(x: Tensor, dtype: DTypeLike | None) -> Tensor:
+    """Return a tensor in a dtype, if there is one."""
+    return x if dtype is None else _core.astype(x, dtype)
+
+
+def all(
+    x: Tensor, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+) -> Tensor:
+    """Tell whether all elements are true: see `nxla.all`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.all(nx.tensor([True, False])).item()
+    False
+    """
+    _no_out("all", out)
+    return _core.all(x, axis, keepdims=keepdims)
+
+
+def any(
+    x: Tensor, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+) -> Tensor:
+    """Tell whether there is a true element: see `nxla.any`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.any(nx.tensor([True, False])).item()
+    True
+    """
+    _no_out("any", out)
+    return _core.any(x, axis, keepdims=keepdims)
+
+
+def argmax(
+    x: Tensor,
+    /,
+    axis: Axis | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+    tie_break: Literal["low", "high"] = "low",
+    dtype: DTypeLike = "int32",
+) -> Tensor:
+    """Find the index of the largest element: see `nxla.argmax`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.argmax(nx.tensor([1, 3, 2])).item()
+    1
+    """
+    _no_out("argmax", out)
+    return _core.argmax(x, axis, keepdims=keepdims, tie_break=tie_break, dtype=dtype)
+
+
+def argmin(
+    x: Tensor,
+    /,
+    axis: Axis | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+    tie_break: Literal["low", "high"] = "low",
+    dtype: DTypeLike = "int32",
+) -> Tensor:
+    """Find the index of the smallest element: see `nxla.argmin`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.argmin(nx.tensor([2, 1, 3])).item()
+    1
+    """
+    _no_out("argmin", out)
+    return _core.argmin(x, axis, keepdims=keepdims, tie_break=tie_break, dtype=dtype)
+
+
+def argsort(
+    x: Tensor,
+    /,
+    axis: Axis = -1,
+    kind: str | None = None,
+    order: None = None,
+    *,
+    descending: bool = False,
+    stable: bool | None = True,
+    dtype: DTypeLike = "int32",
+) -> Tensor:
+    """Find the indices that sort an axis: see `nxla.argsort`.
+
+    The `kind` is one of those that numpy knows, and makes no difference.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.argsort(nx.tensor([30, 10, 20])).tolist()
+    [1, 2, 0]
+    """
+    if kind not in KINDS or order is not None:
+        raise ArgumentError(
+            f"argsort: kind must be one of {', '.join(map(repr, KINDS))} and order None, got "
+            f"{kind!r} and {order!r}"
+        )
+    stable = stable is None or stable
+    return _core.argsort(x, axis, descending=descending, stable=stable, dtype=dtype)
+
+
+def clip(
+    x: Tensor,
+    /,
+    min: TensorLike | None = None,
+    max: TensorLike | None = None,
+    out: None = None,
+) -> Tensor:
+    """Limit the elements to a range: see `nxla.clip`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.clip(nx.tensor([1, 5, 9]), 2, 6).tolist()
+    [2, 5, 6]
+    """
+    _no_out("clip", out)
+    return _core.clip(x, min, max)
+
+
+def cumprod(
+    x: Tensor,
+    /,
+    axis: Axis | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    *,
+    include_initial: bool = False,
+    reverse: bool = False,
+) -> Tensor:
+    """Multiply up the elements along an axis, or one by one without: see `nxla.cumulative_prod`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tensor([[1, 2], [3, 4]]).cumprod().tolist()
+    [1, 2, 6, 24]
+    """
+    _no_out("cumprod", out)
+    x = nx.flatten(x) if axis is None else x
+    return _core.cumulative_prod(
+        x, axis, dtype=dtype, include_initial=include_initial, reverse=reverse
+    )
+
+
+def cumsum(
+    x: Tensor,
+    /,
+    axis: Axis | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    *,
+    include_initial: bool = False,
+    reverse: bool = False,
+) -> Tensor:
+    """Add up the elements along an axis, or one by one without: see `nxla.cumulative_sum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tensor([[1, 2], [3, 4]]).cumsum().tolist()
+    [1, 3, 6, 10]
+    """
+    _no_out("cumsum", out)
+    x = nx.flatten(x) if axis is None else x
+    return _core.cumulative_sum(
+        x, axis, dtype=dtype, include_initial=include_initial, reverse=reverse
+    )
+
+
+def max(
+    x: Tensor, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+) -> Tensor:
+    """Find the largest element: see `nxla.max`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.max(nx.tensor([[1, 5], [3, 4]]), axis=0).tolist()
+    [3, 5]
+    """
+    _no_out("max", out)
+    return _core.max(x, axis, keepdims=keepdims)
+
+
+def mean(
+    x: Tensor,
+    /,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+) -> Tensor:
+    """Average the elements, in a dtype if one is given: see `nxla.mean`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.mean(nx.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1, dtype="f64").tolist()
+    [1.5, 3.5]
+    """
+    _no_out("mean", out)
+    return _in(_core.mean(_in(x, dtype), axis, keepdims=keepdims), dtype)
+
+
+def min(
+    x: Tensor, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+) -> Tensor:
+    """Find the smallest element: see `nxla.min`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.min(nx.tensor([[1, 5], [3, 4]]), axis=0).tolist()
+    [1, 4]
+    """
+    _no_out("min", out)
+    return _core.min(x, axis, keepdims=keepdims)
+
+
+def prod(
+    x: Tensor,
+    /,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+) -> Tensor:
+    """Multiply the elements: see `nxla.prod`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.prod(nx.tensor([2, 3, 4])).item()
+    24
+    """
+    _no_out("prod", out)
+    return _core.prod(x, axis, dtype, keepdims=keepdims)
+
+
+def round(x: Tensor, /, decimals: int = 0, out: None = None) -> Tensor:
+    """Round to a number of decimals, halves to even: see `nxla.round`.
+
+    A negative number of decimals rounds to tens, hundreds and so on.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.tensor([1.25, 12.5], "f64").round(1).tolist()
+    [1.2, 12.5]
+    >>> round(nx.tensor([1234, 1250]), -2).tolist()
+    [1200, 1200]
+    """
+    _no_out("round", out)
+    if not isinstance(decimals, int):
+        raise ArgumentError(f"round: decimals must be an int, got {decimals!r}")
+    whole = x.dtype.kind in ("signed", "unsigned", "pred")
+    if decimals == 0 or (whole and decimals > 0):
+        return _core.round(x)
+    if whole:
+        return _core.astype(round(_core.astype(x, "f64"), decimals), x.dtype)
+    scale = 10.0 ** abs(decimals)
+    return _core.round(x * scale) / scale if decimals > 0 else _core.round(x / scale) * scale
+
+
+def std(
+    x: Tensor,
+    /,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: float = 0,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+) -> Tensor:
+    """Compute the standard deviation, in a dtype if one is given: see `nxla.std`.
+
+    numpy says `ddof` for what the Array API standard calls `correction`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.std(nx.tensor([1.0, 3.0])).item(), np.std(nx.tensor([1.0, 3.0, 5.0]), ddof=1).item()
+    (1.0, 2.0)
+    """
+    _no_out("std", out)
+    correction = _correction("std", ddof, correction)
+    return _core.std(_in(x, dtype), axis, correction=correction, keepdims=keepdims)
+
+
+def sum(
+    x: Tensor,
+    /,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+) -> Tensor:
+    """Add up the elements: see `nxla.sum`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.sum(nx.tensor([[1, 2], [3, 4]]), axis=0).tolist()
+    [4, 6]
+    """
+    _no_out("sum", out)
+    return _core.sum(x, axis, dtype, keepdims=keepdims)
+
+
+def var(
+    x: Tensor,
+    /,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: float = 0,
+    *,
+    correction: float = 0,
+    keepdims: bool = False,
+) -> Tensor:
+    """Compute the variance, in a dtype if one is given: see `nxla.var`.
+
+    numpy says `ddof` for what the Array API standard calls `correction`.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> import numpy as np
+    >>> np.var(nx.tensor([1.0, 3.0])).item()
+    1.0
+    """
+    _no_out("var", out)
+    correction = _correction("var", ddof, correction)
+    return _core.var(_in(x, dtype), axis, correction=correction, keepdims=keepdims)
+
+
+def _correction(function: str, ddof: float, correction: float) -> float:
+    """Return what is taken off the number of elements, by either name."""
+    if ddof and correction:
+        raise ArgumentError(f"{function}: ddof and correction are one argument, and both are given")
+    return ddof or correction

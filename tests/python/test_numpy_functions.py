@@ -1,0 +1,229 @@
+"""Functions of numpy, and of Python itself, that are called with tensors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+X = np.array([[3.0, 1.0, 2.5], [0.5, -1.0, 4.25]], dtype=np.float32)
+
+#: What numpy leaves to a method.
+LEFT_TO_METHODS = {
+    "all": lambda x: np.all(x > 0, axis=1),
+    "amax": lambda x: np.amax(x, axis=0),
+    "any": lambda x: np.any(x > 4, axis=1, keepdims=True),
+    "argmax": lambda x: np.argmax(x, axis=1),
+    "argmin": lambda x: np.argmin(x, axis=0),
+    "argsort": lambda x: np.argsort(x, axis=1, kind="stable"),
+    "clip": lambda x: np.clip(x, 0, 2),
+    "cumprod": lambda x: np.cumprod(x),
+    "cumsum": lambda x: np.cumsum(x, axis=0),
+    "cumsum of all": lambda x: np.cumsum(x),
+    "max": lambda x: np.max(x),
+    "mean": lambda x: np.mean(x, axis=(0, 1)),
+    "mean in a dtype": lambda x: np.mean(x, 0, np.float64),
+    "min": lambda x: np.min(x, axis=-1),
+    "prod": lambda x: np.prod(x, axis=0, keepdims=True),
+    "repeat": lambda x: np.repeat(x, 2, axis=1),
+    "reshape": lambda x: np.reshape(x, (3, 2)),
+    "round": lambda x: np.round(x),
+    "round to a decimal": lambda x: np.round(x, 1),
+    "round to tens": lambda x: np.round(x * 10, -1),
+    "squeeze": lambda x: np.squeeze(x[:1], axis=0),
+    "std": lambda x: np.std(x, axis=1, ddof=1),
+    "std of all": lambda x: np.std(x),
+    "sum": lambda x: np.sum(x),
+    "sum in a dtype": lambda x: np.sum(x, axis=1, dtype=np.float64),
+    "swapaxes": lambda x: np.swapaxes(x, 0, 1),
+    "transpose": lambda x: np.transpose(x, (1, 0)),
+    "var": lambda x: np.var(x),
+    "var with a correction": lambda x: np.var(x, axis=0, correction=1),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_TO_METHODS)
+def test_functions_that_numpy_leaves_to_methods_give_tensors(compiler, name):
+    call = LEFT_TO_METHODS[name]
+    expected = call(X)
+    with nx.default_options(compiler=compiler):
+        for found in (call(nx.tensor(X)), nx.jit(call)(X)):
+            assert isinstance(found, nx.Tensor)
+            assert found.shape == expected.shape
+            assert found.dtype == expected.dtype or expected.dtype == np.int64
+            assert np.allclose(found.numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["all", "any", "argmax", "max", "mean", "prod", "std", "sum", "var"]
+)
+def test_there_is_nothing_to_write_into(name):
+    with pytest.raises(nx.ArgumentError, match=rf"{name}: .* out must be None"):
+        getattr(np, name)(nx.tensor(X), out=np.zeros(()))
+
+
+def test_arguments_of_methods_that_have_no_meaning_are_refused():
+    x = nx.tensor(X)
+    with pytest.raises(nx.ArgumentError, match="one argument"):
+        x.std(ddof=1, correction=1)
+    with pytest.raises(nx.ArgumentError, match="kind must be one of"):
+        x.argsort(kind="bogo")
+    with pytest.raises(nx.ArgumentError, match="order must be 'C'"):
+        np.reshape(x, (3, 2), order="F")
+    with pytest.raises(nx.ArgumentError, match="decimals must be an int"):
+        x.round(0.5)
+
+
+def test_other_functions_of_numpy_convert():
+    x = nx.tensor(X)
+    for found, expected in [
+        (np.sin(x), np.sin(X)),
+        (np.add(X, x), X + X),
+        (np.matmul(x, X.T), X @ X.T),
+        (np.concatenate([x, X]), np.concatenate([X, X])),
+        (np.where(x > 1, x, 0), np.where(X > 1, X, 0)),
+        (np.sort(x), np.sort(X)),
+    ]:
+        assert type(found) is np.ndarray
+        assert found.dtype == expected.dtype
+        assert np.array_equal(found, expected)
+    z = np.ones((2, 3), np.float32)
+    np.add(z, x, out=z)
+    assert np.array_equal(z, X + 1)
+
+
+@pytest.mark.parametrize("function", [np.sin, lambda x: np.add(X, x), np.sort, np.asarray])
+def test_a_traced_value_in_a_function_of_numpy_is_an_error_that_helps(function):
+    with pytest.raises(nx.TraceError, match="use the function of the same name in nx"):
+        nx.jit(function)(X)
+
+
+OPERATORS = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "**": lambda a, b: a**b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "divmod": lambda a, b: divmod(a, b)[1] + divmod(a, b)[0],
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize(
+    "other", [X + 2, np.float32(2), np.float64(3), np.int32(2)], ids=["array", "f32", "f64", "s32"]
+)
+def test_operators_beside_numpy_give_tensors(name, other):
+    operator = OPERATORS[name]
+    x = np.abs(X)
+    for found, expected in [
+        (operator(other, nx.tensor(x)), operator(other, x)),
+        (operator(nx.tensor(x), other), operator(x, other)),
+        (nx.jit(lambda x: operator(other, x))(x), operator(other, x)),
+    ]:
+        assert isinstance(found, nx.Tensor)
+        assert np.allclose(found.numpy(), expected, rtol=1e-5)
+
+
+def test_products_and_bits_beside_numpy_give_tensors():
+    x, bits = nx.tensor(X), np.array([1, 2, 3], np.int32)
+    assert isinstance(X.T @ x, nx.Tensor)
+    assert np.allclose((X.T @ x).numpy(), X.T @ X)
+    for found, expected in [
+        (bits & nx.tensor(bits + 1), bits & (bits + 1)),
+        (bits | nx.tensor(bits + 1), bits | (bits + 1)),
+        (bits ^ nx.tensor(bits + 1), bits ^ (bits + 1)),
+        (bits << nx.tensor(bits), bits << bits),
+        (bits >> nx.tensor(bits), bits >> bits),
+    ]:
+        assert isinstance(found, nx.Tensor)
+        assert found.tolist() == expected.tolist()
+
+
+def test_adding_to_an_array_of_numpy_leaves_it_alone():
+    z = kept = np.ones((2, 3), np.float32)
+    z += nx.tensor(X)
+    assert isinstance(z, nx.Tensor)
+    assert np.array_equal(z.numpy(), X + 1)
+    assert np.array_equal(kept, np.ones((2, 3)))
+
+
+def test_functions_of_python():
+    assert round(nx.tensor([0.5, 1.5, 2.7])).tolist() == [0.0, 2.0, 3.0]
+    assert round(nx.tensor(2.567, "f64"), 2).item() == 2.57
+    assert round(nx.tensor([15, 25, 1234], "s16"), -1).tolist() == [20, 20, 1230]
+    assert round(nx.tensor([15]), 2).tolist() == [15]
+    assert [part.tolist() for part in divmod(nx.tensor([7, -7]), 2)] == [[3, -4], [1, 1]]
+    assert [part.item() for part in divmod(7, nx.tensor(2))] == [3, 1]
+    assert [row.tolist() for row in reversed(nx.tensor([[1, 2], [3, 4]]))] == [[3, 4], [1, 2]]
+    assert math.trunc(nx.tensor(-2.5)) == -2
+    assert f"{nx.tensor(1.5):.3f}" == "1.500"
+    last = nx.jit(lambda x: next(reversed(x)) + round(x[0]) + divmod(x[1], 2)[1])
+    assert last(nx.tensor([1.5, 3.0, 10.0])).item() == 13.0
+    with pytest.raises(nx.TraceError):
+        nx.jit(math.trunc)(1.5)
+    with pytest.raises(TypeError):
+        reversed(nx.tensor(1))
+
+
+@pytest.mark.parametrize(
+    "scalar",
+    [np.datetime64("2020-01-01"), np.timedelta64(3, "s"), np.bytes_(b"abc"), np.str_("abc")],
+    ids=["datetime64", "timedelta64", "bytes", "str"],
+)
+def test_scalars_that_are_no_numbers_are_refused_as_arrays_of_them_are(scalar):
+    for call in (nx.tensor, nx.asarray, nx.sum, nx.jit(nx.sum), lambda x: nx.tensor([x])):
+        for value in (scalar, np.array([scalar])):
+            with pytest.raises(nx.DTypeError, match=r"arrays of dtype .* are not supported"):
+                call(value)
+
+
+def test_bytes_that_are_lent_as_numbers_stay_numbers():
+    for value in (np.uint8(97), bytearray(b"a"), memoryview(b"a"), np.frombuffer(b"a", np.uint8)):
+        assert nx.tensor(value).dtype == nx.uint8
+        assert nx.flatten(nx.tensor(value)).tolist() == [97]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("float", "f64"),
+        ("int", np.dtype(int).name),
+        ("complex", "c128"),
+        ("half", "f16"),
+        ("single", "f32"),
+        ("double", "f64"),
+        ("i4", "s32"),
+        ("i8", "s64"),
+        ("<f4", "f32"),
+        ("<f8", "f64"),
+        (">f4", "f32"),
+        ("c16", "c128"),
+        ("?", "pred"),
+        (np.longlong, "s64"),
+        (np.intc, "s32"),
+        # Our own names come first, and Python's classes are what numbers become by themselves.
+        ("u8", "u8"),
+        ("f8", "f8_e5m2"),
+        (float, "f32"),
+        (int, "s32"),
+    ],
+)
+def test_dtypes_are_what_numpy_takes_for_them(given, expected):
+    assert nx.zeros(1, given).dtype == expected
+    assert nx.zeros(1, expected).dtype == given
+
+
+@pytest.mark.parametrize("given", ["object", "M8", "S3", "longdouble", "i4,f4", dict, "hello"])
+def test_what_is_no_dtype_of_ours_is_refused(given):
+    with pytest.raises(nx.DTypeError, match="is not a dtype"):
+        nx.zeros(1, given)
+    assert nx.float32 != given
