@@ -267,3 +267,56 @@ def test_values_that_do_not_broadcast_are_refused():
         x[0] = [1, 2]
     with pytest.raises(nx.ShapeError):
         x[[0, 1], [0, 1]] = [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["set", "add", "subtract", "multiply", "min", "max", "power"])
+@pytest.mark.parametrize("value", [300, -1, 256.5, float("inf"), float("nan"), [1, 300], 2**64])
+def test_numbers_that_elements_do_not_hold_are_not_written(name, value):
+    x = nx.zeros(2, "u8")
+    for update in (
+        lambda x: getattr(x.at[:], name)(value),
+        lambda x: getattr(x.at[[0]], name)(value),
+    ):
+        for call in (update, nx.jit(update)):
+            with pytest.raises(OverflowError, match="out of bounds for elements of u8"):
+                call(x)
+    with pytest.raises(OverflowError):
+        x[0] = 300
+    assert x.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("value", [1j, [1, 1j], np.complex64(1j), nx.tensor(1j)])
+def test_complex_numbers_are_not_written_to_real_elements(value):
+    for dtype in ("f32", "s32", "bool"):
+        x = nx.zeros(2, dtype)
+        for name in ("set", "add", "max"):
+            with pytest.raises(nx.DTypeError, match="complex number cannot become an element"):
+                getattr(x.at[:], name)(value)
+        with pytest.raises(nx.DTypeError):
+            x[:] = value
+    assert nx.zeros(2, "c64").at[:].set(value).dtype == nx.complex64
+
+
+def test_numbers_that_elements_hold_are_written():
+    assert nx.zeros(1, "u64").at[0].set(2**64 - 1).tolist() == [2**64 - 1]
+    assert nx.zeros(1, "s64").at[0].set(-(2.0**63)).tolist() == [-(2**63)]
+    assert nx.zeros(1, "u8").at[0].set(255.9).tolist() == [255]
+    assert nx.zeros(1, "bool").at[0].set(2).tolist() == [True]
+    # Arrays have a dtype, and are converted as by `astype`.
+    assert nx.zeros(1, "u8").at[0].set(nx.tensor(300)).tolist() == [44]
+    assert nx.zeros(1, "u8").at[0].set(np.int16(300)).tolist() == [44]
+
+
+def test_differences_quotients_and_powers_of_elements(compiler):
+    with nx.default_options(compiler=compiler):
+        for call in (lambda f: f, nx.jit):
+            x = nx.tensor([8.0, 2.0, 3.0])
+            assert call(lambda x: x.at[[0, 0]].subtract([1, 2]))(x).tolist() == [5.0, 2.0, 3.0]
+            assert call(lambda x: x.at[[0, 0]].divide([2, 4]))(x).tolist() == [1.0, 2.0, 3.0]
+            assert call(lambda x: x.at[1:].power(2))(x).tolist() == [8.0, 4.0, 9.0]
+            assert call(lambda x: x.at[-1].apply(nx.negative))(x).tolist() == [8.0, 2.0, -3.0]
+            u = nx.tensor([1, 2, 3], "u8")
+            assert call(lambda x: x.at[0].subtract(1))(u).tolist() == [0, 2, 3]
+            assert call(lambda x: x.at[[2, 2]].power(2))(u).tolist() == [1, 2, 81]
+        with pytest.raises(nx.DTypeError, match="quotients are no u8"):
+            u.at[0].divide(2)

@@ -2,18 +2,18 @@
 //!
 //! A number has a kind and no width, so the dtype of a result does not depend on how large it is: an
 //! integer that the dtype of the other operand does not hold is an error, as in numpy. Next to truth
-//! values it has the dtype that it has by itself. Nx, to whose rules the graph keeps, takes a wider
+//! values it has the dtype that it has by itself. What is written into elements must fit them too. Nx, to whose rules the graph keeps, takes a wider
 //! dtype instead, and has no truth values but `u8`; what compares with Nx asks for its rules.
 
 use std::cell::Cell;
 
 use nxla_runtime::graph::BinaryClass;
 use nxla_runtime::host::Number;
-use nxla_runtime::{DType, number_tensor};
+use nxla_runtime::{DType, Scalar, Tensor, number_tensor};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, dtype_error};
 use crate::value::Value;
 
 thread_local! {
@@ -73,6 +73,69 @@ fn next_to(value: Value, other: Option<DType>) -> PyResult<Value> {
         }
         _ => Ok(value),
     }
+}
+
+/// Makes sure that elements of a dtype can be `value`: complex numbers are no real ones, and plain
+/// numbers, of which a list may be, are in its bounds. Arrays are converted, as `astype` does.
+pub(crate) fn fits(value: &Value, is_list: bool, dtype: DType) -> PyResult<()> {
+    let from = value.dtype().or_else(|| match value {
+        Value::Number(Number::Complex(..)) => Some(DType::C64),
+        _ => None,
+    });
+    if from.is_some_and(DType::is_complex) && !dtype.is_complex() {
+        return Err(dtype_error(format!(
+            "a complex number cannot become an element of a tensor of {dtype}; take its real part, \
+             or convert the tensor first, as in nx.astype(x, \"c64\")"
+        )));
+    }
+    if are_of_nx() || !dtype.is_integer() {
+        return Ok(());
+    }
+    match value {
+        Value::Number(number) => in_bounds(*number, dtype),
+        Value::Tensor(Tensor::Host(host)) if is_list => {
+            (0..host.size()).try_for_each(|at| in_bounds(plain(host.get(at)), dtype))
+        }
+        Value::Tensor(_) | Value::Expr(_) => Ok(()),
+    }
+}
+
+/// An element as a plain number.
+fn plain(scalar: Scalar) -> Number {
+    match scalar {
+        Scalar::Int(value) => Number::Int(value.into()),
+        Scalar::UInt(value) => Number::Int(value.into()),
+        Scalar::Float(value) => Number::Float(value),
+        Scalar::Complex(re, im) => Number::Complex(re, im),
+    }
+}
+
+/// Makes sure that a dtype of integers holds what is before the point of a number.
+fn in_bounds(number: Number, dtype: DType) -> PyResult<()> {
+    let (Some(least), Some(most)) = (dtype.min_value().as_i128(), dtype.max_value().as_i128())
+    else {
+        return Ok(());
+    };
+    #[expect(clippy::cast_precision_loss, reason = "bounds are powers of two, one more or less")]
+    let (fits, shown) = match number {
+        Number::Int(value) => ((least..=most).contains(&value), value.to_string()),
+        Number::Float(value) => {
+            let whole = value.trunc();
+            let fits = whole >= least as f64 && whole < (most + 1) as f64;
+            (fits, format!("{value:?}"))
+        }
+        Number::Bool(_) | Number::Complex(..) => return Ok(()),
+    };
+    if fits {
+        return Ok(());
+    }
+    let instead = match dtype.bits() {
+        ..32 => "; convert the tensor first, as in nx.astype(x, \"s32\")",
+        _ => "",
+    };
+    Err(PyOverflowError::new_err(format!(
+        "{shown} is out of bounds for elements of {dtype}, which holds {least} to {most}{instead}"
+    )))
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

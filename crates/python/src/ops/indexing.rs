@@ -1,7 +1,7 @@
 //! `x[...]`: ints, ranges, new axes, ellipses, masks, traced indices and index tensors.
 
 use nxla_runtime::graph::build::{Subscript, Update};
-use nxla_runtime::graph::{BinaryOp, ExprId};
+use nxla_runtime::graph::{BinaryOp, ExprId, UnaryOp};
 use nxla_runtime::{DType, Scalar, Shape, Tensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
@@ -151,10 +151,11 @@ fn update_operands(
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<(Vec<Value>, Plan)> {
-    let (operand, value) = (Value::of(x, "index")?, Value::of(value, "index")?);
+    let (operand, written) = (Value::of(x, "index")?, Value::of(value, "index")?);
+    crate::numbers::fits(&written, is_list(value), dtype_of(&operand))?;
     let plan = plan_of(py, &operand, key, "write by it with nx.where")?;
     let mut operands = plan.operands.clone();
-    operands.extend([operand, value]);
+    operands.extend([operand, written]);
     Ok((operands, plan))
 }
 
@@ -169,7 +170,7 @@ fn subscript_update(
     let py = x.py();
     let update = match how {
         "set" => Update::Set,
-        "add" => Update::Combine(BinaryOp::Add),
+        "add" | "subtract" => Update::Combine(BinaryOp::Add),
         "multiply" => Update::Combine(BinaryOp::Multiply),
         "min" => Update::Combine(BinaryOp::Min),
         "max" => Update::Combine(BinaryOp::Max),
@@ -181,6 +182,13 @@ fn subscript_update(
         if plan.keeps_nothing {
             return one::<nxla_runtime::Error>(Ok(x));
         }
+        let value = match how {
+            "subtract" => {
+                let value = graph.as_type(value, graph.dtype(x))?;
+                graph.unary(UnaryOp::Negate, value)?
+            }
+            _ => value,
+        };
         one(graph.subscript_update(x, &plan.subscript(ids), value, update))
     })
 }
