@@ -1590,6 +1590,9 @@ def is_tracing() -> bool:
 def count_effects() -> int:
     """How many operations with effects the current trace has so far."""
 
+def user_line() -> str | None:
+    """The user's line that is running, as ``file.py:3``; None if there is none."""
+
 def set_package_directory(directory: str) -> None:
     """Tells which directory holds the package, whose frames are not the user's."""
 
@@ -2100,7 +2103,7 @@ def window_reduce(
     x: TensorLike,
     initial: TensorLike,
     function: Callable[[Tensor, Tensor], TensorLike],
-    dimensions: Sequence[int],
+    dimensions: PerAxis,
     strides: PerAxis | None = None,
     padding: Padding = ...,
     dilations: PerAxis | None = None,
@@ -2498,9 +2501,9 @@ def atanh(x: TensorLike, /) -> Tensor:
 def avg_pool(
     x: TensorLike,
     /,
-    window: Sequence[int],
+    window: PerAxis,
     *,
-    strides: Sequence[int] | None = None,
+    strides: PerAxis | None = None,
     padding: Padding = "valid",
     channels_last: bool = False,
     count_padding: bool = False,
@@ -5183,9 +5186,9 @@ def max(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -
 def max_pool(
     x: TensorLike,
     /,
-    window: Sequence[int],
+    window: PerAxis,
     *,
-    strides: Sequence[int] | None = None,
+    strides: PerAxis | None = None,
     padding: Padding = "valid",
     channels_last: bool = False,
 ) -> Tensor:
@@ -5195,9 +5198,9 @@ def max_pool(
     ----------
     x : tensor_like
         Real numbers with axes for examples, channels, and one for each size of the window.
-    window : sequence of int
-        The sizes of the window.
-    strides : sequence of int, optional
+    window : int or sequence of int
+        The size of the window, along all axes but those two or along each.
+    strides : int or sequence of int, optional
         How far windows move; by their sizes by default.
     padding : {"valid", "same"} or sequence of (int, int)
         What is around the elements, and is never the largest: nothing, so much that there is a
@@ -5217,6 +5220,8 @@ def max_pool(
     >>> import nxla as nx
     >>> nx.nn.max_pool([[[1.0, 5.0, 2.0, 3.0]]], (2,)).tolist()
     [[[5.0, 3.0]]]
+    >>> nx.nn.max_pool(nx.reshape(nx.arange(16), (1, 1, 4, 4)), 2).tolist()
+    [[[[5, 7], [13, 15]]]]
     """
 
 def maximum(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -7085,21 +7090,24 @@ def tanh(x: TensorLike, /) -> Tensor:
     [0.0, 0.7615941762924194]
     """
 
-def tile(x: TensorLike, repetitions: Sequence[int], /) -> Tensor:
+def tile(x: TensorLike, repetitions: PerAxis, /) -> Tensor:
     """Lay copies of a tensor next to each other.
 
     Parameters
     ----------
     x : tensor_like
         Any tensor.
-    repetitions : sequence of int
-        How often along each axis; of fewer numbers than axes, or more, the missing are 1.
+    repetitions : int or sequence of int
+        How often along each axis; of fewer numbers than axes, or more, the missing are 1. A number
+        stands for the last axis.
 
     Examples
     --------
     >>> import nxla as nx
     >>> nx.tile([1, 2], (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
+    >>> nx.tile([1, 2], 2).tolist()
+    [1, 2, 1, 2]
     """
 
 def top_k(x: TensorLike, /, k: int = 1) -> tuple[Tensor, Tensor]:
@@ -7319,7 +7327,7 @@ def weighted_mean(
 
 def window_max(
     x: TensorLike,
-    dimensions: Sequence[int],
+    dimensions: PerAxis,
     /,
     *,
     strides: PerAxis | None = None,
@@ -7337,7 +7345,7 @@ def window_max(
 
 def window_mean(
     x: TensorLike,
-    dimensions: Sequence[int],
+    dimensions: PerAxis,
     /,
     *,
     strides: PerAxis | None = None,
@@ -7357,7 +7365,7 @@ def window_mean(
 
 def window_min(
     x: TensorLike,
-    dimensions: Sequence[int],
+    dimensions: PerAxis,
     /,
     *,
     strides: PerAxis | None = None,
@@ -7375,7 +7383,7 @@ def window_min(
 
 def window_product(
     x: TensorLike,
-    dimensions: Sequence[int],
+    dimensions: PerAxis,
     /,
     *,
     strides: PerAxis | None = None,
@@ -7395,7 +7403,7 @@ def window_scatter_max(
     x: TensorLike,
     source: TensorLike,
     initial: TensorLike,
-    dimensions: Sequence[int],
+    dimensions: PerAxis,
     /,
     *,
     strides: PerAxis | None = None,
@@ -7437,7 +7445,7 @@ def window_scatter_min(
     x: TensorLike,
     source: TensorLike,
     initial: TensorLike,
-    dimensions: Sequence[int],
+    dimensions: PerAxis,
     /,
     *,
     strides: PerAxis | None = None,
@@ -7456,7 +7464,7 @@ def window_scatter_min(
 
 def window_sum(
     x: TensorLike,
-    dimensions: Sequence[int],
+    dimensions: PerAxis,
     /,
     *,
     strides: PerAxis | None = None,
@@ -7469,8 +7477,8 @@ def window_sum(
     ----------
     x : tensor_like
         Numbers.
-    dimensions : sequence of int
-        The size of the window along each axis.
+    dimensions : int or sequence of int
+        The size of the window, along all axes or along each.
     strides : int or sequence of int, optional
         How far a window is from the next; 1 by default.
     padding : {"valid", "same"} or sequence of (int, int)
@@ -7496,6 +7504,8 @@ def window_sum(
     [3, 5, 7]
     >>> nx.window_sum([1, 2, 3, 4], (2,), strides=2, padding="same").tolist()
     [3, 7]
+    >>> nx.window_sum(nx.ones((3, 3)), 2).tolist()
+    [[4.0, 4.0], [4.0, 4.0]]
     """
 
 __all__ = [

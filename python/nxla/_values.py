@@ -22,3 +22,9 @@ def as_tensor(value: TensorLike) -> Tensor:
         traced: Tensor = value  # type: ignore[assignment]
         return traced
     return _core.tensor(value)
+
+
+def user_line() -> str:
+    """Return the user's line that is running, as errors end with it."""
+    line = _core.user_line()
+    return "" if line is None else f" ({line})"

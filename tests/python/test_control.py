@@ -237,8 +237,13 @@ def test_errors_of_scans_name_carry_and_result():
         scanned(lambda c, x: ({"n": nx.stack([c["n"], x])}, x), {"n": x[0]})
     with pytest.raises(nx.DTypeError, match=r"scan: carry is f32 after a step, s32 before"):
         scanned(lambda c, x: (c + x, x), nx.tensor(0))
-    with pytest.raises(nx.DTypeError, match=r"scan: y\[1\] is f32 after a step, s32 before"):
+    with pytest.raises(nx.DTypeError, match=r"scan: y\[1\] is f32 after a step, s32") as told:
         scanned(lambda c, x: (c + x, (x, c)), 0)
+    assert (
+        'the carry, which is 0 at the start and f32 from then on: begin with nx.tensor(0, "f32") ('
+        in str(told.value)
+    )
+    assert "test_control.py" in str(told.value)
     with pytest.raises(nx.ArgumentError, match=r"carry is \(\*, \*\) after a step"):
         scanned(lambda c, x: ((c, c), x), 0)
     # A number takes the dtype that the first step gives it.

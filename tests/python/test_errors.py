@@ -156,3 +156,56 @@ def test_assigning_to_elements_says_what_to_use():
     with pytest.raises(nx.TraceError, match=r"nx\.put_slice.*\(test_errors\.py:\d+\)"):
         nx.jit(f)(x)
     assert x.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: nx.zeros(2.0), "shape: must be an int or a sequence of ints, got float"),
+        (lambda: nx.zeros(None), "shape: must be an int or a sequence of ints, got NoneType"),
+        (lambda: nx.tile([1, 2], 1.5), "must be an int or a sequence of ints"),
+        (lambda: nx.nn.max_pool(nx.ones((1, 1, 4)), "2"), "must be an int or a sequence of ints"),
+        (lambda: nx.reshape(nx.zeros(0), (0, -1)), r"shape: \[0, -1\] leaves a size undetermined"),
+        (
+            lambda: nx.reshape(nx.arange(12), (5, -1)),
+            r"no size for the -1 of \[5, -1\] fits s32\[12\], which has 12 elements",
+        ),
+        (
+            lambda: nx.einsum("ij,jk->ik", nx.ones((2, 3)), nx.ones((4, 2))),
+            "subscripts: give 'j' the sizes 3 and 4",
+        ),
+        (
+            lambda: nx.einsum("...j,...j->...", nx.ones((2, 3)), nx.ones((4, 3))),
+            "give the last axis of the ellipsis the sizes 2 and 4",
+        ),
+        (
+            lambda: nx.einsum("...j,...j->...", nx.ones((2, 1, 3)), nx.ones((4, 1, 3))),
+            "give the axis of the ellipsis with 1 after it the sizes 2 and 4",
+        ),
+        (
+            lambda: nx.linalg.solve(nx.ones((4, 2, 2)), nx.ones((4, 2))),
+            r"solve: x2 must have matrices of 2 rows, x1 is f32\[4\]\[2\]\[2\] and x2 is "
+            r"f32\[4\]\[2\]; vectors, one for each matrix, are x2\[\.\.\., None\] \(test_errors",
+        ),
+        (
+            lambda: nx.linalg.solve(nx.ones((4, 2, 2)), nx.ones((3, 2, 1))),
+            r"solve: the leading axes do not broadcast, x1 is f32\[4\]\[2\]\[2\]",
+        ),
+        (lambda: nx.split([1, 2, 3], [2, 1]), r"split: \[2, 1\] leaves a part"),
+        (lambda: nx.split([1, 2, 3], [0.5]), "a number or a sequence of ints, got"),
+        (lambda: nx.split([1, 2, 3], None), "a number or a sequence of ints, got None"),
+        (lambda: nx.jit(lambda x: nx.add([x], 1))(1.0), "list, got a traced value; nx.stack joins"),
+    ],
+)
+def test_arguments_are_told_as_they_were_written(call, text):
+    with pytest.raises((nx.NxlaError, TypeError), match=text):
+        call()
+
+
+def test_a_traced_number_of_repetitions_of_a_list():
+    for repeated in (lambda x, n: [x] * n, lambda x, n: n * (x, x)):
+        with pytest.raises(nx.TraceError, match=r"how often to repeat a list.*test_errors\.py"):
+            nx.jit(repeated)(1.0, 3)
+        assert len(nx.jit(repeated, static_argnums=1)(1.0, 3)) >= 3
+    # Lists of numbers are tensors beside a traced value.
+    assert nx.jit(lambda n: [1, 2] * n)(3).tolist() == [3, 6]

@@ -194,3 +194,35 @@ def test_all_close_compares_integers_by_value(compiler):
     assert close(nx.tensor([0], dtype=u8), nx.tensor([3], dtype=u8)).item()
     low, high = nx.tensor([-(2**31)]), nx.tensor([2**31 - 1])
     assert not close(low, high).item()
+
+
+def test_one_number_stands_for_all_axes(compiler):
+    x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    with nx.default_options(compiler=compiler):
+        for call in (lambda f: f, nx.jit):
+            for pool in (nx.nn.max_pool, nx.nn.avg_pool):
+                for strides in (None, 1):
+                    one = call(lambda x, f=pool, s=strides: f(x, 2, strides=s))(x)
+                    each = call(lambda x, f=pool, s=strides: f(x, (2, 2), strides=s and (s, s)))(x)
+                    assert one.tolist() == each.tolist()
+            for window in (nx.window_sum, nx.window_max, nx.window_mean):
+                one = call(lambda x, f=window: f(x, 2))(x[0, 0])
+                assert one.tolist() == window(x[0, 0], (2, 2)).tolist()
+            assert call(lambda x: nx.tile(x, 2))(x[0, 0]).tolist() == np.tile(x[0, 0], 2).tolist()
+        folded = nx.window_reduce(x[0, 0], 0, lambda element, total: total + element, 2)
+        assert folded.tolist() == nx.window_sum(x[0, 0], (2, 2)).tolist()
+        # Entries of a vectorized axis have axes of their own.
+        entries = nx.vmap(lambda x: nx.window_sum(x, 2))(x[0])
+        assert entries.tolist() == nx.window_sum(x[0], (1, 2, 2)).tolist()
+
+
+@pytest.mark.parametrize("places", [[1, 3], (2,), [1, -1], np.array([2, 4]), []])
+def test_tensors_are_split_at_several_places(places):
+    x = np.arange(10).reshape(5, 2)
+    for call in (lambda f: f, nx.jit):
+        found = call(lambda x: nx.split(x, places))(x)
+        expected = np.split(x, places)
+        assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+    assert [part.tolist() for part in nx.split(x[0], np.int64(1))] == [[0], [1]]
+    columns = nx.split(x, [1], axis=1)
+    assert [part.shape for part in columns] == [(5, 1), (5, 1)]

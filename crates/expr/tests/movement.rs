@@ -39,12 +39,15 @@ fn reshape_finds_one_size() {
     assert_eq!(auto(&[Some(3), Some(2)]), "f32[3][2]");
     assert_eq!(
         auto(&[None, None]),
-        "reshape: shape: [None, None] leaves a size undetermined for f32[2][3]"
+        "reshape: shape: [-1, -1] leaves a size undetermined for f32[2][3]"
     );
-    assert_eq!(auto(&[Some(4), None]), "reshape: shape: [4, 1] has 4 elements, f32[2][3] has 6");
+    assert_eq!(
+        auto(&[Some(4), None]),
+        "reshape: shape: no size for the -1 of [4, -1] fits f32[2][3], which has 6 elements"
+    );
     assert_eq!(
         outcome(&["f32[0]"], |g, x| g.reshape_auto(x[0], &[Some(0), None])),
-        "reshape: shape: [Some(0), None] leaves a size undetermined for f32[0]"
+        "reshape: shape: [0, -1] leaves a size undetermined for f32[0]"
     );
 }
 

@@ -14,7 +14,7 @@ use crate::errors::trace_error;
 use crate::numbers::{beside, keeps_dtype};
 use crate::ops::indexing;
 use crate::source::current_line;
-use crate::value::{FromPython, Value};
+use crate::value::{FromPython, Value, is_list};
 
 /// A tensor inside a traced function: it has a dtype and a shape, but no data yet.
 #[pyclass(name = "Expr", module = "nxla", frozen)]
@@ -42,7 +42,11 @@ pub(crate) fn binary(
     op: BinaryOp,
 ) -> PyResult<Py<PyAny>> {
     let py = left.py();
-    let (Some(left), Some(right)) = (Value::try_of(left)?, Value::try_of(right)?) else {
+    let read = |operand: &Bound<'_, PyAny>| match Value::try_of(operand) {
+        Err(_) if op == BinaryOp::Multiply && lists_traced(operand) => Err(no_repeats(py)),
+        read => read,
+    };
+    let (Some(left), Some(right)) = (read(left)?, read(right)?) else {
         return Ok(py.NotImplemented());
     };
     let operands = match keeps_dtype(op.class()) {
@@ -50,6 +54,22 @@ pub(crate) fn binary(
         false => [left, right],
     };
     apply(py, &operands, |graph, ids| one(graph.binary(op, ids[0], ids[1])))
+}
+
+/// Whether an operand is a list with a traced value in it.
+fn lists_traced(operand: &Bound<'_, PyAny>) -> bool {
+    let is_traced =
+        |item: PyResult<Bound<'_, PyAny>>| item.is_ok_and(|item| item.is_instance_of::<PyExpr>());
+    is_list(operand) && operand.try_iter().is_ok_and(|mut items| items.any(is_traced))
+}
+
+/// Why a list of traced values is not repeated, nor multiplied.
+fn no_repeats(py: Python<'_>) -> PyErr {
+    let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
+    trace_error(format!(
+        "a traced value cannot say how often to repeat a list: it is known only when the function \
+         runs; make it a static argument (static_argnames=), or multiply nx.stack(list) by it{line}"
+    ))
 }
 
 /// The op of a comparison operator.

@@ -19,7 +19,7 @@ use crate::device::{self, PyDevice, device_from};
 use crate::dlpack;
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::{OrRaise, argument_error, exception, format_error, memory_error};
-use crate::expr::operator_methods;
+use crate::expr::{PyExpr, operator_methods};
 use crate::interrupt::{read_interruptible, wait_interruptible};
 use crate::live;
 use crate::ops::args::NamesArg;
@@ -531,7 +531,10 @@ impl Nested {
             None => match Value::try_of(value)? {
                 Some(Value::Tensor(tensor)) => self.array(value.py(), &tensor, depth),
                 _ => {
-                    let kind = value.get_type().name()?;
+                    let kind = match value.is_instance_of::<PyExpr>() {
+                        true => "a traced value".into(),
+                        false => value.get_type().name()?.to_cow()?.into_owned(),
+                    };
                     let why =
                         format!("expected numbers in the list, got {kind}; nx.stack joins tensors");
                     Err(argument_error("tensor", why))

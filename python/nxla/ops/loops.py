@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, tree
-from nxla._values import as_tensor
+from nxla._values import as_tensor, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 from nxla.ops.control import _holds, _tensor, _tensors, _traced, _type_of
 from nxla.ops.movement import moveaxis
@@ -481,6 +481,7 @@ def scan(
     rows = tree.map(lambda y: _rows(_tensor(y), count), y)
     ys = tree.map(lambda rows, y: _write(rows, place(0), y), rows, y)
     begin = 1
+    changed = _changed(init, carry)
     if _core.is_tracing() and unroll is not True and _core.count_effects() == effects:
         start = _typed_like(init, carry)
         if start is not None and _full_types(rows) == _full_types(ys):
@@ -488,7 +489,7 @@ def scan(
 
     def body(index: Tensor, state: tuple[C, Any]) -> tuple[C, Any]:
         carry, later = step(state[0], index)
-        _check_step("y", y, later)
+        _check_step("y", y, later, changed=changed)
         return carry, tree.map(lambda rows, y: _write(rows, place(index), y), state[1], later)
 
     if count == begin:
@@ -531,15 +532,32 @@ def _full_types(values: Any) -> list[tuple[Any, ...]]:
     return [(x.dtype, x.shape, x.names, x.vectorized_axes) for x in leaves]
 
 
-def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> None:
+def _changed(init: Any, carry: Any) -> str:
+    """Tell which number of a carry has another dtype after a step, if there is one."""
+    leaves, structure = tree.flatten(init)
+    for leaf, (was, now) in enumerate(zip(leaves, tree.leaves(carry), strict=True)):
+        dtype = as_tensor(now).dtype
+        if isinstance(was, int | float | complex) and as_tensor(was).dtype != dtype:
+            return (
+                f"; this comes of the carry{structure.leaf_path(leaf)}, which is {was!r} at the "
+                f'start and {dtype} from then on: begin with nx.tensor({was!r}, "{dtype}")'
+            )
+    return ""
+
+
+def _check_step(
+    name: str, before: Any, after: Any, *, first: bool = False, changed: str = ""
+) -> None:
     """Check that a step of a scan gives what the step before gave.
 
-    In the first step a number may become a tensor of another dtype.
+    In the first step a number may become a tensor of another dtype; `changed` says which has.
     """
     old, structure = tree.flatten(before)
     new, found = tree.flatten(after)
     if found != structure:
-        raise ArgumentError(f"scan: {name} is {found} after a step, {structure} before")
+        raise ArgumentError(
+            f"scan: {name} is {found} after a step, {structure} before{user_line()}"
+        )
     for leaf, pair in enumerate(zip(old, new, strict=True)):
         if first and isinstance(pair[0], int | float | complex):
             continue
@@ -549,7 +567,7 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
         kind = DTypeError if was.shape == now.shape else ShapeError
         raise kind(
             f"scan: {name}{structure.leaf_path(leaf)} is {_type_of(now)} after a step, "
-            f"{_type_of(was)} before"
+            f"{_type_of(was)} before{changed if kind is DTypeError else ''}{user_line()}"
         )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from itertools import pairwise
+
 from nxla import _core
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, TraceError
@@ -92,23 +95,23 @@ def unstack(x: TensorLike, /, axis: Axis = 0) -> tuple[Tensor, ...]:
     return tuple(moveaxis(x, axis, 0))
 
 
-def split(x: TensorLike, index: float, /, axis: Axis = 0) -> tuple[Tensor, Tensor]:
-    """Cut a tensor in two along an axis.
+def split(x: TensorLike, index: float | Sequence[int], /, axis: Axis = 0) -> tuple[Tensor, ...]:
+    """Cut a tensor in two along an axis, or at several places.
 
     Parameters
     ----------
     x : tensor_like
         At least one axis.
-    index : int or float
+    index : int, float or sequence of int
         Where the second part begins, from the end if negative; as a float, the share of the first
-        part, rounded up.
+        part, rounded up. A sequence says where all parts but the first one begin.
     axis : int or str
         The axis.
 
     Raises
     ------
     ArgumentError
-        If a part would be empty.
+        If a part would be empty, or the places do not increase.
 
     Examples
     --------
@@ -117,14 +120,37 @@ def split(x: TensorLike, index: float, /, axis: Axis = 0) -> tuple[Tensor, Tenso
     [[1, 2], [3, 4, 5]]
     >>> [part.tolist() for part in nx.split([1, 2, 3, 4, 5], 0.5)]
     [[1, 2, 3], [4, 5]]
+    >>> [part.tolist() for part in nx.split([1, 2, 3, 4, 5], [1, -1])]
+    [[1], [2, 3, 4], [5]]
     """
     x = as_tensor(x)
     size = axis_size(x, axis)
-    # Rounded up, as -(-a // 1) does.
-    place = -int(-index * size // 1) if isinstance(index, float) else index
+    if isinstance(index, float):
+        # Rounded up, as -(-a // 1) does.
+        place = -int(-index * size // 1)
+    elif hasattr(index, "__index__") and not getattr(index, "ndim", 0):
+        place = operator.index(index)
+    else:
+        return _parts(x, index, axis, size)
     if not 0 < (place + size if place < 0 else place) < size:
         raise ArgumentError(f"split: {index} leaves no element on one side of an axis of {size}")
     return _core.split_at(x, place, axis)
+
+
+def _parts(x: Tensor, places: Sequence[int], axis: Axis, size: int) -> tuple[Tensor, ...]:
+    """Return the parts between the ends of an axis and some places."""
+    try:
+        places = [operator.index(place) for place in places]
+    except TypeError:
+        raise ArgumentError(
+            f"split: the index must be a number or a sequence of ints, got {places!r}"
+        ) from None
+    ends = [0, *(place + size if place < 0 else place for place in places), size]
+    if any(end <= begin for begin, end in pairwise(ends)):
+        raise ArgumentError(f"split: {places} leaves a part of an axis of {size} without elements")
+    return tuple(
+        _core.slice_along_axis(x, begin, end - begin, axis) for begin, end in pairwise(ends)
+    )
 
 
 def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> Tensor:

@@ -7,7 +7,7 @@ from nxla.ops.reduce import _traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from nxla._core import Tensor
     from nxla._types import Padding, PerAxis, TensorLike
@@ -17,7 +17,7 @@ def window_reduce(
     x: TensorLike,
     initial: TensorLike,
     function: Callable[[Tensor, Tensor], TensorLike],
-    dimensions: Sequence[int],
+    dimensions: PerAxis,
     /,
     *,
     strides: PerAxis | None = None,

@@ -2,6 +2,7 @@
 //! does not name.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use nxla_tensor::promote;
 
@@ -12,6 +13,16 @@ use crate::graph::{Error, ExprId, Graph, Result};
 enum Label {
     Covered(usize),
     Letter(char),
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Label::Covered(0) => f.write_str("the last axis of the ellipsis"),
+            Label::Covered(after) => write!(f, "the axis of the ellipsis with {after} after it"),
+            Label::Letter(letter) => write!(f, "'{letter}'"),
+        }
+    }
 }
 
 /// An operand on its way into the result.
@@ -83,7 +94,7 @@ impl Graph {
         }
         for label in &result {
             if !terms.iter().any(|term| term.labels.contains(label)) {
-                let why = format!("{subscripts:?} has {label:?} in the result, and in no operand");
+                let why = format!("{subscripts:?} has {label} in the result, and in no operand");
                 return Err(self.invalid("einsum", "subscripts", why));
             }
         }
@@ -161,7 +172,7 @@ impl Graph {
         let labels = output.labels(covered);
         for (position, label) in labels.iter().enumerate() {
             if labels[..position].contains(label) {
-                let why = format!("have {label:?} more than once in the result");
+                let why = format!("have {label} more than once in the result");
                 return Err(self.invalid("einsum", "subscripts", why));
             }
         }
@@ -178,7 +189,7 @@ impl Graph {
                     *known = size;
                 }
                 if size != 1 && size != *known {
-                    let why = format!("give {label:?} the sizes {known} and {size}");
+                    let why = format!("give {label} the sizes {known} and {size}");
                     return Err(self.invalid("einsum", "subscripts", why));
                 }
             }

@@ -44,11 +44,23 @@ impl Graph {
         if unknown == 0 {
             return self.reshape(x, known);
         }
-        let fit = self.shape(x).size().checked_div(known.size());
-        let (1, Some(fit)) = (unknown, fit) else {
-            let why = format!("{sizes:?} leaves a size undetermined for {}", self.tensor_type(x));
+        let size = self.shape(x).size();
+        // As it is written in Python, where -1 stands for what is not known.
+        let written = || {
+            let sizes = sizes.iter().map(|size| size.map_or("-1".into(), |size| size.to_string()));
+            format!("[{}]", sizes.collect::<Vec<_>>().join(", "))
+        };
+        let (1, Some(fit)) = (unknown, size.checked_div(known.size())) else {
+            let why =
+                format!("{} leaves a size undetermined for {}", written(), self.tensor_type(x));
             return Err(self.invalid("reshape", "shape", why));
         };
+        if fit * known.size() != size {
+            let x = self.tensor_type(x);
+            let why =
+                format!("no size for the -1 of {} fits {x}, which has {size} elements", written());
+            return Err(self.invalid("reshape", "shape", why));
+        }
         self.reshape(x, sizes.iter().map(|size| size.unwrap_or(fit)).collect::<Shape>())
     }
 

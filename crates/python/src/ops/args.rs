@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
 use nxla_runtime::host::{AxisName, Names, Shape};
 use nxla_runtime::{Error, Result, TensorType};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
@@ -135,7 +136,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArg {
 pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let one = |item: &Bound<'_, PyAny>| -> PyResult<i64> {
         item.extract::<i64>().map_err(|cause| {
-            if cause.is_instance_of::<pyo3::exceptions::PyTypeError>(item.py()) {
+            if cause.is_instance_of::<PyTypeError>(item.py()) {
                 argument_error("shape", format!("a size must be an int, got {}", item.get_type()))
             } else {
                 cause
@@ -146,7 +147,21 @@ pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         return Ok(vec![one(value)?]);
     }
     ending::prepare();
-    value.try_iter()?.map(|item| one(&item?)).collect()
+    if let Ok(items) = value.try_iter() {
+        return items.map(|item| one(&item?)).collect();
+    }
+    // Integers of other packages are sizes too.
+    match value.extract::<i64>() {
+        Ok(size) => Ok(vec![size]),
+        Err(cause) if cause.is_instance_of::<PyTypeError>(value.py()) => {
+            let kind = value.get_type().name()?;
+            Err(argument_error(
+                "shape",
+                format!("must be an int or a sequence of ints, got {kind}"),
+            ))
+        }
+        Err(cause) => Err(cause),
+    }
 }
 
 /// Names of axes, None for those without.

@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 
 use super::add_functions;
 use super::args::{Axis, AxisList, NamesArg, ShapeArg, count, rows, sizes};
-use super::declare::{Argument, Count, Site, functions};
+use super::declare::{Argument, Site, functions};
+use super::window::PerAxis;
 use crate::apply::{apply, apply_all, many, one};
 use crate::errors::{argument_error, user_error};
 use crate::value::{FromPython, Value};
@@ -452,15 +453,18 @@ functions! {
     /// ----------
     /// x : tensor_like
     ///     Any tensor.
-    /// repetitions : sequence of int
-    ///     How often along each axis; of fewer numbers than axes, or more, the missing are 1.
+    /// repetitions : int or sequence of int
+    ///     How often along each axis; of fewer numbers than axes, or more, the missing are 1. A number
+    ///     stands for the last axis.
     ///
     /// Examples
     /// --------
     /// >>> import nxla as nx
     /// >>> nx.tile([1, 2], (2, 2)).tolist()
     /// [[1, 2, 1, 2], [1, 2, 1, 2]]
-    fn tile(x, repetitions: Vec<Count>, /) |graph| graph.tile(x, &repetitions);
+    /// >>> nx.tile([1, 2], 2).tolist()
+    /// [1, 2, 1, 2]
+    fn tile(x, repetitions: PerAxis, /) |graph| graph.tile(x, &repetitions.of(1));
 
     /// Put a number around the elements, and between them.
     ///

@@ -6,11 +6,12 @@ use nxla_runtime::graph::build::{Cumulative, WindowOptions, WindowPadding};
 use nxla_runtime::graph::{ExprId, Graph, Padding};
 use nxla_runtime::host::Number;
 use nxla_runtime::{DType, Error, Result};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::args::{Axis, rows};
-use super::declare::{Argument, Count, Site, functions, plain_arguments};
+use super::declare::{Argument, Site, functions, plain_arguments};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, user_error};
 
@@ -56,10 +57,18 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PerAxis {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        match value.extract::<i64>() {
-            Ok(one) => Ok(PerAxis::All(one)),
-            Err(_) => Ok(PerAxis::Each(value.extract()?)),
+        if let Ok(one) = value.extract::<i64>() {
+            return Ok(PerAxis::All(one));
         }
+        value.extract().map(PerAxis::Each).map_err(|cause| {
+            match cause.is_instance_of::<PyTypeError>(value.py()) {
+                true => PyTypeError::new_err(format!(
+                    "must be an int or a sequence of ints, got {}",
+                    value.get_type()
+                )),
+                false => cause,
+            }
+        })
     }
 }
 
@@ -94,6 +103,30 @@ impl Argument for PerAxis {
                 EachAxis::Each(numbers.collect::<Result<_>>()?)
             }
         })
+    }
+}
+
+/// The size of a window along each axis of the first operand, but for `BESIDE` of them.
+pub(super) struct Window<const BESIDE: usize = 0>(PerAxis);
+
+impl<'a, 'py, const BESIDE: usize> FromPyObject<'a, 'py> for Window<BESIDE> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(Window)
+    }
+}
+
+impl<const BESIDE: usize> Argument for Window<BESIDE> {
+    type Given = Vec<usize>;
+
+    fn annotation() -> Cow<'static, str> {
+        PerAxis::annotation()
+    }
+
+    fn given(self, site: &mut Site<'_>) -> Result<Vec<usize>> {
+        let axes = site.graph.shape(site.ids[0]).rank();
+        Ok(self.0.given(site)?.of(axes.saturating_sub(BESIDE)))
     }
 }
 
@@ -166,8 +199,8 @@ functions! {
     /// ----------
     /// x : tensor_like
     ///     Numbers.
-    /// dimensions : sequence of int
-    ///     The size of the window along each axis.
+    /// dimensions : int or sequence of int
+    ///     The size of the window, along all axes or along each.
     /// strides : int or sequence of int, optional
     ///     How far a window is from the next; 1 by default.
     /// padding : {"valid", "same"} or sequence of (int, int)
@@ -193,8 +226,10 @@ functions! {
     /// [3, 5, 7]
     /// >>> nx.window_sum([1, 2, 3, 4], (2,), strides=2, padding="same").tolist()
     /// [3, 7]
+    /// >>> nx.window_sum(nx.ones((3, 3)), 2).tolist()
+    /// [[4.0, 4.0], [4.0, 4.0]]
     fn window_sum(
-        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        x, dimensions: Window, /, *, strides: Option<PerAxis> = None,
         padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
     ) |graph| graph.window_sum(x, &dimensions, &window(&dimensions, strides, padding, dilations));
 
@@ -206,7 +241,7 @@ functions! {
     /// >>> nx.window_product([1, 2, 3, 4], (2,)).tolist()
     /// [2, 6, 12]
     fn window_product(
-        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        x, dimensions: Window, /, *, strides: Option<PerAxis> = None,
         padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
     ) |graph|
         graph.window_product(x, &dimensions, &window(&dimensions, strides, padding, dilations));
@@ -219,7 +254,7 @@ functions! {
     /// >>> nx.window_max([1, 4, 2, 3], (2,)).tolist()
     /// [4, 4, 3]
     fn window_max(
-        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        x, dimensions: Window, /, *, strides: Option<PerAxis> = None,
         padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
     ) |graph| graph.window_max(x, &dimensions, &window(&dimensions, strides, padding, dilations));
 
@@ -231,7 +266,7 @@ functions! {
     /// >>> nx.window_min([1, 4, 2, 3], (2,)).tolist()
     /// [1, 2, 2]
     fn window_min(
-        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        x, dimensions: Window, /, *, strides: Option<PerAxis> = None,
         padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
     ) |graph| graph.window_min(x, &dimensions, &window(&dimensions, strides, padding, dilations));
 
@@ -245,7 +280,7 @@ functions! {
     /// >>> nx.window_mean([1, 2, 3, 4], (2,)).tolist()
     /// [1.5, 2.5, 3.5]
     fn window_mean(
-        x, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        x, dimensions: Window, /, *, strides: Option<PerAxis> = None,
         padding: PaddingArg = "valid", dilations: Option<PerAxis> = None
     ) |graph| graph.window_mean(x, &dimensions, &window(&dimensions, strides, padding, dilations));
 
@@ -280,7 +315,7 @@ functions! {
     /// >>> nx.window_scatter_max([1, 4, 2, 3], [10, 20], 0, (2,), strides=2).tolist()
     /// [0, 10, 0, 20]
     fn window_scatter_max(
-        x, source, initial, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        x, source, initial, dimensions: Window, /, *, strides: Option<PerAxis> = None,
         padding: PaddingArg = "valid"
     ) |graph|
         graph.window_scatter_max(x, source, initial, &dimensions, &window(&dimensions, strides, padding, None));
@@ -295,7 +330,7 @@ functions! {
     /// >>> nx.window_scatter_min([1, 4, 2, 3], [10, 20], 0, (2,), strides=2).tolist()
     /// [10, 0, 20, 0]
     fn window_scatter_min(
-        x, source, initial, dimensions: Vec<Count>, /, *, strides: Option<PerAxis> = None,
+        x, source, initial, dimensions: Window, /, *, strides: Option<PerAxis> = None,
         padding: PaddingArg = "valid"
     ) |graph|
         graph.window_scatter_min(x, source, initial, &dimensions, &window(&dimensions, strides, padding, None));
@@ -391,7 +426,7 @@ fn window_reduce(
     x: &Bound<'_, PyAny>,
     initial: &Bound<'_, PyAny>,
     function: &Bound<'_, PyAny>,
-    dimensions: Vec<Count>,
+    dimensions: Window,
     strides: Option<PerAxis>,
     padding: PaddingArg,
     dilations: Option<PerAxis>,
@@ -399,7 +434,8 @@ fn window_reduce(
     let py = x.py();
     let (trace, values) = super::control::in_trace(py, "window_reduce", &[x, initial])?;
     let given = trace.build(|graph| {
-        let mut site = Site::new("window_reduce", graph, &[]);
+        let ids = [values[0].0];
+        let mut site = Site::new("window_reduce", graph, &ids);
         site.argument = "dimensions";
         let dimensions = dimensions.given(&mut site)?;
         site.argument = "strides";

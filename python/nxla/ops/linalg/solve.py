@@ -6,8 +6,9 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from nxla import _core
-from nxla._values import as_tensor
+from nxla._values import as_tensor, user_line
 from nxla.errors import ShapeError
+from nxla.ops.control import _type_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """
     a, b = as_tensor(x1), as_tensor(x2)
     batch = a.shape[:-2]
+    _check_sides(a, b)
     if len(b.shape) == 1 and batch:
         b = _core.broadcast_to(b, (*batch, *b.shape))
     elif len(b.shape) > 1 and len(a.shape) > 1 and b.shape[:-2] != batch:
@@ -59,6 +61,25 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
         a = _core.broadcast_to(a, (*shape, *a.shape[-2:]))
         b = _core.broadcast_to(b, (*shape, *b.shape[-2:]))
     return _core.solve_batch(a, b)
+
+
+def _check_sides(a: Tensor, b: Tensor) -> None:
+    """Refuse matrices on the right that do not fit those on the left, in the shapes they have."""
+    if len(a.shape) < 2 or len(b.shape) < 2:
+        return
+    sides = f"x1 is {_type_of(a)} and x2 is {_type_of(b)}"
+    if a.shape[-2] != a.shape[-1]:
+        raise ShapeError(
+            f"solve: x1 must have square matrices in the last two axes, {sides}{user_line()}"
+        )
+    if b.shape[-2] != a.shape[-1]:
+        hint = "; vectors, one for each matrix, are x2[..., None]" * (b.shape == a.shape[:-1])
+        raise ShapeError(
+            f"solve: x2 must have matrices of {a.shape[-1]} rows, {sides}{hint}{user_line()}"
+        )
+    pairs = zip(reversed(a.shape[:-2]), reversed(b.shape[:-2]), strict=False)
+    if any(x != y and 1 not in (x, y) for x, y in pairs):
+        raise ShapeError(f"solve: the leading axes do not broadcast, {sides}{user_line()}")
 
 
 def slogdet(x: TensorLike, /) -> SlogdetResult:

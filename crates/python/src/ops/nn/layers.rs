@@ -1,35 +1,11 @@
 //! Normalisation, attention, losses and pooling.
 
-use nxla_runtime::Result;
 use nxla_runtime::graph::build::{Attention, Pool};
 use pyo3::prelude::*;
 
 use crate::ops::args::{Axis, AxisList};
-use crate::ops::declare::{Argument, Count, Site, functions};
-use crate::ops::window::PaddingArg;
-
-/// The sizes of windows over the spatial axes.
-struct Sizes(Vec<i64>);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Sizes {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        value.extract().map(Sizes)
-    }
-}
-
-impl Argument for Sizes {
-    type Given = Vec<usize>;
-
-    fn annotation() -> std::borrow::Cow<'static, str> {
-        "Sequence[int]".into()
-    }
-
-    fn given(self, site: &mut Site<'_>) -> Result<Vec<usize>> {
-        self.0.into_iter().map(|size| site.count(size)).collect()
-    }
-}
+use crate::ops::declare::{Count, functions};
+use crate::ops::window::{PaddingArg, Window};
 
 functions! {
     /// Give elements along some axes a mean of 0 and a variance of 1, then scale and shift them.
@@ -382,9 +358,9 @@ functions! {
     /// ----------
     /// x : tensor_like
     ///     Real numbers with axes for examples, channels, and one for each size of the window.
-    /// window : sequence of int
-    ///     The sizes of the window.
-    /// strides : sequence of int, optional
+    /// window : int or sequence of int
+    ///     The size of the window, along all axes but those two or along each.
+    /// strides : int or sequence of int, optional
     ///     How far windows move; by their sizes by default.
     /// padding : {"valid", "same"} or sequence of (int, int)
     ///     What is around the elements, and is never the largest: nothing, so much that there is a
@@ -404,8 +380,10 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.nn.max_pool([[[1.0, 5.0, 2.0, 3.0]]], (2,)).tolist()
     /// [[[5.0, 3.0]]]
+    /// >>> nx.nn.max_pool(nx.reshape(nx.arange(16), (1, 1, 4, 4)), 2).tolist()
+    /// [[[[5, 7], [13, 15]]]]
     fn max_pool(
-        x, /, window: Sizes, *, strides: Option<Sizes> = None, padding: PaddingArg = "valid",
+        x, /, window: Window<2>, *, strides: Option<Window<2>> = None, padding: PaddingArg = "valid",
         channels_last: bool = false
     ) |graph| {
         let pool = Pool { window, strides, padding, channels_last, count_padding: false };
@@ -427,7 +405,7 @@ functions! {
     /// >>> nx.nn.avg_pool([[[1.0, 5.0, 2.0]]], (2,), padding="same").tolist()
     /// [[[3.0, 2.0]]]
     fn avg_pool(
-        x, /, window: Sizes, *, strides: Option<Sizes> = None, padding: PaddingArg = "valid",
+        x, /, window: Window<2>, *, strides: Option<Window<2>> = None, padding: PaddingArg = "valid",
         channels_last: bool = false, count_padding: bool = false
     ) |graph| {
         let pool = Pool { window, strides, padding, channels_last, count_padding };
