@@ -189,7 +189,12 @@ def compare(
     >>> compared.max_ulps, compared.first
     (0, None)
     """
-    names = list(compilers)
+    names = list(compilers) if isinstance(compilers, list | tuple) else [compilers]
+    if not all(isinstance(name, str) for name in names):
+        raise ArgumentError(
+            "compare: compilers must be a list of names; arguments are for the function that it "
+            "returns, as in nx.compare(f)(x)"
+        )
     if len(names) < 2:
         raise ArgumentError(f"compare: expected at least two compilers, got {names}")
 

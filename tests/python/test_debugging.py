@@ -92,6 +92,9 @@ def test_compilers_are_compared_value_by_value(capsys):
     assert capsys.readouterr().out == ""
     with pytest.raises(nx.ArgumentError, match="two compilers"):
         nx.compare(f, ["xla"])
+    for arguments in (x, 0.5, [0.5]):
+        with pytest.raises(nx.ArgumentError, match=r"as in nx\.compare\(f\)\(x\)"):
+            nx.compare(f, arguments)
 
 
 def test_differences_are_found_where_they_are():
