@@ -226,7 +226,13 @@ class _Operators:
     def __array_namespace__(self, /, *, api_version: str | None = None) -> ModuleType: ...
     # Methods of `nxla._methods`.
     def all(
-        self, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+        self,
+        /,
+        axis: Axes | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        where: TensorLike | None = None,
     ) -> Tensor:
         """Tell whether all elements are true: see `nxla.all`.
 
@@ -238,7 +244,13 @@ class _Operators:
         False
         """
     def any(
-        self, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+        self,
+        /,
+        axis: Axes | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        where: TensorLike | None = None,
     ) -> Tensor:
         """Tell whether there is a true element: see `nxla.any`.
 
@@ -491,7 +503,14 @@ class _Operators:
         [1, 2, 3, 4]
         """
     def max(
-        self, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+        self,
+        /,
+        axis: Axes | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        initial: TensorLike | None = None,
+        where: TensorLike | None = None,
     ) -> Tensor:
         """Find the largest element: see `nxla.max`.
 
@@ -521,7 +540,14 @@ class _Operators:
         [1.5, 3.5]
         """
     def min(
-        self, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+        self,
+        /,
+        axis: Axes | None = None,
+        out: None = None,
+        *,
+        keepdims: bool = False,
+        initial: TensorLike | None = None,
+        where: TensorLike | None = None,
     ) -> Tensor:
         """Find the smallest element: see `nxla.min`.
 
@@ -566,8 +592,10 @@ class _Operators:
         out: None = None,
         *,
         keepdims: bool = False,
+        initial: TensorLike | None = None,
+        where: TensorLike | None = None,
     ) -> Tensor:
-        """Multiply the elements: see `nxla.prod`.
+        """Multiply the elements, those that `where` says, and `initial`: see `nxla.prod`.
 
         Examples
         --------
@@ -715,8 +743,10 @@ class _Operators:
         out: None = None,
         *,
         keepdims: bool = False,
+        initial: TensorLike | None = None,
+        where: TensorLike | None = None,
     ) -> Tensor:
-        """Add up the elements: see `nxla.sum`.
+        """Add up the elements, those that `where` says, and `initial`: see `nxla.sum`.
 
         Examples
         --------

@@ -30,13 +30,32 @@ def _no_out(function: str, out: Any) -> None:
         )
 
 
+def _kept(x: Tensor, where: TensorLike | None, value: TensorLike) -> Tensor:
+    """Return a tensor with a value where it is not to be looked at."""
+    return x if where is None else _core.where(where, x, value)
+
+
+def _no_where(function: str, where: Any) -> None:
+    """Refuse a choice of elements, of which there may be none, where nothing stands for that."""
+    if where is not None:
+        raise ArgumentError(
+            f"{function}: where may leave no element, so initial= must say what is found then"
+        )
+
+
 def _in(x: Tensor, dtype: DTypeLike | None) -> Tensor:
     """Return a tensor in a dtype, if there is one."""
     return x if dtype is None else _core.astype(x, dtype)
 
 
 def all(
-    x: Tensor, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+    x: Tensor,
+    /,
+    axis: Axes | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """Tell whether all elements are true: see `nxla.all`.
 
@@ -48,11 +67,17 @@ def all(
     False
     """
     _no_out("all", out)
-    return _core.all(x, axis, keepdims=keepdims)
+    return _core.all(_kept(x, where, True), axis, keepdims=keepdims)
 
 
 def any(
-    x: Tensor, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+    x: Tensor,
+    /,
+    axis: Axes | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """Tell whether there is a true element: see `nxla.any`.
 
@@ -64,7 +89,7 @@ def any(
     True
     """
     _no_out("any", out)
-    return _core.any(x, axis, keepdims=keepdims)
+    return _core.any(_kept(x, where, False), axis, keepdims=keepdims)
 
 
 def argmax(
@@ -215,7 +240,14 @@ def cumsum(
 
 
 def max(
-    x: Tensor, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+    x: Tensor,
+    /,
+    axis: Axes | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """Find the largest element: see `nxla.max`.
 
@@ -227,7 +259,11 @@ def max(
     [3, 5]
     """
     _no_out("max", out)
-    return _core.max(x, axis, keepdims=keepdims)
+    if initial is None:
+        _no_where("max", where)
+        return _core.max(x, axis, keepdims=keepdims)
+    found = _core.max(_kept(x, where, initial), axis, keepdims=keepdims)
+    return _core.maximum(found, initial)
 
 
 def mean(
@@ -253,7 +289,14 @@ def mean(
 
 
 def min(
-    x: Tensor, /, axis: Axes | None = None, out: None = None, *, keepdims: bool = False
+    x: Tensor,
+    /,
+    axis: Axes | None = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
     """Find the smallest element: see `nxla.min`.
 
@@ -265,7 +308,11 @@ def min(
     [1, 4]
     """
     _no_out("min", out)
-    return _core.min(x, axis, keepdims=keepdims)
+    if initial is None:
+        _no_where("min", where)
+        return _core.min(x, axis, keepdims=keepdims)
+    found = _core.min(_kept(x, where, initial), axis, keepdims=keepdims)
+    return _core.minimum(found, initial)
 
 
 def prod(
@@ -276,8 +323,10 @@ def prod(
     out: None = None,
     *,
     keepdims: bool = False,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
-    """Multiply the elements: see `nxla.prod`.
+    """Multiply the elements, those that `where` says, and `initial`: see `nxla.prod`.
 
     Examples
     --------
@@ -287,7 +336,8 @@ def prod(
     24
     """
     _no_out("prod", out)
-    return _core.prod(x, axis, dtype, keepdims=keepdims)
+    found = _core.prod(_kept(x, where, 1), axis, dtype, keepdims=keepdims)
+    return found if initial is None else found * initial
 
 
 def round(x: Tensor, /, decimals: int = 0, out: None = None) -> Tensor:
@@ -350,8 +400,10 @@ def sum(
     out: None = None,
     *,
     keepdims: bool = False,
+    initial: TensorLike | None = None,
+    where: TensorLike | None = None,
 ) -> Tensor:
-    """Add up the elements: see `nxla.sum`.
+    """Add up the elements, those that `where` says, and `initial`: see `nxla.sum`.
 
     Examples
     --------
@@ -361,7 +413,8 @@ def sum(
     [4, 6]
     """
     _no_out("sum", out)
-    return _core.sum(x, axis, dtype, keepdims=keepdims)
+    found = _core.sum(_kept(x, where, 0), axis, dtype, keepdims=keepdims)
+    return found if initial is None else found + initial
 
 
 def var(

@@ -189,7 +189,7 @@ def compare(
     >>> compared.max_ulps, compared.first
     (0, None)
     """
-    names = list(compilers) if isinstance(compilers, list | tuple) else [compilers]
+    names: list[Any] = list(compilers) if isinstance(compilers, list | tuple) else [compilers]
     if not all(isinstance(name, str) for name in names):
         raise ArgumentError(
             "compare: compilers must be a list of names; arguments are for the function that it "

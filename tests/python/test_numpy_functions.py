@@ -35,6 +35,14 @@ LEFT_TO_METHODS = {
     "std": lambda x: np.std(x, axis=1, ddof=1),
     "std of all": lambda x: np.std(x),
     "sum": lambda x: np.sum(x),
+    "all of some": lambda x: np.all(x > 0, axis=0, where=x < 4),
+    "any of some": lambda x: np.any(x > 2, where=x < 4, axis=1),
+    "max of some": lambda x: np.max(x, axis=1, initial=-5.0, where=x < 2),
+    "max from a number": lambda x: np.max(x, axis=0, initial=2.0),
+    "min of some": lambda x: np.min(x, initial=2.0, where=x > 0.75),
+    "prod of some": lambda x: np.prod(x, axis=1, initial=2.0, where=x > 0),
+    "sum of some": lambda x: np.sum(x, axis=0, where=x > 0),
+    "sum from a number": lambda x: np.sum(x, initial=10.0),
     "sum in a dtype": lambda x: np.sum(x, axis=1, dtype=np.float64),
     "swapaxes": lambda x: np.swapaxes(x, 0, 1),
     "transpose": lambda x: np.transpose(x, (1, 0)),
@@ -71,6 +79,8 @@ def test_arguments_of_methods_that_have_no_meaning_are_refused():
         x.argsort(kind="bogo")
     with pytest.raises(nx.ArgumentError, match="order must be 'C'"):
         np.reshape(x, (3, 2), order="F")
+    with pytest.raises(nx.ArgumentError, match="initial= must say"):
+        np.max(x, where=x > 0)
     with pytest.raises(nx.ArgumentError, match="decimals must be an int"):
         x.round(0.5)
 

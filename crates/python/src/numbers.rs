@@ -78,7 +78,7 @@ fn next_to(value: Value, other: Option<DType>) -> PyResult<Value> {
 /// Makes sure that elements of a dtype can be `value`: complex numbers are no real ones, and plain
 /// numbers, of which a list may be, are in its bounds. Arrays are converted, as `astype` does.
 pub(crate) fn fits(value: &Value, is_list: bool, dtype: DType) -> PyResult<()> {
-    let from = value.dtype().or_else(|| match value {
+    let from = value.dtype().or(match value {
         Value::Number(Number::Complex(..)) => Some(DType::C64),
         _ => None,
     });
