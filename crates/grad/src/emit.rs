@@ -2,6 +2,8 @@
 //!
 //! They take resolved axes and sizes, so they end in [`Graph::make`] directly.
 
+use std::cmp::Ordering;
+
 use nxla_expr::{
     Axes, Broadcast, ExprId, Graph, Op, Operands, Padding, Reduce, ReduceOp, Reshape, Result,
     Slice, Start, TensorType, UnaryOp,
@@ -68,6 +70,30 @@ pub(crate) fn named(graph: &mut Graph, x: ExprId, names: Option<Names>) -> Resul
     graph.make(Op::Reshape(Box::new(Reshape { shape, names })), &[x])
 }
 
+/// A cotangent in a dtype that is no narrower than a float of this one, and no less far-reaching: a
+/// count that the node's dtype holds divides it as well.
+pub(crate) fn no_narrower(graph: &mut Graph, dy: ExprId, primal: DType) -> Result<ExprId> {
+    let own = graph.dtype(dy);
+    let (real, least) = (own.to_real(), primal.to_floating().to_real());
+    let wide = match real.bits().cmp(&least.bits()) {
+        Ordering::Less => least,
+        Ordering::Equal if real != least => DType::F32,
+        Ordering::Equal | Ordering::Greater => return Ok(dy),
+    };
+    let wide = if own.is_complex() { wide.to_complex() } else { wide };
+    cast(graph, dy, wide)
+}
+
+/// The sum of two cotangents, in the wider of their dtypes.
+pub(crate) fn add(graph: &mut Graph, a: ExprId, b: ExprId) -> Result<ExprId> {
+    let (left, right) = (graph.dtype(a), graph.dtype(b));
+    if left == right {
+        return graph.add(a, b);
+    }
+    let (a, b) = (no_narrower(graph, a, right)?, no_narrower(graph, b, left)?);
+    graph.add(a, b)
+}
+
 /// The part of a cotangent that matters to a node of this dtype: for real numbers only the real
 /// one, since `df = Re(c dx)`.
 pub(crate) fn real_if(graph: &mut Graph, dy: ExprId, primal: DType) -> Result<ExprId> {
@@ -98,11 +124,12 @@ pub(crate) fn inverse(permutation: &[usize]) -> Axes {
     inverse.into()
 }
 
-/// The sum over axes, which vanish.
+/// The sum over axes, which vanish; of narrow floats in a dtype that holds it.
 pub(crate) fn sum(graph: &mut Graph, x: ExprId, axes: Axes) -> Result<ExprId> {
     if axes.is_empty() {
         return Ok(x);
     }
+    let x = cast(graph, x, graph.dtype(x).to_counting())?;
     let attributes = Reduce { axes: Some(axes), keep_axes: false };
     graph.make(Op::Reduce(ReduceOp::Sum, Box::new(attributes)), &[x])
 }

@@ -314,7 +314,7 @@ impl Sweep<'_> {
         let at = id.index() - self.active.base();
         let sum = match self.flowing[at] {
             Flow::None => part,
-            Flow::Tensor(sum) => self.graph.add(sum, part)?,
+            Flow::Tensor(sum) => emit::add(self.graph, sum, part)?,
             Flow::Tuple(_) => unreachable!("tuples get cotangents for each part"),
         };
         self.flowing[at] = Flow::Tensor(sum);
@@ -335,7 +335,7 @@ impl Sweep<'_> {
             Flow::Tensor(_) => unreachable!("a tuple has no cotangent of its own"),
         };
         let sum = match self.tuples[position][index] {
-            Some(sum) => self.graph.add(sum, part)?,
+            Some(sum) => emit::add(self.graph, sum, part)?,
             None => part,
         };
         self.tuples[position][index] = Some(sum);

@@ -339,6 +339,33 @@ impl DType {
         }
     }
 
+    /// The type in which many numbers can be counted and added up: `f32` for `f16` and 8-bit floats,
+    /// whose range ends before the sizes of tensors do; the others stay.
+    #[must_use]
+    pub const fn to_counting(self) -> DType {
+        match self {
+            DType::F8E5M2 | DType::F8E4M3FN | DType::F16 => DType::F32,
+            DType::Pred
+            | DType::U2
+            | DType::U4
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::S2
+            | DType::S4
+            | DType::S8
+            | DType::S16
+            | DType::S32
+            | DType::S64
+            | DType::BF16
+            | DType::F32
+            | DType::F64
+            | DType::C64
+            | DType::C128 => self,
+        }
+    }
+
     /// The identity of `max`: the smallest integer, minus infinity for floats that have one, and
     /// −448 for `f8_e4m3fn`. Complex types, which have no order, give the value of their parts.
     #[must_use]
@@ -452,6 +479,8 @@ mod tests {
         assert_eq!(DType::U64.to_aggregate(), DType::S64);
         assert_eq!(DType::Pred.to_aggregate(), DType::U32);
         assert_eq!(DType::S2.to_aggregate(), DType::S32);
+        assert_eq!(DType::F16.to_counting(), DType::F32);
+        assert_eq!(DType::BF16.to_counting(), DType::BF16);
         assert_eq!(DType::F16.to_aggregate(), DType::F16);
     }
 

@@ -414,6 +414,9 @@ def arange(
 
 def _counted(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
     counted = _core.iota((count,), None, dtype)
+    if counted.dtype in (_core.f16, _core.bf16, _core.f8_e5m2, _core.f8_e4m3fn):
+        # These have neither all positions nor the digits of a step that is taken many times.
+        counted = _core.iota((count,), None, _core.f32)
     if step != 1:
         counted = _core.multiply(counted, step)
     if start != 0:

@@ -140,7 +140,7 @@ impl Graph {
     }
 
     /// `steps` evenly spaced numbers from `start` to `stop`, the last one included, to the bit, if
-    /// `endpoint`.
+    /// `endpoint`. Narrow floats are computed in 32 bits.
     ///
     /// # Errors
     /// A dtype that is neither a float nor complex.
@@ -153,6 +153,7 @@ impl Graph {
         dtype: DType,
     ) -> Result<ExprId> {
         self.linspace_dtype(dtype)?;
+        let (dtype, narrow) = (places_in(dtype), dtype);
         let mut end = |number: Number| -> Result<(Scalar, ExprId)> {
             let scalar = number.to_scalar();
             let scalar = scalar.map_err(|e| self.invalid("linspace", "start", e.to_string()))?;
@@ -171,7 +172,8 @@ impl Graph {
         let count = self.iota([steps], None, dtype)?;
         let scaled = self.multiply(count, step)?;
         let numbers = self.add(scaled, start)?;
-        if endpoint { self.ending_at(numbers, stop) } else { Ok(numbers) }
+        let numbers = if endpoint { self.ending_at(numbers, stop)? } else { numbers };
+        self.as_type(numbers, narrow)
     }
 
     /// Numbers whose last one along the last axis, if it is not the only one, is `stop`.
@@ -200,7 +202,7 @@ impl Graph {
         let count = ((stop - start) / step).ceil().max(0.0) as usize;
         // Fractions are added up before they are dropped.
         let whole = start.fract() == 0.0 && step.fract() == 0.0;
-        let counted = if dtype.is_integer() && !whole { DType::F64 } else { dtype };
+        let counted = if dtype.is_integer() && !whole { DType::F64 } else { places_in(dtype) };
         let mut numbers = self.iota([count], None, counted)?;
         for (op, number, neutral) in [(BinaryOp::Multiply, step, 1.0), (BinaryOp::Add, start, 0.0)]
         {
@@ -242,6 +244,7 @@ impl Graph {
             let kind = ErrorKind::Shape { argument: "stop", found, expected };
             return Err(self.error("linspace", kind));
         }
+        let (dtype, narrow) = (places_in(dtype), dtype);
         let (start, stop) = (self.as_type(start, dtype)?, self.as_type(stop, dtype)?);
         let gaps = if endpoint { steps.saturating_sub(1) } else { steps }.max(1);
         let gaps =
@@ -256,7 +259,8 @@ impl Graph {
         let count = self.iota_of(counted, None)?;
         let scaled = self.multiply(count, step)?;
         let numbers = self.add(scaled, start)?;
-        if endpoint { self.ending_at(numbers, stop) } else { Ok(numbers) }
+        let numbers = if endpoint { self.ending_at(numbers, stop)? } else { numbers };
+        self.as_type(numbers, narrow)
     }
 
     fn linspace_dtype(&self, dtype: DType) -> Result<()> {
@@ -298,4 +302,10 @@ impl Graph {
         let axes = (added..shape.rank()).collect();
         self.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names })), &[x])
     }
+}
+
+/// The dtype in which the places of evenly spaced numbers are counted and multiplied: a narrow float
+/// has neither all of them nor the digits of a step that is taken many times.
+fn places_in(dtype: DType) -> DType {
+    if dtype.is_float() && dtype.bits() < 32 { DType::F32 } else { dtype }
 }

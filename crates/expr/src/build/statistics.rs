@@ -1,6 +1,6 @@
 //! Statistics along axes. They are compositions, as in Nx, and leave no node of their own.
 
-use nxla_tensor::{DType, Number, Scalar, Shape};
+use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
 use super::{Cumulative, SliceStart, of_op};
 use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result};
@@ -21,7 +21,7 @@ impl Graph {
     }
 
     /// The mean weighted by `weights`, which have the shape of `x` or one axis for each of
-    /// `axes`.
+    /// `axes`. Narrow floats are added up in 32 bits.
     ///
     /// # Errors
     /// Weights of another shape; an axis out of range or given twice.
@@ -33,10 +33,20 @@ impl Graph {
         keep_axes: bool,
     ) -> Result<ExprId> {
         let weights = self.aligned_weights(x, weights, axes)?;
+        let dtype = promote(self.dtype(x), self.dtype(weights));
+        let (x, weights) = (self.countable(x, dtype)?, self.countable(weights, dtype)?);
         let weighted = self.multiply(x, weights)?;
         let total = self.sum(weighted, axes, keep_axes)?;
         let weight = self.sum(weights, axes, keep_axes)?;
-        self.divide(total, weight)
+        let mean = self.divide(total, weight)?;
+        self.as_type(mean, dtype.to_floating())
+    }
+
+    /// A tensor as it is added up where the result has a dtype: wider if many numbers of that dtype
+    /// might not have their sum in it.
+    pub(super) fn countable(&mut self, x: ExprId, dtype: DType) -> Result<ExprId> {
+        let wide = dtype.to_counting();
+        if wide == dtype { Ok(x) } else { self.as_type(x, wide) }
     }
 
     /// Weights with the rank of `x`.
@@ -123,7 +133,7 @@ impl Graph {
     }
 
     /// `log(sum(scale * exp(x)))` without overflow: the maximum, through which no gradient flows,
-    /// is taken out first. `scale` is 1 for `None`.
+    /// is taken out first. `scale` is 1 for `None`. Narrow floats are added up in 32 bits.
     ///
     /// # Errors
     /// An axis out of range or given twice; complex numbers; a scale that does not broadcast.
@@ -134,6 +144,8 @@ impl Graph {
         keep_axes: bool,
         scale: Option<ExprId>,
     ) -> Result<ExprId> {
+        let given = scale.map_or(self.dtype(x), |scale| promote(self.dtype(x), self.dtype(scale)));
+        let x = self.countable(x, given)?;
         let all = self.all_axes(x);
         let reduced = axes.unwrap_or(&all);
         let max = self.reduce_max(x, Some(reduced), true).map_err(of_op("logsumexp"))?;
@@ -151,12 +163,14 @@ impl Graph {
         let sum = self.sum(terms, axes, keep_axes)?;
         let log = self.log(sum)?;
         let max = if keep_axes { max } else { self.squeeze(max, Some(reduced))? };
-        self.add(log, max)
+        let result = self.add(log, max)?;
+        self.as_type(result, given.to_floating())
     }
 
     /// The covariance matrix of the columns of `x`, whose last axis but one counts observations:
     /// `(x - mean)^T conj(x - mean) / (rows - ddof)`, batched over leading axes. `mean` has one
-    /// number per column; it is computed for `None`. A float without axis names.
+    /// number per column; it is computed for `None`. A float without axis names. Narrow floats are
+    /// added up in 32 bits.
     ///
     /// # Errors
     /// Fewer than two axes; a mean that is a scalar or does not broadcast; a negative `ddof`.
@@ -166,7 +180,9 @@ impl Graph {
             return Err(self.invalid(op, "ddof", format!("must not be negative, got {ddof}")));
         }
         let (rank, [rows, _]) = self.matrix(op, x)?;
+        let dtype = mean.map_or(self.dtype(x), |mean| promote(self.dtype(x), self.dtype(mean)));
         let x = self.rename(x, None)?;
+        let x = self.countable(x, dtype)?;
         let mean = match mean {
             Some(mean) => self.rename(mean, None)?,
             None => self.mean(x, Some(&[-2]), false)?,
@@ -181,7 +197,8 @@ impl Graph {
         let batch: Vec<i64> = (0..).take(rank - 2).collect();
         let products = self.dot_general(centred, &[-2], &batch, other, &[-2], &batch)?;
         let count = i128::try_from(rows).expect("a size fits in 128 bits");
-        self.divide_by(products, count - i128::from(ddof))
+        let covariance = self.divide_by(products, count - i128::from(ddof))?;
+        self.as_type(covariance, dtype.to_floating())
     }
 
     /// The middle element in order of size, or the mean of the two middle ones; NaN where there is
@@ -315,8 +332,8 @@ impl Graph {
 fn dtype_of_sum(dtype: DType, count: i128) -> DType {
     let bits_of_count = i128::BITS - count.leading_zeros();
     match dtype {
-        DType::F16 | DType::F8E5M2 | DType::F8E4M3FN => DType::F32,
-        _ if !dtype.is_integer() || dtype.bits() + bits_of_count < u32::BITS => dtype,
+        _ if !dtype.is_integer() => dtype.to_counting(),
+        _ if dtype.bits() + bits_of_count < u32::BITS => dtype,
         _ if dtype.bits() > u32::BITS => DType::F64,
         _ if dtype.is_signed() => DType::S64,
         _ => DType::U64,

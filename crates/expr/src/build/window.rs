@@ -158,7 +158,8 @@ impl Graph {
         self.window_reduction(WindowOp::Min, x, dimensions, options)
     }
 
-    /// The mean of each window as a float: its sum divided by its size, padding included.
+    /// The mean of each window as a float: its sum divided by its size, padding included. Narrow
+    /// floats are added up in 32 bits.
     ///
     /// # Errors
     /// As for [`Graph::window_reduction`].
@@ -168,9 +169,12 @@ impl Graph {
         dimensions: &[usize],
         options: &WindowOptions,
     ) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let x = self.countable(x, dtype)?;
         let sum = self.window_sum(x, dimensions, options).map_err(of_op("window_mean"))?;
         let size = nxla_tensor::Shape::from(dimensions).size();
-        self.divide_by(sum, i128::try_from(size).expect("a size fits in 128 bits"))
+        let mean = self.divide_by(sum, i128::try_from(size).expect("a size fits in 128 bits"))?;
+        self.as_type(mean, dtype.to_floating())
     }
 
     /// Folds each window with `function(element, accumulator)`, starting from the scalar

@@ -11,7 +11,7 @@ use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
 use nxla_tensor::{DType, Scalar};
 
-use crate::emit::{floating, keep_where, number, one_minus, one_plus, scale};
+use crate::emit::{floating, keep_where, no_narrower, number, one_minus, one_plus, scale};
 use crate::error::{GradError, Result};
 use crate::sweep::{Sweep, Visit};
 
@@ -542,12 +542,19 @@ pub(super) fn as_type_carries(dtype: DType) -> bool {
     !dtype.is_pred()
 }
 
-/// The cotangent passes in its own dtype. From complex to real it is real already, and from real
-/// to complex the sweep takes its real part.
+/// The cotangent passes as it is, or in a wider dtype where the operand has one: what was computed in
+/// 32 bits for the sake of a narrow float has its derivative computed in 32 bits too. It is not made
+/// narrower on the way, but rounded once where it is given. From complex to real it is real already,
+/// and from real to complex the sweep takes its real part.
 ///
 /// The same holds for `bitcast`, which is Nx's convention: right for a dtype read as itself, and
 /// for others a choice, since bits have no derivative.
 pub(super) fn convert(sweep: &mut Sweep<'_>, visit: &Visit) -> Result<()> {
     let dy = sweep.dy(visit)?;
+    if !sweep.wants(visit, 0) {
+        return Ok(());
+    }
+    let primal = sweep.graph.dtype(visit.operands[0]);
+    let dy = no_narrower(sweep.graph, dy, primal)?;
     sweep.give(visit, 0, dy)
 }

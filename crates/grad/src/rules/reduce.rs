@@ -55,7 +55,8 @@ impl Group<'_> {
         unreduce(graph, per_group, self.shape, self.axes)
     }
 
-    /// The number of elements per group for which a mask holds, in a float dtype.
+    /// The number of elements per group for which a mask holds, in a float dtype or in a wider one
+    /// that holds it.
     fn count(&self, graph: &mut Graph, mask: ExprId, dtype: DType) -> nxla_expr::Result<ExprId> {
         let ones = cast(graph, mask, dtype)?;
         sum(graph, ones, self.axes.into())
@@ -73,8 +74,8 @@ fn product(graph: &mut Graph, group: &Group<'_>, dy: ExprId, x: ExprId) -> Resul
     let attributes = Reduce { axes: Some(group.axes.into()), keep_axes: false };
     let others = graph.make(Op::Reduce(ReduceOp::Product, Box::new(attributes)), &[safe])?;
     let zeros = group.count(graph, is_zero, dtype.to_real())?;
-    let (none, single) =
-        (number(graph, 0.0, dtype.to_real())?, number(graph, 1.0, dtype.to_real())?);
+    let counted = graph.dtype(zeros);
+    let (none, single) = (number(graph, 0.0, counted)?, number(graph, 1.0, counted)?);
     let (no_zero, one_zero) = (graph.equal(zeros, none)?, graph.equal(zeros, single)?);
 
     let shape = graph.shape(others).clone();
@@ -98,10 +99,13 @@ fn extremum(
 ) -> Result<ExprId> {
     let best = group.spread(graph, y)?;
     let wins = graph.binary(BinaryOp::Equal, x, best)?;
-    let count = group.count(graph, wins, graph.dtype(dy))?;
+    let dtype = graph.dtype(dy);
+    let count = group.count(graph, wins, dtype)?;
     let shape = graph.shape(count).clone();
     let dy = crate::emit::reshape(graph, dy, shape)?;
+    let dy = cast(graph, dy, graph.dtype(count))?;
     let share = graph.divide(dy, count)?;
+    let share = cast(graph, share, dtype)?;
     let share = group.spread(graph, share)?;
     Ok(keep_where(graph, wins, share)?)
 }
