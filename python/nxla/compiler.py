@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from nxla._core import Expression, Tensor
+    from nxla._core import Expression, Function, Tensor
     from nxla.stream import Stream
 
 __all__ = ["Compiler", "current_compiler", "register_compiler"]
@@ -132,3 +132,25 @@ def overrides(compiler: Any, method: str) -> Compiler | None:
         return None
     own = getattr(type(found), method) is not getattr(Compiler, method)
     return found if own else None
+
+
+def jitted_by_compiler(
+    function: Function[..., Any], compiler: Compiler, settings: dict[str, Any]
+) -> Callable[..., Any] | None:
+    """Return what a compiler in force makes of a function, if it has its own way to jit.
+
+    A function that names a compiler has been jitted by it when it was made; this is for compilers
+    among the default options, which a call finds in force.
+    """
+    if overrides(compiler, "jit") is None:
+        return None
+    known: list[tuple[Compiler, dict[str, Any], Callable[..., Any]]]
+    known = function.__dict__.setdefault("_by_compiler", [])
+    for other, given, made in known:
+        if other is compiler and given == settings:
+            return made
+    made = compiler.jit(function.callable, {"compiler": compiler, **settings})
+    recipe = getattr(function, "_recipe", None)
+    if recipe is None or recipe.jitted:
+        known.append((compiler, settings, made))
+    return made

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from nxla._core import Compiled, Expression, Function, Template, Tensor
     from nxla._types import DTypeLike, Names, Shape, TensorLike
     from nxla.ahead import ImportedFunction
-    from nxla.compiler import Compiler
     from nxla.sharding import ShardedFunction
 
     P = ParamSpec("P")
@@ -213,26 +212,6 @@ def _over_a_mesh(
         )
     inputs, outputs = options.pop("in_shardings", None), options.pop("out_shardings", None)
     return ShardedFunction(function, inputs, outputs, options)
-
-
-def jitted_by_compiler(
-    function: Function[..., Any], compiler: Compiler, settings: dict[str, Any]
-) -> Callable[..., Any] | None:
-    """Return what a compiler in force makes of a function, if it has its own way to jit.
-
-    A function that names a compiler has been jitted by it when it was made; this is for compilers
-    among the default options, which a call finds in force.
-    """
-    if overrides(compiler, "jit") is None:
-        return None
-    known: list[tuple[Compiler, dict[str, Any], Callable[..., Any]]]
-    known = function.__dict__.setdefault("_by_compiler", [])
-    for other, given, made in known:
-        if other is compiler and given == settings:
-            return made
-    made = compiler.jit(function.callable, {"compiler": compiler, **settings})
-    known.append((compiler, settings, made))
-    return made
 
 
 #: Options that functions see to themselves, and their defaults.

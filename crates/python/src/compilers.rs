@@ -76,7 +76,7 @@ pub(crate) fn with_own_jit<'py>(
     let py = function.py();
     let compiler = choice.resolve().or_raise()?;
     let Some(compiler) = object_behind(py, &*compiler) else { return Ok(None) };
-    let answer = py.import("nxla.transform")?.getattr("jitted_by_compiler")?.call1((
+    let answer = py.import("nxla.compiler")?.getattr("jitted_by_compiler")?.call1((
         function,
         compiler,
         settings_dict(py, &options.settings)?,
