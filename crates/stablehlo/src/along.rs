@@ -53,6 +53,7 @@ pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId, attributes: &Redu
         taken.contains(id)
             || graph.shape(*id).size() < graph.shape(operand).size()
             || is_in_memory(graph.op(*id))
+            || frame.is_kept(*id)
     };
     let mut read = taken.iter().flat_map(|&id| graph.operands(id)).chain([&operand]);
     read.all(is_there)
@@ -71,7 +72,7 @@ fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId>
             continue;
         }
         let goes = is_cheap(graph, id) || is_smooth(graph, id) && frame.is_used_once(id);
-        if goes && taken.len() < MOST_TAKEN {
+        if goes && !frame.is_kept(id) && taken.len() < MOST_TAKEN {
             taken.push(id);
             pending.extend(graph.operands(id));
         } else if graph.shape(id).size() == graph.shape(operand).size() {

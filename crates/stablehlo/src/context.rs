@@ -8,6 +8,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 use rustc_hash::FxHashMap;
 
 use crate::error::{LowerError, Result};
+use crate::kept::Keepers;
 use crate::module::HostCall;
 use crate::options::LowerOptions;
 use crate::types::Ty;
@@ -33,6 +34,8 @@ pub(crate) struct Cx<'a> {
     active: FxHashMap<*const Program, bool>,
     /// The functions that stand for the bodies of blocks.
     functions: FxHashMap<Digest, Arc<str>>,
+    /// Those that values pass through.
+    pub(crate) keepers: Keepers,
     /// Those that are called but not written yet.
     pending: VecDeque<(Arc<str>, &'a Program)>,
 }
@@ -57,6 +60,7 @@ impl<'a> Cx<'a> {
             host_calls: Vec::new(),
             active: FxHashMap::default(),
             functions: FxHashMap::default(),
+            keepers: Keepers::default(),
             pending: VecDeque::new(),
         }
     }

@@ -266,7 +266,7 @@ fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sour
     {
         return Ok(apart(cx, (&function, body), &operands, &types, holds));
     }
-    let results = cx.writer.call(&function, &operands, &types);
+    let results = cx.writer.call(&function, &operands, &types, "");
     Ok(sources(&results))
 }
 
@@ -282,7 +282,7 @@ fn apart(
 ) -> Sources {
     let mut open = cx.writer.open("stablehlo.if", &[holds], types);
     cx.begin_region(&mut open, &[]);
-    let results = cx.writer.call(function, operands, types);
+    let results = cx.writer.call(function, operands, types, "");
     cx.end_region(&results);
     cx.begin_region(&mut open, &[]);
     let zero = |cx: &mut Cx<'_>, ty: &TensorType| cx.splat(Scalar::UInt(0), ty.dtype, &ty.shape);
@@ -294,7 +294,7 @@ fn apart(
 
 /// A truth that only shows when the value is there: its first element is equal to itself, or it is
 /// not. None of integers, of which XLA would know it, and of tensors without elements.
-fn always(cx: &mut Cx<'_>, value: Value) -> Option<Value> {
+pub(crate) fn always(cx: &mut Cx<'_>, value: Value) -> Option<Value> {
     let dtype = cx.dtype(value.ty);
     let shape = cx.shape(value.ty).clone();
     if shape.size() == 0 || !(dtype.is_float() || dtype.is_complex()) {

@@ -104,6 +104,7 @@ pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
     while let Some((name, body)) = cx.next_function() {
         function(&mut cx, &name, body)?;
     }
+    cx.write_keepers();
     cx.writer.end_module();
     let (text, host_calls) = cx.finish();
     Ok(Module { text, used_inputs, host_calls, donations })

@@ -38,6 +38,9 @@ pub struct LowerOptions<'a> {
     /// then, or computes them in one loop, and would else make a tree of windows of each once it sees
     /// which operation the operand comes from.
     pub sums_apart: bool,
+    /// Whether a value that must not be computed twice passes through a call of a function that is
+    /// not inlined. XLA's compiler for the processor needs that; elsewhere it passes a barrier.
+    pub kept_by_calls: bool,
     /// Whether operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,
     /// How exactly hardware multiplies `f32` in `dot` and `conv`.
@@ -66,6 +69,7 @@ impl Default for LowerOptions<'_> {
             host_calls: false,
             kernels: false,
             sums_apart: false,
+            kept_by_calls: false,
             locations: false,
             precision: Precision::Default,
             partition: None,
@@ -80,6 +84,7 @@ impl fmt::Debug for LowerOptions<'_> {
             .field("host_calls", &self.host_calls)
             .field("kernels", &self.kernels)
             .field("sums_apart", &self.sums_apart)
+            .field("kept_by_calls", &self.kept_by_calls)
             .field("locations", &self.locations)
             .field("precision", &self.precision)
             .field("partition", &self.partition)

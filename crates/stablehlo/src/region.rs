@@ -12,7 +12,8 @@ use crate::error::Result;
 use crate::types::Ty;
 use crate::writer::Value;
 use crate::{
-    contract, control, create, elementwise, index, kernel, linalg, movement, reduce, widen, window,
+    contract, control, create, elementwise, index, kept, kernel, linalg, movement, reduce, widen,
+    window,
 };
 
 /// What stands for one tensor of the graph: a value, or a number that is written when it is used.
@@ -48,20 +49,28 @@ pub(crate) struct Frame<'p> {
     pub(crate) graph: &'p Graph,
     inputs: &'p [Option<Source>],
     uses: Vec<u32>,
+    kept: Vec<bool>,
     /// Where the parts of each node begin in `parts`.
     first: Vec<u32>,
     parts: Vec<Source>,
 }
 
 impl<'p> Frame<'p> {
-    fn new(graph: &'p Graph, inputs: &'p [Option<Source>], uses: Vec<u32>) -> Self {
+    fn new(program: &'p Program, inputs: &'p [Option<Source>], uses: Vec<u32>) -> Self {
+        let graph = program.graph();
+        let kept = kept::kept(graph, &uses, program.outputs());
         let (first, parts) = (vec![0; graph.len()], Vec::with_capacity(graph.len()));
-        Self { graph, inputs, uses, first, parts }
+        Self { graph, inputs, uses, kept, first, parts }
     }
 
     /// Whether one node, or output, alone uses a node.
     pub(crate) fn is_used_once(&self, id: ExprId) -> bool {
         self.uses[id.index()] == 1
+    }
+
+    /// Whether a node is computed once, and in memory then.
+    pub(crate) fn is_kept(&self, id: ExprId) -> bool {
+        self.kept[id.index()]
     }
 
     /// The parts of a node: one for a tensor.
@@ -133,11 +142,16 @@ pub(crate) fn lower<'a>(
     inputs: &[Option<Source>],
 ) -> Result<Sources> {
     let graph = program.graph();
-    let mut frame = Frame::new(graph, inputs, uses(cx, program));
+    let mut frame = Frame::new(program, inputs, uses(cx, program));
     for id in graph.ids() {
         if frame.uses[id.index()] > 0 {
             cx.enter(graph, id);
-            let parts = node(cx, &frame, &graph.node(id))?;
+            let mut parts = node(cx, &frame, &graph.node(id))?;
+            if frame.is_kept(id)
+                && let Source::Value(value) = parts[0]
+            {
+                parts[0] = cx.keep(value).into();
+            }
             frame.set(id, &parts);
         }
     }

@@ -148,14 +148,21 @@ impl Writer {
         constrained
     }
 
-    /// `%4:2 = call @name(%0, %1) : (types) -> (types)`.
-    pub(crate) fn call(&mut self, function: &str, operands: &[Value], results: &[Ty]) -> Values {
+    /// `%4:2 = call @name(%0, %1) : (types) -> (types)`, with attributes before the colon.
+    pub(crate) fn call(
+        &mut self,
+        function: &str,
+        operands: &[Value],
+        results: &[Ty],
+        attributes: &str,
+    ) -> Values {
         let values = self.new_results(results);
         self.begin_line();
         self.results(&values);
         self.push(format_args!("call @{function}("));
         self.values(operands);
         self.text.push(')');
+        self.text.push_str(attributes);
         self.signature(operands.iter().map(|operand| operand.ty), results);
         self.end_line();
         values

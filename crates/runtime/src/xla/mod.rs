@@ -154,6 +154,7 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
         host_calls: target.client.plugin().supports_ffi(),
         kernels: settings::kernels(request.settings, target)?,
         sums_apart: target.is_cpu(),
+        kept_by_calls: target.is_cpu(),
         locations: true,
         precision: settings::precision(request.settings)?,
         partition: None,

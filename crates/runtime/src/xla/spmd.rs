@@ -75,17 +75,18 @@ impl Divided {
         let outputs = outputs.map(layouts);
         let partition =
             Partition { axes: mesh.axes(), inputs: &inputs, outputs: outputs.as_deref() };
+        let (client, places) = mesh.placed();
+        let home = Target::of(client, places[0]);
         let module = lower(
             program,
             &LowerOptions {
+                kept_by_calls: home.is_cpu(),
                 locations: true,
                 precision: settings::precision(&options.settings)?,
                 partition: Some(partition),
                 ..LowerOptions::default()
             },
         )?;
-        let (client, places) = mesh.placed();
-        let home = Target::of(client, places[0]);
         let devices = client.devices();
         let compile_options = CompileOptions {
             num_partitions: places.len(),

@@ -1,0 +1,208 @@
+//! Values that are computed once, and read from memory by all who use them.
+//!
+//! XLA computes what costs little again wherever it is used, and each time in other code: a product
+//! that is rounded in one place is part of a fused addition in another. The last digit then depends on
+//! the place. That is of no account until elements of one tensor are compared with each other: with
+//! `max(x)` from one computation of `x` and another `x` beside it, `x == max(x)` may hold nowhere, and
+//! the gradient of the maximum is lost. The same holds where both are handed out, to be compared by
+//! somebody else.
+
+use nxla_expr::{
+    BinaryOp, BlockKind, Cumulative, ExprId, Graph, Op, ReduceOp, TensorType, UnaryOp, WindowOp,
+};
+use nxla_tensor::{DType, Scalar};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::context::Cx;
+use crate::control::always;
+use crate::types::Ty;
+use crate::writer::Value;
+
+/// Whose elements a value consists of.
+#[derive(Clone, Copy)]
+struct Origin {
+    /// The tensor that computed them.
+    tensor: ExprId,
+    /// Whether they were chosen for what they are, as a maximum is.
+    chosen: bool,
+}
+
+/// For each node of a program, whether it is to be computed once.
+pub(crate) fn kept(graph: &Graph, uses: &[u32], outputs: &[ExprId]) -> Vec<bool> {
+    let mut origins: Vec<Origin> = Vec::with_capacity(graph.len());
+    let mut kept = vec![false; graph.len()];
+    for id in graph.ids() {
+        let operands = graph.operands(id);
+        if let (Op::Binary(op), &[a, b]) = (graph.op(id), operands)
+            && uses[id.index()] > 0
+            && compares(*op)
+            && a != b
+        {
+            let (a, b) = (origins[a.index()].tensor, origins[b.index()].tensor);
+            kept[a.index()] |= a == b;
+        }
+        let itself = Origin { tensor: id, chosen: false };
+        origins.push(comes_from(graph, id).map_or(itself, |(operand, chosen)| {
+            let before = origins[operand.index()];
+            Origin { chosen: chosen || before.chosen, ..before }
+        }));
+    }
+    let given = |chosen: bool| {
+        let origins = outputs.iter().map(|output| origins[output.index()]);
+        origins.filter(move |origin| origin.chosen == chosen).map(|origin| origin.tensor)
+    };
+    let whole: FxHashSet<ExprId> = given(false).collect();
+    for tensor in given(true).filter(|tensor| whole.contains(tensor)) {
+        kept[tensor.index()] = true;
+    }
+    graph.ids().map(|id| kept[id.index()] && may_differ(graph, id)).collect()
+}
+
+/// Whether another computation of a node may come to another result: integers do not round, and of a
+/// single number XLA makes no loop.
+fn may_differ(graph: &Graph, id: ExprId) -> bool {
+    let rounds = |dtype: DType| dtype.is_float() || dtype.is_complex();
+    let is_tensor = |ty: &TensorType| rounds(ty.dtype) && ty.shape.size() > 1;
+    graph.ty(id).as_tensor().is_some_and(is_tensor) && !matches!(graph.op(id), Op::Constant(_))
+}
+
+fn compares(op: BinaryOp) -> bool {
+    matches!(
+        op,
+        BinaryOp::Equal
+            | BinaryOp::NotEqual
+            | BinaryOp::Greater
+            | BinaryOp::Less
+            | BinaryOp::GreaterEqual
+            | BinaryOp::LessEqual
+    )
+}
+
+/// The operand whose elements a node gives, in other places, with another sign or in another dtype, and
+/// whether it chooses among them; none of a node that computes.
+fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
+    let operands = graph.operands(id);
+    let is_constant = |id: ExprId| matches!(graph.op(id), Op::Constant(_));
+    match graph.op(id) {
+        Op::Unary(UnaryOp::Negate | UnaryOp::Abs)
+        | Op::AsType(_)
+        | Op::Reshape(_)
+        | Op::Squeeze(_)
+        | Op::Transpose(_)
+        | Op::Reverse(_)
+        | Op::Broadcast(_)
+        | Op::Pad(_)
+        | Op::Slice(_)
+        | Op::Gather(_) => Some((operands[0], false)),
+        Op::Reduce(ReduceOp::Max | ReduceOp::Min, _)
+        | Op::Window(WindowOp::Max | WindowOp::Min, _)
+        | Op::Sort(_) => Some((operands[0], true)),
+        Op::Block(block) => match block.kind {
+            BlockKind::TopK { .. }
+            | BlockKind::Cumulative { op: Cumulative::Max | Cumulative::Min, .. } => {
+                Some((operands[0], true))
+            }
+            BlockKind::Cumulative { op: Cumulative::Sum | Cumulative::Product, .. }
+            | BlockKind::Checkpoint { .. }
+            | BlockKind::Named { .. }
+            | BlockKind::Threefry { .. } => None,
+        },
+        // A number in place of some elements, as in a maximum of the others.
+        Op::Select if is_constant(operands[2]) => Some((operands[1], false)),
+        Op::Select if is_constant(operands[1]) => Some((operands[2], false)),
+        Op::Metadata(_) if graph.ty(id).as_tensor().is_some() => Some((operands[0], false)),
+        Op::Elem(index) => match graph.op(operands[0]) {
+            Op::Metadata(_) => Some((graph.operands(operands[0])[*index], false)),
+            Op::Block(_) if comes_from(graph, operands[0]).is_some() => Some((operands[0], false)),
+            _ => None,
+        },
+        Op::Iota(_)
+        | Op::Eye(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select
+        | Op::Clip
+        | Op::Bitcast(_)
+        | Op::Concatenate(_)
+        | Op::Stack(_)
+        | Op::Reduce(..)
+        | Op::ArgReduce(..)
+        | Op::ReduceFun(_)
+        | Op::Window(..)
+        | Op::WindowFun(_)
+        | Op::WindowScatter(..)
+        | Op::Dot(_)
+        | Op::Conv(_)
+        | Op::PutSlice(_)
+        | Op::IndexedAdd(_)
+        | Op::IndexedPut(_)
+        | Op::Argsort(..)
+        | Op::Fft(_)
+        | Op::TriangularSolve(_)
+        | Op::Cholesky
+        | Op::Factorize(_)
+        | Op::Parameter(_)
+        | Op::Constant(_)
+        | Op::Tensor(_)
+        | Op::Metadata(_)
+        | Op::Cond(_)
+        | Op::While(_)
+        | Op::Hook(_) => None,
+    }
+}
+
+/// The functions that values pass through to be kept, by type.
+#[derive(Default)]
+pub(crate) struct Keepers {
+    numbers: FxHashMap<Ty, usize>,
+    types: Vec<Ty>,
+}
+
+impl Keepers {
+    fn name(&mut self, ty: Ty) -> String {
+        let types = &mut self.types;
+        let number = *self.numbers.entry(ty).or_insert_with(|| {
+            types.push(ty);
+            types.len() - 1
+        });
+        name(number)
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("kept_{number}")
+}
+
+impl Cx<'_> {
+    /// A value that is computed once. XLA's compiler for the processor forgets barriers before it
+    /// decides what to compute again, but what a call gives is in memory.
+    ///
+    /// The function gives its argument, or zeros where something does not hold that always does. If
+    /// XLA knew, both would have the same memory, and code that uses both could write over one while it
+    /// reads the other.
+    pub(crate) fn keep(&mut self, value: Value) -> Value {
+        if !self.options.kept_by_calls {
+            return self.barrier(value);
+        }
+        let name = self.keepers.name(value.ty);
+        self.writer.call(&name, &[value], &[value.ty], NOT_INLINED)[0]
+    }
+
+    /// Writes the functions that values have passed through.
+    pub(crate) fn write_keepers(&mut self) {
+        for (number, ty) in std::mem::take(&mut self.keepers.types).into_iter().enumerate() {
+            let name = name(number);
+            let given =
+                self.writer.begin_function("private", &name, &[ty], &[ty], |_| None, &[])[0];
+            self.forget();
+            let (dtype, shape) = (self.dtype(ty), self.shape(ty).clone());
+            let holds = always(self, given).expect("floats that have elements are kept");
+            let zeros = self.splat(Scalar::UInt(0), dtype, &shape);
+            let kept = self.select(holds, given, zeros);
+            self.writer.end_function(&[kept]);
+        }
+    }
+}
+
+/// What keeps XLA from putting the body of a function in the place of a call.
+const NOT_INLINED: &str = " {mhlo.frontend_attributes = {inlineable = \"false\"}}";
