@@ -1158,6 +1158,7 @@ class Function(Generic[_P, _R_co]):
         donated: Sequence[tuple[int | None, str, str]] = ...,
         debug_nans: bool = False,
         observer: Callable[..., object] | None = None,
+        traces_anew: bool = False,
     ) -> Self: ...
     @classmethod
     def __class_getitem__(cls, types: Any) -> GenericAlias: ...
