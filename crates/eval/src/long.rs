@@ -33,6 +33,8 @@ pub(crate) fn work(graph: &Graph, id: ExprId, regions: f64) -> f64 {
         Op::While(_) => TRIPS * regions,
         // Products of matrices take a tenth of a step each, where they are large.
         op if op.family() == Family::Contract => steps(graph, id) / 16.0,
+        // One thread scatters, in order. Others could not help.
+        Op::IndexedAdd(_) | Op::IndexedPut(_) => 0.0,
         _ => steps(graph, id) + regions,
     }
 }
@@ -52,8 +54,20 @@ fn steps(graph: &Graph, id: ExprId) -> f64 {
     let elements: f64 = operands().chain(results()).sum();
     match op.family() {
         Family::Create | Family::Elementwise | Family::Movement | Family::Reduce => elements,
-        // Sorting takes a number of passes.
-        Family::Index => 16.0 * elements,
+        Family::Index => match op {
+            // What is taken is copied, whatever it is taken from.
+            Op::Slice(_) => 2.0 * results().sum::<f64>(),
+            Op::PutSlice(_) => elements,
+            Op::Gather(_)
+            | Op::IndexedAdd(_)
+            | Op::IndexedPut(_)
+            // Sorting takes a number of passes.
+            | Op::Sort(_)
+            | Op::Argsort(..) => 16.0 * elements,
+            op @ nxla_expr::outside!(index) => {
+                unreachable!("{} is of another family", op.name())
+            }
+        },
         Family::Window => elements * taps(op),
         // For matrices this is the number of their products, and near to it for convolutions.
         Family::Contract => operands().chain(results()).product::<f64>().sqrt(),
