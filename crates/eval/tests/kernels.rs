@@ -246,3 +246,90 @@ fn the_largest_of_numbers_of_which_one_is_nan_is_nan_from_there_on() {
         assert!(found[1].is_finite() && found[2].is_nan() && found[3].is_nan(), "{found:?}");
     }
 }
+
+/// How windows lie along an axis: taps, stride, dilation and padding.
+type Lies = (usize, usize, usize, (i64, i64));
+
+/// The place of a tap of a window, if it is not in the padding.
+fn place(
+    (_, stride, dilation, (low, _)): Lies,
+    size: usize,
+    at: usize,
+    tap: usize,
+) -> Option<usize> {
+    let place = usize::try_from((at * stride + tap * dilation) as i64 - low);
+    place.ok().filter(|&place| place < size)
+}
+
+/// The largest element and the sum of each window over the last two axes, by their definition.
+fn windows(
+    x: &[f64],
+    [outer, rows, columns]: [usize; 3],
+    down: Lies,
+    along: Lies,
+) -> [Vec<f64>; 2] {
+    let count = |size: usize, (taps, stride, dilation, (low, high)): Lies| {
+        (size as i64 + low + high - ((taps - 1) * dilation) as i64 - 1) as usize / stride + 1
+    };
+    let mut found = [Vec::new(), Vec::new()];
+    for (i, j) in
+        (0..outer * count(rows, down)).flat_map(|i| (0..count(columns, along)).map(move |j| (i, j)))
+    {
+        let (block, i) = (i / count(rows, down), i % count(rows, down));
+        let taps = (0..down.0).flat_map(|tap| (0..along.0).map(move |other| (tap, other)));
+        let seen = taps.filter_map(|(tap, other)| {
+            let row = place(down, rows, i, tap)?;
+            Some(x[(block * rows + row) * columns + place(along, columns, j, other)?])
+        });
+        let seen: Vec<f64> = seen.collect();
+        found[0].push(seen.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+        found[1].push(seen.iter().sum());
+    }
+    found
+}
+
+#[test]
+fn windows_of_all_kinds_see_what_they_are_said_to_see() {
+    let kinds: [Lies; 9] = [
+        (1, 1, 1, (0, 0)),
+        (2, 2, 1, (0, 0)),
+        (3, 2, 1, (1, 1)),
+        (3, 1, 1, (0, 2)),
+        (5, 1, 2, (4, 4)),
+        (1, 2, 1, (0, 0)),
+        (4, 2, 1, (3, 0)),
+        (3, 3, 2, (2, 5)),
+        (2, 5, 1, (4, 9)),
+    ];
+    // Rows that are shorter than a vector, as long as some, and longer; and none.
+    for shape in [[2, 9, 9], [1, 12, 16], [2, 10, 57], [1, 33, 80], [2, 0, 70], [1, 9, 150]] {
+        let x = samples(&shape);
+        let numbers: Vec<f64> =
+            x.as_slice::<f64>().unwrap().iter().map(|x| (x * 100.0).round()).collect();
+        let x = HostTensor::from_slice(&numbers, shape).unwrap();
+        for (down, along) in kinds.iter().flat_map(|&down| kinds.map(|along| (down, along))) {
+            // A window has to fit.
+            let fits = |size: usize, (taps, _, dilation, (low, high)): Lies| {
+                size as i64 + low + high > ((taps - 1) * dilation) as i64
+            };
+            if !fits(shape[1], down) || !fits(shape[2], along) {
+                continue;
+            }
+            let options = WindowOptions {
+                strides: Some(vec![1, down.1, along.1]),
+                dilations: Some(vec![1, down.2, along.2]),
+                padding: WindowPadding::Explicit(vec![(0, 0), down.3, along.3]),
+            };
+            let taps = [1, down.0, along.0];
+            let found = [
+                run(&[x.clone()], |g, x| g.window_max(x[0], &taps, &options)),
+                run(&[x.clone()], |g, x| g.window_sum(x[0], &taps, &options)),
+            ];
+            assert_eq!(
+                found,
+                windows(&numbers, shape, down, along),
+                "{shape:?} {down:?} {along:?}"
+            );
+        }
+    }
+}

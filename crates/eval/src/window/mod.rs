@@ -1,5 +1,6 @@
 //! Reductions over sliding windows.
 
+mod lines;
 mod scatter;
 mod uniform;
 
@@ -53,6 +54,21 @@ impl WindowAxis {
     fn place(&self, window: usize, tap: usize) -> Option<usize> {
         let at = (window * self.stride) as i64 + self.offset(tap);
         usize::try_from(at).ok().filter(|&at| at < self.size)
+    }
+
+    /// The taps of a window that see elements rather than padding.
+    fn seeing(&self, window: usize) -> std::ops::Range<usize> {
+        let (first, dilation) = ((window * self.stride) as i64 - self.low, self.dilation as i64);
+        let begin = ((-first).max(0) + dilation - 1) / dilation;
+        let end = ((self.size as i64 - first).max(0) + dilation - 1) / dilation;
+        let end = (end as usize).min(self.taps);
+        (begin as usize).min(end)..end
+    }
+
+    /// The windows all of whose taps see elements.
+    fn whole(&self) -> std::ops::Range<usize> {
+        let (begin, end) = (self.seen(0).start, self.seen(self.taps - 1).end);
+        if begin < end { begin..end } else { 0..0 }
     }
 
     /// The windows in which a tap sees an element rather than padding.

@@ -7,8 +7,9 @@
 use nxla_expr::{TensorType, Window, WindowOp};
 use nxla_tensor::{Complex, DType, Element, HostTensor, Scalar};
 
+use super::lines::slide_rows;
 use super::{WindowAxis, axes};
-use crate::elementwise::{Compute, convert, vectorize};
+use crate::elementwise::{Compute, convert};
 use crate::error::Fault;
 use crate::reduce::{larger, match_ordered, smaller, widened_float};
 use crate::threads::Brake;
@@ -119,7 +120,7 @@ fn slide<T: Element>(
         return;
     }
     let pieces = out.len() / count;
-    let is_spread = pieces < 2 * parallel::threads() && parallel::pays(2 * size * taps);
+    let is_spread = pieces < 2 * parallel::threads() && parallel::pays(cost(size, taps));
     let each = |first: usize, out: &mut [T]| {
         let mut buffers = [Vec::new(), Vec::new()];
         for (index, out) in out.chunks_exact_mut(count).enumerate() {
@@ -127,7 +128,12 @@ fn slide<T: Element>(
             slide_piece(axes, x, start, combine, is_spread, &mut buffers, out);
         }
     };
-    if is_spread { each(0, out) } else { parallel::rows(out, count, 2 * size * taps, each) }
+    if is_spread { each(0, out) } else { parallel::rows(out, count, cost(size, taps), each) }
+}
+
+/// What so many elements take that are combined with this many others, in elements that are moved.
+fn cost(elements: usize, taps: usize) -> usize {
+    elements * taps / 2
 }
 
 /// All axes of one piece.
@@ -158,77 +164,16 @@ fn slide_piece<T: Element>(
         };
         let brake = Brake::current();
         let fill = |first: usize, out: &mut [T]| {
-            for (number, out) in out.chunks_exact_mut(row).enumerate() {
-                let source = &source[(first + number) * source_row..][..source_row];
-                out.fill(start);
-                slide_axis(axis, source, inner, out, combine, &brake);
-            }
+            let rows = out.len() / row;
+            let source = &source[first * source_row..][..rows * source_row];
+            slide_rows(axis, source, inner, out, start, combine, &brake);
         };
         if is_spread {
-            parallel::rows(out, row, 2 * row * axis.taps, fill);
+            parallel::rows(out, row, cost(row, axis.taps), fill);
         } else if row > 0 {
             fill(0, out);
         }
         std::mem::swap(from, to);
         is_first = false;
     }
-}
-
-/// One axis of one block of `inner` neighbours per element.
-fn slide_axis<T: Element>(
-    axis: &WindowAxis,
-    source: &[T],
-    inner: usize,
-    out: &mut [T],
-    combine: impl Fn(T, T) -> T,
-    brake: &Brake,
-) {
-    for tap in 0..axis.taps {
-        if brake.is_pulled() {
-            return;
-        }
-        let seen = axis.seen(tap);
-        let Some(first) = axis.place(seen.start, tap).filter(|_| !seen.is_empty()) else {
-            continue;
-        };
-        let out = &mut out[seen.start * inner..seen.end * inner];
-        let source = &source[first * inner..];
-        vectorize(
-            #[inline(always)]
-            || match (axis.stride, inner) {
-                (1, _) => combine_run(out, source, &combine),
-                (2, 1) => combine_pairs(out, source, &combine),
-                (stride, 1) => {
-                    for (out, &x) in out.iter_mut().zip(source.iter().step_by(stride)) {
-                        *out = combine(*out, x);
-                    }
-                }
-                (stride, inner) => {
-                    let sources = source.chunks(stride * inner);
-                    for (out, source) in out.chunks_exact_mut(inner).zip(sources) {
-                        combine_run(out, source, &combine);
-                    }
-                }
-            },
-        );
-    }
-}
-
-#[inline(always)]
-fn combine_run<T: Copy>(out: &mut [T], source: &[T], combine: &impl Fn(T, T) -> T) {
-    for (out, &x) in out.iter_mut().zip(source) {
-        *out = combine(*out, x);
-    }
-}
-
-/// Every other element, of which the last one may have no neighbour.
-#[inline(always)]
-fn combine_pairs<T: Copy>(out: &mut [T], source: &[T], combine: &impl Fn(T, T) -> T) {
-    let (pairs, rest) = source.as_chunks::<2>();
-    let many = out.len().min(pairs.len());
-    let (paired, last) = out.split_at_mut(many);
-    for (out, pair) in paired.iter_mut().zip(pairs) {
-        *out = combine(*out, pair[0]);
-    }
-    combine_run(last, rest, combine);
 }
