@@ -31,6 +31,16 @@ pub(crate) fn convert(x: &HostTensor, to: DType) -> Result<HostTensor, Fault> {
 /// Fills `out` with the integers that follow on `first`, as elements of a dtype. They wrap in integers that
 /// are too narrow.
 pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
+    let end = i32::try_from(first.saturating_add(out.len() / dtype.size()));
+    match (dtype, end) {
+        (DType::F32, Ok(_)) => count_up(first as i32, bytemuck::cast_slice_mut(out), |n| n as f32),
+        (DType::F64, Ok(_)) => count_up(first as i32, bytemuck::cast_slice_mut(out), f64::from),
+        _ => count_and_convert(first, dtype, out),
+    }
+}
+
+/// The same, by converting integers of 32 bits, or of 64.
+fn count_and_convert(first: usize, dtype: DType, out: &mut [u8]) {
     let kernel = convert_kernel(DType::S64, dtype);
     // Those of 32 bits are converted several at a time.
     let narrow = convert_kernel(DType::S32, dtype);
@@ -39,7 +49,7 @@ pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
         let (begin, len) = (first + block * COUNTED, out.len() / dtype.size());
         let (kernel, bytes): (_, &[u8]) = match i32::try_from(begin + COUNTED) {
             Ok(end) => {
-                count_up(end - COUNTED as i32, &mut narrow_numbers);
+                count_up(end - COUNTED as i32, &mut narrow_numbers, |n| n);
                 (narrow, bytemuck::cast_slice(&narrow_numbers[..len]))
             }
             Err(_) => {
@@ -51,13 +61,13 @@ pub(crate) fn count_from(first: usize, dtype: DType, out: &mut [u8]) {
     }
 }
 
-/// The integers that follow on `first`.
-fn count_up(first: i32, numbers: &mut [i32; COUNTED]) {
+/// The integers that follow on `first`, as what is made of them.
+fn count_up<T>(first: i32, numbers: &mut [T], make: impl Fn(i32) -> T) {
     vectorize(
         #[inline(always)]
         || {
             for (at, number) in numbers.iter_mut().enumerate() {
-                *number = first + at as i32;
+                *number = make(first + at as i32);
             }
         },
     );
