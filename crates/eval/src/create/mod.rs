@@ -50,12 +50,20 @@ fn iota_tensor(axis: Option<usize>, ty: &TensorType) -> Result<HostTensor, Fault
 fn eye(ty: &TensorType) -> Result<HostTensor, Fault> {
     let [.., rows, columns] = ty.shape[..] else { unreachable!("an eye has two axes") };
     match_dtype!(ty.dtype, T => {
-        let one = T::from_scalar(Scalar::one(ty.dtype));
+        let (zero, one) = (Scalar::zero(ty.dtype), Scalar::one(ty.dtype));
+        let (zero, one) = (T::from_scalar(zero), T::from_scalar(one));
         value::build(ty.dtype, &ty.shape, |out: &mut [T]| {
-            out.fill(T::from_scalar(Scalar::zero(ty.dtype)));
-            for matrix in out.chunks_exact_mut((rows * columns).max(1)) {
-                matrix.iter_mut().step_by(columns + 1).take(rows.min(columns)).for_each(|x| *x = one);
-            }
+            parallel::rows(out, columns, columns, |first, out| {
+                out.fill(zero);
+                let (mut row, mut out) = (first % rows, out);
+                while !out.is_empty() {
+                    let here = out.len().min((rows - row) * columns);
+                    let (matrix, rest) = out.split_at_mut(here);
+                    let diagonal = matrix.iter_mut().skip(row).step_by(columns + 1);
+                    diagonal.take(columns.saturating_sub(row)).for_each(|x| *x = one);
+                    (row, out) = (0, rest);
+                }
+            });
         })
     })
 }
