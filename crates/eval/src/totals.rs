@@ -40,7 +40,7 @@ impl Totals {
         let len = code.shape.size();
         let (feeds, mut results) = code.begin(args, &code.shape, |result| self.keeps(result))?;
         let dtype = code.results[self.reduced];
-        let mut total = value::fresh(dtype, &self.shape)?;
+        let mut total = value::fresh(reduce::given(self.op, dtype), &self.shape)?;
         let pieces = self.pieces(&mut results);
         let brake = Brake::current();
         let make = |range: Range<usize>, sink: &mut dyn FnMut(&[u8])| {

@@ -119,7 +119,7 @@ fn reduced(
     let dtype = accepted(op, x.dtype());
     let x = convert(x, dtype)?;
     let (x, plane) = Plane::of(&x, |axis| is_reduced(attributes, axis))?;
-    let mut result = value::fresh(dtype, &ty.shape)?;
+    let mut result = value::fresh(given(op, dtype), &ty.shape)?;
     let neutral = neutral(op, ty.dtype);
     let x = Elements::There(x.bytes(), plane);
     fill(op, neutral, dtype, x, value::bytes_mut(&mut result));
@@ -162,11 +162,11 @@ pub(crate) fn results_of_made(
     x: &TensorType,
     ty: &TensorType,
 ) -> Option<usize> {
-    let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
     let axes = (0..x.shape.rank()).filter(|&axis| x.shape[axis] != 1);
     let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(|&axis| is_reduced(attributes, axis));
     let is_first = reduced.last() < kept.first();
     let product = |axes: &[usize]| axes.iter().map(|&axis| x.shape[axis]).product();
+    let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == given(op, x.dtype);
     let (count, inner) = (product(&reduced), product(&kept));
     let is_made = kept.is_empty() || is_first && is_in_pieces(count, inner);
     (is_plain && is_made).then_some(inner)
@@ -186,6 +186,11 @@ pub(crate) fn fill_total(op: ReduceOp, dtype: DType, len: usize, make: &Make<'_>
 /// Reduces elements of a dtype that [`accepted`] gives.
 fn fill(op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>, out: &mut [u8]) {
     match op {
+        ReduceOp::Sum if is_counted(dtype) => {
+            let step = |sum: u32, x: u8| sum.wrapping_add(u32::from(x));
+            let counts = Reducer { start: 0, step, merge: u32::wrapping_add };
+            reduce(x, counts, |sum| sum, cast_slice_mut(out));
+        }
         ReduceOp::Sum => accumulate!(dtype, x, out, 0_u8, wrapping_add, +),
         ReduceOp::Product => accumulate!(dtype, x, out, 1_u8, wrapping_mul, *),
         ReduceOp::All => {
@@ -212,10 +217,21 @@ fn fill(op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>, out: &mut 
 /// The dtype in which an operand enters its reduction.
 fn accepted(op: ReduceOp, dtype: DType) -> DType {
     match op {
+        ReduceOp::Sum if is_counted(dtype) => dtype,
         ReduceOp::Sum | ReduceOp::Product => widened_float(dtype.to_aggregate()),
         ReduceOp::All | ReduceOp::Any => DType::Pred,
         ReduceOp::Max | ReduceOp::Min => widened_float(dtype),
     }
+}
+
+/// Whether sums of a dtype take its bytes as they are, without a copy in the dtype of the sum.
+fn is_counted(dtype: DType) -> bool {
+    matches!(dtype, DType::Pred | DType::U2 | DType::U4 | DType::U8)
+}
+
+/// The dtype of what a reduction gives of elements that it [accepts](accepted).
+pub(crate) fn given(op: ReduceOp, dtype: DType) -> DType {
+    if op == ReduceOp::Sum { accepted(op, dtype).to_aggregate() } else { dtype }
 }
 
 /// Floats narrower than `f32` are computed in `f32`.
