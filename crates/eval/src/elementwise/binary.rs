@@ -8,7 +8,7 @@ use num_complex::Complex;
 use nxla_expr::BinaryOp;
 
 use super::dtype::Compute;
-use super::lanes::{Kernel, kernel};
+use super::lanes::{Kernel, kernel, map2_near};
 use super::math::{Real, complex};
 use super::unary::narrow;
 
@@ -129,7 +129,18 @@ macro_rules! real_kernels {
                 BinaryOp::Multiply => kernel!(|x: $t, y: $t| -> $t { x * y }),
                 BinaryOp::Divide => kernel!(|x: $t, y: $t| -> $t { x / y }),
                 BinaryOp::Remainder => kernel!(|x: $t, y: $t| -> $t { x % y }),
-                BinaryOp::Pow => kernel!(|x: $t, y: $t| -> $t { Real::pow(x, y) }),
+                BinaryOp::Pow => |srcs, out| {
+                    map2_near::<$t, $t, $t>(
+                        srcs,
+                        out,
+                        #[inline(always)]
+                        |x, y| x.is_plain_power(y),
+                        #[inline(always)]
+                        |x, y| x.pow_plain(y),
+                        #[inline(always)]
+                        |x, y| Real::pow(x, y),
+                    )
+                },
                 BinaryOp::Atan2 => kernel!(|x: $t, y: $t| -> $t { Real::atan2(x, y) }),
                 // Written so that NaN on either side comes out, and to become vector code.
                 BinaryOp::Max => {

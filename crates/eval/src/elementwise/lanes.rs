@@ -214,6 +214,56 @@ pub(crate) fn map2<A: Pod, B: Pod, R: Pod>(
     );
 }
 
+/// `out[i] = any(a[i], b[i])`, by `fast`, which gives the same and takes less, where all elements of a loop
+/// are `near`.
+#[inline(always)]
+pub(crate) fn map2_near<A: Pod, B: Pod, R: Pod>(
+    srcs: [Src<'_>; 3],
+    out: &mut [u8],
+    near: impl Fn(A, B) -> bool,
+    fast: impl Fn(A, B) -> R,
+    any: impl Fn(A, B) -> R,
+) {
+    #[inline(always)]
+    fn chunk<A: Pod, B: Pod, R, const N: usize>(
+        out: &mut [R; N],
+        (a, b): (&[A; N], &[B; N]),
+        near: &impl Fn(A, B) -> bool,
+        fast: &impl Fn(A, B) -> R,
+        any: &impl Fn(A, B) -> R,
+    ) {
+        if a.iter().zip(b).fold(true, |all, (&a, &b)| all & near(a, b)) {
+            chunk2(out, a, b, fast);
+        } else {
+            chunk2(out, a, b, any);
+        }
+    }
+    let (a, b) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>());
+    let (long, short, rest) = in_chunks::<R>(out);
+    let (whole, shorts) = (long.len(), short.len());
+    vectorize(
+        #[inline(always)]
+        || {
+            for (index, out) in long.iter_mut().enumerate() {
+                chunk(out, (a.chunk(index), b.chunk(index)), &near, &fast, &any);
+            }
+            for (index, out) in short.iter_mut().enumerate() {
+                let operands = (a.short(whole, index), b.short(whole, index));
+                chunk(out, operands, &near, &fast, &any);
+            }
+            let len = rest.len();
+            shorter(
+                rest,
+                #[inline(always)]
+                |out| {
+                    let (a, b) = (a.last(whole, shorts, len), b.last(whole, shorts, len));
+                    chunk(out, (&a, &b), &near, &fast, &any);
+                },
+            );
+        },
+    );
+}
+
 /// `out[i] = f(a[i], b[i], c[i])`.
 #[inline(always)]
 pub(crate) fn map3<A: Pod, B: Pod, C: Pod, R: Pod>(

@@ -64,6 +64,10 @@ pub(crate) trait Real: Copy {
     fn erf_inv(self) -> Self;
     fn round(self) -> Self;
     fn pow(self, exponent: Self) -> Self;
+    /// Whether the function after this one gives the power.
+    fn is_plain_power(self, exponent: Self) -> bool;
+    /// The power without signs, and without the cases that have no logarithm.
+    fn pow_plain(self, exponent: Self) -> Self;
     fn atan2(self, x: Self) -> Self;
     /// Whether the two functions after this one are right for this angle.
     fn is_near(self) -> bool;
@@ -173,6 +177,15 @@ macro_rules! real {
             #[inline(always)]
             fn pow(self, exponent: Self) -> Self {
                 $width::pow(self, exponent)
+            }
+            #[inline(always)]
+            fn is_plain_power(self, exponent: Self) -> bool {
+                let is_plain = (self >= $t::MIN_POSITIVE) & (self < $t::INFINITY);
+                is_plain & (exponent.abs() < $t::INFINITY)
+            }
+            #[inline(always)]
+            fn pow_plain(self, exponent: Self) -> Self {
+                $width::pow_plain(self, exponent)
             }
             #[inline(always)]
             fn atan2(self, x: Self) -> Self {
