@@ -46,6 +46,9 @@ thread_local! {
 /// How long a thread looks out for more work, or for others to get through with it.
 const WATCH: Duration = Duration::from_micros(100);
 
+/// How long a thread waits for others to begin, when all there was to do is done.
+const PATIENCE: Duration = Duration::from_micros(10);
+
 /// The threads of this process, unless there can be none.
 pub(crate) fn crew() -> Option<&'static Crew> {
     let process = std::process::id();
@@ -147,18 +150,27 @@ impl Crew {
         if self.threads.current_thread_index().is_some() {
             return together(others, &mine, &theirs);
         }
-        let through = AtomicUsize::new(0);
+        let (begun, through) = (AtomicUsize::new(0), AtomicUsize::new(0));
         self.threads.in_place_scope(|scope| {
             for _ in 0..others {
                 scope.spawn(|_| {
+                    begun.fetch_add(1, Ordering::Relaxed);
                     theirs();
                     through.fetch_add(1, Ordering::Relaxed);
                 });
             }
             mine();
-            // Being woken takes longer than what the others still have to do, mostly.
+            // Being woken takes longer than what the others still have to do, mostly. Those that have not
+            // begun find nothing to do any more: where other programs keep them from it, they get the
+            // processor of this thread when it sleeps.
             let since = Instant::now();
-            while through.load(Ordering::Relaxed) < others && since.elapsed() < WATCH {
+            loop {
+                let ends = through.load(Ordering::Relaxed);
+                let is_busy = ends < begun.load(Ordering::Relaxed);
+                let most = if is_busy { WATCH } else { PATIENCE };
+                if ends == others || since.elapsed() >= most {
+                    break;
+                }
                 std::hint::spin_loop();
             }
         });
