@@ -211,12 +211,12 @@ def test_bytes_that_are_lent_as_numbers_stay_numbers():
         ("half", "f16"),
         ("single", "f32"),
         ("double", "f64"),
-        ("i4", "s32"),
-        ("i8", "s64"),
+        ("<i4", "s32"),
+        ("=i8", "s64"),
         ("<f4", "f32"),
         ("<f8", "f64"),
         (">f4", "f32"),
-        ("c16", "c128"),
+        ("<c16", "c128"),
         ("?", "pred"),
         (np.longlong, "s64"),
         (np.intc, "s32"),
@@ -232,7 +232,9 @@ def test_dtypes_are_what_numpy_takes_for_them(given, expected):
     assert nx.zeros(1, expected).dtype == given
 
 
-@pytest.mark.parametrize("given", ["object", "M8", "S3", "longdouble", "i4,f4", dict, "hello"])
+@pytest.mark.parametrize(
+    "given", ["i4", "f4", "u1", "c16", "object", "M8", "S3", "longdouble", "i4,f4", dict, "hello"]
+)
 def test_what_is_no_dtype_of_ours_is_refused(given):
     with pytest.raises(nx.DTypeError, match="is not a dtype"):
         nx.zeros(1, given)

@@ -103,8 +103,10 @@ fn parse(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
         return Ok(Some(dtype.get().0));
     }
     if let Ok(name) = value.cast::<PyString>() {
-        return match DType::from_str(&name.to_cow()?) {
+        let name = name.to_cow()?;
+        return match DType::from_str(&name) {
             Ok(dtype) => Ok(Some(dtype)),
+            Err(_) if is_ambiguous(&name) => Ok(None),
             Err(_) => as_numpy_says(value),
         };
     }
@@ -137,6 +139,13 @@ fn python_type(class: &Bound<'_, PyType>) -> PyResult<Option<DType>> {
             Err(_) => as_numpy_says(class)?,
         }
     })
+}
+
+/// Whether a name is a letter and a number, which counts bytes in numpy and bits in our own names: `u4` has
+/// four bits, so `i4` had better not have four bytes.
+fn is_ambiguous(name: &str) -> bool {
+    let digits = name.trim_start_matches(|first: char| first.is_ascii_alphabetic());
+    name.len() == digits.len() + 1 && digits.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// What numpy takes a name or a class for, if that is a dtype of ours: ``"<f4"``, ``"float"``,
