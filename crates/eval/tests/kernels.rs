@@ -322,8 +322,8 @@ fn windows_of_all_kinds_see_what_they_are_said_to_see() {
             };
             let taps = [1, down.0, along.0];
             let found = [
-                run(&[x.clone()], |g, x| g.window_max(x[0], &taps, &options)),
-                run(&[x.clone()], |g, x| g.window_sum(x[0], &taps, &options)),
+                run(std::slice::from_ref(&x), |g, x| g.window_max(x[0], &taps, &options)),
+                run(std::slice::from_ref(&x), |g, x| g.window_sum(x[0], &taps, &options)),
             ];
             assert_eq!(
                 found,

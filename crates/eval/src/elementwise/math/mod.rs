@@ -180,8 +180,8 @@ macro_rules! real {
             }
             #[inline(always)]
             fn is_plain_power(self, exponent: Self) -> bool {
-                let is_plain = (self >= $t::MIN_POSITIVE) & (self < $t::INFINITY);
-                is_plain & (exponent.abs() < $t::INFINITY)
+                let is_bounded = (self < $t::INFINITY) & (exponent.abs() < $t::INFINITY);
+                is_bounded & (self >= $t::MIN_POSITIVE)
             }
             #[inline(always)]
             fn pow_plain(self, exponent: Self) -> Self {
