@@ -179,6 +179,8 @@ impl Writer {
             let z = self.emit(kernel, &[x], compute.dtype());
             return self.convert(z, result);
         }
+        let inverse = (op == BinaryOp::Divide).then(|| self.inverse_of_power_of_two(y, compute));
+        let (op, y) = inverse.flatten().map_or((op, y), |inverse| (BinaryOp::Multiply, inverse));
         self.cost += binary_cost(op) * compute.dtype().size() / 4;
         let given = match op.class() {
             BinaryClass::Parts => result,
@@ -190,6 +192,34 @@ impl Writer {
             self.kinds[usize::from(register)] = Some((op, compute));
         }
         self.convert(z, result)
+    }
+
+    /// `1 / y` for a power of two that is known: multiplying by it gives the same bits as dividing by `y`,
+    /// in a fraction of the time.
+    fn inverse_of_power_of_two(&mut self, y: Value, compute: Compute) -> Option<Value> {
+        let Loc::Constant(constant) = y.loc else { return None };
+        let value = self.constants[usize::from(constant)].0.as_f64();
+        let inverse = value.recip();
+        let (is_power, is_normal) = match compute {
+            Compute::F32 => {
+                let [value, inverse] = [value as f32, inverse as f32];
+                (value.to_bits().trailing_zeros() >= 23, value.is_normal() && inverse.is_normal())
+            }
+            Compute::F64 => {
+                (value.to_bits().trailing_zeros() >= 52, value.is_normal() && inverse.is_normal())
+            }
+            Compute::U8
+            | Compute::U16
+            | Compute::U32
+            | Compute::U64
+            | Compute::S8
+            | Compute::S16
+            | Compute::S32
+            | Compute::S64
+            | Compute::C64
+            | Compute::C128 => return None,
+        };
+        (is_power && is_normal).then(|| self.constant(Scalar::Float(inverse), y.dtype))
     }
 
     /// The kernel for an exponent that is known and has one.
