@@ -80,16 +80,19 @@ def gather(b: Bench) -> Case:
     return Case(lambda x, i: b.xp.take(x, i, axis=0), (b.normal(size), b.indices(size, size)))
 
 
-def scatter_add(b: Bench) -> Case:
-    """As many numbers as there are elements, added to some of them."""
+def scatter(b: Bench, ufunc: Any, method: str) -> Case:
+    """As many numbers as there are elements, combined with some of them."""
 
     def in_place(x: Any, i: Any, updates: Any) -> Any:
         result = x.copy()
-        np.add.at(result, i, updates)
+        ufunc.at(result, i, updates)
         return result
 
+    def update(x: Any, i: Any, updates: Any) -> Any:
+        return getattr(x.at[i], method)(updates)
+
     (size,) = b.shape
-    function = in_place if b.name == "numpy" else lambda x, i, updates: x.at[i].add(updates)
+    function = in_place if b.name == "numpy" else update
     return Case(function, (b.normal(size), b.indices(size, size), b.normal(size, operand=1)))
 
 
@@ -214,7 +217,8 @@ KERNELS = {
     "cumulative sum": Kernel("window", FLAT, over(running_sum)),
     **CONTRACT,
     "gather": Kernel("index", FLAT, gather),
-    "scatter-add": Kernel("index", FLAT, scatter_add),
+    "scatter-add": Kernel("index", FLAT, lambda b: scatter(b, np.add, "add")),
+    "scatter-max": Kernel("index", FLAT, lambda b: scatter(b, np.maximum, "max")),
     "sort": Kernel("index", SORTED, alike(lambda xp, x: xp.sort(x))),
     "argsort": Kernel("index", SORTED, argsort),
     "top 100": Kernel("index", SORTED, top_k),

@@ -320,3 +320,77 @@ def test_differences_quotients_and_powers_of_elements(compiler):
             assert call(lambda x: x.at[[2, 2]].power(2))(u).tolist() == [1, 2, 81]
         with pytest.raises(nx.DTypeError, match="quotients are no u8"):
             u.at[0].divide(2)
+
+
+SCATTERED = ("multiply", "max", "min")
+IN_NUMPY = {"multiply": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+@pytest.mark.parametrize("name", SCATTERED)
+@pytest.mark.parametrize("dtype", ["f64", "f32", "bf16", "f16", "u8", "s8", "s32", "u64", "s64"])
+def test_all_updates_of_an_element_are_combined(name, dtype, compiler):
+    rng = np.random.default_rng(7)
+    # Whole numbers whose products every dtype holds, or wraps alike.
+    x = rng.integers(1, 3, 50)
+    updates, places = rng.integers(1, 3, 200), rng.integers(-50, 50, 200)
+    numpys = {"u8": "u1", "u64": "u8", "s8": "i1", "s32": "i4", "s64": "i8"}
+    expected = x.astype(numpys.get(dtype, "f8"))
+    IN_NUMPY[name].at(expected, places, updates.astype(expected.dtype))
+    with nx.default_options(compiler=compiler):
+        update = lambda x, i, v: getattr(x.at[i], name)(v)  # noqa: E731
+        arguments = nx.tensor(x, dtype), nx.tensor(places), nx.tensor(updates, dtype)
+        x_dtype = arguments[0].dtype
+        for call in (update, nx.jit(update)):
+            result = call(*arguments)
+            assert result.dtype == x_dtype
+            np.testing.assert_array_equal(nx.astype(result, "f64"), expected.astype("f8"))
+
+
+@pytest.mark.parametrize("name", SCATTERED)
+def test_updates_of_rows_and_of_each_entry_of_a_batch(name, compiler):
+    rng = np.random.default_rng(3)
+    x, updates = rng.normal(size=(4, 6, 3)), rng.normal(size=(4, 9, 3))
+    places = rng.integers(0, 6, (4, 9))
+    expected = x.copy()
+    for entry, rows, values in zip(expected, places, updates, strict=True):
+        IN_NUMPY[name].at(entry, rows, values)
+    update = lambda x, i, v: getattr(x.at[i], name)(v)  # noqa: E731
+    with nx.default_options(compiler=compiler):
+        together = nx.jit(nx.vmap(update))(x, places, updates)
+        np.testing.assert_allclose(together, expected)
+        # Some of the operands are the same for all entries.
+        for axes in ((None, 0, 0), (0, None, 0), (0, 0, None), (None, 0, None), (None, None, 0)):
+            given = [
+                a if axis is None else b
+                for a, b, axis in zip(
+                    (x[0], places[0], updates[0]), (x, places, updates), axes, strict=True
+                )
+            ]
+            found = nx.jit(nx.vmap(update, in_axes=axes))(*given)
+            each = [
+                update(
+                    *(
+                        nx.tensor(a if axis is None else a[k])
+                        for a, axis in zip(given, axes, strict=True)
+                    )
+                )
+                for k in range(4)
+            ]
+            np.testing.assert_allclose(found, nx.stack(each))
+
+
+@pytest.mark.parametrize("name", SCATTERED)
+def test_derivatives_of_updates_of_one_element(name):
+    x = nx.tensor([0.5, 2.0, -1.0])
+    updates, places = nx.tensor([3.0, 1.5, -2.0, 0.25]), nx.tensor([1, 0, 1, 2])
+    update = lambda x, v: nx.sum(getattr(x.at[places], name)(v) ** 2)  # noqa: E731
+    nx.testing.check_grads(update, (x.astype("f64"), updates.astype("f64")), order=2)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_a_nan_among_the_updates_stays(name, compiler):
+    with nx.default_options(compiler=compiler):
+        for updates in ([nx.nan, 1.0, 0.0], [1.0, nx.nan, 0.0], [0.0, 1.0, nx.nan]):
+            result = getattr(nx.zeros(2).at[[0, 0, 1]], name)(updates)
+            at = 1 if updates[2] != updates[2] else 0
+            assert np.isnan(result.numpy()).tolist() == [at == 0, at == 1]

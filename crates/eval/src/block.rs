@@ -3,10 +3,11 @@
 use nxla_expr::{Block, BlockKind, Cumulative};
 use nxla_tensor::{Complex, DType, Element, HostTensor};
 
+use crate::args::Args;
 use crate::create::{random_wide_words, random_words};
 use crate::elementwise::convert;
 use crate::error::Fault;
-use crate::index::{top_k, top_k_pays};
+use crate::index::{scatter, top_k, top_k_pays};
 use crate::reduce::{larger, match_ordered, narrow, smaller, wide};
 use crate::run::{Results, one};
 use crate::{memory, parallel, value};
@@ -24,13 +25,14 @@ pub(crate) fn is_native(block: &Block) -> bool {
             let shape = &block.body.inputs()[0].shape;
             shape.last().is_some_and(|&size| top_k_pays(k, size))
         }
-        BlockKind::Threefry { .. } => true,
+        BlockKind::Threefry { .. } | BlockKind::Scatter { .. } => true,
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
     }
 }
 
 /// Computes a block that [`is_native`].
-pub(crate) fn evaluate(block: &Block, x: &HostTensor) -> Result<Results, Fault> {
+pub(crate) fn evaluate(block: &Block, args: &mut Args<'_>) -> Result<Results, Fault> {
+    let x = args.get(0);
     match block.kind {
         BlockKind::Cumulative { op, axis, reverse } => {
             let run = Run { x, axis: axis + block.batch_axes, reverse };
@@ -39,6 +41,7 @@ pub(crate) fn evaluate(block: &Block, x: &HostTensor) -> Result<Results, Fault> 
         BlockKind::TopK { k } => Ok(top_k(x, k)?.into_iter().collect()),
         BlockKind::Threefry { count, wide: false } => random_words(x, count).map(one),
         BlockKind::Threefry { count, wide: true } => random_wide_words(x, count).map(one),
+        BlockKind::Scatter { op } => scatter(op, args, &block.body.inputs()[0]).map(one),
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => {
             unreachable!("the plan has the body of {}", block.name())
         }

@@ -20,7 +20,7 @@ pub(crate) fn evaluate(site: Site<'_>, args: &mut Args<'_>) -> Result<Results, S
         Op::Cond(cond) => run_cond(cond, site, args),
         Op::While(op) => run_while(op, site, args),
         Op::Block(block) => match site.regions {
-            [] => Ok(block::evaluate(block, args.get(0))?),
+            [] => Ok(block::evaluate(block, args)?),
             [body, ..] => {
                 Ok(body.call(&mut Frame::default(), site.context, |index| args.take(index))?)
             }

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use nxla_eval::{Hooks, Plan, evaluate};
-use nxla_expr::build::{ConvOptions, Cumulative, SliceStart, WindowOptions, WindowPadding};
+use nxla_expr::build::{
+    Combine, ConvOptions, Cumulative, SliceStart, Subscript, Update, WindowOptions, WindowPadding,
+};
 use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, Transform, TriangularSolve};
-use nxla_tensor::{DType, HostTensor};
+use nxla_tensor::{DType, HostTensor, Scalar};
 
 /// Numbers between -1 and 1 without order.
 fn samples(shape: &[usize]) -> HostTensor {
@@ -330,6 +332,76 @@ fn windows_of_all_kinds_see_what_they_are_said_to_see() {
                 windows(&numbers, shape, down, along),
                 "{shape:?} {down:?} {along:?}"
             );
+        }
+    }
+}
+
+#[test]
+fn scatter_blocks_are_what_their_bodies_are() {
+    let indices = [2, 0, 2, -1, 5, 2, 0, i64::MAX, i64::MIN];
+    let (x, updates) =
+        ([2.0, -3.0, 1.0, 7.0, -1.0], [2.0, 3.0, -1.0, 9.0, 9.0, 3.0, -2.0, 9.0, 9.0]);
+    let dtypes = [DType::U2, DType::S4, DType::U8, DType::S64, DType::BF16, DType::F32, DType::C64];
+    for (dtype, op) in
+        dtypes.into_iter().flat_map(|dtype| Combine::ALL.iter().map(move |&op| (dtype, op)))
+    {
+        if dtype.is_complex() && op != Combine::Multiply {
+            continue;
+        }
+        let vector = |numbers: &[f64]| {
+            let x = HostTensor::from_slice(numbers, [numbers.len()]).unwrap();
+            if dtype.is_integer() { x.cast(DType::S64).cast(dtype) } else { x.cast(dtype) }
+        };
+        let indices = HostTensor::from_slice(&indices, [indices.len()]).unwrap();
+        let inputs = [vector(&x), indices, vector(&updates)];
+        let update = program(&inputs, |g, p| {
+            g.subscript_update(p[0], &[Subscript::Take(p[1])], p[2], Update::Combine(op))
+        });
+        let block = update.graph().ids().find_map(|id| match update.graph().op(id) {
+            Op::Block(block) => Some(block.clone()),
+            _ => None,
+        });
+        let block = block.expect("all updates are one block");
+        let [x, indices, updates] = inputs;
+        // The block is asked to drop what the subscript would bring into range.
+        let index = block.body.inputs()[1].clone();
+        let indices = indices.reshape(index.shape).unwrap().cast(index.dtype);
+        let inputs = [x, indices, updates];
+        let by_kernel = program(&inputs, |g, p| g.make(Op::Block(block), p));
+        let found = evaluate(&by_kernel, inputs.to_vec()).unwrap().remove(0);
+        let expected = by_body(&by_kernel, &inputs);
+        assert_eq!((found.dtype(), found.shape()), (expected.dtype(), expected.shape()));
+        assert_eq!(found.bytes(), expected.bytes(), "{dtype} {op:?}");
+    }
+}
+
+#[test]
+fn quotients_by_known_powers_of_two_are_those_of_a_division() {
+    let numbers = [0.0, -0.0, 1.0, -1.0 / 3.0, 1e-310, 3e-45, 7e-39, 1.1e38, -1.7e308];
+    let numbers = numbers.into_iter().chain([f64::NAN, f64::INFINITY, f64::MIN_POSITIVE]);
+    let wide: Vec<f64> = numbers.collect();
+    let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
+    let inputs = [
+        HostTensor::from_slice(&wide, [12]).unwrap(),
+        HostTensor::from_slice(&narrow, [12]).unwrap(),
+    ];
+    for exponent in (-1074..=1023).step_by(3).chain([-1022, -1023, -149, -127, -126, 126, 127]) {
+        for factor in [1.0, -1.0, 3.0] {
+            let divisor = factor * 2_f64.powi(exponent / 2) * 2_f64.powi(exponent - exponent / 2);
+            let quotients = |x: &HostTensor| {
+                run(std::slice::from_ref(x), |g, p| {
+                    let divisor = g.scalar_constant(Scalar::Float(divisor), x.dtype())?;
+                    g.divide(p[0], divisor)
+                })
+            };
+            let bits = |x: f64| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() };
+            for (found, x) in quotients(&inputs[0]).into_iter().zip(&wide) {
+                assert_eq!(bits(found), bits(x / divisor), "{x} / {divisor}");
+            }
+            for (found, x) in quotients(&inputs[1]).into_iter().zip(&narrow) {
+                let expected = f64::from(x / divisor as f32);
+                assert_eq!(bits(found), bits(expected), "{x} / {divisor}, f32");
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::builder::Range;
 use crate::context::Cx;
 use crate::error::Result;
+use crate::index;
 use crate::literal::{Dense, stored_as};
 use crate::partition;
 use crate::region::{self, Frame, Source, Sources};
@@ -252,6 +253,10 @@ fn while_loop<'a>(
 /// A call of a function that is written once for equal bodies; a body with hooks is written in
 /// place, where it finds the order value.
 fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sources> {
+    if let BlockKind::Scatter { op: combine } = op.kind {
+        let result = index::combined(cx, combine, operands, &op.body.inputs()[0]);
+        return Ok(one(result.into()));
+    }
     let body: &'a Program = &op.body;
     if cx.is_active(body) {
         let inputs: Vec<Option<Source>> = operands.iter().copied().map(Some).collect();

@@ -1,6 +1,6 @@
 //! Slices, gathers, scatters and sorts.
 
-use nxla_expr::{Op, Slice, Sort, Start, TensorType};
+use nxla_expr::{Combine, Op, Slice, Sort, Start, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 use smallvec::SmallVec;
 
@@ -155,6 +155,17 @@ fn indices(cx: &mut Cx<'_>, indices: Source, shape: &Shape) -> Value {
 enum Update {
     Add,
     Put,
+    Combine(Combine),
+}
+
+/// Elements of a vector combined with all updates of their places.
+pub(crate) fn combined(
+    cx: &mut Cx<'_>,
+    op: Combine,
+    operands: &[Source],
+    ty: &TensorType,
+) -> Value {
+    scatter(cx, &[0], operands, ty, Update::Combine(op))
 }
 
 fn scatter(
@@ -165,7 +176,7 @@ fn scatter(
     update: Update,
 ) -> Value {
     let compute = match update {
-        Update::Add => widen::accumulator(ty.dtype),
+        Update::Add | Update::Combine(_) => widen::accumulator(ty.dtype),
         Update::Put => ty.dtype,
     };
     let x = cx.cast(operands[0], compute);
@@ -183,6 +194,9 @@ fn scatter(
     let result = match update {
         Update::Add => cx.uniform("stablehlo.add", &pair),
         Update::Put => pair[1],
+        Update::Combine(Combine::Multiply) => cx.uniform("stablehlo.multiply", &pair),
+        Update::Combine(Combine::Max) => cx.uniform("stablehlo.maximum", &pair),
+        Update::Combine(Combine::Min) => cx.uniform("stablehlo.minimum", &pair),
     };
     cx.end_region(&[result]);
     let results = cx.writer.close(

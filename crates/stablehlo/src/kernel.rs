@@ -30,9 +30,14 @@ const LEAST_CUMULATED: usize = 1 << 10;
 const LEAST_SEARCHED: usize = 1 << 11;
 const LEAST_RANDOM: usize = 1 << 12;
 
-/// The same for reductions of `f64`, which XLA makes trees of windows of, and of other numbers.
+/// The same for reductions of `f64`, which XLA makes trees of windows of, and of other numbers: of what a
+/// program is given, and of what it computes, which XLA does along with other things.
 const LEAST_REDUCED_F64: usize = 1 << 15;
+const LEAST_REDUCED_GIVEN: usize = 1 << 16;
 const LEAST_REDUCED: usize = 1 << 18;
+
+/// The same for pooling of what a program is given. What is before it XLA computes along with it.
+const LEAST_POOLED: usize = 1 << 12;
 
 /// A node as a call of a kernel, if it is to be one.
 pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Option<Sources> {
@@ -88,6 +93,7 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         let ty = operand(0);
         cx.dtype(ty).bits() >= 8 && cx.shape(ty).size() >= elements
     };
+    let is_given = || matches!(frame.graph.op(node.operands[0]), Op::Parameter(_));
     match node.op {
         Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
         Op::Sort(_) | Op::Argsort(..) => has(LEAST_SORTED),
@@ -101,9 +107,14 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
             };
             match cx.dtype(operand(0)) {
                 DType::F64 => has(LEAST_REDUCED_F64) && is_written(),
+                DType::F32 if is_given() => has(LEAST_REDUCED_GIVEN),
                 DType::F32 => has(LEAST_REDUCED) && is_written(),
                 _ => false,
             }
+        }
+        Op::Window(..) if cx.options.partition.is_none() => {
+            let is_wide = matches!(cx.dtype(operand(0)), DType::F32 | DType::F64);
+            is_wide && has(LEAST_POOLED) && is_given()
         }
         Op::Block(block) if block.body.effects().is_empty() && node.operands.len() == 1 => {
             is_for_host(cx, &block.kind, has)
@@ -122,7 +133,7 @@ fn is_for_host(cx: &Cx<'_>, kind: &BlockKind, has: impl Fn(usize) -> bool) -> bo
         BlockKind::Threefry { count, .. } => {
             cx.options.partition.is_none() && count >= LEAST_RANDOM
         }
-        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
+        BlockKind::Scatter { .. } | BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use common::{assert_lines, body, program, scalar, ty};
 use nxla_expr::Program;
-use nxla_expr::build::{Cumulative, Draw, SliceStart};
+use nxla_expr::build::{Combine, Cumulative, Draw, SliceStart, Subscript, Update, WindowOptions};
 use nxla_stablehlo::{LowerOptions, kernel_program, lower};
 use nxla_tensor::{DType, Scalar};
 
@@ -157,11 +157,46 @@ fn large_reductions_of_what_is_in_memory_are_kernels() {
             Ok(vec![g.sum(x, Some(&[axis]), false)?])
         }))
     };
-    assert!(sum(DType::F32, [512, 512], 0, false) && sum(DType::F64, [256, 128], 0, false));
-    assert!(!sum(DType::F32, [512, 511], 0, false) && !sum(DType::F64, [256, 127], 0, false));
+    assert!(sum(DType::F32, [256, 256], 0, false) && sum(DType::F64, [256, 128], 0, false));
+    assert!(!sum(DType::F32, [256, 255], 0, false) && !sum(DType::F64, [256, 127], 0, false));
     // XLA computes the sines of a column while it adds them up, and writes those of a row.
     assert!(!sum(DType::F32, [512, 512], 0, true) && sum(DType::F32, [512, 512], 1, true));
+    // What a program computes, XLA reduces along with other things until it is larger.
+    assert!(!sum(DType::F32, [512, 511], 1, true));
     assert!(!sum(DType::S32, [1024, 1024], 0, false));
+}
+
+#[test]
+fn pooling_of_what_a_program_is_given_is_a_kernel() {
+    let pool = |dtype, size, of_sine: bool| {
+        has_kernel(&program(&[ty(dtype, [size, size])], |g, p| {
+            let x = if of_sine { g.sin(p[0])? } else { p[0] };
+            let options = WindowOptions::default().strides(vec![2, 2]);
+            Ok(vec![g.window_max(x, &[2, 2], &options)?])
+        }))
+    };
+    assert!(pool(DType::F32, 64, false) && pool(DType::F64, 64, false));
+    assert!(!pool(DType::F32, 63, false) && !pool(DType::F16, 64, false));
+    // XLA computes the sines along with the extrema.
+    assert!(!pool(DType::F32, 64, true));
+}
+
+#[test]
+fn updates_of_one_element_are_one_scatter() {
+    for op in [Combine::Multiply, Combine::Max, Combine::Min] {
+        let types = [ty(DType::F32, [5]), ty(DType::S32, [9]), ty(DType::F32, [9])];
+        let program = program(&types, |g, p| {
+            let items = [Subscript::Take(p[1])];
+            Ok(vec![g.subscript_update(p[0], &items, p[2], Update::Combine(op))?])
+        });
+        let text = lower(&program, &LowerOptions::default()).unwrap().text;
+        assert_eq!(
+            text.matches("stablehlo.scatter").count(),
+            2,
+            "the op and its attribute: {text}"
+        );
+        assert!(!text.contains("stablehlo.sort"), "{text}");
+    }
 }
 
 /// The programs of the kernels that a program calls, as text, and the types of what each reads.

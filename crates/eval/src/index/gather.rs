@@ -1,29 +1,28 @@
-//! Gathers and scatters.
+//! Gathers, and the places that gathers and scatters speak of.
 //!
 //! The last axis of the indices holds one coordinate for each indexed axis. What lies at these
 //! coordinates is a *window*: the axes that are not indexed. Coordinates of a gather are clamped;
 //! a scatter drops updates whose coordinates fall outside.
 
 use nxla_expr::TensorType;
-use nxla_tensor::{Complex, DType, HostTensor};
+use nxla_tensor::{DType, HostTensor};
 
-use crate::args::Args;
-use crate::elementwise::{Compute, convert};
+use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::layout::{Strided, match_size};
 use crate::{memory, parallel, value};
 
 /// The indexed axes, and the windows between them.
-struct Places {
+pub(super) struct Places {
     /// Size and step of each indexed axis.
-    indexed: Vec<(usize, usize)>,
+    pub(super) indexed: Vec<(usize, usize)>,
     /// Where the elements of a window are, relative to its first one.
-    window: Strided,
+    pub(super) window: Strided,
 }
 
 impl Places {
     /// The windows of a tensor of shape `shape`, of which only `window_shape` is used.
-    fn new(axes: &[usize], shape: &[usize], window_shape: &[usize]) -> Self {
+    pub(super) fn new(axes: &[usize], shape: &[usize], window_shape: &[usize]) -> Self {
         let steps = Strided::row_major(shape);
         let indexed = axes.iter().map(|&axis| (shape[axis], steps[axis] as usize)).collect();
         let rest = (0..shape.len()).filter(|axis| !axes.contains(axis));
@@ -41,7 +40,7 @@ impl Places {
     }
 
     /// The first element of the window, unless a coordinate is outside.
-    fn inside(&self, coordinates: &[i64]) -> Option<usize> {
+    pub(super) fn inside(&self, coordinates: &[i64]) -> Option<usize> {
         coordinates.iter().zip(&self.indexed).try_fold(0, |place, (&at, &(size, step))| {
             let at = usize::try_from(at).ok().filter(|&at| at < size)?;
             Some(place + at * step)
@@ -50,7 +49,7 @@ impl Places {
 }
 
 /// Coordinates as `s64`. Those beyond are outside of every tensor, and stay so.
-fn coordinates(indices: &HostTensor) -> Result<HostTensor, Fault> {
+pub(super) fn coordinates(indices: &HostTensor) -> Result<HostTensor, Fault> {
     if indices.dtype() == DType::U64 {
         let limit = |&at: &u64| i64::try_from(at).unwrap_or(i64::MAX);
         let indices_64 = memory::collected(value::slice::<u64>(indices).iter().map(limit));
@@ -61,7 +60,7 @@ fn coordinates(indices: &HostTensor) -> Result<HostTensor, Fault> {
 
 /// The coordinates of each window. With no indexed axes each list is empty, but there are as many
 /// as there are windows.
-fn lists(
+pub(super) fn lists(
     indices: &[i64],
     width: usize,
     first: usize,
@@ -132,120 +131,4 @@ fn take<T: Copy, I: Copy + TryInto<usize>>(x: &[T], indices: &[I], out: &mut [T]
     for (out, &at) in out.iter_mut().zip(indices) {
         *out = x[at.try_into().unwrap_or(0).min(last)];
     }
-}
-
-/// `[x, indices, updates]` of a scatter, both tensors in the dtype of the result.
-struct Scatter {
-    places: Places,
-    /// Of the dtype in which they came.
-    indices: HostTensor,
-    width: usize,
-    updates: HostTensor,
-    result: HostTensor,
-}
-
-impl Scatter {
-    fn new(
-        axes: &[usize],
-        args: &mut Args<'_>,
-        ty: &TensorType,
-        compute: DType,
-    ) -> Result<Self, Fault> {
-        let indices = args.get(1);
-        let leading = indices.rank() - 1;
-        let updates = convert(&convert(args.get(2), ty.dtype)?, compute)?;
-        let places = Places::new(axes, &ty.shape, &updates.shape()[leading..]);
-        let indices = indices.clone();
-        let result = value::owned(value::owned(args.take(0), ty.dtype)?, compute)?;
-        Ok(Self { places, indices, width: axes.len(), updates, result })
-    }
-
-    /// Calls `put` with each window of the result that is inside, and its update, in order.
-    fn for_each<T: bytemuck::Pod>(mut self, put: impl Fn(&mut T, T)) -> Result<HostTensor, Fault> {
-        let window = self.places.window.len();
-        if window == 0 {
-            return Ok(self.result);
-        }
-        let updates: &[T] = bytemuck::cast_slice(self.updates.bytes());
-        let out: &mut [T] = bytemuck::cast_slice_mut(value::bytes_mut(&mut self.result));
-        let single = match (&*self.places.indexed, window) {
-            ([axis], 1) => Some(*axis),
-            _ => None,
-        };
-        if let (Some(axis), DType::S32) = (single, self.indices.dtype()) {
-            put_each(out, axis, value::slice::<i32>(&self.indices), updates, put);
-            return Ok(self.result);
-        }
-        let indices = coordinates(&self.indices)?;
-        let indices = value::slice::<i64>(&indices);
-        if let Some(axis) = single {
-            put_each(out, axis, indices, updates, put);
-            return Ok(self.result);
-        }
-        let lists = lists(indices, self.width, 0, updates.len() / window);
-        for (update, list) in updates.chunks_exact(window).zip(lists) {
-            let Some(at) = self.places.inside(list) else { continue };
-            self.places.window.for_each_place(window, |place, range| {
-                let places = out[at..].iter_mut().skip(place.first).step_by(place.step);
-                places.zip(&update[range]).for_each(|(out, &x)| put(out, x));
-            });
-        }
-        Ok(self.result)
-    }
-}
-
-/// Scatters single elements along an axis of this size and step. A function of its own, whose arguments
-/// are known not to overlap.
-fn put_each<T: Copy, I: Copy + TryInto<usize>>(
-    out: &mut [T],
-    (size, step): (usize, usize),
-    indices: &[I],
-    updates: &[T],
-    put: impl Fn(&mut T, T),
-) {
-    for (&x, &at) in updates.iter().zip(indices) {
-        if let Some(at) = at.try_into().ok().filter(|&at| at < size) {
-            put(&mut out[at * step], x);
-        }
-    }
-}
-
-/// Adds in order; floats narrower than `f32` are added in `f32` and rounded at the end.
-pub(super) fn indexed_add(
-    axes: &[usize],
-    args: &mut Args<'_>,
-    ty: &TensorType,
-) -> Result<HostTensor, Fault> {
-    let compute = Compute::of(ty.dtype);
-    let scatter = Scatter::new(axes, args, ty, compute.dtype())?;
-    macro_rules! integer {
-        ($t:ty) => {
-            scatter.for_each(|out: &mut $t, x| *out = out.wrapping_add(x))
-        };
-    }
-    let result = match compute {
-        Compute::U8 => integer!(u8),
-        Compute::U16 => integer!(u16),
-        Compute::U32 => integer!(u32),
-        Compute::U64 => integer!(u64),
-        Compute::S8 => integer!(i8),
-        Compute::S16 => integer!(i16),
-        Compute::S32 => integer!(i32),
-        Compute::S64 => integer!(i64),
-        Compute::F32 => scatter.for_each(|out: &mut f32, x| *out += x),
-        Compute::F64 => scatter.for_each(|out: &mut f64, x| *out += x),
-        Compute::C64 => scatter.for_each(|out: &mut Complex<f32>, x| *out += x),
-        Compute::C128 => scatter.for_each(|out: &mut Complex<f64>, x| *out += x),
-    }?;
-    convert(&result, ty.dtype)
-}
-
-/// Replaces in order: of several updates of one element the last one stays.
-pub(super) fn indexed_put(
-    axes: &[usize],
-    args: &mut Args<'_>,
-    ty: &TensorType,
-) -> Result<HostTensor, Fault> {
-    let scatter = Scatter::new(axes, args, ty, ty.dtype)?;
-    match_size!(ty.dtype.size(), T => scatter.for_each(|out: &mut T, x: T| *out = x))
 }

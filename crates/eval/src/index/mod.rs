@@ -3,12 +3,14 @@
 mod gather;
 mod largest;
 mod radix;
+mod scatter;
 mod slice;
 mod sort;
 
 pub(crate) use largest::{pays as top_k_pays, top_k};
 use nxla_expr::{Op, TensorType};
 use nxla_tensor::HostTensor;
+pub(crate) use scatter::combined as scatter;
 
 use crate::args::Args;
 use crate::error::Fault;
@@ -18,8 +20,8 @@ pub(crate) fn evaluate(op: &Op, ty: &TensorType, args: &mut Args<'_>) -> Result<
         Op::Slice(attributes) => slice::slice(attributes, args, ty),
         Op::PutSlice(starts) => slice::put_slice(starts, args, ty),
         Op::Gather(axes) => gather::gather(axes, args.get(0), args.get(1), ty),
-        Op::IndexedAdd(axes) => gather::indexed_add(axes, args, ty),
-        Op::IndexedPut(axes) => gather::indexed_put(axes, args, ty),
+        Op::IndexedAdd(axes) => scatter::indexed_add(axes, args, ty),
+        Op::IndexedPut(axes) => scatter::indexed_put(axes, args, ty),
         Op::Sort(attributes) => sort::sort(*attributes, args.get(0)),
         Op::Argsort(attributes, dtype) => sort::argsort(*attributes, args.get(0), *dtype),
         op @ nxla_expr::outside!(index) => unreachable!("{} is of another family", op.name()),

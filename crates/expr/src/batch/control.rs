@@ -9,8 +9,8 @@ use nxla_tensor::{DType, Scalar};
 
 use super::batcher::{Batched, Batcher, Parts, batched_type};
 use crate::graph::{
-    Block, Cond, CustomGrad, ErrorKind, ExprId, Metadata, Op, Operands, Program, Result, RuleFor,
-    TensorType, Traced, Type, While,
+    Block, BlockKind, Cond, CustomGrad, ErrorKind, ExprId, Metadata, Op, Operands, Program, Result,
+    RuleFor, TensorType, Traced, Type, While,
 };
 
 pub(super) fn batch(
@@ -150,6 +150,10 @@ fn cotangents(b: &Batcher<'_>, custom: &CustomGrad, operands: &[Batched]) -> Res
 }
 
 fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Parts> {
+    if let BlockKind::Scatter { op } = block.kind {
+        let result = super::index::scatter(b, op, operands)?;
+        return Ok([Batched::each(result)].into_iter().collect());
+    }
     let (body, results) = block.body.batched(&marks(operands), b.sizes)?;
     let (kind, batch_axes) = (block.kind.clone(), block.batch_axes + b.depth());
     let block = Block { kind, batch_axes, body: Arc::new(body) };

@@ -4,7 +4,7 @@
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::batcher::{Batched, Batcher};
-use crate::graph::{Axes, ExprId, Op, Operands, Result, Slice, Sort, Stack, Start};
+use crate::graph::{Axes, Combine, ExprId, Graph, Op, Operands, Result, Slice, Sort, Stack, Start};
 
 pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
     match op {
@@ -166,6 +166,34 @@ fn indexed(
     let updates = b.make(Op::Transpose(order), &[updates])?;
     let axes = b.shift_all(axes);
     b.make(op(axes), &[x, indices.id, updates])
+}
+
+/// Vectors combined with updates: one vector of all entries, of which each has a range of places.
+pub(super) fn scatter(b: &mut Batcher<'_>, op: Combine, operands: &[Batched]) -> Result<ExprId> {
+    let [x, indices, updates] = *operands else { unreachable!("a scatter has three operands") };
+    let size = b.entry_shape(x)[0];
+    let shape = b.batch_shape(&[size]);
+    let (x, indices, updates) = (b.lift(x)?, b.lift(indices)?, b.lift(updates)?);
+    let entries: usize = b.sizes.iter().product();
+    let count = b.graph.shape(updates)[b.depth()];
+    let graph = &mut *b.graph;
+    let [size, all] = [size, entries * size].map(|n| i64::try_from(n).expect("below 2^63"));
+    let indices = graph.as_type(indices, DType::S64)?;
+    let indices = graph.reshape(indices, [entries, count])?;
+    let numbers =
+        |graph: &mut Graph, number| graph.scalar_constant(Scalar::Int(number), DType::S64);
+    let (zero, size, nowhere) = (numbers(graph, 0)?, numbers(graph, size)?, numbers(graph, all)?);
+    let entry = graph.iota([entries, count], Some(0), DType::S64)?;
+    let first = graph.multiply(entry, size)?;
+    let place = graph.add(first, indices)?;
+    // What is out of its entry's range must not fall into another's.
+    let (low, high) = (graph.greater_equal(indices, zero)?, graph.less(indices, size)?);
+    let is_inside = graph.logical_and(low, high)?;
+    let place = graph.select(is_inside, place, nowhere)?;
+    let place = graph.reshape(place, [entries * count, 1])?;
+    let (x, updates) = (graph.flatten(x, None)?, graph.flatten(updates, None)?);
+    let result = graph.scatter(x, place, updates, op)?;
+    graph.reshape(result, shape)
 }
 
 impl Batcher<'_> {

@@ -23,11 +23,12 @@ mod outer;
 mod quantiles;
 mod random;
 mod reduce;
+mod scatter;
 mod statistics;
 mod subscript;
 mod window;
 
-pub use crate::graph::Cumulative;
+pub use crate::graph::{Combine, Cumulative};
 pub use contract::ConvOptions;
 pub use control::{OpenBlock, OpenRule};
 pub use counts::{Beyond, Segment};

@@ -8,7 +8,7 @@ use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
 
 use super::index::counting_dtype;
 use super::{SliceStart, of_op};
-use crate::graph::{Axes, BinaryOp, ErrorKind, ExprId, Graph, Op, Result};
+use crate::graph::{Axes, BinaryOp, Combine, ErrorKind, ExprId, Graph, Op, Result};
 
 const OP: &str = "index";
 
@@ -42,9 +42,10 @@ impl Subscript {
 pub enum Update {
     /// It is replaced; which of several updates of one element wins is not defined.
     Set,
-    /// It takes part in an op together with all updates of the element: `Add`, `Multiply`, `Min` or
-    /// `Max`.
-    Combine(BinaryOp),
+    /// All updates of the element are added to it.
+    Add,
+    /// It is combined with all updates of the element.
+    Combine(Combine),
 }
 
 /// Where the axes of the result come from.
@@ -360,9 +361,7 @@ impl Graph {
         if !items.iter().any(|item| matches!(item, Subscript::Take(_))) {
             return self.block_update(x, items, value, update);
         }
-        if self.takes_windows(x, items)
-            && matches!(update, Update::Set | Update::Combine(BinaryOp::Add))
-        {
+        if self.takes_windows(x, items) {
             return self.window_update(x, items, value, update);
         }
         let shape = self.shape(x).clone();
@@ -430,15 +429,62 @@ impl Graph {
         for (&index, &axis) in indices.iter().zip(&axes) {
             near.push(self.nearest(index, shape[axis])?);
         }
-        let coordinates = self.coordinates(&near, &common)?;
         let plain = self.rename(x, None)?;
         let op = match update {
             Update::Set => Op::IndexedPut(axes.as_slice().into()),
-            Update::Combine(_) => Op::IndexedAdd(axes.as_slice().into()),
+            Update::Add => Op::IndexedAdd(axes.as_slice().into()),
+            Update::Combine(op) => {
+                let places = self.places(&shape, &near, &axes, &common)?;
+                let (flat, places) = (self.flatten(plain, None)?, self.flatten(places, None)?);
+                let value = self.flatten(value, None)?;
+                let updated = self.scattered(flat, places, value, Update::Combine(op))?;
+                let updated = self.reshape(updated, shape)?;
+                return self.rename(updated, names);
+            }
         };
+        let coordinates = self.coordinates(&near, &common)?;
         let updated = self.make(op, &[plain, coordinates, value]).map_err(of_op(OP))?;
         let updated = self.as_type(updated, self.dtype(x))?;
         self.rename(updated, names)
+    }
+
+    /// Where in a flat tensor of this shape the elements of the windows at indices are: the axes of the
+    /// indices come first.
+    fn places(
+        &mut self,
+        shape: &Shape,
+        indices: &[ExprId],
+        axes: &[usize],
+        common: &Shape,
+    ) -> Result<ExprId> {
+        let dtype = counting_dtype(&[shape.size()]);
+        let rest: Vec<usize> = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
+        let window = rest.iter().map(|&axis| shape[axis]);
+        let target: Shape = common.iter().copied().chain(window).collect();
+        let mut places = self.scalar_constant(Scalar::Int(0), dtype)?;
+        places = self.broadcast(places, target.clone(), None)?;
+        for (axis, size) in shape.iter().enumerate() {
+            let index = match axes.iter().position(|&indexed| indexed == axis) {
+                Some(at) => {
+                    let index = self.rename(indices[at], None)?;
+                    let index = self.as_type(index, dtype)?;
+                    let index = self.broadcast(index, common.clone(), None)?;
+                    let ones = std::iter::repeat_n(1, rest.len());
+                    self.reshape(index, common.iter().copied().chain(ones).collect::<Shape>())?
+                }
+                None => {
+                    let at =
+                        rest.iter().position(|&other| other == axis).expect("it is one of both");
+                    let at = i64::try_from(common.rank() + at).expect("an axis is small");
+                    self.iota(target.clone(), Some(at), dtype)?
+                }
+            };
+            let size = i64::try_from(*size).expect("an axis has below 2^63 elements");
+            let size = self.scalar_constant(Scalar::Int(size), dtype)?;
+            let before = self.multiply(places, size)?;
+            places = self.add(before, index)?;
+        }
+        Ok(places)
     }
 
     /// Indices of which those that are out of range stand for the nearest one that is not.
@@ -473,6 +519,12 @@ impl Graph {
         self.broadcast(value, target, None)
     }
 
+    /// An op of numbers of one dtype, in this dtype.
+    fn combined(&mut self, op: BinaryOp, old: ExprId, value: ExprId) -> Result<ExprId> {
+        let combined = self.binary(op, old, value)?;
+        self.as_type(combined, self.dtype(old))
+    }
+
     /// [`Graph::subscript_update`] of places that are all different.
     fn block_update(
         &mut self,
@@ -489,10 +541,8 @@ impl Graph {
         let value = self.fitted(value, target)?;
         let value = match update {
             Update::Set => value,
-            Update::Combine(op) => {
-                let combined = self.binary(op, old, value)?;
-                self.as_type(combined, self.dtype(x))?
-            }
+            Update::Add => self.combined(BinaryOp::Add, old, value)?,
+            Update::Combine(op) => self.combined(op.binary(), old, value)?,
         };
         let axes = items.iter().filter(|item| item.takes_axis());
         let strided = axes
@@ -548,54 +598,12 @@ impl Graph {
         let column = self.new_axis(places, -1, None)?;
         match update {
             Update::Set => self.make(Op::IndexedPut([0].into()), &[x, column, value]),
-            Update::Combine(BinaryOp::Add) => {
+            Update::Add => {
                 let sum = self.make(Op::IndexedAdd([0].into()), &[x, column, value])?;
                 self.as_type(sum, self.dtype(x))
             }
-            Update::Combine(op) => self.scattered_runs(x, places, value, op),
+            Update::Combine(op) => self.scatter(x, column, value, op),
         }
-    }
-
-    /// Brings updates of one place together: in the order of their places, each becomes the
-    /// combination of those before it at the same place (W. D. Hillis and G. L. Steele, Data parallel
-    /// algorithms, 1986), and the last of each place is written.
-    fn scattered_runs(
-        &mut self,
-        x: ExprId,
-        places: ExprId,
-        value: ExprId,
-        op: BinaryOp,
-    ) -> Result<ExprId> {
-        let order = self.argsort(places, 0, false, true, DType::S32)?;
-        let (places, mut value) = (self.take(places, order, 0)?, self.take(value, order, 0)?);
-        let count = self.shape(places)[0];
-        let mut distance = 1;
-        while distance < count {
-            let rest = count - distance;
-            let here = self.slice_along_axis(places, SliceStart::at(distance), rest, 0, 1)?;
-            let before = self.slice_along_axis(places, 0, rest, 0, 1)?;
-            let same = self.equal(here, before)?;
-            let later = self.slice_along_axis(value, SliceStart::at(distance), rest, 0, 1)?;
-            let earlier = self.slice_along_axis(value, 0, rest, 0, 1)?;
-            let combined = self.binary(op, earlier, later)?;
-            let combined = self.select(same, combined, later)?;
-            let first = self.slice_along_axis(value, 0, distance, 0, 1)?;
-            value = self.concatenate(&[first, combined], 0)?;
-            distance *= 2;
-        }
-        let old = self.take(x, places, 0)?;
-        let new = self.binary(op, old, value)?;
-        let new = self.as_type(new, self.dtype(x))?;
-        // Those that are not the last of their place are sent where nothing is written.
-        let next = self.slice_along_axis(places, 1, count - 1, 0, 1)?;
-        let nowhere = i64::try_from(self.shape(x)[0]).expect("an axis has below 2^63 elements");
-        let nowhere = self.scalar_constant(Scalar::Int(nowhere), self.dtype(places))?;
-        let one = self.broadcast(nowhere, [1], None)?;
-        let next = self.concatenate(&[next, one], 0)?;
-        let is_last = self.not_equal(places, next)?;
-        let target = self.select(is_last, places, nowhere)?;
-        let target = self.new_axis(target, -1, None)?;
-        self.make(Op::IndexedPut([0].into()), &[x, target, new])
     }
 }
 

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::BinaryOp;
+
 /// What a block computes, as far as engines are told.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum BlockKind {
@@ -49,6 +51,12 @@ pub enum BlockKind {
         count: usize,
         /// Whether they have 64 bits.
         wide: bool,
+    },
+    /// `[x, indices, updates]` of vectors, of which `indices` has a last axis of one: each element of `x`
+    /// combined with all updates of its index. Indices out of range update nothing.
+    Scatter {
+        /// How two numbers are combined.
+        op: Combine,
     },
 }
 
@@ -100,12 +108,36 @@ impl Cumulative {
     }
 }
 
+/// How scatters combine two numbers. For sums there is [`Op::IndexedAdd`](super::Op::IndexedAdd).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Combine {
+    Multiply,
+    Max,
+    Min,
+}
+
+impl Combine {
+    /// Every one.
+    pub const ALL: &[Combine] = &[Combine::Multiply, Combine::Max, Combine::Min];
+
+    /// The op of two numbers.
+    pub const fn binary(self) -> BinaryOp {
+        match self {
+            Combine::Multiply => BinaryOp::Multiply,
+            Combine::Max => BinaryOp::Max,
+            Combine::Min => BinaryOp::Min,
+        }
+    }
+}
+
 impl BlockKind {
     /// The name in text.
     pub fn name(&self) -> &str {
         match self {
             BlockKind::Cumulative { op, .. } => op.name(),
             BlockKind::TopK { .. } => "top_k",
+            BlockKind::Scatter { .. } => "scatter",
             BlockKind::Checkpoint { .. } => "checkpoint",
             BlockKind::Named { name, .. } => name,
             BlockKind::Threefry { .. } => "threefry2x32",
@@ -119,6 +151,7 @@ impl BlockKind {
                 vec![("axis".into(), axis.to_string()), ("reverse".into(), reverse.to_string())]
             }
             BlockKind::TopK { k } => vec![("k".into(), k.to_string())],
+            BlockKind::Scatter { op } => vec![("op".into(), op.binary().name().to_owned())],
             BlockKind::Checkpoint { keep, again } => {
                 vec![("keep".into(), keep.to_string()), ("again".into(), again.to_string())]
             }

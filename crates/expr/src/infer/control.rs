@@ -4,7 +4,7 @@ use nxla_tensor::DType;
 
 use super::check::{Inferred, given_type, tensor, tensors};
 use crate::graph::{
-    Block, BlockKind, Cond, Cumulative, ErrorKind, MAX_NOTE_DEPTH, Metadata, Op, Program,
+    Block, BlockKind, Combine, Cond, Cumulative, ErrorKind, MAX_NOTE_DEPTH, Metadata, Op, Program,
     TensorType, Type, While,
 };
 
@@ -159,9 +159,26 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
                 && words.shape.split_last() == Some((count, others))
                 && words.dtype == if *wide { DType::U64 } else { DType::U32 }
         }
-        (BlockKind::Cumulative { .. } | BlockKind::TopK { .. } | BlockKind::Threefry { .. }, _) => {
-            false
+        (BlockKind::Scatter { op }, [result]) => {
+            let [x, indices, updates] = operands else { return false };
+            // A batch becomes one vector.
+            block.batch_axes == 0
+                && x.rank() == 1
+                && updates.rank() == 1
+                && indices.shape[..] == [updates.shape[0], 1]
+                && matches!(indices.dtype, DType::S32 | DType::S64)
+                && updates.dtype == x.dtype
+                && (result.dtype, &result.shape) == (x.dtype, &x.shape)
+                && !x.dtype.is_pred()
+                && (*op == Combine::Multiply || !x.dtype.is_complex())
         }
+        (
+            BlockKind::Cumulative { .. }
+            | BlockKind::TopK { .. }
+            | BlockKind::Threefry { .. }
+            | BlockKind::Scatter { .. },
+            _,
+        ) => false,
         (BlockKind::Named { .. } | BlockKind::Checkpoint { .. }, _) => true,
     }
 }

@@ -1,7 +1,7 @@
 //! `x[...]`: ints, ranges, new axes, ellipses, masks, traced indices and index tensors.
 
 use nxla_runtime::graph::build::{Subscript, Update};
-use nxla_runtime::graph::{BinaryOp, ExprId, UnaryOp};
+use nxla_runtime::graph::{Combine, ExprId, UnaryOp};
 use nxla_runtime::{DType, Scalar, Shape, Tensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
@@ -170,10 +170,10 @@ fn subscript_update(
     let py = x.py();
     let update = match how {
         "set" => Update::Set,
-        "add" | "subtract" => Update::Combine(BinaryOp::Add),
-        "multiply" => Update::Combine(BinaryOp::Multiply),
-        "min" => Update::Combine(BinaryOp::Min),
-        "max" => Update::Combine(BinaryOp::Max),
+        "add" | "subtract" => Update::Add,
+        "multiply" => Update::Combine(Combine::Multiply),
+        "min" => Update::Combine(Combine::Min),
+        "max" => Update::Combine(Combine::Max),
         _ => return Err(argument_error("at", format!("there is no update {how:?}"))),
     };
     let (operands, plan) = update_operands(py, x, key, value)?;

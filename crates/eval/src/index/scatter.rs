@@ -1,0 +1,164 @@
+//! Scatters: each update goes to the window at its coordinates, in order.
+
+use std::hint::select_unpredictable;
+
+use nxla_expr::{Combine, TensorType};
+use nxla_tensor::{Complex, DType, HostTensor};
+
+use super::gather::{Places, coordinates, lists};
+use crate::args::Args;
+use crate::elementwise::{Compute, convert};
+use crate::error::Fault;
+use crate::layout::match_size;
+use crate::reduce::{Ordered, match_ordered};
+use crate::value;
+
+/// `[x, indices, updates]` of a scatter, both tensors in the dtype of the result.
+struct Scatter {
+    places: Places,
+    /// Of the dtype in which they came.
+    indices: HostTensor,
+    width: usize,
+    updates: HostTensor,
+    result: HostTensor,
+}
+
+impl Scatter {
+    fn new(
+        axes: &[usize],
+        args: &mut Args<'_>,
+        ty: &TensorType,
+        compute: DType,
+    ) -> Result<Self, Fault> {
+        let indices = args.get(1);
+        let leading = indices.rank() - 1;
+        let updates = convert(&convert(args.get(2), ty.dtype)?, compute)?;
+        let places = Places::new(axes, &ty.shape, &updates.shape()[leading..]);
+        let indices = indices.clone();
+        let result = value::owned(value::owned(args.take(0), ty.dtype)?, compute)?;
+        Ok(Self { places, indices, width: axes.len(), updates, result })
+    }
+
+    /// Calls `put` with each window of the result that is inside, and its update, in order.
+    fn for_each<T: bytemuck::Pod>(mut self, put: impl Fn(&mut T, T)) -> Result<HostTensor, Fault> {
+        let window = self.places.window.len();
+        if window == 0 {
+            return Ok(self.result);
+        }
+        let updates: &[T] = bytemuck::cast_slice(self.updates.bytes());
+        let out: &mut [T] = bytemuck::cast_slice_mut(value::bytes_mut(&mut self.result));
+        let single = match (&*self.places.indexed, window) {
+            ([axis], 1) => Some(*axis),
+            _ => None,
+        };
+        if let (Some(axis), DType::S32) = (single, self.indices.dtype()) {
+            put_each(out, axis, value::slice::<i32>(&self.indices), updates, put);
+            return Ok(self.result);
+        }
+        let indices = coordinates(&self.indices)?;
+        let indices = value::slice::<i64>(&indices);
+        if let Some(axis) = single {
+            put_each(out, axis, indices, updates, put);
+            return Ok(self.result);
+        }
+        let lists = lists(indices, self.width, 0, updates.len() / window);
+        for (update, list) in updates.chunks_exact(window).zip(lists) {
+            let Some(at) = self.places.inside(list) else { continue };
+            self.places.window.for_each_place(window, |place, range| {
+                let places = out[at..].iter_mut().skip(place.first).step_by(place.step);
+                places.zip(&update[range]).for_each(|(out, &x)| put(out, x));
+            });
+        }
+        Ok(self.result)
+    }
+}
+
+/// Scatters single elements along an axis of this size and step. A function of its own, whose arguments
+/// are known not to overlap.
+fn put_each<T: Copy, I: Copy + TryInto<usize>>(
+    out: &mut [T],
+    (size, step): (usize, usize),
+    indices: &[I],
+    updates: &[T],
+    put: impl Fn(&mut T, T),
+) {
+    for (&x, &at) in updates.iter().zip(indices) {
+        if let Some(at) = at.try_into().ok().filter(|&at| at < size) {
+            put(&mut out[at * step], x);
+        }
+    }
+}
+
+/// Scatters with a method of integers, and with an operator of other numbers.
+macro_rules! with_arithmetic {
+    ($scatter:expr, $compute:expr, $wrapping:ident, $op:tt) => {{
+        let scatter = $scatter;
+        macro_rules! integer {
+            ($t:ty) => {
+                scatter.for_each(|out: &mut $t, x| *out = out.$wrapping(x))
+            };
+        }
+        macro_rules! float {
+                                ($t:ty) => {
+                                    scatter.for_each(|out: &mut $t, x| *out $op x)
+                                };
+                            }
+        match $compute {
+            Compute::U8 => integer!(u8),
+            Compute::U16 => integer!(u16),
+            Compute::U32 => integer!(u32),
+            Compute::U64 => integer!(u64),
+            Compute::S8 => integer!(i8),
+            Compute::S16 => integer!(i16),
+            Compute::S32 => integer!(i32),
+            Compute::S64 => integer!(i64),
+            Compute::F32 => float!(f32),
+            Compute::F64 => float!(f64),
+            Compute::C64 => float!(Complex<f32>),
+            Compute::C128 => float!(Complex<f64>),
+        }
+    }};
+}
+
+/// Adds in order; floats narrower than `f32` are added in `f32` and rounded at the end.
+pub(super) fn indexed_add(
+    axes: &[usize],
+    args: &mut Args<'_>,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let compute = Compute::of(ty.dtype);
+    let scatter = Scatter::new(axes, args, ty, compute.dtype())?;
+    convert(&with_arithmetic!(scatter, compute, wrapping_add, +=)?, ty.dtype)
+}
+
+/// Combines the elements of a vector with all updates of their places, in order; narrow floats like
+/// [`indexed_add`].
+pub(crate) fn combined(
+    op: Combine,
+    args: &mut Args<'_>,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let compute = Compute::of(ty.dtype);
+    let scatter = Scatter::new(&[0], args, ty, compute.dtype())?;
+    let result = match op {
+        Combine::Multiply => with_arithmetic!(scatter, compute, wrapping_mul, *=),
+        // Which of two is larger nobody can guess: a choice is quicker than a branch here.
+        Combine::Max => match_ordered!(compute.dtype(), T => scatter.for_each(|out: &mut T, x| {
+            *out = select_unpredictable((*out > x) | out.is_not_a_number(), *out, x);
+        })),
+        Combine::Min => match_ordered!(compute.dtype(), T => scatter.for_each(|out: &mut T, x| {
+            *out = select_unpredictable((*out < x) | out.is_not_a_number(), *out, x);
+        })),
+    }?;
+    convert(&result, ty.dtype)
+}
+
+/// Replaces in order: of several updates of one element the last one stays.
+pub(super) fn indexed_put(
+    axes: &[usize],
+    args: &mut Args<'_>,
+    ty: &TensorType,
+) -> Result<HostTensor, Fault> {
+    let scatter = Scatter::new(axes, args, ty, ty.dtype)?;
+    match_size!(ty.dtype.size(), T => scatter.for_each(|out: &mut T, x: T| *out = x))
+}
