@@ -167,3 +167,42 @@ def test_what_repeats_and_counts_asks_for_its_memory_first(compiler):
     assert wide.tolist() == [[0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 5, 5]]
     assert rows.tolist() == [[0, 1, 2], [0, 1, 2]]
     assert nx.repeat(x, 0).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype"),
+    [
+        (300, "u8"),
+        (-1, "u8"),
+        (-1, "u32"),
+        (2**63, "s64"),
+        (2**64, "u64"),
+        (128, "s8"),
+        (1e10, "s32"),
+    ]
+    + [(nan, dtype) for nan in (float("nan"), float("inf")) for dtype in ("s32", "u64")],
+)
+def test_tensors_are_made_of_numbers_that_their_dtype_holds(number, dtype):
+    makers = (
+        lambda: nx.tensor(number, dtype),
+        lambda: nx.tensor([0, number], dtype),
+        lambda: nx.asarray([[number]], dtype),
+        lambda: nx.full((2,), number, dtype),
+        lambda: nx.full_like(nx.zeros(2, dtype), number),
+        nx.jit(lambda: nx.full((2,), number, dtype)),
+    )
+    for make in makers:
+        with pytest.raises(OverflowError, match=f"out of bounds for elements of {dtype}"):
+            make()
+
+
+def test_numbers_at_the_bounds_and_those_of_arrays_become_elements():
+    assert nx.tensor([0, 255], "u8").tolist() == [0, 255]
+    assert nx.full(2, -128, "s8").tolist() == [-128, -128]
+    assert nx.tensor(2**64 - 1, "u64").item() == 2**64 - 1
+    assert nx.tensor([255.9, -0.5], "u8").tolist() == [255, 0]
+    assert nx.tensor([2, True], "bool").tolist() == [True, True]
+    # What has a dtype is converted, as by `astype`.
+    assert nx.tensor(np.array([300]), "u8").tolist() == [44]
+    assert nx.tensor([nx.tensor(300), np.int64(-1)], "u8").tolist() == [44, 255]
+    assert nx.astype(nx.tensor(300), "u8").item() == 44

@@ -92,13 +92,28 @@ pub(crate) fn fits(value: &Value, is_list: bool, dtype: DType) -> PyResult<()> {
         return Ok(());
     }
     match value {
-        Value::Number(number) => in_bounds(*number, dtype),
+        Value::Number(number) => in_bounds(*number, dtype, FROM_TENSOR),
         Value::Tensor(Tensor::Host(host)) if is_list => {
-            (0..host.size()).try_for_each(|at| in_bounds(plain(host.get(at)), dtype))
+            (0..host.size()).try_for_each(|at| in_bounds(plain(host.get(at)), dtype, FROM_TENSOR))
         }
         Value::Tensor(_) | Value::Expr(_) => Ok(()),
     }
 }
+
+/// Makes sure that a tensor of a dtype can be made of plain numbers: of integers it holds what is
+/// before their points.
+pub(crate) fn make(numbers: &[Number], dtype: DType) -> PyResult<()> {
+    if are_of_nx() || !dtype.is_integer() {
+        return Ok(());
+    }
+    numbers.iter().try_for_each(|&number| in_bounds(number, dtype, ALONE))
+}
+
+/// What helps where numbers are written to a tensor of few bits.
+const FROM_TENSOR: &str = "convert the tensor first, as in nx.astype(x, \"s32\")";
+
+/// The same where numbers become a tensor.
+const ALONE: &str = "numbers wrap around in nx.astype(x, dtype)";
 
 /// An element as a plain number.
 fn plain(scalar: Scalar) -> Number {
@@ -111,7 +126,7 @@ fn plain(scalar: Scalar) -> Number {
 }
 
 /// Makes sure that a dtype of integers holds what is before the point of a number.
-fn in_bounds(number: Number, dtype: DType) -> PyResult<()> {
+fn in_bounds(number: Number, dtype: DType, hint: &str) -> PyResult<()> {
     let (Some(least), Some(most)) = (dtype.min_value().as_i128(), dtype.max_value().as_i128())
     else {
         return Ok(());
@@ -129,10 +144,7 @@ fn in_bounds(number: Number, dtype: DType) -> PyResult<()> {
     if fits {
         return Ok(());
     }
-    let instead = match dtype.bits() {
-        ..32 => "; convert the tensor first, as in nx.astype(x, \"s32\")",
-        _ => "",
-    };
+    let instead = if dtype.bits() < 32 { format!("; {hint}") } else { String::new() };
     Err(PyOverflowError::new_err(format!(
         "{shown} is out of bounds for elements of {dtype}, which holds {least} to {most}{instead}"
     )))

@@ -22,6 +22,7 @@ use crate::errors::{OrRaise, argument_error, exception, format_error, memory_err
 use crate::expr::{PyExpr, operator_methods};
 use crate::interrupt::{read_interruptible, wait_interruptible};
 use crate::live;
+use crate::numbers;
 use crate::ops::args::NamesArg;
 use crate::ops::indexing;
 use crate::value::{FromPython, Value, is_list, number_of};
@@ -621,7 +622,12 @@ pub(crate) fn nested(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
     let mut read = Nested::default();
     read.read(value, 0)?;
     let dtype = match dtype {
-        Some(dtype) => dtype,
+        // What arrays hold is converted, as by `astype`.
+        Some(dtype) if read.dtype.is_some() => dtype,
+        Some(dtype) => {
+            numbers::make(&read.numbers, dtype)?;
+            dtype
+        }
         None => common_dtype(&read.numbers, read.dtype)?,
     };
     let tensor = from_numbers(&read.numbers, dtype, &read.dims).or_raise()?;
@@ -706,6 +712,7 @@ fn in_dtype(py: Python<'_>, data: &Tensor, dtype: DType) -> PyResult<Py<PyAny>> 
 
 fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
     let Some(dtype) = dtype else { return number_tensor(number, None).or_raise() };
+    numbers::make(&[number], dtype)?;
     let scalar = number.to_scalar().map_err(|e| argument_error("tensor", e.to_string()))?;
     Ok(Tensor::scalar(scalar.cast(dtype), dtype))
 }

@@ -99,10 +99,10 @@ macro_rules! with_arithmetic {
             };
         }
         macro_rules! float {
-                                ($t:ty) => {
-                                    scatter.for_each(|out: &mut $t, x| *out $op x)
-                                };
-                            }
+                                    ($t:ty) => {
+                                        scatter.for_each(|out: &mut $t, x| *out $op x)
+                                    };
+                                }
         match $compute {
             Compute::U8 => integer!(u8),
             Compute::U16 => integer!(u16),

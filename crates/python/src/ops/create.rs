@@ -10,6 +10,7 @@ use super::declare::functions;
 use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
 use crate::errors::argument_error;
+use crate::numbers;
 use crate::value::{FromPython, Value, number_of};
 
 /// The type of a tensor to be made.
@@ -77,6 +78,7 @@ fn full(
         Some(dtype) => dtype.0,
         None => number.default_dtype().map_err(refused)?,
     };
+    numbers::make(&[number], dtype)?;
     let value: Scalar = number.to_scalar().map_err(refused)?;
     let value = if dtype.is_float() || dtype.is_complex() { value } else { value.cast(dtype) };
     let names = names.and_then(|names| names.names());
