@@ -26,9 +26,9 @@ const LEAST_SORTED: usize = 1 << 7;
 
 /// The same for running sums and extrema, for positions of extrema, which XLA finds one element after
 /// the other, and for random words.
-const LEAST_CUMULATED: usize = 1 << 10;
+const LEAST_CUMULATED: usize = 1 << 7;
 const LEAST_SEARCHED: usize = 1 << 11;
-const LEAST_RANDOM: usize = 1 << 12;
+const LEAST_RANDOM: usize = 1 << 10;
 
 /// The same for reductions of `f64`, which XLA makes trees of windows of, and of other numbers: of what a
 /// program is given, and of what it computes, which XLA does along with other things.
