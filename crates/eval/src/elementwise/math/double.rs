@@ -10,12 +10,12 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LOG2_E};
 
-use super::{ROUND, polynomial};
+use super::{ROUND, polynomial_in_pairs};
 
 /// `e^r - 1` for `|r| <= ln(2) / 2`, by a polynomial of degree 11.
 #[inline(always)]
 fn expm1_near(r: f64) -> f64 {
-    let series = polynomial(
+    let series = polynomial_in_pairs(
         r,
         [
             2.510_037_583_256_123_4e-8,
@@ -30,7 +30,7 @@ fn expm1_near(r: f64) -> f64 {
             5.000_000_000_000_001e-1,
         ],
     );
-    r + r * r * series
+    (r * r).mul_add(series, r)
 }
 
 /// The first 33 bits of `ln(2)`, so that small multiples are exact, and the rest.
@@ -40,8 +40,8 @@ const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// `k` and `r` with `x = k ln(2) + r` and `|r| <= ln(2) / 2`.
 #[inline(always)]
 fn multiples_of_ln_2(x: f64) -> (f64, f64) {
-    let k = (x * LOG2_E + ROUND) - ROUND;
-    (k, (x - k * LN_2_HIGH) - k * LN_2_LOW)
+    let k = x.mul_add(LOG2_E, ROUND) - ROUND;
+    (k, (-k).mul_add(LN_2_LOW, (-k).mul_add(LN_2_HIGH, x)))
 }
 
 /// `2^k` for a normal number.
@@ -64,7 +64,7 @@ fn exp_of_two(x: f64, rest: f64) -> f64 {
     let (k, r) = multiples_of_ln_2(x);
     let scaled = 1.0 + expm1_near(r + rest);
     // In two steps, since `2^k` alone may be infinite, or zero, where the result is not.
-    let half = (0.5 * k + ROUND) - ROUND;
+    let half = 0.5_f64.mul_add(k, ROUND) - ROUND;
     scaled * power_of_2(half) * power_of_2(k - half)
 }
 
@@ -102,7 +102,7 @@ pub(super) fn log(x: f64) -> f64 {
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let square = s * s;
-    let series = polynomial(
+    let series = polynomial_in_pairs(
         square,
         [
             7.308_292_712_444_311e-2,
@@ -152,7 +152,7 @@ fn log_in_two((k, m): (f64, f64)) -> (f64, f64) {
     let s_low = ((-s).mul_add(below, f) - s * below_low) * inverse;
     let (square, lost) = product_in_two(s, s);
     let square_low = lost + 2.0 * s * s_low;
-    let series = polynomial(
+    let series = polynomial_in_pairs(
         square,
         [
             6.456_808_836_091_125e-2,
@@ -282,7 +282,7 @@ fn reduced(x: f64) -> (f64, f64, u64) {
 
     let z = r * r;
     let cube = z * r;
-    let sine = polynomial(
+    let sine = polynomial_in_pairs(
         z,
         [
             1.589_690_995_211_55e-10,
@@ -293,7 +293,7 @@ fn reduced(x: f64) -> (f64, f64, u64) {
         ],
     );
     let sine = r - ((z * (0.5 * rest - cube * sine) - rest) + cube * 0.166_666_666_666_666_32);
-    let cosine = polynomial(
+    let cosine = polynomial_in_pairs(
         z,
         [
             -1.135_964_755_778_819_5e-11,

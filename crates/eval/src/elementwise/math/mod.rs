@@ -20,6 +20,22 @@ fn polynomial<T: Real, const N: usize>(x: T, coefficients: [T; N]) -> T {
     rest.iter().fold(*first, |sum, &coefficient| sum.mul_add(x, coefficient))
 }
 
+/// The same from pairs of neighbouring coefficients, which wait for each other half as often: where a
+/// machine multiplies and adds in five steps, `exp` takes seven tenths of its time by Horner's rule.
+#[inline(always)]
+fn polynomial_in_pairs<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
+    let square = x * x;
+    let (lone, pairs) = coefficients.as_rchunks::<2>();
+    let pair = |[high, low]: [f64; 2]| high.mul_add(x, low);
+    match *lone {
+        [] => {
+            let (&first, rest) = pairs.split_first().expect("a polynomial has a coefficient");
+            rest.iter().fold(pair(first), |sum, &next| sum.mul_add(square, pair(next)))
+        }
+        [first, ..] => pairs.iter().fold(first, |sum, &next| sum.mul_add(square, pair(next))),
+    }
+}
+
 /// `x^y` from the power of `|x|`, with the signs and the cases that have no logarithm put right.
 macro_rules! signed_power {
     ($t:ident, $x:ident, $y:ident, $power:expr) => {{
