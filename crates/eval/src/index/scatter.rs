@@ -1,6 +1,7 @@
 //! Scatters: each update goes to the window at its coordinates, in order.
 
 use std::hint::select_unpredictable;
+use std::ops::{AddAssign, MulAssign};
 
 use nxla_expr::{Combine, TensorType};
 use nxla_tensor::{Complex, DType, HostTensor};
@@ -89,9 +90,9 @@ fn put_each<T: Copy, I: Copy + TryInto<usize>>(
     }
 }
 
-/// Scatters with a method of integers, and with an operator of other numbers.
+/// Scatters with a method of integers, and with that of a trait for other numbers.
 macro_rules! with_arithmetic {
-    ($scatter:expr, $compute:expr, $wrapping:ident, $op:tt) => {{
+    ($scatter:expr, $compute:expr, $wrapping:ident, $trait:ident::$assign:ident) => {{
         let scatter = $scatter;
         macro_rules! integer {
             ($t:ty) => {
@@ -99,10 +100,10 @@ macro_rules! with_arithmetic {
             };
         }
         macro_rules! float {
-                                    ($t:ty) => {
-                                        scatter.for_each(|out: &mut $t, x| *out $op x)
-                                    };
-                                }
+            ($t:ty) => {
+                scatter.for_each(<$t as $trait>::$assign)
+            };
+        }
         match $compute {
             Compute::U8 => integer!(u8),
             Compute::U16 => integer!(u16),
@@ -128,7 +129,7 @@ pub(super) fn indexed_add(
 ) -> Result<HostTensor, Fault> {
     let compute = Compute::of(ty.dtype);
     let scatter = Scatter::new(axes, args, ty, compute.dtype())?;
-    convert(&with_arithmetic!(scatter, compute, wrapping_add, +=)?, ty.dtype)
+    convert(&with_arithmetic!(scatter, compute, wrapping_add, AddAssign::add_assign)?, ty.dtype)
 }
 
 /// Combines the elements of a vector with all updates of their places, in order; narrow floats like
@@ -141,7 +142,9 @@ pub(crate) fn combined(
     let compute = Compute::of(ty.dtype);
     let scatter = Scatter::new(&[0], args, ty, compute.dtype())?;
     let result = match op {
-        Combine::Multiply => with_arithmetic!(scatter, compute, wrapping_mul, *=),
+        Combine::Multiply => {
+            with_arithmetic!(scatter, compute, wrapping_mul, MulAssign::mul_assign)
+        }
         // Which of two is larger nobody can guess: a choice is quicker than a branch here.
         Combine::Max => match_ordered!(compute.dtype(), T => scatter.for_each(|out: &mut T, x| {
             *out = select_unpredictable((*out > x) | out.is_not_a_number(), *out, x);
