@@ -201,10 +201,17 @@ def test_floats_beyond_an_integer_become_its_limits(compiler, source, target):
         for value in x.tolist()
     ]
     assert run(compiler, lambda x: nx.astype(x, target), x).tolist() == expected
-    # Data and lists of numbers are converted by the same rule.
+    # Data is converted by the same rule, and plain numbers too, but those beyond are refused.
     assert nx.tensor(x.to_host(), target).tolist() == expected
-    assert nx.tensor(x.tolist(), target).tolist() == expected
-    assert nx.full(1, x[0].item(), target).tolist() == expected[:1]
+    for value, converted in zip(x.tolist(), expected, strict=True):
+        if math.isfinite(value) and int(value) == converted:
+            assert nx.tensor([value], target).tolist() == [converted]
+            assert nx.full(1, value, target).tolist() == [converted]
+        else:
+            with pytest.raises(OverflowError):
+                nx.tensor([value], target)
+            with pytest.raises(OverflowError):
+                nx.full(1, value, target)
 
 
 def test_complex_numbers_and_integers_are_converted_too(compiler):
