@@ -179,7 +179,7 @@ impl Writer {
             let z = self.emit(kernel, &[x], compute.dtype());
             return self.convert(z, result);
         }
-        let inverse = (op == BinaryOp::Divide).then(|| self.inverse_of_power_of_two(y, compute));
+        let inverse = (op == BinaryOp::Divide).then(|| self.inverse_of_power_of_two(y));
         let (op, y) = inverse.flatten().map_or((op, y), |inverse| (BinaryOp::Multiply, inverse));
         self.cost += binary_cost(op) * compute.dtype().size() / 4;
         let given = match op.class() {
@@ -196,30 +196,20 @@ impl Writer {
 
     /// `1 / y` for a power of two that is known: multiplying by it gives the same bits as dividing by `y`,
     /// in a fraction of the time.
-    fn inverse_of_power_of_two(&mut self, y: Value, compute: Compute) -> Option<Value> {
+    fn inverse_of_power_of_two(&mut self, y: Value) -> Option<Value> {
         let Loc::Constant(constant) = y.loc else { return None };
+        if !y.dtype.is_float() {
+            return None;
+        }
         let value = self.constants[usize::from(constant)].0.as_f64();
         let inverse = value.recip();
-        let (is_power, is_normal) = match compute {
-            Compute::F32 => {
-                let [value, inverse] = [value as f32, inverse as f32];
-                (value.to_bits().trailing_zeros() >= 23, value.is_normal() && inverse.is_normal())
-            }
-            Compute::F64 => {
-                (value.to_bits().trailing_zeros() >= 52, value.is_normal() && inverse.is_normal())
-            }
-            Compute::U8
-            | Compute::U16
-            | Compute::U32
-            | Compute::U64
-            | Compute::S8
-            | Compute::S16
-            | Compute::S32
-            | Compute::S64
-            | Compute::C64
-            | Compute::C128 => return None,
+        let is_normal = |number: f64| {
+            if y.dtype == DType::F32 { (number as f32).is_normal() } else { number.is_normal() }
         };
-        (is_power && is_normal).then(|| self.constant(Scalar::Float(inverse), y.dtype))
+        // Of a power of two, nothing but the exponent is in the bits of an `f64`.
+        let is_power = value.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1;
+        (is_power && is_normal(value) && is_normal(inverse))
+            .then(|| self.constant(Scalar::Float(inverse), y.dtype))
     }
 
     /// The kernel for an exponent that is known and has one.

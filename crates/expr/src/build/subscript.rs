@@ -8,7 +8,7 @@ use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
 
 use super::index::counting_dtype;
 use super::{SliceStart, of_op};
-use crate::graph::{Axes, BinaryOp, Combine, ErrorKind, ExprId, Graph, Op, Result};
+use crate::graph::{Axes, BinaryOp, Combine, ErrorKind, ExprId, Graph, Op, Result, TensorType};
 
 const OP: &str = "index";
 
@@ -368,13 +368,7 @@ impl Graph {
         let places = self.iota(shape.clone(), None, counting_dtype(&[shape.size()]))?;
         let places = self.subscript(places, items)?;
         let value = self.fitted(value, self.shape(places).clone())?;
-        let (places, value) = (self.flatten(places, None)?, self.flatten(value, None)?);
-        let names = self.tensor_type(x).names.clone();
-        let flat = self.rename(x, None)?;
-        let flat = self.flatten(flat, None)?;
-        let updated = self.scattered(flat, places, value, update)?;
-        let updated = self.reshape(updated, shape)?;
-        self.rename(updated, names)
+        self.scattered(x, places, value, update)
     }
 
     /// Whether all axes that have no indices are taken whole.
@@ -435,11 +429,7 @@ impl Graph {
             Update::Add => Op::IndexedAdd(axes.as_slice().into()),
             Update::Combine(op) => {
                 let places = self.places(&shape, &near, &axes, &common)?;
-                let (flat, places) = (self.flatten(plain, None)?, self.flatten(places, None)?);
-                let value = self.flatten(value, None)?;
-                let updated = self.scattered(flat, places, value, Update::Combine(op))?;
-                let updated = self.reshape(updated, shape)?;
-                return self.rename(updated, names);
+                return self.scattered(x, places, value, Update::Combine(op));
             }
         };
         let coordinates = self.coordinates(&near, &common)?;
@@ -551,11 +541,7 @@ impl Graph {
         if strided {
             let places = self.iota(shape.clone(), None, counting_dtype(&[shape.size()]))?;
             let places = self.subscript(places, items)?;
-            let (places, value) = (self.flatten(places, None)?, self.flatten(value, None)?);
-            let flat = self.flatten(plain, None)?;
-            let updated = self.scattered(flat, places, value, Update::Set)?;
-            let updated = self.reshape(updated, shape)?;
-            return self.rename(updated, names);
+            return self.scattered(x, places, value, Update::Set);
         }
         let (mut starts, mut lengths, mut reversed) = (Vec::new(), Vec::new(), Vec::new());
         for (axis, item) in axes.enumerate() {
@@ -584,7 +570,8 @@ impl Graph {
         self.rename(updated, names)
     }
 
-    /// Updates of a vector at places, some of which may be the same.
+    /// Updates at places, some of which may be the same, that count the elements of `x` in row-major
+    /// order. There are as many values as places.
     fn scattered(
         &mut self,
         x: ExprId,
@@ -595,15 +582,21 @@ impl Graph {
         if self.shape(places).size() == 0 || self.shape(x).size() == 0 {
             return Ok(x);
         }
+        let TensorType { dtype, shape, names } = self.tensor_type(x).clone();
+        let (places, value) = (self.flatten(places, None)?, self.flatten(value, None)?);
+        let flat = self.rename(x, None)?;
+        let flat = self.flatten(flat, None)?;
         let column = self.new_axis(places, -1, None)?;
-        match update {
-            Update::Set => self.make(Op::IndexedPut([0].into()), &[x, column, value]),
+        let updated = match update {
+            Update::Set => self.make(Op::IndexedPut([0].into()), &[flat, column, value])?,
             Update::Add => {
-                let sum = self.make(Op::IndexedAdd([0].into()), &[x, column, value])?;
-                self.as_type(sum, self.dtype(x))
+                let sum = self.make(Op::IndexedAdd([0].into()), &[flat, column, value])?;
+                self.as_type(sum, dtype)?
             }
-            Update::Combine(op) => self.scatter(x, column, value, op),
-        }
+            Update::Combine(op) => self.scatter(flat, column, value, op)?,
+        };
+        let updated = self.reshape(updated, shape)?;
+        self.rename(updated, names)
     }
 }
 
