@@ -1923,7 +1923,10 @@ def eye(shape: Shape, dtype: DTypeLike | None = None, names: Names | None = None
 def full(
     shape: Shape, value: TensorLike, dtype: DTypeLike | None = None, names: Names | None = None
 ) -> Tensor:
-    """One number repeated over a shape."""
+    """One number repeated over a shape.
+
+    Raises ``OverflowError`` for a plain number beyond what a dtype of integers holds.
+    """
 
 def iota(
     shape: Shape,
@@ -2125,6 +2128,9 @@ def tensor(value: Any, dtype: DTypeLike | None = None, copy: bool | None = None)
     By default memory to which nobody can write is shared, and other memory copied. ``copy=True``
     always copies; ``copy=False`` never does, and promises that nobody writes to the memory. A tensor
     never changes: it is given back, in another dtype if one is asked for, and stays where it is.
+
+    Raises ``OverflowError`` for plain numbers beyond what a dtype of integers holds. Arrays and tensors
+    are converted, as by `astype`.
     """
 
 def tri(rows: int, columns: int, k: int = 0) -> Tensor:

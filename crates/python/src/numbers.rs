@@ -88,7 +88,7 @@ pub(crate) fn fits(value: &Value, is_list: bool, dtype: DType) -> PyResult<()> {
              or convert the tensor first, as in nx.astype(x, \"c64\")"
         )));
     }
-    if are_of_nx() || !dtype.is_integer() {
+    if !is_bounded(dtype) {
         return Ok(());
     }
     match value {
@@ -102,11 +102,16 @@ pub(crate) fn fits(value: &Value, is_list: bool, dtype: DType) -> PyResult<()> {
 
 /// Makes sure that a tensor of a dtype can be made of plain numbers: of integers it holds what is
 /// before their points.
-pub(crate) fn make(numbers: &[Number], dtype: DType) -> PyResult<()> {
-    if are_of_nx() || !dtype.is_integer() {
+pub(crate) fn all_fit(numbers: &[Number], dtype: DType) -> PyResult<()> {
+    if !is_bounded(dtype) {
         return Ok(());
     }
     numbers.iter().try_for_each(|&number| in_bounds(number, dtype, ALONE))
+}
+
+/// Whether numbers beyond the bounds of a dtype are refused: of integers, but for tools that compare with Nx.
+fn is_bounded(dtype: DType) -> bool {
+    dtype.is_integer() && !are_of_nx()
 }
 
 /// What helps where numbers are written to a tensor of few bits.

@@ -622,10 +622,11 @@ pub(crate) fn nested(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult
     let mut read = Nested::default();
     read.read(value, 0)?;
     let dtype = match dtype {
-        // What arrays hold is converted, as by `astype`.
-        Some(dtype) if read.dtype.is_some() => dtype,
         Some(dtype) => {
-            numbers::make(&read.numbers, dtype)?;
+            // What arrays hold is converted, as by `astype`.
+            if read.dtype.is_none() {
+                numbers::all_fit(&read.numbers, dtype)?;
+            }
             dtype
         }
         None => common_dtype(&read.numbers, read.dtype)?,
@@ -655,6 +656,9 @@ fn from_numbers(
 /// By default memory to which nobody can write is shared, and other memory copied. ``copy=True``
 /// always copies; ``copy=False`` never does, and promises that nobody writes to the memory. A tensor
 /// never changes: it is given back, in another dtype if one is asked for, and stays where it is.
+///
+/// Raises ``OverflowError`` for plain numbers beyond what a dtype of integers holds. Arrays and tensors
+/// are converted, as by `astype`.
 #[pyfunction]
 #[pyo3(signature = (value, dtype=None, copy=None))]
 fn tensor(
@@ -712,7 +716,7 @@ fn in_dtype(py: Python<'_>, data: &Tensor, dtype: DType) -> PyResult<Py<PyAny>> 
 
 fn number_of_dtype(number: Number, dtype: Option<DType>) -> PyResult<Tensor> {
     let Some(dtype) = dtype else { return number_tensor(number, None).or_raise() };
-    numbers::make(&[number], dtype)?;
+    numbers::all_fit(&[number], dtype)?;
     let scalar = number.to_scalar().map_err(|e| argument_error("tensor", e.to_string()))?;
     Ok(Tensor::scalar(scalar.cast(dtype), dtype))
 }

@@ -1,9 +1,9 @@
 //! Parts of a program that XLA leaves to the host's own kernels.
 //!
 //! Factorisations have no words in StableHLO, and XLA's code for the processor is slow for sorts,
-//! triangular matrices, scans, positions of extrema, random words, and large sums and extrema. Where
-//! [`LowerOptions::kernels`](crate::LowerOptions) allows it, such a node is a call of the host function
-//! [`KERNEL_ID`]. The call carries the program to run, of one op and what it takes [`along`], so that
+//! triangular matrices, scans, positions of extrema, random words, pooling, and large sums and extrema.
+//! Where [`LowerOptions::kernels`](crate::LowerOptions) allows it, such a node is a call of the host
+//! function [`KERNEL_ID`]. The call carries the program to run, of one op and what it takes [`along`], so that
 //! whoever computes it needs no list of kernels.
 
 use std::fmt::Write;

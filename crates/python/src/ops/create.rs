@@ -52,6 +52,8 @@ fn eye(
 }
 
 /// One number repeated over a shape.
+///
+/// Raises ``OverflowError`` for a plain number beyond what a dtype of integers holds.
 #[pyfunction]
 #[pyo3(signature = (shape, value, dtype=None, names=None))]
 fn full(
@@ -78,7 +80,7 @@ fn full(
         Some(dtype) => dtype.0,
         None => number.default_dtype().map_err(refused)?,
     };
-    numbers::make(&[number], dtype)?;
+    numbers::all_fit(&[number], dtype)?;
     let value: Scalar = number.to_scalar().map_err(refused)?;
     let value = if dtype.is_float() || dtype.is_complex() { value } else { value.cast(dtype) };
     let names = names.and_then(|names| names.names());
