@@ -3,7 +3,8 @@
 `KERNELS` holds for each name the family of ops that a kernel stands for, the shapes that it runs
 on, and what makes a `Case` of it: what is computed, on what, and what of the results must be the
 same in all libraries. What numpy writes in its own way is written as its users would; what it lacks
-is scipy's. Products, factorizations and transforms are in ``kernel_linalg.py``.
+is scipy's. Products, factorizations and transforms are in ``kernel_linalg.py``, what users compose
+of several ops in ``kernel_everyday.py``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from kernel_case import Bench, Case, Kernel, alike, copied, over
+from kernel_everyday import EVERYDAY
 from kernel_linalg import CONTRACT, LINALG
 from zoo import layer_norm, softmax
 
@@ -230,4 +232,5 @@ KERNELS = {
     "layer norm": Kernel("norm", ROWS, normed),
     "iota": Kernel("creation", FLAT, iota),
     "eye": Kernel("creation", MATRIX, eye),
+    **EVERYDAY,
 }

@@ -1665,8 +1665,8 @@ def subscript_update(
 ) -> Tensor:
     """A tensor with other elements at `key`; `how` says what becomes of those that are there."""
 
-def nonzero_places(x: Tensor) -> Tensor:
-    """Where elements are not zero, counted through the tensor in row-major order."""
+def true_indices(x: Tensor) -> list[Tensor]:
+    """The indices along each axis of the truth values that hold, in row-major order."""
 
 def compare_values(left: Tensor, right: Tensor) -> tuple[int, tuple[int, ...], float, int]:
     """How far two tensors are apart: units in the last place, the index, the largest difference, and
@@ -2062,6 +2062,9 @@ def segment(
     kind: Literal["sum", "prod", "max", "min"], x: TensorLike, numbers: TensorLike, segments: int
 ) -> Tensor:
     """Combines the entries of segments."""
+
+def places_in_order(sorted: TensorLike, x: TensorLike, right: bool) -> Tensor:
+    """Where numbers would have to be put into a vector that is in order."""
 
 def count_numbers(x: TensorLike, weights: TensorLike | None, length: int) -> Tensor:
     """How often each number occurs."""

@@ -76,6 +76,30 @@ def test_vector_norms():
             close(found, np.linalg.vector_norm(x, axis=axes, ord=order, keepdims=True))
     named = nx.rename(nx.asarray(x), ("batch", "rows", "columns"))
     close(nx.linalg.vector_norm(named, axis="rows"), np.linalg.norm(x, axis=1))
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+def test_norms_at_the_ends_of_the_range(dtype, compiler):
+    norm = nx.jit(nx.linalg.norm, compiler=compiler)
+    largest = nx.finfo(dtype).max
+    for size in (largest / 4, 1.0, float(nx.finfo(dtype).smallest_normal) * 4):
+        found = norm(nx.tensor([3.0, 4.0, 0.0], dtype) * (size / 4)).item()
+        assert found == pytest.approx(1.25 * size, rel=1e-2)
+    assert norm(nx.tensor([np.inf, 1.0], dtype)).item() == np.inf
+    assert np.isnan(norm(nx.tensor([np.nan, 1.0], dtype)).item())
+    assert norm(nx.zeros(3, dtype)).item() == 0
+
+
+def test_norms_of_vectors_of_one_number_are_its_size():
+    # Scaling loses no bit.
+    x = matrices(1000)
+    found = nx.linalg.norm(x[:, None], axis=1)
+    assert np.array_equal(np.asarray(found), np.sqrt(np.square(x)))
+
+
+def test_wrong_norms():
+    x = matrices(2, 3, 4)
     with pytest.raises(nx.ShapeError, match="axis 3"):
         nx.linalg.vector_norm(x, axis=3)
 

@@ -36,8 +36,9 @@ pub(crate) struct Run {
 /// Side of the squares in which two axes are swapped, so that both sides stay in the cache.
 const TILE: usize = 16;
 
-/// Elements of a run that is called short.
-const SHORT: usize = 8;
+/// Elements of a run that takes less than to begin it, and of one that takes less than a call.
+const SHORT: usize = 64;
+const TINY: usize = 8;
 
 /// Elements of a piece that is worth a task of its own.
 const MIN_PIECE: usize = 1 << 15;
@@ -83,6 +84,29 @@ impl Strided {
     /// Whether it is a plain copy of neighbouring elements.
     pub(crate) fn is_contiguous(&self) -> bool {
         matches!(self.loops[..], [Loop { step: 1, .. }])
+    }
+
+    /// Where `len` elements from `start` on of the row-major order lie side by side, if they do.
+    pub(crate) fn neighbours(&self, start: usize, len: usize) -> Option<usize> {
+        let inner = self.inner();
+        let skip = start % inner.count.max(1);
+        if inner.step != 1 || skip + len > inner.count {
+            return None;
+        }
+        let mut rest = start / inner.count.max(1);
+        let mut at = self.offset as isize + skip as isize;
+        for a in self.loops[..self.loops.len() - 1].iter().rev() {
+            at += (rest % a.count) as isize * a.step;
+            rest /= a.count;
+        }
+        Some(at as usize)
+    }
+
+    /// After how many elements the same ones come again, if they do all the time.
+    pub(crate) fn period(&self) -> Option<usize> {
+        let (outer, rest) = self.loops.split_first().expect("there is at least one loop");
+        let count = rest.iter().fold(1, |count: usize, a| count.saturating_mul(a.count));
+        (outer.step == 0 && count > 0).then_some(count)
     }
 
     /// Calls `run` with the start of each innermost run and its range within `start..start + len`
@@ -292,6 +316,16 @@ fn read_short_runs<T: Pod>(
             let done = count.min(out.len());
             read_run(source, at, inner.step, &mut out[..done]);
             repeat_first(out, done);
+        }
+        (_, 0, count) if count > TINY => {
+            for (run, out) in out.chunks_mut(count).enumerate() {
+                out.fill(source[place(begin + run) as usize]);
+            }
+        }
+        (_, 1, count) if count > TINY => {
+            for (run, out) in out.chunks_mut(count).enumerate() {
+                out.copy_from_slice(&source[place(begin + run) as usize..][..out.len()]);
+            }
         }
         (_, step, count) => {
             for (run, out) in out.chunks_mut(count).enumerate() {

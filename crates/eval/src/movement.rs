@@ -1,14 +1,15 @@
 //! Ops that move elements: no dtype matters but for its size, apart from operands that are
 //! promoted before they are joined.
 
-use nxla_expr::{Op, Padding, TensorType};
-use nxla_tensor::HostTensor;
+use nxla_expr::{Broadcast, ExprId, Graph, Op, Padding, TensorType};
+use nxla_tensor::{HostTensor, Shape};
+use smallvec::SmallVec;
 
 use crate::args::Args;
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::layout::{Strided, match_size};
-use crate::{memory, parallel, value};
+use crate::{index, memory, parallel, value};
 
 pub(crate) fn evaluate(op: &Op, ty: &TensorType, args: &mut Args<'_>) -> Result<HostTensor, Fault> {
     match op {
@@ -19,16 +20,13 @@ pub(crate) fn evaluate(op: &Op, ty: &TensorType, args: &mut Args<'_>) -> Result<
             let axes = permutation.iter().map(|&axis| (x.shape()[axis], steps[axis]));
             read(x, &Strided::new(0, axes), ty)
         }
-        Op::Reverse(axes) => reverse(args.get(0), axes, ty),
+        Op::Reverse(axes) => {
+            let x = args.get(0);
+            read(x, &reversed(x.shape(), axes).rule(&ty.shape), ty)
+        }
         Op::Broadcast(attributes) => {
             let x = args.get(0);
-            let mut steps = vec![0; ty.shape.rank()];
-            for (axis, step) in Strided::row_major(x.shape()).into_iter().enumerate() {
-                if x.shape()[axis] != 1 {
-                    steps[attributes.axes[axis]] = step;
-                }
-            }
-            read(x, &Strided::new(0, ty.shape.iter().copied().zip(steps)), ty)
+            read(x, &broadcast(x.shape(), attributes).rule(&ty.shape), ty)
         }
         Op::Pad(config) => pad(args.get(0), args.get(1), config, ty),
         Op::Concatenate(axis) => join(args, *axis, ty),
@@ -44,17 +42,49 @@ fn read(x: &HostTensor, rule: &Strided, ty: &TensorType) -> Result<HostTensor, F
     })
 }
 
-fn reverse(x: &HostTensor, axes: &[usize], ty: &TensorType) -> Result<HostTensor, Fault> {
+/// Where a tensor finds its elements in another one: from an offset on, so many steps further for each
+/// step along an axis.
+pub(crate) struct Places {
+    pub(crate) offset: usize,
+    pub(crate) steps: SmallVec<[isize; 6]>,
+}
+
+impl Places {
+    pub(crate) fn rule(self, shape: &Shape) -> Strided {
+        Strided::new(self.offset, shape.iter().copied().zip(self.steps))
+    }
+}
+
+/// The places of a node that only moves elements in its operand.
+pub(crate) fn places(graph: &Graph, id: ExprId) -> Places {
+    let x = graph.shape(graph.operands(id)[0]);
+    match graph.op(id) {
+        Op::Broadcast(attributes) => broadcast(x, attributes),
+        Op::Reverse(axes) => reversed(x, axes),
+        Op::Slice(attributes) => index::known_slice(x, attributes),
+        op => unreachable!("the places of {} are not known", op.name()),
+    }
+}
+
+fn broadcast(x: &Shape, attributes: &Broadcast) -> Places {
+    let mut steps = SmallVec::from_elem(0, attributes.shape.rank());
+    for (axis, step) in Strided::row_major(x).into_iter().enumerate() {
+        if x[axis] != 1 {
+            steps[attributes.axes[axis]] = step;
+        }
+    }
+    Places { offset: 0, steps }
+}
+
+fn reversed(x: &Shape, axes: &[usize]) -> Places {
     let mut offset = 0;
-    let mut steps = Strided::row_major(x.shape());
+    let mut steps = Strided::row_major(x);
     for &axis in axes {
-        let last = x.shape()[axis].saturating_sub(1);
-        offset += last * steps[axis] as usize;
+        offset += x[axis].saturating_sub(1) * steps[axis] as usize;
         steps[axis] = -steps[axis];
     }
     // An empty tensor has no last element to begin with.
-    let offset = if x.size() == 0 { 0 } else { offset };
-    read(x, &Strided::new(offset, x.shape().iter().copied().zip(steps)), ty)
+    Places { offset: if x.size() == 0 { 0 } else { offset }, steps }
 }
 
 /// Elements of `x` stay where padding leaves room for them: negative padding trims.

@@ -16,7 +16,7 @@ use nxla_tensor::{DType, HostTensor, Shape};
 use smallvec::SmallVec;
 
 use crate::args::Args;
-use crate::elementwise::{Access, Code, Feed, Feeds, Input, Outs};
+use crate::elementwise::{Access, Code, Feed, Feeds, Outs};
 use crate::error::Fault;
 use crate::layout::Strided;
 use crate::run::Results;
@@ -318,24 +318,24 @@ struct Tile<'a, 'r, 't> {
 impl Tile<'_, '_, '_> {
     /// The inputs of code for some rows of the tile.
     fn feeds<'s>(&'s self, part: &'s Part, code: &'s Code, rows: Range<usize>) -> Feeds<'s> {
-        let operands = part.operands.iter().zip(&code.inputs);
-        operands.map(|(&operand, input)| self.feed(part, operand, input, rows.clone())).collect()
+        (0..code.inputs.len()).map(|input| self.feed(part, code, input, rows.clone())).collect()
     }
 
     fn feed<'s>(
         &'s self,
         part: &Part,
-        (place, lies): (Place, Lies),
-        input: &'s Input,
+        code: &'s Code,
+        index: usize,
         rows: Range<usize>,
     ) -> Feed<'s> {
+        let ((place, lies), input) = (part.operands[index], &code.inputs[index]);
         let size = input.dtype.size();
         match (lies, &input.access) {
             (Lies::Same, _) => {
                 let tile = self.run.tile(place);
                 let is_it = |&result: &u16| tile == Some(usize::from(result));
                 match part.results.iter().position(is_it) {
-                    Some(result) => Feed::Overwritten(result),
+                    Some(result) => code.feed_below(index, result),
                     None => Feed::Whole(self.bytes(place, part.width * size, rows)),
                 }
             }

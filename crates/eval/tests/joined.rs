@@ -161,7 +161,7 @@ fn drawn(
         let (x, y) = (values[draw(values.len())], values[draw(values.len())]);
         let last = [-1];
         let axes = if draw(5) == 0 { None } else { Some(&last[..]) };
-        values.push(match draw(9) {
+        values.push(match draw(13) {
             0 => graph.sum(x, axes, true).unwrap(),
             1 => graph.reduce_max(x, axes, true).unwrap(),
             2 => graph.sum(x, Some(&[0]), true).unwrap(),
@@ -170,6 +170,24 @@ fn drawn(
             5 => graph.tanh(x).unwrap(),
             6 => graph.subtract(x, y).unwrap(),
             7 => graph.mean(x, axes, true).unwrap(),
+            8 => graph.reverse(x, Some(&[-(1 + draw(2) as i64)])).unwrap(),
+            9 => {
+                let (axis, size) = [(0, graph.shape(x)[0]), (1, graph.shape(x)[1])][draw(2)];
+                graph.slice_along_axis(x, draw(size) as i64, 1, axis, 1).unwrap()
+            }
+            10 => {
+                // What is cut off at one end comes back at the other.
+                let size = graph.shape(x)[1];
+                let cut = draw(size);
+                let before = graph.slice_along_axis(x, 0, cut, 1, 1).unwrap();
+                let after = graph.slice_along_axis(x, cut as i64, size - cut, 1, 1).unwrap();
+                let (before, after) = (graph.tanh(before).unwrap(), graph.negate(after).unwrap());
+                graph.concatenate(&[after, before], 1).unwrap()
+            }
+            11 => {
+                let larger = graph.greater(x, y).unwrap();
+                graph.select(larger, x, y).unwrap()
+            }
             _ => graph.transpose(x, None).and_then(|x| graph.transpose(x, None)).unwrap(),
         });
     }

@@ -405,3 +405,147 @@ fn quotients_by_known_powers_of_two_are_those_of_a_division() {
         }
     }
 }
+
+#[test]
+fn slices_and_reversals_are_read_where_they_are() {
+    // Starts, lengths and strides of each axis, and the axes that are reversed.
+    type Cut<'a> = (&'a [(usize, usize, usize)], &'a [i64]);
+    let cuts: [(&[usize], Cut<'_>); 8] = [
+        (&[9], (&[(2, 5, 1)], &[])),
+        (&[20_000], (&[(1, 19_999, 1)], &[])),
+        (&[20_000], (&[(0, 20_000, 1)], &[0])),
+        (&[20_000], (&[(3, 19_000, 7)], &[0])),
+        (&[100, 130], (&[(1, 98, 1), (1, 128, 1)], &[])),
+        (&[100, 130], (&[(10, 60, 2), (0, 130, 1)], &[1])),
+        (&[40, 50, 3], (&[(0, 40, 1), (7, 20, 1), (1, 2, 1)], &[0, 2])),
+        (&[6000, 5], (&[(0, 6000, 1), (2, 1, 1)], &[])),
+    ];
+    for (shape, (axes, reversed)) in cuts {
+        let x = samples(shape);
+        let moved = |g: &mut Graph, x: ExprId| {
+            let starts: Vec<SliceStart> = axes.iter().map(|axis| SliceStart::at(axis.0)).collect();
+            let lengths: Vec<usize> = axes.iter().map(|axis| axis.1).collect();
+            let strides: Vec<usize> = axes.iter().map(|axis| axis.2).collect();
+            let x = g.slice(x, &starts, &lengths, Some(&strides))?;
+            if reversed.is_empty() { Ok(x) } else { g.reverse(x, Some(reversed)) }
+        };
+        // As an output it is copied.
+        let expected: Vec<f64> =
+            run(&[x.clone()], |g, x| moved(g, x[0])).into_iter().map(|x| -3.0 * x).collect();
+        let found = run(&[x], |g, x| {
+            let moved = moved(g, x[0])?;
+            let twice = g.add(moved, moved)?;
+            let thrice = g.add(twice, moved)?;
+            g.negate(thrice)
+        });
+        assert_near(&found, &expected);
+    }
+}
+
+#[test]
+fn what_comes_again_in_each_row_is_that_of_the_row() {
+    for (rows, columns) in [(3000, 7), (500, 64), (70, 1000), (3, 9000), (20_000, 1)] {
+        let (x, row) = (samples(&[rows, columns]), samples(&[columns]));
+        let elements = row.to_vec::<f64>().unwrap();
+        let all = x.to_vec::<f64>().unwrap();
+        let expected: Vec<f64> =
+            all.iter().enumerate().map(|(at, x)| x * elements[at % columns]).collect();
+        assert_near(&run(&[x, row], |g, x| g.multiply(x[0], x[1])), &expected);
+    }
+}
+
+#[test]
+fn reductions_of_short_rows_are_those_of_their_elements() {
+    for count in (1..70).chain([127, 500, 1023, 1024, 1025]) {
+        for rows in [1, 3, 4, 9] {
+            let x = samples(&[rows, count]);
+            let elements = x.to_vec::<f64>().unwrap();
+            let by_row = |reduce: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
+                elements.chunks(count).map(reduce).collect()
+            };
+            for dtype in [DType::F32, DType::F64] {
+                // Sixteenths, so that sums are exact.
+                let whole: Vec<f64> = elements.iter().map(|x| (x * 16.0).round() / 16.0).collect();
+                let x = HostTensor::from_slice(&whole, [rows, count]).unwrap().cast(dtype);
+                let sums: Vec<f64> = whole.chunks(count).map(|row| row.iter().sum()).collect();
+                assert_eq!(run(&[x], |g, x| g.sum(x[0], Some(&[1]), false)), sums, "{count}");
+            }
+            let largest = by_row(&|row| row.iter().copied().fold(f64::MIN, f64::max));
+            let found = run(&[x.clone()], |g, x| g.reduce_max(x[0], Some(&[1]), false));
+            assert_eq!(found, largest, "{count}");
+            let is_large = |threshold: f64| move |row: &[f64]| row.iter().any(|&x| x > threshold);
+            for threshold in [0.99, 0.5, -2.0] {
+                let expected = by_row(&|row| f64::from(u8::from(is_large(threshold)(row))));
+                let found = run(&[x.clone()], |g, x| {
+                    let threshold = g.scalar_constant(Scalar::Float(threshold), DType::F64)?;
+                    let large = g.greater(x[0], threshold)?;
+                    g.any(large, Some(&[1]), false)
+                });
+                assert_eq!(found, expected, "{count}");
+            }
+        }
+    }
+}
+
+#[test]
+fn extrema_of_short_rows_are_where_they_are() {
+    for count in [1, 2, 7, 8, 9, 16, 31, 64, 100, 1023, 1024] {
+        for rows in [1, 4, 7] {
+            // Few values, so that there are ties, and NaN in some rows.
+            let number = |at: usize| match (at / count % 3, at * 7919 % 13) {
+                (2, 5) => f64::NAN,
+                (_, value) => value as f64,
+            };
+            let elements: Vec<f64> = (0..rows * count).map(number).collect();
+            let x = HostTensor::from_slice(&elements, [rows, count]).unwrap();
+            for tie_high in [false, true] {
+                for is_max in [false, true] {
+                    let place = |row: &[f64]| {
+                        let is_worse = |a: f64, b: f64| if is_max { a < b } else { a > b };
+                        let mut best = 0;
+                        for (at, &x) in row.iter().enumerate().skip(1) {
+                            let (is_nan, was_nan) = (x.is_nan(), row[best].is_nan());
+                            let is_tie = x == row[best] || is_nan && was_nan;
+                            let wins = is_worse(row[best], x) || is_nan && !was_nan;
+                            if wins || is_tie && tie_high {
+                                best = at;
+                            }
+                        }
+                        best as f64
+                    };
+                    let expected: Vec<f64> = elements.chunks(count).map(place).collect();
+                    let found = run(&[x.clone()], |g, x| {
+                        if is_max {
+                            g.argmax(x[0], Some(1), false, tie_high, DType::S64)
+                        } else {
+                            g.argmin(x[0], Some(1), false, tie_high, DType::S64)
+                        }
+                    });
+                    assert_eq!(found, expected, "{count} {tie_high} {is_max}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_vectors_and_of_long_matrices() {
+    for (rows, inner, columns) in
+        [(50, 1, 70), (900, 16, 1), (3, 1023, 1), (5, 9000, 7), (40, 5000, 40), (1, 1, 1)]
+    {
+        let (x, y) = (samples(&[inner, rows]), samples(&[inner, columns]));
+        let (left, right) = (x.to_vec::<f64>().unwrap(), y.to_vec::<f64>().unwrap());
+        let mut expected = Vec::new();
+        for i in 0..rows {
+            for j in 0..columns {
+                let terms = (0..inner).map(|k| left[k * rows + i] * right[k * columns + j]);
+                expected.push(terms.sum::<f64>());
+            }
+        }
+        let found = run(&[x, y], |g, x| {
+            let turned = g.transpose(x[0], None)?;
+            g.dot(turned, x[1])
+        });
+        assert_near(&found, &expected);
+    }
+}

@@ -3,6 +3,8 @@
 //! Threads work on tiles of the result that are about as wide as they are high. Halves of its rows
 //! would be fewer, but whoever computes whole rows has to pack the whole right matrix.
 
+use std::ops::{AddAssign, Range};
+
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use num_complex::Complex;
@@ -45,6 +47,15 @@ macro_rules! products {
             fn multiply(left: Matrix<'_, Self>, right: Matrix<'_, Self>, tiles: usize, out: &mut [Self]) {
                 let out = MatMut::from_row_major_slice_mut(out, left.rows, right.columns);
                 let (left, right) = (view(left), view(right));
+                if out.nrows().max(out.ncols()) < 2 * LEAST && left.ncols() >= 2 * PART {
+                    let part = |columns: Range<usize>, out: MatMut<'_, Self>| {
+                        let (first, count) = (columns.start, columns.len());
+                        let left = left.subcols(first, count);
+                        let right = right.subrows(first, count);
+                        matmul(out, Accum::Replace, left, right, $one, Par::Seq);
+                    };
+                    return in_parts(left.ncols(), tiles > 1, out, part);
+                }
                 let multiply = |tile: Tile<'_, Self>| {
                     let left = left.subrows(tile.row, tile.out.nrows());
                     let right = right.subcols(tile.column, tile.out.ncols());
@@ -60,6 +71,47 @@ products! {
     f64: 1.0;
     Complex<f32>: Complex::new(1.0, 0.0);
     Complex<f64>: Complex::new(1.0, 0.0);
+}
+
+/// Columns of the left factor that are multiplied at a time where the result is a single tile, and the most
+/// parts. They do not depend on the threads, since numbers must not.
+const PART: usize = 2048;
+const MOST_PARTS: usize = 16;
+
+/// The sum of the products of parts of the factors, which may be shared by threads.
+fn in_parts<T: Copy + Default + AddAssign + Send>(
+    columns: usize,
+    is_shared: bool,
+    mut out: MatMut<'_, T>,
+    multiply: impl Fn(Range<usize>, MatMut<'_, T>) + Sync,
+) {
+    let (height, width) = (out.nrows(), out.ncols());
+    let length = columns.div_ceil((columns / PART).min(MOST_PARTS));
+    let firsts = (0..columns).step_by(length);
+    let mut parts: Vec<(Range<usize>, Vec<T>)> = firsts
+        .map(|first| (first..columns.min(first + length), vec![T::default(); height * width]))
+        .collect();
+    let product = |(range, product): &mut (Range<usize>, Vec<T>)| {
+        multiply(range.clone(), MatMut::from_row_major_slice_mut(product, height, width));
+    };
+    if is_shared {
+        share::each(parts.iter_mut().collect(), product);
+    } else {
+        parts.iter_mut().for_each(product);
+    }
+    // Neighbours first, which keeps the error of long sums small.
+    let mut step = 1;
+    while step < parts.len() {
+        for index in (step..parts.len()).step_by(2 * step) {
+            let (before, after) = parts.split_at_mut(index);
+            let sums = &mut before[index - step].1;
+            sums.iter_mut().zip(&after[0].1).for_each(|(sum, &x)| *sum += x);
+        }
+        step *= 2;
+    }
+    for (at, &sum) in parts[0].1.iter().enumerate() {
+        out[(at / width, at % width)] = sum;
+    }
 }
 
 /// Part of a result, and where it begins.
@@ -131,6 +183,24 @@ mod tests {
                     }
                 }
                 assert!(elements.iter().enumerate().all(|(at, &x)| x == at as f64));
+            }
+        }
+    }
+
+    #[test]
+    fn parts_add_up_to_the_product() {
+        for columns in [2 * PART, 2 * PART + 1, 40 * PART + 17] {
+            let elements: Vec<f64> =
+                (0..3 * columns).map(|at| f64::from((at * 37 % 101) as u32)).collect();
+            let left = Matrix { elements: &elements, rows: 3, columns, transposed: false };
+            let right = Matrix { rows: columns, columns: 3, transposed: true, ..left };
+            let mut out = [0.0; 9];
+            f64::multiply(left, right, 1, &mut out);
+            for (at, &found) in out.iter().enumerate() {
+                let row = |index: usize| &elements[index * columns..][..columns];
+                let pairs = row(at / 3).iter().zip(row(at % 3));
+                // Whole numbers, so that no bit is lost.
+                assert_eq!(found, pairs.map(|(x, y)| x * y).sum::<f64>(), "{columns}");
             }
         }
     }

@@ -5,7 +5,7 @@
 //! XLA may compute a second time for others, and functions like `exp` that nobody else needs.
 
 use nxla_expr::{BinaryOp, ExprId, Graph, Node, Op, Program, Reduce, TensorType, UnaryOp};
-use nxla_tensor::Shape;
+use nxla_tensor::{DType, Shape};
 use rustc_hash::FxHashMap;
 
 use crate::context::{Cx, is_in_memory};
@@ -63,7 +63,7 @@ pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId, attributes: &Redu
 /// more than it spares.
 fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId> {
     let graph = frame.graph;
-    if !pays(graph.shape(operand), attributes) {
+    if !pays(graph.shape(operand), attributes, graph.dtype(operand)) {
         return Vec::new();
     }
     let (mut taken, mut read, mut pending) = (Vec::new(), Vec::new(), vec![operand]);
@@ -87,16 +87,17 @@ fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId>
     taken
 }
 
-/// Whether a kernel reduces what it takes along without writing it: all of a tensor, long rows, or many
-/// rows that become one. Of others XLA computes it sooner.
-fn pays(shape: &Shape, attributes: &Reduce) -> bool {
+/// Whether a kernel reduces what it takes along without writing it, or without writing much: all of a tensor,
+/// long rows, many rows that become one, and all rows of `f64`. Of others XLA computes it sooner.
+fn pays(shape: &Shape, attributes: &Reduce, dtype: DType) -> bool {
     let is_reduced =
         |&axis: &usize| attributes.axes.as_ref().is_none_or(|axes| axes.contains(&axis));
     let axes = (0..shape.rank()).filter(|&axis| shape[axis] != 1);
     let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(is_reduced);
     let size = |axes: &[usize]| -> usize { axes.iter().map(|&axis| shape[axis]).product() };
     let (count, inner) = (size(&reduced), size(&kept));
-    let are_rows = kept.last() < reduced.first() && count >= LEAST_ROW;
+    let is_long = dtype == DType::F64 || count >= LEAST_ROW;
+    let are_rows = kept.last() < reduced.first() && is_long;
     let is_row = reduced.last() < kept.first() && count >= LEAST_ROWS && inner <= LONGEST_ROW;
     kept.is_empty() || are_rows || is_row
 }

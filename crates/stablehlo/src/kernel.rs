@@ -100,12 +100,18 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         Op::ArgReduce(..) => has(LEAST_SEARCHED),
         // Each device reduces its part by itself.
         Op::Reduce(_, attributes) if cx.options.partition.is_none() => {
+            let (shape, dtype) = (cx.shape(operand(0)), cx.dtype(operand(0)));
             // Otherwise XLA computes the operand while it reduces it.
             let is_written = || {
                 along::reads_memory(frame, node.operands[0], attributes)
-                    || reduce::is_written(cx.shape(operand(0)), attributes)
+                    || reduce::is_written(shape, attributes)
             };
-            match cx.dtype(operand(0)) {
+            match dtype {
+                DType::F32 | DType::F64
+                    if reduce::is_fast(shape, attributes, dtype, is_given()) =>
+                {
+                    false
+                }
                 DType::F64 => has(LEAST_REDUCED_F64) && is_written(),
                 DType::F32 if is_given() => has(LEAST_REDUCED_GIVEN),
                 DType::F32 => has(LEAST_REDUCED) && is_written(),

@@ -57,20 +57,23 @@ fn uniform(
         })?;
         Ok::<_, LowerError>(results[0])
     };
-    if cx.options.sums_apart
-        && is_value
-        && compute == DType::F32
-        && !cx.takes_from_memory()
-        && is_long(cx.shape(x.ty), &axes)
-    {
-        x = cx.barrier(x);
-        // Row by row, if these are long themselves.
-        let shape = cx.shape(x.ty);
-        let last = shape.rank() - 1;
-        if axes.len() > 1 && shape[last] >= LONG {
-            let rows = sum(cx, x, &[last])?;
-            x = cx.barrier(rows);
-            axes.retain(|axis| *axis != last);
+    let is_apart = cx.options.sums_apart && cx.options.partition.is_none();
+    if is_apart && is_value && compute == DType::F32 {
+        let is_there = cx.takes_from_memory();
+        let rows = Rows::of(cx.shape(x.ty), &axes);
+        if rows.length >= LONG && !(is_there && rows.are_whole()) {
+            if !is_there {
+                x = cx.barrier(x);
+            }
+            x = cx.reshape(x, &rows.shape);
+            let last = rows.shape.rank() - 1;
+            axes = if rows.others.is_empty() {
+                SmallVec::from_slice(&[last])
+            } else {
+                let sums = sum(cx, x, &[last])?;
+                x = cx.barrier(sums);
+                rows.others
+            };
         }
     }
     let result = sum(cx, x, &axes)?;
@@ -78,18 +81,63 @@ fn uniform(
     Ok(cx.convert(result, ty.dtype))
 }
 
-/// From how many elements on XLA makes windows.
+/// From how many elements on XLA makes windows, and the most that its library for the processor reduces
+/// without.
 const LONG: usize = 32;
+const MOST: usize = 512;
+
+/// The last axes of a reduction as rows that XLA's library for the processor reduces: of at most [`MOST`]
+/// elements, or of a multiple of that. Of others XLA makes a tree of windows with padding, which takes five to
+/// ten times as long. So they are cut into parts of equal length, if there is one.
+struct Rows {
+    /// Elements of the last axes, if these are reduced.
+    length: usize,
+    /// The operand with these axes as one of parts of a row, if there are several, and one of a part.
+    shape: Shape,
+    /// The axes of this shape that are reduced besides the last one.
+    others: SmallVec<[usize; 8]>,
+}
+
+impl Rows {
+    fn of(shape: &Shape, axes: &[usize]) -> Self {
+        let is_reduced = |axis: &usize| axes.contains(axis);
+        let kept = shape.rank() - (0..shape.rank()).rev().take_while(is_reduced).count();
+        let length: usize = shape[kept..].iter().product();
+        let part = part(length).unwrap_or(length);
+        let mut others: SmallVec<[usize; 8]> = (0..kept).filter(is_reduced).collect();
+        let mut sizes: Vec<usize> = shape[..kept].to_vec();
+        if part < length {
+            others.push(kept);
+            sizes.push(length / part);
+        }
+        sizes.push(part);
+        Self { length, shape: sizes.into(), others }
+    }
+
+    /// Whether the library reduces rows as they are, or there is no way to cut them.
+    fn are_whole(&self) -> bool {
+        self.length.is_multiple_of(MOST) || self.shape.last() == Some(&self.length)
+    }
+}
+
+/// The length of the parts that a row is cut into: all of it if it is short, `None` if there is none.
+fn part(length: usize) -> Option<usize> {
+    if length <= MOST { Some(length) } else { (LONG..=MOST).rev().find(|&part| length % part == 0) }
+}
+
+/// Whether XLA reduces the last axes as fast as a kernel of the host: short rows, and long ones of what a
+/// program is given.
+pub(crate) fn is_fast(shape: &Shape, attributes: &Reduce, dtype: DType, is_given: bool) -> bool {
+    let length = Rows::of(shape, &reduced_axes(attributes, shape.rank())).length;
+    match dtype {
+        DType::F32 => length > 1 && (length <= MOST || is_given && part(length).is_some()),
+        _ => length > 1 && length <= LONG,
+    }
+}
 
 /// Whether the operand of a reduction is written to memory before it is reduced.
 pub(crate) fn is_written(shape: &Shape, attributes: &Reduce) -> bool {
-    is_long(shape, &reduced_axes(attributes, shape.rank()))
-}
-
-/// Whether the last axes are reduced, by as much as XLA makes windows for. Others may be, too.
-fn is_long(shape: &Shape, axes: &[usize]) -> bool {
-    let last = (0..shape.rank()).rev().take_while(|axis| axes.contains(axis));
-    last.map(|axis| shape[axis]).product::<usize>() >= LONG
+    Rows::of(shape, &reduced_axes(attributes, shape.rank())).length >= LONG
 }
 
 /// Carries the extremum and its position along. The order in which pairs are compared is not

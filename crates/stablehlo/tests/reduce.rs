@@ -129,25 +129,33 @@ fn options(strides: &[usize], padding: &[(i64, i64)], dilations: &[usize]) -> Wi
 #[test]
 fn sums_of_what_is_computed_are_kept_apart_row_by_row() {
     let apart = LowerOptions { sums_apart: true, ..LowerOptions::default() };
-    let text = |axes: &'static [i64], squared: bool| {
-        let program = program(&[ty(DType::F32, [8, 3, 64])], |g, p| {
+    let text = |shape: [usize; 3], axes: &'static [i64], squared: bool| {
+        let program = program(&[ty(DType::F32, shape)], |g, p| {
             let x = if squared { g.multiply(p[0], p[0])? } else { p[0] };
             Ok(vec![g.sum(x, Some(axes), false)?])
         });
         lower(&program, &apart).unwrap().text
     };
     let count = |text: &str, what: &str| text.matches(what).count();
-    for (axes, squared, barriers, sums) in [
-        (&[2][..], true, 1, 1),
-        (&[0, 2], true, 2, 2),
-        (&[0, 1, 2], true, 2, 2),
+    let short = [8, 3, 64];
+    for (shape, axes, squared, barriers, sums) in [
+        (short, &[2][..], true, 1, 1),
+        (short, &[0, 2], true, 2, 2),
+        (short, &[0, 1, 2], true, 2, 2),
+        // Rows of 1,000 are two of 500 each, and those of a prime length stay as they are.
+        ([4, 3, 1000], &[2], true, 2, 2),
+        ([4, 3, 1000], &[2], false, 1, 2),
+        ([4, 3, 1000], &[0, 2], false, 1, 2),
+        ([4, 3, 1009], &[2], true, 1, 1),
+        ([4, 3, 1009], &[2], false, 0, 1),
         // XLA does these well by itself.
-        (&[0, 1], true, 0, 1),
-        (&[0, 1, 2], false, 0, 1),
+        (short, &[0, 1], true, 0, 1),
+        (short, &[0, 1, 2], false, 0, 1),
+        (short, &[0, 2], false, 0, 1),
     ] {
-        let text = text(axes, squared);
+        let text = text(shape, axes, squared);
         let found = (count(&text, "optimization_barrier"), count(&text, "\"stablehlo.reduce\""));
-        assert_eq!(found, (barriers, sums), "{axes:?}\n{text}");
+        assert_eq!(found, (barriers, sums), "{shape:?} {axes:?}\n{text}");
     }
 }
 

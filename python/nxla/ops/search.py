@@ -6,7 +6,6 @@ shapes that depend on it work outside of traced functions only; inside they say 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from nxla import _core
@@ -86,17 +85,8 @@ def nonzero(x: TensorLike, /) -> tuple[Tensor, ...]:
     x = _data("nonzero", x, "use nx.where(x, …, …), or nx.top_k(x != 0, k) for a fixed number")
     if x.ndim == 0:
         raise ShapeError("nonzero: a scalar has no axes")
-    places = _core.nonzero_places(x)
-    indices = []
-    for axis, size in enumerate(x.shape):
-        stride = max(math.prod(x.shape[axis + 1 :]), 1)
-        index = _core.fmod(_core.quotient(places, stride), max(size, 1))
-        indices.append(_core.astype(index, _index_dtype(size)))
-    return tuple(indices)
-
-
-def _index_dtype(size: int) -> _core.DType:
-    return _core.s32 if size <= 2**31 else _core.s64
+    is_truth = x.dtype == _core.pred
+    return tuple(_core.true_indices(x if is_truth else _core.not_equal(x, 0)))
 
 
 def _sorted_places(x: Tensor) -> Tensor:
@@ -137,7 +127,7 @@ def _runs(function: str, x: TensorLike) -> _Runs:
         _core.slice_along_axis(ordered, 0, flat.size - 1),
     )
     begins = _core.concat([_core.full((1,), True, _core.pred), rest])
-    starts = _core.astype(_core.nonzero_places(begins), _core.s32)
+    (starts,) = _core.true_indices(begins)
     run = _core.subtract(_core.cumulative_sum(_core.astype(begins, _core.s32)), 1)
     inverse = _core.take(run, _core.argsort(order))
     ends = _core.concat([_core.slice_along_axis(starts, 1, starts.size - 1), [flat.size]])
@@ -270,30 +260,7 @@ def searchsorted(
             raise DTypeError(f"searchsorted: an operand has dtype {x.dtype}, expected real numbers")
     if sorter is not None:
         x1 = _core.take(x1, sorter)
-    (size,) = x1.shape
-    dtype = _index_dtype(size)
-    low = _core.full(x2.shape, 0, dtype)
-    if size == 0 or x2.size == 0:
-        return low
-    high = _core.full(x2.shape, size, dtype)
-    # Each step halves what is left; a range of so many elements is empty after these.
-    for _ in range(size.bit_length()):
-        middle = _core.quotient(_core.add(low, high), 2)
-        there = _core.take(x1, middle)
-        before = _before(there, x2) if side == "left" else _core.logical_not(_before(x2, there))
-        before = _core.logical_and(before, _core.less(low, high))
-        low = _core.where(before, _core.add(middle, 1), low)
-        high = _core.where(before, high, middle)
-    return low
-
-
-def _before(x1: Tensor, x2: Tensor) -> Tensor:
-    """Tell where one number comes before another in order, in which NaN is last."""
-    less = _core.less(x1, x2)
-    if x1.dtype.kind != "float" and x2.dtype.kind != "float":
-        return less
-    only_second = _core.logical_and(_core.isnan(x2), _core.logical_not(_core.isnan(x1)))
-    return _core.logical_or(less, only_second)
+    return _core.places_in_order(x1, x2, side == "right")
 
 
 def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::elementwise::vectorize;
 use crate::kernels::{Kernels, Product};
+use crate::reduce::narrowed;
 use crate::threads::Brake;
 use crate::{memory, parallel};
 
@@ -19,6 +20,10 @@ const SMALL: usize = 1 << 14;
 /// Elements of a partial sum, and independent sums within it.
 const PART: usize = 1 << 16;
 const LANES: usize = 16;
+
+/// Elements of vectors that are short, and independent sums of their products.
+const SHORT: usize = 1024;
+const FEW_LANES: usize = 8;
 
 /// Columns of a small product whose sums are kept on the stack.
 const FEW: usize = 64;
@@ -60,6 +65,7 @@ pub(super) trait Number: Element {
     fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum;
     fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     fn finish(sum: Self::Sum) -> Self;
+    fn product(x: Self, y: Self) -> Self;
     /// Writes a large product; `None` where the type has no kernel for that.
     const BLOCKED: Option<Product<Self>>;
 }
@@ -81,6 +87,10 @@ macro_rules! integer_number {
             #[inline(always)]
             fn finish(sum: $t) -> $t {
                 sum
+            }
+            #[inline(always)]
+            fn product(x: $t, y: $t) -> $t {
+                x.wrapping_mul(y)
             }
         })*
     };
@@ -104,6 +114,10 @@ macro_rules! float_number {
             #[inline(always)]
             fn finish(sum: $sum) -> $t {
                 $narrow(sum)
+            }
+            #[inline(always)]
+            fn product(x: $t, y: $t) -> $t {
+                x * y
             }
         }
     };
@@ -149,6 +163,9 @@ pub(super) fn matmul<T: Number>(
 
 fn product<T: Number>(sizes: Sizes, left: Factor<'_, T>, right: Factor<'_, T>, out: &mut [T]) {
     let Sizes { rows, inner, columns, .. } = sizes;
+    if inner == 1 {
+        return outer(left.elements, right.elements, out);
+    }
     // A vector has the same elements in the same order whichever axis comes first.
     match (rows, columns) {
         (_, 1) if !left.inner_first || rows == 1 => {
@@ -171,6 +188,20 @@ fn product<T: Number>(sizes: Sizes, left: Factor<'_, T>, right: Factor<'_, T>, o
         for (index, out) in out.chunks_exact_mut(columns).enumerate() {
             combined_rows(&left[(first + index) * inner..][..inner], &right, out);
         }
+    });
+}
+
+/// Each element of a column times each of a row.
+fn outer<T: Number>(column: &[T], row: &[T], out: &mut [T]) {
+    parallel::rows(out, row.len(), row.len(), |first, out| {
+        vectorize(
+            #[inline(always)]
+            || {
+                for (&x, out) in column[first..].iter().zip(out.chunks_exact_mut(row.len())) {
+                    out.iter_mut().zip(row).for_each(|(out, &y)| *out = T::product(x, y));
+                }
+            },
+        );
     });
 }
 
@@ -242,10 +273,29 @@ fn runs<T: Number>(matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
         return;
     }
     parallel::rows(out, 1, inner, |first, out| {
-        for (out, row) in out.iter_mut().zip(matrix[first * inner..].chunks_exact(inner)) {
-            *out = T::finish(run(row, vector));
+        let rows = out.iter_mut().zip(matrix[first * inner..].chunks_exact(inner));
+        if inner < SHORT {
+            return vectorize(
+                #[inline(always)]
+                || rows.for_each(|(out, row)| *out = T::finish(short_run(row, vector))),
+            );
         }
+        rows.for_each(|(out, row)| *out = T::finish(run(row, vector)));
     });
+}
+
+/// The product of two short vectors, with few sums to join.
+#[inline(always)]
+fn short_run<T: Number>(x: &[T], y: &[T]) -> T::Sum {
+    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<FEW_LANES>(), y.as_chunks::<FEW_LANES>());
+    let mut sums = [T::ZERO; FEW_LANES];
+    for (x, y) in xs.iter().zip(ys) {
+        for lane in 0..FEW_LANES {
+            sums[lane] = T::add_product(sums[lane], x[lane], y[lane]);
+        }
+    }
+    let ends = x_tail.iter().zip(y_tail).fold(T::ZERO, |sum, (&x, &y)| T::add_product(sum, x, y));
+    T::join(narrowed(sums, &T::join), ends)
 }
 
 /// The product of two vectors.

@@ -8,7 +8,7 @@ use num_complex::Complex;
 use nxla_expr::BinaryOp;
 
 use super::dtype::Compute;
-use super::lanes::{Kernel, kernel, map2_near};
+use super::lanes::{Kernel, kernel, map2_near, map2_over};
 use super::math::{Real, complex};
 use super::unary::narrow;
 
@@ -267,6 +267,30 @@ pub(crate) fn select_kernel(size: usize) -> Kernel {
         4 => kernel!(|p: u8, x: u32, y: u32| -> u32 { if p != 0 { x } else { y } }),
         8 => kernel!(|p: u8, x: u64, y: u64| -> u64 { if p != 0 { x } else { y } }),
         16 => kernel!(|p: u8, x: [u64; 2], y: [u64; 2]| -> [u64; 2] { if p != 0 { x } else { y } }),
+        size => unreachable!("no element has {size} bytes"),
+    }
+}
+
+/// The same where `y` is what the result holds before it is written.
+pub(crate) fn select_over_kernel(size: usize) -> Kernel {
+    macro_rules! over {
+        ($t:ty) => {
+            |srcs, out| {
+                map2_over(
+                    srcs,
+                    out,
+                    #[inline(always)]
+                    |p: u8, x: $t, y: $t| if p != 0 { x } else { y },
+                )
+            }
+        };
+    }
+    match size {
+        1 => over!(u8),
+        2 => over!(u16),
+        4 => over!(u32),
+        8 => over!(u64),
+        16 => over!([u64; 2]),
         size => unreachable!("no element has {size} bytes"),
     }
 }

@@ -41,6 +41,8 @@ pub(crate) enum Target {
 #[derive(Clone)]
 pub(crate) struct Instruction {
     pub(crate) kernel: Kernel,
+    /// The kernel for a third operand that the target holds before it is written, if there is one.
+    pub(crate) over: Option<Kernel>,
     pub(crate) operands: [Loc; 3],
     pub(crate) target: Target,
     /// Bytes of an element of the result.
@@ -92,6 +94,19 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    /// Whether an input can be read from the memory of a result that is written over it: whoever reads it
+    /// does so before that is written, or while it is by a kernel that can.
+    pub(crate) fn is_read_in_time(&self, input: usize, result: usize) -> bool {
+        let (input, result) = (Loc::Input(input as u16), Target::Result(result as u16));
+        let reads = |instruction: &Instruction| instruction.operands.contains(&input);
+        let writes = |instruction: &Instruction| instruction.target == result;
+        let Some(writer) = self.instructions.iter().position(writes) else { return false };
+        let (last, later) = (&self.instructions[writer], &self.instructions[writer + 1..]);
+        let [first, second, third] = last.operands;
+        let is_over = last.over.is_some() && third == input && first != input && second != input;
+        (is_over || !reads(last)) && !later.iter().any(reads)
+    }
+
     /// Makes registers of the results that nobody needs.
     pub(crate) fn keep(&mut self, needed: &[bool]) {
         let mut places = Vec::with_capacity(needed.len());

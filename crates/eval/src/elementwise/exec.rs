@@ -16,9 +16,8 @@ use super::lanes::{LANES, Src};
 use crate::args::Args;
 use crate::error::Fault;
 use crate::layout::{Strided, repeat_first};
-use crate::parallel;
 use crate::run::Results;
-use crate::value;
+use crate::{parallel, reduce, value};
 
 /// Bytes of one register: a handful of them fit into a second-level cache. Shorter ones, which the first
 /// level would hold, cost more to begin than they spare.
@@ -52,6 +51,21 @@ pub(crate) enum Feed<'a> {
     Strided(&'a [u8], &'a Strided, usize),
     /// It is what a result holds before it is written, and is copied to a register.
     Overwritten(usize),
+    /// It is what a result holds before it is written, and is read there.
+    Below(usize),
+}
+
+/// Where the elements of an input are that a block reads.
+#[derive(Clone, Copy)]
+enum Held<'a> {
+    /// From the beginning of these bytes on.
+    There(&'a [u8]),
+    /// One element, which is repeated in its place.
+    Repeated,
+    /// In its register.
+    Copied,
+    /// In a result that has not been written.
+    Below(usize),
 }
 
 pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
@@ -114,7 +128,7 @@ impl Code {
                 reused.as_ref().is_some_and(|&(of, _)| of == index)
             };
             if let Some(result) = reused.iter().position(is_taken) {
-                return Feed::Overwritten(result);
+                return self.feed_below(index, result);
             }
             match &input.access {
                 // A number among vectors counts for all lanes.
@@ -127,6 +141,14 @@ impl Code {
             }
         };
         self.inputs.iter().enumerate().map(feed).collect()
+    }
+
+    /// How an input is read that lies where a result will.
+    pub(crate) fn feed_below<'a>(&self, input: usize, result: usize) -> Feed<'a> {
+        match self.is_read_in_time(input, result) {
+            true => Feed::Below(result),
+            false => Feed::Overwritten(result),
+        }
     }
 
     /// Computes all elements, in pieces that are shared out if that pays.
@@ -194,7 +216,7 @@ impl Code {
         if range.is_empty() {
             return;
         }
-        let layout = Layout::new(self, feeds, block);
+        let layout = Layout::new(self, feeds, whole_periods(feeds, block, range.len()));
         SCRATCH.with_borrow_mut(|scratch| {
             if scratch.len() < layout.words {
                 scratch.resize(layout.words, 0);
@@ -206,10 +228,11 @@ impl Code {
                 if self.cost >= COSTLY {
                     self.fetch(feeds, &block);
                 }
+                let is_first = begin == range.start;
                 place(block.clone(), &mut |outs| {
-                    self.stage(feeds, &layout, &block, outs, scratch);
+                    let held = self.stage(feeds, &layout, &block, is_first, outs, scratch);
                     for instruction in &self.instructions {
-                        self.step(instruction, feeds, &layout, &block, outs, scratch);
+                        self.step(instruction, &held, &layout, block.len(), outs, scratch);
                     }
                 });
             }
@@ -257,30 +280,47 @@ impl Code {
         }
     }
 
-    /// Copies inputs that cannot be read in place to their registers.
-    fn stage(
+    /// Where the elements of a block are in each input. Those that cannot be read in place are copied to
+    /// their registers, and those that are the same in all blocks only for the first.
+    fn stage<'a>(
         &self,
-        feeds: &[Feed<'_>],
+        feeds: &[Feed<'a>],
         layout: &Layout,
         range: &Range<usize>,
+        is_first: bool,
         outs: &[&mut [u8]],
         scratch: &mut [u8],
-    ) {
+    ) -> SmallVec<[Held<'a>; 4]> {
+        let mut held = SmallVec::new();
         for (index, feed) in feeds.iter().enumerate() {
             let size = self.inputs[index].dtype.size();
             let target = &mut scratch[layout.places[index]..];
-            match feed {
-                Feed::Whole(_) | Feed::Single(_) => {}
+            held.push(match feed {
+                Feed::Whole(bytes) => Held::There(&bytes[range.start * size..]),
+                Feed::Single(_) => Held::Repeated,
                 Feed::Strided(bytes, rule, first) => {
-                    let target = &mut target[..range.len() * size];
-                    rule.read_bytes(size, bytes, first + range.start, target);
+                    let start = first + range.start;
+                    match rule.neighbours(start, range.len()) {
+                        Some(at) => Held::There(&bytes[at * size..]),
+                        None => {
+                            let is_same = rule.period().is_some_and(|n| layout.block % n == 0);
+                            if is_first || !is_same {
+                                let target = &mut target[..range.len() * size];
+                                rule.read_bytes(size, bytes, start, target);
+                            }
+                            Held::Copied
+                        }
+                    }
                 }
                 Feed::Overwritten(result) => {
                     let out = &*outs[*result];
                     target[..out.len()].copy_from_slice(out);
+                    Held::Copied
                 }
-            }
+                Feed::Below(result) => Held::Below(*result),
+            });
         }
+        held
     }
 
     /// Runs one instruction on one block.
@@ -288,9 +328,9 @@ impl Code {
     fn step(
         &self,
         instruction: &Instruction,
-        feeds: &[Feed<'_>],
+        held: &[Held<'_>],
         layout: &Layout,
-        range: &Range<usize>,
+        len: usize,
         outs: &mut [&mut [u8]],
         scratch: &mut [u8],
     ) {
@@ -322,30 +362,58 @@ impl Code {
             Loc::Once(index) => Src { bytes: read(layout.once(usize::from(index))), splat: true },
             Loc::Input(index) => {
                 let index = usize::from(index);
-                match feeds[index] {
-                    Feed::Whole(bytes) => {
-                        let bytes = &bytes[range.start * self.inputs[index].dtype.size()..];
-                        Src { bytes, splat: false }
-                    }
-                    Feed::Single(_) => Src { bytes: read(layout.places[index]), splat: true },
-                    Feed::Strided(..) | Feed::Overwritten(_) => {
-                        Src { bytes: read(layout.places[index]), splat: false }
-                    }
+                match held[index] {
+                    Held::There(bytes) => Src { bytes, splat: false },
+                    Held::Repeated => Src { bytes: read(layout.places[index]), splat: true },
+                    Held::Copied => Src { bytes: read(layout.places[index]), splat: false },
+                    // Where it is being written, a kernel finds it there.
+                    Held::Below(result) => Src { bytes: &*outs[result], splat: false },
                 }
             }
         };
         let sources = instruction.operands.map(resolve);
         match result {
             Some((result, out)) => {
-                (instruction.kernel)(sources, out);
+                let is_below = |loc: Loc| match loc {
+                    Loc::Input(input) => {
+                        matches!(held[usize::from(input)], Held::Below(at) if at == result)
+                    }
+                    _ => false,
+                };
+                let over = instruction.over.filter(|_| is_below(instruction.operands[2]));
+                over.unwrap_or(instruction.kernel)(sources, out);
                 outs[result] = out;
             }
             None => {
-                let bytes = range.len() * usize::from(instruction.size);
+                let bytes = len * usize::from(instruction.size);
                 (instruction.kernel)(sources, &mut written[..bytes]);
             }
         }
     }
+}
+
+/// The elements of a block of at most `block` in which inputs that come again and again do so a whole number of
+/// times, if there are several blocks: they are copied once then.
+fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
+    let period = |feed: &Feed<'_>| match feed {
+        Feed::Strided(_, rule, _) => rule.period(),
+        Feed::Whole(_) | Feed::Single(_) | Feed::Overwritten(_) | Feed::Below(_) => None,
+    };
+    let periods = feeds.iter().filter_map(period);
+    // What is reduced comes in blocks of whole turns.
+    let unit = periods.fold(Some(reduce::TURN), |unit, n| unit?.checked_mul(n / gcd(unit?, n)));
+    match unit {
+        Some(unit) if unit <= block && block < len => block / unit * unit,
+        _ => block,
+    }
+}
+
+/// The greatest common divisor.
+fn gcd(mut a: usize, mut b: usize) -> usize {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// Where things are in the scratch memory, in bytes.
@@ -372,7 +440,7 @@ impl Layout {
         for feed in feeds {
             places.push(end);
             end += match feed {
-                Feed::Whole(_) => 0,
+                Feed::Whole(_) | Feed::Below(_) => 0,
                 Feed::Single(_) => splat_bytes,
                 Feed::Strided(..) | Feed::Overwritten(_) => register_bytes,
             };

@@ -214,6 +214,45 @@ pub(crate) fn map2<A: Pod, B: Pod, R: Pod>(
     );
 }
 
+/// `out[i] = f(a[i], b[i], out[i])`.
+#[inline(always)]
+pub(crate) fn map2_over<A: Pod, B: Pod, R: Pod>(
+    srcs: [Src<'_>; 3],
+    out: &mut [u8],
+    f: impl Fn(A, B, R) -> R,
+) {
+    #[inline(always)]
+    fn chunk<A: Pod, B: Pod, R: Pod, const N: usize>(
+        out: &mut [R; N],
+        a: &[A; N],
+        b: &[B; N],
+        f: &impl Fn(A, B, R) -> R,
+    ) {
+        for i in 0..N {
+            out[i] = f(a[i], b[i], out[i]);
+        }
+    }
+    let (a, b) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>());
+    let (long, short, rest) = in_chunks::<R>(out);
+    let (whole, shorts) = (long.len(), short.len());
+    vectorize(
+        #[inline(always)]
+        || {
+            for (index, out) in long.iter_mut().enumerate() {
+                chunk(out, a.chunk(index), b.chunk(index), &f);
+            }
+            for (index, out) in short.iter_mut().enumerate() {
+                chunk(out, a.short(whole, index), b.short(whole, index), &f);
+            }
+            let len = rest.len();
+            let (a, b) = (a.last(whole, shorts, len), b.last(whole, shorts, len));
+            for (out, (&a, &b)) in rest.iter_mut().zip(a.iter().zip(&b)) {
+                *out = f(a, b, *out);
+            }
+        },
+    );
+}
+
 /// `out[i] = any(a[i], b[i])`, by `fast`, which gives the same and takes less, where all elements of a loop
 /// are `near`.
 #[inline(always)]

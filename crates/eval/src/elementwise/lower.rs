@@ -9,7 +9,9 @@ use nxla_tensor::{DType, Scalar, promote};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::binary::{binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel};
+use super::binary::{
+    binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel, select_over_kernel,
+};
 use super::code::{Access, Code, Constant, Input, Instruction, Loc, Target};
 use super::convert::convert_kernel;
 use super::dtype::Compute;
@@ -70,7 +72,12 @@ impl Writer {
             (Op::Select, &[predicate, x, y]) => {
                 let predicate = self.convert(predicate, DType::Pred);
                 let (x, y) = (self.convert(x, result), self.convert(y, result));
-                self.emit(select_kernel(result.size()), &[predicate, x, y], result)
+                let selected = self.emit(select_kernel(result.size()), &[predicate, x, y], result);
+                if let Loc::Register(register) = selected.loc {
+                    let over = select_over_kernel(result.size());
+                    self.instructions[usize::from(register)].over = Some(over);
+                }
+                selected
             }
             (Op::Clip, &[x, low, high]) => {
                 let compute = Compute::of(result);
@@ -284,6 +291,7 @@ impl Writer {
         for (result, &root) in roots.iter().enumerate() {
             self.write_result(root, index(result));
         }
+        self.write_over_late();
         let registers = assign_registers(&mut self.instructions);
         let constants = self.constants.iter().map(|&(value, dtype)| constant(value, dtype));
         Code {
@@ -311,6 +319,23 @@ impl Writer {
                 *register = numbers[usize::from(*register)];
             }
         }
+    }
+
+    /// Puts instructions last that can write a result over an operand, so that others have read the operand by
+    /// then.
+    fn write_over_late(&mut self) {
+        let is_read = |target: Target| match target {
+            Target::Register(_) => true,
+            Target::Result(result) => {
+                let loc = Loc::Result(result);
+                self.instructions.iter().any(|next| next.operands.contains(&loc))
+            }
+        };
+        let is_late = |next: &Instruction| next.over.is_some() && !is_read(next.target);
+        let (late, mut soon): (Vec<_>, Vec<_>) =
+            self.instructions.iter().cloned().partition(is_late);
+        soon.extend(late);
+        self.instructions = soon;
     }
 
     /// Has a value written to a result, by the instruction that computes it if there is one that
@@ -423,7 +448,7 @@ fn instruction(kernel: Kernel, operands: &[Value], dtype: DType, register: u16) 
         *loc = operand.loc;
     }
     let size = u8::try_from(dtype.size()).expect("an element has at most 16 bytes");
-    Instruction { kernel, operands: locs, target: Target::Register(register), size }
+    Instruction { kernel, over: None, operands: locs, target: Target::Register(register), size }
 }
 
 /// Whether every element of `from` is stored by the bytes of the equal element of `to`.
@@ -465,11 +490,12 @@ fn assign_registers(instructions: &mut [Instruction]) -> u16 {
     let mut count = 0;
     for (at, instruction) in instructions.iter_mut().enumerate() {
         if let Target::Register(register) = &mut instruction.target {
-            assigned[at] = free.pop().unwrap_or_else(|| {
+            let place = &mut assigned[usize::from(*register)];
+            *place = free.pop().unwrap_or_else(|| {
                 count += 1;
                 count - 1
             });
-            *register = assigned[at];
+            *register = *place;
         }
         for position in 0..instruction.operands.len() {
             let Loc::Register(register) = instruction.operands[position] else { continue };

@@ -11,6 +11,7 @@ pub(crate) use largest::{pays as top_k_pays, top_k};
 use nxla_expr::{Op, TensorType};
 use nxla_tensor::HostTensor;
 pub(crate) use scatter::combined as scatter;
+pub(crate) use slice::known_slice;
 
 use crate::args::Args;
 use crate::error::Fault;

@@ -1,29 +1,25 @@
 //! Slices at static and dynamic starts, all clamped so that the slice fits.
 
 use nxla_expr::{Slice, Start, TensorType};
-use nxla_tensor::HostTensor;
+use nxla_tensor::{HostTensor, Shape};
 
 use crate::args::Args;
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::layout::Strided;
+use crate::movement::Places;
 use crate::value;
 
-/// The start of each axis, of which the dynamic ones are operands from `first_dynamic` on.
+/// The start of each axis, of which the dynamic ones are given in order.
 fn starts(
     starts: &[Start],
-    args: &Args<'_>,
-    first_dynamic: usize,
+    mut dynamic: impl Iterator<Item = i64>,
     room: impl Fn(usize) -> usize,
 ) -> Vec<usize> {
-    let mut dynamic = first_dynamic..;
     let start = |(axis, start): (usize, &Start)| {
         let start = match start {
             Start::Static(start) => *start,
-            Start::Dynamic => {
-                let index = dynamic.next().expect("the range has no end");
-                value::integer(args.get(index))
-            }
+            Start::Dynamic => dynamic.next().expect("there is an operand for each"),
         };
         start.clamp(0, i64::try_from(room(axis)).unwrap_or(i64::MAX)) as usize
     };
@@ -36,16 +32,31 @@ pub(super) fn slice(
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
     let x = args.get(0);
-    let room = |axis: usize| x.shape()[axis] - attributes.lengths[axis];
-    let starts = starts(&attributes.starts, args, 1, room);
-    let steps = Strided::row_major(x.shape());
-    let offset = starts.iter().zip(&steps).map(|(&start, &step)| start * step as usize).sum();
-    let axes = ty.shape.iter().enumerate();
-    let axes = axes.map(|(axis, &size)| (size, steps[axis] * attributes.strides[axis] as isize));
-    let rule = Strided::new(offset, axes);
+    let rule = places(x.shape(), attributes, operands(args, 1)).rule(&ty.shape);
     value::build_bytes(ty.dtype, &ty.shape, |out| {
         rule.read_all_bytes(ty.dtype.size(), x.bytes(), out);
     })
+}
+
+/// The integers that are operands from `first` on.
+fn operands(args: &Args<'_>, first: usize) -> impl Iterator<Item = i64> {
+    (first..args.len()).map(|index| value::integer(args.get(index)))
+}
+
+/// The places of a slice whose starts are all known.
+pub(crate) fn known_slice(x: &Shape, attributes: &Slice) -> Places {
+    places(x, attributes, std::iter::empty())
+}
+
+fn places(x: &Shape, attributes: &Slice, dynamic: impl Iterator<Item = i64>) -> Places {
+    let room = |axis: usize| x[axis] - attributes.lengths[axis];
+    let starts = starts(&attributes.starts, dynamic, room);
+    let mut steps = Strided::row_major(x);
+    let offset = starts.iter().zip(&steps).map(|(&start, &step)| start * step as usize).sum();
+    for (step, &stride) in steps.iter_mut().zip(&attributes.strides) {
+        *step *= stride as isize;
+    }
+    Places { offset, steps }
 }
 
 /// Writes into the operand itself where nobody else needs it.
@@ -56,7 +67,7 @@ pub(super) fn put_slice(
 ) -> Result<HostTensor, Fault> {
     let update = convert(args.get(1), ty.dtype)?;
     let room = |axis: usize| ty.shape[axis] - update.shape()[axis];
-    let starts = starts(put, args, 2, room);
+    let starts = starts(put, operands(args, 2), room);
     let mut result = value::owned(args.take(0), ty.dtype)?;
     let steps = Strided::row_major(&ty.shape);
     let offset = starts.iter().zip(&steps).map(|(&start, &step)| start * step as usize).sum();

@@ -13,6 +13,7 @@ use crate::block;
 use crate::elementwise::{Access, Code, Input, Value, Writer};
 use crate::layout::Strided;
 use crate::long;
+use crate::movement::{self, Places};
 
 /// A value of a run: an input, or a result of a step.
 pub(super) type ValueId = u32;
@@ -350,38 +351,41 @@ impl GroupWriter<'_, '_, '_> {
         }
         let value = match graph.op(id) {
             Op::Constant(constant) => self.code.constant(constant.value, constant.ty.dtype),
-            Op::Broadcast(broadcast) if self.builder.groups.is_read_in_place(graph, id) => {
-                let added = shape.rank() - broadcast.shape.rank();
-                let axes = broadcast.axes.iter().map(|&axis| axis + added);
-                self.input(graph.operands(id)[0], axes, shape)
-            }
+            _ if self.builder.groups.is_read_in_place(graph, id) => self.input(
+                graph.operands(id)[0],
+                &movement::places(graph, id),
+                graph.shape(id),
+                shape,
+            ),
             _ => {
-                let added = shape.rank() - graph.shape(id).rank();
-                self.input(id, (0..graph.shape(id).rank()).map(|axis| axis + added), shape)
+                let own = graph.shape(id);
+                self.input(id, &Places { offset: 0, steps: Strided::row_major(own) }, own, shape)
             }
         };
         self.known.insert(id, value);
         value
     }
 
-    /// An input, each of whose axes becomes one of `axes` of the group's shape.
-    fn input(&mut self, id: ExprId, axes: impl Iterator<Item = usize>, shape: &Shape) -> Value {
+    /// An input, whose elements are at these places of the node `id`, and stand for a tensor of shape
+    /// `own` that is broadcast to the group's shape.
+    fn input(&mut self, id: ExprId, places: &Places, own: &Shape, shape: &Shape) -> Value {
         let ty = self.builder.graph.tensor_type(id);
         let mut steps = vec![0; shape.rank()];
-        for ((axis, &size), step) in axes.zip(&ty.shape).zip(Strided::row_major(&ty.shape)) {
+        let added = shape.rank() - own.rank();
+        for (axis, (&size, &step)) in own.iter().zip(&places.steps).enumerate() {
             if size != 1 {
-                steps[axis] = step;
+                steps[added + axis] = step;
             }
         }
-        let rule = Strided::new(0, shape.iter().copied().zip(steps));
-        let access =
-            if ty.shape.size() == shape.size() && (rule.is_contiguous() || ty.shape == *shape) {
-                Access::Same
-            } else if ty.shape.size() == 1 {
-                Access::Single
-            } else {
-                Access::Strided(Box::new(rule))
-            };
+        let rule = Strided::new(places.offset, shape.iter().copied().zip(steps));
+        let is_whole = ty.shape.size() == shape.size() && places.offset == 0;
+        let access = if is_whole && (rule.is_contiguous() || ty.shape == *shape) {
+            Access::Same
+        } else if ty.shape.size() == 1 {
+            Access::Single
+        } else {
+            Access::Strided(Box::new(rule))
+        };
         self.inputs.push(id);
         self.code.input(Input { dtype: ty.dtype, access })
     }

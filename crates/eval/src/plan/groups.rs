@@ -3,9 +3,10 @@
 //! One backward pass over the graph decides both, as every user of a node has a larger id. An
 //! element-wise node joins the group of its users where all of them are in one group and have its
 //! shape: nobody else needs its value, so it never has to leave the cache. Constants, and
-//! broadcasts that only element-wise nodes use, are read where they are and get no step.
+//! broadcasts, slices and the like that only element-wise nodes use, are read where they are and get no
+//! step.
 
-use nxla_expr::{ExprId, Family, Graph, IdSet, Metadata, Op, Program};
+use nxla_expr::{ExprId, Family, Graph, IdSet, Metadata, Op, Program, Start};
 
 /// Nodes of one group, or of several that run together, so that the registers of long chains stay
 /// few.
@@ -157,7 +158,8 @@ impl Groups {
         match graph.op(id) {
             Op::Metadata(_) | Op::Elem(_) => Role::Alias,
             Op::Hook(_) if self.silent.contains(id) => Role::Alias,
-            Op::Constant(_) | Op::Broadcast(_) if !self.outside.contains(id) => Role::Nothing,
+            Op::Constant(_) if !self.outside.contains(id) => Role::Nothing,
+            _ if self.is_read_in_place(graph, id) => Role::Nothing,
             _ => match self.group_of[id.index()] {
                 NO_GROUP => Role::Step,
                 group if self.members[group as usize][0] == id => Role::Group(group),
@@ -189,9 +191,21 @@ impl Groups {
         id
     }
 
-    /// Whether a broadcast is left to those who read it.
+    /// Whether a node that only moves elements is left to those who read it.
     pub(super) fn is_read_in_place(&self, graph: &Graph, id: ExprId) -> bool {
-        matches!(graph.op(id), Op::Broadcast(_)) && !self.outside.contains(id)
+        !self.outside.contains(id)
+            && match graph.op(id) {
+                Op::Broadcast(_) | Op::Reverse(_) => true,
+                Op::Slice(slice) => {
+                    // Elements that lie apart are fetched once, and a single one is repeated.
+                    let is_run = slice.strides.last() == Some(&1);
+                    let is_known = |start: &Start| matches!(start, Start::Static(_));
+                    slice.starts.iter().all(is_known)
+                        && graph.shape(id).size() > 1
+                        && (is_run || matches!(self.users[id.index()], Users::Group(_)))
+                }
+                _ => false,
+            }
     }
 
     /// The nodes of a group, operands first.

@@ -1,9 +1,9 @@
 //! Positions of extrema.
 
 use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
-use nxla_tensor::{DType, HostTensor};
+use nxla_tensor::{DType, Element, HostTensor};
 
-use super::kernel::{GROUPS, add_chunks, narrowed};
+use super::kernel::{GROUPS, Reducer, SHORT, add_chunks, narrowed, short_runs};
 use super::{Ordered, Plane, match_ordered, widened_float};
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
@@ -26,12 +26,14 @@ pub(super) fn arg_reduce(
         let tie_high = attributes.tie_high;
         match op {
             ArgReduceOp::Argmax => {
+                let worst = T::from_scalar(T::DTYPE.min_value());
                 let is_better = |a: T, b: T| a > b;
-                search(x, plane, ty, &Search { is_better, tie_high })
+                search(x, plane, ty, &Search { worst, is_better, tie_high })
             }
             ArgReduceOp::Argmin => {
+                let worst = T::from_scalar(T::DTYPE.max_value());
                 let is_better = |a: T, b: T| a < b;
-                search(x, plane, ty, &Search { is_better, tie_high })
+                search(x, plane, ty, &Search { worst, is_better, tie_high })
             }
         }
     })?;
@@ -39,21 +41,26 @@ pub(super) fn arg_reduce(
 }
 
 /// What is looked for.
-struct Search<F> {
+struct Search<T, F> {
+    /// No element is strictly worse.
+    worst: T,
     /// Whether the first is strictly better than the second; not if one is NaN.
     is_better: F,
     /// Whether the last of several equal ones is wanted.
     tie_high: bool,
 }
 
-impl<F> Search<F> {
+impl<T: Ordered, F: Fn(T, T) -> bool> Search<T, F> {
+    /// The better of two, or some NaN if there is one.
+    #[inline(always)]
+    fn picked(&self, a: T, b: T) -> T {
+        if (self.is_better)(a, b) | a.is_not_a_number() { a } else { b }
+    }
+
     /// Whether an element takes the place of the best so far, which stands before it. Without
     /// branches, so that blocks are passed over at once.
     #[inline(always)]
-    fn replaces<T: Ordered>(&self, new: T, best: T) -> bool
-    where
-        F: Fn(T, T) -> bool,
-    {
+    fn replaces(&self, new: T, best: T) -> bool {
         let is_nan = best.is_not_a_number();
         let is_tie = (new == best) & self.tie_high;
         // A number never replaces NaN.
@@ -65,21 +72,18 @@ fn search<T: Ordered>(
     x: &[T],
     plane: Plane,
     ty: &TensorType,
-    search: &Search<impl Fn(T, T) -> bool + Sync>,
+    search: &Search<T, impl Fn(T, T) -> bool + Sync>,
 ) -> Result<HostTensor, Fault> {
     let Plane { count, inner, .. } = plane;
     if inner == 1 {
         return value::build(DType::S64, &ty.shape, |out: &mut [i64]| {
-            // Elements are passed over in vectors.
-            parallel::rows(out, 1, count / 8, |first, out| {
-                let rows = x[first * count..].chunks_exact(count);
+            // Elements of long rows are passed over in vectors.
+            let steps = if count < SHORT { count } else { count / 8 };
+            parallel::rows(out, 1, steps, |first, out| {
+                let x = &x[first * count..][..out.len() * count];
                 vectorize(
                     #[inline(always)]
-                    || {
-                        for (row, out) in rows.zip(out) {
-                            *out = in_row(row, search);
-                        }
-                    },
+                    || in_rows(x, count, search, out),
                 );
             });
         });
@@ -104,6 +108,64 @@ fn search<T: Ordered>(
     })
 }
 
+/// Lanes in which places of an extremum are looked for.
+const PLACES: usize = 8;
+
+/// The positions of the extrema of rows of `count` elements.
+#[inline(always)]
+fn in_rows<T: Ordered>(
+    x: &[T],
+    count: usize,
+    search: &Search<T, impl Fn(T, T) -> bool>,
+    out: &mut [i64],
+) {
+    let row = |index: usize| &x[index * count..][..count];
+    if !(PLACES..SHORT).contains(&count) {
+        for (index, out) in out.iter_mut().enumerate() {
+            *out = in_row(row(index), search);
+        }
+        return;
+    }
+    let pick = |best, x| search.picked(best, x);
+    let reducer = Reducer { start: search.worst, step: pick, merge: pick };
+    short_runs::<T, T, _, _, PLACES>(
+        x,
+        count,
+        reducer,
+        #[inline(always)]
+        |index, best| {
+            let row = row(index);
+            out[index] = match (best.is_not_a_number(), search.tie_high) {
+                (true, _) => in_row(row, search),
+                (false, false) => place::<T, false>(row, best),
+                (false, true) => place::<T, true>(row, best),
+            };
+        },
+    );
+}
+
+/// The place of a number in a short row, the last one if it `IS_LAST`, found without branches.
+#[inline(always)]
+fn place<T: Ordered, const IS_LAST: bool>(row: &[T], number: T) -> i64 {
+    let none = if IS_LAST { -1 } else { i32::MAX };
+    let better = |a: i32, b: i32| if IS_LAST { a.max(b) } else { a.min(b) };
+    let mut at: [i32; PLACES] = std::array::from_fn(|lane| lane as i32);
+    let mut found = [none; PLACES];
+    let (chunks, tail) = row.as_chunks::<PLACES>();
+    for chunk in chunks {
+        for lane in 0..PLACES {
+            let place = if chunk[lane] == number { at[lane] } else { none };
+            found[lane] = better(found[lane], place);
+            at[lane] += PLACES as i32;
+        }
+    }
+    let mut best = narrowed(found, &better);
+    for (&x, &at) in tail.iter().zip(&at) {
+        best = better(best, if x == number { at } else { none });
+    }
+    i64::from(best)
+}
+
 /// Elements of a piece of a row, which is still in the cache when it is searched.
 const PIECE: usize = 4096;
 
@@ -113,7 +175,7 @@ const PART: usize = 8;
 
 /// The position of the extremum of a row: first the extremum, then where it is.
 #[inline(always)]
-fn in_row<T: Ordered>(row: &[T], search: &Search<impl Fn(T, T) -> bool>) -> i64 {
+fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i64 {
     let (mut best, mut at) = (extremum(&row[..row.len().min(PIECE)], search), 0);
     for (index, piece) in row.chunks(PIECE).enumerate().skip(1) {
         let new = extremum(piece, search);
@@ -129,8 +191,8 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<impl Fn(T, T) -> bool>) -> i64 
 /// The extremum of a piece of a row, which is some NaN if there is one. Elements may count twice, so that
 /// the last lanes overlap those before.
 #[inline(always)]
-fn extremum<T: Ordered>(piece: &[T], search: &Search<impl Fn(T, T) -> bool>) -> T {
-    let pick = |a: T, b: T| if (search.is_better)(a, b) | a.is_not_a_number() { a } else { b };
+fn extremum<T: Ordered>(piece: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> T {
+    let pick = |a: T, b: T| search.picked(a, b);
     let Some(last) = piece.last_chunk() else {
         return piece.iter().fold(piece[0], |best, &x| pick(best, x));
     };

@@ -3,6 +3,7 @@
 //! Each result is computed from a fixed tree of partial results, whatever the number of threads,
 //! so that a program gives the same bits on every machine.
 
+use std::array::from_fn;
 use std::ops::Range;
 
 use bytemuck::cast_slice;
@@ -18,6 +19,11 @@ const LANES: usize = 16;
 /// Groups of lanes that are worked on in turn, and elements of a turn.
 pub(super) const GROUPS: usize = 4;
 pub(crate) const TURN: usize = GROUPS * LANES;
+
+/// Runs of fewer elements have fewer lanes, which take less to join, and several runs are reduced side by
+/// side. Runs that come in parts are longer.
+pub(super) const SHORT: usize = 1024;
+const SIDE_BY_SIDE: usize = 4;
 
 /// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
 /// of them to be worth fetching, since prefetching begins anew with each.
@@ -177,17 +183,7 @@ fn in_plane<T: Element, A, S, M, R: Element>(
         }
     } else if inner == 1 {
         parallel::rows(out, 1, count, |first, out| {
-            let x = &x[first * count..][..out.len() * count];
-            match count {
-                2 => short_runs::<T, A, S, M, R, 2>(x, reducer, &finish, out),
-                3 => short_runs::<T, A, S, M, R, 3>(x, reducer, &finish, out),
-                4 => short_runs::<T, A, S, M, R, 4>(x, reducer, &finish, out),
-                _ => {
-                    for (x, out) in x.chunks_exact(count).zip(out) {
-                        *out = finish(run(x, reducer));
-                    }
-                }
-            }
+            runs(&x[first * count..][..out.len() * count], count, reducer, &finish, out);
         });
     } else if inner < LANES && count >= 4 * TOGETHER {
         parallel::rows(out, inner, block, |first, out| {
@@ -243,8 +239,107 @@ fn at_both_ends<T: Element, A, S, M, R: Element>(
     });
 }
 
-/// Runs of few elements, several at a time.
-fn short_runs<T: Element, A, S, M, R, const N: usize>(
+/// Runs of `count` neighbouring elements, one result for each.
+fn runs<T: Element, A, S, M, R>(
+    x: &[T],
+    count: usize,
+    reducer: Reducer<A, S, M>,
+    finish: &impl Fn(A) -> R,
+    out: &mut [R],
+) where
+    A: Copy,
+    S: Fn(A, T) -> A + Copy,
+    M: Fn(A, A) -> A + Copy,
+{
+    match count {
+        2 => tiny_runs::<T, A, S, M, R, 2>(x, reducer, finish, out),
+        3 => tiny_runs::<T, A, S, M, R, 3>(x, reducer, finish, out),
+        4 => tiny_runs::<T, A, S, M, R, 4>(x, reducer, finish, out),
+        // Bytes fill a vector only if there are many.
+        ..SHORT if size_of::<T>() == 1 => vectorize(
+            #[inline(always)]
+            || {
+                short_runs::<T, A, S, M, 32>(x, count, reducer, |index, sum| {
+                    out[index] = finish(sum)
+                })
+            },
+        ),
+        ..SHORT => vectorize(
+            #[inline(always)]
+            || {
+                short_runs::<T, A, S, M, 8>(x, count, reducer, |index, sum| {
+                    out[index] = finish(sum)
+                })
+            },
+        ),
+        _ => {
+            for (x, out) in x.chunks_exact(count).zip(out) {
+                *out = finish(run(x, reducer));
+            }
+        }
+    }
+}
+
+/// Runs of fewer than [`SHORT`] elements, a few at a time, since each waits for its own additions. A run
+/// is reduced in the same order whatever its neighbours are. Loops instead of iterators, since a closure
+/// that is not inlined is not vectorized.
+#[inline(always)]
+pub(super) fn short_runs<T: Copy, A: Copy, S, M, const N: usize>(
+    x: &[T],
+    count: usize,
+    reducer: Reducer<A, S, M>,
+    mut put: impl FnMut(usize, A),
+) where
+    S: Fn(A, T) -> A,
+    M: Fn(A, A) -> A,
+{
+    let together = x.chunks_exact(SIDE_BY_SIDE * count);
+    let (rest, first) = (together.remainder(), together.len() * SIDE_BY_SIDE);
+    for (index, rows) in together.enumerate() {
+        let ((left, right), half) = (rows.split_at(2 * count), count);
+        let rows = [&left[..half], &left[half..], &right[..half], &right[half..]];
+        let sums = side_by_side::<T, A, S, M, SIDE_BY_SIDE, N>(rows, &reducer);
+        for (row, &sum) in sums.iter().enumerate() {
+            put(index * SIDE_BY_SIDE + row, sum);
+        }
+    }
+    for (index, row) in rest.chunks_exact(count).enumerate() {
+        let [sum] = side_by_side::<T, A, S, M, 1, N>([row], &reducer);
+        put(first + index, sum);
+    }
+}
+
+/// Reduces runs of one length in step, with so many lanes each.
+#[inline(always)]
+fn side_by_side<T: Copy, A: Copy, S, M, const RUNS: usize, const N: usize>(
+    runs: [&[T]; RUNS],
+    Reducer { start, step, merge }: &Reducer<A, S, M>,
+) -> [A; RUNS]
+where
+    S: Fn(A, T) -> A,
+    M: Fn(A, A) -> A,
+{
+    let mut lanes = [[*start; N]; RUNS];
+    let whole = runs[0].len() / N * N;
+    for at in (0..whole).step_by(N) {
+        for (lanes, run) in lanes.iter_mut().zip(&runs) {
+            let chunk = run[at..at + N].first_chunk().expect("it has as many");
+            *lanes = add_lanes(*lanes, chunk, step);
+        }
+    }
+    let mut sums = [*start; RUNS];
+    for ((sum, lanes), run) in sums.iter_mut().zip(lanes).zip(&runs) {
+        let mut ends = *start;
+        for &x in &run[whole..] {
+            ends = step(ends, x);
+        }
+        *sum = merge(narrowed(lanes, merge), ends);
+    }
+    sums
+}
+
+/// Runs of so few elements that each is written out.
+fn tiny_runs<T: Element, A, S, M, R, const N: usize>(
     x: &[T],
     reducer: Reducer<A, S, M>,
     finish: &impl Fn(A) -> R,
@@ -343,13 +438,16 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
 /// The groups as one.
 #[inline(always)]
 fn merged<A: Copy>([a, b, c, d]: &[[A; LANES]; GROUPS], merge: &impl Fn(A, A) -> A) -> [A; LANES] {
-    std::array::from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])))
+    from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])))
 }
 
 /// The lanes as one.
 #[inline(always)]
-pub(super) fn narrowed<A: Copy>(mut lanes: [A; LANES], merge: &impl Fn(A, A) -> A) -> A {
-    let mut width = LANES / 2;
+pub(crate) fn narrowed<A: Copy, const N: usize>(
+    mut lanes: [A; N],
+    merge: &impl Fn(A, A) -> A,
+) -> A {
+    let mut width = N / 2;
     while width > 0 {
         for lane in 0..width {
             lanes[lane] = merge(lanes[lane], lanes[lane + width]);
@@ -360,12 +458,12 @@ pub(super) fn narrowed<A: Copy>(mut lanes: [A; LANES], merge: &impl Fn(A, A) -> 
 }
 
 #[inline(always)]
-fn add_lanes<T: Copy, A: Copy>(
-    lanes: [A; LANES],
-    x: &[T; LANES],
+fn add_lanes<T: Copy, A: Copy, const N: usize>(
+    lanes: [A; N],
+    x: &[T; N],
     step: &impl Fn(A, T) -> A,
-) -> [A; LANES] {
-    std::array::from_fn(|lane| step(lanes[lane], x[lane]))
+) -> [A; N] {
+    from_fn(|lane| step(lanes[lane], x[lane]))
 }
 
 /// The columns of a block of rows of `inner` elements, from the column `first` on.

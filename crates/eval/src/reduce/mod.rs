@@ -18,7 +18,7 @@ use crate::fold::Fold;
 use crate::run::Site;
 use crate::value;
 use kernel::{Elements, Reducer, reduce};
-pub(crate) use kernel::{Make, TURN, is_in_pieces, piece};
+pub(crate) use kernel::{Make, TURN, is_in_pieces, narrowed, piece};
 pub(crate) use plane::Plane;
 
 /// Expands to one arm per dtype that sums and products are computed in.

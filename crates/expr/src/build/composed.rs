@@ -167,7 +167,7 @@ impl Graph {
 }
 
 /// The signed integer as wide as a float; integers stay what they are.
-fn bits_of(dtype: DType) -> DType {
+pub(super) fn bits_of(dtype: DType) -> DType {
     match dtype {
         DType::F8E5M2 | DType::F8E4M3FN => DType::S8,
         DType::F16 | DType::BF16 => DType::S16,

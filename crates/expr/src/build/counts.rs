@@ -19,6 +19,15 @@ pub enum Segment {
     Min,
 }
 
+/// On which side of what equals it a number is put, see [`Graph::searchsorted`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// In front.
+    Left,
+    /// Behind.
+    Right,
+}
+
 /// How far beyond its ends a function is known, see [`Graph::interpolate`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beyond {
@@ -31,8 +40,37 @@ pub struct Beyond {
 }
 
 impl Graph {
+    /// Where each of `x` would have to be put into an increasing vector, in which NaN is last: in front of
+    /// what equals it, or behind. As `s32` (or `s64`).
+    ///
+    /// # Errors
+    /// A `sorted` that is no vector; complex numbers.
+    pub fn searchsorted(&mut self, sorted: ExprId, x: ExprId, side: Side) -> Result<ExprId> {
+        let op = "searchsorted";
+        let before = self.count_before(op, sorted, x, side == Side::Right)?;
+        if !self.dtype(x).is_float() {
+            return Ok(before);
+        }
+        // NaN equals NaN here, and all numbers come before it.
+        let numbers = match side {
+            Side::Left => {
+                let is_nan = self.is_nan(sorted)?;
+                let is_number = self.logical_not(is_nan)?;
+                self.sum(is_number, None, false)?
+            }
+            Side::Right => {
+                let count = self.shape(sorted).size();
+                self.weak_number(Number::Int(count as i128), before)?
+            }
+        };
+        let dtype = self.dtype(before);
+        let numbers = self.as_type(numbers, dtype)?;
+        let is_nan = self.is_nan(x)?;
+        self.select(is_nan, numbers, before)
+    }
+
     /// How many elements of an increasing vector come before each of `x`: those that are less, or,
-    /// with `equal`, those that are not greater. As `s32` (or `s64`), by bisection.
+    /// with `equal`, those that are not greater. As `s32` (or `s64`), by bisection. NaN comes before nothing.
     ///
     /// # Errors
     /// A `sorted` that is no vector; complex numbers.
@@ -53,23 +91,24 @@ impl Graph {
             graph.scalar_constant(Scalar::Int(value), dtype)
         };
         let zero = number(self, 0)?;
-        let shape = self.shape(x).clone();
-        let mut before = self.broadcast(zero, shape, None)?;
-        let limit = number(self, count)?;
-        let one = number(self, 1)?;
-        let mut step = if count == 0 { 0 } else { 1 << count.ilog2() };
-        while step > 0 {
-            let length = number(self, step)?;
-            let further = self.add(before, length)?;
-            let inside = self.less_equal(further, limit)?;
-            let within = self.min(further, limit)?;
-            let last = self.subtract(within, one)?;
+        let mut before = zero;
+        // As many elements are left for all of `x`, so that no index is out of range.
+        let mut left = count;
+        while left > 0 {
+            let half = (left / 2).max(1);
+            let offset = number(self, half - 1)?;
+            let last = self.add(before, offset)?;
             let element = self.take(sorted, last, 0)?;
             let precedes = if equal { self.less_equal(element, x) } else { self.less(element, x) };
             let precedes = precedes.map_err(of_op(op))?;
-            let go = self.logical_and(inside, precedes)?;
-            before = self.select(go, further, before)?;
-            step /= 2;
+            let step = number(self, half)?;
+            let further = self.add(before, step)?;
+            before = self.select(precedes, further, before)?;
+            left -= half;
+        }
+        if count == 0 {
+            let shape = self.shape(x).clone();
+            before = self.broadcast(zero, shape, None)?;
         }
         Ok(before)
     }

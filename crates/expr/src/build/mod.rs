@@ -31,7 +31,7 @@ mod window;
 pub use crate::graph::{Combine, Cumulative};
 pub use contract::ConvOptions;
 pub use control::{OpenBlock, OpenRule};
-pub use counts::{Beyond, Segment};
+pub use counts::{Beyond, Segment, Side};
 pub use index::SliceStart;
 pub use linalg::{Norm, Tolerance};
 pub use nn::{Attention, Pool, RunningNorm};

@@ -1,7 +1,7 @@
 //! Quantiles, reductions that leave NaN out, counts and sums by number.
 
 use nxla_expr::ReduceOp;
-use nxla_expr::build::{Beyond, Quantile, Segment};
+use nxla_expr::build::{Beyond, Quantile, Segment, Side};
 
 use super::axes::Over;
 use super::methods;
@@ -152,6 +152,17 @@ methods! {
     /// ```
     fn segment(x, numbers; kind: Segment, count: usize) one |graph|
         graph.segment(kind, x, numbers, count);
+
+    /// Where each of `x` would have to be put into an increasing vector, in which NaN is last.
+    ///
+    /// ```
+    /// use nxla::{Side, Tensor};
+    ///
+    /// let sorted = Tensor::from([1, 3, 3, 5]);
+    /// assert_eq!(sorted.searchsorted(Tensor::from([3, 4]), Side::Left)?.to_vec::<i32>()?, [1, 3]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    fn searchsorted(sorted, x; side: Side) one |graph| graph.searchsorted(sorted, x, side);
 
     /// How often each number below `count` occurs.
     ///

@@ -6,10 +6,10 @@ use nxla_runtime::{DType, Scalar, Shape, Tensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
+use super::places;
 use crate::apply::{apply, at_once, one};
-use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::errors::{argument_error, trace_error};
 use crate::expr::PyExpr;
-use crate::interrupt::read_interruptible;
 use crate::source::current_line;
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value, is_list};
@@ -193,31 +193,6 @@ fn subscript_update(
     })
 }
 
-/// Where elements are not zero, counted through the tensor in row-major order.
-#[pyfunction]
-fn nonzero_places(py: Python<'_>, x: &Bound<'_, PyTensor>) -> PyResult<Py<PyAny>> {
-    let places = places(py, &x.get().tensor())?;
-    PyTensor::wrap(py, Tensor::new(places.0, [places.1]).or_raise()?)
-}
-
-/// The places of elements that are not zero, and how many they are.
-fn places(py: Python<'_>, mask: &Tensor) -> PyResult<(Vec<i64>, usize)> {
-    let host = match mask.data() {
-        Tensor::Host(host) => host.clone(),
-        device => read_interruptible(py, device)?,
-    };
-    let places: Vec<i64> = py.detach(|| match host.as_slice::<u8>() {
-        Ok(bytes) => (0..).zip(bytes).filter(|&(_, &byte)| byte != 0).map(|(at, _)| at).collect(),
-        Err(_) => (0..)
-            .zip(0..host.size())
-            .filter(|&(_, at)| !host.get(at).is_zero())
-            .map(|(n, _)| n)
-            .collect(),
-    });
-    let count = places.len();
-    Ok((places, count))
-}
-
 fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) -> PyResult<Plan> {
     let items: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
         Ok(items) => items.iter().collect(),
@@ -399,17 +374,14 @@ fn masked(
         );
         return Err(pyo3::exceptions::PyIndexError::new_err(why));
     }
-    let (places, count) = places(py, mask)?;
     if sizes.rank() == 0 {
         // One truth value is a mask of a new axis of size 1, all of which it keeps, or nothing.
         plan.items.push(Item::Known(Subscript::New));
-        plan.keeps_nothing = count == 0;
+        plan.keeps_nothing = !places::holds(py, mask)?;
         return Ok(());
     }
-    for (at, &stride) in sizes.strides().iter().enumerate() {
-        let (stride, size) = (stride.max(1) as i64, sizes[at].max(1) as i64);
-        let indices: Vec<i64> = places.iter().map(|place| place / stride % size).collect();
-        let position = plan.operand(Value::Tensor(Tensor::new(indices, [count]).or_raise()?));
+    for indices in places::indices(py, mask)? {
+        let position = plan.operand(Value::Tensor(indices));
         plan.items.push(Item::Take(position));
     }
     Ok(())
@@ -425,6 +397,5 @@ pub(crate) fn iterate<'py, T>(x: &Bound<'py, T>) -> PyResult<Bound<'py, PyAny>> 
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(subscript_update, module)?)?;
-    module.add_function(wrap_pyfunction!(nonzero_places, module)?)
+    module.add_function(wrap_pyfunction!(subscript_update, module)?)
 }

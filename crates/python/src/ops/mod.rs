@@ -11,6 +11,7 @@ pub(crate) mod indexing;
 mod linalg;
 pub(crate) mod movement;
 mod nn;
+mod places;
 mod random;
 mod reduce;
 mod statistics;
@@ -40,6 +41,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     contract::register(module)?;
     index::register(module)?;
     indexing::register(module)?;
+    places::register(module)?;
     linalg::register(module)?;
     random::register(module)?;
     nn::register(module)?;

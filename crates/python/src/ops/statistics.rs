@@ -1,6 +1,6 @@
 //! Quantiles, reductions that leave NaN out, counts and sums by number.
 
-use nxla_runtime::graph::build::{Between, Beyond, Cumulative, Quantile, Segment};
+use nxla_runtime::graph::build::{Between, Beyond, Cumulative, Quantile, Segment, Side};
 use nxla_runtime::graph::{ExprId, Graph, ReduceOp};
 use nxla_runtime::host::Number;
 use nxla_runtime::{Error, Result};
@@ -374,6 +374,19 @@ fn segment(
     apply(x.py(), &operands, |graph, ids| one(graph.segment(kind, ids[0], ids[1], segments)))
 }
 
+/// Where numbers would have to be put into a vector that is in order.
+#[pyfunction]
+#[pyo3(name = "places_in_order")]
+fn searchsorted(
+    sorted: &Bound<'_, PyAny>,
+    x: &Bound<'_, PyAny>,
+    right: bool,
+) -> PyResult<Py<PyAny>> {
+    let side = if right { Side::Right } else { Side::Left };
+    let operands = [Value::of(sorted, "searchsorted")?, Value::of(x, "searchsorted")?];
+    apply(x.py(), &operands, |graph, ids| one(graph.searchsorted(ids[0], ids[1], side)))
+}
+
 /// How often each number occurs.
 #[pyfunction]
 #[pyo3(name = "count_numbers")]
@@ -418,6 +431,6 @@ fn histogram(
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     declared_functions(module)?;
-    add_functions!(module: segment, bincount, bin_edges, histogram);
+    add_functions!(module: segment, searchsorted, bincount, bin_edges, histogram);
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Norms of vectors and matrices.
 
-use nxla_tensor::Number;
+use nxla_tensor::{Number, Scalar};
 
+use super::super::composed::bits_of;
 use super::super::of_op;
 use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
@@ -51,6 +52,7 @@ impl Graph {
                 let occupied = self.not_equal(size, zero)?;
                 self.sum(occupied, Some(&axes), true)?
             }
+            (Norm::Power(1.0), [_]) => self.sum(size, Some(&axes), true)?,
             (Norm::Power(power), [_]) => self.power_norm(size, power, &axes)?,
             (Norm::Max, [_]) => self.reduce_max(size, Some(&axes), true)?,
             (Norm::Min, [_]) => self.reduce_min(size, Some(&axes), true)?,
@@ -79,14 +81,15 @@ impl Graph {
         if keep_axes { Ok(result) } else { self.squeeze(result, Some(&axes)) }
     }
 
-    /// `sum(x^p)^(1/p)`. Dividing by the largest element first keeps the powers in range.
+    /// `sum(|x|^p)^(1/p)`. Scaling by about the largest element first keeps the powers in range.
     fn power_norm(&mut self, size: ExprId, power: f64, axes: &[i64]) -> Result<ExprId> {
+        let float = self.dtype(size).to_floating();
+        let size = self.as_type(size, float)?;
         let largest = self.reduce_max(size, Some(axes), true)?;
-        let zero = self.weak_number(Number::Int(0), largest)?;
-        let positive = self.greater(largest, zero)?;
-        let one = self.weak_number(Number::Int(1), largest)?;
-        let scale = self.select(positive, largest, one)?;
-        let scaled = self.divide(size, scale)?;
+        let scale = self.power_of_two(largest)?;
+        let one = self.one_like(scale)?;
+        let inverse = self.divide(one, scale)?;
+        let scaled = self.multiply(size, inverse)?;
         // Whole exponents are multiplications.
         let number = if power.fract() == 0.0 && power.abs() < 1e9 {
             Number::Int(power as i128)
@@ -96,9 +99,31 @@ impl Graph {
         let exponent = self.weak_number(number, scaled)?;
         let powers = self.pow(scaled, exponent)?;
         let sum = self.sum(powers, Some(axes), true)?;
-        let root = self.weak_number(Number::Float(power.recip()), sum)?;
-        let root = self.pow(sum, root)?;
+        let root = if power == 2.0 {
+            self.sqrt(sum)?
+        } else {
+            let root = self.weak_number(Number::Float(power.recip()), sum)?;
+            self.pow(sum, root)?
+        };
         self.multiply(root, scale)
+    }
+
+    /// The largest power of two that is not above a positive number, as near to it as its inverse is normal. No
+    /// bit is lost by scaling with it. It is a constant to derivatives, which do not depend on the scale.
+    fn power_of_two(&mut self, x: ExprId) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let limits = dtype.float_limits().expect("a size is a float");
+        let mantissa = (1_i64 << -limits.epsilon.log2() as u32) - 1;
+        let exponent = (i64::MAX >> (64 - dtype.bits())) & !mantissa;
+        let integer = bits_of(dtype);
+        let fixed = self.stop_grad(x)?;
+        let bits = self.bitcast(fixed, integer)?;
+        let exponent = self.scalar_constant(Scalar::Int(exponent), integer)?;
+        let bits = self.bitwise_and(bits, exponent)?;
+        let power = self.bitcast(bits, dtype)?;
+        let [low, high] = [2.0 * limits.smallest_normal, limits.smallest_normal.recip()]
+            .map(|limit| self.scalar_constant(Scalar::Float(limit), dtype));
+        self.clip(power, low?, high?)
     }
 
     /// The largest or smallest sum along one axis.

@@ -1,0 +1,84 @@
+"""What users compose of several ops, among the kernels of ``kernels.py``: each a line or two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from kernel_case import Bench, Case, Kernel, alike
+
+POINTS = ((30, 8), (180, 16), (1000, 32))
+TABLES = ((100, 10), (2000, 50), (200_000, 50))
+ROWS = ((16, 64), (1600, 64), (156_250, 64))
+GRIDS = ((32, 32), (316, 316), (3162, 3162))
+VECTORS = ((1_000,), (100_000,), (10_000_000,))
+SEARCHED = ((1_000,), (100_000,), (1_000_000,))
+SCORES = ((1, 1000), (100, 1000), (10_000, 1000))
+
+
+def distances(xp: Any, x: Any, y: Any) -> Any:
+    """Return the distance of each point to each other one."""
+    return xp.sqrt(xp.sum((x[:, None] - y[None]) ** 2, axis=-1))
+
+
+def nearest(b: Bench) -> Case:
+    """The nearest of some centres for each point, as in the k-means algorithm."""
+    count, size = b.shape
+
+    def function(x: Any, centres: Any) -> Any:
+        return b.xp.argmin(b.xp.sum((x[:, None] - centres[None]) ** 2, axis=-1), axis=1)
+
+    return Case(function, (b.normal(count, size), b.normal(16, size, operand=1)))
+
+
+def normalized(xp: Any, x: Any) -> Any:
+    """Return rows of length 1."""
+    return x / xp.sqrt(xp.sum(x * x, axis=1, keepdims=True))
+
+
+def standardized(xp: Any, x: Any) -> Any:
+    """Return columns of mean 0 and deviation 1."""
+    return (x - xp.mean(x, axis=0)) / xp.std(x, axis=0)
+
+
+def covariance(xp: Any, x: Any) -> Any:
+    """Return the covariance of columns."""
+    moved = x - xp.mean(x, axis=0)
+    return moved.T @ moved / (x.shape[0] - 1)
+
+
+def heat(_: Any, u: Any) -> Any:
+    """Return a step of the heat equation at the inner points of a grid."""
+    around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+    return u[1:-1, 1:-1] + 0.1 * (around - 4.0 * u[1:-1, 1:-1])
+
+
+def searched(b: Bench) -> Case:
+    """Where numbers belong among a thousand that are in order."""
+    among = np.linspace(-3, 3, 1000).astype(b.dtype)
+    return Case(lambda x: b.xp.searchsorted(among, x), (b.normal(*b.shape),))
+
+
+def cross_entropy(b: Bench) -> Case:
+    """The mean of the negative logarithm of the right one of a thousand classes."""
+    xp, (count, classes) = b.xp, b.shape
+
+    def function(scores: Any, labels: Any) -> Any:
+        moved = scores - xp.max(scores, axis=1, keepdims=True)
+        total = xp.log(xp.sum(xp.exp(moved), axis=1))
+        return xp.mean(total - xp.take_along_axis(moved, labels[:, None], axis=1)[:, 0])
+
+    return Case(function, (b.normal(*b.shape), b.indices(count, classes)))
+
+
+EVERYDAY = {
+    "distances of points": Kernel("everyday", POINTS, alike(distances, 2)),
+    "nearest of 16 centres": Kernel("everyday", ROWS, nearest),
+    "rows of length 1": Kernel("everyday", ROWS, alike(normalized)),
+    "standardized columns": Kernel("everyday", TABLES, alike(standardized)),
+    "covariance": Kernel("everyday", TABLES, alike(covariance)),
+    "heat equation": Kernel("everyday", GRIDS, alike(heat)),
+    "differences": Kernel("everyday", VECTORS, alike(lambda _, x: x[1:] - x[:-1])),
+    "searchsorted": Kernel("everyday", SEARCHED, searched),
+    "cross entropy": Kernel("everyday", SCORES, cross_entropy),
+}

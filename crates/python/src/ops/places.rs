@@ -1,0 +1,98 @@
+//! Where truth values hold, as one tensor of indices for each axis.
+
+use std::iter::repeat_n;
+
+use nxla_runtime::host::{Element, TensorError};
+use nxla_runtime::{HostTensor, Tensor};
+use pyo3::prelude::*;
+
+use crate::errors::OrRaise;
+use crate::interrupt::read_interruptible;
+use crate::tensor::PyTensor;
+
+/// The indices along each axis of the truth values that hold, in row-major order.
+#[pyfunction]
+fn true_indices(py: Python<'_>, x: &Bound<'_, PyTensor>) -> PyResult<Vec<Py<PyAny>>> {
+    let indices = indices(py, &x.get().tensor())?;
+    indices.into_iter().map(|axis| PyTensor::wrap(py, axis)).collect()
+}
+
+/// Whether a single truth value holds.
+pub(super) fn holds(py: Python<'_>, truth: &Tensor) -> PyResult<bool> {
+    Ok(!on_host(py, truth)?.get(0).is_zero())
+}
+
+fn on_host(py: Python<'_>, mask: &Tensor) -> PyResult<HostTensor> {
+    match mask.data() {
+        Tensor::Host(host) => Ok(host.clone()),
+        device => read_interruptible(py, device),
+    }
+}
+
+/// What [`true_indices`] gives; of a single truth value no axes.
+pub(super) fn indices(py: Python<'_>, mask: &Tensor) -> PyResult<Vec<Tensor>> {
+    let host = on_host(py, mask)?;
+    let sizes = host.shape().to_vec();
+    let found = py.detach(|| {
+        let held = host.as_slice::<u8>()?;
+        let is_small = sizes.iter().all(|&size| i32::try_from(size).is_ok());
+        if is_small {
+            of_type(held, &sizes, |at| at as i32)
+        } else {
+            of_type(held, &sizes, |at| at as i64)
+        }
+    });
+    found.or_raise()
+}
+
+/// The indices as integers of one type, which holds them all.
+fn of_type<I: Element>(
+    held: &[u8],
+    sizes: &[usize],
+    index: impl Fn(usize) -> I + Copy,
+) -> Result<Vec<Tensor>, TensorError> {
+    let Some((&width, outer)) = sizes.split_last() else { return Ok(Vec::new()) };
+    let count = held.iter().map(|&truth| usize::from(truth != 0)).sum();
+    let mut columns = vec![I::default(); count];
+    let mut others: Vec<Vec<I>> = outer.iter().map(|_| Vec::with_capacity(count)).collect();
+    let mut at = vec![0; outer.len()];
+    let mut done = 0;
+    for row in held.chunks_exact(width.max(1)) {
+        let found = places(row, index, &mut columns[done..]);
+        done += found;
+        for (indices, &at) in others.iter_mut().zip(&at) {
+            indices.extend(repeat_n(index(at), found));
+        }
+        advance(&mut at, outer);
+    }
+    others.push(columns);
+    others.into_iter().map(|indices| Tensor::new(indices, [count])).collect()
+}
+
+/// Writes where the truth values of a row hold, as far as there is room, and tells how many do. Each place
+/// is written, and overwritten by the next one where nothing holds: a branch that nobody can foretell
+/// takes longer.
+fn places<I>(row: &[u8], index: impl Fn(usize) -> I, out: &mut [I]) -> usize {
+    let mut found = 0;
+    for (at, &truth) in row.iter().enumerate() {
+        let Some(out) = out.get_mut(found) else { break };
+        *out = index(at);
+        found += usize::from(truth != 0);
+    }
+    found
+}
+
+/// Goes to the next row.
+fn advance(at: &mut [usize], sizes: &[usize]) {
+    for (at, &size) in at.iter_mut().zip(sizes).rev() {
+        *at += 1;
+        if *at < size {
+            return;
+        }
+        *at = 0;
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(true_indices, module)?)
+}
