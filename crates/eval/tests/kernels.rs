@@ -430,8 +430,10 @@ fn slices_and_reversals_are_read_where_they_are() {
             if reversed.is_empty() { Ok(x) } else { g.reverse(x, Some(reversed)) }
         };
         // As an output it is copied.
-        let expected: Vec<f64> =
-            run(&[x.clone()], |g, x| moved(g, x[0])).into_iter().map(|x| -3.0 * x).collect();
+        let expected: Vec<f64> = run(std::slice::from_ref(&x), |g, x| moved(g, x[0]))
+            .into_iter()
+            .map(|x| -3.0 * x)
+            .collect();
         let found = run(&[x], |g, x| {
             let moved = moved(g, x[0])?;
             let twice = g.add(moved, moved)?;
@@ -471,12 +473,12 @@ fn reductions_of_short_rows_are_those_of_their_elements() {
                 assert_eq!(run(&[x], |g, x| g.sum(x[0], Some(&[1]), false)), sums, "{count}");
             }
             let largest = by_row(&|row| row.iter().copied().fold(f64::MIN, f64::max));
-            let found = run(&[x.clone()], |g, x| g.reduce_max(x[0], Some(&[1]), false));
+            let found = run(std::slice::from_ref(&x), |g, x| g.reduce_max(x[0], Some(&[1]), false));
             assert_eq!(found, largest, "{count}");
             let is_large = |threshold: f64| move |row: &[f64]| row.iter().any(|&x| x > threshold);
             for threshold in [0.99, 0.5, -2.0] {
                 let expected = by_row(&|row| f64::from(u8::from(is_large(threshold)(row))));
-                let found = run(&[x.clone()], |g, x| {
+                let found = run(std::slice::from_ref(&x), |g, x| {
                     let threshold = g.scalar_constant(Scalar::Float(threshold), DType::F64)?;
                     let large = g.greater(x[0], threshold)?;
                     g.any(large, Some(&[1]), false)
@@ -514,7 +516,7 @@ fn extrema_of_short_rows_are_where_they_are() {
                         best as f64
                     };
                     let expected: Vec<f64> = elements.chunks(count).map(place).collect();
-                    let found = run(&[x.clone()], |g, x| {
+                    let found = run(std::slice::from_ref(&x), |g, x| {
                         if is_max {
                             g.argmax(x[0], Some(1), false, tie_high, DType::S64)
                         } else {

@@ -122,7 +122,11 @@ impl Rows {
 
 /// The length of the parts that a row is cut into: all of it if it is short, `None` if there is none.
 fn part(length: usize) -> Option<usize> {
-    if length <= MOST { Some(length) } else { (LONG..=MOST).rev().find(|&part| length % part == 0) }
+    if length <= MOST {
+        Some(length)
+    } else {
+        (LONG..=MOST).rev().find(|&part| length.is_multiple_of(part))
+    }
 }
 
 /// Whether XLA reduces the last axes as fast as a kernel of the host: short rows, and long ones of what a

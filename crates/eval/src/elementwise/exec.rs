@@ -303,7 +303,8 @@ impl Code {
                     match rule.neighbours(start, range.len()) {
                         Some(at) => Held::There(&bytes[at * size..]),
                         None => {
-                            let is_same = rule.period().is_some_and(|n| layout.block % n == 0);
+                            let is_same =
+                                rule.period().is_some_and(|n| layout.block.is_multiple_of(n));
                             if is_first || !is_same {
                                 let target = &mut target[..range.len() * size];
                                 rule.read_bytes(size, bytes, start, target);
@@ -399,9 +400,9 @@ fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
         Feed::Strided(_, rule, _) => rule.period(),
         Feed::Whole(_) | Feed::Single(_) | Feed::Overwritten(_) | Feed::Below(_) => None,
     };
-    let periods = feeds.iter().filter_map(period);
+    let mut periods = feeds.iter().filter_map(period);
     // What is reduced comes in blocks of whole turns.
-    let unit = periods.fold(Some(reduce::TURN), |unit, n| unit?.checked_mul(n / gcd(unit?, n)));
+    let unit = periods.try_fold(reduce::TURN, |unit, n| unit.checked_mul(n / gcd(unit, n)));
     match unit {
         Some(unit) if unit <= block && block < len => block / unit * unit,
         _ => block,
