@@ -102,6 +102,27 @@ impl Strided {
         Some(at as usize)
     }
 
+    /// Whether the elements of each row of so many lie side by side.
+    pub(crate) fn has_rows(&self, columns: usize) -> bool {
+        let inner = self.inner();
+        inner.step == 1 && inner.count.is_multiple_of(columns)
+    }
+
+    /// Where these rows begin, from the element `start` of the row-major order on.
+    pub(crate) fn row_starts(&self, start: usize, rows: usize, columns: usize) -> Vec<usize> {
+        debug_assert!(self.has_rows(columns) && start.is_multiple_of(columns));
+        let mut starts = Vec::with_capacity(rows);
+        self.for_each_run(start, rows * columns, |at, range| {
+            // Without a division for runs of one row.
+            let mut done = 0;
+            while done < range.len() {
+                starts.push(at + done);
+                done += columns;
+            }
+        });
+        starts
+    }
+
     /// After how many elements the same ones come again, if they do all the time.
     pub(crate) fn period(&self) -> Option<usize> {
         let (outer, rest) = self.loops.split_first().expect("there is at least one loop");

@@ -19,6 +19,7 @@ use crate::args::Args;
 use crate::elementwise::{Access, Code, Feed, Feeds, Outs};
 use crate::error::Fault;
 use crate::layout::Strided;
+use crate::reduce::{Zipped, ZippedRows};
 use crate::run::Results;
 use crate::{memory, parallel, reduce, value};
 
@@ -72,6 +73,9 @@ pub(crate) enum Work {
     Reduce(ReduceOp, DType),
     /// Reduces what code computes of each row, block by block.
     Fold(Box<Code>, ReduceOp),
+    /// Reduces what two operands give element by element, without writing it. Where they are in no plain way,
+    /// there are rules.
+    Zip(Zipped, [Option<Box<Strided>>; 2]),
 }
 
 /// Where a tensor is.
@@ -252,6 +256,13 @@ impl Run<'_> {
                 let x = tile.bytes(part.operands[0].0, columns * dtype.size(), 0..rows);
                 reduce::fill_by_row(*op, *dtype, x, columns, outs[0]);
             }
+            Work::Zip(zipped, rules) => {
+                let size = zipped.dtype.size();
+                let operand = |index: usize| {
+                    tile.zipped_rows(part.operands[index], rules[index].as_ref(), size, rows)
+                };
+                zipped.fill_by_row([operand(0), operand(1)], part.width, outs[0]);
+            }
             Work::Fold(code, op) => {
                 let (out, rest) = outs.split_first_mut().expect("a fold has a result and a tile");
                 for row in 0..rows {
@@ -349,6 +360,33 @@ impl Tile<'_, '_, '_> {
             },
             (_, Access::Single | Access::Same) => Feed::Single(self.all(place)),
         }
+    }
+
+    /// The rows of an operand that are reduced with those of another one.
+    fn zipped_rows(
+        &self,
+        (place, lies): (Place, Lies),
+        rule: Option<&Box<Strided>>,
+        size: usize,
+        rows: usize,
+    ) -> ZippedRows<'_> {
+        let columns = self.run.rows.columns;
+        let (bytes, starts) = match (lies, rule) {
+            (Lies::Same, _) => {
+                let starts = (0..rows).map(|row| row * columns).collect();
+                (self.bytes(place, columns * size, 0..rows), starts)
+            }
+            (Lies::ByRow, _) => (self.bytes(place, size, 0..rows), (0..rows).collect()),
+            (Lies::Strided, Some(rule)) => {
+                let first = match place {
+                    Place::Input(_) => self.first,
+                    Place::Tile(_) => 0,
+                };
+                (self.all(place), rule.row_starts(first * columns, rows, columns))
+            }
+            (Lies::Single | Lies::ByColumn | Lies::Strided, _) => (self.all(place), vec![0; rows]),
+        };
+        ZippedRows { bytes, starts, is_single: matches!(lies, Lies::ByRow | Lies::Single) }
     }
 
     /// All bytes of an operand, or of a tile.

@@ -12,8 +12,9 @@ use nxla_expr::ReduceOp;
 use nxla_tensor::Shape;
 
 use crate::args::Args;
-use crate::elementwise::{Code, Feeds, Outs};
+use crate::elementwise::{Code, Feed, Feeds, Outs};
 use crate::error::Fault;
+use crate::reduce::Zipped;
 use crate::run::Results;
 use crate::threads::Brake;
 use crate::{memory, reduce, value};
@@ -41,6 +42,11 @@ impl Totals {
         let (feeds, mut results) = code.begin(args, &code.shape, |result| self.keeps(result))?;
         let dtype = code.results[self.reduced];
         let mut total = value::fresh(reduce::given(self.op, dtype), &self.shape)?;
+        if let Some((zipped, operands)) = self.zipped(&feeds) {
+            zipped.fill_total(operands, value::bytes_mut(&mut total));
+            results.push(total);
+            return Ok(results);
+        }
         let pieces = self.pieces(&mut results);
         let brake = Brake::current();
         let make = |range: Range<usize>, sink: &mut dyn FnMut(&[u8])| {
@@ -54,6 +60,19 @@ impl Totals {
         drop(pieces);
         results.push(total);
         Ok(results)
+    }
+
+    /// The reduction with the two operands that it can read by itself, if there is no more to compute.
+    fn zipped<'a>(&self, feeds: &Feeds<'a>) -> Option<(Zipped, [&'a [u8]; 2])> {
+        let (zip, inputs) = self.code.zip.filter(|_| !self.is_kept && self.shape.size() == 1)?;
+        let zipped = Zipped { zip, op: self.op, dtype: self.code.results[self.reduced] };
+        let [left, right] = inputs.map(|input| match feeds[usize::from(input)] {
+            Feed::Whole(bytes) => Some((bytes, true)),
+            Feed::Single(bytes) => Some((bytes, false)),
+            Feed::Strided(..) | Feed::Overwritten(_) | Feed::Below(_) => None,
+        });
+        let ((left, is_whole), (right, is_too)) = (left?, right?);
+        (zipped.is_known() && (is_whole || is_too)).then_some((zipped, [left, right]))
     }
 
     /// Whether others read a result of the code.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::program;
 use nxla_eval::{Hooks, Plan};
 use nxla_expr::{ExprId, Graph, Program, TensorType};
-use nxla_tensor::{DType, HostTensor};
+use nxla_tensor::{DType, HostTensor, Scalar};
 
 fn numbers(dtype: DType, shape: &[usize], seed: usize) -> HostTensor {
     let len = shape.iter().product();
@@ -136,6 +136,83 @@ fn the_norms_of_many_columns_are_one_step_and_their_roots() {
             assert_eq!(check(norms, &inputs), 2, "{shape:?} of {dtype}");
         }
     }
+}
+
+/// What two rows can give element by element.
+fn differences(graph: &mut Graph, x: ExprId, y: ExprId) -> Vec<ExprId> {
+    let apart = graph.subtract(x, y).unwrap();
+    let two = graph.scalar_constant(Scalar::Float(2.0), graph.dtype(apart)).unwrap();
+    vec![
+        graph.pow(apart, two).unwrap(),
+        graph.multiply(apart, apart).unwrap(),
+        graph.abs(apart).unwrap(),
+        graph.multiply(x, y).unwrap(),
+        graph.multiply(x, x).unwrap(),
+    ]
+}
+
+/// Reduces one of the [`differences`] of all pairs of rows.
+fn distances(dtype: DType, columns: usize, which: usize, reversed: bool) -> Program {
+    let types = [[37, columns], [13, columns]].map(|shape| TensorType::new(dtype, shape));
+    program(&types, |graph, ids| {
+        let x = graph.reshape(ids[0], [37, 1, columns]).unwrap();
+        let y = graph.reshape(ids[1], [1, 13, columns]).unwrap();
+        let y = if reversed { graph.reverse(y, Some(&[2])).unwrap() } else { y };
+        let made = differences(graph, x, y)[which];
+        let least = graph.reduce_min(made, Some(&[-1]), false).unwrap();
+        let sum = graph.sum(made, Some(&[-1]), false).unwrap();
+        let root = graph.sqrt(sum).unwrap();
+        // Alone, each is reduced while it is computed.
+        vec![if columns.is_multiple_of(2) { root } else { least }]
+    })
+}
+
+#[test]
+fn distances_of_points_are_one_step() {
+    for dtype in [DType::F32, DType::F64] {
+        for columns in [2, 8, 9, 31, 64, 101, 1023, 1024] {
+            let mut inputs = [[37, columns], [13, columns]].map(|shape| numbers(dtype, &shape, 3));
+            // Nobody is near to what is no number, or infinite.
+            inputs[1] = with_extremes(&inputs[1]);
+            for which in 0..5 {
+                let steps = if which == 4 { 2 } else { 3 };
+                assert_eq!(check(distances(dtype, columns, which, false), &inputs), steps);
+                check(distances(dtype, columns, which, true), &inputs);
+            }
+        }
+    }
+}
+
+#[test]
+fn deviations_and_products_are_reduced_without_being_written() {
+    for dtype in [DType::F32, DType::F64] {
+        for shape in [[40, 12], [16, 700], [16, 3000], [3, 70_001], [1, 200_000]] {
+            let [rows, columns] = shape;
+            let types = [[rows, columns], [rows, 1], [1, columns], [1, 1]]
+                .map(|shape| TensorType::new(dtype, shape));
+            let mut inputs = types.clone().map(|ty| numbers(dtype, &ty.shape, ty.shape[0]));
+            inputs[0] = with_extremes(&inputs[0]);
+            for (other, which) in (0..4).flat_map(|other| (0..5).map(move |which| (other, which))) {
+                let program = program(&types, |graph, ids| {
+                    let made = differences(graph, ids[0], ids[other])[which];
+                    let sums = graph.sum(made, Some(&[1]), false).unwrap();
+                    let again = differences(graph, ids[other], ids[0])[which.min(3)];
+                    let total = graph.reduce_max(again, None, false).unwrap();
+                    vec![graph.sqrt(sums).unwrap(), total]
+                });
+                check(program, &inputs);
+            }
+        }
+    }
+}
+
+/// The same numbers with NaN and an infinity among them.
+fn with_extremes(x: &HostTensor) -> HostTensor {
+    let mut elements = x.cast(DType::F64).as_slice::<f64>().unwrap().to_vec();
+    let count = elements.len();
+    elements[count / 2] = f64::NAN;
+    elements[count - 1] = f64::INFINITY;
+    HostTensor::from_slice(&elements, x.shape().clone()).unwrap().cast(x.dtype())
 }
 
 #[test]

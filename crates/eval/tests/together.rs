@@ -156,6 +156,9 @@ fn pairs_of_operations_are_those_one_by_one() {
                     // Each is read once, and the sum of both is a result.
                     results.push(graph.max(outer, ids[2]).unwrap());
                 }
+                let inner = graph.binary(first, ids[0], ids[1]).unwrap();
+                let outer = graph.binary(second, inner, inner).unwrap();
+                results.push(graph.max(outer, ids[2]).unwrap());
             }
             results
         }));

@@ -9,6 +9,7 @@ use nxla_tensor::{DType, Shape};
 use rustc_hash::FxHashMap;
 
 use crate::context::{Cx, is_in_memory};
+use crate::reduce;
 use crate::region::Frame;
 use crate::writer::Values;
 
@@ -20,6 +21,9 @@ const MOST_READ: usize = 2;
 const LEAST_ROW: usize = 512;
 const LEAST_ROWS: usize = 256;
 const LONGEST_ROW: usize = 4096;
+
+/// Elements that XLA had better not write.
+const LARGE: usize = 1 << 20;
 
 /// The program of a reduction with what it takes along, and what that is called with. Its result has
 /// lost the axes that were reduced, so that those who keep them and those who do not make one call.
@@ -59,13 +63,21 @@ pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId, attributes: &Redu
     read.all(is_there)
 }
 
+/// Whether XLA would take longer for short rows of `f32` than a kernel that computes them: for products of
+/// tensors, which it reduces one element after the other, and for what is made of much smaller tensors, which it
+/// writes before it is reduced.
+pub(crate) fn takes_short_rows(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> bool {
+    let graph = frame.graph;
+    graph.dtype(operand) == DType::F32
+        && reduce::is_written(graph.shape(operand), attributes)
+        && !taken(frame, operand, attributes).is_empty()
+        && reads_memory(frame, operand, attributes)
+}
+
 /// The operations that are taken along to compute a tensor, in their order: none if that would read
 /// more than it spares.
 fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId> {
     let graph = frame.graph;
-    if !pays(graph.shape(operand), attributes, graph.dtype(operand)) {
-        return Vec::new();
-    }
     let (mut taken, mut read, mut pending) = (Vec::new(), Vec::new(), vec![operand]);
     while let Some(id) = pending.pop() {
         if taken.contains(&id) || read.contains(&id) {
@@ -79,12 +91,29 @@ fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId>
             read.push(id);
         }
     }
-    if read.len() > MOST_READ {
+    let (shape, dtype) = (graph.shape(operand), graph.dtype(operand));
+    let are_rows = dtype == DType::F32 && reduce::is_written(shape, attributes);
+    let pays = match read.len() {
+        // XLA computes a product of what is broadcast as fast.
+        0 if are_rows && !is_product(graph, operand) && shape.size() >= LARGE => true,
+        1.. if are_rows && is_product(graph, operand) => true,
+        _ => pays(shape, attributes, dtype),
+    };
+    if !pays || read.len() > MOST_READ {
         taken.clear();
     }
     // Operands come before those who use them.
     taken.sort_unstable();
     taken
+}
+
+/// Whether a node multiplies.
+fn is_product(graph: &Graph, id: ExprId) -> bool {
+    match graph.op(id) {
+        Op::Binary(BinaryOp::Multiply) => true,
+        Op::Binary(BinaryOp::Pow) => is_two(graph, graph.operands(id)[1]),
+        _ => false,
+    }
 }
 
 /// Whether a kernel reduces what it takes along without writing it, or without writing much: all of a tensor,

@@ -27,14 +27,17 @@ const LEAST_SORTED: usize = 1 << 7;
 /// The same for running sums and extrema, for positions of extrema, which XLA finds one element after
 /// the other, and for random words.
 const LEAST_CUMULATED: usize = 1 << 7;
-const LEAST_SEARCHED: usize = 1 << 11;
-const LEAST_RANDOM: usize = 1 << 10;
+const LEAST_SEARCHED: usize = 1 << 8;
+const LEAST_RANDOM: usize = 1 << 8;
 
 /// The same for reductions of `f64`, which XLA makes trees of windows of, and of other numbers: of what a
 /// program is given, and of what it computes, which XLA does along with other things.
 const LEAST_REDUCED_F64: usize = 1 << 15;
 const LEAST_REDUCED_GIVEN: usize = 1 << 16;
 const LEAST_REDUCED: usize = 1 << 18;
+
+/// The same for short rows of `f32` that a kernel computes along with their reduction.
+const LEAST_SHORT: usize = 1 << 15;
 
 /// The same for pooling of what a program is given. What is before it XLA computes along with it.
 const LEAST_POOLED: usize = 1 << 12;
@@ -106,11 +109,12 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
                 along::reads_memory(frame, node.operands[0], attributes)
                     || reduce::is_written(shape, attributes)
             };
+            let is_given_few = is_given() && !has(LEAST_REDUCED);
             match dtype {
                 DType::F32 | DType::F64
-                    if reduce::is_fast(shape, attributes, dtype, is_given()) =>
+                    if reduce::is_fast(shape, attributes, dtype, is_given_few) =>
                 {
-                    false
+                    has(LEAST_SHORT) && along::takes_short_rows(frame, node.operands[0], attributes)
                 }
                 DType::F64 => has(LEAST_REDUCED_F64) && is_written(),
                 DType::F32 if is_given() => has(LEAST_REDUCED_GIVEN),

@@ -57,10 +57,13 @@ fn uniform(
         })?;
         Ok::<_, LowerError>(results[0])
     };
-    let is_apart = cx.options.sums_apart && cx.options.partition.is_none();
-    if is_apart && is_value && compute == DType::F32 {
+    if cx.options.sums_apart && is_value && compute == DType::F32 {
         let is_there = cx.takes_from_memory();
-        let rows = Rows::of(cx.shape(x.ty), &axes);
+        // Over several devices, axes that are divided among them stay as they are.
+        let rows = match cx.options.partition {
+            None => Rows::of(cx.shape(x.ty), &axes),
+            Some(_) => Rows::of_last_axis(cx.shape(x.ty), &axes),
+        };
         if rows.length >= LONG && !(is_there && rows.are_whole()) {
             if !is_there {
                 x = cx.barrier(x);
@@ -114,6 +117,13 @@ impl Rows {
         Self { length, shape: sizes.into(), others }
     }
 
+    /// The same with all axes as they are: a row is the last one.
+    fn of_last_axis(shape: &Shape, axes: &[usize]) -> Self {
+        let last = shape.rank().saturating_sub(1);
+        let others = axes.iter().copied().filter(|&axis| axis != last).collect();
+        Self { others, shape: shape.clone(), ..Self::of(shape, axes) }
+    }
+
     /// Whether the library reduces rows as they are, or there is no way to cut them.
     fn are_whole(&self) -> bool {
         self.length.is_multiple_of(MOST) || self.shape.last() == Some(&self.length)
@@ -130,11 +140,16 @@ fn part(length: usize) -> Option<usize> {
 }
 
 /// Whether XLA reduces the last axes as fast as a kernel of the host: short rows, and long ones of what a
-/// program is given.
-pub(crate) fn is_fast(shape: &Shape, attributes: &Reduce, dtype: DType, is_given: bool) -> bool {
+/// program is given, if these are few.
+pub(crate) fn is_fast(
+    shape: &Shape,
+    attributes: &Reduce,
+    dtype: DType,
+    is_given_few: bool,
+) -> bool {
     let length = Rows::of(shape, &reduced_axes(attributes, shape.rank())).length;
     match dtype {
-        DType::F32 => length > 1 && (length <= MOST || is_given && part(length).is_some()),
+        DType::F32 => length > 1 && (length <= MOST || is_given_few && part(length).is_some()),
         _ => length > 1 && length <= LONG,
     }
 }

@@ -7,6 +7,8 @@ use crate::dtype::DType;
 pub struct FloatLimits {
     /// The distance from 1 to the next larger number.
     pub epsilon: f64,
+    /// Bits of the mantissa that are stored: without the leading one.
+    pub mantissa_bits: u32,
     /// The largest finite number; the smallest is its negative.
     pub max: f64,
     /// The smallest positive number that has full precision.
@@ -26,9 +28,8 @@ impl DType {
     /// ```
     #[must_use]
     pub fn float_limits(self) -> Option<FloatLimits> {
-        // Bits of the mantissa that are stored, and the exponents of the smallest normal and of
-        // the largest number.
-        let (mantissa, smallest, largest) = match self {
+        // Besides the bits, the exponents of the smallest normal and of the largest number.
+        let (mantissa_bits, smallest, largest): (u32, i32, i32) = match self {
             DType::F8E5M2 => (2, -14, 15),
             DType::F8E4M3FN => (3, -6, 8),
             DType::BF16 => (7, -126, 127),
@@ -37,11 +38,11 @@ impl DType {
             DType::F64 | DType::C128 => (52, -1022, 1023),
             _ => return None,
         };
-        let epsilon = 2f64.powi(-mantissa);
+        let epsilon = 2f64.powi(-mantissa_bits.cast_signed());
         // The largest of `f8_e4m3fn` gives up its last bit to NaN.
         let last = if self == DType::F8E4M3FN { 2.0 } else { 1.0 };
         let max = (2.0 - last * epsilon) * 2f64.powi(largest);
-        Some(FloatLimits { epsilon, max, smallest_normal: 2f64.powi(smallest) })
+        Some(FloatLimits { epsilon, mantissa_bits, max, smallest_normal: 2f64.powi(smallest) })
     }
 }
 

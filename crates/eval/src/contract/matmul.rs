@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::elementwise::vectorize;
 use crate::kernels::{Kernels, Product};
-use crate::reduce::narrowed;
+use crate::reduce::{FEW_LANES, SHORT, narrowed};
 use crate::threads::Brake;
 use crate::{memory, parallel};
 
@@ -20,10 +20,6 @@ const SMALL: usize = 1 << 14;
 /// Elements of a partial sum, and independent sums within it.
 const PART: usize = 1 << 16;
 const LANES: usize = 16;
-
-/// Elements of vectors that are short, and independent sums of their products.
-const SHORT: usize = 1024;
-const FEW_LANES: usize = 8;
 
 /// Columns of a small product whose sums are kept on the stack.
 const FEW: usize = 64;

@@ -236,13 +236,12 @@ pub(crate) fn known_power_kernel(exponent: f64, dtype: Compute) -> Option<Kernel
             powers! {
                 $t,
                 -1.0: |x| 1.0 / x;
-                2.0: |x| x * x;
                 3.0: |x| x * x * x;
                 4.0: |x| (x * x) * (x * x);
             }
         };
     }
-    let known: [(f64, Kernel); 4] = match dtype {
+    let known: [(f64, Kernel); 3] = match dtype {
         Compute::F32 => of!(f32),
         Compute::F64 => of!(f64),
         Compute::U8

@@ -74,6 +74,14 @@ pub(crate) struct Constant {
     pub(crate) size: u8,
 }
 
+/// What is computed of two elements, which a reduction can do on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Zip {
+    Product,
+    SquaredDifference,
+    AbsoluteDifference,
+}
+
 /// The compiled form of a group.
 #[derive(Clone)]
 pub(crate) struct Code {
@@ -88,6 +96,8 @@ pub(crate) struct Code {
     pub(crate) widest: u8,
     /// What an element takes, in steps of vector code on four bytes: a sixteenth of a nanosecond.
     pub(crate) cost: usize,
+    /// What all of it computes, of two inputs of the result's dtype, if it is of that kind.
+    pub(crate) zip: Option<(Zip, [u16; 2])>,
     /// The dtypes of the results, of which there is one at least.
     pub(crate) results: SmallVec<[DType; 2]>,
     pub(crate) shape: Shape,

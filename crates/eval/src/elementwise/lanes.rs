@@ -93,6 +93,18 @@ fn chunk2<A: Pod, B: Pod, R, const N: usize>(
 }
 
 #[inline(always)]
+fn over2<A: Pod, B: Pod, R: Pod, const N: usize>(
+    out: &mut [R; N],
+    a: &[A; N],
+    b: &[B; N],
+    f: &impl Fn(A, B, R) -> R,
+) {
+    for i in 0..N {
+        out[i] = f(a[i], b[i], out[i]);
+    }
+}
+
+#[inline(always)]
 fn chunk3<A: Pod, B: Pod, C: Pod, R, const N: usize>(
     out: &mut [R; N],
     a: &[A; N],
@@ -113,27 +125,41 @@ fn in_chunks<R: Pod>(out: &mut [u8]) -> (&mut [[R; LANES]], &mut [[R; SHORT]], &
     (long, short, rest)
 }
 
-/// The last, shorter loop: `compute` gets room for more elements than are wanted.
-#[inline(always)]
-fn shorter<R: Pod>(out: &mut [R], compute: impl FnOnce(&mut [R; SHORT])) {
-    if !out.is_empty() {
-        let mut padded = [R::zeroed(); SHORT];
-        compute(&mut padded);
-        out.copy_from_slice(&padded[..out.len()]);
-    }
+/// Computes the bytes `$bytes` chunk by chunk: `$chunk` gets the elements of a result, and of the operands,
+/// that belong to one inner loop. The last chunk has room for more elements than are wanted.
+macro_rules! in_loops {
+    ($bytes:expr, |$out:ident: $r:ty, $($x:ident),+| $chunk:expr) => {{
+        let (long, short, rest) = in_chunks::<$r>($bytes);
+        let (whole, shorts) = (long.len(), short.len());
+        vectorize(
+            #[inline(always)]
+            || {
+                for (index, $out) in long.iter_mut().enumerate() {
+                    $(let $x = $x.chunk(index);)+
+                    $chunk;
+                }
+                for (index, $out) in short.iter_mut().enumerate() {
+                    $(let $x = $x.short(whole, index);)+
+                    $chunk;
+                }
+                if !rest.is_empty() {
+                    $(let $x = &$x.last(whole, shorts, rest.len());)+
+                    let mut padded = [<$r>::zeroed(); SHORT];
+                    padded[..rest.len()].copy_from_slice(rest);
+                    let $out = &mut padded;
+                    $chunk;
+                    rest.copy_from_slice(&padded[..rest.len()]);
+                }
+            },
+        );
+    }};
 }
 
 /// `out[i] = f(a[i])`.
 #[inline(always)]
 pub(crate) fn map1<A: Pod, R: Pod>(srcs: [Src<'_>; 3], out: &mut [u8], f: impl Fn(A) -> R) {
-    map1_near(
-        srcs,
-        out,
-        #[inline(always)]
-        |_| true,
-        &f,
-        &f,
-    );
+    let a = srcs[0].lanes::<A>();
+    in_loops!(out, |out: R, a| chunk1(out, a, &f));
 }
 
 /// `out[i] = any(a[i])`, by `fast`, which gives the same and has no branches, where all elements of a
@@ -146,40 +172,14 @@ pub(crate) fn map1_near<A: Pod, R: Pod>(
     fast: impl Fn(A) -> R,
     any: impl Fn(A) -> R,
 ) {
-    #[inline(always)]
-    fn chunk<A: Pod, R, const N: usize>(
-        out: &mut [R; N],
-        a: &[A; N],
-        near: &impl Fn(A) -> bool,
-        fast: &impl Fn(A) -> R,
-        any: &impl Fn(A) -> R,
-    ) {
-        if a.iter().fold(true, |all, &a| all & near(a)) {
-            chunk1(out, a, fast);
-        } else {
-            chunk1(out, a, any);
-        }
-    }
     let a = srcs[0].lanes::<A>();
-    let (long, short, rest) = in_chunks::<R>(out);
-    let (whole, shorts) = (long.len(), short.len());
-    vectorize(
-        #[inline(always)]
-        || {
-            for (index, out) in long.iter_mut().enumerate() {
-                chunk(out, a.chunk(index), &near, &fast, &any);
-            }
-            for (index, out) in short.iter_mut().enumerate() {
-                chunk(out, a.short(whole, index), &near, &fast, &any);
-            }
-            let len = rest.len();
-            shorter(
-                rest,
-                #[inline(always)]
-                |out| chunk(out, &a.last(whole, shorts, len), &near, &fast, &any),
-            );
-        },
-    );
+    in_loops!(out, |out: R, a| {
+        if a.iter().fold(true, |all, &a| all & near(a)) {
+            chunk1(out, a, &fast);
+        } else {
+            chunk1(out, a, &any);
+        }
+    });
 }
 
 /// `out[i] = f(a[i], b[i])`.
@@ -190,28 +190,7 @@ pub(crate) fn map2<A: Pod, B: Pod, R: Pod>(
     f: impl Fn(A, B) -> R,
 ) {
     let (a, b) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>());
-    let (long, short, rest) = in_chunks::<R>(out);
-    let (whole, shorts) = (long.len(), short.len());
-    vectorize(
-        #[inline(always)]
-        || {
-            for (index, out) in long.iter_mut().enumerate() {
-                chunk2(out, a.chunk(index), b.chunk(index), &f);
-            }
-            for (index, out) in short.iter_mut().enumerate() {
-                chunk2(out, a.short(whole, index), b.short(whole, index), &f);
-            }
-            let len = rest.len();
-            shorter(
-                rest,
-                #[inline(always)]
-                |out| {
-                    let (a, b) = (a.last(whole, shorts, len), b.last(whole, shorts, len));
-                    chunk2(out, &a, &b, &f);
-                },
-            );
-        },
-    );
+    in_loops!(out, |out: R, a, b| chunk2(out, a, b, &f));
 }
 
 /// `out[i] = f(a[i], b[i], out[i])`.
@@ -221,36 +200,8 @@ pub(crate) fn map2_over<A: Pod, B: Pod, R: Pod>(
     out: &mut [u8],
     f: impl Fn(A, B, R) -> R,
 ) {
-    #[inline(always)]
-    fn chunk<A: Pod, B: Pod, R: Pod, const N: usize>(
-        out: &mut [R; N],
-        a: &[A; N],
-        b: &[B; N],
-        f: &impl Fn(A, B, R) -> R,
-    ) {
-        for i in 0..N {
-            out[i] = f(a[i], b[i], out[i]);
-        }
-    }
     let (a, b) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>());
-    let (long, short, rest) = in_chunks::<R>(out);
-    let (whole, shorts) = (long.len(), short.len());
-    vectorize(
-        #[inline(always)]
-        || {
-            for (index, out) in long.iter_mut().enumerate() {
-                chunk(out, a.chunk(index), b.chunk(index), &f);
-            }
-            for (index, out) in short.iter_mut().enumerate() {
-                chunk(out, a.short(whole, index), b.short(whole, index), &f);
-            }
-            let len = rest.len();
-            let (a, b) = (a.last(whole, shorts, len), b.last(whole, shorts, len));
-            for (out, (&a, &b)) in rest.iter_mut().zip(a.iter().zip(&b)) {
-                *out = f(a, b, *out);
-            }
-        },
-    );
+    in_loops!(out, |out: R, a, b| over2(out, a, b, &f));
 }
 
 /// `out[i] = any(a[i], b[i])`, by `fast`, which gives the same and takes less, where all elements of a loop
@@ -263,44 +214,14 @@ pub(crate) fn map2_near<A: Pod, B: Pod, R: Pod>(
     fast: impl Fn(A, B) -> R,
     any: impl Fn(A, B) -> R,
 ) {
-    #[inline(always)]
-    fn chunk<A: Pod, B: Pod, R, const N: usize>(
-        out: &mut [R; N],
-        (a, b): (&[A; N], &[B; N]),
-        near: &impl Fn(A, B) -> bool,
-        fast: &impl Fn(A, B) -> R,
-        any: &impl Fn(A, B) -> R,
-    ) {
-        if a.iter().zip(b).fold(true, |all, (&a, &b)| all & near(a, b)) {
-            chunk2(out, a, b, fast);
-        } else {
-            chunk2(out, a, b, any);
-        }
-    }
     let (a, b) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>());
-    let (long, short, rest) = in_chunks::<R>(out);
-    let (whole, shorts) = (long.len(), short.len());
-    vectorize(
-        #[inline(always)]
-        || {
-            for (index, out) in long.iter_mut().enumerate() {
-                chunk(out, (a.chunk(index), b.chunk(index)), &near, &fast, &any);
-            }
-            for (index, out) in short.iter_mut().enumerate() {
-                let operands = (a.short(whole, index), b.short(whole, index));
-                chunk(out, operands, &near, &fast, &any);
-            }
-            let len = rest.len();
-            shorter(
-                rest,
-                #[inline(always)]
-                |out| {
-                    let (a, b) = (a.last(whole, shorts, len), b.last(whole, shorts, len));
-                    chunk(out, (&a, &b), &near, &fast, &any);
-                },
-            );
-        },
-    );
+    in_loops!(out, |out: R, a, b| {
+        if a.iter().zip(b).fold(true, |all, (&a, &b)| all & near(a, b)) {
+            chunk2(out, a, b, &fast);
+        } else {
+            chunk2(out, a, b, &any);
+        }
+    });
 }
 
 /// `out[i] = f(a[i], b[i], c[i])`.
@@ -311,29 +232,7 @@ pub(crate) fn map3<A: Pod, B: Pod, C: Pod, R: Pod>(
     f: impl Fn(A, B, C) -> R,
 ) {
     let (a, b, c) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>(), srcs[2].lanes::<C>());
-    let (long, short, rest) = in_chunks::<R>(out);
-    let (whole, shorts) = (long.len(), short.len());
-    vectorize(
-        #[inline(always)]
-        || {
-            for (index, out) in long.iter_mut().enumerate() {
-                chunk3(out, a.chunk(index), b.chunk(index), c.chunk(index), &f);
-            }
-            for (index, out) in short.iter_mut().enumerate() {
-                let (a, b) = (a.short(whole, index), b.short(whole, index));
-                chunk3(out, a, b, c.short(whole, index), &f);
-            }
-            let len = rest.len();
-            shorter(
-                rest,
-                #[inline(always)]
-                |out| {
-                    let (a, b) = (a.last(whole, shorts, len), b.last(whole, shorts, len));
-                    chunk3(out, &a, &b, &c.last(whole, shorts, len), &f);
-                },
-            );
-        },
-    );
+    in_loops!(out, |out: R, a, b, c| chunk3(out, a, b, c, &f));
 }
 
 /// A [`Kernel`] from a function of elements: `kernel!(|x: f32| -> f32 { x.sqrt() })`.

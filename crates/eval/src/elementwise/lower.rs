@@ -12,11 +12,11 @@ use smallvec::SmallVec;
 use super::binary::{
     binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel, select_over_kernel,
 };
-use super::code::{Access, Code, Constant, Input, Instruction, Loc, Target};
+use super::code::{Access, Code, Constant, Input, Instruction, Loc, Target, Zip};
 use super::convert::convert_kernel;
 use super::dtype::Compute;
 use super::lanes::Kernel;
-use super::pairs::{self, Arithmetic};
+use super::pairs::{self, Kind};
 use super::unary::unary_kernel;
 
 /// A value while code is written: where it is, and its dtype.
@@ -34,7 +34,7 @@ pub(crate) struct Writer {
     once: Vec<Instruction>,
     instructions: Vec<Instruction>,
     /// What each of them computes.
-    kinds: Vec<Arithmetic>,
+    kinds: Vec<Kind>,
     /// Conversions that have been made already.
     converted: FxHashMap<(Value, DType), Value>,
     widest: usize,
@@ -47,6 +47,10 @@ impl Writer {
     pub(crate) fn input(&mut self, input: Input) -> Value {
         let dtype = input.dtype;
         self.widest = self.widest.max(dtype.size());
+        if matches!(input.access, Access::Strided(_)) {
+            // It is copied.
+            self.cost += dtype.size().div_ceil(4);
+        }
         let loc = Loc::Input(index(self.inputs.len()));
         self.inputs.push(input);
         Value { loc, dtype }
@@ -148,6 +152,9 @@ impl Writer {
         };
         self.cost += unary_cost(op) * compute.dtype().size() / 4;
         let y = self.emit(unary_kernel(op, compute), &[x], given);
+        if let (UnaryOp::Abs, Loc::Register(register)) = (op, y.loc) {
+            self.kinds[usize::from(register)] = Kind::Absolute;
+        }
         self.convert(y, result)
     }
 
@@ -180,14 +187,12 @@ impl Writer {
             let value = self.convert(value, operand);
             self.convert(value, compute.dtype())
         });
-        if op == BinaryOp::Pow
-            && let Some(kernel) = self.known_power(y, compute)
-        {
+        let exponent = if op == BinaryOp::Pow { self.known(y) } else { None };
+        if let Some(kernel) = exponent.and_then(|power| known_power_kernel(power, compute)) {
             let z = self.emit(kernel, &[x], compute.dtype());
             return self.convert(z, result);
         }
-        let inverse = (op == BinaryOp::Divide).then(|| self.inverse_of_power_of_two(y));
-        let (op, y) = inverse.flatten().map_or((op, y), |inverse| (BinaryOp::Multiply, inverse));
+        let (op, y) = self.as_product(op, x, y, compute);
         self.cost += binary_cost(op) * compute.dtype().size() / 4;
         let given = match op.class() {
             BinaryClass::Parts => result,
@@ -196,19 +201,26 @@ impl Writer {
         };
         let z = self.emit(binary_kernel(op, compute), &[x, y], given);
         if let Loc::Register(register) = z.loc {
-            self.kinds[usize::from(register)] = Some((op, compute));
+            self.kinds[usize::from(register)] = Kind::Binary(op, compute);
         }
         self.convert(z, result)
+    }
+
+    /// Squares, and quotients by a power of two, as products, which have the same bits.
+    fn as_product(&mut self, op: BinaryOp, x: Value, y: Value, of: Compute) -> (BinaryOp, Value) {
+        let is_float = matches!(of, Compute::F32 | Compute::F64);
+        let factor = match op {
+            BinaryOp::Pow if is_float && self.known(y) == Some(2.0) => Some(x),
+            BinaryOp::Divide => self.inverse_of_power_of_two(y),
+            _ => None,
+        };
+        factor.map_or((op, y), |factor| (BinaryOp::Multiply, factor))
     }
 
     /// `1 / y` for a power of two that is known: multiplying by it gives the same bits as dividing by `y`,
     /// in a fraction of the time.
     fn inverse_of_power_of_two(&mut self, y: Value) -> Option<Value> {
-        let Loc::Constant(constant) = y.loc else { return None };
-        if !y.dtype.is_float() {
-            return None;
-        }
-        let value = self.constants[usize::from(constant)].0.as_f64();
+        let value = self.known(y).filter(|_| y.dtype.is_float())?;
         let inverse = value.recip();
         let is_normal = |number: f64| {
             if y.dtype == DType::F32 { (number as f32).is_normal() } else { number.is_normal() }
@@ -219,11 +231,10 @@ impl Writer {
             .then(|| self.constant(Scalar::Float(inverse), y.dtype))
     }
 
-    /// The kernel for an exponent that is known and has one.
-    fn known_power(&self, exponent: Value, compute: Compute) -> Option<Kernel> {
-        let Loc::Constant(constant) = exponent.loc else { return None };
-        let (value, _) = self.constants[usize::from(constant)];
-        known_power_kernel(value.as_f64(), compute)
+    /// The number that a value is known to be.
+    fn known(&self, value: Value) -> Option<f64> {
+        let Loc::Constant(constant) = value.loc else { return None };
+        Some(self.constants[usize::from(constant)].0.as_f64())
     }
 
     fn bitcast(&mut self, x: Value, to: DType) -> Value {
@@ -280,7 +291,7 @@ impl Writer {
         self.widest = self.widest.max(dtype.size());
         self.cost += dtype.size().div_ceil(4);
         self.instructions.push(instruction(kernel, operands, dtype, register));
-        self.kinds.push(None);
+        self.kinds.push(Kind::Other);
         Value { loc: Loc::Register(register), dtype }
     }
 
@@ -288,6 +299,7 @@ impl Writer {
     pub(crate) fn finish(mut self, roots: &[Value], shape: &nxla_tensor::Shape) -> Code {
         let mut roots = SmallVec::<[Value; 2]>::from(roots);
         self.join_pairs(&mut roots);
+        let zip = if roots.len() == 1 { self.zip() } else { None };
         for (result, &root) in roots.iter().enumerate() {
             self.write_result(root, index(result));
         }
@@ -302,6 +314,7 @@ impl Writer {
             registers,
             widest: u8::try_from(self.widest).expect("at most 16"),
             cost: self.cost,
+            zip,
             results: roots.iter().map(|root| root.dtype).collect(),
             shape: shape.clone(),
         }
@@ -321,21 +334,40 @@ impl Writer {
         }
     }
 
+    /// See [`Code::zip`].
+    fn zip(&self) -> Option<(Zip, [u16; 2])> {
+        use BinaryOp::{Multiply, Subtract};
+        let is_float = |of: Compute| matches!(of, Compute::F32 | Compute::F64);
+        let zip = match self.kinds[..] {
+            [Kind::Binary(Multiply, of)] if is_float(of) => Zip::Product,
+            [Kind::Square(Subtract, of)] if is_float(of) => Zip::SquaredDifference,
+            [Kind::Binary(Subtract, of), Kind::Absolute]
+                if is_float(of) && self.instructions[1].operands[0] == Loc::Register(0) =>
+            {
+                Zip::AbsoluteDifference
+            }
+            _ => return None,
+        };
+        match self.instructions[0].operands {
+            [Loc::Input(x), Loc::Input(y), _] => Some((zip, [x, y])),
+            _ => None,
+        }
+    }
+
     /// Puts instructions last that can write a result over an operand, so that others have read the operand by
     /// then.
     fn write_over_late(&mut self) {
-        let is_read = |target: Target| match target {
-            Target::Register(_) => true,
-            Target::Result(result) => {
-                let loc = Loc::Result(result);
-                self.instructions.iter().any(|next| next.operands.contains(&loc))
-            }
-        };
-        let is_late = |next: &Instruction| next.over.is_some() && !is_read(next.target);
-        let (late, mut soon): (Vec<_>, Vec<_>) =
-            self.instructions.iter().cloned().partition(is_late);
-        soon.extend(late);
-        self.instructions = soon;
+        let operands = self.instructions.iter().flat_map(|next| next.operands);
+        let read: SmallVec<[u16; 8]> = operands
+            .filter_map(|operand| match operand {
+                Loc::Result(result) => Some(result),
+                _ => None,
+            })
+            .collect();
+        self.instructions.sort_by_key(|next| match next.target {
+            Target::Result(result) => next.over.is_some() && !read.contains(&result),
+            Target::Register(_) => false,
+        });
     }
 
     /// Has a value written to a result, by the instruction that computes it if there is one that

@@ -12,7 +12,7 @@ mod pairs;
 mod unary;
 mod vectorize;
 
-pub(crate) use code::{Access, Code, Input};
+pub(crate) use code::{Access, Code, Input, Zip};
 pub(crate) use convert::{convert, count_from};
 pub(crate) use dtype::Compute;
 pub(crate) use exec::{Feed, Feeds, Outs};

@@ -10,15 +10,23 @@ use super::code::{Instruction, Loc, Target};
 use super::dtype::Compute;
 use super::lanes::{Kernel, kernel};
 
-/// What an instruction computes, if it is an operation of two numbers.
-pub(super) type Arithmetic = Option<(BinaryOp, Compute)>;
+/// What an instruction computes, as far as others ask.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An operation of two numbers.
+    Binary(BinaryOp, Compute),
+    /// The square of one.
+    Square(BinaryOp, Compute),
+    Absolute,
+    Other,
+}
 
 /// Makes one instruction of two where a kernel is there for both. `kinds` says what each computes, and
 /// `is_kept` whether others than instructions need what it gives. Registers have the numbers of
 /// the instructions that write them, before and after; gives the new number of each.
 pub(super) fn join(
     instructions: &mut Vec<Instruction>,
-    kinds: &mut [Arithmetic],
+    kinds: &mut Vec<Kind>,
     is_kept: impl Fn(usize) -> bool,
 ) -> Vec<u16> {
     let mut readers = vec![0_usize; instructions.len()];
@@ -27,21 +35,33 @@ pub(super) fn join(
     }
     let mut is_joined = vec![false; instructions.len()];
     for at in 0..instructions.len() {
-        let found = [0, 1].into_iter().find_map(|side| {
-            let first = register(instructions[at].operands[side])?;
-            let is_free = readers[first] == 1 && !is_kept(first);
-            let kernel = pair_kernel(kinds[first]?, kinds[at]?, side).filter(|_| is_free)?;
-            Some((side, first, kernel))
+        let [left, right, _] = instructions[at].operands;
+        let reads = if left == right {
+            &[(left, Loc::None, Side::Both)][..]
+        } else {
+            &[(left, right, Side::Left), (right, left, Side::Right)]
+        };
+        let found = reads.iter().find_map(|&(read, other, side)| {
+            let first = register(read)?;
+            let times = if side == Side::Both { 2 } else { 1 };
+            let is_free = readers[first] == times && !is_kept(first);
+            let (Kind::Binary(op, of), Kind::Binary(next, same)) = (kinds[first], kinds[at]) else {
+                return None;
+            };
+            let kernel = pair_kernel((op, of), (next, same), side).filter(|_| is_free)?;
+            let kind = if side == Side::Both { Kind::Square(op, of) } else { Kind::Other };
+            Some((first, other, kernel, kind))
         });
-        let Some((side, first, kernel)) = found else { continue };
+        let Some((first, other, kernel, kind)) = found else { continue };
         let [x, y, _] = instructions[first].operands;
-        let z = instructions[at].operands[1 - side];
-        instructions[at].operands = [x, y, z];
+        instructions[at].operands = [x, y, other];
         instructions[at].kernel = kernel;
         // Three operands leave no room for a fourth.
-        kinds[at] = None;
+        kinds[at] = kind;
         is_joined[first] = true;
     }
+    let mut at = 0..is_joined.len();
+    kinds.retain(|_| at.next().is_some_and(|at| !is_joined[at]));
     remove(instructions, &is_joined)
 }
 
@@ -78,12 +98,20 @@ fn remove(instructions: &mut Vec<Instruction>, is_removed: &[bool]) -> Vec<u16> 
     numbers
 }
 
+/// Where an operation has what another one gives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+    Both,
+}
+
 /// The kernel of an operation on two operands, of which the one on this side is what another operation
 /// gives: its operands are those of the first, then the other one of the second.
 fn pair_kernel(
     (first, compute): (BinaryOp, Compute),
     (second, of): (BinaryOp, Compute),
-    side: usize,
+    side: Side,
 ) -> Option<Kernel> {
     match (compute, of) {
         (Compute::F32, Compute::F32) => pair_f32(first, second, side),
@@ -94,20 +122,25 @@ fn pair_kernel(
 
 macro_rules! pairs {
     ($name:ident, $t:ident) => {
-        fn $name(first: BinaryOp, second: BinaryOp, side: usize) -> Option<Kernel> {
+        fn $name(first: BinaryOp, second: BinaryOp, side: Side) -> Option<Kernel> {
             use BinaryOp::{Add, Multiply, Subtract};
+            use Side::{Both, Left, Right};
             Some(match (first, second, side) {
+                (Add, Multiply, Both) => kernel!(|x: $t, y: $t| -> $t { (x + y) * (x + y) }),
+                (Subtract, Multiply, Both) => kernel!(|x: $t, y: $t| -> $t { (x - y) * (x - y) }),
+                (Multiply, Multiply, Both) => kernel!(|x: $t, y: $t| -> $t { (x * y) * (x * y) }),
+                (_, _, Both) => return None,
                 (Add, Add, _) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x + y) + z }),
-                (Add, Subtract, 0) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x + y) - z }),
-                (Add, Subtract, _) => kernel!(|x: $t, y: $t, z: $t| -> $t { z - (x + y) }),
+                (Add, Subtract, Left) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x + y) - z }),
+                (Add, Subtract, Right) => kernel!(|x: $t, y: $t, z: $t| -> $t { z - (x + y) }),
                 (Add, Multiply, _) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x + y) * z }),
                 (Subtract, Add, _) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x - y) + z }),
-                (Subtract, Subtract, 0) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x - y) - z }),
-                (Subtract, Subtract, _) => kernel!(|x: $t, y: $t, z: $t| -> $t { z - (x - y) }),
+                (Subtract, Subtract, Left) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x - y) - z }),
+                (Subtract, Subtract, Right) => kernel!(|x: $t, y: $t, z: $t| -> $t { z - (x - y) }),
                 (Subtract, Multiply, _) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x - y) * z }),
                 (Multiply, Add, _) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x * y) + z }),
-                (Multiply, Subtract, 0) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x * y) - z }),
-                (Multiply, Subtract, _) => kernel!(|x: $t, y: $t, z: $t| -> $t { z - (x * y) }),
+                (Multiply, Subtract, Left) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x * y) - z }),
+                (Multiply, Subtract, Right) => kernel!(|x: $t, y: $t, z: $t| -> $t { z - (x * y) }),
                 (Multiply, Multiply, _) => kernel!(|x: $t, y: $t, z: $t| -> $t { (x * y) * z }),
                 _ => return None,
             })

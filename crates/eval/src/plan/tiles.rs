@@ -10,6 +10,7 @@ use super::build::ValueId;
 use super::rows::Width;
 use super::whole::Whole;
 use crate::elementwise::Access;
+use crate::reduce::{self, Zipped};
 use crate::rows::{Lies, Outcome, Part, Place, Rows, Work, pays_by_row};
 
 /// What a reduction takes for each element, see [`Code::cost`](crate::elementwise::Code).
@@ -97,15 +98,39 @@ impl Writer<'_> {
         let is_reduced = matches!(self.graph.op(next.step.id), Op::Reduce(..));
         is_code
             && width == Width::Wide
-            && self.columns >= FOLDED
+            && (self.columns >= FOLDED || self.zipped(whole, next).is_some())
             && is_reduced
             && next.args[0] == value
             && self.last_read[&value] == at + 1
             && !self.results.contains(&value)
     }
 
-    /// Code and the reduction of what it computes as one part. The tile of the code holds a block.
+    /// A reduction of what code computes of two operands, if it can do that on its way.
+    fn zipped(&self, whole: &Whole, next: &Whole) -> Option<Zipped> {
+        let (Action::Code(code), Op::Reduce(op, _)) =
+            (&whole.step.action, self.graph.op(next.step.id))
+        else {
+            return None;
+        };
+        let (zip, inputs) = code.zip?;
+        let zipped = Zipped { zip, op: *op, dtype: code.results[0] };
+        let lies = |&input: &u16| {
+            let access = &code.inputs[usize::from(input)].access;
+            (Lies::of(access, (self.rows, self.columns)), access)
+        };
+        // At least one is of rows.
+        let is_single = |input| matches!(lies(input).0, Lies::Single | Lies::ByRow);
+        let has_rows = |input| match lies(input) {
+            (Lies::Strided, Access::Strided(rule)) => rule.has_rows(self.columns),
+            _ => true,
+        };
+        let fits = inputs.iter().all(has_rows) && !inputs.iter().all(is_single);
+        (fits && zipped.is_known() && self.columns >= reduce::FEW_LANES).then_some(zipped)
+    }
+
+    /// Code and the reduction of what it computes as one part. The tile of the code holds a block, or nothing.
     fn fold(&mut self, at: usize, whole: &Whole, next: &Whole) -> Part {
+        let zipped = self.zipped(whole, next);
         let code = self.made(at, whole, Width::Wide);
         let reduction = self.made(at + 1, next, Width::Narrow);
         self.free_dead(at, whole);
@@ -113,6 +138,16 @@ impl Writer<'_> {
         let (Work::Code(action), Work::Reduce(op, _)) = (code.work, reduction.work) else {
             unreachable!("code is reduced");
         };
+        if let Some((zipped, (_, inputs))) = zipped.zip(action.zip) {
+            let inputs = inputs.map(usize::from);
+            let rules = inputs.map(|input| match &action.inputs[input].access {
+                Access::Strided(rule) => Some(rule.clone()),
+                Access::Same | Access::Single => None,
+            });
+            let operands = inputs.map(|input| code.operands[input]).into_iter().collect();
+            let (work, results) = (Work::Zip(zipped, rules), reduction.results);
+            return Part { work, width: self.columns, operands, results, by_row: false };
+        }
         let results = [reduction.results[0], code.results[0]].into();
         Part { work: Work::Fold(action, op), results, by_row: true, ..code }
     }
@@ -136,7 +171,7 @@ impl Writer<'_> {
                 code.inputs.iter().map(|input| (input.dtype, row, lies(&input.access))).collect()
             }
             Work::Reduce(_, dtype) => SmallVec::from_slice(&[(*dtype, self.columns, Lies::Same)]),
-            Work::Fold(..) => unreachable!("two parts become one afterwards"),
+            Work::Fold(..) | Work::Zip(..) => unreachable!("two parts become one afterwards"),
         };
         let mut operands = SmallVec::new();
         for (&value, (dtype, row, lies)) in whole.args.iter().zip(reads) {

@@ -4,6 +4,7 @@
 //! so that a program gives the same bits on every machine.
 
 use std::array::from_fn;
+use std::hint::black_box;
 use std::ops::Range;
 
 use bytemuck::cast_slice;
@@ -14,7 +15,7 @@ use crate::elementwise::vectorize;
 use crate::{memory, parallel};
 
 /// Independent partial results of a run, so that vector units are filled.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 /// Groups of lanes that are worked on in turn, and elements of a turn.
 pub(super) const GROUPS: usize = 4;
@@ -22,7 +23,8 @@ pub(crate) const TURN: usize = GROUPS * LANES;
 
 /// Runs of fewer elements have fewer lanes, which take less to join, and several runs are reduced side by
 /// side. Runs that come in parts are longer.
-pub(super) const SHORT: usize = 1024;
+pub(crate) const SHORT: usize = 1024;
+pub(crate) const FEW_LANES: usize = 8;
 const SIDE_BY_SIDE: usize = 4;
 
 /// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
@@ -172,6 +174,7 @@ fn in_plane<T: Element, A, S, M, R: Element>(
     let Plane { times, outer, count, inner } = plane;
     let block = count * inner;
     let by_rows = outer == 1 && is_in_pieces(count, inner);
+    let is_narrow = inner < LANES && count >= 4 * TOGETHER;
     if block == 0 || times == 0 {
         out.fill(finish(reducer.start));
     } else if times > 1 {
@@ -185,14 +188,7 @@ fn in_plane<T: Element, A, S, M, R: Element>(
         parallel::rows(out, 1, count, |first, out| {
             runs(&x[first * count..][..out.len() * count], count, reducer, &finish, out);
         });
-    } else if inner < LANES && count >= 4 * TOGETHER {
-        parallel::rows(out, inner, block, |first, out| {
-            let blocks = x[first * block..].chunks_exact(block);
-            for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
-                narrow(x, inner, reducer, &finish, out);
-            }
-        });
-    } else if outer == 1 {
+    } else if outer == 1 && !is_narrow {
         parallel::pieces(out, COLUMNS, count, |first, out| {
             columns(x, inner, first, reducer, &finish, out)
         });
@@ -200,7 +196,11 @@ fn in_plane<T: Element, A, S, M, R: Element>(
         parallel::rows(out, inner, block, |first, out| {
             let blocks = x[first * block..].chunks_exact(block);
             for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
-                columns(x, inner, 0, reducer, &finish, out);
+                if is_narrow {
+                    narrow(x, inner, reducer, &finish, out);
+                } else {
+                    columns(x, inner, 0, reducer, &finish, out);
+                }
             }
         });
     }
@@ -267,7 +267,7 @@ fn runs<T: Element, A, S, M, R>(
         ..SHORT => vectorize(
             #[inline(always)]
             || {
-                short_runs::<T, A, S, M, 8>(x, count, reducer, |index, sum| {
+                short_runs::<T, A, S, M, FEW_LANES>(x, count, reducer, |index, sum| {
                     out[index] = finish(sum)
                 })
             },
@@ -328,7 +328,7 @@ where
         }
     }
     let mut sums = [*start; RUNS];
-    for ((sum, lanes), run) in sums.iter_mut().zip(lanes).zip(&runs) {
+    for ((sum, lanes), run) in sums.iter_mut().zip(kept_whole(lanes)).zip(&runs) {
         let mut ends = *start;
         for &x in &run[whole..] {
             ends = step(ends, x);
@@ -435,9 +435,21 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
     [a, b, c, d]
 }
 
+/// Lanes of several runs, which the compiler sees only as a whole. It would add up some of them one by one, to suit
+/// how they are joined in the end.
+#[inline(always)]
+pub(super) fn kept_whole<A, const N: usize, const RUNS: usize>(
+    lanes: [[A; N]; RUNS],
+) -> [[A; N]; RUNS] {
+    black_box(lanes)
+}
+
 /// The groups as one.
 #[inline(always)]
-fn merged<A: Copy>([a, b, c, d]: &[[A; LANES]; GROUPS], merge: &impl Fn(A, A) -> A) -> [A; LANES] {
+pub(super) fn merged<A: Copy>(
+    [a, b, c, d]: &[[A; LANES]; GROUPS],
+    merge: &impl Fn(A, A) -> A,
+) -> [A; LANES] {
     from_fn(|lane| merge(merge(a[lane], b[lane]), merge(c[lane], d[lane])))
 }
 
@@ -585,7 +597,7 @@ fn long<T: Element, A, S, M, R>(
 }
 
 /// Joins partial results: neighbours pairwise, which keeps the error of long sums small.
-fn joined<A: Copy>(mut parts: Vec<Vec<A>>, merge: impl Fn(A, A) -> A) -> Vec<A> {
+pub(super) fn joined<A: Copy>(mut parts: Vec<Vec<A>>, merge: impl Fn(A, A) -> A) -> Vec<A> {
     while parts.len() > 1 {
         let pairs = parts.chunks(2).map(|pair| match pair {
             [a, b] => a.iter().zip(b).map(|(&a, &b)| merge(a, b)).collect(),

@@ -6,6 +6,7 @@
 mod arg;
 mod kernel;
 mod plane;
+mod zip;
 
 use bytemuck::cast_slice_mut;
 use nxla_expr::{Op, Reduce, ReduceFun, ReduceOp, TensorType};
@@ -18,8 +19,9 @@ use crate::fold::Fold;
 use crate::run::Site;
 use crate::value;
 use kernel::{Elements, Reducer, reduce};
-pub(crate) use kernel::{Make, TURN, is_in_pieces, narrowed, piece};
+pub(crate) use kernel::{FEW_LANES, Make, SHORT, TURN, is_in_pieces, narrowed, piece};
 pub(crate) use plane::Plane;
+pub(crate) use zip::{Rows as ZippedRows, Zipped};
 
 /// Expands to one arm per dtype that sums and products are computed in.
 macro_rules! accumulate {

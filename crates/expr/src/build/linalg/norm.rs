@@ -113,7 +113,7 @@ impl Graph {
     fn power_of_two(&mut self, x: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(x);
         let limits = dtype.float_limits().expect("a size is a float");
-        let mantissa = (1_i64 << -limits.epsilon.log2() as u32) - 1;
+        let mantissa = (1_i64 << limits.mantissa_bits) - 1;
         let exponent = (i64::MAX >> (64 - dtype.bits())) & !mantissa;
         let integer = bits_of(dtype);
         let fixed = self.stop_grad(x)?;

@@ -1,6 +1,8 @@
 //! What is drawn: distributions, orders and choices.
 
-use nxla_tensor::{DType, Names, Scalar, Shape, broadcast_shapes, promote};
+use nxla_tensor::{
+    DType, FloatLimits, HostTensor, Names, Scalar, Shape, broadcast_shapes, promote,
+};
 
 use super::super::{Cumulative, SliceStart, of_op};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
@@ -96,7 +98,7 @@ impl Graph {
         let dtype = self.float_of(op, mean, deviation, draw)?;
         let x = self.real_or_complex(dtype, &draw.shape, |graph, dtype, shape| {
             // The number after -1: the inverse of the error function is infinite there.
-            let low = -(1.0 - 2.0_f64.powi(-(mantissa(dtype) + 1)));
+            let low = -(1.0 - limits(dtype).epsilon / 2.0);
             let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
             let high = graph.scalar_constant(Scalar::Float(1.0), dtype)?;
             let x = graph.uniform_in(key, low, high, dtype, shape)?;
@@ -123,7 +125,7 @@ impl Graph {
         if !dtype.is_float() {
             return Err(self.not_a(op, dtype, "a float dtype"));
         }
-        let low = self.scalar_constant(Scalar::Float(smallest_normal(dtype)), dtype)?;
+        let low = self.scalar_constant(Scalar::Float(limits(dtype).smallest_normal), dtype)?;
         let high = self.scalar_constant(Scalar::Float(1.0), dtype)?;
         let x = self.uniform_in(key, low, high, dtype, &draw.shape)?;
         let x = self.log(x)?;
@@ -400,7 +402,7 @@ impl Graph {
     ) -> Result<ExprId> {
         let unsigned = unsigned(dtype.bits());
         let bits = self.bits_of(key, unsigned, shape)?;
-        let distance = Scalar::UInt(u64::from(dtype.bits()) - mantissa(dtype) as u64);
+        let distance = Scalar::UInt(u64::from(dtype.bits() - limits(dtype).mantissa_bits));
         let distance = self.scalar_constant(distance, unsigned)?;
         let bits = self.right_shift(bits, distance)?;
         let one = self.scalar_constant(Scalar::Float(1.0), dtype)?;
@@ -470,35 +472,13 @@ fn unsigned(bits: u32) -> DType {
     }
 }
 
-/// Bits of a float's mantissa, without the one that is not stored.
-fn mantissa(dtype: DType) -> i32 {
-    match dtype {
-        DType::F8E5M2 => 2,
-        DType::F8E4M3FN => 3,
-        DType::BF16 => 7,
-        DType::F16 => 10,
-        DType::F64 => 52,
-        _ => 23,
-    }
-}
-
-/// The largest exponent, which is also the stored exponent of 1.
-fn bias(dtype: DType) -> i32 {
-    match dtype {
-        DType::F8E5M2 | DType::F16 => 15,
-        DType::F8E4M3FN => 7,
-        DType::F64 => 1023,
-        _ => 127,
-    }
+fn limits(dtype: DType) -> FloatLimits {
+    dtype.float_limits().expect("numbers are drawn as floats")
 }
 
 fn bits_of_one(dtype: DType) -> u64 {
-    (bias(dtype) as u64) << mantissa(dtype)
-}
-
-/// The smallest positive number with all bits of its mantissa.
-fn smallest_normal(dtype: DType) -> f64 {
-    2.0_f64.powi(1 - bias(dtype))
+    let one = HostTensor::scalar(Scalar::Float(1.0), dtype);
+    one.bytes().iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte))
 }
 
 #[cfg(test)]
@@ -513,7 +493,5 @@ mod tests {
         assert_eq!(bits_of_one(DType::F16), 0x3C00);
         assert_eq!(bits_of_one(DType::F8E5M2), 0x3C);
         assert_eq!(bits_of_one(DType::F8E4M3FN), 0x38);
-        assert_eq!(smallest_normal(DType::F32), f64::from(f32::MIN_POSITIVE));
-        assert_eq!(smallest_normal(DType::F64), f64::MIN_POSITIVE);
     }
 }
