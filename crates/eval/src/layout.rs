@@ -111,14 +111,16 @@ impl Strided {
     /// Where these rows begin, from the element `start` of the row-major order on.
     pub(crate) fn row_starts(&self, start: usize, rows: usize, columns: usize) -> Vec<usize> {
         debug_assert!(self.has_rows(columns) && start.is_multiple_of(columns));
+        // The rule of the first elements.
+        let mut firsts = self.clone();
+        let inner = firsts.loops.pop().expect("there is at least one loop");
+        if inner.count > columns || firsts.loops.is_empty() {
+            firsts.loops.push(Loop { count: inner.count / columns, step: columns as isize });
+        }
+        let step = firsts.inner().step;
         let mut starts = Vec::with_capacity(rows);
-        self.for_each_run(start, rows * columns, |at, range| {
-            // Without a division for runs of one row.
-            let mut done = 0;
-            while done < range.len() {
-                starts.push(at + done);
-                done += columns;
-            }
+        firsts.for_each_run(start / columns, rows, |at, range| {
+            starts.extend((0..range.len() as isize).map(|row| (at as isize + row * step) as usize));
         });
         starts
     }
