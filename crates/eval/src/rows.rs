@@ -259,7 +259,7 @@ impl Run<'_> {
             Work::Zip(zipped, rules) => {
                 let size = zipped.dtype.size();
                 let operand = |index: usize| {
-                    tile.zipped_rows(part.operands[index], rules[index].as_ref(), size, rows)
+                    tile.zipped_rows(part.operands[index], rules[index].as_deref(), size, rows)
                 };
                 zipped.fill_by_row([operand(0), operand(1)], part.width, outs[0]);
             }
@@ -366,7 +366,7 @@ impl Tile<'_, '_, '_> {
     fn zipped_rows(
         &self,
         (place, lies): (Place, Lies),
-        rule: Option<&Box<Strided>>,
+        rule: Option<&Strided>,
         size: usize,
         rows: usize,
     ) -> ZippedRows<'_> {

@@ -25,7 +25,7 @@ pub(crate) const TURN: usize = GROUPS * LANES;
 /// side. Runs that come in parts are longer.
 pub(crate) const SHORT: usize = 1024;
 pub(crate) const FEW_LANES: usize = 8;
-const SIDE_BY_SIDE: usize = 4;
+pub(super) const SIDE_BY_SIDE: usize = 4;
 
 /// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
 /// of them to be worth fetching, since prefetching begins anew with each.

@@ -21,7 +21,7 @@ use crate::value;
 use kernel::{Elements, Reducer, reduce};
 pub(crate) use kernel::{FEW_LANES, Make, SHORT, TURN, is_in_pieces, narrowed, piece};
 pub(crate) use plane::Plane;
-pub(crate) use zip::{Rows as ZippedRows, Zipped};
+pub(crate) use zip::{Zipped, ZippedRows};
 
 /// Expands to one arm per dtype that sums and products are computed in.
 macro_rules! accumulate {

@@ -8,14 +8,12 @@ use nxla_expr::ReduceOp;
 use nxla_tensor::{DType, Element};
 
 use super::kernel::{
-    FEW_LANES, GROUPS, LANES, Reducer, SHORT, joined, kept_whole, merged, narrowed, piece,
+    FEW_LANES, GROUPS, LANES, Reducer, SHORT, SIDE_BY_SIDE, joined, kept_whole, merged, narrowed,
+    piece,
 };
 use super::{larger, neutral, smaller};
 use crate::elementwise::{Zip, vectorize};
 use crate::parallel;
-
-/// Rows that are reduced in step, since each waits for its own additions.
-const SIDE_BY_SIDE: usize = 4;
 
 /// What is reduced, and how.
 #[derive(Clone, Copy)]
@@ -26,7 +24,7 @@ pub(crate) struct Zipped {
 }
 
 /// An operand of some rows.
-pub(crate) struct Rows<'a> {
+pub(crate) struct ZippedRows<'a> {
     pub(crate) bytes: &'a [u8],
     /// Elements before each row; those of a row lie side by side.
     pub(crate) starts: Vec<usize>,
@@ -43,7 +41,7 @@ impl Zipped {
 
     /// Reduces pairs of rows of `count` elements, to one result for each pair. At most one operand is of single
     /// elements.
-    pub(crate) fn fill_by_row(self, rows: [Rows<'_>; 2], count: usize, out: &mut [u8]) {
+    pub(crate) fn fill_by_row(self, rows: [ZippedRows<'_>; 2], count: usize, out: &mut [u8]) {
         let [left, right] = rows;
         // In all that is computed, the two can change places.
         let (left, right) = if left.is_single { (right, left) } else { (left, right) };
@@ -105,8 +103,8 @@ trait Reduction {
 
 /// One result for each pair of rows.
 struct ByRow<'a, 'o> {
-    left: Rows<'a>,
-    right: Rows<'a>,
+    left: ZippedRows<'a>,
+    right: ZippedRows<'a>,
     count: usize,
     out: &'o mut [u8],
 }
@@ -128,8 +126,8 @@ impl Reduction for ByRow<'_, '_> {
         for (out, (&x, &y)) in out.iter_mut().zip(left.starts.iter().zip(&right.starts)) {
             let x = &xs[x..x + count];
             *out = finish(match right.is_single {
-                true => row_and_single(x, ys[y], pair, reducer),
-                false => row(x, &ys[y..y + count], pair, reducer),
+                true => row_and_single(x, ys[y], count < SHORT, pair, reducer),
+                false => row(x, &ys[y..y + count], false, pair, reducer),
             });
         }
     }
@@ -153,9 +151,10 @@ impl Reduction for Total<'_, '_> {
         let piece = piece(xs.len(), 1);
         let part = |index: usize| {
             let range = index * piece..xs.len().min((index + 1) * piece);
+            // The last piece of a long row has as many lanes as the others.
             let sum = match ys {
-                &[y] => row_and_single(&xs[range], y, pair, reducer),
-                ys => row(&xs[range.clone()], &ys[range], pair, reducer),
+                &[y] => row_and_single(&xs[range], y, false, pair, reducer),
+                ys => row(&xs[range.clone()], &ys[range], false, pair, reducer),
             };
             vec![sum]
         };
@@ -253,6 +252,7 @@ where
 fn row<T: Element, A: Copy>(
     x: &[T],
     y: &[T],
+    is_short: bool,
     pair: impl Fn(T, T) -> T,
     reducer: Reducer<A, impl Fn(A, T) -> A, impl Fn(A, A) -> A>,
 ) -> A {
@@ -260,12 +260,9 @@ fn row<T: Element, A: Copy>(
     vectorize(
         #[inline(always)]
         || {
-            sum = match x.len() {
-                ..SHORT => {
-                    let [sum] = in_step::<T, A, _, _, 1>([[x], [y]], &pair, &reducer);
-                    sum
-                }
-                _ => long(x, y, &pair, &reducer),
+            sum = match is_short {
+                true => in_step::<T, A, _, _, 1>([[x], [y]], &pair, &reducer)[0],
+                false => long(x, y, &pair, &reducer),
             };
         },
     );
@@ -276,12 +273,14 @@ fn row<T: Element, A: Copy>(
 fn row_and_single<T: Element, A: Copy>(
     x: &[T],
     y: T,
+    is_short: bool,
     pair: impl Fn(T, T) -> T,
     reducer: Reducer<A, impl Fn(A, T) -> A, impl Fn(A, A) -> A>,
 ) -> A {
     row(
         x,
         x,
+        is_short,
         #[inline(always)]
         |x, _| pair(x, y),
         reducer,
