@@ -529,8 +529,11 @@ class _Operators:
         out: None = None,
         *,
         keepdims: bool = False,
+        where: TensorLike | None = None,
     ) -> Tensor:
-        """Average the elements, in a dtype if one is given: see `nxla.mean`.
+        """Average the elements, those that `where` says, in a dtype if one is given: see `nxla.mean`.
+
+        The mean of no element is NaN.
 
         Examples
         --------
@@ -538,6 +541,9 @@ class _Operators:
         >>> import numpy as np
         >>> np.mean(nx.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1, dtype="f64").tolist()
         [1.5, 3.5]
+        >>> x = nx.tensor([1.0, 2.0, 6.0])
+        >>> np.mean(x, where=x < 5).item()
+        1.5
         """
     def min(
         self,
@@ -723,8 +729,9 @@ class _Operators:
         *,
         correction: float = 0,
         keepdims: bool = False,
+        where: TensorLike | None = None,
     ) -> Tensor:
-        """Compute the standard deviation, in a dtype if one is given: see `nxla.std`.
+        """Compute the standard deviation, of the elements that `where` says: see `nxla.std`.
 
         numpy says `ddof` for what the Array API standard calls `correction`.
 
@@ -839,10 +846,12 @@ class _Operators:
         *,
         correction: float = 0,
         keepdims: bool = False,
+        where: TensorLike | None = None,
     ) -> Tensor:
-        """Compute the variance, in a dtype if one is given: see `nxla.var`.
+        """Compute the variance, of the elements that `where` says: see `nxla.var`.
 
-        numpy says `ddof` for what the Array API standard calls `correction`.
+        numpy says `ddof` for what the Array API standard calls `correction`. The variance of no more
+        elements than that is NaN or infinite.
 
         Examples
         --------

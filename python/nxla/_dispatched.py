@@ -274,8 +274,11 @@ def mean(
     out: None = None,
     *,
     keepdims: bool = False,
+    where: TensorLike | None = None,
 ) -> Tensor:
-    """Average the elements, in a dtype if one is given: see `nxla.mean`.
+    """Average the elements, those that `where` says, in a dtype if one is given: see `nxla.mean`.
+
+    The mean of no element is NaN.
 
     Examples
     --------
@@ -283,9 +286,15 @@ def mean(
     >>> import numpy as np
     >>> np.mean(nx.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1, dtype="f64").tolist()
     [1.5, 3.5]
+    >>> x = nx.tensor([1.0, 2.0, 6.0])
+    >>> np.mean(x, where=x < 5).item()
+    1.5
     """
     _no_out("mean", out)
-    return _in(_core.mean(_in(x, dtype), axis, keepdims=keepdims), dtype)
+    x = _in(x, dtype)
+    if where is None:
+        return _in(_core.mean(x, axis, keepdims=keepdims), dtype)
+    return _in(_mean_of(x, axis, where, keepdims=keepdims), dtype)
 
 
 def min(
@@ -375,8 +384,9 @@ def std(
     *,
     correction: float = 0,
     keepdims: bool = False,
+    where: TensorLike | None = None,
 ) -> Tensor:
-    """Compute the standard deviation, in a dtype if one is given: see `nxla.std`.
+    """Compute the standard deviation, of the elements that `where` says: see `nxla.std`.
 
     numpy says `ddof` for what the Array API standard calls `correction`.
 
@@ -389,7 +399,10 @@ def std(
     """
     _no_out("std", out)
     correction = _correction("std", ddof, correction)
-    return _core.std(_in(x, dtype), axis, correction=correction, keepdims=keepdims)
+    x = _in(x, dtype)
+    if where is None:
+        return _core.std(x, axis, correction=correction, keepdims=keepdims)
+    return _core.sqrt(_variance_of(x, axis, where, correction, keepdims=keepdims))
 
 
 def sum(
@@ -427,10 +440,12 @@ def var(
     *,
     correction: float = 0,
     keepdims: bool = False,
+    where: TensorLike | None = None,
 ) -> Tensor:
-    """Compute the variance, in a dtype if one is given: see `nxla.var`.
+    """Compute the variance, of the elements that `where` says: see `nxla.var`.
 
-    numpy says `ddof` for what the Array API standard calls `correction`.
+    numpy says `ddof` for what the Array API standard calls `correction`. The variance of no more
+    elements than that is NaN or infinite.
 
     Examples
     --------
@@ -441,7 +456,39 @@ def var(
     """
     _no_out("var", out)
     correction = _correction("var", ddof, correction)
-    return _core.var(_in(x, dtype), axis, correction=correction, keepdims=keepdims)
+    x = _in(x, dtype)
+    if where is None:
+        return _core.var(x, axis, correction=correction, keepdims=keepdims)
+    return _variance_of(x, axis, where, correction, keepdims=keepdims)
+
+
+def _mean_of(
+    x: Tensor,
+    axis: Axes | None,
+    where: TensorLike,
+    correction: float = 0,
+    *,
+    keepdims: bool,
+) -> Tensor:
+    """Return the sum of the elements that `where` says over their number less the correction."""
+    # A float without another dtype: numbers of any kind can be divided and counted in it.
+    x = _core.multiply(x, 1.0)
+    total = _core.sum(_core.where(where, x, 0), axis, keepdims=keepdims)
+    ones = _core.full(x.shape, 1, _core.real(x).dtype)
+    count = _core.sum(_core.where(where, ones, 0), axis, keepdims=keepdims)
+    return _core.divide(total, _core.maximum(_core.subtract(count, correction), 0))
+
+
+def _variance_of(
+    x: Tensor,
+    axis: Axes | None,
+    where: TensorLike,
+    correction: float,
+    *,
+    keepdims: bool,
+) -> Tensor:
+    size = _core.abs(_core.subtract(x, _mean_of(x, axis, where, keepdims=True)))
+    return _mean_of(_core.multiply(size, size), axis, where, correction, keepdims=keepdims)
 
 
 def _correction(function: str, ddof: float, correction: float) -> float:

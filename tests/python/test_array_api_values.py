@@ -467,3 +467,26 @@ def test_expand_dims_refuses_what_cannot_be():
         nx.expand_dims([1, 2], axis=(3, 0))
     with pytest.raises(nx.ArgumentError, match="a name is for one new axis"):
         nx.expand_dims([1, 2], axis=(0, 1), name="x")
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        (0, 1, 1 / 3),
+        (0, 1, 1 / 70_000),
+        (1.0, 0.0, -1 / 3),
+        (0.5, 2.5, 0.01),
+        (1, 0, 0.1),
+        (0, 10**12, 10**9),
+        (10, 0, -3),
+        (np.int64(5),),
+        (np.int32(2), np.int64(9), 2),
+    ],
+)
+def test_ranges_have_as_many_numbers_as_those_of_numpy(limits):
+    found, expected = nx.arange(*limits), np.arange(*limits)
+    assert found.shape == expected.shape
+    assert found.dtype == ("s32" if expected.dtype.kind == "i" else "f32")
+    # In f32, and modulo 2^32.
+    last = expected.astype(found.numpy().dtype)[-1:]
+    np.testing.assert_allclose(found.numpy()[-1:], last, rtol=1e-5)

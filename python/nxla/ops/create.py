@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from nxla import _core, tree
 from nxla._values import as_tensor
 from nxla.devices import made_on
@@ -404,10 +406,12 @@ def arange(
         start, stop = 0, start
     if step == 0:
         raise ArgumentError("arange: step must not be zero")
-    # -(-a // b) rounds up, exactly so for integers of any size.
-    count = max(int(-((start - stop) // step)), 0)
+    # -(-a // b) rounds up, exactly so for integers of any size. A step like 1 / 3 is a little less
+    # than that, and would fit once more; the quotient is rounded.
+    whole = all(hasattr(number, "__index__") for number in (start, stop, step))
+    steps = -((start - stop) // step) if whole else math.ceil((stop - start) / step)
+    count = max(int(steps), 0)
     if dtype is None:
-        whole = all(isinstance(number, int) for number in (start, stop, step))
         dtype = _core.s32 if whole else _core.f32
     return made_on(device, _counted, start, step, count, dtype)
 
