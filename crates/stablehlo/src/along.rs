@@ -52,7 +52,12 @@ pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> 
 
 /// Whether what a kernel reads to reduce a tensor is in memory anyway.
 pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> bool {
-    let (graph, taken) = (frame.graph, taken(frame, operand, attributes));
+    are_in_memory(frame, operand, &taken(frame, operand, attributes))
+}
+
+/// Whether all that is read to compute a tensor by these operations is in memory.
+fn are_in_memory(frame: &Frame<'_>, operand: ExprId, taken: &[ExprId]) -> bool {
+    let graph = frame.graph;
     let is_there = |id: &ExprId| {
         taken.contains(id)
             || graph.shape(*id).size() < graph.shape(operand).size()
@@ -68,10 +73,10 @@ pub(crate) fn reads_memory(frame: &Frame<'_>, operand: ExprId, attributes: &Redu
 /// writes before it is reduced.
 pub(crate) fn takes_short_rows(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> bool {
     let graph = frame.graph;
-    graph.dtype(operand) == DType::F32
-        && reduce::is_written(graph.shape(operand), attributes)
-        && !taken(frame, operand, attributes).is_empty()
-        && reads_memory(frame, operand, attributes)
+    let is_short =
+        graph.dtype(operand) == DType::F32 && reduce::is_written(graph.shape(operand), attributes);
+    let taken = if is_short { taken(frame, operand, attributes) } else { Vec::new() };
+    !taken.is_empty() && are_in_memory(frame, operand, &taken)
 }
 
 /// The operations that are taken along to compute a tensor, in their order: none if that would read

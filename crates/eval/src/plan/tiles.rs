@@ -128,44 +128,58 @@ impl Writer<'_> {
         (fits && zipped.is_known() && self.columns >= reduce::FEW_LANES).then_some(zipped)
     }
 
-    /// Code and the reduction of what it computes as one part. The tile of the code holds a block, or nothing.
+    /// Code and the reduction of what it computes as one part.
     fn fold(&mut self, at: usize, whole: &Whole, next: &Whole) -> Part {
         let zipped = self.zipped(whole, next);
-        let code = self.made(at, whole, Width::Wide);
-        let reduction = self.made(at + 1, next, Width::Narrow);
+        let (code, dtypes) = self.work(whole, Width::Wide);
+        let operands = self.operands(at, whole, &code, self.columns);
+        // A block of what the code computes goes through its tile, if it is written at all.
+        let block = zipped.is_none().then(|| self.made(at, whole, &code, &dtypes, self.columns)[0]);
+        let (reduction, dtypes) = self.work(next, Width::Narrow);
+        let mut results = self.made(at + 1, next, &reduction, &dtypes, 1);
+        results.extend(block);
         self.free_dead(at, whole);
         self.free_dead(at + 1, next);
-        let (Work::Code(action), Work::Reduce(op, _)) = (code.work, reduction.work) else {
+        let (Work::Code(code), Work::Reduce(op, _)) = (code, reduction) else {
             unreachable!("code is reduced");
         };
-        if let Some((zipped, (_, inputs))) = zipped.zip(action.zip) {
-            let inputs = inputs.map(usize::from);
-            let rules = inputs.map(|input| match &action.inputs[input].access {
-                Access::Strided(rule) => Some(rule.clone()),
-                Access::Same | Access::Single => None,
-            });
-            let operands = inputs.map(|input| code.operands[input]).into_iter().collect();
-            let (work, results) = (Work::Zip(zipped, rules), reduction.results);
-            return Part { work, width: self.columns, operands, results, by_row: false };
-        }
-        let results = [reduction.results[0], code.results[0]].into();
-        Part { work: Work::Fold(action, op), results, by_row: true, ..code }
+        let (work, operands, by_row) = match zipped.zip(code.zip) {
+            Some((zipped, (_, inputs))) => {
+                let inputs = inputs.map(usize::from);
+                let rules = inputs.map(|input| match &code.inputs[input].access {
+                    Access::Strided(rule) => Some(rule.clone()),
+                    Access::Same | Access::Single => None,
+                });
+                let operands = inputs.map(|input| operands[input]).into_iter().collect();
+                (Work::Zip(zipped, rules), operands, false)
+            }
+            None => (Work::Fold(code, op), operands, true),
+        };
+        Part { work, width: self.columns, operands, results, by_row }
     }
 
     fn part(&mut self, at: usize, whole: &Whole, width: Width) -> Part {
-        let part = self.made(at, whole, width);
-        self.free_dead(at, whole);
-        part
-    }
-
-    /// A part, before the tiles that nobody reads any more are free.
-    fn made(&mut self, at: usize, whole: &Whole, width: Width) -> Part {
         let row = match width {
             Width::Narrow => 1,
             Width::Wide => self.columns,
         };
         let (work, dtypes) = self.work(whole, width);
-        let reads: SmallVec<[(DType, usize, Lies); 4]> = match &work {
+        let operands = self.operands(at, whole, &work, row);
+        let results = self.made(at, whole, &work, &dtypes, row);
+        self.free_dead(at, whole);
+        let by_row = pays_by_row(row, &operands);
+        Part { work, width: row, operands, results, by_row }
+    }
+
+    /// Where a part that computes rows of so many elements finds what it reads.
+    fn operands(
+        &mut self,
+        at: usize,
+        whole: &Whole,
+        work: &Work,
+        row: usize,
+    ) -> SmallVec<[(Place, Lies); 3]> {
+        let reads: SmallVec<[(DType, usize, Lies); 4]> = match work {
             Work::Code(code) => {
                 let lies = |access: &Access| Lies::of(access, (self.rows, self.columns));
                 code.inputs.iter().map(|input| (input.dtype, row, lies(&input.access))).collect()
@@ -178,19 +192,30 @@ impl Writer<'_> {
             let by_element = (lies == Lies::Same).then_some((dtype, row));
             operands.push((self.place(at, value, by_element), lies));
         }
+        operands
+    }
+
+    /// The tiles of what a part computes, of these dtypes and so many elements in a row.
+    fn made(
+        &mut self,
+        at: usize,
+        whole: &Whole,
+        work: &Work,
+        dtypes: &[DType],
+        row: usize,
+    ) -> SmallVec<[u16; 2]> {
         let shape = self.graph.shape(whole.step.id);
         let mut results = SmallVec::new();
-        for (&value, &dtype) in whole.results.iter().zip(&dtypes) {
+        for (&value, &dtype) in whole.results.iter().zip(dtypes) {
             results.push(self.tile(value, row * dtype.size()));
             if self.results.contains(&value) {
-                let over = self.over(at, (dtype, row), &work);
+                let over = self.over(at, (dtype, row), work);
                 let outcome =
                     Outcome { dtype, shape: shape.clone(), row: row * dtype.size(), over };
                 self.outcomes.insert(value, outcome);
             }
         }
-        let by_row = pays_by_row(row, &operands);
-        Part { work, width: row, operands, results, by_row }
+        results
     }
 
     /// What a step does, and the dtypes of its results.
