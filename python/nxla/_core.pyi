@@ -1627,9 +1627,6 @@ def to_backend(options: Mapping[str, Any] | None = None) -> tuple[str, int]:
 def is_tracing() -> bool:
     """Whether a trace is under way on this thread."""
 
-def count_effects() -> int:
-    """How many operations with effects the current trace has so far."""
-
 def user_line() -> str | None:
     """The user's line that is running, as ``file.py:3``; None if there is none."""
 
@@ -1778,6 +1775,25 @@ def while_loop(
     Errors speak of `function`, which the user has called. `roots` names parts of its state: the
     beginnings of their paths, and what they are called.
     """
+
+def scan_loop(
+    condition: Callable[[_S], TensorLike],
+    body: Callable[[_S], tuple[_S, Tensor, Any]],
+    initial: _S,
+    count: int,
+    roots: Sequence[tuple[str, str]],
+    gradient: str,
+    gradient_bytes: int,
+) -> tuple[_S, Any]:
+    """A loop that counts, and collects what each trip gives: the last state, and all rows.
+
+    `body` takes the state and gives the next one, the place of the trip's rows among `count`, and
+    the rows. It is called once, and once more where it gives parts of the state vectorized axes or
+    names that they have not had.
+    """
+
+def without_effects(function: Callable[[], _T]) -> _T:
+    """Calls a function for the types of what it gives: what it shows is shown by no program."""
 
 def hook(value: _T, name: str | None = None, function: Callable[[Any], object] | None = None) -> _T:
     """Shows a value to a host function whenever it is computed; gives the value back."""

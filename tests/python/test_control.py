@@ -176,6 +176,79 @@ def test_scan_and_map(compiler):
     assert (steps[0].item(), steps[1].tolist()) == (16, [1, 2, 4, 8])
 
 
+def test_a_scan_traces_its_step_once():
+    calls = 0
+
+    def step(carry, x):
+        nonlocal calls
+        calls += 1
+        return carry * x, carry
+
+    xs = nx.tensor([2.0, 3.0])
+
+    def nested(start):
+        return nx.scan(lambda c, x: nx.scan(step, c * x, xs), start, xs)
+
+    last, before = nx.jit(nested)(nx.tensor(1.0))
+    assert (last.item(), before.tolist(), calls) == (216.0, [[2.0, 4.0], [36.0, 72.0]], 1)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("unroll", [False, 2, 3, 5, True])
+def test_scans_give_the_same_however_they_are_unrolled(compiler, unroll, reverse):
+    def f(xs):
+        def step(carry, x):
+            total, names = carry
+            return (total + x, names * 2), {"before": total, "pair": nx.stack([x, total])}
+
+        return nx.scan(step, (0, nx.tensor(1)), xs, unroll=unroll, reverse=reverse)
+
+    xs = nx.tensor([1.0, 2.0, 4.0, 8.0, 16.0])
+    eager = f(xs)
+    (total, power), ys = nx.jit(f, compiler=compiler)(xs)
+    before = [30.0, 28.0, 24.0, 16.0, 0.0] if reverse else [0.0, 1.0, 3.0, 7.0, 15.0]
+    assert (total.item(), power.item()) == (31.0, 32)
+    assert (ys["before"].dtype, ys["before"].tolist()) == (nx.float32, before)
+    assert ys["pair"].tolist() == [[x, y] for x, y in zip(xs.tolist(), before, strict=True)]
+    assert [x.tolist() for x in nx.tree.leaves(eager)] == [
+        x.tolist() for x in nx.tree.leaves(((total, power), ys))
+    ]
+
+
+def test_a_scan_of_no_steps_shows_nothing(compiler):
+    seen = []
+
+    def f(xs):
+        def step(total, x):
+            total = nx.hook(total + x, lambda value: seen.append(value.item()))
+            return total, total
+
+        return nx.scan(step, 0.0, xs)
+
+    none = nx.zeros((0,))
+    for function in (f, nx.jit(f, compiler=compiler)):
+        total, ys = function(none)
+        assert (total.item(), ys.shape, ys.dtype, seen) == (0.0, (0,), nx.float32, [])
+    # Neither does the step that is tried for the type of a number.
+    assert nx.jit(f, compiler=compiler)(nx.tensor([1.0, 2.0]))[1].tolist() == seen == [1.0, 3.0]
+
+
+def test_a_carry_gets_axes_and_names_in_a_step(compiler):
+    entries = nx.vectorize([[1.0, 2.0], [3.0, 4.0]], "entry")
+    named = nx.tensor([1.0, 2.0], names=["x"])
+
+    def f(entries, named):
+        sums = nx.scan(lambda c, _: (c + entries, c), nx.zeros((2,)), length=3)
+        return sums, nx.scan(lambda c, _: (c + named, c), nx.zeros((2,)), length=2)
+
+    for function in (f, nx.jit(f, compiler=compiler)):
+        (total, before), (sums, _) = function(entries, named)
+        assert total.vectorized_axes == (("entry", 2),)
+        assert nx.devectorize(total).tolist() == [[3.0, 6.0], [9.0, 12.0]]
+        assert nx.devectorize(before)[1].tolist() == [[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]
+        assert (sums.names, sums.tolist()) == (["x"], [2.0, 4.0])
+
+
 def test_errors_of_loops_name_the_leaf_and_types():
     def grows(x):
         return nx.while_loop(
@@ -237,17 +310,16 @@ def test_errors_of_scans_name_carry_and_result():
         scanned(lambda c, x: ({"n": nx.stack([c["n"], x])}, x), {"n": x[0]})
     with pytest.raises(nx.DTypeError, match=r"scan: carry is f32 after a step, s32 before"):
         scanned(lambda c, x: (c + x, x), nx.tensor(0))
-    with pytest.raises(nx.DTypeError, match=r"scan: y\[1\] is f32 after a step, s32") as told:
-        scanned(lambda c, x: (c + x, (x, c)), 0)
-    assert (
-        'the carry, which is 0 at the start and f32 from then on: begin with nx.tensor(0, "f32") ('
-        in str(told.value)
-    )
-    assert "test_control.py" in str(told.value)
+    with pytest.raises(nx.DTypeError, match=r"scan: carry is 0.5 at the start, and s32") as told:
+        scanned(lambda c, x: (nx.astype(x, "s32"), x), 0.5)
+    assert 'begin with nx.tensor(0.5, "s32") (test_control.py' in str(told.value)
     with pytest.raises(nx.ArgumentError, match=r"carry is \(\*, \*\) after a step"):
         scanned(lambda c, x: ((c, c), x), 0)
     # A number takes the dtype that the first step gives it.
-    assert scanned(lambda c, x: (c + x, x), 0)[0].tolist() == 3.0
+    last, (_, before) = scanned(lambda c, x: (c + x, (x, c)), 0)
+    assert (last.tolist(), before.tolist(), before.dtype) == (3.0, [0.0, 1.0], nx.float32)
+    small = nx.scan(lambda c, x: (c + x, c), 0, nx.tensor([200, 50], "u8"))
+    assert (small[0].item(), small[1].tolist(), small[1].dtype) == (250, [0, 200], nx.uint8)
 
 
 def test_a_value_from_inside_a_loop_cannot_be_used_outside():

@@ -150,18 +150,44 @@ fn results_that_do_not_fit_are_found_in_their_containers() {
         error(&|x| scan_times(3, pair(&x), |s| (Pair { first: s.first * 0.5, ..s }, ())).0.first);
     let expected = "scan: carry.first is f32 after the body, s32 before";
     assert!(carry.to_string().starts_with(expected), "{carry}");
-    // What is wide in later steps only has no place in the results of the first.
-    let results = error(&|x| {
-        let mut steps = 0;
-        let body = |s: Expr| {
-            steps += 1;
-            let y = if steps > 1 { &s * 0.5 } else { s.clone() };
-            (s, [y])
-        };
-        scan_times(3, x, body).1[0].clone()
+}
+
+#[test]
+fn a_scan_traces_its_step_once() {
+    let calls = std::cell::Cell::new(0);
+    let nested = jit(|xs: Expr| {
+        scan(Expr::of(1.0), xs.clone(), |outer, x| {
+            let inner = |inner: Expr, y: Expr| {
+                calls.set(calls.get() + 1);
+                (&inner * y, inner)
+            };
+            let (product, before) = scan(outer * x, xs.clone(), inner);
+            (product.clone(), (product, before))
+        })
     });
-    let expected = "scan: result[0] is f32 after the body, s32 before";
-    assert!(results.to_string().starts_with(expected), "{results}");
+    let (last, (products, before)) = nested.call(Tensor::from(vec![2.0f32, 3.0])).unwrap();
+    assert_eq!(calls.get(), 1);
+    assert_eq!((numbers(&last), numbers(&products)), (vec![216.0], vec![12.0, 216.0]));
+    assert_eq!(numbers(&before), [2.0, 4.0, 36.0, 72.0]);
+}
+
+#[test]
+fn a_scan_of_no_steps_shows_nothing() {
+    let seen = Seen::default();
+    let shown = seen.clone();
+    let hooked = jit(move |xs: Expr| {
+        let shown = shown.clone();
+        scan(Expr::of(0.0), xs, move |total, x| {
+            let shown = shown.clone();
+            let total = hook(total + x, move |value: Tensor| shown.push(numbers(&value)[0]));
+            (total.clone(), total)
+        })
+    });
+    let none = hooked.call(Tensor::iota([0], None, DType::F32).unwrap()).unwrap();
+    assert_eq!((numbers(&none.0), none.1.shape()[0]), (vec![0.0], 0));
+    assert_eq!(seen.take(), Vec::<f64>::new());
+    hooked.call(Tensor::from(vec![1.0f32, 2.0])).unwrap();
+    assert_eq!(seen.take(), [1.0, 3.0]);
 }
 
 #[test]

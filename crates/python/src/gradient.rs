@@ -38,15 +38,7 @@ fn is_tracing() -> bool {
     Trace::current().is_some()
 }
 
-/// How many operations with effects the current trace has so far.
-#[pyfunction]
-fn count_effects() -> PyResult<usize> {
-    let Some(trace) = Trace::current() else { return Ok(0) };
-    trace.build(|graph| Ok::<_, nxla_runtime::Error>(graph.effects().len())).or_raise()
-}
-
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(values_and_grads, module)?)?;
-    module.add_function(wrap_pyfunction!(is_tracing, module)?)?;
-    module.add_function(wrap_pyfunction!(count_effects, module)?)
+    module.add_function(wrap_pyfunction!(is_tracing, module)?)
 }

@@ -266,20 +266,6 @@ def for_each(
     >>> f(nx.tensor([1.0, 2.0, 3.0])).item()
     6.0
     """
-    roots = [("[1]", "state"), ("[0]", "index")]
-    keeps = (gradient, gradient_bytes)
-    return _for_each("for_each", roots, generator, body, init, unroll, keeps)
-
-
-def _for_each(
-    function: str,
-    roots: list[tuple[str, str]],
-    generator: Any,
-    body: Callable[[Any, S], S],
-    init: S,
-    unroll: bool | int,
-    keeps: _Keeps,
-) -> S:
     count, element = _elements(generator)
     copies = _copies(unroll, count)
     if copies == count:
@@ -295,7 +281,9 @@ def _for_each(
         return state
 
     trips = count // copies
-    state = _counted(function, roots, as_tensor(0), trips, steps, init, keeps)
+    roots = [("[1]", "state"), ("[0]", "index")]
+    keeps = (gradient, gradient_bytes)
+    state = _counted("for_each", roots, as_tensor(0), trips, steps, init, keeps)
     for index in range(trips * copies, count):
         state = body(element(index), state)
     return state
@@ -455,102 +443,144 @@ def scan(
     >>> [part.tolist() for part in f(nx.tensor([1, 2, 3]))]
     [6, [0, 10, 30]]
     """
-    leaves, structure = tree.flatten(xs)
-    leaves = [as_tensor(x) for x in leaves]
-    count = _steps(leaves, length)
+    steps = _Steps(f, xs, length, reverse)
+    copies = _copies(unroll, steps.count)
+    if not steps.count:
+        return steps.none(init)
+    if copies == steps.count or not _core.is_tracing():
+        return steps.written_out(init)
+    keeps = (gradient, gradient_bytes)
+    return steps.loop(steps.typed(init), copies, keeps)
 
-    def place(index: Any) -> Any:
-        return count - 1 - index if reverse else index
 
-    def step(carry: C, index: TensorLike, *, first: bool = False) -> tuple[C, Any]:
-        answer = f(carry, structure.unflatten([x[place(index)] for x in leaves]))
+class _Steps:
+    """The steps of a scan."""
+
+    def __init__(
+        self, f: Callable[[Any, Any], Any], xs: Any, length: int | None, reverse: bool
+    ) -> None:
+        leaves, self.structure = tree.flatten(xs)
+        self.leaves = [as_tensor(x) for x in leaves]
+        self.f = f
+        self.count = _count_steps(self.leaves, length)
+        self.reverse = reverse
+
+    def step(self, carry: C, index: Any, *, first: bool = False) -> tuple[C, Any]:
+        """Return what a step gives: the next carry, and a result."""
+        place = self.count - 1 - index if self.reverse else index
+        answer = self.f(carry, self.structure.unflatten([x[place] for x in self.leaves]))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError("scan: the function must give (carry, y)")
         _check_step("carry", carry, answer[0], first=first)
         return answer
 
-    if count == 0:
-        # Only the types of the results matter; what is computed for them is dropped.
-        row = structure.unflatten([_core.full(x.shape[1:], 0, x.dtype) for x in leaves])
-        ys = tree.map(lambda y: _rows(_tensor(y), 0), f(init, row)[1])
-        return tree.map(_tensor, init), ys
-    # The first step tells the types of the results and of the carry. Where that is all that it is
-    # good for, nothing of it is left in the program; else it goes before the loop.
-    effects = _core.count_effects()
-    carry, y = step(init, 0, first=True)
-    rows = tree.map(lambda y: _rows(_tensor(y), count), y)
-    ys = tree.map(lambda rows, y: _write(rows, place(0), y), rows, y)
-    begin = 1
-    changed = _changed(init, carry)
-    if _core.is_tracing() and unroll is not True and _core.count_effects() == effects:
-        start = _typed_like(init, carry)
-        if start is not None and _full_types(rows) == _full_types(ys):
-            carry, ys, begin = start, rows, 0
+    def none(self, init: C) -> tuple[C, Any]:
+        """Return what no step gives: of the results only the types matter."""
+        if not _core.is_tracing():
+            return _traced(functools.partial(self.none, init))  # type: ignore[no-any-return]
+        row = self.structure.unflatten([_core.full(x.shape[1:], 0, x.dtype) for x in self.leaves])
+        _, y = _core.without_effects(lambda: self.f(init, row))
+        y = tree.map(_tensor, y)
+        return tree.map(_tensor, init), tree.map(lambda y: _core.full((0, *y.shape), 0, y.dtype), y)
 
-    def body(index: Tensor, state: tuple[C, Any]) -> tuple[C, Any]:
-        carry, later = step(state[0], index)
-        _check_step("y", y, later, changed=changed)
-        return carry, tree.map(lambda rows, y: _write(rows, place(index), y), state[1], later)
+    def typed(self, init: C) -> C:
+        """Return the carry at the start with the types that it has after a step.
 
-    if count == begin:
-        return tree.map(as_tensor, carry), ys
-    roots = [("[1][0]", "carry"), ("[1][1]", "ys"), ("[0]", "index")]
-    keeps = (gradient, gradient_bytes)
-    return _for_each("scan", roots, range(begin, count), body, (carry, ys), unroll, keeps)
+        Only numbers have no type of their own; for them the first step is tried.
+        """
+        if not any(isinstance(leaf, int | float | complex) for leaf in tree.leaves(init)):
+            return tree.map(as_tensor, init)  # type: ignore[no-any-return]
+        carry, _ = _core.without_effects(lambda: self.step(init, 0, first=True))
+        return _typed_like(init, carry)
+
+    def written_out(self, init: C) -> tuple[C, Any]:
+        """Take one step after another."""
+        carry, y = self.step(init, 0, first=True)
+        _typed_like(init, carry)
+        ys = [y]
+        for index in range(1, self.count):
+            carry, y = self.step(carry, index)
+            if index == 1:
+                # A number that the first step gives as it was has the carry's type later on.
+                _check_step("y", ys[0], y, first=True)
+                ys[0] = tree.map(_number_like, ys[0], y)
+            _check_step("y", ys[0], y)
+            ys.append(y)
+        return tree.map(as_tensor, carry), self.rows(ys)
+
+    def rows(self, ys: list[Any]) -> Any:
+        """Return the results of steps that follow each other as rows, in the order of elements."""
+        ordered = ys[::-1] if self.reverse else ys
+        return tree.map(lambda *parts: _core.stack([_tensor(y) for y in parts]), *ordered)
+
+    def loop(self, start: C, copies: int, keeps: _Keeps) -> tuple[C, Any]:
+        """Return what a loop gives, each trip of which takes several steps."""
+        trips, rest = divmod(self.count, copies)
+
+        def goes_on(state: tuple[Tensor, C]) -> Tensor:
+            return _core.less(state[0], trips)
+
+        def body(state: tuple[Tensor, C]) -> tuple[tuple[Tensor, C], Tensor, Any]:
+            trip, carry = state
+            at = trip if copies == 1 else _core.multiply(trip, copies)
+            ys: list[Any] = []
+            for ahead in range(copies):
+                carry, y = self.step(carry, _core.add(at, ahead) if ahead else at)
+                ys.append(y)
+                _check_step("y", ys[0], y)
+            place = _core.subtract(self.count - copies, at) if self.reverse else at
+            return (_core.add(trip, 1), carry), place, self.rows(ys)
+
+        roots = [("[1]", "carry"), ("[0]", "index")]
+        initial = (as_tensor(0), start)
+        (_, carry), rows = _core.scan_loop(goes_on, body, initial, self.count, roots, *keeps)
+        for index in range(self.count - rest, self.count):
+            carry, y = self.step(carry, index)
+            place = self.count - 1 - index if self.reverse else index
+            rows = tree.map(functools.partial(_write, place), rows, y)
+        return carry, rows
 
 
-#: The kinds of dtypes that have every number of a type of Python, but for those too large.
+#: The kinds of dtypes that a number of a type of Python is of, without another value.
 _KINDS: dict[type, tuple[str, ...]] = {
     bool: ("pred",),
-    int: ("signed", "float", "complex"),
+    int: ("signed", "unsigned", "float", "complex"),
     float: ("float", "complex"),
     complex: ("complex",),
 }
 
 
-def _typed_like(init: C, carry: C) -> C | None:
-    """Return the carry at the start with the types that it has after a step.
-
-    None if they are not the same, and cannot be had without another value.
-    """
+def _typed_like(init: C, carry: C) -> C:
+    """Return the carry at the start with the types that numbers have after a step."""
     leaves, structure = tree.flatten(init)
-    types = _full_types(carry)
     typed = []
-    for leaf, (dtype, *_) in zip(leaves, types, strict=True):
-        if not isinstance(leaf, int | float | complex):
-            typed.append(as_tensor(leaf))
-        elif dtype.kind in _KINDS.get(type(leaf), ()):
-            typed.append(_core.tensor(leaf, dtype))
-        else:
-            return None
-    start: C = structure.unflatten(typed)
-    return start if _full_types(start) == types else None
-
-
-def _full_types(values: Any) -> list[tuple[Any, ...]]:
-    leaves = [as_tensor(leaf) for leaf in tree.leaves(values)]
-    return [(x.dtype, x.shape, x.names, x.vectorized_axes) for x in leaves]
-
-
-def _changed(init: Any, carry: Any) -> str:
-    """Tell which number of a carry has another dtype after a step, if there is one."""
-    leaves, structure = tree.flatten(init)
-    for leaf, (was, now) in enumerate(zip(leaves, tree.leaves(carry), strict=True)):
-        dtype = as_tensor(now).dtype
-        if isinstance(was, int | float | complex) and as_tensor(was).dtype != dtype:
-            return (
-                f"; this comes of the carry{structure.leaf_path(leaf)}, which is {was!r} at the "
-                f'start and {dtype} from then on: begin with nx.tensor({was!r}, "{dtype}")'
+    for leaf, (before, after) in enumerate(zip(leaves, tree.leaves(carry), strict=True)):
+        if not isinstance(before, int | float | complex):
+            typed.append(as_tensor(before))
+            continue
+        dtype = as_tensor(after).dtype
+        if dtype.kind not in _KINDS[type(before)]:
+            raise DTypeError(
+                f"scan: carry{structure.leaf_path(leaf)} is {before!r} at the start, and {dtype} "
+                f'after a step: begin with nx.tensor({before!r}, "{dtype}"){user_line()}'
             )
-    return ""
+        typed.append(_core.tensor(before, dtype))
+    start: C = structure.unflatten(typed)
+    return start
 
 
-def _check_step(
-    name: str, before: Any, after: Any, *, first: bool = False, changed: str = ""
-) -> None:
+def _number_like(y: TensorLike, model: TensorLike) -> TensorLike:
+    """Return what a step gave, of the dtype of what a later one gives if it is a number."""
+    dtype = as_tensor(model).dtype
+    if isinstance(y, int | float | complex) and dtype.kind in _KINDS[type(y)]:
+        return _core.tensor(y, dtype)
+    return y
+
+
+def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> None:
     """Check that a step of a scan gives what the step before gave.
 
-    In the first step a number may become a tensor of another dtype; `changed` says which has.
+    In the first step a number may become a tensor.
     """
     old, structure = tree.flatten(before)
     new, found = tree.flatten(after)
@@ -567,11 +597,11 @@ def _check_step(
         kind = DTypeError if was.shape == now.shape else ShapeError
         raise kind(
             f"scan: {name}{structure.leaf_path(leaf)} is {_type_of(now)} after a step, "
-            f"{_type_of(was)} before{changed if kind is DTypeError else ''}{user_line()}"
+            f"{_type_of(was)} before{user_line()}"
         )
 
 
-def _steps(leaves: list[Tensor], length: int | None) -> int:
+def _count_steps(leaves: list[Tensor], length: int | None) -> int:
     sizes = {x.shape[0] if x.ndim else None for x in leaves} | ({length} - {None})
     if not sizes:
         raise ArgumentError("scan: without xs, length must be given")
@@ -584,10 +614,5 @@ def _steps(leaves: list[Tensor], length: int | None) -> int:
     return size
 
 
-def _rows(y: Tensor, count: int) -> Tensor:
-    return _core.full((count, *y.shape), 0, y.dtype)
-
-
-def _write(rows: Tensor, index: TensorLike, y: TensorLike) -> Tensor:
-    row = _core.expand_dims(y)
-    return _core.put_slice(rows, [index, *[0] * (rows.ndim - 1)], row)
+def _write(index: int, rows: Tensor, y: TensorLike) -> Tensor:
+    return _core.put_slice(rows, [index, *[0] * (rows.ndim - 1)], _core.expand_dims(y))

@@ -69,6 +69,13 @@ impl Graph {
         Scope { number, parameters }
     }
 
+    /// Gives an open region one more parameter, behind those that it has.
+    pub fn grow_scope(&mut self, scope: &mut Scope, ty: TensorType) -> ExprId {
+        let parameter = self.scope_parameter(scope.number, scope.parameters.len(), ty);
+        scope.parameters.push(parameter);
+        parameter
+    }
+
     /// Ends the tracing of a region that began at `mark`; its hooks are its own now.
     pub fn traced(&mut self, mark: Mark, outputs: Vec<ExprId>) -> Traced {
         let effects = self.take_effects_since(mark.0);

@@ -2,7 +2,9 @@
 
 use std::panic::Location;
 
-use nxla_expr::{Difference, ErrorKind, ExprId, Mark, Misfit, Region, Replay, TensorType};
+use nxla_expr::{
+    Difference, ErrorKind, ExprId, Mark, Misfit, Region, Replay, Scope, TensorType, Traced,
+};
 use nxla_tensor::Shape;
 
 use super::control::{exprs, vectorized};
@@ -12,7 +14,7 @@ use crate::containers::{Container, Leaves, Structure, leaves_of, located, trace_
 use crate::expr::Expr;
 use crate::vectors::Vectors;
 use crate::{Error, Result};
-use nxla_runtime::vectors::control::{Repetition, Vectorized, conform};
+use nxla_runtime::vectors::control::{Repetition, Vectorized, collect, conform, widened};
 
 /// Repeats `state = body(state)` while `condition(state)` is not zero, and gives the first state
 /// for which it is zero.
@@ -89,6 +91,17 @@ fn repeat<S: Container>(
     }
 }
 
+/// A loop whose condition is traced.
+struct Open {
+    mark: Mark,
+    scope: Scope,
+    /// What stands for the state before a trip.
+    state: Vec<Vectorized>,
+    holds: Traced,
+    /// The vectorized axes of the condition.
+    vectors: Vectors,
+}
+
 /// A loop that is being traced.
 struct Loop<'a, F> {
     trace: &'a Trace,
@@ -142,16 +155,12 @@ impl<F> Loop<'_, F> {
         vectorized(self.trace, &next)
     }
 
-    fn traced<S: Container>(
-        &mut self,
-        start: &Leaves<Expr>,
-        body: impl FnOnce(S) -> S,
-    ) -> Result<Vec<Vectorized>>
+    /// Opens the loop and traces its condition.
+    fn open<S: Container>(&mut self, initial: &[Vectorized]) -> Result<Open>
     where
         F: FnMut(S) -> Expr,
     {
-        let (trace, location) = (self.trace, self.location);
-        let initial = vectorized(trace, start)?;
+        let trace = self.trace;
         let (mark, scope) = trace.build(|graph| {
             let types: Vec<_> =
                 initial.iter().map(|&(id, _)| graph.tensor_type(id).clone()).collect();
@@ -160,27 +169,43 @@ impl<F> Loop<'_, F> {
         let vectors = initial.iter().map(|(_, own)| own.clone());
         let state: Vec<Vectorized> = scope.parameters.iter().copied().zip(vectors).collect();
         let from = self.mark()?;
-        let (holds, axes) = self.holds(&state)?;
+        let (holds, vectors) = self.holds(&state)?;
         let holds = trace.build(|graph| Ok::<_, Error>(graph.traced(from, vec![holds])))?;
-        if !axes.is_empty() {
-            return self.per_entry(&initial, &axes, body);
+        Ok(Open { mark, scope, state, holds, vectors })
+    }
+
+    /// Ends a loop whose body is traced.
+    fn close(&self, open: Open, initial: &[Vectorized], body: Traced) -> Result<Vec<Vectorized>> {
+        let ids = self.trace.build(|graph| {
+            graph.enter_rust(self.location);
+            let regions = (open.holds, body);
+            let start: Vec<ExprId> = initial.iter().map(|(id, _)| *id).collect();
+            graph.while_loop_with(open.mark, &open.scope, &start, regions, self.replay)
+        })?;
+        Ok(ids.into_iter().zip(initial.iter().map(|(_, own)| own.clone())).collect())
+    }
+
+    fn traced<S: Container>(
+        &mut self,
+        start: &Leaves<Expr>,
+        body: impl FnOnce(S) -> S,
+    ) -> Result<Vec<Vectorized>>
+    where
+        F: FnMut(S) -> Expr,
+    {
+        let trace = self.trace;
+        let initial = vectorized(trace, start)?;
+        let open = self.open(&initial)?;
+        if !open.vectors.is_empty() {
+            return self.per_entry(&initial, &open.vectors, body);
         }
         let from = self.mark()?;
-        let next = self.next(body, &state)?;
-        let ids = trace.build(|graph| {
-            let next = conform(graph, &state, next)?;
-            let next = graph.traced(from, next);
-            graph.enter_rust(location);
-            let initial: Vec<ExprId> = initial.iter().map(|(id, _)| *id).collect();
-            Ok::<_, Error>(graph.while_loop_with(
-                mark,
-                &scope,
-                &initial,
-                (holds, next),
-                self.replay,
-            )?)
+        let next = self.next(body, &open.state)?;
+        let body = trace.build(|graph| {
+            let next = conform(graph, &open.state, next)?;
+            Ok::<_, Error>(graph.traced(from, next))
         })?;
-        Ok(ids.into_iter().zip(initial.into_iter().map(|(_, own)| own)).collect())
+        self.close(open, &initial, body)
     }
 
     /// The loop for entries that go on for different numbers of trips.
@@ -354,54 +379,103 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
         let rows = elements.items.iter().map(|x| x.at_axis(index, 0));
         X::rebuild(&mut Leaves::new(rows, elements.structure.clone()))
     };
-    let Some(last) = steps.checked_sub(1) else {
-        // Only the types of the results matter; what is computed for them is dropped.
+    let before = leaves_of(&initial);
+    let trace = trace_of(&before.items);
+    if steps == 0 {
+        // Only the types of the results matter; what is computed for them, or shown, is dropped.
         let zeros = elements.items.iter().map(|x| {
             let shape = x.shape();
             Expr::zeros(shape.get(1..).unwrap_or_default(), x.dtype())
         });
         let row = X::rebuild(&mut Leaves::new(zeros, elements.structure.clone()));
-        let carry = C::rebuild(&mut leaves_of(&initial));
+        let from = trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.mark())));
         let (_, y) = body(initial, row);
-        return (carry, rows(&y, 0));
-    };
-    // The first step tells the types of the results. Where that is all that it is good for, nothing
-    // of it is left in the program; else it goes before the loop.
-    let before = leaves_of(&initial);
-    let effects = count_effects(&before);
-    let (carry, first) = body(C::rebuild(&mut before.clone()), element(&Expr::of(0)));
-    check_carry(&before, &carry);
-    let zeros = rows(&first, steps);
-    let mut written = leaves_of(&zeros);
-    write(&mut written, &first, &Expr::of(0));
-    let same = |these: &[Expr], those: &[Expr]| {
-        let types = |x: &Expr| (x.ty(), x.vectors().clone());
-        these.iter().map(types).eq(those.iter().map(types))
-    };
-    let is_model = count_effects(&before) == effects
-        && same(&before.items, &leaves_of(&carry).items)
-        && same(&leaves_of(&zeros).items, &written.items);
-    let (begin, state) = match is_model {
-        true => (0, (initial, zeros)),
-        false => (1, (carry, Y::rebuild(&mut written))),
-    };
-    if last < begin {
-        return state;
+        if let Some(from) = from {
+            trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.traced(from, Vec::new()))));
+        }
+        return (C::rebuild(&mut before.clone()), no_rows(&y));
     }
-    let steps = i64::try_from(steps).expect("an axis has below 2^63 elements");
-    let begin = i64::from(begin == 1);
-    let roots = [(".1.0", "carry"), (".1.1", "results"), (".0", "index")];
-    counted(("scan", replay), &roots, begin, steps, state, |index, (carry, written)| {
-        let (carry, y) = body(carry, element(&index));
-        let mut rows = leaves_of(&written);
-        write(&mut rows, &y, &index);
-        (carry, Y::rebuild(&mut rows))
-    })
+    let scan = Scan { trace: &trace, steps, replay, location: Location::caller() };
+    let step = |index: Expr, carry: C| {
+        let (next, y) = body(carry, element(&index));
+        check_carry(&before, &next);
+        (next, y)
+    };
+    match trace.attempt(|| scan.traced(&initial, step)) {
+        Some(results) => results,
+        None => body(initial, element(&Expr::of(0))),
+    }
 }
 
-/// How many operations with effects the trace has so far.
-fn count_effects(leaves: &Leaves<Expr>) -> usize {
-    trace_of(&leaves.items).build(|graph| Ok::<_, Error>(graph.effects().len())).unwrap_or(0)
+/// A scan that is being traced.
+struct Scan<'a> {
+    trace: &'a Trace,
+    steps: usize,
+    replay: Replay,
+    location: &'static Location<'static>,
+}
+
+impl Scan<'_> {
+    /// What a loop gives whose carry is `initial` at the start. The step is traced once, and once
+    /// more where it gives parts of the carry vectorized axes or names that they have not had.
+    fn traced<C: Container, Y: Container>(
+        &self,
+        initial: &C,
+        mut step: impl FnMut(Expr, C) -> (C, Y),
+    ) -> Result<(C, Y)> {
+        let start = leaves_of(&(Expr::of(0), C::rebuild(&mut leaves_of(initial))));
+        let mut state = vectorized(self.trace, &start)?;
+        loop {
+            if let Some(results) = self.trial(&mut state, &start.structure, &mut step)? {
+                return Ok(results);
+            }
+        }
+    }
+
+    /// What the loop gives that begins with a counter and a carry; none where these have got
+    /// vectorized axes or names.
+    fn trial<C: Container, Y: Container>(
+        &self,
+        start: &mut Vec<Vectorized>,
+        structure: &Structure,
+        step: impl FnOnce(Expr, C) -> (C, Y),
+    ) -> Result<Option<(C, Y)>> {
+        let (trace, count) = (self.trace, i64::try_from(self.steps).expect("below 2^63 elements"));
+        let condition = |(index, _): (Expr, C)| index.less(count);
+        let (location, replay) = (self.location, self.replay);
+        let mut repeat = Loop { trace, structure, location, condition, replay };
+        let mut open = repeat.open(start)?;
+        let from = repeat.mark()?;
+        let (index, carry): (Expr, C) = repeat.state(&open.state);
+        let (next, y) = step(index.clone(), carry);
+        let mut y = leaves_of(&y);
+        y.items.iter_mut().for_each(|y| *y = y.new_axis(0));
+        let next = leaves_of(&(&index + 1, next));
+        if let Some(error) = trace.failure() {
+            return Err(error);
+        }
+        let (place, next) = (trace.id(&index)?, vectorized(trace, &next)?);
+        if let Some(wide) = trace.build(|graph| widened(graph, start, &next))? {
+            // What the step has shown is dropped with it.
+            trace.build(|graph| Ok::<_, Error>(graph.traced(from, Vec::new())))?;
+            *start = wide;
+            return Ok(None);
+        }
+        let (rows, carried) = (vectorized(trace, &y)?, start.len());
+        let body = trace.build(|graph| {
+            let mut next = conform(graph, &open.state, next)?;
+            for rows in &rows {
+                let part = collect(graph, &mut open.scope, rows, place, self.steps)?;
+                start.push((part.initial, part.vectors));
+                next.push(part.next);
+            }
+            Ok::<_, Error>(graph.traced(from, next))
+        })?;
+        let mut results = exprs(trace, repeat.close(open, start, body)?);
+        let carry = results.by_ref().take(carried).skip(1);
+        let carry = C::rebuild(&mut Leaves::new(carry.collect::<Vec<_>>(), structure.clone()));
+        Ok(Some((carry, Y::rebuild(&mut Leaves::new(results, y.structure)))))
+    }
 }
 
 /// Applies a function to each element of the first axis, and stacks what it gives along a new
@@ -444,42 +518,14 @@ fn misfit(result: usize, found: &TensorType, expected: &TensorType) -> Option<Er
     Some(ErrorKind::Misfit(misfit.into()).of("scan").into())
 }
 
-/// Zeros for so many results.
-fn rows<Y: Container>(y: &Y, count: usize) -> Y {
+/// What no step gives.
+fn no_rows<Y: Container>(y: &Y) -> Y {
     let mut leaves = leaves_of(y);
     for leaf in &mut leaves.items {
-        let shape: Shape = std::iter::once(count).chain(leaf.shape().iter().copied()).collect();
+        let shape: Shape = std::iter::once(0).chain(leaf.shape().iter().copied()).collect();
         *leaf = Expr::zeros(shape, leaf.dtype());
     }
     Y::rebuild(&mut leaves)
-}
-
-/// Puts results in the place of the rows at an index.
-fn write<Y: Container>(rows: &mut Leaves<Expr>, y: &Y, index: &Expr) {
-    if trace_of(&rows.items).has_failed() {
-        return;
-    }
-    let written = leaves_of(y);
-    if written.structure != rows.structure {
-        let why = format!(
-            "gives lists of lengths {:?}, in the first step of {:?}",
-            &written.structure, &rows.structure
-        );
-        return fail(rows, ErrorKind::invalid("body", why).of("scan").into());
-    }
-    let error =
-        rows.items.iter().zip(&written.items).enumerate().find_map(|(result, (rows, y))| {
-            let (found, rows) = (y.ty(), rows.ty());
-            let first = TensorType::new(rows.dtype, &rows.shape[1..]);
-            let unnamed = TensorType::new(found.dtype, found.shape.clone());
-            misfit(result, &unnamed, &first)
-        });
-    if let Some(error) = error {
-        return fail(rows, located(error, "scan", &[("", "result")], y));
-    }
-    for (rows, y) in rows.items.iter_mut().zip(&written.items) {
-        *rows = rows.put_slice_along_axis(index, y.new_axis(0), 0);
-    }
 }
 
 fn fail(leaves: &Leaves<Expr>, error: Error) {

@@ -1,13 +1,11 @@
-//! Conditionals, loops, hooks and annotations inside a trace.
+//! Conditionals, hooks and annotations inside a trace; loops are in a module beside.
 //!
 //! Outside a trace the Python package runs them as plain Python: it knows the values.
 
 use std::cell::Cell;
 
-use nxla_runtime::graph::{
-    ExprId, Graph, Keep, MAX_NESTING, Metadata, Region, Replay, ReplayMethod,
-};
-use nxla_runtime::vectors::control::{Branch, Repetition, Vectorized, conditional, conform};
+use nxla_runtime::graph::{ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region};
+use nxla_runtime::vectors::control::{Branch, Vectorized, conditional};
 use nxla_runtime::vectors::{gathered, spread};
 use nxla_runtime::{Error, Expr, Trace, Vectors};
 use pyo3::call::PyCallArgs;
@@ -58,12 +56,12 @@ fn vectorized(expr: &Expr) -> Vectorized {
     (expr.id(), expr.vectors().clone())
 }
 
-fn ids(values: &[Vectorized]) -> Vec<ExprId> {
+pub(super) fn ids(values: &[Vectorized]) -> Vec<ExprId> {
     values.iter().map(|(id, _)| *id).collect()
 }
 
 /// A result of a user's function as nodes of the trace, and its structure.
-fn leaves_of(
+pub(super) fn leaves_of(
     trace: &Trace,
     function: &str,
     result: &Bound<'_, PyAny>,
@@ -84,7 +82,7 @@ fn leaves_of(
     Ok((values, tree))
 }
 
-fn wrap_all(
+pub(super) fn wrap_all(
     py: Python<'_>,
     trace: &Trace,
     values: impl IntoIterator<Item = Vectorized>,
@@ -94,7 +92,7 @@ fn wrap_all(
 }
 
 /// Nodes that took the places of others, with the vectorized axes of those.
-fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Vectorized> {
+pub(super) fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Vectorized> {
     nodes.into_iter().zip(values).map(|(id, (_, vectors))| (id, vectors)).collect()
 }
 
@@ -135,7 +133,7 @@ fn cond(
 ///
 /// The graph refuses regions that nest too deep when they are closed, the innermost first. By then
 /// the functions around it are all on the stack, so they are counted on the way in.
-fn call_region<'py>(
+pub(super) fn call_region<'py>(
     function: &str,
     body: &Bound<'py, PyAny>,
     args: impl PyCallArgs<'py>,
@@ -181,7 +179,7 @@ fn trace_branch(trace: &Trace, body: &Bound<'_, PyAny>) -> PyResult<(Branch, Tre
 fn finish_cond(
     py: Python<'_>,
     trace: &Trace,
-    mark: nxla_runtime::graph::Mark,
+    mark: Mark,
     clauses: Vec<(Vectorized, Branch)>,
     otherwise: Branch,
     branches: &[(usize, Tree)],
@@ -198,148 +196,6 @@ fn finish_cond(
     let values =
         values.map_err(|error| error.locate("cond", &[("", "result")], place)).or_raise()?;
     last.rebuild(py, &mut wrap_all(py, trace, values).into_iter())
-}
-
-/// Repeats `body(state)` while `condition(state)` holds.
-///
-/// Errors speak of `function`, which the user has called. `roots` names parts of its state: the
-/// beginnings of their paths, and what they are called.
-#[pyfunction]
-#[pyo3(signature = (
-    condition, body, initial, function="while_loop", roots=vec![], gradient="auto",
-    gradient_bytes=Replay::BYTES
-))]
-#[expect(clippy::too_many_arguments, reason = "only the package calls it")]
-fn while_loop(
-    py: Python<'_>,
-    condition: &Bound<'_, PyAny>,
-    body: &Bound<'_, PyAny>,
-    initial: &Bound<'_, PyAny>,
-    function: &str,
-    roots: Vec<(String, String)>,
-    gradient: &str,
-    gradient_bytes: u64,
-) -> PyResult<Py<PyAny>> {
-    let replay = Replay { method: replay_method(function, gradient)?, bytes: gradient_bytes };
-    let (trace, _) = in_trace(py, function, &[])?;
-    let (initial, tree) = leaves_of(&trace, function, initial)?;
-    let roots = &roots[..];
-    let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
-    let (mark, scope) = trace
-        .build(|graph| {
-            let types: Vec<_> =
-                initial.iter().map(|&(id, _)| graph.tensor_type(id).clone()).collect();
-            Ok::<_, Error>((graph.mark(), graph.open_scope(&types)))
-        })
-        .or_raise()?;
-    let state = in_place_of(scope.parameters.clone(), initial.clone());
-    let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-    let holds = repeat.condition(py, &state)?;
-    let vectors = holds.first().map(|(_, vectors)| vectors.clone()).unwrap_or_default();
-    let condition =
-        trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids(&holds)))).or_raise()?;
-    if !vectors.is_empty() {
-        return repeat.per_entry(py, &initial, &vectors);
-    }
-    let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-    let next = repeat.body(py, &state)?;
-    let next = trace.build(|graph| conform(graph, &state, next));
-    let next = next.map_err(|error| repeat.located(py, error)).or_raise()?;
-    let body = trace.build(|graph| Ok::<_, Error>(graph.traced(start, next))).or_raise()?;
-    source::mark(py, &trace)?;
-    let results = trace.build(|graph| {
-        graph.while_loop_with(mark, &scope, &ids(&initial), (condition, body), replay)
-    });
-    let results = results.map_err(|error| repeat.located(py, error)).or_raise()?;
-    let results = in_place_of(results, initial);
-    tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
-}
-
-/// The functions of a loop, and the structure of its state.
-struct Loop<'a, 'py> {
-    trace: &'a Trace,
-    tree: &'a Tree,
-    condition: &'a Bound<'py, PyAny>,
-    body: &'a Bound<'py, PyAny>,
-    /// What the user has called.
-    function: &'a str,
-    /// What parts of the state are called, by the beginnings of their paths.
-    roots: &'a [(String, String)],
-    replay: Replay,
-}
-
-/// What the derivative of a loop is to keep.
-fn replay_method(function: &str, name: &str) -> PyResult<ReplayMethod> {
-    let found = ReplayMethod::ALL.into_iter().find(|method| method.name() == name);
-    found.ok_or_else(|| {
-        let names = ReplayMethod::ALL.map(|method| format!("{:?}", method.name())).join(", ");
-        argument_error(function, format!("gradient must be one of {names}, got {name:?}"))
-    })
-}
-
-impl Loop<'_, '_> {
-    /// An error in terms of the user's state.
-    fn located(&self, py: Python<'_>, error: Error) -> Error {
-        let named = self.roots.iter().map(|(start, name)| (start.as_str(), name.as_str()));
-        let roots: Vec<(&str, &str)> = named.chain([("", "state")]).collect();
-        error.locate(self.function, &roots, |region, result| {
-            (region, self.tree.leaf_path(py, result).ok().flatten())
-        })
-    }
-
-    fn state(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Py<PyAny>> {
-        self.tree.rebuild(py, &mut wrap_all(py, self.trace, state.to_vec()).into_iter())
-    }
-
-    fn condition(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
-        let state = self.state(py, state)?;
-        let holds = call_region(self.function, self.condition, (state,))?;
-        Ok(leaves_of(self.trace, self.function, &holds)?.0)
-    }
-
-    fn body(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
-        let state = self.state(py, state)?;
-        let next = call_region(self.function, self.body, (state,))?;
-        let (next, tree) = leaves_of(self.trace, self.function, &next)?;
-        if !tree.same_structure(py, self.tree)? {
-            let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
-            let line = source::current_line(py).map(|line| format!(" ({line})"));
-            let line = line.unwrap_or_default();
-            let why = format!("the body gives {found}, the initial state is {expected}{line}");
-            return Err(argument_error(self.function, why));
-        }
-        Ok(next)
-    }
-
-    /// The loop for entries that go on for different numbers of trips.
-    fn per_entry(
-        &self,
-        py: Python<'_>,
-        initial: &[Vectorized],
-        vectors: &Vectors,
-    ) -> PyResult<Py<PyAny>> {
-        let trace = self.trace;
-        let initial = trace.build(|graph| Repetition::widen(graph, initial, vectors)).or_raise()?;
-        let holds = self.single(self.condition(py, &initial)?)?;
-        let repetition =
-            trace.build(|graph| Repetition::begin(graph, initial, &holds)).or_raise()?;
-        let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-        let next = self.body(py, &repetition.state())?;
-        let state = trace.build(|graph| repetition.chosen(graph, &next));
-        let state = state.map_err(|error| self.located(py, error)).or_raise()?;
-        let holds = self.single(self.condition(py, &state)?)?;
-        source::mark(py, trace)?;
-        let results = trace
-            .build(|graph| repetition.finish(graph, start, &state, &holds, self.replay))
-            .or_raise()?;
-        self.state(py, &results)
-    }
-
-    fn single(&self, holds: Vec<Vectorized>) -> PyResult<Vectorized> {
-        <[Vectorized; 1]>::try_from(holds)
-            .map(|[holds]| holds)
-            .map_err(|_| argument_error(self.function, "the condition must give one scalar"))
-    }
 }
 
 /// Puts the values of a hook into the container that the user gave it.
@@ -563,7 +419,7 @@ fn custom_jvp(
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    add_functions!(module: cond, while_loop, hook, runtime_call, stop_grad, annotate, expr_metadata,
+    add_functions!(module: cond, hook, runtime_call, stop_grad, annotate, expr_metadata,
         checkpoint, custom_grad, custom_jvp);
     Ok(())
 }

@@ -9,6 +9,7 @@ pub(crate) mod elementwise;
 mod index;
 pub(crate) mod indexing;
 mod linalg;
+mod loops;
 pub(crate) mod movement;
 mod nn;
 mod places;
@@ -46,6 +47,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     random::register(module)?;
     nn::register(module)?;
     control::register(module)?;
+    loops::register(module)?;
     vectors::register(module)?;
     add_functions!(module: _signatures);
     Ok(())

@@ -310,6 +310,65 @@ pub fn conform(
     Ok(body.into_iter().map(|(id, _)| id).collect())
 }
 
+/// What the trips of a loop give, collected: a part of its state that begins as zeros, and into
+/// which each trip writes its rows.
+pub struct Collected {
+    /// The zeros.
+    pub initial: ExprId,
+    /// The rows so far with those of the trip.
+    pub next: ExprId,
+    /// The vectorized axes of both.
+    pub vectors: Vectors,
+}
+
+/// Gives a loop whose body is being traced a further part of its state, for what the body gives in
+/// each trip: `rows`, which begin at `place` of `count` in all. Since the rows are known before the
+/// part is made, the body is traced once.
+///
+/// # Errors
+/// None; the result is fallible like that of every builder.
+pub fn collect(
+    graph: &mut Graph,
+    scope: &mut Scope,
+    (rows, vectors): &Vectorized,
+    place: ExprId,
+    count: usize,
+) -> Result<Collected> {
+    let axis = vectors.len();
+    let mut ty = graph.tensor_type(*rows).clone();
+    ty.shape =
+        ty.shape.iter().enumerate().map(|(at, &n)| if at == axis { count } else { n }).collect();
+    let initial = graph.constant(Scalar::zero(ty.dtype), ty.clone())?;
+    let so_far = graph.grow_scope(scope, ty);
+    let axis = i64::try_from(axis).expect("few axes");
+    let next = graph.put_slice_along_axis(so_far, place, *rows, axis)?;
+    Ok(Collected { initial, next, vectors: vectors.clone() })
+}
+
+/// The initial state with the vectorized axes and the names that a trip adds to it, and that it may
+/// as well have from the start on: all entries are the same there. None if a trip adds none.
+///
+/// # Errors
+/// Axes of one name and different sizes.
+pub fn widened(
+    graph: &mut Graph,
+    initial: &[Vectorized],
+    next: &[Vectorized],
+) -> Result<Option<Vec<Vectorized>>> {
+    let mut wide = Vec::with_capacity(initial.len());
+    for ((id, own), (next, axes)) in initial.iter().zip(next) {
+        let vectors = Vectors::union("scan", [own, axes])?;
+        let found = axes.entry_type(graph.tensor_type(*next));
+        let mut id = spread(graph, *id, own, &vectors)?;
+        let entry = vectors.entry_type(graph.tensor_type(id));
+        if entry.names.is_none() && found.names.is_some() && entry.shape == found.shape {
+            id = graph.rename(id, vectors.full_type(&found).names)?;
+        }
+        wide.push((id, vectors));
+    }
+    Ok((wide != initial).then_some(wide))
+}
+
 /// Checks that a body gives a state of the same entry types, and no further vectorized axes.
 fn check_state(graph: &Graph, state: &[Vectorized], body: &[Vectorized]) -> Result<()> {
     let invalid =
