@@ -20,8 +20,8 @@ const TASK_ELEMENTS: usize = 1 << 17;
 const TASK_ELEMENTS_ABOARD: usize = 1 << 14;
 
 /// Steps of element-wise code, see [`Code::cost`](crate::elementwise::Code), below which it stays on
-/// the calling thread: some 40 microseconds. Handing a part to a thread that sleeps takes ten.
-const MIN_STEPS: usize = 600_000;
+/// the calling thread: some 20 to 40 microseconds. Handing a part to a thread that sleeps takes five to ten.
+const MIN_STEPS: usize = 400_000;
 
 /// The same where the other threads look out for work: some five microseconds.
 const MIN_STEPS_ABOARD: usize = 80_000;

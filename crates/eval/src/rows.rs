@@ -10,7 +10,6 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use bytemuck::cast_slice_mut;
 use nxla_expr::ReduceOp;
 use nxla_tensor::{DType, HostTensor, Shape};
 use smallvec::SmallVec;
@@ -19,9 +18,10 @@ use crate::args::Args;
 use crate::elementwise::{Access, Code, Feed, Feeds, Outs};
 use crate::error::Fault;
 use crate::layout::Strided;
+use crate::memory::Scratch;
 use crate::reduce::{Zipped, ZippedRows};
 use crate::run::Results;
-use crate::{memory, parallel, reduce, value};
+use crate::{parallel, reduce, value};
 
 /// Elements of a tile, if a row has not more: the handful of tiles that are alive at a time fit into
 /// a second-level cache.
@@ -32,9 +32,6 @@ pub(crate) const LONGEST: usize = 1 << 15;
 
 /// Elements of a row that is worth being computed by itself.
 const WIDE: usize = 512;
-
-/// Bytes of a word of the buffers, which every element is aligned to.
-const WORD: usize = size_of::<u64>();
 
 /// Steps that run together on tiles of rows.
 pub(crate) struct Rows {
@@ -128,7 +125,7 @@ pub(crate) struct Outcome {
 
 thread_local! {
     /// The tiles of this thread.
-    static TILES: RefCell<Vec<Vec<u64>>> = const { RefCell::new(Vec::new()) };
+    static TILES: RefCell<Vec<Scratch>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What all tiles share.
@@ -203,13 +200,7 @@ impl Run<'_> {
         let most = count.div_ceil(count.div_ceil(self.rows.tile()));
         let mut kept = TILES.take();
         if kept.len() < locals.len() {
-            kept.resize_with(locals.len(), Vec::new);
-        }
-        for (words, row) in kept.iter_mut().zip(locals) {
-            let needed = (most * row).div_ceil(WORD);
-            if words.len() < needed {
-                memory::resize(words, 0, needed);
-            }
+            kept.resize_with(locals.len(), || Scratch::EMPTY);
         }
         for begin in (0..count).step_by(most) {
             let rows = most.min(count - begin);
@@ -219,13 +210,13 @@ impl Run<'_> {
     }
 
     /// Computes the tile of `rows` rows that begins at the row `first`.
-    fn fill_tile(&self, first: usize, rows: usize, outs: Outs<'_>, kept: &mut [Vec<u64>]) {
+    fn fill_tile(&self, first: usize, rows: usize, outs: Outs<'_>, kept: &mut [Scratch]) {
         let mut tiles = Outs::new();
         for out in outs {
             tiles.push(out);
         }
-        for (words, row) in kept.iter_mut().zip(&self.rows.locals) {
-            tiles.push(&mut cast_slice_mut(words)[..rows * row]);
+        for (tile, row) in kept.iter_mut().zip(&self.rows.locals) {
+            tiles.push(tile.bytes(rows * row));
         }
         for part in &self.rows.parts {
             self.step(part, first, rows, &mut tiles);

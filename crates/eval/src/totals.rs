@@ -14,10 +14,11 @@ use nxla_tensor::Shape;
 use crate::args::Args;
 use crate::elementwise::{Code, Feed, Feeds, Outs};
 use crate::error::Fault;
+use crate::memory::Scratch;
 use crate::reduce::Zipped;
 use crate::run::Results;
 use crate::threads::Brake;
-use crate::{memory, reduce, value};
+use crate::{reduce, value};
 
 /// Elements from which on it pays not to write them.
 pub(crate) const LEAST: usize = 1 << 12;
@@ -113,23 +114,17 @@ impl Totals {
         let block = code.block(usize::MAX) / 2;
         debug_assert!(block.is_multiple_of(reduce::TURN));
         let block = block.min(range.len());
-        let mut local = if self.is_kept {
-            Vec::new()
-        } else {
-            let bytes = block * code.results[self.reduced].size();
-            memory::filled(0_u64, bytes.div_ceil(size_of::<u64>()))
-        };
+        let mut tile = Scratch::EMPTY;
         code.run_blocks(feeds, range, block, &mut |range, compute| {
             let bytes = |size: usize| (range.start - first) * size..(range.end - first) * size;
             let mut kept = kept.iter_mut();
-            let mut local = Some(&mut local);
+            let mut tile = Some(&mut tile);
             let outs = code.results.iter().enumerate().map(|(result, dtype)| {
                 let size = dtype.size();
                 if self.keeps(result) {
                     &mut kept.next().expect("one for each that is kept")[bytes(size)]
                 } else {
-                    let words = local.take().expect("only one is not kept");
-                    &mut bytemuck::cast_slice_mut(words)[..range.len() * size]
+                    tile.take().expect("only one is not kept").bytes(range.len() * size)
                 }
             });
             let mut outs: Outs<'_> = outs.collect();

@@ -228,7 +228,7 @@ impl Geometry {
     fn run_in_place<T: Number>(&self, input: &[T], kernel: &[T], inner: usize, out: &mut [T]) {
         let last = self.axes.last().expect("there is a spatial axis");
         parallel::pieces(out, TILE, inner, |start, out| {
-            let mut sums = memory::filled(T::ZERO, TILE.min(last.out).min(out.len()));
+            let mut sums = memory::aligned(T::ZERO, TILE.min(last.out).min(out.len()));
             let mut done = 0;
             while done < out.len() {
                 let (plane, position) =

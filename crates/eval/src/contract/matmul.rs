@@ -320,7 +320,7 @@ fn run<T: Number>(x: &[T], y: &[T]) -> T::Sum {
 fn combined_rows<T: Number>(weights: &[T], matrix: &[T], out: &mut [T]) {
     let columns = out.len();
     parallel::rows(out, 1, weights.len(), |first, out| {
-        let mut buffer = vec![T::ZERO; out.len().min(COLUMNS)];
+        let mut buffer = memory::aligned(T::ZERO, out.len().min(COLUMNS));
         for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
             let first = first + tile * COLUMNS;
             let sums = &mut buffer[..out.len()];

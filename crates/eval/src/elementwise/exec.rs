@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::hint::black_box;
 use std::ops::Range;
 
+use bytemuck::Pod;
 use nxla_tensor::{DType, HostTensor, Shape};
 use smallvec::SmallVec;
 
@@ -15,7 +16,8 @@ use super::code::{Access, Code, Input, Instruction, Loc, Target};
 use super::lanes::{LANES, Src};
 use crate::args::Args;
 use crate::error::Fault;
-use crate::layout::{Strided, repeat_first};
+use crate::layout::Strided;
+use crate::memory::{LINE, Scratch};
 use crate::run::Results;
 use crate::{parallel, reduce, value};
 
@@ -26,9 +28,6 @@ const REGISTER_BYTES: usize = 16384;
 /// Elements that pieces for threads are multiples of: few, so that the last is as long as the others.
 const PIECE: usize = 1024;
 
-/// Bytes of a cache line.
-const LINE: usize = 64;
-
 /// Steps for an element, see [`Code::cost`], of which few elements are under way at a time.
 const COSTLY: usize = 8;
 
@@ -36,8 +35,8 @@ const COSTLY: usize = 8;
 const MAX_SIZE: usize = 16;
 
 thread_local! {
-    /// The registers of this thread, of 8-byte words for their alignment.
-    static SCRATCH: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    /// The registers of this thread.
+    static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::EMPTY) };
 }
 
 /// An input of a run.
@@ -218,10 +217,7 @@ impl Code {
         }
         let layout = Layout::new(self, feeds, whole_periods(feeds, block, range.len()));
         SCRATCH.with_borrow_mut(|scratch| {
-            if scratch.len() < layout.words {
-                scratch.resize(layout.words, 0);
-            }
-            let scratch = bytemuck::cast_slice_mut(&mut scratch[..layout.words]);
+            let scratch = scratch.bytes(layout.bytes);
             self.fill_splats(feeds, &layout, scratch);
             for begin in range.clone().step_by(layout.block) {
                 let block = begin..(begin + layout.block).min(range.end);
@@ -429,13 +425,13 @@ struct Layout {
     /// Where the registers of the instructions begin.
     registers: usize,
     register_bytes: usize,
-    words: usize,
+    bytes: usize,
 }
 
 impl Layout {
     fn new(code: &Code, feeds: &[Feed<'_>], block: usize) -> Self {
-        let splat_bytes = LANES.min(block) * MAX_SIZE;
-        let register_bytes = (block * usize::from(code.widest)).next_multiple_of(MAX_SIZE);
+        let splat_bytes = (LANES.min(block) * MAX_SIZE).next_multiple_of(LINE);
+        let register_bytes = (block * usize::from(code.widest)).next_multiple_of(LINE);
         let mut end = code.constants.len() * splat_bytes;
         let mut places = SmallVec::new();
         for feed in feeds {
@@ -447,8 +443,8 @@ impl Layout {
             };
         }
         let registers = end + code.once.len() * splat_bytes;
-        let words = (registers + usize::from(code.registers) * register_bytes) / 8;
-        Self { block, splat_bytes, places, once: end, registers, register_bytes, words }
+        let bytes = registers + usize::from(code.registers) * register_bytes;
+        Self { block, splat_bytes, places, once: end, registers, register_bytes, bytes }
     }
 
     fn once(&self, index: usize) -> usize {
@@ -466,7 +462,14 @@ impl Layout {
 
 /// Fills `out` with copies of a value.
 fn repeat(value: &[u8], out: &mut [u8]) {
-    let done = value.len().min(out.len());
-    out[..done].copy_from_slice(&value[..done]);
-    repeat_first(out, done);
+    fn filled<T: Pod>(value: &[u8], out: &mut [u8]) {
+        bytemuck::cast_slice_mut(out).fill(bytemuck::pod_read_unaligned::<T>(value));
+    }
+    match value.len() {
+        1 => filled::<u8>(value, out),
+        2 => filled::<u16>(value, out),
+        4 => filled::<u32>(value, out),
+        8 => filled::<u64>(value, out),
+        _ => filled::<u128>(value, out),
+    }
 }

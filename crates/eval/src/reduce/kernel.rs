@@ -490,7 +490,7 @@ fn columns<T: Element, A, S, M, R>(
     A: Copy,
     S: Fn(A, T) -> A,
 {
-    let mut buffer = vec![reducer.start; out.len().min(COLUMNS)];
+    let mut buffer = memory::aligned(reducer.start, out.len().min(COLUMNS));
     for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
         let sums = &mut buffer[..out.len()];
         sums.fill(reducer.start);
