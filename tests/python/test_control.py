@@ -1,5 +1,6 @@
 """Conditionals and loops: what they compute, what they capture, and what they say when wrong."""
 
+import numpy as np
 import pytest
 
 import nxla as nx
@@ -213,6 +214,20 @@ def test_scans_give_the_same_however_they_are_unrolled(compiler, unroll, reverse
     assert [x.tolist() for x in nx.tree.leaves(eager)] == [
         x.tolist() for x in nx.tree.leaves(((total, power), ys))
     ]
+
+
+def test_numbers_at_the_start_of_a_scan_take_the_type_of_the_carry(compiler):
+    rows = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
+
+    def f(rows):
+        totals = nx.scan(lambda c, x: (c + x, c), 0, rows)
+        doubles = nx.scan(lambda c, x: (c + nx.sum(x), c), np.float64(0.5), rows.astype("f64"))
+        return totals, doubles
+
+    for function in (f, nx.jit(f, compiler=compiler)):
+        (total, before), (double, halves) = function(rows)
+        assert (total.tolist(), before.tolist()) == ([4.0, 6.0], [[0.0, 0.0], [1.0, 2.0]])
+        assert (double.dtype, double.item(), halves.tolist()) == (nx.float64, 10.5, [0.5, 3.5])
 
 
 def test_a_scan_of_no_steps_shows_nothing(compiler):

@@ -488,7 +488,7 @@ class _Steps:
 
         Only numbers have no type of their own; for them the first step is tried.
         """
-        if not any(isinstance(leaf, int | float | complex) for leaf in tree.leaves(init)):
+        if not any(type(leaf) in _KINDS for leaf in tree.leaves(init)):
             return tree.map(as_tensor, init)  # type: ignore[no-any-return]
         carry, _ = _core.without_effects(lambda: self.step(init, 0, first=True))
         return _typed_like(init, carry)
@@ -555,32 +555,29 @@ def _typed_like(init: C, carry: C) -> C:
     leaves, structure = tree.flatten(init)
     typed = []
     for leaf, (before, after) in enumerate(zip(leaves, tree.leaves(carry), strict=True)):
-        if not isinstance(before, int | float | complex):
-            typed.append(as_tensor(before))
-            continue
-        dtype = as_tensor(after).dtype
-        if dtype.kind not in _KINDS[type(before)]:
+        start = as_tensor(_number_like(before, after))
+        if type(before) in _KINDS and start.dtype != (dtype := as_tensor(after).dtype):
             raise DTypeError(
                 f"scan: carry{structure.leaf_path(leaf)} is {before!r} at the start, and {dtype} "
                 f'after a step: begin with nx.tensor({before!r}, "{dtype}"){user_line()}'
             )
-        typed.append(_core.tensor(before, dtype))
-    start: C = structure.unflatten(typed)
-    return start
+        typed.append(start)
+    result: C = structure.unflatten(typed)
+    return result
 
 
-def _number_like(y: TensorLike, model: TensorLike) -> TensorLike:
-    """Return what a step gave, of the dtype of what a later one gives if it is a number."""
-    dtype = as_tensor(model).dtype
-    if isinstance(y, int | float | complex) and dtype.kind in _KINDS[type(y)]:
-        return _core.tensor(y, dtype)
-    return y
+def _number_like(x: TensorLike, later: TensorLike) -> TensorLike:
+    """Return a number with the type of what later takes its place, if that can hold it."""
+    later = as_tensor(later)
+    if later.dtype.kind in _KINDS.get(type(x), ()):
+        return _core.full(later.shape, x, later.dtype)
+    return x
 
 
 def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> None:
     """Check that a step of a scan gives what the step before gave.
 
-    In the first step a number may become a tensor.
+    In the first step a number may become a tensor of any type.
     """
     old, structure = tree.flatten(before)
     new, found = tree.flatten(after)
@@ -589,7 +586,7 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
             f"scan: {name} is {found} after a step, {structure} before{user_line()}"
         )
     for leaf, pair in enumerate(zip(old, new, strict=True)):
-        if first and isinstance(pair[0], int | float | complex):
+        if first and type(pair[0]) in _KINDS:
             continue
         was, now = (as_tensor(value) for value in pair)
         if was.shape == now.shape and was.dtype == now.dtype:
