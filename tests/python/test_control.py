@@ -330,6 +330,14 @@ def test_errors_of_scans_name_carry_and_result():
     assert 'begin with nx.tensor(0.5, "s32") (test_control.py' in str(told.value)
     with pytest.raises(nx.ArgumentError, match=r"carry is \(\*, \*\) after a step"):
         scanned(lambda c, x: ((c, c), x), 0)
+    # The last of three steps comes after a loop of two at a time.
+    dtypes = iter(["f32", "f32", "s32"])
+    with pytest.raises(nx.DTypeError, match=r"scan: y is s32 after a step, f32 before"):
+        nx.jit(
+            lambda: nx.scan(
+                lambda c, _: (c, nx.astype(c, next(dtypes))), nx.tensor(0.0), length=3, unroll=2
+            )
+        )()
     # A number takes the dtype that the first step gives it.
     last, (_, before) = scanned(lambda c, x: (c + x, (x, c)), 0)
     assert (last.tolist(), before.tolist(), before.dtype) == (3.0, [0.0, 1.0], nx.float32)

@@ -516,6 +516,7 @@ class _Steps:
     def loop(self, start: C, copies: int, keeps: _Keeps) -> tuple[C, Any]:
         """Return what a loop gives, each trip of which takes several steps."""
         trips, rest = divmod(self.count, copies)
+        models: list[Any] = []
 
         def goes_on(state: tuple[Tensor, C]) -> Tensor:
             return _core.less(state[0], trips)
@@ -528,6 +529,7 @@ class _Steps:
                 carry, y = self.step(carry, _core.add(at, ahead) if ahead else at)
                 ys.append(y)
                 _check_step("y", ys[0], y)
+            models.append(ys[0])
             place = _core.subtract(self.count - copies, at) if self.reverse else at
             return (_core.add(trip, 1), carry), place, self.rows(ys)
 
@@ -536,6 +538,7 @@ class _Steps:
         (_, carry), rows = _core.scan_loop(goes_on, body, initial, self.count, roots, *keeps)
         for index in range(self.count - rest, self.count):
             carry, y = self.step(carry, index)
+            _check_step("y", models[-1], y)
             place = self.count - 1 - index if self.reverse else index
             rows = tree.map(functools.partial(_write, place), rows, y)
         return carry, rows
