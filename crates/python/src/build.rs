@@ -156,7 +156,7 @@ fn expr_block(
 ) -> PyResult<Vec<Py<PyAny>>> {
     let trace = current(py, "block")?;
     let ids = operands(py, &trace, &values, "block")?;
-    let open = trace.build(|graph| Ok::<_, Error>(graph.open_block(&ids))).or_raise()?;
+    let open = trace.edit(|graph| graph.open_block(&ids)).or_raise()?;
     let parameters: Vec<Py<PyAny>> =
         open.parameters().iter().map(|&id| wrap(py, &trace, id)).collect::<PyResult<_>>()?;
     let answer = function.call1((parameters,))?;

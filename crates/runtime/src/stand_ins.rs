@@ -94,7 +94,7 @@ impl StandIns {
         if vectors == self.vectors {
             return Ok(None);
         }
-        self.trace.build(|graph| Ok::<_, Error>(graph.traced(self.mark, Vec::new())))?;
+        self.trace.edit(|graph| graph.drop_effects(self.mark))?;
         let values = self.vectorized(&self.values);
         Self::over(self.function, &self.trace, &values, vectors).map(Some)
     }

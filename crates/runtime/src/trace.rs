@@ -165,6 +165,14 @@ impl Trace {
         Ok(build(self.lock().graph()?)?)
     }
 
+    /// Edits the graph, in a way that cannot fail.
+    ///
+    /// # Errors
+    /// If the trace has finished.
+    pub fn edit<T>(&self, edit: impl FnOnce(&mut Graph) -> T) -> Result<T> {
+        Ok(edit(self.lock().graph()?))
+    }
+
     /// Builds for an operator: the first error is kept for [`Trace::finish`], and after it
     /// everything is `None`.
     pub fn operate<T>(&self, build: impl FnOnce(&mut Graph) -> Result<T>) -> Option<T> {
@@ -183,10 +191,7 @@ impl Trace {
 
     /// Nodes made from now on come from this place in Rust code.
     pub fn enter_rust(&self, location: &'static Location<'static>) -> Result<()> {
-        self.build(|graph| {
-            graph.enter_rust(location);
-            Ok::<_, Error>(())
-        })
+        self.edit(|graph| graph.enter_rust(location))
     }
 
     /// Reads the graph. A finished trace has none left and gives `None`.

@@ -82,6 +82,11 @@ impl Graph {
         Traced { outputs, effects }
     }
 
+    /// Drops the hooks of a trial: of what was traced since `mark`, and is to be traced again.
+    pub fn drop_effects(&mut self, mark: Mark) {
+        self.take_effects_since(mark.0);
+    }
+
     /// Closes a function that was traced on the parameters of a scope: a program of its own, which
     /// takes these parameters and then the outer values that the function mentions, and these
     /// values. What depends on no parameter is such a value.

@@ -77,7 +77,7 @@ pub fn if_<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> C
 pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> When<C> {
     let operands = [predicate.to_value()];
     let trace = Expr::trace_of(&operands);
-    let mark = trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.mark())));
+    let mark = trace.attempt(|| trace.edit(|graph| graph.mark()));
     let open = When { trace, location: Location::caller(), mark, clauses: Vec::new(), last: None };
     open.clause(operands, then)
 }
@@ -136,7 +136,7 @@ impl<C: Container> When<C> {
     /// Traces a branch, and checks that it gives the same container as those before.
     fn branch(&mut self, then: impl FnOnce() -> C) -> Option<Branch> {
         let trace = self.trace.clone();
-        let start = trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.mark())));
+        let start = trace.attempt(|| trace.edit(|graph| graph.mark()));
         let result = then();
         let leaves = leaves_of(&result);
         let before = self.last.replace((result, leaves.structure.clone()));
@@ -154,7 +154,7 @@ impl<C: Container> When<C> {
             }
             let (ids, vectors) = vectorized(&trace, &leaves)?.into_iter().unzip();
             let start = start.expect("nothing has failed");
-            let traced = trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids)))?;
+            let traced = trace.edit(|graph| graph.traced(start, ids))?;
             Ok((traced, vectors))
         })
     }
@@ -363,7 +363,7 @@ fn composite<I: Container, C: Container>(
     let trace = trace_of(&leaves.items);
     let made = trace.attempt(|| {
         let operands = trace.ids(&leaves.items)?;
-        trace.build(|graph| Ok::<_, Error>(graph.open_block(&operands)))
+        trace.edit(|graph| graph.open_block(&operands))
     });
     let Some(open) = made else { return body(inputs) };
     let parameters = open.parameters().to_vec();
@@ -405,7 +405,7 @@ pub fn custom_grad<C: Container, I: Container>(
     let trace = trace_of(&outputs.items);
     let ids = trace.attempt(|| {
         let (outputs_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
-        let open = trace.build(|graph| Ok::<_, Error>(graph.open_custom_grad(&outputs_ids)))?;
+        let open = trace.edit(|graph| graph.open_custom_grad(&outputs_ids))?;
         let cotangents = open.changes().to_vec();
         let answer = rule(C::rebuild(&mut in_place_of(&trace, cotangents, outputs.clone())));
         let answer = vectorized(&trace, &leaves_of(&answer))?;
@@ -445,7 +445,7 @@ pub fn custom_jvp<C: Container, I: Container>(
     let trace = trace_of(&outputs.items);
     let ids = trace.attempt(|| {
         let (output_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
-        let open = trace.build(|graph| Ok::<_, Error>(graph.open_custom_jvp(&input_ids)))?;
+        let open = trace.edit(|graph| graph.open_custom_jvp(&input_ids))?;
         let tangents = open.changes().to_vec();
         let answer = rule(I::rebuild(&mut in_place_of(&trace, tangents, inputs.clone())));
         let answer = vectorized(&trace, &leaves_of(&answer))?;

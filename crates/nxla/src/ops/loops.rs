@@ -2,9 +2,7 @@
 
 use std::panic::Location;
 
-use nxla_expr::{
-    Difference, ErrorKind, ExprId, Mark, Misfit, Region, Replay, Scope, TensorType, Traced,
-};
+use nxla_expr::{Difference, ErrorKind, Misfit, Region, Replay, TensorType, Traced};
 use nxla_tensor::Shape;
 
 use super::control::{exprs, vectorized};
@@ -14,7 +12,8 @@ use crate::containers::{Container, Leaves, Structure, leaves_of, located, trace_
 use crate::expr::Expr;
 use crate::vectors::Vectors;
 use crate::{Error, Result};
-use nxla_runtime::vectors::control::{Repetition, Vectorized, collect, conform, widened};
+use nxla_runtime::vectors::control::Vectorized;
+use nxla_runtime::vectors::loops::{OpenLoop, Repetition};
 
 /// Repeats `state = body(state)` while `condition(state)` is not zero, and gives the first state
 /// for which it is zero.
@@ -91,17 +90,6 @@ fn repeat<S: Container>(
     }
 }
 
-/// A loop whose condition is traced.
-struct Open {
-    mark: Mark,
-    scope: Scope,
-    /// What stands for the state before a trip.
-    state: Vec<Vectorized>,
-    holds: Traced,
-    /// The vectorized axes of the condition.
-    vectors: Vectors,
-}
-
 /// A loop that is being traced.
 struct Loop<'a, F> {
     trace: &'a Trace,
@@ -115,10 +103,6 @@ impl<F> Loop<'_, F> {
     fn state<S: Container>(&self, values: &[Vectorized]) -> S {
         let exprs = exprs(self.trace, values.iter().cloned());
         S::rebuild(&mut Leaves::new(exprs, self.structure.clone()))
-    }
-
-    fn mark(&self) -> Result<Mark> {
-        self.trace.build(|graph| Ok::<_, Error>(graph.mark()))
     }
 
     /// What the condition says of a state.
@@ -155,34 +139,16 @@ impl<F> Loop<'_, F> {
         vectorized(self.trace, &next)
     }
 
-    /// Opens the loop and traces its condition.
-    fn open<S: Container>(&mut self, initial: &[Vectorized]) -> Result<Open>
+    /// Opens the loop and traces its condition, of which these are the vectorized axes.
+    fn open<S: Container>(&mut self, initial: &[Vectorized]) -> Result<(OpenLoop, Traced, Vectors)>
     where
         F: FnMut(S) -> Expr,
     {
-        let trace = self.trace;
-        let (mark, scope) = trace.build(|graph| {
-            let types: Vec<_> =
-                initial.iter().map(|&(id, _)| graph.tensor_type(id).clone()).collect();
-            Ok::<_, Error>((graph.mark(), graph.open_scope(&types)))
-        })?;
-        let vectors = initial.iter().map(|(_, own)| own.clone());
-        let state: Vec<Vectorized> = scope.parameters.iter().copied().zip(vectors).collect();
-        let from = self.mark()?;
-        let (holds, vectors) = self.holds(&state)?;
-        let holds = trace.build(|graph| Ok::<_, Error>(graph.traced(from, vec![holds])))?;
-        Ok(Open { mark, scope, state, holds, vectors })
-    }
-
-    /// Ends a loop whose body is traced.
-    fn close(&self, open: Open, initial: &[Vectorized], body: Traced) -> Result<Vec<Vectorized>> {
-        let ids = self.trace.build(|graph| {
-            graph.enter_rust(self.location);
-            let regions = (open.holds, body);
-            let start: Vec<ExprId> = initial.iter().map(|(id, _)| *id).collect();
-            graph.while_loop_with(open.mark, &open.scope, &start, regions, self.replay)
-        })?;
-        Ok(ids.into_iter().zip(initial.iter().map(|(_, own)| own.clone())).collect())
+        let open = self.trace.edit(|graph| OpenLoop::begin(graph, initial.to_vec()))?;
+        let holds = [self.holds(&open.state())?];
+        let condition = self.trace.edit(|graph| open.condition(graph, &holds))?;
+        let [(_, axes)] = holds;
+        Ok((open, condition, axes))
     }
 
     fn traced<S: Container>(
@@ -195,17 +161,15 @@ impl<F> Loop<'_, F> {
     {
         let trace = self.trace;
         let initial = vectorized(trace, start)?;
-        let open = self.open(&initial)?;
-        if !open.vectors.is_empty() {
-            return self.per_entry(&initial, &open.vectors, body);
+        let (open, condition, axes) = self.open(&initial)?;
+        if !axes.is_empty() {
+            return self.per_entry(&initial, &axes, body);
         }
-        let from = self.mark()?;
-        let next = self.next(body, &open.state)?;
-        let body = trace.build(|graph| {
-            let next = conform(graph, &open.state, next)?;
-            Ok::<_, Error>(graph.traced(from, next))
-        })?;
-        self.close(open, &initial, body)
+        let next = self.next(body, &open.state())?;
+        trace.build(|graph| {
+            graph.enter_rust(self.location);
+            open.finish(graph, condition, next, self.replay)
+        })
     }
 
     /// The loop for entries that go on for different numbers of trips.
@@ -222,7 +186,7 @@ impl<F> Loop<'_, F> {
         let initial = trace.build(|graph| Repetition::widen(graph, initial, axes))?;
         let holds = self.holds(&initial)?;
         let repetition = trace.build(|graph| Repetition::begin(graph, initial, &holds))?;
-        let from = self.mark()?;
+        let from = trace.edit(|graph| graph.mark())?;
         let next = self.next(body, &repetition.state())?;
         let state = trace.build(|graph| repetition.chosen(graph, &next))?;
         let holds = self.holds(&state)?;
@@ -388,10 +352,10 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
             Expr::zeros(shape.get(1..).unwrap_or_default(), x.dtype())
         });
         let row = X::rebuild(&mut Leaves::new(zeros, elements.structure.clone()));
-        let from = trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.mark())));
+        let from = trace.attempt(|| trace.edit(|graph| graph.mark()));
         let (_, y) = body(initial, row);
         if let Some(from) = from {
-            trace.attempt(|| trace.build(|graph| Ok::<_, Error>(graph.traced(from, Vec::new()))));
+            trace.attempt(|| trace.edit(|graph| graph.drop_effects(from)));
         }
         return (C::rebuild(&mut before.clone()), no_rows(&y));
     }
@@ -444,9 +408,8 @@ impl Scan<'_> {
         let condition = |(index, _): (Expr, C)| index.less(count);
         let (location, replay) = (self.location, self.replay);
         let mut repeat = Loop { trace, structure, location, condition, replay };
-        let mut open = repeat.open(start)?;
-        let from = repeat.mark()?;
-        let (index, carry): (Expr, C) = repeat.state(&open.state);
+        let (open, condition, _) = repeat.open(start)?;
+        let (index, carry): (Expr, C) = repeat.state(&open.state());
         let (next, y) = step(index.clone(), carry);
         let mut y = leaves_of(&y);
         y.items.iter_mut().for_each(|y| *y = y.new_axis(0));
@@ -455,26 +418,18 @@ impl Scan<'_> {
             return Err(error);
         }
         let (place, next) = (trace.id(&index)?, vectorized(trace, &next)?);
-        if let Some(wide) = trace.build(|graph| widened(graph, start, &next))? {
-            // What the step has shown is dropped with it.
-            trace.build(|graph| Ok::<_, Error>(graph.traced(from, Vec::new())))?;
+        if let Some(wide) = trace.build(|graph| open.widened(graph, &next))? {
             *start = wide;
             return Ok(None);
         }
-        let (rows, carried) = (vectorized(trace, &y)?, start.len());
-        let body = trace.build(|graph| {
-            let mut next = conform(graph, &open.state, next)?;
-            for rows in &rows {
-                let part = collect(graph, &mut open.scope, rows, place, self.steps)?;
-                start.push((part.initial, part.vectors));
-                next.push(part.next);
-            }
-            Ok::<_, Error>(graph.traced(from, next))
+        let rows = vectorized(trace, &y)?;
+        let (carry, rows) = trace.build(|graph| {
+            graph.enter_rust(location);
+            open.collect(graph, condition, next, (&rows, place, self.steps), replay)
         })?;
-        let mut results = exprs(trace, repeat.close(open, start, body)?);
-        let carry = results.by_ref().take(carried).skip(1);
-        let carry = C::rebuild(&mut Leaves::new(carry.collect::<Vec<_>>(), structure.clone()));
-        Ok(Some((carry, Y::rebuild(&mut Leaves::new(results, y.structure)))))
+        let carry: Vec<Expr> = exprs(trace, carry).skip(1).collect();
+        let carry = C::rebuild(&mut Leaves::new(carry, structure.clone()));
+        Ok(Some((carry, Y::rebuild(&mut Leaves::new(exprs(trace, rows), y.structure)))))
     }
 }
 

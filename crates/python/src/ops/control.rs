@@ -107,13 +107,12 @@ fn cond(
     let predicates: Vec<&Bound<'_, PyAny>> =
         clauses.iter().map(|(predicate, _)| predicate).collect();
     let (trace, predicates) = in_trace(py, "cond", &predicates)?;
-    let mark = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
+    let mark = trace.edit(|graph| graph.mark()).or_raise()?;
     let mut traced = Vec::new();
     let mut branches = Vec::new();
     for (number, ((_, body), predicate)) in clauses.iter().zip(predicates).enumerate() {
         // A branch that can never be taken is not even traced.
-        let known =
-            trace.build(|graph| Ok::<_, Error>(graph.known_truth(predicate.0))).or_raise()?;
+        let known = trace.edit(|graph| graph.known_truth(predicate.0)).or_raise()?;
         if known == Some(false) {
             continue;
         }
@@ -168,11 +167,11 @@ fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResul
 }
 
 fn trace_branch(trace: &Trace, body: &Bound<'_, PyAny>) -> PyResult<(Branch, Tree)> {
-    let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
+    let start = trace.edit(|graph| graph.mark()).or_raise()?;
     let result = call_region("cond", body, ())?;
     let (values, tree) = leaves_of(trace, "cond", &result)?;
     let (ids, vectors) = values.into_iter().unzip();
-    let traced = trace.build(|graph| Ok::<_, Error>(graph.traced(start, ids))).or_raise()?;
+    let traced = trace.edit(|graph| graph.traced(start, ids)).or_raise()?;
     Ok(((traced, vectors), tree))
 }
 
@@ -337,7 +336,7 @@ fn checkpoint(
     };
     let (trace, _) = in_trace(py, "checkpoint", &[])?;
     let (values, tree) = leaves_of(&trace, "checkpoint", values)?;
-    let open = trace.build(|graph| Ok::<_, Error>(graph.open_block(&ids(&values)))).or_raise()?;
+    let open = trace.edit(|graph| graph.open_block(&ids(&values))).or_raise()?;
     let parameters = in_place_of(open.parameters().to_vec(), values);
     let arguments = tree.rebuild(py, &mut wrap_all(py, &trace, parameters).into_iter())?;
     let answer = call_region("checkpoint", function, (arguments,))?;
@@ -362,8 +361,7 @@ fn custom_grad(
     let (outputs, tree) = leaves_of(&trace, "custom_grad", value)?;
     let (inputs, _) = leaves_of(&trace, "custom_grad", inputs)?;
     let nodes = ids(&outputs);
-    let gradient =
-        trace.build(|graph| Ok::<_, Error>(graph.open_custom_grad(&nodes))).or_raise()?;
+    let gradient = trace.edit(|graph| graph.open_custom_grad(&nodes)).or_raise()?;
     let cotangents = in_place_of(gradient.changes().to_vec(), outputs.clone());
     let cotangents = wrap_all(py, &trace, cotangents);
     let cotangents = cotangents.into_iter().collect::<PyResult<Vec<_>>>()?;
@@ -397,7 +395,7 @@ fn custom_jvp(
     let (outputs, tree) = leaves_of(&trace, "custom_jvp", value)?;
     let (inputs, _) = leaves_of(&trace, "custom_jvp", inputs)?;
     let nodes = ids(&inputs);
-    let open = trace.build(|graph| Ok::<_, Error>(graph.open_custom_jvp(&nodes))).or_raise()?;
+    let open = trace.edit(|graph| graph.open_custom_jvp(&nodes)).or_raise()?;
     let tangents = in_place_of(open.changes().to_vec(), inputs.clone());
     let tangents = wrap_all(py, &trace, tangents);
     let tangents = tangents.into_iter().collect::<PyResult<Vec<_>>>()?;

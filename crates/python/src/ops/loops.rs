@@ -2,13 +2,14 @@
 //!
 //! Outside a trace the Python package runs them as plain Python: it knows the values.
 
-use nxla_runtime::graph::{ExprId, Mark, Replay, ReplayMethod, Scope, Traced};
-use nxla_runtime::vectors::control::{Repetition, Vectorized, collect, conform, widened};
+use nxla_runtime::graph::{Replay, ReplayMethod, Traced};
+use nxla_runtime::vectors::control::Vectorized;
+use nxla_runtime::vectors::loops::{OpenLoop, Repetition};
 use nxla_runtime::{Error, Trace, Vectors};
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::control::{call_region, ids, in_place_of, in_trace, leaves_of, wrap_all};
+use super::control::{call_region, in_trace, leaves_of, wrap_all};
 use crate::containers::{PyTree, Tree};
 use crate::errors::{OrRaise, argument_error};
 use crate::source;
@@ -38,17 +39,14 @@ fn while_loop(
     let (initial, tree) = leaves_of(&trace, function, initial)?;
     let roots = &roots[..];
     let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
-    let open = repeat.open(py, &initial)?;
-    if !open.vectors.is_empty() {
-        return repeat.per_entry(py, &initial, &open.vectors);
+    let (open, condition, axes) = repeat.open(py, &initial)?;
+    if !axes.is_empty() {
+        return repeat.per_entry(py, &initial, &axes);
     }
-    let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-    let next = repeat.body(py, &open.state)?;
-    let next = trace.build(|graph| conform(graph, &open.state, next));
-    let next = next.map_err(|error| repeat.located(py, error)).or_raise()?;
-    let body = trace.build(|graph| Ok::<_, Error>(graph.traced(start, next))).or_raise()?;
-    let results = repeat.close(py, open, &ids(&initial), body)?;
-    repeat.state(py, &in_place_of(results, initial))
+    let next = repeat.body(py, &open.state())?;
+    source::mark(py, &trace)?;
+    let results = trace.build(|graph| open.finish(graph, condition, next, replay));
+    repeat.state(py, &results.map_err(|error| repeat.located(py, error)).or_raise()?)
 }
 
 /// A loop that counts, and collects what each trip gives: the last state, and all rows.
@@ -87,21 +85,10 @@ fn scan_loop(
 fn without_effects<'py>(function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
     let (trace, _) = in_trace(py, "scan", &[])?;
-    let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
+    let start = trace.edit(|graph| graph.mark()).or_raise()?;
     let answer = function.call0()?;
-    trace.build(|graph| Ok::<_, Error>(graph.traced(start, vec![]))).or_raise()?;
+    trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
     Ok(answer)
-}
-
-/// A loop of which the condition is traced.
-struct OpenLoop {
-    mark: Mark,
-    scope: Scope,
-    /// What stands for the state before a trip.
-    state: Vec<Vectorized>,
-    condition: Traced,
-    /// The vectorized axes of the condition.
-    vectors: Vectors,
 }
 
 /// The functions of a loop, and the structure of its state.
@@ -140,39 +127,18 @@ impl Loop<'_, '_> {
         self.tree.rebuild(py, &mut wrap_all(py, self.trace, state.to_vec()).into_iter())
     }
 
-    fn open(&self, py: Python<'_>, initial: &[Vectorized]) -> PyResult<OpenLoop> {
-        let (mark, scope) = self
-            .trace
-            .build(|graph| {
-                let types: Vec<_> =
-                    initial.iter().map(|&(id, _)| graph.tensor_type(id).clone()).collect();
-                Ok::<_, Error>((graph.mark(), graph.open_scope(&types)))
-            })
-            .or_raise()?;
-        let state = in_place_of(scope.parameters.clone(), initial.to_vec());
-        let start = self.trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-        let holds = self.condition(py, &state)?;
-        let vectors = holds.first().map(|(_, vectors)| vectors.clone()).unwrap_or_default();
-        let condition = self
-            .trace
-            .build(|graph| Ok::<_, Error>(graph.traced(start, ids(&holds))))
-            .or_raise()?;
-        Ok(OpenLoop { mark, scope, state, condition, vectors })
-    }
-
-    fn close(
+    /// Opens the loop and traces its condition, of which these are the vectorized axes.
+    fn open(
         &self,
         py: Python<'_>,
-        open: OpenLoop,
-        initial: &[ExprId],
-        body: Traced,
-    ) -> PyResult<Vec<ExprId>> {
-        source::mark(py, self.trace)?;
-        let regions = (open.condition, body);
-        let results = self.trace.build(|graph| {
-            graph.while_loop_with(open.mark, &open.scope, initial, regions, self.replay)
-        });
-        results.map_err(|error| self.located(py, error)).or_raise()
+        initial: &[Vectorized],
+    ) -> PyResult<(OpenLoop, Traced, Vectors)> {
+        let begin = |graph: &mut _| OpenLoop::begin(graph, initial.to_vec());
+        let open = self.trace.edit(begin).or_raise()?;
+        let holds = self.condition(py, &open.state())?;
+        let condition = self.trace.edit(|graph| open.condition(graph, &holds)).or_raise()?;
+        let axes = holds.into_iter().next().map(|(_, axes)| axes).unwrap_or_default();
+        Ok((open, condition, axes))
     }
 
     /// A loop whose body gives rows, which it collects: the last state, and all rows. None where the
@@ -184,39 +150,23 @@ impl Loop<'_, '_> {
         count: usize,
     ) -> PyResult<Option<(Py<PyAny>, Py<PyAny>)>> {
         let trace = self.trace;
-        let mut open = self.open(py, initial)?;
-        let from = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
-        let answer = call_region(self.function, self.body, (self.state(py, &open.state)?,))?;
+        let (open, condition, _) = self.open(py, initial)?;
+        let answer = call_region(self.function, self.body, (self.state(py, &open.state())?,))?;
         let (next, place, rows): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) =
             answer.extract()?;
         let next = self.leaves(py, &next)?;
         let (rows, rows_tree) = leaves_of(trace, self.function, &rows)?;
         let (place, _) = leaves_of(trace, self.function, &place)?;
-        let wide = trace.build(|graph| widened(graph, initial, &next)).or_raise()?;
-        if let Some(wide) = wide {
-            // What this body has shown is dropped with it.
-            trace.build(|graph| Ok::<_, Error>(graph.traced(from, vec![]))).or_raise()?;
+        if let Some(wide) = trace.build(|graph| open.widened(graph, &next)).or_raise()? {
             *initial = wide;
             return Ok(None);
         }
-        let next = trace.build(|graph| conform(graph, &open.state, next));
-        let mut next = next.map_err(|error| self.located(py, error)).or_raise()?;
-        let (mut start, mut vectors): (Vec<ExprId>, Vec<Vectors>) = initial.iter().cloned().unzip();
-        let collected = trace.build(|graph| {
-            let collect = |rows| collect(graph, &mut open.scope, rows, place[0].0, count);
-            rows.iter().map(collect).collect::<Result<Vec<_>, _>>()
-        });
-        for part in collected.or_raise()? {
-            start.push(part.initial);
-            next.push(part.next);
-            vectors.push(part.vectors);
-        }
-        let body = trace.build(|graph| Ok::<_, Error>(graph.traced(from, next))).or_raise()?;
-        let results = self.close(py, open, &start, body)?;
-        let mut results: Vec<Vectorized> = results.into_iter().zip(vectors).collect();
-        let rows = wrap_all(py, trace, results.split_off(initial.len()));
-        let rows = rows_tree.rebuild(py, &mut rows.into_iter())?;
-        Ok(Some((self.state(py, &results)?, rows)))
+        source::mark(py, trace)?;
+        let rows = (&rows[..], place[0].0, count);
+        let results = trace.build(|graph| open.collect(graph, condition, next, rows, self.replay));
+        let (state, rows) = results.map_err(|error| self.located(py, error)).or_raise()?;
+        let mut rows = wrap_all(py, trace, rows).into_iter();
+        Ok(Some((self.state(py, &state)?, rows_tree.rebuild(py, &mut rows)?)))
     }
 
     fn condition(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
@@ -256,7 +206,7 @@ impl Loop<'_, '_> {
         let holds = self.single(self.condition(py, &initial)?)?;
         let repetition =
             trace.build(|graph| Repetition::begin(graph, initial, &holds)).or_raise()?;
-        let start = trace.build(|graph| Ok::<_, Error>(graph.mark())).or_raise()?;
+        let start = trace.edit(|graph| graph.mark()).or_raise()?;
         let next = self.body(py, &repetition.state())?;
         let state = trace.build(|graph| repetition.chosen(graph, &next));
         let state = state.map_err(|error| self.located(py, error)).or_raise()?;

@@ -1,0 +1,296 @@
+//! Loops in the making.
+//!
+//! A region decides once for all entries. Where the condition is vectorized, a loop goes on while
+//! some entry does, and keeps the state of those that are done ([`Repetition`]); else it is an
+//! ordinary one ([`OpenLoop`]). Users' functions are called in between, so both come in steps.
+
+use nxla_expr::{
+    Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, Replay, Scope, TensorType, Traced,
+};
+use nxla_tensor::Scalar;
+
+use super::control::{Vectorized, choose, truth};
+use super::entry::spread;
+use super::{Vectors, mistake};
+use crate::error::{Error, Result};
+
+/// A loop whose condition decides once for all entries.
+///
+/// Its condition and then its body are traced on [`OpenLoop::state`]. A part of the state for what
+/// each trip gives is made when the body is known, so that the body is traced once.
+pub struct OpenLoop {
+    initial: Vec<Vectorized>,
+    mark: Mark,
+    scope: Scope,
+}
+
+impl OpenLoop {
+    /// Opens a loop over a state.
+    pub fn begin(graph: &mut Graph, initial: Vec<Vectorized>) -> Self {
+        let types: Vec<TensorType> =
+            initial.iter().map(|&(id, _)| graph.tensor_type(id).clone()).collect();
+        let (mark, scope) = (graph.mark(), graph.open_scope(&types));
+        Self { initial, mark, scope }
+    }
+
+    /// The state before a trip.
+    pub fn state(&self) -> Vec<Vectorized> {
+        let parameters = self.scope.parameters.iter().copied();
+        parameters.zip(self.initial.iter().map(|(_, own)| own.clone())).collect()
+    }
+
+    /// Ends the tracing of the condition.
+    pub fn condition(&self, graph: &mut Graph, holds: &[Vectorized]) -> Traced {
+        graph.traced(self.mark, holds.iter().map(|&(id, _)| id).collect())
+    }
+
+    /// The initial state with the vectorized axes and the names that the body adds to it, and that
+    /// it may as well have from the start on: all entries are the same there. None if the body adds
+    /// none; else it is to be traced again, for a loop over that state, and its effects are dropped.
+    ///
+    /// # Errors
+    /// Axes of one name and different sizes.
+    pub fn widened(
+        &self,
+        graph: &mut Graph,
+        next: &[Vectorized],
+    ) -> Result<Option<Vec<Vectorized>>> {
+        let mut wide = Vec::with_capacity(self.initial.len());
+        for ((id, own), (next, axes)) in self.initial.iter().zip(next) {
+            let vectors = Vectors::union("scan", [own, axes])?;
+            let found = axes.entry_type(graph.tensor_type(*next));
+            let mut id = spread(graph, *id, own, &vectors)?;
+            let entry = vectors.entry_type(graph.tensor_type(id));
+            if entry.names.is_none() && found.names.is_some() && entry.shape == found.shape {
+                id = graph.rename(id, vectors.full_type(&found).names)?;
+            }
+            wide.push((id, vectors));
+        }
+        if wide == self.initial {
+            return Ok(None);
+        }
+        graph.drop_effects(self.mark);
+        Ok(Some(wide))
+    }
+
+    /// Ends the loop, whose body gave a next state.
+    ///
+    /// # Errors
+    /// A next state of other types, or with further vectorized axes; a condition that is no scalar.
+    pub fn finish(
+        self,
+        graph: &mut Graph,
+        condition: Traced,
+        next: Vec<Vectorized>,
+        replay: Replay,
+    ) -> Result<Vec<Vectorized>> {
+        let next = self.conform(graph, next)?;
+        self.close(graph, condition, next, replay)
+    }
+
+    /// Ends a loop whose body gave a next state, and rows, which are collected: they begin at
+    /// `place` of `count` in all. Gives the last state, and all rows.
+    ///
+    /// # Errors
+    /// As for [`OpenLoop::finish`].
+    pub fn collect(
+        mut self,
+        graph: &mut Graph,
+        condition: Traced,
+        next: Vec<Vectorized>,
+        (rows, place, count): (&[Vectorized], ExprId, usize),
+        replay: Replay,
+    ) -> Result<(Vec<Vectorized>, Vec<Vectorized>)> {
+        let carried = self.initial.len();
+        let mut next = self.conform(graph, next)?;
+        for rows in rows {
+            next.push(self.collected(graph, rows, place, count)?);
+        }
+        let mut state = self.close(graph, condition, next, replay)?;
+        let rows = state.split_off(carried);
+        Ok((state, rows))
+    }
+
+    /// A further part of the state, which begins as zeros: what it is with the rows of a trip.
+    fn collected(
+        &mut self,
+        graph: &mut Graph,
+        (rows, vectors): &Vectorized,
+        place: ExprId,
+        count: usize,
+    ) -> Result<ExprId> {
+        let axis = vectors.len();
+        let mut ty = graph.tensor_type(*rows).clone();
+        let sizes = ty.shape.iter().enumerate();
+        ty.shape = sizes.map(|(at, &n)| if at == axis { count } else { n }).collect();
+        let zeros = graph.constant(Scalar::zero(ty.dtype), ty.clone())?;
+        self.initial.push((zeros, vectors.clone()));
+        let so_far = graph.grow_scope(&mut self.scope, ty);
+        let axis = i64::try_from(axis).expect("few axes");
+        Ok(graph.put_slice_along_axis(so_far, place, *rows, axis)?)
+    }
+
+    /// What the body gave, with the vectorized axes of the state.
+    fn conform(&self, graph: &mut Graph, next: Vec<Vectorized>) -> Result<Vec<ExprId>> {
+        let state = self.state();
+        if state.iter().chain(&next).all(|(_, vectors)| vectors.is_empty()) {
+            return Ok(next.into_iter().map(|(id, _)| id).collect());
+        }
+        check_state(graph, &state, &next)?;
+        let pairs = next.into_iter().zip(&state);
+        pairs.map(|((id, own), (_, to))| spread(graph, id, &own, to)).collect()
+    }
+
+    fn close(
+        self,
+        graph: &mut Graph,
+        condition: Traced,
+        next: Vec<ExprId>,
+        replay: Replay,
+    ) -> Result<Vec<Vectorized>> {
+        let body = graph.traced(self.mark, next);
+        let (initial, vectors): (Vec<ExprId>, Vec<Vectors>) = self.initial.into_iter().unzip();
+        let regions = (condition, body);
+        let ids = graph.while_loop_with(self.mark, &self.scope, &initial, regions, replay)?;
+        Ok(ids.into_iter().zip(vectors).collect())
+    }
+}
+
+/// A loop whose condition is vectorized.
+pub struct Repetition {
+    vectors: Vectors,
+    initial: Vec<Vectorized>,
+    mark: Mark,
+    scope: Scope,
+    start_mask: ExprId,
+}
+
+impl Repetition {
+    /// The initial state with the axes of a condition that was tried on it; it is what the
+    /// condition is to be tried on again.
+    ///
+    /// # Errors
+    /// Axes of one name and different sizes.
+    pub fn widen(
+        graph: &mut Graph,
+        initial: &[Vectorized],
+        condition: &Vectors,
+    ) -> Result<Vec<Vectorized>> {
+        let mut wide = Vec::with_capacity(initial.len());
+        for (id, own) in initial {
+            let vectors = Vectors::union("while", [condition, own])?;
+            wide.push((spread(graph, *id, own, &vectors)?, vectors));
+        }
+        Ok(wide)
+    }
+
+    /// Begins a loop over a state that has the axes of the condition, of which this is the value
+    /// for the initial state.
+    ///
+    /// # Errors
+    /// A condition that is no scalar.
+    pub fn begin(
+        graph: &mut Graph,
+        initial: Vec<Vectorized>,
+        condition: &Vectorized,
+    ) -> Result<Self> {
+        let vectors = condition.1.clone();
+        let start_mask = truth(graph, "while", condition, &vectors)?;
+        let mut types = vec![graph.tensor_type(start_mask).clone()];
+        types.extend(initial.iter().map(|(id, _)| graph.tensor_type(*id).clone()));
+        let (mark, scope) = (graph.mark(), graph.open_scope(&types));
+        Ok(Self { vectors, initial, mark, scope, start_mask })
+    }
+
+    /// The state before a trip.
+    pub fn state(&self) -> Vec<Vectorized> {
+        let parameters = self.scope.parameters[1..].iter().copied();
+        parameters.zip(self.initial.iter().map(|(_, own)| own.clone())).collect()
+    }
+
+    fn mask(&self) -> ExprId {
+        self.scope.parameters[0]
+    }
+
+    /// The state after a trip, from what the body gave: entries that are done keep theirs.
+    ///
+    /// # Errors
+    /// Another number of results than the state has, or results of other types.
+    pub fn chosen(&self, graph: &mut Graph, body: &[Vectorized]) -> Result<Vec<Vectorized>> {
+        let old = self.state();
+        check_state(graph, &old, body)?;
+        let mask = (self.mask(), self.vectors.clone());
+        let mut state = Vec::with_capacity(old.len());
+        for ((old, own), (new, vectors)) in old.into_iter().zip(body) {
+            let new = spread(graph, *new, vectors, &own)?;
+            let (id, found) =
+                choose(graph, "while", &mask, (new, own.clone()), (old, own.clone()))?;
+            state.push((spread(graph, id, &found, &own)?, own));
+        }
+        Ok(state)
+    }
+
+    /// Ends the loop, whose body began at `start`, with the state after a trip and what the
+    /// condition says of it.
+    ///
+    /// # Errors
+    /// A condition that is no scalar, or which has got further axes.
+    pub fn finish(
+        self,
+        graph: &mut Graph,
+        start: Mark,
+        state: &[Vectorized],
+        condition: &Vectorized,
+        replay: Replay,
+    ) -> Result<Vec<Vectorized>> {
+        if Vectors::union("while", [&self.vectors, &condition.1])? != self.vectors {
+            let why = format!(
+                "the condition has the axes {} at first and {} later",
+                self.vectors, condition.1
+            );
+            return Err(mistake("while", why));
+        }
+        let holds = truth(graph, "while", condition, &self.vectors)?;
+        let mask = graph.logical_and(self.mask(), holds)?;
+        let results = std::iter::once(mask).chain(state.iter().map(|(id, _)| *id)).collect();
+        let body = graph.traced(start, results);
+        let start = graph.mark();
+        let any = graph.any(self.mask(), None, false)?;
+        let goes_on: Traced = graph.traced(start, vec![any]);
+        let mut initial = vec![self.start_mask];
+        initial.extend(self.initial.iter().map(|(id, _)| *id));
+        let ids =
+            graph.while_loop_with(self.mark, &self.scope, &initial, (goes_on, body), replay)?;
+        let vectors = self.initial.into_iter().map(|(_, own)| own);
+        Ok(ids.into_iter().skip(1).zip(vectors).collect())
+    }
+}
+
+/// Checks that a body gives a state of the same entry types, and no further vectorized axes.
+fn check_state(graph: &Graph, state: &[Vectorized], body: &[Vectorized]) -> Result<()> {
+    let invalid =
+        |why: String| -> Error { graph.error("while", ErrorKind::invalid("body", why)).into() };
+    if state.len() != body.len() {
+        let why = format!("gives {} results for a state of {}", body.len(), state.len());
+        return Err(invalid(why));
+    }
+    for (position, ((old, own), (new, vectors))) in state.iter().zip(body).enumerate() {
+        let expected = own.entry_type(graph.tensor_type(*old));
+        let found = vectors.entry_type(graph.tensor_type(*new));
+        let grows =
+            vectors.iter().any(|axis| !own.contains(axis) && own.position(&axis.name).is_none());
+        let difference = Difference::between(&found, &expected);
+        if let Some(difference) = difference.or(grows.then_some(Difference::Shape)) {
+            let misfit = Misfit {
+                region: Region::Body,
+                result: position,
+                path: None,
+                found: format!("{vectors}{found}"),
+                expected: format!("{own}{expected}"),
+                difference,
+            };
+            return Err(graph.error("while", ErrorKind::Misfit(misfit.into())).into());
+        }
+    }
+    Ok(())
+}
