@@ -63,15 +63,14 @@ impl<'a> Args<'a> {
         value.expect("a value lives until its last use")
     }
 
-    /// An operand that dies here and of which there is no other handle, nor another mention among
-    /// the operands.
-    pub(crate) fn take_unique(&mut self, index: usize) -> Option<HostTensor> {
+    /// Whether an operand dies here, and there is no other handle to it, nor another mention of it
+    /// among the operands.
+    pub(crate) fn is_unique(&mut self, index: usize) -> bool {
         let arg = self.args[index];
         if !arg.is_last() || self.args[..index].iter().any(|other| other.slot() == arg.slot()) {
-            return None;
+            return false;
         }
         let slot = &mut self.slots[arg.slot()];
-        let unique = slot.as_mut().is_some_and(|tensor| tensor.try_unique_mut().is_some());
-        if unique { slot.take() } else { None }
+        slot.as_mut().is_some_and(|tensor| tensor.try_unique_mut().is_some())
     }
 }

@@ -146,14 +146,11 @@ impl Rows {
     pub(crate) fn run(&self, args: &mut Args<'_>) -> Result<Results, Fault> {
         let (mut results, mut taken) = (Results::new(), SmallVec::new());
         for result in &self.results {
-            let found = result.over.iter().find_map(|&input| {
-                let index = usize::from(input);
-                let tensor = args.is_there(index).then(|| args.take_unique(index)).flatten();
-                tensor.map(|tensor| (input, tensor))
-            });
-            taken.push(found.as_ref().map(|&(input, _)| input));
+            let mut inputs = result.over.iter().copied();
+            let found = inputs.find(|&input| args.is_unique(usize::from(input)));
+            taken.push(found);
             results.push(match found {
-                Some((_, tensor)) => value::reshaped(tensor, &result.shape),
+                Some(input) => value::reshaped(args.take(usize::from(input)), &result.shape),
                 None => value::fresh(result.dtype, &result.shape)?,
             });
         }

@@ -54,7 +54,7 @@ impl Context<'_> {
 /// The slots of a run, kept between the runs of one region.
 #[derive(Default)]
 pub(crate) struct Frame {
-    slots: Vec<Option<HostTensor>>,
+    slots: SmallVec<[Option<HostTensor>; 4]>,
     /// Runs a program of scalars on vectors of this length.
     lanes: Option<usize>,
 }
@@ -62,7 +62,7 @@ pub(crate) struct Frame {
 impl Frame {
     /// A frame to run a [pointwise](Plan::is_pointwise) program of scalars on vectors.
     pub(crate) fn over(lanes: Option<usize>) -> Self {
-        Self { slots: Vec::new(), lanes }
+        Self { slots: SmallVec::new(), lanes }
     }
 }
 
@@ -137,10 +137,13 @@ impl Plan {
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<HostTensor>, EvalError> {
         check_inputs(&self.program, &inputs)?;
-        let mut inputs: SmallVec<[Option<HostTensor>; 4]> = inputs.into_iter().map(Some).collect();
+        let mut inputs = inputs.into_iter().enumerate();
         let mut frame = Frame::default();
         let mut run = |stop: Wanted<'_>| {
-            let input = |index: usize| inputs[index].take().expect("each input is asked for once");
+            let input = |index: usize| {
+                let found = inputs.find(|&(at, _)| at == index);
+                found.expect("inputs are asked for in order").1
+            };
             self.call(&mut frame, Context { hooks, stop }, input)
         };
         // A function that is called may wait for other runs, which need the crew as well.
@@ -187,25 +190,30 @@ impl Plan {
         let graph = self.program.graph();
         let checks = self.checks && self.has_finite_operands(position, &operands);
         let site = |regions| Site { graph, id: step.id, regions, context };
-        let work = || match &step.action {
-            Action::Code(code) => code.run(&mut operands, lanes).map_err(Stop::from),
-            Action::Rows(rows) => rows.run(&mut operands).map_err(Stop::from),
-            Action::Totals(totals) => totals.run(&mut operands).map_err(Stop::from),
-            Action::Op => family::evaluate(site(&[]), &mut operands),
-            Action::Regions(regions) => family::evaluate(site(regions), &mut operands),
+        // Results are long enough for it to tell how often they are moved.
+        let mut results = Results::new();
+        let work = || {
+            results = match &step.action {
+                Action::Code(code) => code.run(&mut operands, lanes)?,
+                Action::Rows(rows) => rows.run(&mut operands)?,
+                Action::Totals(totals) => totals.run(&mut operands)?,
+                Action::Op => family::evaluate(site(&[]), &mut operands)?,
+                Action::Regions(regions) => family::evaluate(site(regions), &mut operands)?,
+            };
+            Ok(())
         };
-        let results = match context.stop {
+        let done = match context.stop {
             Wanted::Asked(interrupt) if step.is_long => watched(interrupt, || guarded(work))?,
             _ => guarded(work),
         };
-        let results = results.map_err(|stop| stop.at(graph, step.id))?;
+        done.map_err(|stop| stop.at(graph, step.id))?;
         if checks {
             check::results(&results).map_err(|fault| Stop::from(fault).at(graph, step.id))?;
         }
         for arg in args.iter().filter(|arg| arg.is_last()) {
             slots[arg.slot()] = None;
         }
-        for (target, result) in self.targets_of(position).iter().zip(results) {
+        for (target, result) in self.targets_of(position).iter().zip(results.drain(..)) {
             if let Some(slot) = target {
                 slots[*slot as usize] = Some(result);
             }

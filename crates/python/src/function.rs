@@ -255,9 +255,8 @@ impl PyFunction {
             return this.callable.call(py, args, kwargs);
         }
         let options = this.core.options_in_force();
-        if !this.traces_anew
-            && let Some(tensors) = plain_tensors(call)
-        {
+        let mut tensors = Inputs::new();
+        if !this.traces_anew && plain_tensors(call, &mut tensors) {
             let inputs: Borrowings<'_> = tensors.iter().collect();
             if let Some(entry) = this.core.recent(&inputs, &options) {
                 return this.run(py, &entry, &inputs, &options);
@@ -630,16 +629,13 @@ impl PyFunction {
     }
 }
 
-/// The arguments of a call, if all are tensors and passed by position.
-fn plain_tensors(call: Call<'_, '_>) -> Option<SmallVec<[Tensor; 8]>> {
-    if call.kwargs.is_some_and(|kwargs| !kwargs.is_empty()) {
-        return None;
-    }
-    let mut tensors = SmallVec::with_capacity(call.args.len());
-    for arg in call.args.iter_borrowed() {
-        tensors.push(arg.cast::<PyTensor>().ok()?.get().tensor());
-    }
-    Some(tensors)
+/// Adds the arguments of a call, if all are tensors and passed by position, and tells whether they are.
+fn plain_tensors(call: Call<'_, '_>, tensors: &mut Inputs) -> bool {
+    call.kwargs.is_none_or(|kwargs| kwargs.is_empty())
+        && call.args.iter_borrowed().all(|arg| {
+            let tensor = arg.cast::<PyTensor>();
+            tensor.map(|tensor| tensors.push(tensor.get().tensor())).is_ok()
+        })
 }
 
 /// The leaves of a result as values of the trace, and its structure.

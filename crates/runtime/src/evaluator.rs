@@ -65,7 +65,10 @@ const BYTES_PER_NODE: usize = 256;
 
 impl Executable for Planned {
     fn run(&self, inputs: &[&Tensor], context: &RunContext<'_>) -> Result<Vec<Tensor>> {
-        let inputs = inputs.iter().map(|tensor| tensor.to_host()).collect::<Result<_>>()?;
+        let mut data = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            data.push(input.to_host()?);
+        }
         let hooks = context.hooks.map_or_else(Hooks::default, |hooks| {
             hooks.iter().map(|(name, hook)| (name.clone(), hook.clone())).collect()
         });
@@ -73,7 +76,7 @@ impl Executable for Planned {
             [] => hooks,
             own => hooks.with_own(own),
         };
-        let results = self.plan.run_with(inputs, &hooks, context.interrupt).map_err(failure)?;
+        let results = self.plan.run_with(data, &hooks, context.interrupt).map_err(failure)?;
         Ok(results.into_iter().map(Tensor::Host).collect())
     }
 

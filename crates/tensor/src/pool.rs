@@ -20,7 +20,7 @@ use crate::block::Block;
 
 /// The shortest block that is pooled.
 pub(crate) const LEAST: usize = 1 << LEAST_BITS;
-const LEAST_BITS: usize = 12;
+const LEAST_BITS: usize = 8;
 
 /// The longest block that is pooled, so that one cannot drive out all others.
 const MOST: usize = LIMIT / 2;

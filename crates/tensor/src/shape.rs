@@ -21,8 +21,16 @@ use smallvec::SmallVec;
 /// assert_eq!(shape.strides().as_slice(), [3, 1]);
 /// assert_eq!(Shape::scalar().size(), 1);
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
+
+impl Clone for Shape {
+    /// Copies the dimensions at once, where those of a small vector would be pushed one by one.
+    #[inline]
+    fn clone(&self) -> Self {
+        Shape(SmallVec::from_slice(&self.0))
+    }
+}
 
 /// What can be wrong with shapes and axes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,10 +9,10 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use bytemuck::Pod;
-use nxla_tensor::{DType, HostTensor, Shape};
+use nxla_tensor::{DType, Shape};
 use smallvec::SmallVec;
 
-use super::code::{Access, Code, Input, Instruction, Loc, Target};
+use super::code::{Access, Code, Instruction, Loc, Target};
 use super::lanes::{LANES, Src};
 use crate::args::Args;
 use crate::error::Fault;
@@ -69,8 +69,8 @@ enum Held<'a> {
 
 pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
 
-/// For each result the operand whose memory it takes, and that memory, if there is one.
-type Reused = SmallVec<[Option<(usize, HostTensor)>; 2]>;
+/// For each result the operand whose memory it takes, if there is one.
+type Reused = SmallVec<[Option<usize>; 2]>;
 
 /// The same elements of each result.
 pub(crate) type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
@@ -104,42 +104,38 @@ impl Code {
         is_kept: impl Fn(usize) -> bool,
     ) -> Result<(Feeds<'a>, Results), Fault> {
         let len = shape.size();
-        let reuse = |(result, &dtype): (usize, &DType)| {
-            is_kept(result).then(|| self.reuse(args, dtype, len)).flatten()
-        };
-        let reused: Reused = self.results.iter().enumerate().map(reuse).collect();
-        let feeds = self.feeds(args, &reused, len);
-        let mut results = Results::new();
-        for (result, reused) in reused.into_iter().enumerate() {
-            match reused {
-                Some((_, tensor)) => results.push(value::reshaped(tensor, shape)),
-                None if is_kept(result) => results.push(value::fresh(self.results[result], shape)?),
+        let (mut reused, mut results) = (Reused::new(), Results::new());
+        for (result, &dtype) in self.results.iter().enumerate() {
+            let kept = is_kept(result);
+            let operand = if kept { self.reusable(args, dtype, len) } else { None };
+            reused.push(operand);
+            match operand {
+                Some(operand) => results.push(value::reshaped(args.take(operand), shape)),
+                None if kept => results.push(value::fresh(dtype, shape)?),
                 None => {}
             }
         }
-        Ok((feeds, results))
+        Ok((self.feeds(args, &reused, len), results))
     }
 
     /// How the operands of a run of `len` elements are read.
     fn feeds<'a>(&'a self, args: &'a Args<'_>, reused: &Reused, len: usize) -> Feeds<'a> {
-        let feed = |(index, input): (usize, &'a Input)| {
-            let is_taken = |reused: &Option<(usize, HostTensor)>| {
-                reused.as_ref().is_some_and(|&(of, _)| of == index)
-            };
-            if let Some(result) = reused.iter().position(is_taken) {
-                return self.feed_below(index, result);
+        let mut feeds = Feeds::new();
+        for (index, input) in self.inputs.iter().enumerate() {
+            if let Some(result) = reused.iter().position(|&of| of == Some(index)) {
+                feeds.push(self.feed_below(index, result));
+                continue;
             }
-            match &input.access {
+            let operand = args.get(index);
+            feeds.push(match &input.access {
                 // A number among vectors counts for all lanes.
-                Access::Same if args.get(index).size() != len => {
-                    Feed::Single(args.get(index).bytes())
-                }
-                Access::Same => Feed::Whole(args.get(index).bytes()),
-                Access::Single => Feed::Single(args.get(index).bytes()),
-                Access::Strided(rule) => Feed::Strided(args.get(index).bytes(), rule, 0),
-            }
-        };
-        self.inputs.iter().enumerate().map(feed).collect()
+                Access::Same if operand.size() != len => Feed::Single(operand.bytes()),
+                Access::Same => Feed::Whole(operand.bytes()),
+                Access::Single => Feed::Single(operand.bytes()),
+                Access::Strided(rule) => Feed::Strided(operand.bytes(), rule, 0),
+            });
+        }
+        feeds
     }
 
     /// How an input is read that lies where a result will.
@@ -173,16 +169,15 @@ impl Code {
         parallel::each(pieces, |(first, mut outs)| self.run_range(feeds, first, &mut outs));
     }
 
-    /// Takes an operand whose memory can hold a result.
-    fn reuse(&self, args: &mut Args<'_>, dtype: DType, len: usize) -> Option<(usize, HostTensor)> {
-        (0..self.inputs.len()).find_map(|index| {
+    /// An operand that is to be taken, since its memory can hold a result.
+    fn reusable(&self, args: &mut Args<'_>, dtype: DType, len: usize) -> Option<usize> {
+        (0..self.inputs.len()).find(|&index| {
             let input = &self.inputs[index];
-            let fits = matches!(input.access, Access::Same)
+            matches!(input.access, Access::Same)
                 && input.dtype == dtype
                 && args.is_there(index)
-                && args.get(index).size() == len;
-            let taken = if fits { args.take_unique(index) } else { None };
-            taken.map(|tensor| (index, tensor))
+                && args.get(index).size() == len
+                && args.is_unique(index)
         })
     }
 
@@ -196,10 +191,11 @@ impl Code {
         let len = outs[0].len() / self.results[0].size();
         self.run_blocks(feeds, first..first + len, self.block(len), &mut |range, compute| {
             let (begin, end) = (range.start - first, range.end - first);
-            let block = outs.iter_mut().zip(&self.results);
-            let block =
-                block.map(|(out, dtype)| &mut out[begin * dtype.size()..end * dtype.size()]);
-            compute(&mut block.collect());
+            let mut block = Outs::new();
+            for (out, dtype) in outs.iter_mut().zip(&self.results) {
+                block.push(&mut out[begin * dtype.size()..end * dtype.size()]);
+            }
+            compute(&mut block);
         });
     }
 

@@ -268,7 +268,10 @@ impl<R> Entry<R> {
 
     /// The inputs of the program: tensors of arguments, and those that the function mentions.
     pub fn inputs<'a>(&'a self, arguments: &[&'a Tensor]) -> SmallVec<[&'a Tensor; 16]> {
-        arguments.iter().map(|tensor| tensor.data()).chain(&self.traced.captured).collect()
+        let mut inputs = SmallVec::with_capacity(arguments.len() + self.traced.captured.len());
+        inputs.extend(arguments.iter().map(|tensor| tensor.data()));
+        inputs.extend(&self.traced.captured);
+        inputs
     }
 
     /// Runs the program on the tensors of its arguments. Unless the options say where, it runs where
