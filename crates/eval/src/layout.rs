@@ -33,6 +33,16 @@ pub(crate) struct Run {
     pub(crate) step: usize,
 }
 
+/// Rows whose elements lie side by side, with gaps between them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    pub(crate) first: usize,
+    pub(crate) rows: usize,
+    /// From the beginning of a row to that of the next.
+    pub(crate) pitch: usize,
+    pub(crate) columns: usize,
+}
+
 /// Side of the squares in which two axes are swapped, so that both sides stay in the cache.
 const TILE: usize = 16;
 
@@ -100,6 +110,15 @@ impl Strided {
             rest /= a.count;
         }
         Some(at as usize)
+    }
+
+    /// The rows of a window, if that is what the rule places.
+    pub(crate) fn window(&self) -> Option<Window> {
+        let [rows, columns] = self.loops[..] else { return None };
+        let pitch = usize::try_from(rows.step).ok()?;
+        let is_window = columns.step == 1 && pitch > columns.count && columns.count > 0;
+        let (first, rows, columns) = (self.offset, rows.count, columns.count);
+        is_window.then_some(Window { first, rows, pitch, columns })
     }
 
     /// Whether the elements of each row of so many lie side by side.
@@ -224,7 +243,9 @@ impl Strided {
             Some((unit, steps)) => {
                 // Threads take ranges of the outermost loop, which lie side by side in the result.
                 let (row, first) = (steps[0] as usize, self.loops[0].step);
-                let rows = (MIN_PIECE / row.max(1)).max(1).next_multiple_of(TILE);
+                // Of the same length for all threads, so that none waits for another's last.
+                let fair = self.loops[0].count.div_ceil(2 * parallel::threads());
+                let rows = (MIN_PIECE / row.max(1)).min(fair).max(1).next_multiple_of(TILE);
                 parallel::pieces(out, rows * row, 4, |start, out| {
                     let mut part = self.clone();
                     part.offset = (part.offset as isize + (start / row) as isize * first) as usize;

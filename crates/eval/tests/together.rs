@@ -8,6 +8,7 @@ use std::thread;
 
 use common::program;
 use nxla_eval::{EvalError, Hooks, Plan};
+use nxla_expr::build::SliceStart;
 use nxla_expr::{BinaryOp, Program, TensorType};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
@@ -44,6 +45,41 @@ fn results_of_one_shape_take_one_step() {
     let inputs = vec![numbers(5000, &[5000]), numbers(5000, &[5000])];
     let expected = one_by_one(&program, inputs.clone());
     assert_eq!(contents(&plan.run(inputs, &Hooks::new()).unwrap()), contents(&expected));
+}
+
+#[test]
+fn windows_of_a_grid_are_computed_together() {
+    // Some too narrow for it, some of several blocks, some for several threads.
+    for (rows, columns) in [(4, 4), (9, 34), (50, 60), (316, 316), (7, 9000), (1100, 900)] {
+        let grid = TensorType::new(DType::F32, [rows, columns]);
+        let types =
+            [grid, TensorType::new(DType::F64, [rows, columns]), TensorType::scalar(DType::F32)];
+        let program = Arc::new(program(&types, |graph, ids| {
+            let lengths = [rows - 2, columns - 2];
+            let mut window = |x: usize, row: usize, column: usize| {
+                let starts = [SliceStart::at(row), SliceStart::at(column)];
+                graph.slice(ids[x], &starts, &lengths, None).unwrap()
+            };
+            let (upper, lower) = (window(0, 0, 1), window(0, 2, 1));
+            let (left, right, wide) = (window(0, 1, 0), window(0, 1, 2), window(1, 2, 2));
+            let sum = graph.add(upper, lower).unwrap();
+            let product = graph.multiply(left, right).unwrap();
+            let scaled = graph.multiply(product, ids[2]).unwrap();
+            let all = graph.add(sum, scaled).unwrap();
+            let all_wide = graph.add(all, wide).unwrap();
+            vec![all, all_wide]
+        }));
+        let plan = Plan::new(program.clone());
+        assert_eq!(plan.step_count(), 1);
+        let elements: Vec<f64> = (0..rows * columns).map(|at| (at as f64).sin()).collect();
+        let inputs = vec![
+            numbers(rows * columns, &[rows, columns]),
+            HostTensor::from_slice(&elements, [rows, columns]).unwrap(),
+            HostTensor::scalar(Scalar::Float(1.5), DType::F32),
+        ];
+        let expected = one_by_one(&program, inputs.clone());
+        assert_eq!(contents(&plan.run(inputs, &Hooks::new()).unwrap()), contents(&expected));
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use nxla_tensor::{DType, Shape};
 use smallvec::SmallVec;
 
 use super::code::{Access, Code, Instruction, Loc, Target};
+use super::grid::Grid;
 use super::lanes::{LANES, Src};
 use crate::args::Args;
 use crate::error::Fault;
@@ -147,10 +148,16 @@ impl Code {
     }
 
     /// Computes all elements, in pieces that are shared out if that pays.
-    fn fill(&self, feeds: &[Feed<'_>], len: usize, mut outs: Outs<'_>) {
+    fn fill(&self, feeds: &Feeds<'_>, len: usize, mut outs: Outs<'_>) {
         let steps = len.saturating_mul(self.cost);
-        let Some(piece) = parallel::piece(len, PIECE, steps) else {
-            return self.run_range(feeds, 0, &mut outs);
+        let grid = Grid::of(self, feeds);
+        let run = |first: usize, outs: &mut Outs<'_>| match &grid {
+            Some(grid) => grid.run_rows(self, first, outs),
+            None => self.run_range(feeds, first, outs),
+        };
+        let unit = grid.as_ref().map_or(PIECE, Grid::columns);
+        let Some(piece) = parallel::piece(len, unit, steps) else {
+            return run(0, &mut outs);
         };
         let mut pieces = Vec::with_capacity(len.div_ceil(piece));
         for first in (0..len).step_by(piece) {
@@ -166,7 +173,7 @@ impl Code {
                 .collect();
             pieces.push((first, part));
         }
-        parallel::each(pieces, |(first, mut outs)| self.run_range(feeds, first, &mut outs));
+        parallel::each(pieces, |(first, mut outs)| run(first, &mut outs));
     }
 
     /// An operand that is to be taken, since its memory can hold a result.
@@ -234,8 +241,15 @@ impl Code {
     /// Reads a byte of each cache line of a block, so that they are fetched side by side. Code of many
     /// instructions for an element waits for them one after the other.
     fn fetch(&self, feeds: &[Feed<'_>], block: &Range<usize>) {
-        for (feed, input) in feeds.iter().zip(&self.inputs) {
-            if let Feed::Whole(bytes) = feed {
+        let end = |feed: &Feed<'_>| match feed {
+            Feed::Whole(bytes) => Some(bytes.as_ptr_range().end),
+            _ => None,
+        };
+        for (index, (feed, input)) in feeds.iter().zip(&self.inputs).enumerate() {
+            // Of windows of one tensor the first is enough.
+            if let Feed::Whole(bytes) = feed
+                && feeds[..index].iter().all(|before| end(before) != end(feed))
+            {
                 let size = input.dtype.size();
                 let lines = bytes[block.start * size..block.end * size].iter().step_by(LINE);
                 black_box(lines.fold(0, |all, byte| all ^ byte));

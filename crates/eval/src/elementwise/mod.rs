@@ -5,6 +5,7 @@ mod code;
 mod convert;
 mod dtype;
 mod exec;
+mod grid;
 mod lanes;
 mod lower;
 mod math;
