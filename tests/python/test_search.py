@@ -81,6 +81,24 @@ def test_searching_works_traced(compiler):
         assert isin(nx.arange(40), nx.arange(0, 40, 2)).tolist() == [True, False] * 20
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bfloat16"])
+@pytest.mark.parametrize("axes", [(None, 0), (0, None), (0, 0)])
+def test_entries_are_searched_for_by_themselves(compiler, axes, dtype):
+    rng = np.random.default_rng(1)
+    x1 = np.sort(rng.integers(-9, 9, (3, 10)), axis=1)
+    x2 = rng.integers(-9, 9, (3, 4, 5))
+    x1, x2 = (x if axis == 0 else x[0] for x, axis in zip((x1, x2), axes, strict=True))
+    with nx.default_options(compiler=compiler):
+        search = nx.jit(nx.vmap(lambda x, y: nx.searchsorted(x, y, side="right"), in_axes=axes))
+        found = search(nx.tensor(x1, dtype=dtype), nx.tensor(x2, dtype=dtype))
+    entry = [
+        lambda at, x=x, axis=axis: x[at] if axis == 0 else x
+        for x, axis in zip((x1, x2), axes, strict=True)
+    ]
+    expected = [np.searchsorted(entry[0](at), entry[1](at), side="right") for at in range(3)]
+    assert found.tolist() == np.stack(expected).tolist()
+
+
 @FEW
 @given(arrays(), arrays(), st.booleans())
 def test_being_among_others_is_numpys(x1, x2, invert):

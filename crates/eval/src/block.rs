@@ -7,7 +7,7 @@ use crate::args::Args;
 use crate::create::{random_wide_words, random_words};
 use crate::elementwise::convert;
 use crate::error::Fault;
-use crate::index::{scatter, top_k, top_k_pays};
+use crate::index::{scatter, search, top_k, top_k_pays};
 use crate::reduce::{larger, match_ordered, narrow, smaller, wide};
 use crate::run::{Results, one};
 use crate::{memory, parallel, value};
@@ -25,6 +25,12 @@ pub(crate) fn is_native(block: &Block) -> bool {
             let shape = &block.body.inputs()[0].shape;
             shape.last().is_some_and(|&size| top_k_pays(k, size))
         }
+        // Each entry of a batch may have a vector of its own.
+        BlockKind::Search(_) => {
+            let dtype = block.body.inputs()[0].dtype;
+            let counts = block.body.output_types().all(|ty| ty.dtype == DType::S32);
+            block.batch_axes == 0 && counts && (!dtype.is_float() || dtype.bits() >= 32)
+        }
         BlockKind::Threefry { .. } | BlockKind::Scatter { .. } => true,
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
     }
@@ -41,6 +47,7 @@ pub(crate) fn evaluate(block: &Block, args: &mut Args<'_>) -> Result<Results, Fa
         BlockKind::TopK { k } => Ok(top_k(x, k)?.into_iter().collect()),
         BlockKind::Threefry { count, wide: false } => random_words(x, count).map(one),
         BlockKind::Threefry { count, wide: true } => random_wide_words(x, count).map(one),
+        BlockKind::Search(order) => search(x, args.get(1), order).map(one),
         BlockKind::Scatter { op } => scatter(op, args, &block.body.inputs()[0]).map(one),
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => {
             unreachable!("the plan has the body of {}", block.name())

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use nxla_eval::{Hooks, Plan, evaluate};
 use nxla_expr::build::{
-    Combine, ConvOptions, Cumulative, SliceStart, Subscript, Update, WindowOptions, WindowPadding,
+    Combine, ConvOptions, Cumulative, Side, SliceStart, Subscript, Update, WindowOptions,
+    WindowPadding,
 };
 use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, Transform, TriangularSolve};
 use nxla_tensor::{DType, HostTensor, Scalar};
@@ -372,6 +373,39 @@ fn scatter_blocks_are_what_their_bodies_are() {
         let expected = by_body(&by_kernel, &inputs);
         assert_eq!((found.dtype(), found.shape()), (expected.dtype(), expected.shape()));
         assert_eq!(found.bytes(), expected.bytes(), "{dtype} {op:?}");
+    }
+}
+
+#[test]
+fn search_blocks_are_what_their_bodies_are() {
+    let ordered = |count: usize| (0..count).map(|at| (at as f64 - 40.0) / 8.0).collect::<Vec<_>>();
+    let with_nan = [ordered(20), vec![f64::NAN, f64::NAN]].concat();
+    let no_order = samples(&[77]).to_vec::<f64>().unwrap();
+    let dtypes = [DType::U2, DType::S4, DType::U8, DType::S64, DType::BF16, DType::F32, DType::F64];
+    for (dtype, equal) in dtypes.into_iter().flat_map(|dtype| [(dtype, false), (dtype, true)]) {
+        for sorted in [ordered(1), ordered(2), ordered(100), with_nan.clone(), no_order.clone()] {
+            for shape in [&[][..], &[0], &[1], &[17], &[3, 50], &[9000]] {
+                let of_dtype = |x: HostTensor| match dtype.is_float() {
+                    true => x.cast(dtype),
+                    false => x.cast(DType::S64).cast(dtype),
+                };
+                let x = samples(shape).to_vec::<f64>().unwrap();
+                let mut x: Vec<f64> = x.iter().map(|x| (x * 64.0).round() / 8.0).collect();
+                x.iter_mut().skip(5).step_by(7).for_each(|x| *x = f64::NAN);
+                let inputs = [
+                    of_dtype(HostTensor::from_slice(&sorted, [sorted.len()]).unwrap()),
+                    of_dtype(HostTensor::from_slice(&x, shape).unwrap()),
+                ];
+                let side = if equal { Side::Right } else { Side::Left };
+                let search = program(&inputs, |g, p| g.searchsorted(p[0], p[1], side));
+                let is_block = |id: &ExprId| matches!(search.graph().op(*id), Op::Block(_));
+                assert_eq!(search.graph().ids().filter(is_block).count(), 1);
+                let found = evaluate(&search, inputs.to_vec()).unwrap().remove(0);
+                let expected = by_body(&search, &inputs);
+                assert_eq!((found.dtype(), found.shape()), (expected.dtype(), expected.shape()));
+                assert_eq!(found.bytes(), expected.bytes(), "{dtype} {equal} {shape:?}");
+            }
+        }
     }
 }
 

@@ -103,6 +103,7 @@ fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
                 Some((operands[0], true))
             }
             BlockKind::Cumulative { op: Cumulative::Sum | Cumulative::Product, .. }
+            | BlockKind::Search(_)
             | BlockKind::Scatter { .. }
             | BlockKind::Checkpoint { .. }
             | BlockKind::Named { .. }

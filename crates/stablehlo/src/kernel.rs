@@ -1,7 +1,8 @@
 //! Parts of a program that XLA leaves to the host's own kernels.
 //!
 //! Factorisations have no words in StableHLO, and XLA's code for the processor is slow for sorts,
-//! triangular matrices, scans, positions of extrema, random words, pooling, and large sums and extrema.
+//! triangular matrices, scans, positions of extrema, random words, bisection, pooling, and large sums and
+//! extrema.
 //! Where [`LowerOptions::kernels`](crate::LowerOptions) allows it, such a node is a call of the host
 //! function [`KERNEL_ID`]. The call carries the program to run, of one op and what it takes [`along`], so that
 //! whoever computes it needs no list of kernels.
@@ -9,7 +10,7 @@
 use std::fmt::Write;
 
 use nxla_expr::serialize::{SerializeError, from_bytes, to_bytes};
-use nxla_expr::{BlockKind, ExprId, Graph, Node, Op, Program, TensorType};
+use nxla_expr::{Block, BlockKind, ExprId, Graph, Node, Op, Program, TensorType};
 use nxla_tensor::{DType, Scalar};
 
 use crate::along;
@@ -25,10 +26,11 @@ use crate::writer::{Value, Values};
 const LEAST_SORTED: usize = 1 << 7;
 
 /// The same for running sums and extrema, for positions of extrema, which XLA finds one element after
-/// the other, and for random words.
+/// the other, for random words, and for bisection, which gathers as often as it halves.
 const LEAST_CUMULATED: usize = 1 << 7;
 const LEAST_SEARCHED: usize = 1 << 8;
 const LEAST_RANDOM: usize = 1 << 8;
+const LEAST_BISECTED: usize = 1 << 8;
 
 /// The same for reductions of `f64`, which XLA makes trees of windows of, and of other numbers: of what a
 /// program is given, and of what it computes, which XLA does along with other things.
@@ -126,24 +128,40 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
             let is_wide = matches!(cx.dtype(operand(0)), DType::F32 | DType::F64);
             is_wide && has(LEAST_POOLED) && is_given()
         }
-        Op::Block(block) if block.body.effects().is_empty() && node.operands.len() == 1 => {
-            is_for_host(cx, &block.kind, has)
-        }
+        Op::Block(block) if block.body.effects().is_empty() => is_for_host(cx, block, has),
         _ => false,
     }
 }
 
 /// Whether the host computes a block rather than XLA its body: what the body says becomes a chain of
 /// loops over the whole tensor, or a sort, in XLA.
-fn is_for_host(cx: &Cx<'_>, kind: &BlockKind, has: impl Fn(usize) -> bool) -> bool {
-    match *kind {
-        BlockKind::Cumulative { .. } => has(LEAST_CUMULATED),
-        BlockKind::TopK { .. } => has(LEAST_SORTED),
-        // Each device makes its part by itself.
-        BlockKind::Threefry { count, .. } => {
-            cx.options.partition.is_none() && count >= LEAST_RANDOM
+fn is_for_host(cx: &Cx<'_>, block: &Block, has: impl Fn(usize) -> bool) -> bool {
+    // Each device makes its part by itself.
+    let is_whole = cx.options.partition.is_none();
+    match (&block.kind, block.body.inputs()) {
+        (BlockKind::Cumulative { .. }, [_]) => has(LEAST_CUMULATED),
+        (BlockKind::TopK { .. }, [_]) => has(LEAST_SORTED),
+        (BlockKind::Threefry { count, .. }, [_]) => is_whole && *count >= LEAST_RANDOM,
+        // The kernel knows one vector for all numbers.
+        (BlockKind::Search(_), [sorted, x]) => {
+            let is_known = !sorted.dtype.is_float() || sorted.dtype.bits() >= 32;
+            is_whole
+                && is_known
+                && has(0)
+                && block.batch_axes == 0
+                && x.shape.size() >= LEAST_BISECTED
         }
-        BlockKind::Scatter { .. } | BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
+        // Operands that the body has from outside.
+        (
+            BlockKind::Cumulative { .. }
+            | BlockKind::TopK { .. }
+            | BlockKind::Threefry { .. }
+            | BlockKind::Search(_),
+            _,
+        )
+        | (BlockKind::Scatter { .. } | BlockKind::Checkpoint { .. } | BlockKind::Named { .. }, _) => {
+            false
+        }
     }
 }
 

@@ -5,7 +5,9 @@ mod common;
 
 use common::{assert_lines, body, program, scalar, ty};
 use nxla_expr::Program;
-use nxla_expr::build::{Combine, Cumulative, Draw, SliceStart, Subscript, Update, WindowOptions};
+use nxla_expr::build::{
+    Combine, Cumulative, Draw, Side, SliceStart, Subscript, Update, WindowOptions,
+};
 use nxla_stablehlo::{LowerOptions, kernel_program, lower};
 use nxla_tensor::{DType, Scalar};
 
@@ -140,6 +142,17 @@ fn large_sorts_and_scans_are_kernels_where_there_are_any() {
         lower(&sorted, &options).unwrap().text.matches("\"nxla_host_call\"").count()
     };
     assert_eq!([calls(128, true), calls(127, true), calls(128, false)], [2, 0, 0]);
+}
+
+#[test]
+fn searches_for_many_numbers_are_kernels() {
+    let calls = |size: usize, dtype: DType| {
+        has_kernel(&program(&[ty(dtype, [1000]), ty(dtype, [size])], |g, p| {
+            Ok(vec![g.searchsorted(p[0], p[1], Side::Left)?])
+        }))
+    };
+    assert!(calls(256, DType::F32) && calls(1000, DType::S64));
+    assert!(!calls(255, DType::F32) && !calls(1000, DType::BF16) && !calls(1000, DType::U4));
 }
 
 /// Whether a program calls a kernel.

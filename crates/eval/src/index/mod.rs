@@ -1,9 +1,10 @@
-//! Slices, gathers, scatters and sorts.
+//! Slices, gathers, scatters, sorts and searches.
 
 mod gather;
 mod largest;
 mod radix;
 mod scatter;
+mod search;
 mod slice;
 mod sort;
 
@@ -11,6 +12,7 @@ pub(crate) use largest::{pays as top_k_pays, top_k};
 use nxla_expr::{Op, TensorType};
 use nxla_tensor::HostTensor;
 pub(crate) use scatter::combined as scatter;
+pub(crate) use search::search;
 pub(crate) use slice::known_slice;
 
 use crate::args::Args;

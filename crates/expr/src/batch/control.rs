@@ -154,6 +154,12 @@ fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Par
         let result = super::index::scatter(b, op, operands)?;
         return Ok([Batched::each(result)].into_iter().collect());
     }
+    if let (BlockKind::Search(order), [sorted, x]) = (&block.kind, operands)
+        && !sorted.batched
+    {
+        let result = b.graph.search(sorted.id, x.id, *order)?;
+        return Ok([Batched::each(result)].into_iter().collect());
+    }
     let (body, results) = block.body.batched(&marks(operands), b.sizes)?;
     let (kind, batch_axes) = (block.kind.clone(), block.batch_axes + b.depth());
     let block = Block { kind, batch_axes, body: Arc::new(body) };

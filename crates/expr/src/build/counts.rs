@@ -4,7 +4,7 @@ use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
 use super::index::counting_dtype;
 use super::{SliceStart, of_op};
-use crate::graph::{ErrorKind, ExprId, Graph, Result};
+use crate::graph::{BlockKind, ErrorKind, ExprId, Graph, Order, Result};
 
 /// What is done with the entries of a segment, see [`Graph::segment`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,27 +46,8 @@ impl Graph {
     /// # Errors
     /// A `sorted` that is no vector; complex numbers.
     pub fn searchsorted(&mut self, sorted: ExprId, x: ExprId, side: Side) -> Result<ExprId> {
-        let op = "searchsorted";
-        let before = self.count_before(op, sorted, x, side == Side::Right)?;
-        if !self.dtype(x).is_float() {
-            return Ok(before);
-        }
-        // NaN equals NaN here, and all numbers come before it.
-        let numbers = match side {
-            Side::Left => {
-                let is_nan = self.is_nan(sorted)?;
-                let is_number = self.logical_not(is_nan)?;
-                self.sum(is_number, None, false)?
-            }
-            Side::Right => {
-                let count = self.shape(sorted).size();
-                self.weak_number(Number::Int(count as i128), before)?
-            }
-        };
-        let dtype = self.dtype(before);
-        let numbers = self.as_type(numbers, dtype)?;
-        let is_nan = self.is_nan(x)?;
-        self.select(is_nan, numbers, before)
+        let order = Order { equal: side == Side::Right, nan_last: self.dtype(x).is_float() };
+        self.count_in_order("searchsorted", sorted, x, order)
     }
 
     /// How many elements of an increasing vector come before each of `x`: those that are less, or,
@@ -81,10 +62,47 @@ impl Graph {
         x: ExprId,
         equal: bool,
     ) -> Result<ExprId> {
+        self.count_in_order(op, sorted, x, Order { equal, nan_last: false })
+    }
+
+    fn count_in_order(
+        &mut self,
+        op: &'static str,
+        sorted: ExprId,
+        x: ExprId,
+        order: Order,
+    ) -> Result<ExprId> {
         let &[count] = self.shape(sorted).as_slice() else {
             let (found, expected) = (self.tensor_type(sorted).to_string(), "a vector".to_owned());
             return Err(self.error(op, ErrorKind::Shape { argument: "sorted", found, expected }));
         };
+        let ty = self.tensor_type(x);
+        let is_known = count > 0
+            && ty.dtype == self.dtype(sorted)
+            && !ty.dtype.is_complex()
+            && ty.names.is_none();
+        if is_known { self.search(sorted, x, order) } else { self.bisect(op, sorted, x, order) }
+    }
+
+    /// [`Graph::count_in_order`] of real numbers of one dtype, as a block.
+    pub(crate) fn search(&mut self, sorted: ExprId, x: ExprId, order: Order) -> Result<ExprId> {
+        let kind = BlockKind::Search(order);
+        let results = self.known_block(kind, &[sorted, x], |graph, parameters| {
+            let &[sorted, x] = parameters else { unreachable!("there are two operands") };
+            Ok::<_, crate::Error>(vec![graph.bisect("search", sorted, x, order)?])
+        })?;
+        Ok(results[0])
+    }
+
+    /// [`Graph::count_in_order`], spelled out.
+    fn bisect(
+        &mut self,
+        op: &'static str,
+        sorted: ExprId,
+        x: ExprId,
+        order: Order,
+    ) -> Result<ExprId> {
+        let count = self.shape(sorted)[0];
         let dtype = counting_dtype(&[count]);
         let number = |graph: &mut Graph, value: usize| {
             let value = i64::try_from(value).expect("a size fits in 64 bits");
@@ -99,7 +117,10 @@ impl Graph {
             let offset = number(self, half - 1)?;
             let last = self.add(before, offset)?;
             let element = self.take(sorted, last, 0)?;
-            let precedes = if equal { self.less_equal(element, x) } else { self.less(element, x) };
+            let precedes = match order.equal {
+                true => self.less_equal(element, x),
+                false => self.less(element, x),
+            };
             let precedes = precedes.map_err(of_op(op))?;
             let step = number(self, half)?;
             let further = self.add(before, step)?;
@@ -110,7 +131,21 @@ impl Graph {
             let shape = self.shape(x).clone();
             before = self.broadcast(zero, shape, None)?;
         }
-        Ok(before)
+        if !order.nan_last {
+            return Ok(before);
+        }
+        // NaN equals NaN here, and all numbers come before it.
+        let numbers = match order.equal {
+            true => self.weak_number(Number::Int(count as i128), before)?,
+            false => {
+                let is_nan = self.is_nan(sorted)?;
+                let is_number = self.logical_not(is_nan)?;
+                self.sum(is_number, None, false)?
+            }
+        };
+        let numbers = self.as_type(numbers, dtype)?;
+        let is_nan = self.is_nan(x)?;
+        self.select(is_nan, numbers, before)
     }
 
     /// Combines the entries of `x` along its first axis that have the same number in `numbers`,

@@ -52,12 +52,24 @@ pub enum BlockKind {
         /// Whether they have 64 bits.
         wide: bool,
     },
+    /// `[sorted, x]` of one dtype: for each of `x`, how many elements of an increasing vector come before
+    /// it, by bisection.
+    Search(Order),
     /// `[x, indices, updates]` of vectors, of which `indices` has a last axis of one: each element of `x`
     /// combined with all updates of its index. Indices out of range update nothing.
     Scatter {
         /// How two numbers are combined.
         op: Combine,
     },
+}
+
+/// What comes before a number that is searched for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Order {
+    /// Whether what equals it does.
+    pub equal: bool,
+    /// Whether all numbers come before NaN, which equals itself then. Otherwise nothing does.
+    pub nan_last: bool,
 }
 
 /// What of the values inside of a function is kept for its derivative. All others are computed again
@@ -137,6 +149,7 @@ impl BlockKind {
         match self {
             BlockKind::Cumulative { op, .. } => op.name(),
             BlockKind::TopK { .. } => "top_k",
+            BlockKind::Search(_) => "search",
             BlockKind::Scatter { .. } => "scatter",
             BlockKind::Checkpoint { .. } => "checkpoint",
             BlockKind::Named { name, .. } => name,
@@ -151,6 +164,9 @@ impl BlockKind {
                 vec![("axis".into(), axis.to_string()), ("reverse".into(), reverse.to_string())]
             }
             BlockKind::TopK { k } => vec![("k".into(), k.to_string())],
+            BlockKind::Search(Order { equal, nan_last }) => {
+                vec![("equal".into(), equal.to_string()), ("nan_last".into(), nan_last.to_string())]
+            }
             BlockKind::Scatter { op } => vec![("op".into(), op.binary().name().to_owned())],
             BlockKind::Checkpoint { keep, again } => {
                 vec![("keep".into(), keep.to_string()), ("again".into(), again.to_string())]

@@ -25,7 +25,7 @@ mod trips;
 mod types;
 mod walk;
 
-pub use block::{BlockKind, Combine, Cumulative, Keep};
+pub use block::{BlockKind, Combine, Cumulative, Keep, Order};
 pub use detach::Detached;
 pub use encode::Digest;
 pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};

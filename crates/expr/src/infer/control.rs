@@ -159,6 +159,12 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
                 && words.shape.split_last() == Some((count, others))
                 && words.dtype == if *wide { DType::U64 } else { DType::U32 }
         }
+        (BlockKind::Search(_), [result]) => {
+            let [sorted, x] = operands else { return false };
+            let is_vector = block.batch_axes > 0
+                || (sorted.rank() == 1 && (&result.shape, x.dtype) == (&x.shape, sorted.dtype));
+            is_vector && matches!(result.dtype, DType::S32 | DType::S64) && !x.dtype.is_complex()
+        }
         (BlockKind::Scatter { op }, [result]) => {
             let [x, indices, updates] = operands else { return false };
             // A batch becomes one vector.
@@ -176,6 +182,7 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
             BlockKind::Cumulative { .. }
             | BlockKind::TopK { .. }
             | BlockKind::Threefry { .. }
+            | BlockKind::Search(_)
             | BlockKind::Scatter { .. },
             _,
         ) => false,
