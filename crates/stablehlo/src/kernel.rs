@@ -44,6 +44,10 @@ const LEAST_SHORT: usize = 1 << 15;
 /// The same for pooling of what a program is given. What is before it XLA computes along with it.
 const LEAST_POOLED: usize = 1 << 12;
 
+/// From how many `f64` on it takes longer to copy what the kernel gives than XLA takes for all of it, if
+/// no two windows share elements.
+const MOST_POOLED_F64: usize = 1 << 19;
+
 /// A node as a call of a kernel, if it is to be one.
 pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Option<Sources> {
     if !cx.options.kernels || !is_kernel(cx, frame, node) {
@@ -124,9 +128,14 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
                 _ => false,
             }
         }
-        Op::Window(..) if cx.options.partition.is_none() => {
-            let is_wide = matches!(cx.dtype(operand(0)), DType::F32 | DType::F64);
-            is_wide && has(LEAST_POOLED) && is_given()
+        Op::Window(_, window) if cx.options.partition.is_none() => {
+            let mut axes = window.dimensions.iter().zip(&window.strides);
+            let is_faster = match cx.dtype(operand(0)) {
+                DType::F32 => true,
+                DType::F64 => !has(MOST_POOLED_F64) || axes.any(|(size, stride)| size > stride),
+                _ => false,
+            };
+            is_faster && has(LEAST_POOLED) && is_given()
         }
         Op::Block(block) if block.body.effects().is_empty() => is_for_host(cx, block, has),
         _ => false,

@@ -186,14 +186,17 @@ fn large_reductions_of_what_is_in_memory_are_kernels() {
 
 #[test]
 fn pooling_of_what_a_program_is_given_is_a_kernel() {
-    let pool = |dtype, size, of_sine: bool| {
+    let pool_by = |dtype, size, of_sine: bool, stride| {
         has_kernel(&program(&[ty(dtype, [size, size])], |g, p| {
             let x = if of_sine { g.sin(p[0])? } else { p[0] };
-            let options = WindowOptions::default().strides(vec![2, 2]);
+            let options = WindowOptions::default().strides(vec![2, stride]);
             Ok(vec![g.window_max(x, &[2, 2], &options)?])
         }))
     };
+    let pool = |dtype, size, of_sine| pool_by(dtype, size, of_sine, 2);
     assert!(pool(DType::F32, 64, false) && pool(DType::F64, 64, false));
+    assert!(pool(DType::F32, 1024, false) && !pool(DType::F64, 1024, false));
+    assert!(pool_by(DType::F64, 1024, false, 1));
     assert!(!pool(DType::F32, 63, false) && !pool(DType::F16, 64, false));
     // XLA computes the sines along with the extrema.
     assert!(!pool(DType::F32, 64, true));
