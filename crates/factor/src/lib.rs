@@ -17,11 +17,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod lu;
 mod product;
 mod share;
 mod triangular;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use faer::{MatRef, Side, traits::ComplexField};
 use num_complex::Complex;
@@ -57,7 +59,7 @@ macro_rules! numbers {
         $(
             impl Number for $number {
                 fn lu(a: &[Self], side: usize, out: &mut [Self]) {
-                    lu(a, side, out);
+                    lu::lu(a, side, out);
                 }
                 fn cholesky(a: &[Self], side: usize, out: &mut [Self]) -> bool {
                     let a = MatRef::from_row_major_slice(a, side, side);
@@ -181,6 +183,20 @@ fields! {
     f64: 300;
 }
 
+/// The side of a square of which each line fits into the first-level cache, as rows and as columns.
+const SQUARE: usize = 16;
+
+/// Goes through a matrix in squares: calls a function for each row of each, with the columns.
+fn squares(rows: usize, columns: usize, mut each: impl FnMut(usize, Range<usize>)) {
+    for first in (0..rows).step_by(SQUARE) {
+        for column in (0..columns).step_by(SQUARE) {
+            for row in first..rows.min(first + SQUARE) {
+                each(row, column..columns.min(column + SQUARE));
+            }
+        }
+    }
+}
+
 /// The numbers of one matrix's parts that are still to be written.
 struct Out<'a, T> {
     rest: &'a mut [T],
@@ -194,33 +210,15 @@ impl<T> Out<'_, T> {
         self.rest = rest;
     }
 
-    /// Writes a matrix, row by row.
+    /// Writes a matrix, row by row. What is read lies column by column, so both go in squares.
     fn matrix(&mut self, rows: usize, columns: usize, at: impl Fn(usize, usize) -> T) {
-        for row in 0..rows {
-            self.push((0..columns).map(|column| at(row, column)));
-        }
+        let (now, rest) = std::mem::take(&mut self.rest).split_at_mut(rows * columns);
+        squares(rows, columns, |row, some| {
+            let out = &mut now[row * columns..][some.clone()];
+            out.iter_mut().zip(some).for_each(|(out, column)| *out = at(row, column));
+        });
+        self.rest = rest;
     }
-}
-
-/// Rows up to which blocks do not pay.
-const FEW_ROWS: usize = 32;
-
-fn lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
-    if side <= FEW_ROWS {
-        return plain_lu(a, side, out);
-    }
-    let factors = MatRef::from_row_major_slice(a, side, side).partial_piv_lu();
-    let (l, u) = (factors.L(), factors.U());
-    let at = |row, column| if column < row { l[(row, column)] } else { u[(row, column)] };
-    let is_singular = (0..side)
-        .any(|index| u[(index, index)].square() == 0.0 || !u[(index, index)].square().is_finite());
-    if is_singular {
-        return plain_lu(a, side, out);
-    }
-    let mut out = Out { rest: out };
-    out.matrix(side, side, at);
-    let order = factors.P().arrays().0;
-    out.push(order.iter().map(|&row| T::from_real(row as f64)));
 }
 
 fn cholesky<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) -> bool {
@@ -233,35 +231,6 @@ fn cholesky<T: Field>(a: MatRef<'_, T>, out: &mut Out<'_, T>) -> bool {
         |row, column| if column > row { zero } else { l[(row, column)] },
     );
     true
-}
-
-/// Row by row, which is quick for small matrices, and goes on past a column without pivot, where the
-/// diagonal of `u` gets a zero.
-fn plain_lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
-    let (factors, order) = out.split_at_mut(side * side);
-    factors.copy_from_slice(a);
-    order.iter_mut().enumerate().for_each(|(row, order)| *order = T::from_real(row as f64));
-    for step in 0..side {
-        let size = |row: usize| factors[row * side + step].square();
-        let pivot = (step..side).max_by(|&x, &y| size(x).total_cmp(&size(y)).then(y.cmp(&x)));
-        let pivot = pivot.expect("there is a row at least");
-        order.swap(step, pivot);
-        let (above, below) = factors.split_at_mut((step + 1) * side);
-        let first = &mut above[step * side..];
-        if pivot != step {
-            first.swap_with_slice(&mut below[(pivot - step - 1) * side..][..side]);
-        }
-        if first[step].square() == 0.0 {
-            continue;
-        }
-        for row in below.chunks_exact_mut(side) {
-            let factor = row[step] / first[step];
-            row[step] = factor;
-            for (x, &y) in row[step + 1..].iter_mut().zip(&first[step + 1..]) {
-                *x -= factor * y;
-            }
-        }
-    }
 }
 
 /// The diagonal of `r` gets real and not negative by phases that `q` and `r` share.

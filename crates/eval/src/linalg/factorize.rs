@@ -48,7 +48,7 @@ fn parts<T: Field + 'static>(
             }
             // What it needs meanwhile are some copies of the matrix and of the parts.
             memory::expect::<T>(3 * (a.len() + total));
-            if a.len() < LARGE {
+            if a.len() < many(factorization) {
                 one(factorization, a, rows, columns, out);
                 continue;
             }
@@ -74,7 +74,13 @@ fn parts<T: Field + 'static>(
 
 /// Elements of a matrix from which on its factorisation, which cannot be told to stop, is left behind
 /// by who does not want it any more. It takes a tenth of a second or longer.
-const LARGE: usize = 1 << 18;
+fn many(factorization: Factorization) -> usize {
+    match factorization {
+        Factorization::Lu => 1 << 21,
+        Factorization::Qr { .. } => 1 << 20,
+        Factorization::Eigh | Factorization::Svd { .. } => 1 << 18,
+    }
+}
 
 /// One part of every matrix, which lies at `range` of each row of numbers.
 fn collect<T: Field>(

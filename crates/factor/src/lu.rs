@@ -1,0 +1,80 @@
+//! Elimination with pivots.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::lu::partial_pivoting::factor::{lu_in_place, lu_in_place_scratch};
+use faer::{MatMut, Par};
+
+use crate::{Field, squares};
+
+/// Rows up to which blocks do not pay.
+const FEW_ROWS: usize = 32;
+
+/// Numbers between columns. Without them, those of a row lie in few places of the cache where the side is
+/// a power of two, and drive each other out.
+const GAP: usize = 16;
+
+/// See [`Number::lu`](crate::Number::lu).
+pub(crate) fn lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
+    if side <= FEW_ROWS {
+        return plain_lu(a, side, out);
+    }
+    // By columns it takes half as long as by rows.
+    let stride = side + GAP;
+    let mut factors = vec![T::from_real(0.0); side * stride];
+    squares(side, side, |column, rows| {
+        let factors = &mut factors[column * stride..][rows.clone()];
+        factors.iter_mut().zip(rows).for_each(|(x, row)| *x = a[row * side + column]);
+    });
+    let (mut order, mut inverse) = (vec![0_usize; side], vec![0_usize; side]);
+    let needed = lu_in_place_scratch::<usize, T>(side, side, Par::Seq, Default::default());
+    lu_in_place(
+        MatMut::from_column_major_slice_with_stride_mut(&mut factors, side, side, stride),
+        &mut order,
+        &mut inverse,
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(needed)),
+        Default::default(),
+    );
+    let is_singular = (0..side).any(|index| {
+        let pivot = factors[index * stride + index].square();
+        pivot == 0.0 || !pivot.is_finite()
+    });
+    if is_singular {
+        return plain_lu(a, side, out);
+    }
+    let (matrix, rows) = out.split_at_mut(side * side);
+    squares(side, side, |row, columns| {
+        let out = &mut matrix[row * side..][columns.clone()];
+        out.iter_mut().zip(columns).for_each(|(x, column)| *x = factors[column * stride + row]);
+    });
+    rows.iter_mut().zip(order).for_each(|(out, row)| *out = T::from_real(row as f64));
+}
+
+/// Row by row, which is quick for small matrices, and goes on past a column without pivot, where the
+/// diagonal of `u` gets a zero.
+fn plain_lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
+    let (factors, order) = out.split_at_mut(side * side);
+    factors.copy_from_slice(a);
+    order.iter_mut().enumerate().for_each(|(row, order)| *order = T::from_real(row as f64));
+    for step in 0..side {
+        let size = |row: usize| factors[row * side + step].square();
+        let pivot = (step..side).max_by(|&x, &y| size(x).total_cmp(&size(y)).then(y.cmp(&x)));
+        let pivot = pivot.expect("there is a row at least");
+        order.swap(step, pivot);
+        let (above, below) = factors.split_at_mut((step + 1) * side);
+        let first = &mut above[step * side..];
+        if pivot != step {
+            first.swap_with_slice(&mut below[(pivot - step - 1) * side..][..side]);
+        }
+        if first[step].square() == 0.0 {
+            continue;
+        }
+        for row in below.chunks_exact_mut(side) {
+            let factor = row[step] / first[step];
+            row[step] = factor;
+            for (x, &y) in row[step + 1..].iter_mut().zip(&first[step + 1..]) {
+                *x -= factor * y;
+            }
+        }
+    }
+}
