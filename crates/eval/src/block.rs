@@ -14,12 +14,13 @@ use crate::{memory, parallel, value};
 
 /// Whether [`evaluate`] computes a block.
 pub(crate) fn is_native(block: &Block) -> bool {
+    let is_narrow_float = || {
+        let dtype = block.body.inputs()[0].dtype;
+        dtype.is_float() && dtype.bits() < 32
+    };
     match block.kind {
         // The body of a scan rounds to a narrow float after each of its steps.
-        BlockKind::Cumulative { .. } => {
-            let dtype = block.body.inputs()[0].dtype;
-            !dtype.is_float() || dtype.bits() >= 32
-        }
+        BlockKind::Cumulative { .. } => !is_narrow_float(),
         // The body sorts, which is as native as can be where many are wanted.
         BlockKind::TopK { k } => {
             let shape = &block.body.inputs()[0].shape;
@@ -27,9 +28,8 @@ pub(crate) fn is_native(block: &Block) -> bool {
         }
         // Each entry of a batch may have a vector of its own.
         BlockKind::Search(_) => {
-            let dtype = block.body.inputs()[0].dtype;
             let counts = block.body.output_types().all(|ty| ty.dtype == DType::S32);
-            block.batch_axes == 0 && counts && (!dtype.is_float() || dtype.bits() >= 32)
+            block.batch_axes == 0 && counts && !is_narrow_float()
         }
         BlockKind::Threefry { .. } | BlockKind::Scatter { .. } => true,
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,

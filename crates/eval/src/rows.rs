@@ -286,7 +286,7 @@ impl Run<'_> {
 fn fold_row(
     code: &Code,
     op: ReduceOp,
-    feeds: &Feeds<'_>,
+    feeds: &[Feed<'_>],
     columns: usize,
     tile: &mut [u8],
     out: &mut [u8],

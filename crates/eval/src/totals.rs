@@ -12,7 +12,7 @@ use nxla_expr::ReduceOp;
 use nxla_tensor::Shape;
 
 use crate::args::Args;
-use crate::elementwise::{Code, Feed, Feeds, Outs};
+use crate::elementwise::{Code, Feed, Outs};
 use crate::error::Fault;
 use crate::memory::Scratch;
 use crate::reduce::Zipped;
@@ -64,7 +64,7 @@ impl Totals {
     }
 
     /// The reduction with the two operands that it can read by itself, if there is no more to compute.
-    fn zipped<'a>(&self, feeds: &Feeds<'a>) -> Option<(Zipped, [&'a [u8]; 2])> {
+    fn zipped<'a>(&self, feeds: &[Feed<'a>]) -> Option<(Zipped, [&'a [u8]; 2])> {
         let (zip, inputs) = self.code.zip.filter(|_| !self.is_kept && self.shape.size() == 1)?;
         let zipped = Zipped { zip, op: self.op, dtype: self.code.results[self.reduced] };
         let [left, right] = inputs.map(|input| match feeds[usize::from(input)] {
@@ -103,7 +103,7 @@ impl Totals {
     /// the sink.
     fn run_piece(
         &self,
-        feeds: &Feeds<'_>,
+        feeds: &[Feed<'_>],
         range: Range<usize>,
         kept: &mut Outs<'_>,
         sink: &mut dyn FnMut(&[u8]),

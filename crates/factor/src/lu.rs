@@ -4,7 +4,7 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::lu::partial_pivoting::factor::{lu_in_place, lu_in_place_scratch};
 use faer::{MatMut, Par};
 
-use crate::{Field, squares};
+use crate::{Field, Out, squares};
 
 /// Rows up to which blocks do not pay.
 const FEW_ROWS: usize = 32;
@@ -42,12 +42,9 @@ pub(crate) fn lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
     if is_singular {
         return plain_lu(a, side, out);
     }
-    let (matrix, rows) = out.split_at_mut(side * side);
-    squares(side, side, |row, columns| {
-        let out = &mut matrix[row * side..][columns.clone()];
-        out.iter_mut().zip(columns).for_each(|(x, column)| *x = factors[column * stride + row]);
-    });
-    rows.iter_mut().zip(order).for_each(|(out, row)| *out = T::from_real(row as f64));
+    let mut out = Out { rest: out };
+    out.matrix(side, side, |row, column| factors[column * stride + row]);
+    out.push(order.iter().map(|&row| T::from_real(row as f64)));
 }
 
 /// Row by row, which is quick for small matrices, and goes on past a column without pivot, where the

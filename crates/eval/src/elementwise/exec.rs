@@ -148,7 +148,7 @@ impl Code {
     }
 
     /// Computes all elements, in pieces that are shared out if that pays.
-    fn fill(&self, feeds: &Feeds<'_>, len: usize, mut outs: Outs<'_>) {
+    fn fill(&self, feeds: &[Feed<'_>], len: usize, mut outs: Outs<'_>) {
         let steps = len.saturating_mul(self.cost);
         let grid = Grid::of(self, feeds);
         let run = |first: usize, outs: &mut Outs<'_>| match &grid {

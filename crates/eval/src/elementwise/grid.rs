@@ -38,7 +38,7 @@ pub(super) struct Grid<'a> {
 
 impl<'a> Grid<'a> {
     /// Inputs of a run as windows of a grid, if that spares copies.
-    pub(super) fn of(code: &Code, feeds: &Feeds<'a>) -> Option<Self> {
+    pub(super) fn of(code: &Code, feeds: &[Feed<'a>]) -> Option<Self> {
         let (mut shifted, mut windows) = (Feeds::new(), 0);
         let mut grid = None;
         for (feed, input) in feeds.iter().zip(&code.inputs) {
