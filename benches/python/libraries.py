@@ -43,12 +43,12 @@ class Library:
     pool: Callable[[Any], Any] | None = None
 
 
-def nxla_library(compiler: str) -> Library:
-    """Return nxla with one of its compilers."""
+def nxla_library(compiler: str, **options: Any) -> Library:
+    """Return nxla with one of its compilers, and with these options for it."""
     import nxla as nx
 
     def jit(function):
-        return nx.jit(function, compiler=compiler)
+        return nx.jit(function, compiler=compiler, **options)
 
     def solve_lower(factor, b, transposed=False):
         transform = "transpose" if transposed else "none"
@@ -59,7 +59,7 @@ def nxla_library(compiler: str) -> Library:
         if compiler == "evaluator":
             return tensors
         # What a program gives lives where it ran.
-        return nx.tree.map(jit(lambda x: x), tensors)
+        return nx.tree.map(nx.jit(lambda x: x, compiler=compiler), tensors)
 
     def wait(results):
         for leaf in nx.tree.leaves(results):
@@ -174,6 +174,8 @@ def library(name: str) -> Library:
     """Return a library by the name of its column."""
     if name == "jax":
         return jax_library()
+    if name == "tiers":
+        return nxla_library("xla", compile_after=1)
     return numpy_library() if name == "numpy" else nxla_library(name)
 
 

@@ -135,6 +135,10 @@ def jit(
             A folder in which executables outlive the process, and how many bytes it may have. By
             default what the environment says in ``NXLA_CACHE_DIR`` and ``NXLA_CACHE_BYTES``; no
             folder, or an empty name, is none.
+        ``compile_after``
+            How many calls the evaluator does for each signature. XLA compiles during the last of
+            them, on another thread, and does all that follow; they differ in rounding. By default
+            0. What compiles ahead, as ``lower(...).compile()`` does, does not count.
         ``xla_...``
             XLA's own flags, by their names: ``xla_cpu_enable_fast_math=True``. Those that the
             plugin does not know, and values that are none of theirs, raise a `DeviceError`.

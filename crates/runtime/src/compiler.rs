@@ -46,6 +46,17 @@ pub trait Compiler: Any + Send + Sync {
         None
     }
 
+    /// How many calls of a jitted function the evaluator does, for each signature, before those that
+    /// run what this compiles. That is for a compiler that is slow: it compiles during the last of
+    /// them. Its setting is called `compile_after`, and taken out for the calls that follow.
+    ///
+    /// # Errors
+    /// A setting that is no number of calls.
+    fn evaluated_calls(&self, settings: &Settings) -> Result<u64> {
+        let _ = settings;
+        Ok(0)
+    }
+
     /// What does the steps of a stream, if that is anything but what `compile` gives. Its inputs are
     /// a chunk and the state, its outputs a result and the new state.
     ///

@@ -43,6 +43,7 @@ mod stand_ins;
 mod stream;
 mod sync;
 mod tensor;
+mod tiers;
 mod trace;
 pub mod vectors;
 #[cfg(feature = "xla")]

@@ -198,6 +198,10 @@ pub mod pjrt {
             match self.0 {}
         }
 
+        pub(crate) fn give_away(&self, _: &str) -> Result<(), Error> {
+            match self.0 {}
+        }
+
         pub(crate) fn is_deleted(&self) -> Result<bool, Error> {
             match self.0 {}
         }

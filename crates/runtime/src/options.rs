@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use nxla_expr::{HostFn, Options as GraphOptions};
 use nxla_split::Policy;
+use nxla_tensor::HostTensor;
 use rustc_hash::FxHasher;
 
 use crate::compiler::{Compiler, CompilerChoice, compiler_named};
@@ -20,6 +21,10 @@ use crate::tensor::Tensor;
 
 /// Those of the settings that say where programs run, in place of a [`Device`].
 pub(crate) const PLACING: [&str; 4] = ["plugin", "device", "cpu_device_count", "preallocate"];
+
+/// The setting that counts the calls of a function before it is compiled; see
+/// [`Compiler::evaluated_calls`].
+pub(crate) const COMPILE_AFTER: &str = "compile_after";
 
 /// A setting of a compiler.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -134,6 +139,13 @@ impl Options {
         self
     }
 
+    /// No options but those hooks that are called; the functions come with each run.
+    pub(crate) fn listening<'a>(hooks: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
+        let listen = |_: &[HostTensor]| Ok(());
+        let hooks = hooks.into_iter().map(|name| (name.clone(), Arc::new(listen) as _));
+        Self { hooks: hooks.collect(), ..Self::new() }
+    }
+
     /// To be compiled in stages.
     #[must_use]
     pub fn stages(mut self, policy: Policy) -> Self {
@@ -187,6 +199,7 @@ impl Options {
         }
         let placing = PLACING.iter().find(|name| self.settings.contains_key(**name)).copied();
         let given = [
+            (self.settings.contains_key(COMPILE_AFTER), COMPILE_AFTER),
             (self.device.is_some(), "device"),
             (!self.hooks.is_empty(), "hooks"),
             (self.stages.is_some(), "stages"),
@@ -199,7 +212,7 @@ impl Options {
         let defaults = default_options();
         if defaults.compiler.as_ref().is_some_and(|choice| choice.name() == "xla") {
             settings.extend(defaults.settings);
-            settings.retain(|name, _| !PLACING.contains(&&**name));
+            settings.retain(|name, _| !PLACING.contains(&&**name) && name != COMPILE_AFTER);
         }
         settings.extend(self.settings.clone());
         Ok(Options { compiler: Some("xla".into()), settings, ..Options::default() })

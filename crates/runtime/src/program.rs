@@ -4,7 +4,6 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use nxla_eval::Interrupt;
 use nxla_expr::{Detached, HostFn, Program};
-use nxla_tensor::HostTensor;
 
 use crate::analysis::Analysis;
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
@@ -15,6 +14,7 @@ use crate::options::{Engine, Options, Progress};
 use crate::profile::{self, Work};
 use crate::stages::Staged;
 use crate::tensor::Tensor;
+use crate::tiers::Tiered;
 
 /// Compiles a program, or finds the executable of an equal one, for operands on the host unless the
 /// options say where to run.
@@ -54,7 +54,8 @@ pub fn compile_for(
     Ok(Arc::new(Kept { job, current: RwLock::new(Current::of(&found)) }))
 }
 
-/// What a compiler gives for a purpose: its own answer, which nobody shares, or as [`compile_for`].
+/// What a compiler gives for a purpose: its own answer, which nobody shares, or as [`compile_for`]. The
+/// first calls of a jitted function may be the evaluator's.
 ///
 /// # Errors
 /// As for [`compile_for`].
@@ -66,6 +67,11 @@ pub(crate) fn compile_to(
     donated: &[bool],
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Arc<dyn Executable>> {
+    if purpose == Purpose::Jit
+        && let Some(tiered) = Tiered::of(program, options, engine, donated)?
+    {
+        return Ok(Arc::new(tiered));
+    }
     let listeners: Vec<Arc<str>> = options.hooks.keys().cloned().collect();
     let request = CompileRequest {
         program,
@@ -211,11 +217,8 @@ impl Job {
 impl Job {
     /// Options under which stages of the program are compiled, each as a program of its own.
     fn options_of_stages(&self) -> Options {
-        // Which hooks are called is known now; the functions come with each call.
-        let listen = |_: &[HostTensor]| Ok(());
-        let hooks = self.listeners.iter().map(|name| (name.clone(), Arc::new(listen) as _));
         let (settings, progress) = (self.key.settings.clone(), self.progress.clone());
-        Options { settings, hooks: hooks.collect(), progress, ..Options::new() }
+        Options { settings, progress, ..Options::listening(&self.listeners) }
     }
 }
 

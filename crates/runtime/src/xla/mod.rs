@@ -68,7 +68,9 @@ pub use text::{stablehlo_text, with_literals};
 /// can call the host),
 /// `cache_dir` (a folder in which executables outlive the process; by default the one that
 /// `NXLA_CACHE_DIR` names, and none if that is empty), `cache_bytes` (how many bytes that may have, by
-/// default what `NXLA_CACHE_BYTES` says), and XLA's own flags by their names, which begin with `xla_`.
+/// default what `NXLA_CACHE_BYTES` says), `compile_after` (how many calls of a jitted function the
+/// evaluator does for each signature, of which the last has XLA compile meanwhile; 0 by default), and
+/// XLA's own flags by their names, which begin with `xla_`.
 /// Without kernels `lu`, `qr`, `eigh` and `svd`, and what is made of them, are loops of simpler
 /// operations.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +103,10 @@ impl Compiler for Xla {
         let module = lowered(request, &target)?;
         let compiled = compile_text(&target, &module.text, request.settings)?;
         Ok(Arc::new(Compiled::new(target, compiled, What::program(module, request))))
+    }
+
+    fn evaluated_calls(&self, settings: &Settings) -> Result<u64> {
+        settings::compile_after(settings)
     }
 
     fn check_device(&self, device: &Device) -> Result<()> {

@@ -7,7 +7,7 @@ use super::client::{Target, check_place};
 use super::{NAME, kernels};
 use crate::compiler::check_settings;
 use crate::error::{Error, Result};
-use crate::options::{Setting, Settings};
+use crate::options::{COMPILE_AFTER, Setting, Settings};
 
 const SETTINGS: &[&str] = &[
     "plugin",
@@ -18,6 +18,7 @@ const SETTINGS: &[&str] = &[
     "kernels",
     "cache_dir",
     "cache_bytes",
+    COMPILE_AFTER,
     "xla_… (its own flags)",
 ];
 
@@ -42,6 +43,7 @@ pub(super) fn check_all(settings: &Settings) -> Result<()> {
     check(settings)?;
     precision(settings)?;
     wants_kernels(settings)?;
+    compile_after(settings)?;
     check_place(settings)
 }
 
@@ -88,6 +90,11 @@ fn wants_kernels(settings: &Settings) -> Result<Option<bool>> {
             Err(Error::Options(why))
         }
     }
+}
+
+/// How many calls of a jitted function are the evaluator's.
+pub(super) fn compile_after(settings: &Settings) -> Result<u64> {
+    Ok(integer(settings, COMPILE_AFTER, 0)?.map_or(0, |calls| calls as u64))
 }
 
 pub(super) fn precision(settings: &Settings) -> Result<Precision> {
