@@ -15,7 +15,7 @@ use crate::writer::Values;
 
 /// Operations that a reduction takes along, and tensors of the operand's size that it then reads.
 const MOST_TAKEN: usize = 8;
-const MOST_READ: usize = 2;
+pub(crate) const MOST_READ: usize = 2;
 
 /// Elements of a row that is reduced by itself, rows that are reduced to one, and elements of that.
 const LEAST_ROW: usize = 512;
@@ -33,21 +33,38 @@ pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> 
     };
     let reduce = Op::Reduce(*op, Box::new(Reduce { keep_axes: false, ..(**attributes).clone() }));
     let operand = node.operands[0];
-    let mut joined = Joined {
-        cx,
-        frame,
-        graph: Graph::new(),
-        known: FxHashMap::default(),
-        types: Vec::new(),
-        values: Values::new(),
-    };
-    for id in taken(frame, operand, attributes) {
-        let made = joined.make(frame.graph.op(id), frame.graph.operands(id));
-        joined.known.insert(id, made);
-    }
+    let mut joined = Joined::of(cx, frame, &taken(frame, operand, attributes));
     let made = joined.make(&reduce, &[operand]);
-    let program = Program::new(&joined.graph, joined.types, &[made]);
-    (program.expect("all that it needs are parameters"), joined.values)
+    joined.finish(&[made])
+}
+
+/// The program of some nodes, operands first, which gives those of them that are reductions, with the axes
+/// that are reduced; and what it is called with. Of each reduction, which of its results that is: those
+/// who keep the axes and those who do not have the same.
+pub(crate) fn together(
+    cx: &mut Cx<'_>,
+    frame: &Frame<'_>,
+    nodes: &[ExprId],
+) -> (Program, Values, Vec<(ExprId, usize)>) {
+    let mut joined = Joined::of(cx, frame, &[]);
+    let (mut results, mut places) = (Vec::new(), Vec::new());
+    for &id in nodes {
+        let (op, operands) = (frame.graph.op(id), frame.graph.operands(id));
+        let Op::Reduce(reduce, attributes) = op else {
+            joined.add(id);
+            continue;
+        };
+        let attributes = Reduce { keep_axes: true, ..(**attributes).clone() };
+        let made = joined.make(&Op::Reduce(*reduce, Box::new(attributes)), operands);
+        let place = results.iter().position(|&result| result == made).unwrap_or(results.len());
+        if place == results.len() {
+            results.push(made);
+        }
+        joined.known.insert(id, made);
+        places.push((id, place));
+    }
+    let (program, values) = joined.finish(&results);
+    (program, values, places)
 }
 
 /// Whether what a kernel reads to reduce a tensor is in memory anyway.
@@ -137,7 +154,7 @@ fn pays(shape: &Shape, attributes: &Reduce, dtype: DType) -> bool {
 }
 
 /// Whether a node is done by the time its operands are read, in the dtype of its operands.
-fn is_cheap(graph: &Graph, id: ExprId) -> bool {
+pub(crate) fn is_cheap(graph: &Graph, id: ExprId) -> bool {
     let operands = graph.operands(id);
     let is_same = |&operand: &ExprId| graph.dtype(operand) == graph.dtype(id);
     match graph.op(id) {
@@ -159,7 +176,7 @@ fn is_cheap(graph: &Graph, id: ExprId) -> bool {
 
 /// Whether a node is a function that the kernel computes about as fast as XLA. It pays to take it along
 /// where XLA need not compute it as well.
-fn is_smooth(graph: &Graph, id: ExprId) -> bool {
+pub(crate) fn is_smooth(graph: &Graph, id: ExprId) -> bool {
     let is_smooth = matches!(
         graph.op(id),
         Op::Unary(UnaryOp::Exp | UnaryOp::Log | UnaryOp::Tanh | UnaryOp::Sigmoid | UnaryOp::Sqrt)
@@ -182,7 +199,26 @@ struct Joined<'a, 'c, 'f> {
     values: Values,
 }
 
-impl Joined<'_, '_, '_> {
+impl<'a, 'c, 'f> Joined<'a, 'c, 'f> {
+    /// One of these nodes, operands first.
+    fn of(cx: &'a mut Cx<'c>, frame: &'a Frame<'f>, nodes: &[ExprId]) -> Self {
+        let (graph, known) = (Graph::new(), FxHashMap::default());
+        let mut joined = Self { cx, frame, graph, known, types: Vec::new(), values: Values::new() };
+        nodes.iter().for_each(|&id| joined.add(id));
+        joined
+    }
+
+    /// Makes a node.
+    fn add(&mut self, id: ExprId) {
+        let made = self.make(self.frame.graph.op(id), self.frame.graph.operands(id));
+        self.known.insert(id, made);
+    }
+
+    fn finish(self, results: &[ExprId]) -> (Program, Values) {
+        let program = Program::new(&self.graph, self.types, results);
+        (program.expect("all that it needs are parameters"), self.values)
+    }
+
     fn make(&mut self, op: &Op, operands: &[ExprId]) -> ExprId {
         let operands: Vec<ExprId> = operands.iter().map(|&id| self.operand(id)).collect();
         self.graph.make(op.clone(), &operands).expect("inference has accepted the same operation")

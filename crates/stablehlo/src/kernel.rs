@@ -15,6 +15,7 @@ use nxla_tensor::{DType, Scalar};
 
 use crate::along;
 use crate::context::Cx;
+use crate::joint::Set;
 use crate::options::KERNEL_ID;
 use crate::reduce;
 use crate::region::{Frame, Source, Sources};
@@ -80,6 +81,17 @@ pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Opti
         cx.convert(part, ty.dtype).into()
     };
     Some(results.iter().zip(types).map(convert).collect())
+}
+
+/// Calls the kernel of several reductions, and gives what stands for each.
+pub(crate) fn lower_set(cx: &mut Cx<'_>, frame: &Frame<'_>, set: &Set) -> Vec<(ExprId, Source)> {
+    let (program, operands, places) = along::together(cx, frame, &set.nodes);
+    let results = call(cx, &program, &operands);
+    let reshaped = |(id, place): (ExprId, usize)| {
+        let result = cx.reshape(results[place], frame.graph.shape(id));
+        (id, result.into())
+    };
+    places.into_iter().map(reshaped).collect()
 }
 
 /// What a kernel of one op is called with. Narrow floats and integers are widened for factorizations

@@ -56,6 +56,7 @@ mod elementwise;
 mod error;
 mod fold;
 mod index;
+mod joint;
 mod kept;
 mod kernel;
 mod linalg;

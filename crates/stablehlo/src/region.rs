@@ -5,6 +5,7 @@
 
 use nxla_expr::{ExprId, Family, Graph, Node, Op, Program};
 use nxla_tensor::Scalar;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::context::Cx;
@@ -12,8 +13,8 @@ use crate::error::Result;
 use crate::types::Ty;
 use crate::writer::Value;
 use crate::{
-    contract, control, create, elementwise, index, kept, kernel, linalg, movement, reduce, widen,
-    window,
+    contract, control, create, elementwise, index, joint, kept, kernel, linalg, movement, reduce,
+    widen, window,
 };
 
 /// What stands for one tensor of the graph: a value, or a number that is written when it is used.
@@ -61,6 +62,11 @@ impl<'p> Frame<'p> {
         let kept = kept::kept(graph, &uses, program.outputs());
         let (first, parts) = (vec![0; graph.len()], Vec::with_capacity(graph.len()));
         Self { graph, inputs, uses, kept, first, parts }
+    }
+
+    /// Whether a node is needed.
+    pub(crate) fn is_used(&self, id: ExprId) -> bool {
+        self.uses[id.index()] > 0
     }
 
     /// Whether one node, or output, alone uses a node.
@@ -143,10 +149,18 @@ pub(crate) fn lower<'a>(
 ) -> Result<Sources> {
     let graph = program.graph();
     let mut frame = Frame::new(program, inputs, uses(cx, program));
+    let sets = joint::sets(cx, &frame);
+    let mut known: FxHashMap<ExprId, Source> = FxHashMap::default();
     for id in graph.ids() {
-        if frame.uses[id.index()] > 0 {
+        if frame.is_used(id) {
             cx.enter(graph, id);
-            let mut parts = node(cx, &frame, &graph.node(id))?;
+            if let Some(set) = sets.get(&id) {
+                known.extend(kernel::lower_set(cx, &frame, set));
+            }
+            let mut parts = match known.remove(&id) {
+                Some(known) => Sources::from_slice(&[known]),
+                None => node(cx, &frame, &graph.node(id))?,
+            };
             if frame.is_kept(id)
                 && let Source::Value(value) = parts[0]
             {
