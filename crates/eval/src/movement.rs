@@ -62,6 +62,9 @@ pub(crate) fn places(graph: &Graph, id: ExprId) -> Places {
         Op::Broadcast(attributes) => broadcast(x, attributes),
         Op::Reverse(axes) => reversed(x, axes),
         Op::Slice(attributes) => index::known_slice(x, attributes),
+        Op::Reshape(_) | Op::Squeeze(_) => {
+            Places { offset: 0, steps: Strided::row_major(graph.shape(id)) }
+        }
         op => unreachable!("the places of {} are not known", op.name()),
     }
 }

@@ -26,6 +26,26 @@ fn axes_vanish_or_stay_with_size_one() {
 }
 
 #[test]
+fn a_sum_is_there_once_whether_it_keeps_its_axes_or_not() {
+    let x = ["f32[rows: 2][columns: 3]"];
+    for (first, second) in [
+        ((false, "f32[rows: 2]"), (true, "f32[rows: 2][columns: 1]")),
+        ((true, "f32[rows: 2][columns: 1]"), (false, "f32[rows: 2]")),
+    ] {
+        let text = outcome(&x, |g, x| {
+            let known = g.sum(x[0], Some(&[1]), first.0)?;
+            assert_eq!(g.ty(known).to_string(), first.1);
+            let same = g.sum(x[0], Some(&[1]), second.0)?;
+            assert!(matches!(g.op(same), Op::Reshape(_)) && g.operands(same) == [known]);
+            let other = g.reduce_max(x[0], Some(&[1]), second.0)?;
+            assert!(matches!(g.op(other), Op::Reduce(..)));
+            Ok(same)
+        });
+        assert_eq!(text, second.1);
+    }
+}
+
+#[test]
 fn dtypes_of_every_reduction() {
     for dtype in DType::ALL {
         let input = format!("{dtype}[2]");

@@ -38,33 +38,16 @@ pub(crate) fn reduction(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> 
     joined.finish(&[made])
 }
 
-/// The program of some nodes, operands first, which gives those of them that are reductions, with the axes
-/// that are reduced; and what it is called with. Of each reduction, which of its results that is: those
-/// who keep the axes and those who do not have the same.
+/// The program of some nodes, operands first, that gives these of them, and what that is called with.
 pub(crate) fn together(
     cx: &mut Cx<'_>,
     frame: &Frame<'_>,
     nodes: &[ExprId],
-) -> (Program, Values, Vec<(ExprId, usize)>) {
-    let mut joined = Joined::of(cx, frame, &[]);
-    let (mut results, mut places) = (Vec::new(), Vec::new());
-    for &id in nodes {
-        let (op, operands) = (frame.graph.op(id), frame.graph.operands(id));
-        let Op::Reduce(reduce, attributes) = op else {
-            joined.add(id);
-            continue;
-        };
-        let attributes = Reduce { keep_axes: true, ..(**attributes).clone() };
-        let made = joined.make(&Op::Reduce(*reduce, Box::new(attributes)), operands);
-        let place = results.iter().position(|&result| result == made).unwrap_or(results.len());
-        if place == results.len() {
-            results.push(made);
-        }
-        joined.known.insert(id, made);
-        places.push((id, place));
-    }
-    let (program, values) = joined.finish(&results);
-    (program, values, places)
+    results: &[ExprId],
+) -> (Program, Values) {
+    let joined = Joined::of(cx, frame, nodes);
+    let results: Vec<ExprId> = results.iter().map(|id| joined.known[id]).collect();
+    joined.finish(&results)
 }
 
 /// Whether what a kernel reads to reduce a tensor is in memory anyway.
@@ -204,14 +187,11 @@ impl<'a, 'c, 'f> Joined<'a, 'c, 'f> {
     fn of(cx: &'a mut Cx<'c>, frame: &'a Frame<'f>, nodes: &[ExprId]) -> Self {
         let (graph, known) = (Graph::new(), FxHashMap::default());
         let mut joined = Self { cx, frame, graph, known, types: Vec::new(), values: Values::new() };
-        nodes.iter().for_each(|&id| joined.add(id));
+        for &id in nodes {
+            let made = joined.make(frame.graph.op(id), frame.graph.operands(id));
+            joined.known.insert(id, made);
+        }
         joined
-    }
-
-    /// Makes a node.
-    fn add(&mut self, id: ExprId) {
-        let made = self.make(self.frame.graph.op(id), self.frame.graph.operands(id));
-        self.known.insert(id, made);
     }
 
     fn finish(self, results: &[ExprId]) -> (Program, Values) {

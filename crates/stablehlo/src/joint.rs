@@ -37,7 +37,7 @@ struct Rows {
 pub(crate) struct Set {
     rows: Rows,
     /// The reductions, in order.
-    reductions: Vec<ExprId>,
+    pub(crate) reductions: Vec<ExprId>,
     /// The reductions and what they take along, operands first.
     pub(crate) nodes: Vec<ExprId>,
     /// The tensors of all rows that are read.
@@ -116,10 +116,6 @@ impl Set {
         let mut pending = graph.operands(id).to_vec();
         while let Some(id) = pending.pop() {
             if self.nodes.contains(&id) {
-                // Of a matrix, a result without the axis that was reduced belongs to columns.
-                if matches!(graph.op(id), Op::Reduce(_, attributes) if !attributes.keep_axes) {
-                    return None;
-                }
                 needed.of_the_set = true;
             } else if needed.nodes.contains(&id) || needed.read.contains(&id) {
                 continue;
@@ -145,14 +141,15 @@ impl Set {
         if frame.is_kept(id) {
             return false;
         }
+        let is_moved = matches!(graph.op(id), Op::Broadcast(_) | Op::Reshape(_) | Op::Squeeze(_));
         if graph.shape(id).size() == self.rows.size() {
             return is_cheap(graph, id)
                 || is_smooth(graph, id) && frame.is_used_once(id)
-                || id > first && matches!(graph.op(id), Op::Broadcast(_));
+                || id > first && is_moved;
         }
         let is_constant = |id: ExprId| matches!(graph.op(id), Op::Constant(_));
         let is_of_dtype = |&x: &ExprId| graph.dtype(x) == self.rows.dtype || is_constant(x);
-        let is_row_wise = graph.op(id).family() == Family::Elementwise
+        let is_row_wise = (graph.op(id).family() == Family::Elementwise || is_moved)
             && graph.operands(id).iter().chain([&id]).all(is_of_dtype);
         is_constant(id) || id > first && graph.shape(id).size() <= self.rows.count && is_row_wise
     }

@@ -85,13 +85,10 @@ pub(crate) fn lower(cx: &mut Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> Opti
 
 /// Calls the kernel of several reductions, and gives what stands for each.
 pub(crate) fn lower_set(cx: &mut Cx<'_>, frame: &Frame<'_>, set: &Set) -> Vec<(ExprId, Source)> {
-    let (program, operands, places) = along::together(cx, frame, &set.nodes);
+    let (program, operands) = along::together(cx, frame, &set.nodes, &set.reductions);
     let results = call(cx, &program, &operands);
-    let reshaped = |(id, place): (ExprId, usize)| {
-        let result = cx.reshape(results[place], frame.graph.shape(id));
-        (id, result.into())
-    };
-    places.into_iter().map(reshaped).collect()
+    let results = results.iter().map(|&result| Source::from(result));
+    set.reductions.iter().copied().zip(results).collect()
 }
 
 /// What a kernel of one op is called with. Narrow floats and integers are widened for factorizations

@@ -13,6 +13,7 @@ mod fold;
 mod identity;
 mod movement;
 mod outcome;
+mod reduce;
 
 use crate::graph::{ExprId, Graph, Op, TypeId};
 
@@ -30,6 +31,7 @@ pub(crate) fn simplify(graph: &Graph, op: &Op, operands: &[ExprId], ty: TypeId) 
         (Op::Transpose(axes), &[x]) => movement::transpose(axes, x),
         (Op::Reverse(axes), &[x]) if axes.is_empty() => Simplified::Is(x),
         (Op::Concatenate(_), &[x]) => Simplified::Is(x),
+        (Op::Reduce(op, attributes), &[x]) => reduce::reduce(graph, *op, attributes, x, ty),
         (Op::Slice(slice), &[x, ..]) => movement::slice(graph, slice, x, &operands[1..]),
         _ => Simplified::Keep,
     }
