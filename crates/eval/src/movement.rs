@@ -58,13 +58,14 @@ impl Places {
 /// The places of a node that only moves elements in its operand.
 pub(crate) fn places(graph: &Graph, id: ExprId) -> Places {
     let x = graph.shape(graph.operands(id)[0]);
+    // Another shape leaves elements where they are.
+    if matches!(graph.op(id), Op::Reshape(_) | Op::Squeeze(_)) {
+        return Places { offset: 0, steps: Strided::row_major(graph.shape(id)) };
+    }
     match graph.op(id) {
         Op::Broadcast(attributes) => broadcast(x, attributes),
         Op::Reverse(axes) => reversed(x, axes),
         Op::Slice(attributes) => index::known_slice(x, attributes),
-        Op::Reshape(_) | Op::Squeeze(_) => {
-            Places { offset: 0, steps: Strided::row_major(graph.shape(id)) }
-        }
         op => unreachable!("the places of {} are not known", op.name()),
     }
 }

@@ -25,7 +25,8 @@ struct Place {
 
 impl Locate for Place {
     fn locate(&self) -> Option<Line> {
-        ending::attach(|py| line_of(self.code.bind(py), self.instruction).ok().flatten())
+        // A compiler may ask that goes on while the interpreter ends.
+        ending::inside(|py| line_of(self.code.bind(py), self.instruction)).ok().flatten()
     }
 }
 
