@@ -88,8 +88,7 @@ fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId>
         if taken.contains(&id) || read.contains(&id) {
             continue;
         }
-        let goes = is_cheap(graph, id) || is_smooth(graph, id) && frame.is_used_once(id);
-        if goes && !frame.is_kept(id) && taken.len() < MOST_TAKEN {
+        if goes_along(frame, id) && taken.len() < MOST_TAKEN {
             taken.push(id);
             pending.extend(graph.operands(id));
         } else if graph.shape(id).size() == graph.shape(operand).size() {
@@ -110,6 +109,14 @@ fn taken(frame: &Frame<'_>, operand: ExprId, attributes: &Reduce) -> Vec<ExprId>
     // Operands come before those who use them.
     taken.sort_unstable();
     taken
+}
+
+/// Whether a kernel computes a node for a reduction: what costs little, and functions that nobody else
+/// needs, but nothing that has to be computed once.
+pub(crate) fn goes_along(frame: &Frame<'_>, id: ExprId) -> bool {
+    let graph = frame.graph;
+    let goes = is_cheap(graph, id) || is_smooth(graph, id) && frame.is_used_once(id);
+    goes && !frame.is_kept(id)
 }
 
 /// Whether a node multiplies.
@@ -137,7 +144,7 @@ fn pays(shape: &Shape, attributes: &Reduce, dtype: DType) -> bool {
 }
 
 /// Whether a node is done by the time its operands are read, in the dtype of its operands.
-pub(crate) fn is_cheap(graph: &Graph, id: ExprId) -> bool {
+fn is_cheap(graph: &Graph, id: ExprId) -> bool {
     let operands = graph.operands(id);
     let is_same = |&operand: &ExprId| graph.dtype(operand) == graph.dtype(id);
     match graph.op(id) {
@@ -159,7 +166,7 @@ pub(crate) fn is_cheap(graph: &Graph, id: ExprId) -> bool {
 
 /// Whether a node is a function that the kernel computes about as fast as XLA. It pays to take it along
 /// where XLA need not compute it as well.
-pub(crate) fn is_smooth(graph: &Graph, id: ExprId) -> bool {
+fn is_smooth(graph: &Graph, id: ExprId) -> bool {
     let is_smooth = matches!(
         graph.op(id),
         Op::Unary(UnaryOp::Exp | UnaryOp::Log | UnaryOp::Tanh | UnaryOp::Sigmoid | UnaryOp::Sqrt)

@@ -8,7 +8,7 @@ use nxla_expr::{ExprId, Family, Graph, Op, Reduce};
 use nxla_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use crate::along::{MOST_READ, is_cheap, is_smooth};
+use crate::along::{self, MOST_READ};
 use crate::context::Cx;
 use crate::region::Frame;
 
@@ -46,11 +46,12 @@ pub(crate) struct Set {
 
 /// The sets of a program, each by its first reduction, where it can be computed.
 pub(crate) fn sets(cx: &Cx<'_>, frame: &Frame<'_>) -> FxHashMap<ExprId, Set> {
-    let mut sets: Vec<Set> = Vec::new();
     // Each device reduces its part by itself.
-    let is_possible = cx.options.kernels && cx.options.partition.is_none();
-    let graph = frame.graph;
-    for id in graph.ids().filter(|&id| is_possible && frame.is_used(id)) {
+    if !cx.options.kernels || cx.options.partition.is_some() {
+        return FxHashMap::default();
+    }
+    let (graph, mut sets) = (frame.graph, Vec::<Set>::new());
+    for id in graph.ids().filter(|&id| frame.is_used(id)) {
         let Op::Reduce(_, attributes) = graph.op(id) else { continue };
         let Some(rows) = Rows::of(graph, graph.operands(id)[0], attributes) else { continue };
         let last = sets.iter_mut().rev().take(MOST_COMPARED);
@@ -138,20 +139,16 @@ impl Set {
     /// of what has one element for each row all that is made of the set.
     fn goes_along(&self, frame: &Frame<'_>, id: ExprId, first: ExprId) -> bool {
         let graph = frame.graph;
-        if frame.is_kept(id) {
-            return false;
-        }
         let is_moved = matches!(graph.op(id), Op::Broadcast(_) | Op::Reshape(_) | Op::Squeeze(_));
+        let is_made = id > first && !frame.is_kept(id);
         if graph.shape(id).size() == self.rows.size() {
-            return is_cheap(graph, id)
-                || is_smooth(graph, id) && frame.is_used_once(id)
-                || id > first && is_moved;
+            return along::goes_along(frame, id) || is_made && is_moved;
         }
         let is_constant = |id: ExprId| matches!(graph.op(id), Op::Constant(_));
         let is_of_dtype = |&x: &ExprId| graph.dtype(x) == self.rows.dtype || is_constant(x);
         let is_row_wise = (graph.op(id).family() == Family::Elementwise || is_moved)
             && graph.operands(id).iter().chain([&id]).all(is_of_dtype);
-        is_constant(id) || id > first && graph.shape(id).size() <= self.rows.count && is_row_wise
+        is_constant(id) || is_made && graph.shape(id).size() <= self.rows.count && is_row_wise
     }
 }
 

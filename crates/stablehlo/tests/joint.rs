@@ -1,11 +1,9 @@
 //! Reductions of the same rows are one call of a kernel.
-#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod common;
 
-use common::{program, ty};
-use nxla_expr::{ExprId, Graph, Result};
-use nxla_stablehlo::{LowerOptions, kernel_program, lower};
+use common::{kernels, program, ty};
+use nxla_expr::{ExprId, Graph, Program, Result};
 use nxla_tensor::DType;
 
 /// Of each call of a kernel, how many inputs and results its program has.
@@ -15,14 +13,8 @@ fn calls(
     build: impl FnOnce(&mut Graph, ExprId) -> Result<Vec<ExprId>>,
 ) -> Vec<(usize, usize)> {
     let program = program(&[ty(dtype, shape)], |graph, inputs| build(graph, inputs[0]));
-    let options = LowerOptions { kernels: true, ..LowerOptions::default() };
-    let text = lower(&program, &options).unwrap().text;
-    let programs = text.split("program = \"").skip(1).map(|rest| rest.split('"').next().unwrap());
-    let sizes = |text: &str| {
-        let program = kernel_program(text).unwrap();
-        (program.inputs().len(), program.outputs().len())
-    };
-    programs.map(sizes).collect()
+    let sizes = |kernel: &Program| (kernel.inputs().len(), kernel.outputs().len());
+    kernels(&program).iter().map(sizes).collect()
 }
 
 /// The logarithm of the sum of exponentials of each row, without overflow.

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses some of these")]
 
 use nxla_expr::{ExprId, Graph, Program, Result, TensorType};
-use nxla_stablehlo::{LowerOptions, Module, lower};
+use nxla_stablehlo::{LowerOptions, Module, kernel_program, lower};
 use nxla_tensor::{DType, Shape};
 
 /// A type without names.
@@ -25,6 +25,14 @@ pub(crate) fn program(
         inputs.iter().enumerate().map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
     let outputs = build(&mut graph, &parameters).expect("the function is well typed");
     Program::new(&graph, inputs.to_vec(), &outputs).expect("the function is closed")
+}
+
+/// The programs of the kernels that a program calls.
+pub(crate) fn kernels(program: &Program) -> Vec<Program> {
+    let options = LowerOptions { kernels: true, ..LowerOptions::default() };
+    let text = lower(program, &options).expect("the function can be lowered").text;
+    let calls = text.split("program = \"").skip(1).filter_map(|call| call.split('"').next());
+    calls.map(|call| kernel_program(call).expect("a call carries a program")).collect()
 }
 
 /// The module of a function, without options.
