@@ -166,6 +166,25 @@ def test_positions_of_extrema_of_many(dtype, engine):
         np.testing.assert_array_equal(least, np.argmin(x, axis=axis))
 
 
+@pytest.mark.parametrize("shape", [(70_000, 3), (9, 600), (40, 31), (40, 33), (40, 100)])
+@pytest.mark.parametrize("dtype", ["float64", "int8", "bool", "int64"])
+@pytest.mark.parametrize("tie_break", ["low", "high"])
+def test_positions_of_extrema_with_ties(shape, dtype, tie_break):
+    x = np.random.default_rng(2).integers(0, 2, shape).astype(dtype)
+    # In the last row, behind all that are counted together, and in one that is first and last.
+    x[-1] = x.max() if dtype == "bool" else 2
+    x[:, -1] = x[:, 0]
+    for axis in (0, 1):
+        for name in ("argmax", "argmin"):
+            found = getattr(nx, name)(x, axis=axis, tie_break=tie_break)
+            if tie_break == "low":
+                expected = getattr(np, name)(x, axis=axis)
+            else:
+                last = getattr(np, name)(np.flip(x, axis=axis), axis=axis)
+                expected = x.shape[axis] - 1 - last
+            np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("engine", ["evaluator", "xla"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16"])
 @pytest.mark.parametrize("k", [1, 60, 19_000])

@@ -5,7 +5,7 @@ use nxla_tensor::{Complex, DType, Element, HostTensor};
 
 use crate::args::Args;
 use crate::create::{random_wide_words, random_words};
-use crate::elementwise::convert;
+use crate::elementwise::{Compute, convert, vectorize};
 use crate::error::Fault;
 use crate::index::{scatter, search, top_k, top_k_pays};
 use crate::reduce::{larger, match_ordered, narrow, smaller, wide};
@@ -83,8 +83,8 @@ impl Run<'_> {
     fn fold<T: Element, A: Copy + Send + Sync>(
         self,
         start: A,
-        step: fn(A, T) -> A,
-        finish: fn(A) -> T,
+        step: impl Fn(A, T) -> A + Copy + Sync,
+        finish: impl Fn(A) -> T + Copy + Sync,
     ) -> Result<HostTensor, Fault> {
         let shape = self.x.shape();
         let (size, inner) = (shape[self.axis], shape[self.axis + 1..].iter().product::<usize>());
@@ -92,28 +92,92 @@ impl Run<'_> {
         value::build(self.x.dtype(), shape, |out: &mut [T]| {
             // Each element waits for the one before it.
             parallel::rows(out, block, 4 * block, |first, out| {
-                for (index, out) in out.chunks_exact_mut(block).enumerate() {
-                    let x = &source[(first + index) * block..][..block];
-                    let mut totals = memory::filled(start, inner);
-                    for at in 0..size {
-                        let row = inner * if self.reverse { size - 1 - at } else { at };
-                        let (x, out) = (&x[row..row + inner], &mut out[row..row + inner]);
-                        for ((total, &x), out) in totals.iter_mut().zip(x).zip(out) {
-                            *total = step(*total, x);
-                            *out = finish(*total);
-                        }
+                let blocks = source[first * block..].chunks_exact(block);
+                for (out, x) in out.chunks_exact_mut(block).zip(blocks) {
+                    if inner == 1 {
+                        along_row(x, self.reverse, start, step, finish, out);
+                    } else {
+                        down_columns(x, inner, self.reverse, start, step, finish, out);
                     }
                 }
             });
         })
     }
+}
 
-    /// The same for integers, which wrap in the widest one and then in their own.
-    fn integers(self, start: i64, step: fn(i64, i64) -> i64) -> Result<HostTensor, Fault> {
-        let wide = convert(self.x, DType::S64)?;
-        let result = Run { x: &wide, ..self }.fold::<i64, i64>(start, step, |a| a)?;
-        convert(&result, self.x.dtype())
-    }
+/// The folds of a row, which never leave their register.
+fn along_row<T: Copy, A: Copy>(
+    x: &[T],
+    reverse: bool,
+    start: A,
+    step: impl Fn(A, T) -> A,
+    finish: impl Fn(A) -> T,
+    out: &mut [T],
+) {
+    let mut total = start;
+    let places = out.iter_mut().zip(x);
+    let put = |(out, &x): (&mut T, &T)| {
+        total = step(total, x);
+        *out = finish(total);
+    };
+    if reverse { places.rev().for_each(put) } else { places.for_each(put) }
+}
+
+/// The folds of columns, which do not wait for each other.
+fn down_columns<T: Copy, A: Copy>(
+    x: &[T],
+    inner: usize,
+    reverse: bool,
+    start: A,
+    step: impl Fn(A, T) -> A,
+    finish: impl Fn(A) -> T,
+    out: &mut [T],
+) {
+    let mut totals = memory::filled(start, inner);
+    vectorize(
+        #[inline(always)]
+        || {
+            let rows = x.len() / inner;
+            for at in 0..rows {
+                let row = inner * if reverse { rows - 1 - at } else { at };
+                let (x, out) = (&x[row..row + inner], &mut out[row..row + inner]);
+                for ((total, &x), out) in totals.iter_mut().zip(x).zip(out) {
+                    *total = step(*total, x);
+                    *out = finish(*total);
+                }
+            }
+        },
+    );
+}
+
+/// Expands to the fold of integers by a wrapping operation, in the dtype that computes theirs.
+macro_rules! integers {
+    ($run:expr, $start:literal, $step:ident) => {{
+        let run: Run<'_> = $run;
+        let dtype = run.x.dtype();
+        assert!(dtype.is_integer(), "{dtype} is not folded here");
+        let x = convert(run.x, Compute::of(dtype).dtype())?;
+        let run = Run { x: &x, ..run };
+        macro_rules! with {
+            ($t:ident) => {
+                run.fold::<$t, $t>($start, |a, x| a.$step(x), |a| a)
+            };
+        }
+        let folds = match Compute::of(dtype) {
+            Compute::U8 => with!(u8),
+            Compute::U16 => with!(u16),
+            Compute::U32 => with!(u32),
+            Compute::U64 => with!(u64),
+            Compute::S8 => with!(i8),
+            Compute::S16 => with!(i16),
+            Compute::S32 => with!(i32),
+            Compute::S64 => with!(i64),
+            Compute::F32 | Compute::F64 | Compute::C64 | Compute::C128 => {
+                unreachable!("integers are computed as integers")
+            }
+        }?;
+        convert(&folds, dtype)
+    }};
 }
 
 fn sums(run: Run<'_>) -> Result<HostTensor, Fault> {
@@ -128,10 +192,7 @@ fn sums(run: Run<'_>) -> Result<HostTensor, Fault> {
             let zero = Complex::new(0.0, 0.0);
             run.fold::<Complex<f64>, Complex<f64>>(zero, |a, x| a + x, |a| a)
         }
-        dtype => {
-            assert!(dtype.is_integer(), "{dtype} is not added up here");
-            run.integers(0, i64::wrapping_add)
-        }
+        _ => integers!(run, 0, wrapping_add),
     }
 }
 
@@ -147,9 +208,6 @@ fn products(run: Run<'_>) -> Result<HostTensor, Fault> {
             let one = Complex::new(1.0, 0.0);
             run.fold::<Complex<f64>, Complex<f64>>(one, |a, x| a * x, |a| a)
         }
-        dtype => {
-            assert!(dtype.is_integer(), "{dtype} is not multiplied here");
-            run.integers(1, i64::wrapping_mul)
-        }
+        _ => integers!(run, 1, wrapping_mul),
     }
 }

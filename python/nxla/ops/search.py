@@ -6,6 +6,7 @@ shapes that depend on it work outside of traced functions only; inside they say 
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 from nxla import _core
@@ -290,7 +291,10 @@ def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
     x1, x2 = _core.astype(x1, common), _core.flatten(_core.astype(x2, common))
     if x2.size == 0:
         found = _core.full(x1.shape, False, _core.pred)
-    elif common.kind == "complex" or x2.size <= 16:
+    elif x2.size <= 16:
+        # One pass over elements that compares each with all.
+        found = reduce(_core.logical_or, (_core.equal(x1, x2[at]) for at in range(x2.size)))
+    elif common.kind == "complex":
         pairs = _core.equal(_core.expand_dims(x1, axis=-1), x2)
         found = _core.any(pairs, axis=-1)
     else:

@@ -11,6 +11,7 @@ use super::dtype::Compute;
 use super::lanes::{Kernel, kernel, map2_near, map2_over};
 use super::math::{Real, complex};
 use super::unary::narrow;
+use super::{ROUND_F32, ROUND_F64};
 
 /// The kernel of an op on two operands of a compute dtype. Its result has that dtype too, except
 /// for comparisons, which give `pred`, and for `complex`, which makes one number of two parts. Logical ops expect operands converted to `pred`.
@@ -32,7 +33,7 @@ pub(crate) fn binary_kernel(op: BinaryOp, dtype: Compute) -> Kernel {
 }
 
 macro_rules! integer_kernels {
-    ($name:ident, $t:ident, $unsigned:ident, pow: $pow:expr) => {
+    ($name:ident, $t:ident, $unsigned:ident, pow: $pow:expr, divide: $divide:expr) => {
         fn $name(op: BinaryOp) -> Kernel {
             match op {
                 BinaryOp::Add => kernel!(|x: $t, y: $t| -> $t { x.wrapping_add(y) }),
@@ -40,10 +41,13 @@ macro_rules! integer_kernels {
                 BinaryOp::Multiply => kernel!(|x: $t, y: $t| -> $t { x.wrapping_mul(y) }),
                 BinaryOp::Pow => kernel!(|x: $t, y: $t| -> $t { $pow(x, y) }),
                 BinaryOp::Remainder => {
-                    kernel!(|x: $t, y: $t| -> $t { if y == 0 { x } else { x.wrapping_rem(y) } })
+                    kernel!(|x: $t, y: $t| -> $t {
+                        let quotient: $t = $divide(x, y);
+                        if y == 0 { x } else { x.wrapping_sub(quotient.wrapping_mul(y)) }
+                    })
                 }
                 BinaryOp::Quotient => {
-                    kernel!(|x: $t, y: $t| -> $t { if y == 0 { !0 } else { x.wrapping_div(y) } })
+                    kernel!(|x: $t, y: $t| -> $t { if y == 0 { !0 } else { $divide(x, y) } })
                 }
                 BinaryOp::Max => kernel!(|x: $t, y: $t| -> $t { x.max(y) }),
                 BinaryOp::Min => kernel!(|x: $t, y: $t| -> $t { x.min(y) }),
@@ -93,32 +97,55 @@ macro_rules! power_by_squaring {
     }};
 }
 
-macro_rules! unsigned_kernels {
-    ($name:ident, $t:ident) => {
-        integer_kernels!($name, $t, $t, pow: |x: $t, y: $t| power_by_squaring!(x, y));
+/// `x / y` towards zero modulo the width, and anything for a `y` of zero. There are vectors for quotients of
+/// floats, and one that has twice the digits of an integer cannot round up to the next: a quotient that is not
+/// whole is at least `1 / x` of its size below that.
+macro_rules! divided {
+    ($t:ident through f32) => {
+        |x: $t, y: $t| ((x as f32 / y as f32).trunc() + ROUND_F32).to_bits() as $t
+    };
+    ($t:ident through f64) => {
+        |x: $t, y: $t| ((x as f64 / y as f64).trunc() + ROUND_F64).to_bits() as $t
+    };
+    ($t:ident through integers) => {
+        |x: $t, y: $t| if y == 0 { 0 } else { x.wrapping_div(y) }
     };
 }
-unsigned_kernels!(integer_u8, u8);
-unsigned_kernels!(integer_u16, u16);
-unsigned_kernels!(integer_u32, u32);
-unsigned_kernels!(integer_u64, u64);
+
+macro_rules! unsigned_kernels {
+    ($name:ident, $t:ident, $through:ident) => {
+        integer_kernels!(
+            $name, $t, $t,
+            pow: |x: $t, y: $t| power_by_squaring!(x, y),
+            divide: divided!($t through $through)
+        );
+    };
+}
+unsigned_kernels!(integer_u8, u8, f32);
+unsigned_kernels!(integer_u16, u16, f32);
+unsigned_kernels!(integer_u32, u32, f64);
+unsigned_kernels!(integer_u64, u64, integers);
 
 macro_rules! signed_kernels {
-    ($name:ident, $t:ident, $unsigned:ident) => {
-        integer_kernels!($name, $t, $unsigned, pow: |x: $t, y: $t| {
-            match x {
-                _ if y >= 0 => power_by_squaring!(x, y),
-                1 => 1,
-                -1 => if y & 1 == 0 { 1 } else { -1 },
-                _ => 0,
-            }
-        });
+    ($name:ident, $t:ident, $unsigned:ident, $through:ident) => {
+        integer_kernels!(
+            $name, $t, $unsigned,
+            pow: |x: $t, y: $t| {
+                match x {
+                    _ if y >= 0 => power_by_squaring!(x, y),
+                    1 => 1,
+                    -1 => if y & 1 == 0 { 1 } else { -1 },
+                    _ => 0,
+                }
+            },
+            divide: divided!($t through $through)
+        );
     };
 }
-signed_kernels!(integer_i8, i8, u8);
-signed_kernels!(integer_i16, i16, u16);
-signed_kernels!(integer_i32, i32, u32);
-signed_kernels!(integer_i64, i64, u64);
+signed_kernels!(integer_i8, i8, u8, f32);
+signed_kernels!(integer_i16, i16, u16, f32);
+signed_kernels!(integer_i32, i32, u32, f64);
+signed_kernels!(integer_i64, i64, u64, integers);
 
 macro_rules! real_kernels {
     ($name:ident, $t:ident) => {
@@ -221,41 +248,51 @@ macro_rules! complex_kernels {
 complex_kernels!(complex_c64, f32, narrow);
 complex_kernels!(complex_c128, f64, |z| z);
 
-/// The kernel for `x` to the power of a small integer, which is a product; `f32` is rounded once.
+/// The kernel for `x` to the power of a small integer, which is a product; `f32` is rounded once, and
+/// integers wrap.
 pub(crate) fn known_power_kernel(exponent: f64, dtype: Compute) -> Option<Kernel> {
-    macro_rules! powers {
-        ($t:ty, $($power:literal: |$x:ident| $product:expr;)*) => {
-            [$(($power, kernel!(|x: $t| -> $t {
-                let $x = f64::from(x);
-                $product as $t
-            }) as Kernel)),*]
-        };
-    }
-    macro_rules! of {
+    macro_rules! float {
         ($t:ty) => {
-            powers! {
-                $t,
-                -1.0: |x| 1.0 / x;
-                3.0: |x| x * x * x;
-                4.0: |x| (x * x) * (x * x);
+            match exponent {
+                -1.0 => kernel!(|x: $t| -> $t { (1.0 / f64::from(x)) as $t }),
+                3.0 => kernel!(|x: $t| -> $t {
+                    let x = f64::from(x);
+                    (x * x * x) as $t
+                }),
+                4.0 => kernel!(|x: $t| -> $t {
+                    let x = f64::from(x);
+                    ((x * x) * (x * x)) as $t
+                }),
+                _ => return None,
             }
         };
     }
-    let known: [(f64, Kernel); 3] = match dtype {
-        Compute::F32 => of!(f32),
-        Compute::F64 => of!(f64),
-        Compute::U8
-        | Compute::U16
-        | Compute::U32
-        | Compute::U64
-        | Compute::S8
-        | Compute::S16
-        | Compute::S32
-        | Compute::S64
-        | Compute::C64
-        | Compute::C128 => return None,
+    macro_rules! integer {
+        ($t:ident) => {
+            match exponent {
+                3.0 => kernel!(|x: $t| -> $t { x.wrapping_mul(x).wrapping_mul(x) }),
+                4.0 => kernel!(|x: $t| -> $t {
+                    let square = x.wrapping_mul(x);
+                    square.wrapping_mul(square)
+                }),
+                _ => return None,
+            }
+        };
+    }
+    let kernel: Kernel = match dtype {
+        Compute::U8 => integer!(u8),
+        Compute::U16 => integer!(u16),
+        Compute::U32 => integer!(u32),
+        Compute::U64 => integer!(u64),
+        Compute::S8 => integer!(i8),
+        Compute::S16 => integer!(i16),
+        Compute::S32 => integer!(i32),
+        Compute::S64 => integer!(i64),
+        Compute::F32 => float!(f32),
+        Compute::F64 => float!(f64),
+        Compute::C64 | Compute::C128 => return None,
     };
-    known.into_iter().find(|(power, _)| *power == exponent).map(|(_, kernel)| kernel)
+    Some(kernel)
 }
 
 /// `predicate ? x : y` on elements of this many bytes; the predicate is a `pred`.
@@ -334,5 +371,59 @@ pub(crate) fn copy_kernel(size: usize) -> Kernel {
         8 => kernel!(|x: u64| -> u64 { x }),
         16 => kernel!(|x: [u64; 2]| -> [u64; 2] { x }),
         size => unreachable!("no element has {size} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lanes::Src;
+    use super::*;
+
+    /// Quotients and remainders through floats are those of the language, for all bytes and for the numbers of
+    /// wider integers where rounding could go wrong.
+    #[test]
+    fn quotients_are_those_of_integers() {
+        macro_rules! check {
+            ($t:ident, $dtype:ident, $numbers:expr) => {{
+                let numbers: Vec<$t> = $numbers;
+                for &y in &numbers {
+                    let given = |op| {
+                        let mut out: Vec<$t> = vec![0; numbers.len()];
+                        let x = Src { bytes: bytemuck::cast_slice(&numbers), splat: false };
+                        let ys = [y; 64];
+                        let y = Src { bytes: bytemuck::cast_slice(&ys), splat: true };
+                        let bytes = bytemuck::cast_slice_mut(&mut out);
+                        binary_kernel(op, Compute::$dtype)([x, y, Src::NONE], bytes);
+                        out
+                    };
+                    let (quotients, rests) =
+                        (given(BinaryOp::Quotient), given(BinaryOp::Remainder));
+                    for (at, &x) in numbers.iter().enumerate() {
+                        let quotient = if y == 0 { !0 } else { x.wrapping_div(y) };
+                        let rest = if y == 0 { x } else { x.wrapping_rem(y) };
+                        assert_eq!((quotients[at], rests[at]), (quotient, rest), "{x} / {y}");
+                    }
+                }
+            }};
+        }
+        macro_rules! around {
+            ($t:ident) => {{
+                // Powers of two and of three, and what is next to them, up to both ends.
+                let powers = (0..$t::BITS).map(|bit| (1 as $t).wrapping_shl(bit));
+                let others = (0..).map_while(|power| (3 as $t).checked_pow(power));
+                let centres = powers.chain(others).chain([$t::MIN, $t::MAX, 0]);
+                let near =
+                    |x: $t| (0..3).flat_map(move |by| [x.wrapping_add(by), x.wrapping_sub(by)]);
+                centres.flat_map(near).flat_map(|x| [x, x.wrapping_neg()]).collect()
+            }};
+        }
+        check!(u8, U8, (u8::MIN..=u8::MAX).collect());
+        check!(i8, S8, (i8::MIN..=i8::MAX).collect());
+        check!(u16, U16, around!(u16));
+        check!(i16, S16, around!(i16));
+        check!(u32, U32, around!(u32));
+        check!(i32, S32, around!(i32));
+        check!(u64, U64, around!(u64));
+        check!(i64, S64, around!(i64));
     }
 }

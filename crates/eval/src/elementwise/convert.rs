@@ -8,7 +8,7 @@ use half::slice::HalfFloatSliceExt;
 use nxla_tensor::{DType, Element, HostTensor, f16, match_dtype};
 
 use super::lanes::{Kernel, Src, kernel, map1_near};
-use super::vectorize;
+use super::{ROUND_F32, ROUND_F64, vectorize};
 use crate::error::Fault;
 use crate::{parallel, value};
 
@@ -76,21 +76,101 @@ fn count_up<T>(first: i32, numbers: &mut [T], make: impl Fn(i32) -> T) {
 /// How many integers are converted at once: they stay in the cache.
 const COUNTED: usize = 1024;
 
+/// The kernels from floats to integers that fit in the low bits of one.
+macro_rules! truncated {
+    (f32, $to:ident) => {
+        kernel!(|x: f32| -> $to {
+            let number = if x.is_nan() { 0.0 } else { x };
+            let number = if number > $to::MIN as f32 { number } else { $to::MIN as f32 };
+            small_to_i32(if number < $to::MAX as f32 { number } else { $to::MAX as f32 }) as $to
+        })
+    };
+    (f64, $to:ident) => {
+        kernel!(|x: f64| -> $to {
+            let number = if x.is_nan() { 0.0 } else { x };
+            near_to_i64(clamped(number, f64::from($to::MIN), f64::from($to::MAX))) as $to
+        })
+    };
+}
+
+/// The kernels from floats to integers of 64 bits, of which small ones have vectors.
+macro_rules! truncated_far {
+    ($from:ident) => {
+        |srcs, out| {
+            map1_near(
+                srcs,
+                out,
+                #[inline(always)]
+                |x: $from| x.abs() < 2_251_799_813_685_248.0,
+                #[inline(always)]
+                |x| near_to_i64(f64::from(x)),
+                #[inline(always)]
+                |x| x as i64,
+            )
+        }
+    };
+}
+
+/// The kernel between numbers of the machine, by its own conversion.
+macro_rules! cast {
+    ($from:ident, $to:ident) => {
+        kernel!(|x: $from| -> $to { x as $to })
+    };
+}
+
+/// The kernel that tells numbers from zero.
+macro_rules! told_from_zero {
+    ($from:ident) => {
+        kernel!(|x: $from| -> u8 { u8::from(x != 0 as $from) })
+    };
+}
+
 /// The kernel that converts elements of one dtype to another.
 pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
     match (from, to) {
-        (DType::F32, DType::F64) => kernel!(|x: f32| -> f64 { f64::from(x) }),
-        (DType::F64, DType::F32) => kernel!(|x: f64| -> f32 { x as f32 }),
-        (DType::S32, DType::F32) => kernel!(|x: i32| -> f32 { x as f32 }),
-        (DType::Pred | DType::U8, DType::F32) => kernel!(|x: u8| -> f32 { f32::from(x) }),
-        (DType::Pred | DType::U8, DType::S32) => kernel!(|x: u8| -> i32 { i32::from(x) }),
-        (DType::S32, DType::F64) => kernel!(|x: i32| -> f64 { f64::from(x) }),
-        (DType::S64, DType::F32) => kernel!(|x: i64| -> f32 { x as f32 }),
-        (DType::S64, DType::F64) => kernel!(|x: i64| -> f64 { x as f64 }),
-        (DType::S32, DType::S64) => kernel!(|x: i32| -> i64 { i64::from(x) }),
-        (DType::S64, DType::S32) => kernel!(|x: i64| -> i32 { x as i32 }),
+        (DType::F32, DType::F64) => cast!(f32, f64),
+        (DType::F64, DType::F32) => cast!(f64, f32),
+        (DType::Pred | DType::U8, DType::F32) => cast!(u8, f32),
+        (DType::Pred | DType::U8, DType::F64) => cast!(u8, f64),
+        (DType::Pred | DType::U8, DType::S32 | DType::U32) => cast!(u8, i32),
+        (DType::Pred | DType::U8, DType::S64 | DType::U64) => cast!(u8, i64),
+        (DType::S8, DType::F32) => cast!(i8, f32),
+        (DType::S8, DType::F64) => cast!(i8, f64),
+        (DType::S8, DType::S32) => cast!(i8, i32),
+        (DType::S8, DType::S64) => cast!(i8, i64),
+        (DType::S16, DType::F32) => cast!(i16, f32),
+        (DType::S16, DType::S32) => cast!(i16, i32),
+        (DType::U16, DType::F32) => cast!(u16, f32),
+        (DType::U16, DType::S32 | DType::U32) => cast!(u16, i32),
+        (DType::S32, DType::F32) => cast!(i32, f32),
+        (DType::S32, DType::F64) => cast!(i32, f64),
+        (DType::S32, DType::S64) => cast!(i32, i64),
+        (DType::S32 | DType::U32, DType::U8 | DType::S8) => cast!(i32, u8),
+        (DType::S32 | DType::U32, DType::U16 | DType::S16) => cast!(i32, u16),
+        (DType::U32, DType::F32) => cast!(u32, f32),
+        (DType::U32, DType::F64) => cast!(u32, f64),
+        (DType::U32, DType::S64 | DType::U64) => cast!(u32, i64),
+        (DType::S64, DType::F32) => cast!(i64, f32),
+        (DType::S64, DType::F64) => cast!(i64, f64),
+        (DType::S64 | DType::U64, DType::S32 | DType::U32) => cast!(i64, i32),
+        (DType::S64 | DType::U64, DType::U8 | DType::S8) => cast!(i64, u8),
+        (DType::U8 | DType::S8, DType::Pred) => told_from_zero!(u8),
+        (DType::S32 | DType::U32, DType::Pred) => told_from_zero!(i32),
+        (DType::S64 | DType::U64, DType::Pred) => told_from_zero!(i64),
+        (DType::F32, DType::Pred) => told_from_zero!(f32),
+        (DType::F64, DType::Pred) => told_from_zero!(f64),
+        (DType::F32, DType::U8) => truncated!(f32, u8),
+        (DType::F32, DType::S8) => truncated!(f32, i8),
+        (DType::F32, DType::U16) => truncated!(f32, u16),
+        (DType::F32, DType::S16) => truncated!(f32, i16),
+        (DType::F64, DType::U8) => truncated!(f64, u8),
+        (DType::F64, DType::S8) => truncated!(f64, i8),
+        (DType::F64, DType::U16) => truncated!(f64, u16),
+        (DType::F64, DType::S16) => truncated!(f64, i16),
         (DType::F32, DType::S32) => f32_to_i32,
         (DType::F64, DType::S32) => kernel!(|x: f64| -> i32 { f64_to_i32(x) }),
+        (DType::F32, DType::S64) => truncated_far!(f32),
+        (DType::F64, DType::S64) => truncated_far!(f64),
         (DType::F32, DType::F16) => f32_to_f16,
         (DType::F16, DType::F32) => f16_to_f32,
         (DType::F32, DType::BF16) => kernel!(|x: f32| -> u16 { f32_to_bf16(x) }),
@@ -144,29 +224,40 @@ fn convert_each<S: Pod, T: Pod>([source, ..]: [Src<'_>; 3], out: &mut [u8], f: i
 
 /// Small numbers, as most are, take a third of the time.
 fn f32_to_i32(srcs: [Src<'_>; 3], out: &mut [u8]) {
-    /// `1.5 * 2^23`: what is added to it is an integer in the low bits.
-    const WHOLE: f32 = 12_582_912.0;
     map1_near(
         srcs,
         out,
         #[inline(always)]
         |x: f32| x.abs() < 4_194_304.0,
-        #[inline(always)]
-        |x| (x.trunc() + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits()) as i32,
+        small_to_i32,
         #[inline(always)]
         |x| f64_to_i32(f64::from(x)),
     );
 }
 
+/// Truncates a number below `2^22`.
+#[inline(always)]
+fn small_to_i32(x: f32) -> i32 {
+    (x.trunc() + ROUND_F32).to_bits().wrapping_sub(ROUND_F32.to_bits()) as i32
+}
+
+/// Truncates a number below `2^51`.
+#[inline(always)]
+fn near_to_i64(x: f64) -> i64 {
+    (x.trunc() + ROUND_F64).to_bits().wrapping_sub(ROUND_F64.to_bits()) as i64
+}
+
 /// Truncates, saturates, and gives 0 for NaN, as `as` does, for which there are no vectors.
 #[inline(always)]
 fn f64_to_i32(x: f64) -> i32 {
-    /// `1.5 * 2^52`: what is added to it is an integer in the low bits.
-    const WHOLE: f64 = 6_755_399_441_055_744.0;
     let number = if x.is_nan() { 0.0 } else { x };
-    let x = if number > -2_147_483_648.0 { number } else { -2_147_483_648.0 };
-    let x = if x < 2_147_483_647.0 { x } else { 2_147_483_647.0 };
-    (x.trunc() + WHOLE).to_bits() as i32
+    near_to_i64(clamped(number, -2_147_483_648.0, 2_147_483_647.0)) as i32
+}
+
+#[inline(always)]
+fn clamped(x: f64, low: f64, high: f64) -> f64 {
+    let x = if x > low { x } else { low };
+    if x < high { x } else { high }
 }
 
 /// Rounds to nearest, ties to even; the upper half of the bits is the `bf16`.

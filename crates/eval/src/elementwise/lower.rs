@@ -17,7 +17,7 @@ use super::convert::convert_kernel;
 use super::dtype::Compute;
 use super::lanes::Kernel;
 use super::pairs::{self, Kind};
-use super::unary::unary_kernel;
+use super::unary::{sign_kernel, unary_kernel};
 
 /// A value while code is written: where it is, and its dtype.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -132,6 +132,9 @@ impl Writer {
             (UnaryOp::PopulationCount | UnaryOp::CountLeadingZeros, dtype) if dtype.bits() < 8 => {
                 return self.count_narrow_bits(op, x, result);
             }
+            (UnaryOp::Abs | UnaryOp::Negate, dtype) if dtype.is_float() && dtype.bits() < 32 => {
+                return self.emit(sign_kernel(op, dtype.size()), &[x], result);
+            }
             _ => {}
         }
         let x = self.convert(x, compute.dtype());
@@ -208,9 +211,9 @@ impl Writer {
 
     /// Squares, and quotients by a power of two, as products, which have the same bits.
     fn as_product(&mut self, op: BinaryOp, x: Value, y: Value, of: Compute) -> (BinaryOp, Value) {
-        let is_float = matches!(of, Compute::F32 | Compute::F64);
+        let is_real = !matches!(of, Compute::C64 | Compute::C128);
         let factor = match op {
-            BinaryOp::Pow if is_float && self.known(y) == Some(2.0) => Some(x),
+            BinaryOp::Pow if is_real && self.known(y) == Some(2.0) => Some(x),
             BinaryOp::Divide => self.inverse_of_power_of_two(y),
             _ => None,
         };

@@ -20,3 +20,7 @@ pub(crate) use exec::{Feed, Feeds, Outs};
 
 pub(crate) use lower::{Value, Writer};
 pub(crate) use vectorize::vectorize;
+
+/// `1.5 * 2^23` and `1.5 * 2^52`: adding them rounds to an integer, which is then in the low bits.
+const ROUND_F32: f32 = 12_582_912.0;
+const ROUND_F64: f64 = 6_755_399_441_055_744.0;

@@ -157,6 +157,17 @@ macro_rules! real_kernels {
 real_kernels!(real_f32, f32);
 real_kernels!(real_f64, f64);
 
+/// The kernel that changes the sign of floats of so few bytes, which is their first bit.
+pub(crate) fn sign_kernel(op: UnaryOp, size: usize) -> Kernel {
+    match (op, size) {
+        (UnaryOp::Abs, 1) => kernel!(|x: u8| -> u8 { x & 0x7f }),
+        (UnaryOp::Negate, 1) => kernel!(|x: u8| -> u8 { x ^ 0x80 }),
+        (UnaryOp::Abs, 2) => kernel!(|x: u16| -> u16 { x & 0x7fff }),
+        (UnaryOp::Negate, 2) => kernel!(|x: u16| -> u16 { x ^ 0x8000 }),
+        (op, size) => unreachable!("{} of {size} bytes is computed in wider floats", op.name()),
+    }
+}
+
 type Wide = Complex<f64>;
 
 #[inline(always)]

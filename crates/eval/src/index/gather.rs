@@ -95,12 +95,14 @@ pub(super) fn gather(
             if window == 0 {
                 return;
             }
+            let is_whole = places.window.is_contiguous();
             parallel::rows(out, window, window + 8 * width, |first, out| {
                 let lists = lists(indices, width, first, out.len() / window);
                 for (out, list) in out.chunks_exact_mut(window).zip(lists) {
                     let at = places.clamped(list);
                     match out {
                         [out] => *out = x[at],
+                        out if is_whole => out.copy_from_slice(&x[at..at + window]),
                         out => places.window.read(&x[at..], 0, out),
                     }
                 }

@@ -3,11 +3,11 @@
 use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, Element, HostTensor};
 
-use super::kernel::{GROUPS, Reducer, SHORT, add_chunks, narrowed, short_runs};
+use super::kernel::{FEW_LANES, GROUPS, Reducer, SHORT, add_chunks, narrowed, short_runs};
 use super::{Ordered, Plane, match_ordered, widened_float};
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
-use crate::{memory, parallel, value};
+use crate::{parallel, value};
 
 /// NaN beats every number; among equals, and among several NaN, the attribute decides.
 pub(super) fn arg_reduce(
@@ -83,7 +83,11 @@ fn search<T: Ordered>(
                 let x = &x[first * count..][..out.len() * count];
                 vectorize(
                     #[inline(always)]
-                    || in_rows(x, count, search, out),
+                    || match size_of::<T>() {
+                        // Bytes fill a vector only if there are many.
+                        1 if count >= 32 => in_rows::<T, 32>(x, count, search, out),
+                        _ => in_rows::<T, FEW_LANES>(x, count, search, out),
+                    },
                 );
             });
         });
@@ -91,36 +95,72 @@ fn search<T: Ordered>(
     value::build(DType::S64, &ty.shape, |out: &mut [i64]| {
         parallel::rows(out, inner, count * inner, |first, out| {
             let blocks = x[first * count * inner..].chunks_exact(count * inner);
-            let mut best = memory::filled(x[0], inner);
             for (x, out) in blocks.zip(out.chunks_exact_mut(inner)) {
-                best.copy_from_slice(&x[..inner]);
                 out.fill(0);
-                for (position, row) in x.chunks_exact(inner).enumerate().skip(1) {
-                    for ((best, at), &new) in best.iter_mut().zip(&mut *out).zip(row) {
-                        if search.replaces(new, *best) {
-                            *best = new;
-                            *at = position as i64;
-                        }
-                    }
-                }
+                down_columns(x, search, out);
             }
         });
     })
 }
 
-/// Lanes in which places of an extremum are looked for.
-const PLACES: usize = 8;
+/// Columns that are searched side by side, and rows whose numbers fit in few bits.
+const COLUMNS: usize = 256;
+const ROWS: usize = 1 << 16;
 
-/// The positions of the extrema of rows of `count` elements.
+/// Stands for a row before those that are numbered.
+const BEFORE: u32 = u32::MAX;
+
+/// The positions of the extrema of the columns of a block.
+fn down_columns<T: Ordered>(x: &[T], search: &Search<T, impl Fn(T, T) -> bool>, out: &mut [i64]) {
+    let inner = out.len();
+    vectorize(
+        #[inline(always)]
+        || {
+            for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
+                let columns = tile * COLUMNS..tile * COLUMNS + out.len();
+                let best = &mut [search.worst; COLUMNS][..out.len()];
+                best.copy_from_slice(&x[columns.clone()]);
+                for (block, x) in x.chunks(ROWS * inner).enumerate() {
+                    let at = &mut [BEFORE; COLUMNS][..out.len()];
+                    for (position, row) in (0..).zip(x.chunks_exact(inner)) {
+                        replace_in_row(search, &row[columns.clone()], position, best, at);
+                    }
+                    for (out, &at) in out.iter_mut().zip(&*at) {
+                        let here = (block * ROWS) as i64 + i64::from(at);
+                        *out = if at == BEFORE { *out } else { here };
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// Puts the elements of a row in the place of those that they are better than.
 #[inline(always)]
-fn in_rows<T: Ordered>(
+fn replace_in_row<T: Ordered>(
+    search: &Search<T, impl Fn(T, T) -> bool>,
+    row: &[T],
+    position: u32,
+    best: &mut [T],
+    at: &mut [u32],
+) {
+    for ((best, at), &new) in best.iter_mut().zip(at).zip(row) {
+        let replaces = search.replaces(new, *best);
+        *best = if replaces { new } else { *best };
+        *at = if replaces { position } else { *at };
+    }
+}
+
+/// The positions of the extrema of rows of `count` elements, which are looked for in so many lanes.
+#[inline(always)]
+fn in_rows<T: Ordered, const LANES: usize>(
     x: &[T],
     count: usize,
     search: &Search<T, impl Fn(T, T) -> bool>,
     out: &mut [i64],
 ) {
     let row = |index: usize| &x[index * count..][..count];
-    if !(PLACES..SHORT).contains(&count) {
+    if !(LANES..SHORT).contains(&count) {
         for (index, out) in out.iter_mut().enumerate() {
             *out = in_row(row(index), search);
         }
@@ -128,7 +168,7 @@ fn in_rows<T: Ordered>(
     }
     let pick = |best, x| search.picked(best, x);
     let reducer = Reducer { start: search.worst, step: pick, merge: pick };
-    short_runs::<T, T, _, _, PLACES>(
+    short_runs::<T, T, _, _, LANES>(
         x,
         count,
         reducer,
@@ -137,12 +177,19 @@ fn in_rows<T: Ordered>(
             let row = row(index);
             out[index] = match (best.is_not_a_number(), search.tie_high) {
                 (true, _) => in_row(row, search),
+                // Of few numbers there are so many that one is soon found.
+                _ if size_of::<T>() == 1 => {
+                    position(row, best, search.tie_high).expect("it is an element") as i64
+                }
                 (false, false) => place::<T, false>(row, best),
                 (false, true) => place::<T, true>(row, best),
             };
         },
     );
 }
+
+/// Lanes in which a place is looked for.
+const PLACES: usize = 8;
 
 /// The place of a number in a short row, the last one if it `IS_LAST`, found without branches.
 #[inline(always)]

@@ -428,11 +428,19 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
         b = add_lanes(b, y, step);
         c = add_lanes(c, z, step);
         d = add_lanes(d, w, step);
+        keep_turns_apart();
     }
     for x in rest {
         a = add_lanes(a, x, step);
     }
-    [a, b, c, d]
+    kept_whole([a, b, c, d])
+}
+
+/// Ends a turn of a loop over groups of lanes. Where operations may be done in any order, the compiler would
+/// otherwise make a vector of one lane of several turns, and gather its elements.
+#[inline(always)]
+pub(super) fn keep_turns_apart() {
+    black_box(());
 }
 
 /// Lanes of several runs, which the compiler sees only as a whole. It would add up some of them one by one, to suit

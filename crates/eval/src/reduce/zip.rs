@@ -8,8 +8,8 @@ use nxla_expr::ReduceOp;
 use nxla_tensor::{DType, Element};
 
 use super::kernel::{
-    FEW_LANES, GROUPS, LANES, Reducer, SHORT, SIDE_BY_SIDE, joined, kept_whole, merged, narrowed,
-    piece,
+    FEW_LANES, GROUPS, LANES, Reducer, SHORT, SIDE_BY_SIDE, joined, keep_turns_apart, kept_whole,
+    merged, narrowed, piece,
 };
 use super::{larger, neutral, smaller};
 use crate::elementwise::{Zip, vectorize};
@@ -309,6 +309,7 @@ where
         add_pairs(&mut b, &x[1], &y[1], pair, step);
         add_pairs(&mut c, &x[2], &y[2], pair, step);
         add_pairs(&mut d, &x[3], &y[3], pair, step);
+        keep_turns_apart();
     }
     for (x, y) in x_rest.iter().zip(y_rest) {
         add_pairs(&mut a, x, y, pair, step);
@@ -317,7 +318,7 @@ where
     for (&x, &y) in x_tail.iter().zip(y_tail) {
         ends = step(ends, pair(x, y));
     }
-    merge(narrowed(merged(&[a, b, c, d], merge), merge), ends)
+    merge(narrowed(merged(&kept_whole([a, b, c, d]), merge), merge), ends)
 }
 
 #[inline(always)]

@@ -1,5 +1,6 @@
-//! Reductions that differ by the axes that they keep.
+//! Reductions that are others: those that differ by the axes that they keep, and counts.
 
+use nxla_tensor::DType;
 use smallvec::smallvec;
 
 use super::outcome::Simplified;
@@ -14,6 +15,11 @@ pub(super) fn reduce(
     x: ExprId,
     ty: TypeId,
 ) -> Simplified {
+    if let Some(counted) = count(graph, op, x) {
+        let inner = (Op::Reduce(op, Box::new(attributes.clone())), smallvec![counted]);
+        let op = Op::AsType(DType::S32);
+        return Simplified::Nested { op, operands: smallvec![x], place: 0, inner };
+    }
     let other = Reduce { keep_axes: !attributes.keep_axes, ..attributes.clone() };
     match (graph.find(&Op::Reduce(op, Box::new(other)), &[x]), graph.type_at(ty)) {
         (Some(known), Type::Tensor(ty)) => {
@@ -22,4 +28,14 @@ pub(super) fn reduce(
         }
         _ => Simplified::Keep,
     }
+}
+
+/// The truth values of a sum that counts those that hold. They are added up as they are, without a copy of
+/// four times their bytes.
+fn count(graph: &Graph, op: ReduceOp, x: ExprId) -> Option<ExprId> {
+    let counted = match (op, graph.op(x)) {
+        (ReduceOp::Sum, Op::AsType(DType::S32)) => graph.operands(x)[0],
+        _ => return None,
+    };
+    graph.dtype(counted).is_pred().then_some(counted)
 }

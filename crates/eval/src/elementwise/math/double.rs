@@ -10,7 +10,8 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LOG2_E};
 
-use super::{ROUND, polynomial_in_pairs};
+use super::polynomial_in_pairs;
+use crate::elementwise::ROUND_F64;
 
 /// `e^r - 1` for `|r| <= ln(2) / 2`, by a polynomial of degree 11.
 #[inline(always)]
@@ -40,14 +41,14 @@ const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// `k` and `r` with `x = k ln(2) + r` and `|r| <= ln(2) / 2`.
 #[inline(always)]
 fn multiples_of_ln_2(x: f64) -> (f64, f64) {
-    let k = x.mul_add(LOG2_E, ROUND) - ROUND;
+    let k = x.mul_add(LOG2_E, ROUND_F64) - ROUND_F64;
     (k, (-k).mul_add(LN_2_LOW, (-k).mul_add(LN_2_HIGH, x)))
 }
 
 /// `2^k` for a normal number.
 #[inline(always)]
 fn power_of_2(k: f64) -> f64 {
-    f64::from_bits((k + ROUND).to_bits().wrapping_add(1023) << 52)
+    f64::from_bits((k + ROUND_F64).to_bits().wrapping_add(1023) << 52)
 }
 
 #[inline(always)]
@@ -64,7 +65,7 @@ fn exp_of_two(x: f64, rest: f64) -> f64 {
     let (k, r) = multiples_of_ln_2(x);
     let scaled = 1.0 + expm1_near(r + rest);
     // In two steps, since `2^k` alone may be infinite, or zero, where the result is not.
-    let half = 0.5_f64.mul_add(k, ROUND) - ROUND;
+    let half = 0.5_f64.mul_add(k, ROUND_F64) - ROUND_F64;
     scaled * power_of_2(half) * power_of_2(k - half)
 }
 
@@ -89,7 +90,7 @@ fn parts_of_normal(x: f64) -> (f64, f64) {
     let bits = x.to_bits();
     let above = bits.wrapping_sub(FRAC_1_SQRT_2.to_bits());
     let exponent = (above.cast_signed() >> 52).cast_unsigned();
-    let k = f64::from_bits(ROUND.to_bits().wrapping_add(exponent)) - ROUND;
+    let k = f64::from_bits(ROUND_F64.to_bits().wrapping_add(exponent)) - ROUND_F64;
     (k, f64::from_bits(bits.wrapping_sub(exponent << 52)))
 }
 
@@ -272,8 +273,8 @@ fn reduced(x: f64) -> (f64, f64, u64) {
     const FIRST: f64 = 1.570_796_326_734_125_6;
     const SECOND: f64 = 6.077_100_506_303_966e-11;
     const THIRD: f64 = 2.022_266_248_795_950_6e-21;
-    let shifted = x * FRAC_2_PI + ROUND;
-    let k = shifted - ROUND;
+    let shifted = x * FRAC_2_PI + ROUND_F64;
+    let k = shifted - ROUND_F64;
     let first = x - k * FIRST;
     let second = first - k * SECOND;
     let lost = k * THIRD - ((first - second) - k * SECOND);

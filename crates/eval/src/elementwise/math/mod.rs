@@ -9,9 +9,6 @@ mod erf;
 mod native;
 mod single;
 
-/// `1.5 * 2^52`: adding it rounds to an integer, which is then in the low bits.
-const ROUND: f64 = 6_755_399_441_055_744.0;
-
 /// The value of a polynomial by Horner's rule, coefficients from the highest degree down, rounded once
 /// per degree.
 #[inline(always)]

@@ -8,9 +8,7 @@
 use std::f32::consts::LOG2_E;
 
 use super::polynomial;
-
-/// `1.5 * 2^23`: adding it rounds to an integer, which is then in the low bits.
-const ROUND: f32 = 12_582_912.0;
+use crate::elementwise::ROUND_F32;
 
 /// `k` and `r` with `x = k ln(2) + r` and `|r| <= ln(2) / 2`.
 #[inline(always)]
@@ -18,14 +16,14 @@ fn multiples_of_ln_2(x: f32) -> (f32, f32) {
     /// The first 13 bits of `ln(2)`, so that small multiples are exact, and the rest.
     const HIGH: f32 = 0.693_145_75;
     const LOW: f32 = 1.428_606_8e-6;
-    let k = x.mul_add(LOG2_E, ROUND) - ROUND;
+    let k = x.mul_add(LOG2_E, ROUND_F32) - ROUND_F32;
     (k, (-k).mul_add(LOW, (-k).mul_add(HIGH, x)))
 }
 
 /// `2^k` for a normal number.
 #[inline(always)]
 fn power_of_2(k: f32) -> f32 {
-    f32::from_bits((k + ROUND).to_bits().wrapping_add(127) << 23)
+    f32::from_bits((k + ROUND_F32).to_bits().wrapping_add(127) << 23)
 }
 
 /// `e^r - 1` for `|r| <= ln(2) / 2`.
@@ -43,7 +41,7 @@ pub(super) fn exp(x: f32) -> f32 {
     let (k, r) = multiples_of_ln_2(x);
     let scaled = 1.0 + expm1_near(r);
     // In two steps, since `2^k` alone may be infinite, or zero, where the result is not.
-    let half = 0.5_f32.mul_add(k, ROUND) - ROUND;
+    let half = 0.5_f32.mul_add(k, ROUND_F32) - ROUND_F32;
     scaled * power_of_2(half) * power_of_2(k - half)
 }
 

@@ -8,7 +8,8 @@
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 
 pub(super) use super::native::{erf, exp, tanh};
-use super::{ROUND, polynomial};
+use super::polynomial;
+use crate::elementwise::ROUND_F64;
 
 /// `above / below`, off by 1e-13 of it, for a divisor that is a normal `f32`. Dividing `f32` and one
 /// step of Newton's method takes less than dividing `f64`.
@@ -24,8 +25,8 @@ fn exp_by(near: impl Fn(f64) -> f64, x: f64) -> f64 {
     // Beyond these, the result is infinity or zero in `f32`. A NaN passes both comparisons.
     let x = if x > 130.0 { 130.0 } else { x };
     let x = if x < -150.0 { -150.0 } else { x };
-    let shifted = x * LOG2_E + ROUND;
-    let r = x - (shifted - ROUND) * LN_2;
+    let shifted = x * LOG2_E + ROUND_F64;
+    let r = x - (shifted - ROUND_F64) * LN_2;
     f64::from_bits(near(r).to_bits().wrapping_add(shifted.to_bits() << 52))
 }
 
@@ -207,8 +208,8 @@ fn reduced(x: f64) -> (f64, f64, u64) {
     /// The first 33 bits of `pi/2`, so that small multiples are exact, and the rest.
     const HIGH: f64 = 1.570_796_326_734_125_6;
     const LOW: f64 = 6.077_100_506_506_192e-11;
-    let shifted = x * FRAC_2_PI + ROUND;
-    let k = shifted - ROUND;
+    let shifted = x * FRAC_2_PI + ROUND_F64;
+    let k = shifted - ROUND_F64;
     let r = (x - k * HIGH) - k * LOW;
     let z = r * r;
     let sine = polynomial(z, [1.0 / 362_880.0, -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0]);
