@@ -38,10 +38,12 @@ class Case:
 
 @cache
 def numbers(dtype: str) -> Any:
-    """Return normal numbers, from which all kernels of a process take theirs."""
-    if dtype == "float32":
-        return numbers("float64").astype(np.float32)
-    return np.random.default_rng(0).standard_normal(MOST)
+    """Return normal numbers or small integers, from which all kernels of a process take theirs."""
+    if dtype == "float64":
+        return np.random.default_rng(0).standard_normal(MOST)
+    if dtype == "int64":
+        return np.random.default_rng(0).integers(-50, 50, MOST)
+    return numbers("float64" if dtype == "float32" else "int64").astype(dtype)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Bench:
         return functions[name]
 
     def normal(self, *shape: int, operand: int = 0) -> Any:
-        """Return normal numbers, other ones for each operand."""
+        """Return normal numbers or small integers, other ones for each operand."""
         start = operand * APART
         return numbers(self.dtype)[start : start + math.prod(shape)].reshape(shape)
 
@@ -97,6 +99,7 @@ class Kernel:
     family: str
     shapes: tuple[tuple[int, ...], ...]
     make: Callable[[Bench], Case]
+    dtypes: tuple[str, ...] = ("f32", "f64")
 
 
 def over(function: Callable[[Bench], Callable[..., Any]], operands: int = 1) -> Any:

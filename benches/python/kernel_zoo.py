@@ -4,7 +4,7 @@
 on, and what makes a `Case` of it: what is computed, on what, and what of the results must be the
 same in all libraries. What numpy writes in its own way is written as its users would; what it lacks
 is scipy's. Products, factorizations and transforms are in ``kernel_linalg.py``, what users compose
-of several ops in ``kernel_everyday.py``.
+of several ops in ``kernel_everyday.py``, integers in ``kernel_integers.py``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from kernel_case import Bench, Case, Kernel, alike, copied, over
 from kernel_everyday import EVERYDAY
+from kernel_integers import INTEGERS
 from kernel_linalg import CONTRACT, LINALG
 from zoo import layer_norm, softmax
 
@@ -233,4 +234,5 @@ KERNELS = {
     "iota": Kernel("creation", FLAT, iota),
     "eye": Kernel("creation", MATRIX, eye),
     **EVERYDAY,
+    **INTEGERS,
 }

@@ -1,12 +1,13 @@
 """Compare kernels of all families of ops: the evaluator, nxla on XLA, numpy and JAX, by size.
 
 Each kernel of ``kernel_zoo.py`` runs for a thousand, a hundred thousand and ten million elements,
-or what a second allows, in ``f32`` and ``f64``. Each library has a process of its own, so that none
-shares threads, caches or an allocator with another, and goes through all kernels in it. They take
-turns at every line, so that whatever else the machine does slows all, and each figure is the best
-of the turns: the time of a call whose result is awaited, on data that lie where the library
-computes. All may use all cores. Results are compared before their times are believed; lines where
-they differ end the command with an error. A dash stands for a library without words for a kernel.
+or what a second allows, in ``f32`` and ``f64``, or on integers. Each library has a process of its
+own, so that none shares threads, caches or an allocator with another, and goes through all kernels
+in it. They take turns at every line, so that whatever else the machine does slows all, and each
+figure is the best of the turns: the time of a call whose result is awaited, on data that lie where
+the library computes. All may use all cores. Results are compared before their times are believed;
+lines where they differ end the command with an error. A dash stands for a library without words
+for a kernel.
 
 Run it with ``make bench``, or by itself: ``python benches/python/kernels.py [WORD…]`` takes the
 lines that hold a word (a kernel, its family, a size or a dtype), and ``--json`` prints seconds.
@@ -35,8 +36,8 @@ from libraries import Library, library
 LIBRARIES = ("evaluator", "xla", "numpy", "jax")
 #: The most that an engine may take of the time of numpy or JAX, whichever is faster.
 AIMS = {"evaluator": 1.5, "xla": 1.2}
-DTYPES = {"f32": "float32", "f64": "float64"}
-TOLERANCES = {"float32": 2e-3, "float64": 1e-8}
+DTYPES = {"f32": "float32", "f64": "float64", "s32": "int32", "s64": "int64"}
+TOLERANCES = {"float32": 2e-3, "float64": 1e-8, "int32": 1e-6, "int64": 1e-6}
 TURNS = 2
 SECONDS = 0.04
 #: Calls are timed together until they last this long, which no clock disturbs.
@@ -200,10 +201,14 @@ def lines(words: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Give the name, the family and the parts of each line that holds a word."""
     for kernel, made in KERNELS.items():
         for shape in made.shapes:
-            for short, dtype in DTYPES.items():
+            for short in made.dtypes:
                 name = f"{kernel}, {'x'.join(map(str, shape))}, {short}"
                 if not words or any(word in f"{made.family}, {name}" for word in words):
-                    yield name, made.family, {"kernel": kernel, "shape": shape, "dtype": dtype}
+                    yield (
+                        name,
+                        made.family,
+                        {"kernel": kernel, "shape": shape, "dtype": DTYPES[short]},
+                    )
 
 
 def text(seconds: float | None) -> str:

@@ -126,15 +126,14 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
             };
             let is_given_few = is_given() && !has(LEAST_REDUCED);
             match dtype {
-                DType::F32 | DType::F64
-                    if reduce::is_fast(shape, attributes, dtype, is_given_few) =>
-                {
+                _ if reduce::is_fast(shape, attributes, dtype, is_given_few) => {
                     has(LEAST_SHORT) && along::takes_short_rows(frame, node.operands[0], attributes)
                 }
                 DType::F64 => has(LEAST_REDUCED_F64) && is_written(),
-                DType::F32 if is_given() => has(LEAST_REDUCED_GIVEN),
-                DType::F32 => has(LEAST_REDUCED) && is_written(),
-                _ => false,
+                // Others are computed in a wider dtype.
+                dtype if dtype.is_complex() || dtype.is_float() && dtype.bits() < 32 => false,
+                _ if is_given() => has(LEAST_REDUCED_GIVEN),
+                _ => has(LEAST_REDUCED) && is_written(),
             }
         }
         Op::Window(_, window) if cx.options.partition.is_none() => {
