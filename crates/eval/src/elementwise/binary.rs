@@ -6,9 +6,10 @@
 
 use num_complex::Complex;
 use nxla_expr::BinaryOp;
+use nxla_tensor::DType;
 
 use super::dtype::Compute;
-use super::lanes::{Kernel, kernel, map2_near, map2_over};
+use super::lanes::{Kernel, kernel, map2_near, map2_over, map3_near};
 use super::math::{Real, complex};
 use super::unary::narrow;
 use super::{ROUND_F32, ROUND_F64};
@@ -110,6 +111,94 @@ macro_rules! divided {
     ($t:ident through integers) => {
         |x: $t, y: $t| if y == 0 { 0 } else { x.wrapping_div(y) }
     };
+}
+
+/// `x / y` towards zero from `1 / y`. Half of one more than `x` is at least half of `1 / x` away from where the
+/// quotient becomes another, which is more than both roundings.
+macro_rules! times_inverse {
+    ($x:expr, $inverse:expr, $t:ident, f32) => {
+        (($x as f32 + 0.5_f32.copysign($x as f32)) * $inverse).trunc() + ROUND_F32
+    };
+    ($x:expr, $inverse:expr, $t:ident, f64) => {
+        (($x as f64 + 0.5_f64.copysign($x as f64)) * $inverse).trunc() + ROUND_F64
+    };
+}
+
+/// The kernel of `x`, of a divisor `y` that is not zero, and of `1 / y`, for integers of up to half the digits
+/// of a float.
+macro_rules! by_inverse {
+    ($op:expr, $t:ident, $through:ident) => {
+        match $op {
+            BinaryOp::Quotient => kernel!(|x: $t, _y: $t, inverse: $through| -> $t {
+                times_inverse!(x, inverse, $t, $through).to_bits() as $t
+            }),
+            _ => kernel!(|x: $t, y: $t, inverse: $through| -> $t {
+                let quotient = times_inverse!(x, inverse, $t, $through).to_bits() as $t;
+                x.wrapping_sub(quotient.wrapping_mul(y))
+            }),
+        }
+    };
+}
+
+/// The same for 64 bits, if a number is [`NEAR`].
+macro_rules! by_inverse_if_near {
+    ($op:expr, $t:ident) => {
+        match $op {
+            BinaryOp::Quotient => |srcs, out| {
+                map3_near(
+                    srcs,
+                    out,
+                    #[inline(always)]
+                    |x: $t| x.abs_diff(0) < NEAR,
+                    #[inline(always)]
+                    |x: $t, _y: $t, inverse: f64| quotient_of_near(x as i64, inverse) as $t,
+                    #[inline(always)]
+                    |x: $t, y: $t, _| x.wrapping_div(y),
+                )
+            },
+            _ => |srcs, out| {
+                map3_near(
+                    srcs,
+                    out,
+                    #[inline(always)]
+                    |x: $t| x.abs_diff(0) < NEAR,
+                    #[inline(always)]
+                    |x: $t, y: $t, inverse: f64| {
+                        let quotient = quotient_of_near(x as i64, inverse) as $t;
+                        x.wrapping_sub(quotient.wrapping_mul(y))
+                    },
+                    #[inline(always)]
+                    |x: $t, y: $t, _| x.wrapping_rem(y),
+                )
+            },
+        }
+    };
+}
+
+/// What the size of an integer is below that has as few digits.
+const NEAR: u64 = 1 << 49;
+
+#[inline(always)]
+fn quotient_of_near(x: i64, inverse: f64) -> i64 {
+    let rounded = times_inverse!(x, inverse, i64, f64);
+    rounded.to_bits().wrapping_sub(ROUND_F64.to_bits()) as i64
+}
+
+/// The kernel of quotients and remainders by a divisor that is not zero and the same for all: of `x`, the
+/// divisor, and one over it in the float that is given as well.
+pub(crate) fn known_divisor_kernel(op: BinaryOp, dtype: Compute) -> Option<(Kernel, DType)> {
+    let (kernel, through): (Kernel, DType) = match dtype {
+        Compute::U8 => (by_inverse!(op, u8, f32), DType::F32),
+        Compute::S8 => (by_inverse!(op, i8, f32), DType::F32),
+        Compute::U16 => (by_inverse!(op, u16, f32), DType::F32),
+        Compute::S16 => (by_inverse!(op, i16, f32), DType::F32),
+        Compute::U32 => (by_inverse!(op, u32, f64), DType::F64),
+        Compute::S32 => (by_inverse!(op, i32, f64), DType::F64),
+        Compute::S64 => (by_inverse_if_near!(op, i64), DType::F64),
+        Compute::U64 => (by_inverse_if_near!(op, u64), DType::F64),
+        Compute::F32 | Compute::F64 | Compute::C64 | Compute::C128 => return None,
+    };
+    Some((kernel, through))
 }
 
 macro_rules! unsigned_kernels {
@@ -396,12 +485,31 @@ mod tests {
                         binary_kernel(op, Compute::$dtype)([x, y, Src::NONE], bytes);
                         out
                     };
+                    let of_known = |op| {
+                        let mut out: Vec<$t> = vec![0; numbers.len()];
+                        let x = Src { bytes: bytemuck::cast_slice(&numbers), splat: false };
+                        let (ys, inverse) = ([y; 64], 1.0 / y as f64);
+                        let y = Src { bytes: bytemuck::cast_slice(&ys), splat: true };
+                        let (kernel, through) = known_divisor_kernel(op, Compute::$dtype).unwrap();
+                        let (narrow, wide) = ([inverse as f32; 64], [inverse; 64]);
+                        let inverse: &[u8] = match through {
+                            DType::F32 => bytemuck::cast_slice(&narrow),
+                            _ => bytemuck::cast_slice(&wide),
+                        };
+                        let inverse = Src { bytes: inverse, splat: true };
+                        kernel([x, y, inverse], bytemuck::cast_slice_mut(&mut out));
+                        out
+                    };
                     let (quotients, rests) =
                         (given(BinaryOp::Quotient), given(BinaryOp::Remainder));
                     for (at, &x) in numbers.iter().enumerate() {
                         let quotient = if y == 0 { !0 } else { x.wrapping_div(y) };
                         let rest = if y == 0 { x } else { x.wrapping_rem(y) };
                         assert_eq!((quotients[at], rests[at]), (quotient, rest), "{x} / {y}");
+                    }
+                    if y != 0 {
+                        assert_eq!(of_known(BinaryOp::Quotient), quotients, "by {y}");
+                        assert_eq!(of_known(BinaryOp::Remainder), rests, "by {y}");
                     }
                 }
             }};

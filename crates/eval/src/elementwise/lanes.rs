@@ -235,6 +235,26 @@ pub(crate) fn map3<A: Pod, B: Pod, C: Pod, R: Pod>(
     in_loops!(out, |out: R, a, b, c| chunk3(out, a, b, c, &f));
 }
 
+/// `out[i] = any(a[i], b[i], c[i])`, by `fast`, which gives the same and has no branches, where all elements
+/// `a` of a loop are `near`.
+#[inline(always)]
+pub(crate) fn map3_near<A: Pod, B: Pod, C: Pod, R: Pod>(
+    srcs: [Src<'_>; 3],
+    out: &mut [u8],
+    near: impl Fn(A) -> bool,
+    fast: impl Fn(A, B, C) -> R,
+    any: impl Fn(A, B, C) -> R,
+) {
+    let (a, b, c) = (srcs[0].lanes::<A>(), srcs[1].lanes::<B>(), srcs[2].lanes::<C>());
+    in_loops!(out, |out: R, a, b, c| {
+        if a.iter().fold(true, |all, &a| all & near(a)) {
+            chunk3(out, a, b, c, &fast);
+        } else {
+            chunk3(out, a, b, c, &any);
+        }
+    });
+}
+
 /// A [`Kernel`] from a function of elements: `kernel!(|x: f32| -> f32 { x.sqrt() })`.
 macro_rules! kernel {
     (|$a:ident: $ta:ty| -> $tr:ty $body:block) => {

@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::binary::{
-    binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel, select_over_kernel,
+    binary_kernel, clip_kernel, copy_kernel, known_divisor_kernel, known_power_kernel,
+    select_kernel, select_over_kernel,
 };
 use super::code::{Access, Code, Constant, Input, Instruction, Loc, Target, Zip};
 use super::convert::convert_kernel;
@@ -195,6 +196,9 @@ impl Writer {
             let z = self.emit(kernel, &[x], compute.dtype());
             return self.convert(z, result);
         }
+        if let Some(z) = self.by_known_divisor(op, x, y, compute) {
+            return self.convert(z, result);
+        }
         let (op, y) = self.as_product(op, x, y, compute);
         self.cost += binary_cost(op) * compute.dtype().size() / 4;
         let given = match op.class() {
@@ -207,6 +211,21 @@ impl Writer {
             self.kinds[usize::from(register)] = Kind::Binary(op, compute);
         }
         self.convert(z, result)
+    }
+
+    /// The quotient or remainder of integers by a divisor that is known: a product by its inverse.
+    fn by_known_divisor(
+        &mut self,
+        op: BinaryOp,
+        x: Value,
+        y: Value,
+        compute: Compute,
+    ) -> Option<Value> {
+        let is_division = matches!(op, BinaryOp::Quotient | BinaryOp::Remainder);
+        let divisor = self.known(y).filter(|&y| is_division && y != 0.0)?;
+        let (kernel, through) = known_divisor_kernel(op, compute)?;
+        let inverse = self.constant(Scalar::Float(divisor.recip()), through);
+        Some(self.emit(kernel, &[x, y, inverse], compute.dtype()))
     }
 
     /// Squares, and quotients by a power of two, as products, which have the same bits.

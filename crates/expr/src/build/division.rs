@@ -5,7 +5,7 @@ use std::fmt;
 use nxla_tensor::{DType, Scalar, promote};
 
 use super::of_op;
-use crate::graph::{ExprId, Graph, Result};
+use crate::graph::{ExprId, Graph, Op, Result};
 
 impl Graph {
     /// The quotient rounded towards minus infinity: `-7 / 2` is `-4`. Integers stay integers.
@@ -77,6 +77,14 @@ impl Graph {
         let remainder = self.remainder(x, y)?;
         let dtype = self.dtype(remainder);
         let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
+        // The sign of a number is known.
+        if let Op::Constant(divisor) = self.op(y) {
+            match divisor.value.as_f64() {
+                divisor if divisor > 0.0 => return self.less(remainder, zero),
+                divisor if divisor < 0.0 => return self.greater(remainder, zero),
+                _ => {}
+            }
+        }
         let left = self.not_equal(remainder, zero)?;
         let negative_remainder = self.less(remainder, zero)?;
         let negative_divisor = self.less(y, zero)?;
