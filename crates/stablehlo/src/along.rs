@@ -4,7 +4,9 @@
 //! only for the kernel to read it once. So the kernel takes such operations along: cheap ones, which
 //! XLA may compute a second time for others, and functions like `exp` that nobody else needs.
 
-use nxla_expr::{BinaryOp, ExprId, Graph, Node, Op, Program, Reduce, TensorType, UnaryOp};
+use nxla_expr::{
+    BinaryClass, BinaryOp, ExprId, Graph, Node, Op, Program, Reduce, TensorType, UnaryOp,
+};
 use nxla_tensor::{DType, Shape};
 use rustc_hash::FxHashMap;
 
@@ -143,7 +145,18 @@ fn pays(shape: &Shape, attributes: &Reduce, dtype: DType) -> bool {
     kept.is_empty() || are_rows || is_row
 }
 
-/// Whether a node is done by the time its operands are read, in the dtype of its operands.
+fn is_comparison(op: BinaryOp) -> bool {
+    matches!(op.class(), BinaryClass::Equality | BinaryClass::Order)
+}
+
+/// Whether a node compares what a program is given.
+pub(crate) fn compares_given(graph: &Graph, id: ExprId) -> bool {
+    let is_given = |&id: &ExprId| matches!(graph.op(id), Op::Parameter(_) | Op::Constant(_));
+    let is_comparison = matches!(graph.op(id), Op::Binary(op) if is_comparison(*op));
+    is_comparison && is_cheap(graph, id) && graph.operands(id).iter().all(is_given)
+}
+
+/// Whether a node is done by the time its operands are read, which have one dtype.
 fn is_cheap(graph: &Graph, id: ExprId) -> bool {
     let operands = graph.operands(id);
     let is_same = |&operand: &ExprId| graph.dtype(operand) == graph.dtype(id);
@@ -158,6 +171,12 @@ fn is_cheap(graph: &Graph, id: ExprId) -> bool {
             | BinaryOp::Max
             | BinaryOp::Min,
         ) => operands.iter().all(is_same),
+        Op::Unary(UnaryOp::LogicalNot) | Op::Binary(BinaryOp::LogicalAnd | BinaryOp::LogicalOr) => {
+            operands.iter().all(is_same)
+        }
+        Op::Binary(op) if is_comparison(*op) => {
+            graph.dtype(operands[0]) == graph.dtype(operands[1])
+        }
         // The exponent is an integer even where the base is none.
         Op::Binary(BinaryOp::Pow) => is_same(&operands[0]) && is_two(graph, operands[1]),
         _ => false,

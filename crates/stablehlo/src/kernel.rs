@@ -132,7 +132,10 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
                 DType::F64 => has(LEAST_REDUCED_F64) && is_written(),
                 // Others are computed in a wider dtype.
                 dtype if dtype.is_complex() || dtype.is_float() && dtype.bits() < 32 => false,
-                _ if is_given() => has(LEAST_REDUCED_GIVEN),
+                // XLA does not read faster what a kernel compares along with counting it.
+                _ if is_given() || along::compares_given(frame.graph, node.operands[0]) => {
+                    has(LEAST_REDUCED_GIVEN)
+                }
                 _ => has(LEAST_REDUCED) && is_written(),
             }
         }

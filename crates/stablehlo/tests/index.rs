@@ -181,7 +181,24 @@ fn large_reductions_of_what_is_in_memory_are_kernels() {
     // Of many given ones the evaluator is faster all the same.
     assert!(!sum(DType::F32, [436, 600], 1, false) && sum(DType::F32, [437, 600], 1, false));
     assert!(!sum(DType::F64, [2048, 32], 1, false) && sum(DType::F64, [2048, 33], 1, false));
-    assert!(!sum(DType::S32, [1024, 1024], 0, false));
+    // Integers are reduced like floats, but for those that are computed in others.
+    assert!(sum(DType::S32, [256, 256], 0, false) && sum(DType::U8, [128, 521], 1, false));
+    assert!(!sum(DType::S32, [256, 255], 0, false) && !sum(DType::S32, [4096, 32], 1, false));
+    assert!(!sum(DType::BF16, [1024, 1024], 0, false) && !sum(DType::C64, [1024, 1024], 0, false));
+}
+
+#[test]
+fn counts_of_what_a_program_is_given_compare_along() {
+    let counts = |size: usize, of_sine: bool, by: DType| {
+        has_kernel(&program(&[ty(DType::F32, [size, size]), ty(by, [size, size])], |g, p| {
+            let x = if of_sine { g.sin(p[0])? } else { p[0] };
+            let above = g.greater(x, p[1])?;
+            Ok(vec![g.sum(above, None, false)?])
+        }))
+    };
+    assert!(counts(256, false, DType::F32) && !counts(255, false, DType::F32));
+    // What XLA computes or converts it compares and counts on the way.
+    assert!(!counts(256, true, DType::F32) && !counts(256, false, DType::S32));
 }
 
 #[test]

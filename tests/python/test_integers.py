@@ -1,0 +1,126 @@
+"""What is done with many integers and truth values, against numpy, whichever engine does it."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+ENGINES = [
+    {"compiler": "evaluator"},
+    {"compiler": "xla"},
+    {"compiler": "xla", "kernels": False},
+]
+DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+@pytest.fixture(params=ENGINES, ids=["evaluator", "xla", "xla alone"])
+def jit(request):
+    return lambda function: nx.jit(function, **request.param)
+
+
+def integers(dtype, *shape, seed=0):
+    """Return small integers and, now and then, some at both ends of their dtype."""
+    rng = np.random.default_rng(seed)
+    ends = np.iinfo(dtype)
+    small = rng.integers(max(-100, ends.min), 100, shape)
+    large = rng.integers(ends.min, ends.max, shape, dtype=dtype, endpoint=True)
+    # A block of its own, so that loops over small ones have them alone.
+    return np.where(np.arange(shape[-1]) < shape[-1] // 2, small.astype(dtype), large)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reductions_of_many(jit, dtype):
+    x = integers(dtype, 257, 300)
+    wide = {"i": np.int32, "u": np.uint32}[x.dtype.kind]
+    wide = np.promote_types(x.dtype, wide)
+    for axis in (None, 0, 1):
+        total = jit(lambda x, axis=axis: nx.sum(x, axis=axis))(x)
+        np.testing.assert_array_equal(total, np.sum(x, axis=axis, dtype=wide))
+        for name in ("max", "min", "argmax", "argmin"):
+            found = jit(lambda x, name=name, axis=axis: getattr(nx, name)(x, axis=axis))(x)
+            np.testing.assert_array_equal(found, getattr(np, name)(x, axis=axis))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "int64", "float32", "float64"])
+def test_counts(jit, dtype):
+    x = np.random.default_rng(1).integers(0, 2 if dtype == "bool" else 9, (257, 300)).astype(dtype)
+    y = np.roll(x, 1, axis=1)
+    for axis in (None, 0, 1):
+        found = jit(
+            lambda x, y, axis=axis: (
+                nx.sum(x > 0, axis=axis),
+                nx.count_nonzero(x, axis=axis),
+                nx.sum((x == y).astype("int32"), axis=axis),
+                nx.mean(x != y, axis=axis),
+                nx.any(x > 7, axis=axis),
+                nx.all((x >= 0) & (y >= 0), axis=axis),
+            )
+        )(x, y)
+        expected = (
+            np.sum(x > 0, axis=axis),
+            np.count_nonzero(x, axis=axis),
+            np.sum(x == y, axis=axis),
+            np.mean(x != y, axis=axis),
+            np.any(x > 7, axis=axis),
+            np.all((x >= 0) & (y >= 0), axis=axis),
+        )
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+        assert [one.dtype for one in found[:3]] == [nx.int32] * 3
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("divisor", [1, 2, 3, 7, 10, 127])
+def test_divisions_by_numbers(jit, dtype, divisor):
+    x = integers(dtype, 3, 1000)
+    found = jit(lambda x: (x // divisor, x % divisor))(x)
+    np.testing.assert_array_equal(found[0], x // x.dtype.type(divisor))
+    np.testing.assert_array_equal(found[1], x % x.dtype.type(divisor))
+    if x.dtype.kind == "i":
+        found = jit(lambda x: (x // -divisor, x % -divisor))(x)
+        # numpy warns of the smallest one by -1, which has no quotient.
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(found[0], x // x.dtype.type(-divisor))
+        np.testing.assert_array_equal(found[1], x % x.dtype.type(-divisor))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_divisions_by_others(jit, dtype):
+    x, y = integers(dtype, 3, 1000), integers(dtype, 3, 1000, seed=1)
+    y = np.where(y == 0, y.dtype.type(1), y)
+    found = jit(lambda x, y: (x // y, x % y))(x, y)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(found[0], x // y)
+    np.testing.assert_array_equal(found[1], x % y)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_powers(jit, dtype):
+    x = integers(dtype, 3, 1000)
+    for exponent in (0, 1, 2, 3, 4, 5):
+        np.testing.assert_array_equal(jit(lambda x, n=exponent: x**n)(x), x**exponent)
+
+
+@pytest.mark.parametrize("dtype", ["bool", *DTYPES])
+def test_running_sums(jit, dtype):
+    x = integers("uint8", 60, 70) % 2 == 1 if dtype == "bool" else integers(dtype, 60, 70)
+    wide = np.promote_types(x.dtype, np.uint32 if x.dtype.kind == "u" else np.int32)
+    for axis in (0, 1):
+        for reverse in (False, True):
+            found = jit(lambda x, a=axis, r=reverse: nx.cumulative_sum(x, axis=a, reverse=r))(x)
+            turned = np.flip(x, axis) if reverse else x
+            expected = np.cumsum(turned, axis=axis, dtype=wide)
+            expected = np.flip(expected, axis) if reverse else expected
+            assert found.dtype in (nx.int32, nx.uint32, nx.int64, nx.uint64)
+            np.testing.assert_array_equal(np.asarray(found).astype(wide), expected)
+
+
+def test_what_is_one_of_some(jit):
+    x = integers("int32", 3, 1000)
+    for among in ([3], [1, 5, 99], list(range(-8, 9))):
+        found = jit(lambda x, among=among: nx.isin(x, among))(x)
+        np.testing.assert_array_equal(found, np.isin(x, among))
+    numbers = np.array([0.5, np.nan, np.inf, -0.0])
+    found = jit(lambda x: nx.isin(x, numbers))(numbers)
+    np.testing.assert_array_equal(found, [True, False, True, True])
+    assert jit(lambda x: nx.isin(x, [1j, 2j]))(np.array([1j, 3])).tolist() == [True, False]
