@@ -378,7 +378,9 @@ impl Code {
                 }
             }
         };
-        let sources = instruction.operands.map(resolve);
+        // One by one, since `map` calls a function for each.
+        let [x, y, z] = instruction.operands;
+        let sources = [resolve(x), resolve(y), resolve(z)];
         match result {
             Some((result, out)) => {
                 let is_below = |loc: Loc| match loc {
