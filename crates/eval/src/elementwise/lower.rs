@@ -10,11 +10,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::binary::{
-    binary_kernel, clip_kernel, copy_kernel, known_divisor_kernel, known_power_kernel,
-    select_kernel, select_over_kernel,
+    binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel, select_over_kernel,
 };
 use super::code::{Access, Code, Constant, Input, Instruction, Loc, Target, Zip};
 use super::convert::convert_kernel;
+use super::division::known_divisor_kernel;
 use super::dtype::Compute;
 use super::lanes::Kernel;
 use super::pairs::{self, Kind};
@@ -221,8 +221,7 @@ impl Writer {
         y: Value,
         compute: Compute,
     ) -> Option<Value> {
-        let is_division = matches!(op, BinaryOp::Quotient | BinaryOp::Remainder);
-        let divisor = self.known(y).filter(|&y| is_division && y != 0.0)?;
+        let divisor = self.known(y).filter(|&y| y != 0.0)?;
         let (kernel, through) = known_divisor_kernel(op, compute)?;
         let inverse = self.constant(Scalar::Float(divisor.recip()), through);
         Some(self.emit(kernel, &[x, y, inverse], compute.dtype()))

@@ -3,6 +3,7 @@
 mod binary;
 mod code;
 mod convert;
+mod division;
 mod dtype;
 mod exec;
 mod grid;
