@@ -10,7 +10,7 @@
 use std::fmt::Write;
 
 use nxla_expr::serialize::{SerializeError, from_bytes, to_bytes};
-use nxla_expr::{Block, BlockKind, ExprId, Graph, Node, Op, Program, TensorType};
+use nxla_expr::{Block, BlockKind, ExprId, Graph, Node, Op, Program, Reduce, TensorType};
 use nxla_tensor::{DType, Scalar};
 
 use crate::along;
@@ -118,26 +118,7 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         Op::ArgReduce(..) => has(LEAST_SEARCHED),
         // Each device reduces its part by itself.
         Op::Reduce(_, attributes) if cx.options.partition.is_none() => {
-            let (shape, dtype) = (cx.shape(operand(0)), cx.dtype(operand(0)));
-            // Otherwise XLA computes the operand while it reduces it.
-            let is_written = || {
-                along::reads_memory(frame, node.operands[0], attributes)
-                    || reduce::is_written(shape, attributes)
-            };
-            let is_given_few = is_given() && !has(LEAST_REDUCED);
-            match dtype {
-                _ if reduce::is_fast(shape, attributes, dtype, is_given_few) => {
-                    has(LEAST_SHORT) && along::takes_short_rows(frame, node.operands[0], attributes)
-                }
-                DType::F64 => has(LEAST_REDUCED_F64) && is_written(),
-                // Others are computed in a wider dtype.
-                dtype if dtype.is_complex() || dtype.is_float() && dtype.bits() < 32 => false,
-                // XLA does not read faster what a kernel compares along with counting it.
-                _ if is_given() || along::compares_given(frame.graph, node.operands[0]) => {
-                    has(LEAST_REDUCED_GIVEN)
-                }
-                _ => has(LEAST_REDUCED) && is_written(),
-            }
+            is_reduced_sooner(cx, frame, node.operands[0], attributes, has)
         }
         Op::Window(_, window) if cx.options.partition.is_none() => {
             let mut axes = window.dimensions.iter().zip(&window.strides);
@@ -150,6 +131,34 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         }
         Op::Block(block) if block.body.effects().is_empty() => is_for_host(cx, block, has),
         _ => false,
+    }
+}
+
+/// Whether a kernel reduces a tensor sooner than XLA does, by how many elements it has.
+fn is_reduced_sooner(
+    cx: &Cx<'_>,
+    frame: &Frame<'_>,
+    operand: ExprId,
+    attributes: &Reduce,
+    has: impl Fn(usize) -> bool,
+) -> bool {
+    let ty = frame.tensor(operand).ty();
+    let (shape, dtype) = (cx.shape(ty), cx.dtype(ty));
+    // Otherwise XLA computes the operand while it reduces it.
+    let is_written =
+        || along::reads_memory(frame, operand, attributes) || reduce::is_written(shape, attributes);
+    let is_given = matches!(frame.graph.op(operand), Op::Parameter(_));
+    let is_given_few = is_given && !has(LEAST_REDUCED);
+    match dtype {
+        _ if reduce::is_fast(shape, attributes, dtype, is_given_few) => {
+            has(LEAST_SHORT) && along::takes_short_rows(frame, operand, attributes)
+        }
+        DType::F64 => has(LEAST_REDUCED_F64) && is_written(),
+        // Others are computed in a wider dtype.
+        dtype if dtype.is_complex() || dtype.is_float() && dtype.bits() < 32 => false,
+        // XLA does not read faster what a kernel compares along with counting it.
+        _ if is_given || along::compares_given(frame.graph, operand) => has(LEAST_REDUCED_GIVEN),
+        _ => has(LEAST_REDUCED) && is_written(),
     }
 }
 

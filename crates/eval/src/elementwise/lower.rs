@@ -122,21 +122,17 @@ impl Writer {
             | UnaryClass::Predicate
             | UnaryClass::Magnitude => Compute::of(x.dtype),
         };
-        match (op, x.dtype) {
-            (UnaryOp::BitwiseNot, DType::Pred) => {
-                return self.emit(
-                    unary_kernel(UnaryOp::LogicalNot, Compute::U8),
-                    &[x],
-                    DType::Pred,
-                );
-            }
-            (UnaryOp::PopulationCount | UnaryOp::CountLeadingZeros, dtype) if dtype.bits() < 8 => {
-                return self.count_narrow_bits(op, x, result);
-            }
-            (UnaryOp::Abs | UnaryOp::Negate, dtype) if dtype.is_float() && dtype.bits() < 32 => {
-                return self.emit(sign_kernel(op, dtype.size()), &[x], result);
-            }
-            _ => {}
+        if op == UnaryOp::BitwiseNot && x.dtype.is_pred() {
+            let not = unary_kernel(UnaryOp::LogicalNot, Compute::U8);
+            return self.emit(not, &[x], DType::Pred);
+        }
+        let bits = x.dtype.bits();
+        if matches!(op, UnaryOp::PopulationCount | UnaryOp::CountLeadingZeros) && bits < 8 {
+            return self.count_narrow_bits(op, x, result);
+        }
+        let is_narrow_float = x.dtype.is_float() && bits < 32;
+        if matches!(op, UnaryOp::Abs | UnaryOp::Negate) && is_narrow_float {
+            return self.emit(sign_kernel(op, x.dtype.size()), &[x], result);
         }
         let x = self.convert(x, compute.dtype());
         let given = match op.class() {
