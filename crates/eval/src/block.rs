@@ -156,14 +156,15 @@ macro_rules! integers {
         let run: Run<'_> = $run;
         let dtype = run.x.dtype();
         assert!(dtype.is_integer(), "{dtype} is not folded here");
-        let x = convert(run.x, Compute::of(dtype).dtype())?;
+        let compute = Compute::of(dtype);
+        let x = convert(run.x, compute.dtype())?;
         let run = Run { x: &x, ..run };
         macro_rules! with {
             ($t:ident) => {
                 run.fold::<$t, $t>($start, |a, x| a.$step(x), |a| a)
             };
         }
-        let folds = match Compute::of(dtype) {
+        let folds = match compute {
             Compute::U8 => with!(u8),
             Compute::U16 => with!(u16),
             Compute::U32 => with!(u32),

@@ -111,7 +111,7 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
         let ty = operand(0);
         cx.dtype(ty).bits() >= 8 && cx.shape(ty).size() >= elements
     };
-    let is_given = || matches!(frame.graph.op(node.operands[0]), Op::Parameter(_));
+    let is_given = || is_given(frame, node.operands[0]);
     match node.op {
         Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
         Op::Sort(_) | Op::Argsort(..) => has(LEAST_SORTED),
@@ -134,6 +134,11 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
     }
 }
 
+/// Whether a tensor is one that a program is given.
+fn is_given(frame: &Frame<'_>, id: ExprId) -> bool {
+    matches!(frame.graph.op(id), Op::Parameter(_))
+}
+
 /// Whether a kernel reduces a tensor sooner than XLA does, by how many elements it has.
 fn is_reduced_sooner(
     cx: &Cx<'_>,
@@ -147,7 +152,7 @@ fn is_reduced_sooner(
     // Otherwise XLA computes the operand while it reduces it.
     let is_written =
         || along::reads_memory(frame, operand, attributes) || reduce::is_written(shape, attributes);
-    let is_given = matches!(frame.graph.op(operand), Op::Parameter(_));
+    let is_given = is_given(frame, operand);
     let is_given_few = is_given && !has(LEAST_REDUCED);
     match dtype {
         _ if reduce::is_fast(shape, attributes, dtype, is_given_few) => {

@@ -76,20 +76,22 @@ fn count_up<T>(first: i32, numbers: &mut [T], make: impl Fn(i32) -> T) {
 /// How many integers are converted at once: they stay in the cache.
 const COUNTED: usize = 1024;
 
+/// A float between the ends of an integer, and 0 for NaN, as `as` does, for which there are no vectors.
+macro_rules! saturated {
+    ($x:expr, $from:ident, $to:ident) => {{
+        let number = if $x.is_nan() { 0.0 } else { $x };
+        let number = if number > $to::MIN as $from { number } else { $to::MIN as $from };
+        if number < $to::MAX as $from { number } else { $to::MAX as $from }
+    }};
+}
+
 /// The kernels from floats to integers that fit in the low bits of one.
 macro_rules! truncated {
     (f32, $to:ident) => {
-        kernel!(|x: f32| -> $to {
-            let number = if x.is_nan() { 0.0 } else { x };
-            let number = if number > $to::MIN as f32 { number } else { $to::MIN as f32 };
-            small_to_i32(if number < $to::MAX as f32 { number } else { $to::MAX as f32 }) as $to
-        })
+        kernel!(|x: f32| -> $to { small_to_i32(saturated!(x, f32, $to)) as $to })
     };
     (f64, $to:ident) => {
-        kernel!(|x: f64| -> $to {
-            let number = if x.is_nan() { 0.0 } else { x };
-            near_to_i64(clamped(number, f64::from($to::MIN), f64::from($to::MAX))) as $to
-        })
+        kernel!(|x: f64| -> $to { near_to_i64(saturated!(x, f64, $to)) as $to })
     };
 }
 
@@ -168,7 +170,7 @@ pub(crate) fn convert_kernel(from: DType, to: DType) -> Kernel {
         (DType::F64, DType::U16) => truncated!(f64, u16),
         (DType::F64, DType::S16) => truncated!(f64, i16),
         (DType::F32, DType::S32) => f32_to_i32,
-        (DType::F64, DType::S32) => kernel!(|x: f64| -> i32 { f64_to_i32(x) }),
+        (DType::F64, DType::S32) => truncated!(f64, i32),
         (DType::F32, DType::S64) => truncated_far!(f32),
         (DType::F64, DType::S64) => truncated_far!(f64),
         (DType::F32, DType::F16) => f32_to_f16,
@@ -231,7 +233,7 @@ fn f32_to_i32(srcs: [Src<'_>; 3], out: &mut [u8]) {
         |x: f32| x.abs() < 4_194_304.0,
         small_to_i32,
         #[inline(always)]
-        |x| f64_to_i32(f64::from(x)),
+        |x| near_to_i64(saturated!(f64::from(x), f64, i32)) as i32,
     );
 }
 
@@ -245,19 +247,6 @@ fn small_to_i32(x: f32) -> i32 {
 #[inline(always)]
 fn near_to_i64(x: f64) -> i64 {
     (x.trunc() + ROUND_F64).to_bits().wrapping_sub(ROUND_F64.to_bits()) as i64
-}
-
-/// Truncates, saturates, and gives 0 for NaN, as `as` does, for which there are no vectors.
-#[inline(always)]
-fn f64_to_i32(x: f64) -> i32 {
-    let number = if x.is_nan() { 0.0 } else { x };
-    near_to_i64(clamped(number, -2_147_483_648.0, 2_147_483_647.0)) as i32
-}
-
-#[inline(always)]
-fn clamped(x: f64, low: f64, high: f64) -> f64 {
-    let x = if x > low { x } else { low };
-    if x < high { x } else { high }
 }
 
 /// Rounds to nearest, ties to even; the upper half of the bits is the `bf16`.

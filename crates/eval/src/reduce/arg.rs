@@ -3,7 +3,9 @@
 use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, Element, HostTensor};
 
-use super::kernel::{FEW_LANES, GROUPS, Reducer, SHORT, add_chunks, narrowed, short_runs};
+use super::kernel::{
+    BYTE_LANES, FEW_LANES, GROUPS, Reducer, SHORT, add_chunks, narrowed, short_runs,
+};
 use super::{Ordered, Plane, match_ordered, widened_float};
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
@@ -84,8 +86,9 @@ fn search<T: Ordered>(
                 vectorize(
                     #[inline(always)]
                     || match size_of::<T>() {
-                        // Bytes fill a vector only if there are many.
-                        1 if count >= 32 => in_rows::<T, 32>(x, count, search, out),
+                        1 if count >= BYTE_LANES => {
+                            in_rows::<T, BYTE_LANES>(x, count, search, out);
+                        }
                         _ => in_rows::<T, FEW_LANES>(x, count, search, out),
                     },
                 );

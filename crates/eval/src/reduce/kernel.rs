@@ -25,6 +25,8 @@ pub(crate) const TURN: usize = GROUPS * LANES;
 /// side. Runs that come in parts are longer.
 pub(crate) const SHORT: usize = 1024;
 pub(crate) const FEW_LANES: usize = 8;
+/// The same for bytes, which fill a vector only if there are many.
+pub(super) const BYTE_LANES: usize = 32;
 pub(super) const SIDE_BY_SIDE: usize = 4;
 
 /// Accumulators that are worked on at a time: few enough to stay in the cache, and enough for a row
@@ -255,11 +257,10 @@ fn runs<T: Element, A, S, M, R>(
         2 => tiny_runs::<T, A, S, M, R, 2>(x, reducer, finish, out),
         3 => tiny_runs::<T, A, S, M, R, 3>(x, reducer, finish, out),
         4 => tiny_runs::<T, A, S, M, R, 4>(x, reducer, finish, out),
-        // Bytes fill a vector only if there are many.
         ..SHORT if size_of::<T>() == 1 => vectorize(
             #[inline(always)]
             || {
-                short_runs::<T, A, S, M, 32>(x, count, reducer, |index, sum| {
+                short_runs::<T, A, S, M, BYTE_LANES>(x, count, reducer, |index, sum| {
                     out[index] = finish(sum)
                 })
             },
