@@ -12,10 +12,11 @@ collect_ignore_glob = ["twins/*"]
 
 #: Says whether the devices of a plugin can be used, and what is wrong with them otherwise.
 TRY = """
+import sys
 import nxla as nx
 nx.jit(lambda x: x + 1, compiler="xla")(1.0).item()
 platforms = {device.platform for device in nx.devices()}
-assert "{0}" in platforms, f"the plugin has no device of it, but of {{sorted(platforms)}}"
+assert sys.argv[1] in platforms, f"the plugin has no device of it, but of {sorted(platforms)}"
 """
 
 
@@ -28,7 +29,7 @@ def missing(platform):
         return "no plugin for it is installed; python -m nxla doctor says which there are"
     # A plugin without its hardware may end the process.
     environment = {**os.environ, plugins.VARIABLE: path}
-    command = [sys.executable, "-c", TRY.format(platform)]
+    command = [sys.executable, "-c", TRY, platform]
     tried = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if tried.returncode:
         return (tried.stderr.strip().splitlines() or [f"it ended with {tried.returncode}"])[-1]
