@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from where import PLATFORM
+
 # Programs for libraries that need not be installed; the tests that run them look for those.
 collect_ignore_glob = ["twins/*"]
 
@@ -37,12 +39,20 @@ def missing(platform):
     return None
 
 
+def pytest_configure():
+    """Let accelerators multiply ``f32`` as exactly as what they are compared with."""
+    if PLATFORM != "cpu":
+        os.environ.setdefault("NVIDIA_TF32_OVERRIDE", "0")
+        os.environ.setdefault("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=false")
+        # JAX would take most of the memory there.
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+
 def pytest_collection_modifyitems(items):
     """Skip all tests, and say why, where the platform that is to be tested is not at hand."""
-    platform = os.environ.get("NXLA_TEST_PLATFORM") or "cpu"
-    why = None if platform == "cpu" else missing(platform)
+    why = None if PLATFORM == "cpu" else missing(PLATFORM)
     if why is not None:
-        mark = pytest.mark.skip(reason=f"NXLA_TEST_PLATFORM={platform}: {why}")
+        mark = pytest.mark.skip(reason=f"NXLA_TEST_PLATFORM={PLATFORM}: {why}")
         for item in items:
             item.add_marker(mark)
 

@@ -8,6 +8,7 @@ import pytest
 
 import nxla as nx
 from nxla.ahead import Lowered
+from where import on_cpu
 
 
 def f(x, y):
@@ -28,6 +29,7 @@ def test_lowering_runs_nothing_and_tells_what_there_is():
     assert "lowered to 5 nodes" in repr(lowered)
 
 
+@on_cpu
 def test_text_for_a_device_has_kernels_and_portable_text_has_none():
     lowered = nx.jit(nx.linalg.cholesky, compiler="xla").lower(nx.template((3, 3)))
     assert "custom_call" in lowered.as_text(portable=False)

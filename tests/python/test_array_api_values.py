@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nxla as nx
+from where import DEVICE
 
 inf, nan = float("inf"), float("nan")
 
@@ -225,7 +226,7 @@ def test_astype_gives_the_tensor_itself_only_if_it_may():
     assert nx.astype(x, nx.float32, copy=False) is x
     assert nx.astype(x, nx.float32) is not x
     assert nx.astype(x, nx.float64, copy=False).dtype == nx.float64
-    assert nx.astype(x, nx.float64, device="cpu:0").device == "cpu:0"
+    assert nx.astype(x, nx.float64, device=DEVICE).device == DEVICE
 
 
 # --- complex numbers ---
@@ -355,19 +356,29 @@ def test_matrices_without_rows(compiler):
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("exponent", [-0.9, -0.5, 0.5, 0.9])
-def test_factors_of_huge_and_tiny_numbers(compiler, dtype, exponent):
+@pytest.mark.parametrize(
+    "options",
+    [{"compiler": "evaluator"}, {"compiler": "xla"}, {"compiler": "xla", "kernels": False}],
+    ids=["evaluator", "xla", "xla alone"],
+)
+def test_factors_of_huge_and_tiny_numbers(options, dtype, exponent):
     scale = float(nx.finfo(dtype).max) ** exponent
     unit = np.array([[1.0, 2.0, 0.5], [3.0, -1.0, 2.0], [0.5, 4.0, 1.0]])
     a = nx.tensor(unit * scale, dtype)
     tolerance = 100 * nx.finfo(dtype).eps
-    with nx.default_options(compiler=compiler):
+    with nx.default_options(options):
         s = nx.linalg.svdvals(a).numpy() / scale
         q, r = nx.linalg.qr(a)
         u, values, vh = nx.linalg.svd(a)
+        w, v = nx.linalg.eigh(a)
     assert np.allclose(s, np.linalg.svd(unit)[1], rtol=tolerance)
     assert np.allclose(q.numpy() @ (r.numpy() / scale), unit, atol=10 * tolerance)
     product = (u.numpy() * (values.numpy() / scale)) @ vh.numpy()
     assert np.allclose(product, unit, atol=10 * tolerance)
+    lower = np.tril(unit) + np.tril(unit, -1).T
+    assert np.allclose(w.numpy() / scale, np.linalg.eigvalsh(lower), rtol=tolerance)
+    product = (v.numpy() * (w.numpy() / scale)) @ v.numpy().T
+    assert np.allclose(product, lower, atol=10 * tolerance)
 
 
 def test_tolerances_may_be_tensors(compiler):

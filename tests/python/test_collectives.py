@@ -8,6 +8,9 @@ import pytest
 
 import nxla as nx
 from nxla import collectives
+from where import on_cpu
+
+pytestmark = on_cpu
 
 X = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32)
 KINDS = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"

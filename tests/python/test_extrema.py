@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from where import on_cpu
 
 
 def normalised(x, n=nx):
@@ -174,6 +175,7 @@ def test_a_pull_that_runs_later():
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
+@on_cpu
 def test_functions_over_several_devices():
     mesh = nx.Mesh(data=2)
     x = np.random.default_rng(7).normal(size=(20, 50))

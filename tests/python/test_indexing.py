@@ -6,6 +6,7 @@ from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 import nxla as nx
+from where import DEVICE
 
 FEW = settings(max_examples=100, deadline=None)
 
@@ -217,9 +218,9 @@ def test_assigning_keeps_the_dtype_and_the_names():
 
 
 def test_assigning_on_a_device_stays_there():
-    x = nx.tensor([1.0, 2.0], device="cpu:0")
+    x = nx.tensor([1.0, 2.0], device=DEVICE)
     x[0] = 5
-    assert x.device == "cpu:0"
+    assert x.device == DEVICE
     assert x.tolist() == [5.0, 2.0]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import nxla as nx
 from nxla import _progress
+from where import on_cpu
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,7 @@ def test_every_way_to_set_options_refuses_the_same(options, text):
     assert nx.default_options() == before
 
 
+@on_cpu
 def test_memory_of_gpus_is_of_plugins_for_gpus():
     with pytest.raises(nx.OptionError, match=r'"preallocate".* is for plugins of GPUs'):
         nx.jit(lambda x: x, compiler="xla", preallocate=True)(1.0)

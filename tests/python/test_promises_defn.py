@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from where import PLATFORM
 
 
 def line_of(function, text):
@@ -528,9 +529,9 @@ def test_hooks_are_found_by_name_in_the_options(compiler):
 
 
 def test_to_backend_follows_the_options():
-    assert nx.to_backend(compiler="xla") == ("cpu", 0)
+    assert nx.to_backend(compiler="xla") == (PLATFORM, 0)
     with nx.default_options(compiler="xla"):
-        assert nx.to_backend() == ("cpu", 0)
+        assert nx.to_backend() == (PLATFORM, 0)
     with pytest.raises(nx.OptionError, match="there is no compiler"):
         nx.to_backend(compiler="none")
 

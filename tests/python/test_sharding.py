@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from where import on_cpu
+
+pytestmark = on_cpu
 
 
 @pytest.fixture(scope="module")

@@ -28,25 +28,32 @@ def array(shape, value):
     return np.full(shape, value, np.float32)
 
 
+def uneven(shape, value):
+    """An array that one number alone does not tell, which would become a part of the program."""
+    made = array(shape, value)
+    made.flat[-1] = value / 2
+    return made
+
+
 def overwrite(x):
     x[...] = -1.0
 
 
-def check(found, shape, value):
+def check(found, shape, value, make=array):
     """A result is twice the argument, in every element."""
-    np.testing.assert_array_equal(np.asarray(found), array(shape, 2 * value))
+    np.testing.assert_array_equal(np.asarray(found), make(shape, 2 * value))
 
 
-def check_rounds(call, shape, rounds=ROUNDS):
+def check_rounds(call, shape, rounds=ROUNDS, make=array):
     """Doubles one array again and again, which is overwritten after each call."""
-    buffer, results = array(shape, 0), deque()
+    buffer, results = make(shape, 0), deque()
     for i in range(rounds):
-        buffer[...] = i
+        buffer[...] = make(shape, i)
         results.append((i, call(buffer)))
         overwrite(buffer)
         while len(results) > IN_FLIGHT or (results and i == rounds - 1):
             value, result = results.popleft()
-            check(result, shape, value)
+            check(result, shape, value, make)
 
 
 @both_shapes
@@ -142,7 +149,8 @@ def test_captured_arrays_keep_their_values(compiler, shape):
     two = array(shape, 2)
     # What is small becomes part of the program, which XLA compiles anew for each value.
     rounds = ROUNDS if shape == LARGE else 20
-    check_rounds(lambda x: nx.jit(lambda y: x * y, compiler=compiler)(two), shape, rounds)
+    call = lambda x: nx.jit(lambda y: x * y, compiler=compiler)(two)  # noqa: E731
+    check_rounds(call, shape, rounds, uneven)
 
 
 @both_shapes

@@ -32,7 +32,7 @@ pub(crate) fn is_native(block: &Block) -> bool {
             block.batch_axes == 0 && counts && !is_narrow_float()
         }
         BlockKind::Threefry { .. } | BlockKind::Scatter { .. } => true,
-        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => false,
+        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } | BlockKind::Factorize(_) => false,
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn evaluate(block: &Block, args: &mut Args<'_>) -> Result<Results, Fa
         BlockKind::Threefry { count, wide: true } => random_wide_words(x, count).map(one),
         BlockKind::Search(order) => search(x, args.get(1), order).map(one),
         BlockKind::Scatter { op } => scatter(op, args, &block.body.inputs()[0]).map(one),
-        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } => {
+        BlockKind::Checkpoint { .. } | BlockKind::Named { .. } | BlockKind::Factorize(_) => {
             unreachable!("the plan has the body of {}", block.name())
         }
     }

@@ -125,6 +125,14 @@ impl Client {
         &self.inner.platform_name
     }
 
+    /// Whether compiled programs can call functions of the host, see [`HostFn`](crate::HostFn): on the
+    /// host itself and on CUDA devices, if the plugin has a way.
+    #[must_use]
+    pub fn calls_host(&self) -> bool {
+        let platform = self.platform_name();
+        self.plugin().host_calls().is_ok_and(|calls| calls.reach(platform))
+    }
+
     /// Details of the platform in the plugin's words, such as a driver version.
     #[must_use]
     pub fn platform_version(&self) -> &str {

@@ -16,6 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use nxla_tensor::{DType, Shape};
 
 use crate::client::{Client, non_null};
+use crate::cuda::{RawStream, Stream};
 use crate::dtype;
 use crate::error::Error;
 use crate::float_mode::OrdinaryFloats;
@@ -43,16 +44,28 @@ thread_local! {
 pub(crate) struct HostCalls {
     add_user_data: Slot<PJRT_FFI_UserData_Add_Args>,
     type_id: i64,
+    /// Whether programs on CUDA devices can call the host too.
+    on_cuda: bool,
 }
 
 impl HostCalls {
-    /// Registers type and handler with a plugin.
+    /// Whether programs of a platform can call the host.
+    pub(crate) fn reach(&self, platform: &str) -> bool {
+        match platform {
+            "cpu" | "host" => true,
+            "cuda" => self.on_cuda,
+            _ => false,
+        }
+    }
+
+    /// Registers type and handlers with a plugin, `on_cuda` if it is one for such devices.
     ///
     /// # Safety
     /// `table` is the FFI table of an initialized plugin, and `check` takes ownership of its
     /// errors.
     pub(crate) unsafe fn install(
         table: &PJRT_FFI_Extension,
+        on_cuda: bool,
         check: impl Fn(&'static str, *mut PJRT_Error) -> Result<(), Error>,
     ) -> Result<HostCalls, Error> {
         const TYPE_NAME: &str = "nxla_host_call_table";
@@ -67,32 +80,38 @@ impl HostCalls {
         }
         REGISTERING.set(Some(args.type_id));
         // SAFETY: passed on to the caller.
-        let registered = unsafe { register_handler(table, check) };
+        let registered = unsafe {
+            register_handler(table, "Host", handle, &check).and_then(|()| match on_cuda {
+                true => register_handler(table, "CUDA", handle_on_cuda, &check),
+                false => Ok(()),
+            })
+        };
         REGISTERING.set(None);
         registered?;
-        Ok(HostCalls { add_user_data: table.user_data_add, type_id: args.type_id })
+        Ok(HostCalls { add_user_data: table.user_data_add, type_id: args.type_id, on_cuda })
     }
 }
 
-/// Registers the handler in the layout the plugin takes.
+/// Registers a handler for a platform, in the layout the plugin takes.
 ///
 /// # Safety
 /// As for [`HostCalls::install`].
 unsafe fn register_handler(
     table: &PJRT_FFI_Extension,
+    platform: &'static str,
+    handler: XLA_FFI_Handler,
     check: impl Fn(&'static str, *mut PJRT_Error) -> Result<(), Error>,
 ) -> Result<(), Error> {
     const FUNCTION: &str = "PJRT_FFI_Register_Handler";
-    const PLATFORM: &str = "Host";
     let Some(register) = table.register_handler else {
         return Ok(());
     };
     let mut short = PJRT_FFI_Register_Handler_Args_Short::new();
     short.target_name = HOST_CALL_TARGET.as_ptr();
     short.target_name_size = HOST_CALL_TARGET.len();
-    short.handler = Some(handle);
-    short.platform_name = PLATFORM.as_ptr();
-    short.platform_name_size = PLATFORM.len();
+    short.handler = Some(handler);
+    short.platform_name = platform.as_ptr();
+    short.platform_name_size = platform.len();
     // SAFETY: names outlive the call. A plugin that expects the longer layout refuses the size
     // before it looks at any field.
     let result = check(FUNCTION, unsafe { register((&raw mut short).cast()) });
@@ -169,11 +188,62 @@ impl Drop for ExecutionContext {
     }
 }
 
-/// The handler that XLA calls: for its version when it is registered, and for every host call.
+/// The handler that XLA calls for programs on the host: for its version when it is registered, and
+/// for every host call.
 ///
 /// # Safety
 /// `frame` is a call frame of XLA FFI.
 unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        answer(frame, |frame| {
+            let mut call = decode(frame)?;
+            find_function(frame, &call)?.call(&mut call)
+        })
+    }
+}
+
+/// The same for programs on CUDA devices: functions are given copies of arguments, and what they make
+/// of results is copied back. Whoever launches the program waits meanwhile, and so does its stream.
+///
+/// # Safety
+/// `frame` is a call frame of XLA FFI.
+unsafe extern "C" fn handle_on_cuda(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
+    // SAFETY: the stream is that of the frame and is left before the call returns; a frame has as
+    // many buffers as it says, in the memory of the stream's device, and all that uses them comes
+    // before or after this call in the order of the stream.
+    unsafe {
+        answer(frame, |frame| {
+            let stream = Stream::enter(raw_stream(frame)?)?;
+            let (args, results) = (buffers(&frame.args)?, buffers(&frame.rets)?);
+            let copied = |raw: &RawBuffer| {
+                let mut bytes = vec![0; raw.len];
+                stream.read(raw.data, &mut bytes).map(|()| bytes)
+            };
+            let given: Vec<Vec<u8>> = args.iter().map(copied).collect::<Result<_, String>>()?;
+            let mut made: Vec<Vec<u8>> = results.iter().map(|raw| vec![0; raw.len]).collect();
+            let views = args.into_iter().zip(&given);
+            let room = results.iter().zip(&mut made);
+            let mut call = HostCall {
+                args: views.map(|(raw, bytes)| raw.seen_in(bytes)).collect(),
+                results: room.map(|(raw, bytes)| raw.made_in(bytes)).collect(),
+                attributes: attributes(&frame.attrs),
+            };
+            find_function(frame, &call)?.call(&mut call)?;
+            let mut pairs = results.iter().zip(&made);
+            pairs.try_for_each(|(raw, bytes)| stream.write(bytes, raw.data))
+        })
+    }
+}
+
+/// Answers what XLA wants of a handler; `run` is what it does for a call.
+///
+/// # Safety
+/// `frame` is a call frame of XLA FFI.
+unsafe fn answer(
+    frame: *mut XLA_FFI_CallFrame,
+    run: impl FnOnce(&XLA_FFI_CallFrame) -> Result<(), String>,
+) -> *mut XLA_FFI_Error {
     let _foreign = ForeignThread::enter();
     let _ordinary = OrdinaryFloats::enter();
     // Unwinding into C++ is undefined, so a panic becomes an error. Whatever state a function
@@ -185,8 +255,7 @@ unsafe extern "C" fn handle(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error
             if answer_metadata(frame) || frame.stage != XLA_FFI_STAGE_EXECUTE {
                 return Ok(());
             }
-            let mut call = decode(frame)?;
-            find_function(frame, &call)?.call(&mut call)
+            run(frame)
         }
     }));
     let (code, message) = match outcome {
@@ -223,6 +292,26 @@ unsafe fn answer_metadata(frame: &XLA_FFI_CallFrame) -> bool {
         }
     }
     false
+}
+
+/// The stream of the device that a call belongs to.
+///
+/// # Safety
+/// `frame` is a call frame of the execute stage.
+unsafe fn raw_stream(frame: &XLA_FFI_CallFrame) -> Result<RawStream, String> {
+    let mut args = XLA_FFI_Stream_Get_Args::new();
+    args.ctx = frame.ctx;
+    // SAFETY: the function table and the context are those of the frame. An error is ours to destroy.
+    unsafe {
+        let get = (*frame.api).XLA_FFI_Stream_Get.ok_or("this XLA does not tell its streams")?;
+        match get(&mut args) {
+            error if error.is_null() => Ok(args.stream),
+            error => {
+                destroy_error(frame.api, error);
+                Err("this XLA has no stream for a call".to_owned())
+            }
+        }
+    }
 }
 
 /// Reads arguments, results and attributes of a call.
@@ -263,6 +352,16 @@ impl RawBuffer {
         let is_empty = self.len == 0 || other.len == 0;
         let (start, other_start) = (self.data.addr(), other.data.addr());
         !is_empty && start < other_start + other.len && other_start < start + self.len
+    }
+
+    /// What it holds, as a copy has it.
+    fn seen_in(self, bytes: &[u8]) -> HostView<'_> {
+        HostView { dtype: self.dtype, shape: self.shape, bytes }
+    }
+
+    /// What it is to hold, in other memory.
+    fn made_in<'a>(&self, bytes: &'a mut [u8]) -> HostViewMut<'a> {
+        HostViewMut { dtype: self.dtype, shape: self.shape.clone(), bytes }
     }
 
     /// # Safety
@@ -410,11 +509,7 @@ unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Result<Option<&HostCallT
         let get = (*frame.api).XLA_FFI_ExecutionContext_Get;
         let error = get.ok_or("this XLA has no execution contexts")?(&mut args);
         if !error.is_null() {
-            let mut destroy = XLA_FFI_Error_Destroy_Args::new();
-            destroy.error = error;
-            if let Some(destroy_error) = (*frame.api).XLA_FFI_Error_Destroy {
-                destroy_error(&mut destroy);
-            }
+            destroy_error(frame.api, error);
             return Ok(None);
         }
         Ok(args.data.cast::<HostCallTable>().as_ref())
@@ -428,6 +523,22 @@ fn panic_message(panic: Box<dyn Any + Send>) -> String {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned());
     format!("a host function panicked: {}", text.as_deref().unwrap_or("no message"))
+}
+
+/// Destroys an error of a function of XLA.
+///
+/// # Safety
+/// `api` is the function table of a call frame, and `error` an error that it gave, which is not used
+/// afterwards.
+unsafe fn destroy_error(api: *const XLA_FFI_Api, error: *mut XLA_FFI_Error) {
+    let mut destroy = XLA_FFI_Error_Destroy_Args::new();
+    destroy.error = error;
+    // SAFETY: passed on to the caller.
+    unsafe {
+        if let Some(destroy_error) = (*api).XLA_FFI_Error_Destroy {
+            destroy_error(&mut destroy);
+        }
+    }
 }
 
 /// Makes an error that XLA owns.

@@ -40,6 +40,7 @@ mod borrowed;
 mod buffer;
 mod client;
 mod count;
+mod cuda;
 mod discover;
 mod dtype;
 mod error;

@@ -113,7 +113,8 @@ impl Plugin {
         // SAFETY: the function takes no arguments but its own struct, and this is the first call.
         unsafe { table.call(&mut PJRT_Plugin_Initialize_Args::new())? };
         let attributes = table.read_attributes()?;
-        let host_calls = table.install_host_calls();
+        let is_for_cuda = attributes.iter().any(|(name, _)| name == "cuda_version");
+        let host_calls = table.install_host_calls(is_for_cuda);
         Ok(Plugin { inner: Box::leak(Box::new(Inner { table, attributes, host_calls })) })
     }
 
@@ -141,12 +142,6 @@ impl Plugin {
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<&'static Value> {
         self.inner.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
-    }
-
-    /// Whether compiled programs can call host functions, see [`HostFn`](crate::HostFn).
-    #[must_use]
-    pub fn supports_ffi(&self) -> bool {
-        self.inner.host_calls.is_ok()
     }
 
     pub(crate) fn host_calls(&self) -> Result<&'static HostCalls, Error> {
@@ -258,8 +253,8 @@ impl Table {
         }
     }
 
-    /// Installs the host call handler, if the plugin has the FFI extension.
-    fn install_host_calls(&self) -> Result<HostCalls, Error> {
+    /// Installs the handlers of host calls, if the plugin has the FFI extension.
+    fn install_host_calls(&self, is_for_cuda: bool) -> Result<HostCalls, Error> {
         let mut link = self.api.extension_start;
         while !link.is_null() {
             // SAFETY: the links of the chain live as long as the plugin, and each starts with the
@@ -269,9 +264,8 @@ impl Table {
                 let is_whole = (*link).struct_size >= size_of::<PJRT_FFI_Extension>();
                 if (*link).kind == PJRT_EXTENSION_TYPE_FFI && is_whole {
                     let table = &*link.cast::<PJRT_FFI_Extension>();
-                    return HostCalls::install(table, |function, error| {
-                        self.check(function, error)
-                    });
+                    let check = |function, error| self.check(function, error);
+                    return HostCalls::install(table, is_for_cuda, check);
                 }
                 link = (*link).next;
             }

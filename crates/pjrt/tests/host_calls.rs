@@ -49,7 +49,7 @@ fn failure(program: &Executable) -> Error {
 
 #[test]
 fn a_registered_function_is_called() {
-    assert!(plugin().supports_ffi());
+    assert!(client().calls_host());
     let program = calling(100, "");
     assert!(register_host_fn(100, adding(0.5)).is_none());
     let x = buffer(&[1.0_f32, 2.0, 3.0, 4.0], [4]);

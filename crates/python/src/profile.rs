@@ -50,7 +50,7 @@ fn plugin_report(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
     let report = PyDict::new(py);
     let (major, minor) = plugin.api_version();
     report.set_item("api", format!("{major}.{minor}"))?;
-    report.set_item("calls_host", plugin.supports_ffi())?;
+    report.set_item("calls_host", client.calls_host())?;
     report.set_item("platform", client.platform_name())?;
     report.set_item("platform_version", client.platform_version())?;
     let attributes = PyDict::new(py);

@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use nxla_expr::{Digest, ExprId, Graph, HookOp, Inside, Line, Op, Program, TensorType};
+use nxla_expr::{
+    Block, BlockKind, Digest, ExprId, Graph, HookOp, Inside, Line, Op, Program, TensorType,
+};
 use nxla_tensor::{DType, Scalar, Shape};
 use rustc_hash::FxHashMap;
 
 use crate::error::{LowerError, Result};
 use crate::kept::Keepers;
 use crate::module::HostCall;
-use crate::options::LowerOptions;
+use crate::options::{LowerOptions, Precision};
 use crate::types::Ty;
 use crate::writer::{Open, Value, Values, Writer};
 
@@ -33,11 +35,20 @@ pub(crate) struct Cx<'a> {
     /// Whether a program has active hooks inside, by its address.
     active: FxHashMap<*const Program, bool>,
     /// The functions that stand for the bodies of blocks.
-    functions: FxHashMap<Digest, Arc<str>>,
+    functions: FxHashMap<(Digest, Precision), Arc<str>>,
     /// Those that values pass through.
     pub(crate) keepers: Keepers,
     /// Those that are called but not written yet.
-    pending: VecDeque<(Arc<str>, &'a Program)>,
+    pending: VecDeque<Function<'a>>,
+    /// How exactly the present function multiplies.
+    pub(crate) precision: Precision,
+}
+
+/// A function that stands for the body of a block.
+pub(crate) struct Function<'a> {
+    pub(crate) name: Arc<str>,
+    pub(crate) body: &'a Program,
+    pub(crate) precision: Precision,
 }
 
 /// The constants and conversions of one block.
@@ -62,6 +73,7 @@ impl<'a> Cx<'a> {
             functions: FxHashMap::default(),
             keepers: Keepers::default(),
             pending: VecDeque::new(),
+            precision: options.precision,
         }
     }
 
@@ -196,21 +208,33 @@ impl<'a> Cx<'a> {
 
     /// The function that computes a program, written once for equal programs. It must not have
     /// active hooks: equal programs may have hooks with different functions.
-    pub(crate) fn function(&mut self, block: &str, program: &'a Program) -> Arc<str> {
+    pub(crate) fn function(&mut self, block: &'a Block) -> Arc<str> {
         let number = self.functions.len();
         let pending = &mut self.pending;
-        let name = self.functions.entry(program.digest()).or_insert_with(|| {
+        let precision = match block.kind {
+            BlockKind::Factorize(_) => Precision::Highest,
+            BlockKind::Cumulative { .. }
+            | BlockKind::TopK { .. }
+            | BlockKind::Checkpoint { .. }
+            | BlockKind::Named { .. }
+            | BlockKind::Threefry { .. }
+            | BlockKind::Search(_)
+            | BlockKind::Scatter { .. } => self.precision,
+        };
+        let body: &'a Program = &block.body;
+        let name = self.functions.entry((body.digest(), precision)).or_insert_with(|| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let plain: String = block.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+            let plain: String =
+                block.name().chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
             let name: Arc<str> = format!("block_{number}_{plain}").into();
-            pending.push_back((name.clone(), program));
+            pending.push_back(Function { name: name.clone(), body, precision });
             name
         });
         name.clone()
     }
 
     /// The next function to write.
-    pub(crate) fn next_function(&mut self) -> Option<(Arc<str>, &'a Program)> {
+    pub(crate) fn next_function(&mut self) -> Option<Function<'a>> {
         self.pending.pop_front()
     }
 }

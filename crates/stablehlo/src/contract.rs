@@ -24,7 +24,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
 fn dot(cx: &mut Cx<'_>, attributes: &Dot, left: Value, right: Value, ty: &TensorType) -> Value {
     let Dot { left_contract, left_batch, right_contract, right_batch } = attributes;
     let sum = cx.ty(widen::accumulator(ty.dtype), &ty.shape);
-    let precision = cx.options.precision.name();
+    let precision = cx.precision.name();
     let attributes = format_args!(
         "dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [{}], \
          rhs_batching_dimensions = [{}], lhs_contracting_dimensions = [{}], \
@@ -42,7 +42,7 @@ fn dot(cx: &mut Cx<'_>, attributes: &Dot, left: Value, right: Value, ty: &Tensor
 fn conv(cx: &mut Cx<'_>, conv: &Conv, input: Value, kernel: Value, ty: &TensorType) -> Value {
     let (padding, shape) = padding(cx, conv, input, kernel, &ty.shape);
     let sum = cx.ty(widen::accumulator(ty.dtype), &shape);
-    let precision = cx.options.precision.name();
+    let precision = cx.precision.name();
     let attributes = format_args!(
         "window_strides = {}, padding = {}, lhs_dilation = {}, rhs_dilation = {}, \
          dimension_numbers = #stablehlo.conv<[{}]x[{}]->[{}]>, feature_group_count = {} : i64, \

@@ -107,6 +107,7 @@ fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
             | BlockKind::Scatter { .. }
             | BlockKind::Checkpoint { .. }
             | BlockKind::Named { .. }
+            | BlockKind::Factorize(_)
             | BlockKind::Threefry { .. } => None,
         },
         // A number in place of some elements, as in a maximum of the others.

@@ -193,9 +193,13 @@ fn is_for_host(cx: &Cx<'_>, block: &Block, has: impl Fn(usize) -> bool) -> bool 
             | BlockKind::Search(_),
             _,
         )
-        | (BlockKind::Scatter { .. } | BlockKind::Checkpoint { .. } | BlockKind::Named { .. }, _) => {
-            false
-        }
+        | (
+            BlockKind::Scatter { .. }
+            | BlockKind::Checkpoint { .. }
+            | BlockKind::Named { .. }
+            | BlockKind::Factorize(_),
+            _,
+        ) => false,
     }
 }
 

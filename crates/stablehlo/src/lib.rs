@@ -51,6 +51,7 @@ mod complex;
 mod context;
 mod contract;
 mod control;
+mod countdown;
 mod create;
 mod elementwise;
 mod error;

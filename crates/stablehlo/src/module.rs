@@ -8,7 +8,7 @@ use nxla_expr::{HostFn, Program, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 use rustc_hash::FxHashMap;
 
-use crate::context::Cx;
+use crate::context::{Cx, Function};
 use crate::error::{LowerError, Result};
 use crate::options::LowerOptions;
 use crate::partition;
@@ -101,8 +101,8 @@ pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
 
     cx.writer.begin_module(options.partition.as_ref().map(partition::header));
     main(&mut cx, program, &used_inputs, &donations)?;
-    while let Some((name, body)) = cx.next_function() {
-        function(&mut cx, &name, body)?;
+    while let Some(next) = cx.next_function() {
+        function(&mut cx, &next)?;
     }
     cx.write_keepers();
     cx.writer.end_module();
@@ -150,7 +150,9 @@ fn main<'a>(
 }
 
 /// Writes a function that stands for the body of a block without active hooks.
-fn function<'a>(cx: &mut Cx<'a>, name: &str, program: &'a Program) -> Result<()> {
+fn function<'a>(cx: &mut Cx<'a>, function: &Function<'a>) -> Result<()> {
+    let Function { name, body: program, precision } = function;
+    cx.precision = *precision;
     let parameters: Vec<_> = program.inputs().iter().map(|ty| cx.tensor_ty(ty)).collect();
     let results: Vec<_> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
     let parameters =

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{body, ty};
+use common::{body, module, ty};
 use nxla_expr::{Transform, TriangularSolve};
 use nxla_tensor::DType;
 
@@ -49,4 +49,17 @@ fn transforms_are_complex_and_along_the_last_axis() {
     let text = body(&[ty(DType::C128, [4, 8])], |g, p| Ok(vec![g.ifft(p[0], None, 0)?]));
     assert_eq!(text.matches("stablehlo.transpose").count(), 2, "{text}");
     assert_has(&text, &["fft_type IFFT", "fft_length = array<i64: 4>"]);
+}
+
+#[test]
+fn factorizations_multiply_exactly_whatever_products_are_elsewhere() {
+    let text = module(&[ty(DType::F32, [3, 3])], |g, p| {
+        let (q, r) = g.qr(p[0], false)?;
+        Ok(vec![g.dot(q, r)?])
+    })
+    .text;
+    let (main, function) = text.split_once("func.func private").unwrap();
+    assert_has(main, &["stablehlo.dot_general", "precision DEFAULT"]);
+    assert_has(function, &["stablehlo.dot_general", "precision HIGHEST"]);
+    assert!(!main.contains("HIGHEST") && !function.contains("DEFAULT"), "{text}");
 }

@@ -269,7 +269,7 @@ impl Graph {
     }
 
     /// A [`Graph::block`] that engines know.
-    pub(super) fn known_block<E: From<crate::Error>>(
+    pub(crate) fn known_block<E: From<crate::Error>>(
         &mut self,
         kind: BlockKind,
         operands: &[ExprId],

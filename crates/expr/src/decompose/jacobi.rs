@@ -8,7 +8,7 @@
 
 use nxla_tensor::{DType, HostTensor};
 
-use super::parts::{conjugate, integer, lengths, number, phase, repeat, repeat_while};
+use super::parts::{conjugate, integer, lengths, number, phase, repeat, repeat_while, scale};
 use super::qr::qr;
 use crate::graph::{ExprId, Graph, Padding, Result};
 
@@ -18,6 +18,8 @@ const MOST_SWEEPS: usize = 30;
 /// Eigenvalues, which increase, and eigenvectors of `[batch][n][n]`.
 pub(super) fn eigh(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
     let &[batch, side, _] = graph.shape(a).as_slice() else { unreachable!("three axes") };
+    let scale = scale(graph, a)?;
+    let a = graph.divide(a, scale)?;
     let a = hermitian(graph, a)?;
     let all = side.next_multiple_of(2);
     let padded = grow(graph, a, all, all)?;
@@ -58,7 +60,7 @@ pub(super) fn eigh(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
     let order = graph.argsort(w, 1, false, true, DType::S32)?;
     let w = graph.take_along_axis(w, order, 1)?;
     let v = reorder(graph, v, order)?;
-    Ok([w, v])
+    Ok([scaled(graph, w, scale)?, v])
 }
 
 /// `u`, singular values and `v^H` of `[batch][rows][columns]`.
@@ -69,6 +71,8 @@ pub(super) fn svd(graph: &mut Graph, a: ExprId, full: bool) -> Result<[ExprId; 3
         let [v, s, uh] = svd(graph, a, full)?;
         return Ok([graph.adjoint(uh)?, s, graph.adjoint(v)?]);
     }
+    let scale = scale(graph, a)?;
+    let a = graph.divide(a, scale)?;
     let (turned, v) = orthogonal_columns(graph, a)?;
     let length = lengths(graph, turned)?;
     let length = graph.squeeze(length, Some(&[1]))?;
@@ -79,7 +83,14 @@ pub(super) fn svd(graph: &mut Graph, a: ExprId, full: bool) -> Result<[ExprId; 3
     let [u, r] = qr(graph, turned, if full { rows } else { columns })?;
     let r = shrink(graph, r, columns, columns)?;
     let s = graph.take_diagonal(r, 0)?;
-    Ok([u, graph.real(s)?, graph.adjoint(v)?])
+    let s = graph.real(s)?;
+    Ok([u, scaled(graph, s, scale)?, graph.adjoint(v)?])
+}
+
+/// Values of `[batch][n]` by a scale of each matrix.
+fn scaled(graph: &mut Graph, values: ExprId, scale: ExprId) -> Result<ExprId> {
+    let scale = graph.squeeze(scale, Some(&[1]))?;
+    graph.multiply(values, scale)
 }
 
 /// `a v` with orthogonal columns, and the unitary `v`.

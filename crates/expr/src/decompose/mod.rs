@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use nxla_tensor::DType;
 
-use crate::graph::{ExprId, Factorization, Graph, IdMap, Op, Operands, Program, Result};
+use crate::graph::{BlockKind, ExprId, Factorization, Graph, IdMap, Op, Operands, Program, Result};
 
 /// The same program without factorisations, or `None` if it has none, in its regions neither.
 ///
@@ -86,9 +86,9 @@ fn rebuild(program: &Program) -> Result<Program> {
 
 /// A block with the parts of a factorisation.
 fn block(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result<ExprId> {
-    let name = Op::Factorize(factorization).name();
-    let parts = graph
-        .block(name, Vec::new(), &[a], |graph, inputs| compose(graph, factorization, inputs[0]))?;
+    let parts = graph.known_block(BlockKind::Factorize(factorization), &[a], |graph, inputs| {
+        compose(graph, factorization, inputs[0])
+    })?;
     Ok(graph.operands(parts[0])[0])
 }
 

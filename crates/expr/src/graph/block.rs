@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::BinaryOp;
+use super::{BinaryOp, Factorization, Op};
 
 /// What a block computes, as far as engines are told.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -61,6 +61,9 @@ pub enum BlockKind {
         /// How two numbers are combined.
         op: Combine,
     },
+    /// `[a]`: the parts of a factorization by simpler ops, for engines that have no kernel for it. Its
+    /// products are to be as exact as the dtype, whatever products are elsewhere.
+    Factorize(Factorization),
 }
 
 /// What comes before a number that is searched for.
@@ -154,6 +157,7 @@ impl BlockKind {
             BlockKind::Checkpoint { .. } => "checkpoint",
             BlockKind::Named { name, .. } => name,
             BlockKind::Threefry { .. } => "threefry2x32",
+            BlockKind::Factorize(factorization) => Op::Factorize(*factorization).name(),
         }
     }
 
@@ -176,6 +180,7 @@ impl BlockKind {
                 let bits = wide.then(|| ("bits".into(), "64".to_owned()));
                 std::iter::once(("count".into(), count.to_string())).chain(bits).collect()
             }
+            BlockKind::Factorize(_) => Vec::new(),
         }
     }
 }

@@ -178,6 +178,16 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
                 && !x.dtype.is_pred()
                 && (*op == Combine::Multiply || !x.dtype.is_complex())
         }
+        (BlockKind::Factorize(factorization), results) => {
+            let is_part = |(part, result): (&TensorType, &&TensorType)| {
+                (part.dtype, &part.shape) == (result.dtype, &result.shape)
+            };
+            let fits = |parts: Vec<TensorType>| {
+                parts.len() == results.len() && parts.iter().zip(results).all(is_part)
+            };
+            // Constants that the body has from outside may come behind the matrix.
+            factorization.parts(x).is_ok_and(fits)
+        }
         (
             BlockKind::Cumulative { .. }
             | BlockKind::TopK { .. }

@@ -116,7 +116,8 @@ pub(crate) struct XLA_FFI_Api {
     pub(crate) XLA_FFI_Error_Destroy:
         Option<unsafe extern "C" fn(args: *mut XLA_FFI_Error_Destroy_Args)>,
     pub(crate) XLA_FFI_Handler_Register: Unused,
-    pub(crate) XLA_FFI_Stream_Get: Unused,
+    pub(crate) XLA_FFI_Stream_Get:
+        Option<unsafe extern "C" fn(args: *mut XLA_FFI_Stream_Get_Args) -> *mut XLA_FFI_Error>,
     pub(crate) XLA_FFI_Type_Register: Unused,
     pub(crate) XLA_FFI_ExecutionContext_Get: Option<
         unsafe extern "C" fn(args: *mut XLA_FFI_ExecutionContext_Get_Args) -> *mut XLA_FFI_Error,
@@ -126,6 +127,7 @@ pub(crate) struct XLA_FFI_Api {
 c_struct! {
     XLA_FFI_Error_Create_Args { message: *const std::ffi::c_char, errc: c_enum }
     XLA_FFI_Error_Destroy_Args { error: *mut XLA_FFI_Error }
+    XLA_FFI_Stream_Get_Args { ctx: *mut XLA_FFI_ExecutionContext, stream: *mut c_void }
     XLA_FFI_ExecutionContext_Get_Args {
         ctx: *mut XLA_FFI_ExecutionContext,
         type_id: *mut i64,

@@ -64,7 +64,7 @@ impl Target {
     fn key(&self, distance: usize) -> Key {
         Key {
             plugin: self.client.plugin().path().to_owned(),
-            devices: Some(self.client.devices().len()),
+            devices: self.is_cpu().then(|| self.client.devices().len()),
             preallocate: false,
             number: self.number + distance,
         }

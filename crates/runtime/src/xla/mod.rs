@@ -157,7 +157,7 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
     let options = LowerOptions {
         active_hooks: &|hook| request.listens(hook),
         donated: request.donated,
-        host_calls: target.client.plugin().supports_ffi(),
+        host_calls: target.client.calls_host(),
         kernels: settings::kernels(request.settings, target)?,
         sums_apart: target.is_cpu(),
         kept_by_calls: target.is_cpu(),

@@ -66,7 +66,7 @@ pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)
 
 /// Whether programs for a device call kernels; makes them callable.
 pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
-    let possible = target.is_cpu() && target.client.plugin().supports_ffi();
+    let possible = target.is_cpu() && target.client.calls_host();
     let wanted = wants_kernels(settings)?.unwrap_or(possible);
     if wanted && !possible {
         let platform = target.client.platform_name();

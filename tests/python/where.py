@@ -1,0 +1,14 @@
+"""Which hardware XLA is tested on: the host, or what ``NXLA_TEST_PLATFORM`` names."""
+
+import os
+
+import pytest
+
+#: The platform, such as ``"cpu"`` or ``"cuda"``.
+PLATFORM = os.environ.get("NXLA_TEST_PLATFORM") or "cpu"
+
+#: The name of the first device.
+DEVICE = f"{PLATFORM}:0"
+
+#: For tests that divide one processor into several devices, or look at what only it is given.
+on_cpu = pytest.mark.skipif(PLATFORM != "cpu", reason="is about plugins for CPUs")
