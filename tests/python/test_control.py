@@ -424,3 +424,35 @@ def test_everything_outside_of_a_trace_is_python():
     assert nx.cond(nx.tensor(3) > 2, lambda: 1, lambda: 2).item() == 1
     assert nx.while_loop(lambda s: s < 10, lambda s: s * 2, 1).item() == 16
     assert nx.if_(True, lambda: {"a": nx.tensor([1, 2])})["a"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["s4", "s8", "s16", "s32", "s64", "u4", "u8", "u16", "u32", "u64"]
+)
+@pytest.mark.parametrize(("first", "step", "last"), [(7, -1, 3), (7, -3, 2), (3, 1, 7), (1, 2, 6)])
+def test_loops_count_in_all_integers(dtype, first, step, last, compiler):
+    seen, trips = [], list(range(first, last, step))
+
+    def goes_on(state):
+        return state[0] > last if step < 0 else state[0] < last
+
+    def count(x):
+        def body(state):
+            i, total, rows = state
+            i = nx.hook(i, lambda value: seen.append(value.item()))
+            row = nx.astype(i, "f64") * x
+            i_after = i + step if step > 0 else i - -step
+            return i_after, total + row, nx.put_slice(rows, (i % 3,), nx.reshape(row, (1,)))
+
+        start = nx.tensor(first, dtype), nx.tensor(0.0, "f64"), nx.zeros(3, "f64")
+        return nx.while_loop(goes_on, body, start)
+
+    rows = np.zeros(3)
+    for i in trips:
+        rows[i % 3] = 2.0 * i
+    i, total, found = nx.jit(count, compiler=compiler)(2.0)
+    assert (i.dtype, i.item()) == (nx.DType(dtype), first + step * len(trips))
+    assert (total.item(), found.tolist()) == (2.0 * sum(trips), rows.tolist())
+    assert seen == trips
+    slope = nx.jit(nx.grad(lambda x: count(x)[1]), compiler=compiler)(2.0)
+    assert slope.item() == sum(trips)

@@ -207,6 +207,15 @@ fn cond<'a>(
     Ok(packed(cx, &results, node))
 }
 
+/// A state as it goes round in a loop. XLA dies of counters whose integers it does not count in, so
+/// these become others, and are converted where they are used.
+fn carried(cx: &mut Cx<'_>, state: Value) -> Value {
+    let dtype = cx.dtype(state.ty);
+    let is_counted_in = matches!(dtype, DType::S32 | DType::S64);
+    let may_count = dtype.is_integer() && cx.shape(state.ty).rank() == 0;
+    if may_count && !is_counted_in { cx.convert(state, DType::S64) } else { state }
+}
+
 fn while_loop<'a>(
     cx: &mut Cx<'a>,
     op: &'a While,
@@ -223,6 +232,7 @@ fn while_loop<'a>(
         |state: &[Source]| -> Sources { state.iter().chain(captures).copied().collect() };
     // The state is the user's, then the answer, then the order.
     let mut start: Values = initial.iter().map(|&x| cx.value(x)).collect();
+    start.iter_mut().for_each(|state| *state = carried(cx, *state));
     if let Some(down) = down {
         start[down.place()] = Countdown::start(cx, start[down.place()].ty);
     }
@@ -259,7 +269,8 @@ fn while_loop<'a>(
         let goes_on = answer(cx, &op.condition, &with_captures(&results))?;
         results.push(goes_on.into());
     }
-    let results = with_order(cx, &results, has_hooks);
+    let mut results = with_order(cx, &results, has_hooks);
+    results.iter_mut().take(op.state).for_each(|state| *state = carried(cx, *state));
     cx.end_region(&results);
     let results = cx.writer.close(open, format_args!(""));
     let mut results = without_order(cx, results, has_hooks);
