@@ -3,6 +3,8 @@
 //! Methods take values and give values; types follow from them. Converting and broadcasting does
 //! nothing where nothing changes, and the same conversion is written once per block.
 
+use std::fmt;
+
 use nxla_tensor::{DType, Kind, Scalar, Shape};
 use smallvec::SmallVec;
 
@@ -134,6 +136,28 @@ impl Cx<'_> {
     /// An operation whose operands and result have one type.
     pub(crate) fn uniform(&mut self, name: &str, operands: &[Value]) -> Value {
         self.writer.uniform(name, operands)
+    }
+
+    /// Calls a function of the host, with further attributes and a configuration. Layouts are spelled
+    /// out: XLA would choose others where it transposes what goes in or comes out.
+    pub(crate) fn call_host(
+        &mut self,
+        operands: &[Value],
+        attributes: &str,
+        config: fmt::Arguments<'_>,
+        results: &[Ty],
+    ) -> Values {
+        let layouts = |types: &mut dyn Iterator<Item = Ty>| -> String {
+            let layouts: Vec<String> = types.map(|ty| row_major(self.shape(ty).rank())).collect();
+            layouts.join(", ")
+        };
+        let inside = layouts(&mut operands.iter().map(|x| x.ty));
+        let outside = layouts(&mut results.iter().copied());
+        let attributes = format_args!(
+            "call_target_name = \"nxla_host_call\", api_version = 4 : i32, {attributes}\
+             operand_layouts = [{inside}], result_layouts = [{outside}], backend_config = {{{config}}}"
+        );
+        self.writer.operations("stablehlo.custom_call", operands, attributes, results)
     }
 
     /// The type of the comparison is left to the operands' by default, but plugins that fold
@@ -296,4 +320,10 @@ impl<'a> Pad<'a> {
             shape,
         }
     }
+}
+
+/// The last axis is the one whose neighbours lie next to each other.
+fn row_major(rank: usize) -> String {
+    let axes: Vec<String> = (0..rank).rev().map(|axis| axis.to_string()).collect();
+    format!("dense<[{}]> : tensor<{rank}xindex>", axes.join(", "))
 }

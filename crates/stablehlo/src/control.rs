@@ -107,14 +107,11 @@ fn host_call(
     let order = order(cx);
     let shown = shown.iter().map(|&x| cx.value(x));
     let operands: Values = std::iter::once(order).chain(shown).collect();
-    let attributes = format_args!(
-        "call_target_name = \"nxla_host_call\", api_version = 4 : i32, has_side_effect = true, \
-         backend_config = {{id = {id} : i64}}"
-    );
     let given = hook.results.as_deref().unwrap_or_default();
     let given = given.iter().map(|ty| cx.tensor_ty(ty));
     let types: Vec<Ty> = std::iter::once(order.ty).chain(given).collect();
-    let results = cx.writer.operations("stablehlo.custom_call", &operands, attributes, &types);
+    let config = format_args!("id = {id} : i64");
+    let results = cx.call_host(&operands, "has_side_effect = true, ", config, &types);
     cx.order = Some(results[0]);
     Ok(sources(&results[1..]))
 }

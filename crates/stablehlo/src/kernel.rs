@@ -219,29 +219,12 @@ fn of_op(op: &Op, types: Vec<TensorType>) -> Program {
     Program::new(&graph, types, &outputs).expect("inputs are the types of the parameters")
 }
 
-/// Calls the kernel of a program. Layouts are spelled out: XLA would choose others for an operand
-/// that it transposes.
+/// Calls the kernel of a program.
 fn call(cx: &mut Cx<'_>, program: &Program, operands: &[Value]) -> Values {
     let results: Vec<Ty> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
-    let layouts = |cx: &Cx<'_>, types: &mut dyn Iterator<Item = Ty>| -> String {
-        let layouts: Vec<String> = types.map(|ty| row_major(cx.shape(ty).rank())).collect();
-        layouts.join(", ")
-    };
-    let attributes = format!(
-        "call_target_name = \"nxla_host_call\", api_version = 4 : i32, operand_layouts = [{}], \
-         result_layouts = [{}], backend_config = {{id = {KERNEL_ID} : i64, program = \"{}\"}}",
-        layouts(cx, &mut operands.iter().map(|x| x.ty)),
-        layouts(cx, &mut results.iter().copied()),
-        to_text(program),
-    );
-    let attributes = format_args!("{attributes}");
-    cx.writer.operations("stablehlo.custom_call", operands, attributes, &results)
-}
-
-/// The last axis is the one whose neighbours lie next to each other.
-fn row_major(rank: usize) -> String {
-    let axes: Vec<String> = (0..rank).rev().map(|axis| axis.to_string()).collect();
-    format!("dense<[{}]> : tensor<{rank}xindex>", axes.join(", "))
+    let text = to_text(program);
+    let config = format_args!("id = {KERNEL_ID} : i64, program = \"{text}\"");
+    cx.call_host(operands, "", config, &results)
 }
 
 /// The bytes of a program in hexadecimal digits.

@@ -147,9 +147,9 @@ fn hooks_form_a_chain() {
         &lines(&module.text),
         r#"
         %2 = stablehlo.constant dense<0> : tensor<ui32>
-        %3 = "stablehlo.custom_call"(%2, %0) {call_target_name = "nxla_host_call", api_version = 4 : i32, has_side_effect = true, backend_config = {id = 0 : i64}} : (tensor<ui32>, tensor<f32>) -> tensor<ui32>
+        %3 = "stablehlo.custom_call"(%2, %0) {call_target_name = "nxla_host_call", api_version = 4 : i32, has_side_effect = true, operand_layouts = [dense<[]> : tensor<0xindex>, dense<[]> : tensor<0xindex>], result_layouts = [dense<[]> : tensor<0xindex>], backend_config = {id = 0 : i64}} : (tensor<ui32>, tensor<f32>) -> tensor<ui32>
         %4 = stablehlo.exponential %0 : tensor<f32>
-        %5 = "stablehlo.custom_call"(%3, %4, %1) {call_target_name = "nxla_host_call", api_version = 4 : i32, has_side_effect = true, backend_config = {id = 1 : i64}} : (tensor<ui32>, tensor<f32>, tensor<i4>) -> tensor<ui32>
+        %5 = "stablehlo.custom_call"(%3, %4, %1) {call_target_name = "nxla_host_call", api_version = 4 : i32, has_side_effect = true, operand_layouts = [dense<[]> : tensor<0xindex>, dense<[]> : tensor<0xindex>, dense<[]> : tensor<0xindex>], result_layouts = [dense<[]> : tensor<0xindex>], backend_config = {id = 1 : i64}} : (tensor<ui32>, tensor<f32>, tensor<i4>) -> tensor<ui32>
         "#,
     );
     assert_eq!(module.host_calls.len(), 2);
@@ -313,4 +313,17 @@ fn counters_go_round_as_integers_that_xla_counts_in() {
     let converts = text.matches("(tensor<ui8>) -> tensor<i64>").count();
     let back = text.matches("(tensor<i64>) -> tensor<ui8>").count();
     assert_eq!((converts, back), (2, 3), "{text}");
+}
+
+#[test]
+fn what_the_host_is_shown_lies_in_order() {
+    let program = program(&[ty(DType::F32, [2, 3])], |g, p| {
+        let x = g.transpose(p[0], None)?;
+        g.hook(&[x], Some("shown"), None)
+    });
+    let options =
+        LowerOptions { host_calls: true, active_hooks: &|_| true, ..LowerOptions::default() };
+    let text = lower(&program, &options).unwrap().text;
+    let rows = "operand_layouts = [dense<[]> : tensor<0xindex>, dense<[1, 0]> : tensor<2xindex>]";
+    assert!(text.contains(rows), "{text}");
 }

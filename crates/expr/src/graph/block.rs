@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BinaryOp, Factorization, Op};
+use super::factorization::Factorization;
+use super::table::BinaryOp;
 
 /// What a block computes, as far as engines are told.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -157,7 +158,7 @@ impl BlockKind {
             BlockKind::Checkpoint { .. } => "checkpoint",
             BlockKind::Named { name, .. } => name,
             BlockKind::Threefry { .. } => "threefry2x32",
-            BlockKind::Factorize(factorization) => Op::Factorize(*factorization).name(),
+            BlockKind::Factorize(factorization) => factorization.name(),
         }
     }
 

@@ -12,6 +12,7 @@ use nxla_tensor::{DType, HostTensor, Names, Scalar, Shape};
 use serde::{Deserialize, Serialize};
 
 use super::block::BlockKind;
+use super::factorization::Factorization;
 use super::hook::HookOp;
 use super::notes::Notes;
 use super::program::Program;
@@ -390,33 +391,6 @@ pub struct TriangularSolve {
     pub transform: Transform,
 }
 
-/// Factorisations of matrices with several factors, each with the parts that it gives. Engines
-/// agree on them up to rounding, and up to what each says is not determined.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Factorization {
-    /// Of a square matrix, with rows exchanged so that no factor is large: `l` without its
-    /// diagonal of ones and `u`, in one matrix, and the rows of `a` as they come in `l u`, as
-    /// `s32`. A singular matrix gives zeros on the diagonal of `u`.
-    Lu,
-    /// `q` with orthonormal columns and upper-triangular `r` with a real diagonal that is not
-    /// negative. Where that diagonal holds zeros, the column of `q` is not determined.
-    Qr {
-        /// Whether `q` is square: columns beyond those of `a` are not determined. Otherwise `q`
-        /// and `r` have as many columns and rows as the smaller side of `a`.
-        complete: bool,
-    },
-    /// Of a Hermitian matrix, of which the lower triangle is read: the real eigenvalues, which
-    /// increase, and the eigenvectors in columns, each determined up to its phase.
-    Eigh,
-    /// `u`, the singular values `s`, which decrease, and `v^H`, such that `a = u diag(s) v^H`.
-    /// Pairs of columns of `u` and `v` are determined up to a common phase.
-    Svd {
-        /// Whether `u` and `v` are square. Otherwise they have as many columns as there are
-        /// singular values.
-        full: bool,
-    },
-}
-
 /// Attributes of [`Op::Parameter`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Parameter {
@@ -663,10 +637,7 @@ impl Op {
             Op::Fft(Fft { inverse: true, .. }) => "ifft",
             Op::TriangularSolve(_) => "triangular_solve",
             Op::Cholesky => "cholesky",
-            Op::Factorize(Factorization::Lu) => "lu",
-            Op::Factorize(Factorization::Qr { .. }) => "qr",
-            Op::Factorize(Factorization::Eigh) => "eigh",
-            Op::Factorize(Factorization::Svd { .. }) => "svd",
+            Op::Factorize(factorization) => factorization.name(),
             Op::Parameter(_) => "parameter",
             Op::Constant(_) => "constant",
             Op::Tensor(_) => "tensor",
@@ -718,18 +689,6 @@ impl ReduceOp {
             ReduceOp::Min => "reduce_min",
         }
     }
-}
-
-impl Factorization {
-    /// Every factorisation with every choice.
-    pub const ALL: &[Factorization] = &[
-        Factorization::Lu,
-        Factorization::Qr { complete: false },
-        Factorization::Qr { complete: true },
-        Factorization::Eigh,
-        Factorization::Svd { full: false },
-        Factorization::Svd { full: true },
-    ];
 }
 
 impl WindowOp {

@@ -4,8 +4,8 @@ use nxla_tensor::DType;
 
 use super::check::{Inferred, given_type, tensor, tensors};
 use crate::graph::{
-    Block, BlockKind, Combine, Cond, Cumulative, ErrorKind, MAX_NOTE_DEPTH, Metadata, Op, Program,
-    TensorType, Type, While,
+    Block, BlockKind, Combine, Cond, Cumulative, ErrorKind, Factorization, MAX_NOTE_DEPTH,
+    Metadata, Op, Program, TensorType, Type, While,
 };
 
 pub(super) fn infer(op: &Op, operands: &[&Type]) -> Inferred {
@@ -178,16 +178,7 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
                 && !x.dtype.is_pred()
                 && (*op == Combine::Multiply || !x.dtype.is_complex())
         }
-        (BlockKind::Factorize(factorization), results) => {
-            let is_part = |(part, result): (&TensorType, &&TensorType)| {
-                (part.dtype, &part.shape) == (result.dtype, &result.shape)
-            };
-            let fits = |parts: Vec<TensorType>| {
-                parts.len() == results.len() && parts.iter().zip(results).all(is_part)
-            };
-            // Constants that the body has from outside may come behind the matrix.
-            factorization.parts(x).is_ok_and(fits)
-        }
+        (BlockKind::Factorize(factorization), results) => are_parts(*factorization, x, results),
         (
             BlockKind::Cumulative { .. }
             | BlockKind::TopK { .. }
@@ -198,6 +189,13 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
         ) => false,
         (BlockKind::Named { .. } | BlockKind::Checkpoint { .. }, _) => true,
     }
+}
+
+/// Whether these are the parts of a factorization, but for their names.
+fn are_parts(factorization: Factorization, a: &TensorType, found: &[&TensorType]) -> bool {
+    let plain = |ty: &TensorType| (ty.dtype, ty.shape.clone());
+    let expected = factorization.parts(a);
+    expected.is_ok_and(|parts| parts.iter().map(plain).eq(found.iter().map(|ty| plain(ty))))
 }
 
 fn block_type(block: &Block, operands: &[&TensorType]) -> Inferred {
