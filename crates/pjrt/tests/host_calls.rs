@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use common::{buffer, client, compile, plugin, run, values};
+use common::{buffer, client, compile, run, values};
 use nxla_pjrt::{
     Error, Executable, ExecuteOptions, HostAttribute, HostCall, HostCallTable, HostFn,
     register_host_fn, unregister_host_fn,
