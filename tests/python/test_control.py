@@ -1,5 +1,7 @@
 """Conditionals and loops: what they compute, what they capture, and what they say when wrong."""
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -456,3 +458,40 @@ def test_loops_count_in_all_integers(dtype, first, step, last, compiler):
     assert seen == trips
     slope = nx.jit(nx.grad(lambda x: count(x)[1]), compiler=compiler)(2.0)
     assert slope.item() == sum(trips)
+
+
+@pytest.mark.parametrize("dtype", ["s8", "u16", "u32", "s64", "u64", "f32"])
+@pytest.mark.parametrize("bounded", [False, True], ids=["counter alone", "another condition"])
+@pytest.mark.parametrize(
+    ("compare", "first", "step", "last"),
+    [
+        (operator.lt, 0, 1, 5),
+        (operator.le, 1, 2, 7),
+        (operator.gt, 7, -2, 1),
+        (operator.ge, 7, -2, 2),
+        (operator.ne, 9, -3, 0),
+        (operator.ne, 0, 2, 6),
+        (operator.lt, 3, 1, 3),
+    ],
+    ids=["<", "<=", ">", ">=", "!= down", "!= up", "never"],
+)
+def test_loops_end_by_all_comparisons(compare, first, step, last, bounded, dtype, compiler):
+    def goes_on(state):
+        more = compare(state[0], last)
+        return nx.logical_and(more, state[1] < 100) if bounded else more
+
+    def body(state):
+        count = state[0] + step if step > 0 else state[0] - -step
+        return count, state[1] + nx.astype(state[0], "f32"), state[2] + 1
+
+    def loop(start):
+        return nx.while_loop(goes_on, body, (start, nx.tensor(0.0), nx.tensor(0, "u8")))
+
+    count, total, trips = first, 0, 0
+    while compare(count, last):
+        count, total, trips = count + step, total + count, trips + 1
+    # A start that is known, and one that is not.
+    known = nx.jit(lambda: loop(nx.tensor(first, dtype)), compiler=compiler)()
+    given = nx.jit(loop, compiler=compiler)(nx.tensor(first, dtype))
+    for found in (known, given):
+        assert [value.item() for value in found] == [count, total, trips]
