@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 
+use crate::plugin::reason;
+
 /// `CUresult`; 0 is success.
 type Status = c_int;
 
@@ -45,7 +47,8 @@ impl Driver {
     }
 
     fn load(name: &str) -> Result<Driver, String> {
-        let missing = |error: libloading::Error| format!("the CUDA driver {name}: {error}");
+        let missing =
+            |error: libloading::Error| format!("the CUDA driver {name}: {}", reason(&error));
         // SAFETY: the driver is loaded already where a plugin runs programs on such a device; loading
         // it again runs nothing.
         let library = unsafe { Library::new(name) }.map_err(missing)?;

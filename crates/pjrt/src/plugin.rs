@@ -290,7 +290,7 @@ impl PartialEq for Plugin {
 impl Eq for Plugin {}
 
 /// The dynamic linker's message, which libloading keeps as the source of its own.
-fn reason(error: &libloading::Error) -> String {
+pub(crate) fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
