@@ -12,6 +12,7 @@ import pytest
 
 import nxla as nx
 from nxla.__main__ import main
+from where import on_cpu
 
 #: A program with kernels, a hook and a call of Python, and what the folder made of it.
 PROGRAM = """
@@ -173,6 +174,7 @@ def test_a_folder_that_may_only_be_read_is_read(folder):
         folder.chmod(0o700)
 
 
+@on_cpu
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
 def test_a_full_disk_leaves_nothing_behind(folder):
     # A limit on the size of files stands for a disk without room.

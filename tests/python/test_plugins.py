@@ -12,6 +12,7 @@ import pytest
 
 import nxla as nx
 from nxla import plugins
+from where import on_cpu
 
 
 @pytest.fixture
@@ -129,6 +130,7 @@ print([hashlib.sha256(nx.to_binary(part)).hexdigest() for part in parts])
 """
 
 
+@on_cpu
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be limited here")
 def test_one_thread_computes_the_same_numbers_as_many():
     run = [sys.executable, "-c", PRODUCTS]
