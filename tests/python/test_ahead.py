@@ -18,6 +18,29 @@ def f(x, y):
 X, Y = np.arange(6, dtype=np.float32).reshape(2, 3) / 10, np.float32(2.0)
 
 
+LOOP = """
+func.func @main(%x: tensor<f32>) -> (tensor<ui8>, tensor<f32>) {
+  %first = stablehlo.constant dense<3> : tensor<ui8>
+  %end:2 = stablehlo.while(%i = %first, %t = %x) : tensor<ui8>, tensor<f32> cond {
+    %last = stablehlo.constant dense<7> : tensor<ui8>
+    %more = stablehlo.compare LT, %i, %last : (tensor<ui8>, tensor<ui8>) -> tensor<i1>
+    stablehlo.return %more : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<ui8>
+    %next = stablehlo.add %i, %one : tensor<ui8>
+    %total = stablehlo.add %t, %x : tensor<f32>
+    stablehlo.return %next, %total : tensor<ui8>, tensor<f32>
+  }
+  return %end#0, %end#1 : tensor<ui8>, tensor<f32>
+}
+"""
+
+
+def test_loops_of_others_count_in_all_integers():
+    count, total = nx.import_stablehlo(LOOP)(2.0)
+    assert (count.item(), total.item()) == (7, 10.0)
+
+
 def test_lowering_runs_nothing_and_tells_what_there_is():
     lowered = nx.jit(f).lower(nx.template((2, 3)), 2.0)
     assert isinstance(lowered, Lowered)

@@ -87,7 +87,8 @@ impl Imported {
     ) -> Result<Arc<dyn Executable>> {
         settings::check(settings)?;
         let target = target_of(settings, device)?;
-        let executable = compile_text(&target, &self.text, settings)?;
+        let settings = settings::of_foreign_text(settings, &target);
+        let executable = compile_text(&target, &self.text, &settings)?;
         if executable.num_devices() > 1 {
             let why = "the text is for several devices; one for one device is needed";
             return Err(Error::Usage(why.into()));

@@ -26,6 +26,22 @@ const SETTINGS: &[&str] = &[
 /// are, and what they take, the plugin knows.
 const FLAG: &str = "xla_";
 
+/// The setting that leaves out the pass of XLA which ends the process over a loop whose counter is
+/// neither `s32` nor `s64`. Programs that are lowered here have no such loop; texts from elsewhere may.
+/// All that they lose on a CPU is what XLA notes about numbers of trips.
+const WITHOUT_FATAL_PASS: (&str, &str) =
+    ("xla_disable_hlo_passes", "while-loop-trip-count-annotator");
+
+/// The settings for a text from elsewhere on a device; what the caller says of XLA's passes stays.
+pub(super) fn of_foreign_text(settings: &Settings, target: &Target) -> Settings {
+    let mut settings = settings.clone();
+    if target.is_cpu() {
+        let (name, pass) = WITHOUT_FATAL_PASS;
+        settings.entry(name.into()).or_insert_with(|| Setting::Text(pass.into()));
+    }
+    settings
+}
+
 /// Refuses settings that there are not.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     match settings.keys().any(|name| name.starts_with(FLAG)) {
