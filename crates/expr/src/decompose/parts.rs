@@ -103,22 +103,10 @@ pub(super) fn lengths(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     graph.multiply(root, largest)
 }
 
-/// The power of two next below the largest number of each matrix, as `[batch][1][1]` of a real dtype,
-/// and 1 for a matrix of zeros. Dividing by it is exact, and keeps squares and products in range.
+/// A power of two near the largest number of each matrix, as `[batch][1][1]` of a real dtype. Dividing by it
+/// is exact, and keeps squares and products in range.
 pub(super) fn scale(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
     let size = graph.abs(a)?;
     let largest = graph.reduce_max(size, Some(&[1, 2]), true)?;
-    let (bits, exponent) = match graph.dtype(largest) {
-        DType::F64 => (DType::U64, 0x7ff0_0000_0000_0000),
-        _ => (DType::U32, 0x7f80_0000),
-    };
-    let power = graph.bitcast(largest, bits)?;
-    let exponent = graph.scalar_constant(Scalar::UInt(exponent), bits)?;
-    let power = graph.bitwise_and(power, exponent)?;
-    let power = graph.bitcast(power, graph.dtype(largest))?;
-    // Those without an exponent are zero or next to it.
-    let zero = number(graph, 0.0, power)?;
-    let one = number(graph, 1.0, power)?;
-    let is_zero = graph.equal(power, zero)?;
-    graph.select(is_zero, one, power)
+    graph.power_of_two(largest)
 }

@@ -110,7 +110,7 @@ impl Graph {
 
     /// The largest power of two that is not above a positive number, as near to it as its inverse is normal. No
     /// bit is lost by scaling with it. It is a constant to derivatives, which do not depend on the scale.
-    fn power_of_two(&mut self, x: ExprId) -> Result<ExprId> {
+    pub(crate) fn power_of_two(&mut self, x: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(x);
         let limits = dtype.float_limits().expect("a size is a float");
         let mantissa = (1_i64 << limits.mantissa_bits) - 1;
