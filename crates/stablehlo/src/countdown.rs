@@ -16,10 +16,12 @@ use crate::writer::Value;
 pub(crate) struct Countdown(Counter);
 
 impl Countdown {
-    /// The countdown that a loop is, if it is one.
+    /// The countdown that a loop is, if it is one. Trips are counted in the counter's dtype, which is
+    /// `s32` at the narrowest.
     pub(crate) fn of(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<Self> {
         let found = counter(graph, op, operands)?;
-        (found.is_exact && found.step < 0).then_some(Self(found))
+        let is_counted = i32::try_from(found.trips).is_ok();
+        (found.is_exact && found.step < 0 && is_counted).then_some(Self(found))
     }
 
     /// Which of the loop's states it is.
@@ -63,7 +65,7 @@ impl Countdown {
     }
 
     fn trips(self) -> i64 {
-        i64::try_from(self.0.trips).expect("the difference of two numbers of the counter's dtype")
+        i64::try_from(self.0.trips).expect("it fits 32 bits")
     }
 }
 

@@ -327,3 +327,16 @@ fn what_the_host_is_shown_lies_in_order() {
     let rows = "operand_layouts = [dense<[]> : tensor<0xindex>, dense<[1, 0]> : tensor<2xindex>]";
     assert!(text.contains(rows), "{text}");
 }
+
+#[test]
+fn a_countdown_of_more_trips_than_its_dtype_counts_stays_one() {
+    let text = body(&[ty(DType::F32, [2])], |g, p| {
+        let first = g.scalar_constant(Scalar::Int(i32::MAX.into()), DType::S32)?;
+        let above = |g: &mut Graph, count: ExprId| {
+            let last = g.scalar_constant(Scalar::Int(-2), DType::S32)?;
+            g.greater(count, last)
+        };
+        countdown(g, first, p[0], above, |_, sum| Ok(sum))
+    });
+    assert!(text.contains("comparison_direction GT") && !text.contains("LT"), "{text}");
+}
