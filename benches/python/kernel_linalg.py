@@ -12,6 +12,8 @@ from kernel_case import Bench, Case, Kernel, alike
 SQUARES = ((32, 32), (316, 316), (1024, 1024))
 BATCHES = ((16, 8, 8), (25, 64, 64), (256, 128, 128))
 CONVOLVED = ((1, 4, 16, 16), (4, 8, 56, 56), (8, 32, 64, 64))
+MAPS = ((32, 32), (316, 316), (100000, 10), (3162, 3162))
+PLANES = ((32, 32), (316, 316), (1024, 1024))
 SYSTEMS = ((32, 32), (128, 128), (512, 512))
 FACTORS = ((32, 32), (128, 128), (256, 256))
 SIGNALS = ((1, 1024), (25, 4096), (2500, 4096))
@@ -29,6 +31,36 @@ def convolved(b: Bench) -> Case:
     channels = b.shape[1]
     arguments = (b.normal(*b.shape), b.normal(channels, channels, 3, 3, operand=1))
     return Case(b.lib.conv_same or convolution, arguments)
+
+
+def filtered(b: Bench) -> Case:
+    """A 3x3 filter for each channel by itself."""
+    channels = b.shape[1]
+
+    def jax(x: Any, kernel: Any) -> Any:
+        from jax.lax import conv_general_dilated
+
+        return conv_general_dilated(x, kernel, (1, 1), "SAME", feature_group_count=channels)
+
+    def nxla(x: Any, kernel: Any) -> Any:
+        return b.xp.conv(x, kernel, padding="same", feature_groups=channels)
+
+    arguments = (b.normal(*b.shape), b.normal(channels, 1, 3, 3, operand=1))
+    return Case(b.by(jax=jax, nxla=nxla), arguments)
+
+
+def mapped(transposed: bool) -> Any:
+    """Return a matrix times a vector, or its transpose times one."""
+
+    def make(b: Bench) -> Case:
+        rows, columns = b.shape
+        vector = b.normal(rows if transposed else columns, operand=1)
+        return Case(
+            (lambda a, v: a.T @ v) if transposed else (lambda a, v: a @ v),
+            (b.normal(*b.shape), vector),
+        )
+
+    return make
 
 
 def projected(b: Bench) -> Case:
@@ -86,12 +118,20 @@ def fft(b: Bench) -> Case:
     return Case(b.xp.fft.fft, (b.normal(*b.shape) + 1j * b.normal(*b.shape, operand=1),))
 
 
+def planar(b: Bench) -> Case:
+    """The transform of a plane of complex numbers."""
+    return Case(b.xp.fft.fft2, (b.normal(*b.shape) + 1j * b.normal(*b.shape, operand=1),))
+
+
 PRODUCT = alike(lambda _, x, y: x @ y, 2)
 CONTRACT = {
     "matmul": Kernel("contract", SQUARES, PRODUCT),
     "matmul by 384x384": Kernel("contract", ((8, 64, 384),), projected),
     "batched matmul": Kernel("contract", BATCHES, PRODUCT),
+    "matrix by vector": Kernel("contract", MAPS, mapped(transposed=False)),
+    "transpose by vector": Kernel("contract", MAPS, mapped(transposed=True)),
     "conv 3x3": Kernel("contract", CONVOLVED, convolved),
+    "conv 3x3 by channel": Kernel("contract", CONVOLVED, filtered),
 }
 LINALG = {
     "cholesky": Kernel("linalg", SYSTEMS, lambda b: Case(b.lib.cholesky, (b.definite(),))),
@@ -103,5 +143,6 @@ LINALG = {
     "svd": Kernel("linalg", FACTORS, svd),
     "inverse": Kernel("linalg", ((256, 16, 16),), inverse),
     "fft": Kernel("fft", SIGNALS, fft),
+    "fft2": Kernel("fft", PLANES, planar),
     "rfft": Kernel("fft", SIGNALS, alike(lambda xp, x: xp.fft.rfft(x))),
 }

@@ -1,7 +1,7 @@
 //! Products of tensors and convolutions.
 
 use nxla::DType;
-use nxla::graph::{Conv, Dot, Op};
+use nxla::graph::{Broadcast, Conv, Dot, Op};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -21,7 +21,8 @@ fn size() -> impl Strategy<Value = usize> + Clone {
     prop_oneof![1 => Just(0_usize), 4 => Just(1), 15 => 2..=4_usize]
 }
 
-/// Batch axes come first in both operands; the contracted ones are anywhere behind them.
+/// Batch axes come first in both operands; the contracted ones are anywhere behind them. One operand may
+/// repeat a smaller tensor along some of the batch, and the other is transposed.
 fn dot(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
     let numbers = tolerance::of(op, dtype).numbers;
     let some = |count| vec(size(), 0..=count);
@@ -45,12 +46,32 @@ fn dot(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
             let all: Box<[usize]> = (0..batch.len()).collect();
             let (left_batch, right_batch) = (all.clone(), all);
             let dot = Dot { left_contract, left_batch, right_contract, right_batch };
-            let operands = [left, right].map(|sizes| tensor(dtype, &sizes, numbers));
-            (operands, Just(dot))
+            let order = |rank: usize| Just((0..rank).collect::<Vec<_>>()).prop_shuffle();
+            let orders = [order(left.len()), order(right.len())];
+            (Just(([left, right], dot)), 0..=batch.len(), 0..2_usize, orders)
         })
-        .prop_map(|(operands, dot)| {
-            Case::new(operands.into(), dot.clone(), move |graph, x| {
-                graph.make(Op::Dot(Box::new(dot.clone())), x)
+        .prop_flat_map(move |((mut shapes, dot), repeated, side, mut orders)| {
+            let order = std::mem::take(&mut orders[1 - side]);
+            let given = placed(&shapes[1 - side], &order);
+            let broadcast = Broadcast {
+                shape: shapes[side].clone().into(),
+                axes: (0..dot.left_batch.len() - repeated)
+                    .chain(dot.left_batch.len()..shapes[side].len())
+                    .collect(),
+                names: None,
+            };
+            shapes[1 - side] = given;
+            shapes[side].drain(dot.left_batch.len() - repeated..dot.left_batch.len());
+            let operands = shapes.map(|sizes| tensor(dtype, &sizes, numbers));
+            (operands, Just((dot, side, broadcast, order)))
+        })
+        .prop_map(|(operands, drawn)| {
+            Case::new(operands.into(), drawn.clone(), move |graph, x| {
+                let (dot, side, broadcast, order) = &drawn;
+                let (mut x, side) = ([x[0], x[1]], *side);
+                x[side] = graph.make(Op::Broadcast(Box::new(broadcast.clone())), &[x[side]])?;
+                x[1 - side] = graph.make(Op::Transpose(order[..].into()), &[x[1 - side]])?;
+                graph.make(Op::Dot(Box::new(dot.clone())), &x)
             })
         })
         .boxed()

@@ -1,7 +1,7 @@
 //! Dot products and convolutions.
 
 use nxla_expr::{Conv, Dot, Op, TensorType};
-use nxla_tensor::Shape;
+use nxla_tensor::{DType, Shape};
 
 use crate::builder::Range;
 use crate::context::Cx;
@@ -23,6 +23,53 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
 /// The factors stay narrow, for hardware that multiplies those; only the sum is wider.
 fn dot(cx: &mut Cx<'_>, attributes: &Dot, left: Value, right: Value, ty: &TensorType) -> Value {
     let Dot { left_contract, left_batch, right_contract, right_batch } = attributes;
+    let vectors = left_batch.len() + left_contract.len();
+    let (left_rank, right_rank) = (cx.shape(left.ty).rank(), cx.shape(right.ty).rank());
+    let swapped = || Dot {
+        left_contract: right_contract.clone(),
+        left_batch: right_batch.clone(),
+        right_contract: left_contract.clone(),
+        right_batch: left_batch.clone(),
+    };
+    match (columns(cx, left, left_contract), columns(cx, right, right_contract)) {
+        (Some(columns), _) if right_rank == vectors && columns >= LEAST_COLUMNS => {
+            product(cx, &swapped(), right, left, ty)
+        }
+        (Some(_), _) if right_rank == vectors && left_rank == 2 => by_rows(cx, left, right, ty),
+        (_, Some(columns)) if left_rank == 1 && right_rank == 2 && columns < LEAST_COLUMNS => {
+            by_rows(cx, right, left, ty)
+        }
+        _ => product(cx, attributes, left, right, ty),
+    }
+}
+
+/// How many columns a matrix has that is contracted along them, one with the elements of a vector.
+///
+/// XLA's code for the processor goes down one column after the other, through all of memory for each. Behind
+/// a vector, it adds up rows of the matrix, which pays if they are long.
+fn columns(cx: &Cx<'_>, matrix: Value, contract: &[usize]) -> Option<usize> {
+    let shape = cx.shape(matrix.ty);
+    let &[axis] = contract else { return None };
+    (axis + 2 == shape.rank()).then(|| shape[axis + 1])
+}
+
+/// Columns from which on rows are long.
+const LEAST_COLUMNS: usize = 1 << 6;
+
+/// The product of a transposed matrix, which is written as one of rows, and a vector.
+fn by_rows(cx: &mut Cx<'_>, matrix: Value, vector: Value, ty: &TensorType) -> Value {
+    let rows = cx.transpose(matrix, &[1, 0]);
+    let dot = Dot {
+        left_contract: [1].into(),
+        left_batch: [].into(),
+        right_contract: [0].into(),
+        right_batch: [].into(),
+    };
+    product(cx, &dot, rows, vector, ty)
+}
+
+fn product(cx: &mut Cx<'_>, dot: &Dot, left: Value, right: Value, ty: &TensorType) -> Value {
+    let Dot { left_contract, left_batch, right_contract, right_batch } = dot;
     let sum = cx.ty(widen::accumulator(ty.dtype), &ty.shape);
     let precision = cx.precision.name();
     let attributes = format_args!(
@@ -97,6 +144,52 @@ fn padding(
         }
     }
     (padding, Shape::from(sizes))
+}
+
+/// Channels of the input times those of the result, and channels of the input alone, up to which the
+/// evaluator convolves images of `f32` in less time than XLA.
+const MOST_PAIRS: usize = 1 << 8;
+const MOST_CHANNELS: usize = 1 << 4;
+
+/// Channels of the result from which on XLA convolves images of `f64` in blocks as well.
+const LEAST_BLOCKED_F64: usize = 1 << 5;
+
+/// Whether XLA's code for the processor takes longer for a convolution than the evaluator does.
+///
+/// It has a library for images of floats and many channels. What is made for that first, or goes
+/// through plain loops, takes up to hundreds of times as long: groups of the batch become one
+/// convolution of all with all, of which most is thrown away.
+pub(crate) fn is_slow(conv: &Conv, kernel: &[usize], result: &TensorType) -> bool {
+    let of = |axis: usize| kernel[conv.kernel_permutation[axis]];
+    let (outputs, channels) = (of(0), of(1));
+    let is_complex = result.dtype.is_complex();
+    if !is_complex && !matches!(result.dtype, DType::F32 | DType::F64) {
+        return false;
+    }
+    if conv.batch_groups > 1 || is_complex {
+        return true;
+    }
+    let is_one = |steps: &[usize]| steps.iter().all(|&step| step == 1);
+    let is_strided = !is_one(&conv.strides);
+    let is_double = result.dtype == DType::F64;
+    if conv.feature_groups > 1 {
+        return is_double || !is_strided || channels == 1;
+    }
+    if !is_one(&conv.input_dilation) {
+        return false;
+    }
+    // The derivative by the kernel slides a kernel as large as the image.
+    let is_long = (2..conv.kernel_permutation.len())
+        .any(|axis| of(axis) > result.shape[conv.output_permutation[axis]]);
+    match conv.padding.len() {
+        2 if is_double => outputs < LEAST_BLOCKED_F64 && !is_strided,
+        2 => {
+            let is_small = channels <= MOST_CHANNELS && channels * outputs <= MOST_PAIRS;
+            is_small && !is_strided && !is_long
+        }
+        1 => is_double || !is_long,
+        _ => true,
+    }
 }
 
 /// What each axis is, such as `b, f, 0, 1`: the first two canonical axes have letters, the spatial

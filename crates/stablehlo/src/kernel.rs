@@ -1,8 +1,8 @@
 //! Parts of a program that XLA leaves to the host's own kernels.
 //!
 //! Factorisations have no words in StableHLO, and XLA's code for the processor is slow for sorts,
-//! triangular matrices, scans, positions of extrema, random words, bisection, pooling, and large sums and
-//! extrema.
+//! triangular matrices, Fourier transforms, scans, positions of extrema, random words, bisection, pooling, many
+//! convolutions, and large sums and extrema.
 //! Where [`LowerOptions::kernels`](crate::LowerOptions) allows it, such a node is a call of the host
 //! function [`KERNEL_ID`]. The call carries the program to run, of one op and what it takes [`along`], so that
 //! whoever computes it needs no list of kernels.
@@ -15,6 +15,7 @@ use nxla_tensor::{DType, Scalar};
 
 use crate::along;
 use crate::context::Cx;
+use crate::contract;
 use crate::joint::Set;
 use crate::options::KERNEL_ID;
 use crate::reduce;
@@ -27,11 +28,12 @@ use crate::writer::{Value, Values};
 const LEAST_SORTED: usize = 1 << 7;
 
 /// The same for running sums and extrema, for positions of extrema, which XLA finds one element after
-/// the other, for random words, and for bisection, which gathers as often as it halves.
+/// the other, for random words, for bisection, which gathers as often as it halves, and for transforms.
 const LEAST_CUMULATED: usize = 1 << 7;
 const LEAST_SEARCHED: usize = 1 << 8;
 const LEAST_RANDOM: usize = 1 << 8;
 const LEAST_BISECTED: usize = 1 << 8;
+const LEAST_TRANSFORMED: usize = 1 << 9;
 
 /// The same for reductions of `f64`, which XLA makes trees of windows of, and of other numbers: of what a
 /// program is given, and of what it computes, which XLA does along with other things.
@@ -114,6 +116,12 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
     let is_given = || is_given(frame, node.operands[0]);
     match node.op {
         Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
+        // Each device has lines of its own.
+        Op::Fft(_) if cx.options.partition.is_none() => {
+            let dtype = cx.dtype(operand(0));
+            let is_known = matches!(dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128);
+            cx.options.transforms && is_known && has(LEAST_TRANSFORMED)
+        }
         Op::Sort(_) | Op::Argsort(..) => has(LEAST_SORTED),
         Op::ArgReduce(..) => has(LEAST_SEARCHED),
         // Each device reduces its part by itself.
@@ -128,6 +136,11 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
                 _ => false,
             };
             is_faster && has(LEAST_POOLED) && is_given()
+        }
+        // Each device convolves its part by itself.
+        Op::Conv(conv) if cx.options.partition.is_none() => {
+            let kernel = cx.shape(operand(1));
+            node.ty.as_tensor().is_some_and(|result| contract::is_slow(conv, kernel, result))
         }
         Op::Block(block) if block.body.effects().is_empty() => is_for_host(cx, block, has),
         _ => false,

@@ -87,12 +87,12 @@ impl fmt::Debug for HostCall {
 /// * [`LowerError::HostCalls`] for an active hook where the plugin cannot call the host;
 /// * [`LowerError::Unsupported`] for a form of an op that StableHLO has no words for.
 pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
-    let decomposed = if options.kernels {
-        None
-    } else {
-        nxla_expr::decompose(program).expect("a factorisation that was built can be composed")
-    };
+    let built = "what was built can be built in other words";
+    let decomposed =
+        if options.kernels { None } else { nxla_expr::decompose(program).expect(built) };
     let program = decomposed.as_ref().unwrap_or(program);
+    let direct = nxla_expr::direct_products(program).expect(built);
+    let program = direct.as_ref().unwrap_or(program);
     let mut cx = Cx::new(options);
     let uses = region::uses(&mut cx, program);
     let is_used = |input: &usize| uses[program.parameters()[*input].index()] > 0;

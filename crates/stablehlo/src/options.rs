@@ -30,9 +30,11 @@ pub struct LowerOptions<'a> {
     pub host_calls: bool,
     /// Whether the host function [`KERNEL_ID`] is called for factorisations of matrices, for which
     /// StableHLO has no words and which are composed of other operations otherwise, and for
-    /// triangular matrices, large sorts, scans and reductions, and random words, which XLA's code for
-    /// the processor does slowly.
+    /// triangular matrices, many convolutions, large sorts, scans and reductions, and random words, which
+    /// XLA's code for the processor does slowly.
     pub kernels: bool,
+    /// Whether it is called for Fourier transforms as well.
+    pub transforms: bool,
     /// Whether sums and extrema of `f32` along the last axes take their operand from memory, and rows
     /// are summed by themselves where several axes are. XLA hands them to a library for the processor
     /// then, or computes them in one loop, and would else make a tree of windows of each once it sees
@@ -68,6 +70,7 @@ impl Default for LowerOptions<'_> {
             donated: &[],
             host_calls: false,
             kernels: false,
+            transforms: false,
             sums_apart: false,
             kept_by_calls: false,
             locations: false,
@@ -83,6 +86,7 @@ impl fmt::Debug for LowerOptions<'_> {
             .field("donated", &self.donated)
             .field("host_calls", &self.host_calls)
             .field("kernels", &self.kernels)
+            .field("transforms", &self.transforms)
             .field("sums_apart", &self.sums_apart)
             .field("kept_by_calls", &self.kept_by_calls)
             .field("locations", &self.locations)

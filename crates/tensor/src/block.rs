@@ -84,7 +84,7 @@ mod huge {
 
     /// What is shorter is likely to find memory that the allocator has at hand, which is faster to
     /// fill with zeros than new pages are to get.
-    pub(super) const LEAST: usize = 8 * PAGE;
+    pub(super) const LEAST: usize = 4 * PAGE;
 
     /// New zeros of at least `len` bytes; `None` if they are few, or where the system refuses.
     pub(super) fn pages(len: usize) -> Option<MmapMut> {
@@ -106,7 +106,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "it takes too long")]
     #[test]
     fn blocks_of_all_sizes_are_aligned_and_zeroed() {
-        for len in [0, 1, 4 << 10, (16 << 20) - 1, 16 << 20, (16 << 20) + 1] {
+        for len in [0, 1, 4 << 10, (8 << 20) - 1, 8 << 20, (8 << 20) + 1] {
             let block = Block::zeroed(len).unwrap();
             assert_eq!(block.len(), len);
             assert_eq!(block.bytes().len(), len);

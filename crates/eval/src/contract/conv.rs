@@ -8,15 +8,19 @@
 use nxla_expr::Conv;
 use nxla_tensor::{Complex, DType, Element, HostTensor, Shape};
 
-use super::match_number;
 use super::matmul::{Factor, Number, Sizes, matmul};
+use super::{match_number, spread};
 use crate::elementwise::vectorize;
 use crate::error::Fault;
 use crate::layout::Strided;
 use crate::{memory, parallel, value};
 
-/// Positions of the result whose patches are laid out at a time.
+/// Positions of the result whose patches are laid out at a time, and bytes of those patches, which are to stay
+/// in the second-level cache.
 const TILE: usize = 1024;
+const LEAST_TILE: usize = 128;
+const TILE_STEP: usize = 64;
+const PATCH_BYTES: usize = 1 << 19;
 
 pub(super) fn conv(
     attributes: &Conv,
@@ -27,10 +31,18 @@ pub(super) fn conv(
     let input = permuted(input, &attributes.input_permutation)?;
     let kernel = permuted(kernel, &attributes.kernel_permutation)?;
     let canonical: Shape = attributes.output_permutation.iter().map(|&axis| shape[axis]).collect();
-    let geometry = Geometry::new(attributes, input.shape(), kernel.shape(), &canonical);
+    let (input_shape, kernel_shape) = (input.shape(), kernel.shape());
     let result = match_number!(input.dtype(), T => {
         let (input, kernel) = (value::slice::<T>(&input), value::slice::<T>(&kernel));
-        value::build(T::DTYPE, &canonical, |out: &mut [T]| geometry.run(input, kernel, out))
+        value::build(T::DTYPE, &canonical, |out: &mut [T]| {
+            if spread::has_gaps(attributes) {
+                let (input, kernel) = ((input, &input_shape[..]), (kernel, &kernel_shape[..]));
+                spread::run(attributes, input, kernel, (out, &canonical));
+            } else {
+                Geometry::new(attributes, input_shape, kernel_shape, &canonical)
+                    .run(input, kernel, out);
+            }
+        })
     })?;
     // Canonical axis i is found at output_permutation[i], so the inverse puts it there.
     let mut inverse = vec![0; shape.rank()];
@@ -54,7 +66,7 @@ fn permuted(x: &HostTensor, permutation: &[usize]) -> Result<HostTensor, Fault> 
 }
 
 /// The sizes of a convolution in canonical layout.
-struct Geometry {
+pub(super) struct Geometry {
     /// Images of the result.
     batch: usize,
     /// Groups of output channels; each sees its own channels, or its own part of the batch.
@@ -181,7 +193,7 @@ fn read_places<'a, T: Copy>(row: &[T], places: impl Iterator<Item = &'a usize>, 
 }
 
 impl Geometry {
-    fn new(attributes: &Conv, input: &[usize], kernel: &[usize], out: &[usize]) -> Self {
+    pub(super) fn new(attributes: &Conv, input: &[usize], kernel: &[usize], out: &[usize]) -> Self {
         let axes: Vec<Spatial> = (0..input.len() - 2)
             .map(|axis| {
                 Spatial::new(attributes, axis, input[axis + 2], kernel[axis + 2], out[axis + 2])
@@ -202,7 +214,7 @@ impl Geometry {
         }
     }
 
-    fn run<T: Number>(&self, input: &[T], kernel: &[T], out: &mut [T]) {
+    pub(super) fn run<T: Number>(&self, input: &[T], kernel: &[T], out: &mut [T]) {
         let block = self.group_outputs * self.out_size;
         let inner = self.group_channels * self.kernel_size;
         if block == 0 || inner == 0 {
@@ -289,8 +301,10 @@ impl Geometry {
         // Patches lie along the longer side, so that few long runs are read: the kernel is large
         // in the derivative of another one.
         let by_position = last.kernel > last.out;
-        for start in (0..self.out_size).step_by(TILE) {
-            let count = TILE.min(self.out_size - start);
+        let most = PATCH_BYTES / (inner * size_of::<T>()).max(1) / TILE_STEP * TILE_STEP;
+        let tile = most.clamp(LEAST_TILE, TILE);
+        for start in (0..self.out_size).step_by(tile) {
+            let count = tile.min(self.out_size - start);
             memory::fill(&mut patches, T::default(), inner * count);
             if by_position {
                 for (position, patch) in patches.chunks_exact_mut(inner).enumerate() {

@@ -19,10 +19,16 @@ const SMALL: usize = 1 << 14;
 
 /// Elements of a partial sum, and independent sums within it.
 const PART: usize = 1 << 16;
-const LANES: usize = 16;
+const LANES: usize = 32;
 
 /// Columns of a small product whose sums are kept on the stack.
 const FEW: usize = 64;
+
+/// Rows that are added up at a time: those of so few columns by one task, and others while their sums are
+/// at hand.
+const ROWS: usize = 1 << 12;
+const SHORT_ROW: usize = 16;
+const TOGETHER: usize = 4;
 
 /// Sums that are worked on at a time, few enough to stay in the cache.
 const COLUMNS: usize = 1024;
@@ -59,6 +65,9 @@ pub(super) trait Number: Element {
     type Sum: Copy + Send + Sync;
     const ZERO: Self::Sum;
     fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum;
+    /// The same for a factor that has been widened.
+    fn add_wide(sum: Self::Sum, x: Self, y: Self::Sum) -> Self::Sum;
+    fn widen(x: Self) -> Self::Sum;
     fn join(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     fn finish(sum: Self::Sum) -> Self;
     fn product(x: Self, y: Self) -> Self;
@@ -75,6 +84,14 @@ macro_rules! integer_number {
             #[inline(always)]
             fn add_product(sum: $t, x: $t, y: $t) -> $t {
                 sum.wrapping_add(x.wrapping_mul(y))
+            }
+            #[inline(always)]
+            fn add_wide(sum: $t, x: $t, y: $t) -> $t {
+                Self::add_product(sum, x, y)
+            }
+            #[inline(always)]
+            fn widen(x: $t) -> $t {
+                x
             }
             #[inline(always)]
             fn join(a: $t, b: $t) -> $t {
@@ -102,6 +119,14 @@ macro_rules! float_number {
             #[inline(always)]
             fn add_product(sum: $sum, x: $t, y: $t) -> $sum {
                 sum + $widen(x) * $widen(y)
+            }
+            #[inline(always)]
+            fn add_wide(sum: $sum, x: $t, y: $sum) -> $sum {
+                sum + $widen(x) * y
+            }
+            #[inline(always)]
+            fn widen(x: $t) -> $sum {
+                $widen(x)
             }
             #[inline(always)]
             fn join(a: $sum, b: $sum) -> $sum {
@@ -257,68 +282,85 @@ fn in_order<T: Number>(
 
 /// `out[i]` is the product of row `i` of `matrix` and `vector`.
 fn runs<T: Number>(matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
-    if let [out] = out
-        && inner > PART
-    {
-        let pieces: Vec<_> = matrix.chunks(PART).zip(vector.chunks(PART)).collect();
-        let parts = parallel::collect(pieces.len(), &|index| {
-            let (x, y) = pieces[index];
-            run(x, y)
-        });
-        *out = T::finish(parts.into_iter().fold(T::ZERO, T::join));
+    if let [out] = out {
+        *out = T::finish(one_run(matrix, vector));
         return;
     }
+    // All rows meet the same numbers.
+    let vector = memory::collected(vector.iter().map(|&y| T::widen(y)));
     parallel::rows(out, 1, inner, |first, out| {
         let rows = out.iter_mut().zip(matrix[first * inner..].chunks_exact(inner));
-        if inner < SHORT {
-            return vectorize(
-                #[inline(always)]
-                || rows.for_each(|(out, row)| *out = T::finish(short_run(row, vector))),
-            );
-        }
-        rows.for_each(|(out, row)| *out = T::finish(run(row, vector)));
+        vectorize(
+            #[inline(always)]
+            || {
+                if inner < SHORT {
+                    rows.for_each(|(out, row)| *out = T::finish(short_run(row, &vector)));
+                } else {
+                    rows.for_each(|(out, row)| *out = T::finish(run(row, &vector, T::add_wide)));
+                }
+            },
+        );
     });
+}
+
+/// The product of two vectors, in parts where they are long.
+fn one_run<T: Number>(x: &[T], y: &[T]) -> T::Sum {
+    let of_part = |x: &[T], y: &[T]| {
+        let mut sum = T::ZERO;
+        vectorize(
+            #[inline(always)]
+            || sum = run(x, y, T::add_product),
+        );
+        sum
+    };
+    if x.len() <= PART {
+        return of_part(x, y);
+    }
+    let pieces: Vec<_> = x.chunks(PART).zip(y.chunks(PART)).collect();
+    let parts = parallel::collect(pieces.len(), &|index| of_part(pieces[index].0, pieces[index].1));
+    parts.into_iter().fold(T::ZERO, T::join)
 }
 
 /// The product of two short vectors, with few sums to join.
 #[inline(always)]
-fn short_run<T: Number>(x: &[T], y: &[T]) -> T::Sum {
+fn short_run<T: Number>(x: &[T], y: &[T::Sum]) -> T::Sum {
     let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<FEW_LANES>(), y.as_chunks::<FEW_LANES>());
     let mut sums = [T::ZERO; FEW_LANES];
     for (x, y) in xs.iter().zip(ys) {
         for lane in 0..FEW_LANES {
-            sums[lane] = T::add_product(sums[lane], x[lane], y[lane]);
+            sums[lane] = T::add_wide(sums[lane], x[lane], y[lane]);
         }
     }
-    let ends = x_tail.iter().zip(y_tail).fold(T::ZERO, |sum, (&x, &y)| T::add_product(sum, x, y));
+    let ends = x_tail.iter().zip(y_tail).fold(T::ZERO, |sum, (&x, &y)| T::add_wide(sum, x, y));
     T::join(narrowed(sums, &T::join), ends)
 }
 
 /// The product of two vectors.
-fn run<T: Number>(x: &[T], y: &[T]) -> T::Sum {
+#[inline(always)]
+fn run<T: Number, Y: Copy>(
+    x: &[T],
+    y: &[Y],
+    add: impl Fn(T::Sum, T, Y) -> T::Sum + Copy,
+) -> T::Sum {
     let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
-    let add = |sum, (&x, &y): (&T, &T)| T::add_product(sum, x, y);
-    let tail = x_tail.iter().zip(y_tail).fold(T::ZERO, add);
-    if xs.is_empty() {
-        return tail;
-    }
     let mut sums = [T::ZERO; LANES];
-    vectorize(
-        #[inline(always)]
-        || {
-            for (x, y) in xs.iter().zip(ys) {
-                for lane in 0..LANES {
-                    sums[lane] = T::add_product(sums[lane], x[lane], y[lane]);
-                }
-            }
-        },
-    );
-    sums.into_iter().fold(tail, T::join)
+    for (x, y) in xs.iter().zip(ys) {
+        for lane in 0..LANES {
+            sums[lane] = add(sums[lane], x[lane], y[lane]);
+        }
+    }
+    let tail = x_tail.iter().zip(y_tail).fold(T::ZERO, |sum, (&x, &y)| add(sum, x, y));
+    T::join(narrowed(sums, &T::join), tail)
 }
 
 /// `out` is the sum of the rows of `matrix`, each times its element of `weights`.
 fn combined_rows<T: Number>(weights: &[T], matrix: &[T], out: &mut [T]) {
     let columns = out.len();
+    if columns <= SHORT_ROW && weights.len() >= FEW {
+        let sums = combined_short_rows(weights, matrix, columns);
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::finish(sum));
+        return;
+    }
     parallel::rows(out, 1, weights.len(), |first, out| {
         let mut buffer = memory::aligned(T::ZERO, out.len().min(COLUMNS));
         for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
@@ -333,6 +375,47 @@ fn combined_rows<T: Number>(weights: &[T], matrix: &[T], out: &mut [T]) {
     });
 }
 
+/// The sums of many rows of a few columns each, which are read as if they had [`SHORT_ROW`]: what is
+/// behind a row belongs to the next one, and its sums are left out.
+fn combined_short_rows<T: Number>(
+    weights: &[T],
+    matrix: &[T],
+    columns: usize,
+) -> [T::Sum; SHORT_ROW] {
+    let part = |index: usize| {
+        let weights = &weights[index * ROWS..];
+        let weights = &weights[..ROWS.min(weights.len())];
+        let matrix = &matrix[index * ROWS * columns..];
+        let mut sums = [T::ZERO; SHORT_ROW];
+        vectorize(
+            #[inline(always)]
+            || {
+                for (at, &weight) in weights.iter().enumerate() {
+                    let rows = &matrix[at * columns..];
+                    if let Some(row) = rows.first_chunk::<SHORT_ROW>() {
+                        for lane in 0..SHORT_ROW {
+                            sums[lane] = T::add_product(sums[lane], weight, row[lane]);
+                        }
+                    } else {
+                        for (sum, &x) in sums.iter_mut().zip(&rows[..columns]) {
+                            *sum = T::add_product(*sum, weight, x);
+                        }
+                    }
+                }
+            },
+        );
+        sums
+    };
+    let parts = weights.len().div_ceil(ROWS);
+    if parts == 1 {
+        return part(0);
+    }
+    let join = |a: [T::Sum; SHORT_ROW], b: [T::Sum; SHORT_ROW]| {
+        std::array::from_fn(|at| T::join(a[at], b[at]))
+    };
+    parallel::collect(parts, &part).into_iter().fold([T::ZERO; SHORT_ROW], join)
+}
+
 #[inline(always)]
 fn add_rows<T: Number>(
     weights: &[T],
@@ -341,10 +424,22 @@ fn add_rows<T: Number>(
     first: usize,
     sums: &mut [T::Sum],
 ) {
+    // Sums are read and written once for several rows.
+    let (groups, rest) = weights.as_chunks::<TOGETHER>();
+    let (matrix, last) = matrix.split_at(groups.len() * TOGETHER * columns);
     vectorize(
         #[inline(always)]
         || {
-            for (&weight, row) in weights.iter().zip(matrix.chunks_exact(columns)) {
+            for (weights, rows) in groups.iter().zip(matrix.chunks_exact(TOGETHER * columns)) {
+                let [a, b, c, d] =
+                    std::array::from_fn(|at| &rows[at * columns + first..][..sums.len()]);
+                let rows = a.iter().zip(b).zip(c.iter().zip(d));
+                for (sum, ((&a, &b), (&c, &d))) in sums.iter_mut().zip(rows) {
+                    let pair = T::add_product(T::add_product(*sum, weights[0], a), weights[1], b);
+                    *sum = T::add_product(T::add_product(pair, weights[2], c), weights[3], d);
+                }
+            }
+            for (&weight, row) in rest.iter().zip(last.chunks_exact(columns)) {
                 for (sum, &x) in sums.iter_mut().zip(&row[first..]) {
                     *sum = T::add_product(*sum, weight, x);
                 }

@@ -2,6 +2,7 @@
 
 mod conv;
 mod matmul;
+mod spread;
 
 use nxla_expr::{Dot, Op};
 use nxla_tensor::{Complex, DType, Element, HostTensor, Shape};

@@ -10,7 +10,7 @@ mod none;
 
 use std::sync::Arc;
 
-use nxla_expr::{Factorization, Program, decompose};
+use nxla_expr::{Factorization, Program, decompose, direct_products};
 
 use crate::contract::{Factor, Sizes};
 use crate::linalg::System;
@@ -37,12 +37,15 @@ pub(crate) trait Kernels: Sized {
     const FACTORIZE: Option<Factorize<Self>> = None;
 }
 
-/// A program in ops that can be evaluated: factorisations are composed of others where there is no
-/// kernel for them.
+/// A program in ops that can be evaluated, and fast: factorisations are composed of others where there
+/// is no kernel for them, and products read their operands as they lie.
 pub(crate) fn composed(program: Arc<Program>) -> Arc<Program> {
-    if f64::FACTORIZE.is_some() {
-        return program;
+    let built = "what was built can be built in other words";
+    let mut program = program;
+    if f64::FACTORIZE.is_none()
+        && let Some(composed) = decompose(&program).expect(built)
+    {
+        program = Arc::new(composed);
     }
-    let composed = decompose(&program).expect("a factorisation that was built can be composed");
-    composed.map_or(program, Arc::new)
+    direct_products(&program).expect(built).map_or(program, Arc::new)
 }

@@ -16,6 +16,7 @@ use rustfft::{FftNum, FftPlanner};
 
 use crate::elementwise::{convert, vectorize};
 use crate::error::Fault;
+use crate::layout::Strided;
 use crate::reduce::Plane;
 use crate::{memory, parallel, value};
 
@@ -138,19 +139,79 @@ impl<T: Number> Transform<T> {
         }
     }
 
-    /// Writes the spectrum of the line from what the plan has made.
-    fn finish(&self, from: &[Complex<T>], out: &mut [Complex<T>]) {
-        let Fft { inverse, length, .. } = self.attributes;
-        match &self.turns {
-            None => out.copy_from_slice(from),
-            Some(turns) => unfold(from, turns, out),
+    /// Writes the spectra of lines that lie one after the other, each of `count` elements.
+    fn run<A: Copy>(
+        &self,
+        lines: &[A],
+        count: usize,
+        out: &mut [Complex<T>],
+        read: &impl Fn(A) -> Complex<T>,
+    ) {
+        let mut scratch = memory::filled(Complex::default(), self.plan.get_inplace_scratch_len());
+        let mut pairs = Vec::new();
+        if self.turns.is_some() {
+            memory::fill(&mut pairs, Complex::default(), self.plan.len());
         }
-        if inverse {
-            let scale = T::of(1.0 / length as f64);
-            // The inverse of real numbers is the conjugate of their transform.
-            let is_real = self.turns.is_some();
-            out.iter_mut().for_each(|x| *x = if is_real { x.conj() } else { *x }.scale(scale));
+        for (index, out) in out.chunks_exact_mut(self.attributes.length).enumerate() {
+            let line = &lines[index * count..][..count];
+            match &self.turns {
+                None => {
+                    self.fill(out, line, read);
+                    self.plan.process_with_scratch(out, &mut scratch);
+                }
+                Some(turns) => {
+                    self.fill(&mut pairs, line, read);
+                    self.plan.process_with_scratch(&mut pairs, &mut scratch);
+                    unfold(&pairs, turns, out);
+                }
+            }
+            if self.attributes.inverse {
+                self.invert(out);
+            }
         }
+    }
+
+    /// Writes the spectra of columns of matrices, from column `first` of all on, one after the other.
+    /// Neighbours are read together, since they share cache lines.
+    fn run_columns<A: Copy + Default>(
+        &self,
+        x: &[A],
+        (count, inner): (usize, usize),
+        first: usize,
+        out: &mut [Complex<T>],
+        read: &impl Fn(A) -> Complex<T>,
+    ) {
+        let length = self.attributes.length;
+        let mut lines = Vec::new();
+        let (mut done, columns) = (0, out.len() / length);
+        while done < columns {
+            let (matrix, column) = ((first + done) / inner, (first + done) % inner);
+            let together = TOGETHER.min(inner - column).min(columns - done);
+            memory::fill(&mut lines, A::default(), together * count);
+            let rows = x[matrix * count * inner..].chunks_exact(inner).take(count);
+            for (at, row) in rows.enumerate() {
+                let places = lines[at..].iter_mut().step_by(count);
+                places.zip(&row[column..][..together]).for_each(|(to, &x)| *to = x);
+            }
+            let out = &mut out[done * length..][..together * length];
+            self.run(&lines, count, out, read);
+            done += together;
+        }
+    }
+
+    /// Makes of a spectrum what the inverse gives.
+    fn invert(&self, spectrum: &mut [Complex<T>]) {
+        let scale = T::of(1.0 / self.attributes.length as f64);
+        // The inverse of real numbers is the conjugate of their transform.
+        let sign = if self.turns.is_some() { -scale } else { scale };
+        vectorize(
+            #[inline(always)]
+            || {
+                for x in spectrum {
+                    *x = Complex::new(x.re * scale, x.im * sign);
+                }
+            },
+        );
     }
 }
 
@@ -184,6 +245,9 @@ fn unfold<T: Number>(pairs: &[Complex<T>], turns: &[Complex<T>], out: &mut [Comp
     );
 }
 
+/// Columns that are read at a time.
+const TOGETHER: usize = 16;
+
 /// Numbers of a spectrum that are computed at a time.
 const BLOCK: usize = 16;
 
@@ -214,6 +278,9 @@ fn unfolded<T: Number>(this: Complex<T>, mirrored: Complex<T>, turn: Complex<T>)
 }
 
 /// Transforms each line.
+///
+/// Spectra of lines whose elements are not neighbours lie one after the other first, and are put back in
+/// the end: squares of them are turned in the cache, where each line by itself would touch all of memory.
 fn lines<A: Element, T: Number>(
     transform: &Transform<T>,
     x: &HostTensor,
@@ -224,40 +291,33 @@ where
     Complex<T>: Element,
 {
     let Fft { axis, length, .. } = transform.attributes;
-    let from = Plane::along(x.shape(), axis);
+    let Plane { count, inner, .. } = Plane::along(x.shape(), axis);
     let x = value::slice::<A>(x);
-    let inner = from.inner;
-    let block = length * inner;
-    let cost = block * (1 + length.ilog2() as usize) * 4;
-    value::build(ty.dtype, &ty.shape, |out: &mut [Complex<T>]| {
-        parallel::rows(out, block, cost, |first, out| {
-            let plan = &transform.plan;
-            let mut line = memory::filled(Complex::default(), plan.len());
-            let mut scratch = memory::filled(Complex::default(), plan.get_inplace_scratch_len());
-            // For lines whose elements are not neighbours.
-            let (mut elements, mut spectrum) = (Vec::new(), Vec::new());
-            let size = from.count * inner;
-            for (index, out) in out.chunks_exact_mut(block).enumerate() {
-                let x = &x[(first + index) * size..][..size];
-                if inner == 1 {
-                    transform.fill(&mut line, x, &read);
-                    plan.process_with_scratch(&mut line, &mut scratch);
-                    transform.finish(&line, out);
-                    continue;
-                }
-                spectrum.resize(length, Complex::default());
-                for column in 0..inner {
-                    elements.clear();
-                    elements.extend(x.iter().skip(column).step_by(inner));
-                    transform.fill(&mut line, &elements, &read);
-                    plan.process_with_scratch(&mut line, &mut scratch);
-                    transform.finish(&line, &mut spectrum);
-                    let places = out[column..].iter_mut().step_by(inner);
-                    places.zip(&spectrum).for_each(|(out, &x)| *out = x);
-                }
+    let cost = length * (1 + length.ilog2() as usize) * 4;
+    let run = |out: &mut [Complex<T>]| {
+        parallel::rows(out, length, cost, |first, out| {
+            if inner == 1 {
+                transform.run(&x[first * count..], count, out, &read);
+            } else {
+                transform.run_columns(x, (count, inner), first, out, &read);
             }
         });
+    };
+    if inner == 1 {
+        return value::build(ty.dtype, &ty.shape, run);
+    }
+    let mut spectra = value::fresh(ty.dtype, &ty.shape)?;
+    run(value::slice_mut(&mut spectra));
+    value::build(ty.dtype, &ty.shape, |out: &mut [Complex<T>]| {
+        turned(inner, length, out.len()).read_all(value::slice(&spectra), out);
     })
+}
+
+/// Reads `size` elements in all, of which matrices of so many rows and columns are transposed.
+fn turned(rows: usize, columns: usize, size: usize) -> Strided {
+    let matrices = size / (rows * columns).max(1);
+    let axes = [(matrices, (rows * columns) as isize), (columns, 1), (rows, columns as isize)];
+    Strided::new(0, axes)
 }
 
 #[cfg(test)]

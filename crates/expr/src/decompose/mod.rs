@@ -1,19 +1,24 @@
-//! Factorisations as programs of simpler ops, for compilers that have no kernels for them.
+//! Programs in other words, which suit engines.
 //!
-//! [`decompose`] replaces every factorisation by a block whose body computes it with products,
-//! masks and loops. The bodies work on whole batches at once and keep their shapes, so they suit
-//! accelerators; on a processor a kernel is faster by far.
+//! [`decompose`] is for compilers that have no kernels for factorisations. It replaces every one by a
+//! block whose body computes it with products, masks and loops. The bodies work on whole batches at
+//! once and keep their shapes, so they suit accelerators; on a processor a kernel is faster by far.
+//!
+//! [`direct_products`] is for all: products read their operands as they lie in memory.
 
 mod jacobi;
 mod lu;
 mod parts;
+mod products;
 mod qr;
-
-use std::sync::Arc;
+mod rebuild;
 
 use nxla_tensor::DType;
 
-use crate::graph::{BlockKind, ExprId, Factorization, Graph, IdMap, Op, Operands, Program, Result};
+use crate::graph::{BlockKind, ExprId, Factorization, Graph, Op, Program, Result};
+use rebuild::Rewrite;
+
+pub use products::direct_products;
 
 /// The same program without factorisations, or `None` if it has none, in its regions neither.
 ///
@@ -38,50 +43,14 @@ use crate::graph::{BlockKind, ExprId, Factorization, Graph, IdMap, Op, Operands,
 /// # Ok::<(), nxla_expr::Error>(())
 /// ```
 pub fn decompose(program: &Program) -> Result<Option<Program>> {
-    if holds_factorization(program) { rebuild(program).map(Some) } else { Ok(None) }
-}
-
-/// Regions nest as deep as users nest loops and branches, and so does this call.
-fn holds_factorization(program: &Program) -> bool {
-    let graph = program.graph();
-    graph.ids().any(|id| match graph.op(id) {
-        Op::Factorize(_) => true,
-        op => op.regions().into_iter().any(|region| holds_factorization(region)),
-    })
-}
-
-fn rebuild(program: &Program) -> Result<Program> {
-    let from = program.graph();
-    let mut graph = Graph::with_options(from.options());
-    let mut copied = crate::graph::SourceMap::default();
-    // The new id of each node, plus one.
-    let mut places: IdMap<u32> = IdMap::default();
-    let new = |places: &IdMap<u32>, id: ExprId| ExprId::from_index(places.get(id) as usize - 1);
-    for id in from.ids() {
-        let operands: Operands = from.operands(id).iter().map(|&id| new(&places, id)).collect();
-        graph.copy_source(from, id, &mut copied);
-        let made = match from.op(id) {
-            Op::Factorize(factorization) => block(&mut graph, *factorization, operands[0])?,
-            op => {
-                let mut failure = None;
-                let op = op.map_regions(|region| match decompose(region) {
-                    Ok(Some(region)) => Arc::new(region),
-                    Ok(None) => region.clone(),
-                    Err(error) => {
-                        failure = Some(error);
-                        region.clone()
-                    }
-                });
-                if let Some(error) = failure {
-                    return Err(error);
-                }
-                graph.make(op, &operands)?
-            }
-        };
-        places.set(id, u32::try_from(made.index() + 1).expect("ids fit in 32 bits"));
-    }
-    let outputs: Vec<ExprId> = program.outputs().iter().map(|&id| new(&places, id)).collect();
-    Program::new(&graph, program.inputs().to_vec(), &outputs)
+    let rewrite = Rewrite {
+        changes: |graph, id| matches!(graph.op(id), Op::Factorize(_)),
+        make: |graph, op, operands| match op {
+            Op::Factorize(factorization) => block(graph, *factorization, operands[0]),
+            op => unreachable!("{} is no factorisation", op.name()),
+        },
+    };
+    rewrite.apply(program)
 }
 
 /// A block with the parts of a factorisation.

@@ -154,11 +154,13 @@ impl Compiler for Xla {
 /// A program as text for a device.
 fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
     let _span = profile::span(Work::Compile, "lower to StableHLO");
+    let kernels = settings::kernels(request.settings, target)?;
     let options = LowerOptions {
         active_hooks: &|hook| request.listens(hook),
         donated: request.donated,
         host_calls: target.client.calls_host(),
-        kernels: settings::kernels(request.settings, target)?,
+        kernels,
+        transforms: kernels && cfg!(feature = "fft"),
         sums_apart: target.is_cpu(),
         kept_by_calls: target.is_cpu(),
         locations: true,

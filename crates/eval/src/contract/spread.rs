@@ -1,0 +1,139 @@
+//! Convolutions of an input with gaps between its elements: the derivative by the input of a
+//! convolution that takes steps is one.
+//!
+//! Most of what a kernel sees there are gaps. From positions of the result that are as far apart as
+//! elements of the input, the same taps of the kernel see something. So for each remainder of the position
+//! there is a smaller kernel, which slides over an input without gaps.
+
+use nxla_expr::Conv;
+
+use super::conv::Geometry;
+use super::matmul::Number;
+use crate::layout::Strided;
+use crate::memory;
+
+/// Positions of the result along one axis that see the same taps of the kernel, and those taps.
+#[derive(Clone, Copy)]
+struct Phase {
+    /// Every `step`th position from the first on, `count` of them.
+    first: usize,
+    step: usize,
+    count: usize,
+    /// Every `tap_step`th tap from the first on.
+    first_tap: usize,
+    tap_step: usize,
+    taps: usize,
+    /// How the smaller kernel slides over the input.
+    low: i64,
+    stride: usize,
+    dilation: usize,
+}
+
+/// Whether a convolution has gaps that can be left out.
+pub(super) fn has_gaps(conv: &Conv) -> bool {
+    let mut axes = conv.input_dilation.iter().zip(&conv.strides);
+    conv.input_dilation.iter().any(|&gap| gap > 1)
+        && axes.all(|(&gap, &stride)| gap == 1 || stride == 1)
+}
+
+/// Computes a convolution in canonical layout.
+pub(super) fn run<T: Number>(
+    conv: &Conv,
+    (input, input_shape): (&[T], &[usize]),
+    (kernel, kernel_shape): (&[T], &[usize]),
+    (out, out_shape): (&mut [T], &[usize]),
+) {
+    // Where no tap sees anything.
+    out.fill(T::default());
+    let axes: Vec<Vec<Phase>> = (0..conv.input_dilation.len())
+        .map(|axis| phases(conv, axis, kernel_shape[axis + 2], out_shape[axis + 2]))
+        .collect();
+    let (kernel_steps, out_steps) =
+        (Strided::row_major(kernel_shape), Strided::row_major(out_shape));
+    let (mut taps, mut part) = (Vec::new(), Vec::new());
+    for index in 0..axes.iter().map(Vec::len).product() {
+        let phases = chosen(&axes, index);
+        if phases.iter().any(|phase| phase.taps == 0) {
+            continue;
+        }
+        let kernel_rule = rule(kernel_shape, &kernel_steps, &phases, |phase| {
+            (phase.first_tap, phase.tap_step, phase.taps)
+        });
+        let out_rule =
+            rule(out_shape, &out_steps, &phases, |phase| (phase.first, phase.step, phase.count));
+        memory::fill(&mut taps, T::default(), kernel_rule.len());
+        memory::fill(&mut part, T::default(), out_rule.len());
+        kernel_rule.read(kernel, 0, &mut taps);
+        let size = |shape: &[usize], of: fn(&Phase) -> usize| -> Vec<usize> {
+            shape[..2].iter().copied().chain(phases.iter().map(of)).collect()
+        };
+        let (kernel_shape, out_shape) =
+            (size(kernel_shape, |phase| phase.taps), size(out_shape, |phase| phase.count));
+        let dense = without_gaps(conv, &phases);
+        Geometry::new(&dense, input_shape, &kernel_shape, &out_shape).run(input, &taps, &mut part);
+        out_rule.write(&part, out);
+    }
+}
+
+/// The positions along an axis by what they see.
+fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
+    let (gap, dilation, low) =
+        (conv.input_dilation[axis], conv.kernel_dilation[axis], conv.padding[axis].0);
+    // From a position, tap `k` sees the input at `(position + k * dilation - low) / gap` if nothing is left.
+    let place = |first: usize, tap: usize| (first + tap * dilation) as i64 - low;
+    let sees = |first: usize, tap: usize| place(first, tap) % gap as i64 == 0;
+    let phase = |first: usize| {
+        let mut seen = (0..kernel).filter(|&tap| sees(first, tap));
+        let first_tap = seen.next().unwrap_or(kernel);
+        let tap_step = seen.next().map_or(1, |second| second - first_tap);
+        Phase {
+            first,
+            step: gap,
+            count: (out - first).div_ceil(gap),
+            first_tap,
+            tap_step,
+            taps: (kernel - first_tap).div_ceil(tap_step),
+            low: -place(first, first_tap).div_euclid(gap as i64),
+            stride: conv.strides[axis],
+            dilation: (tap_step * dilation / gap).max(1),
+        }
+    };
+    (0..gap.min(out)).map(phase).collect()
+}
+
+/// One phase for each axis.
+fn chosen(axes: &[Vec<Phase>], mut index: usize) -> Vec<Phase> {
+    let choose = |phases: &Vec<Phase>| {
+        let phase = phases[index % phases.len()];
+        index /= phases.len();
+        phase
+    };
+    axes.iter().map(choose).collect()
+}
+
+/// Where elements are: all of the first two axes, and along the others so many from a first one on.
+fn rule(
+    shape: &[usize],
+    steps: &[isize],
+    phases: &[Phase],
+    of: impl Fn(&Phase) -> (usize, usize, usize),
+) -> Strided {
+    let mut first = 0;
+    let mut axes = vec![(shape[0], steps[0]), (shape[1], steps[1])];
+    for (phase, &step) in phases.iter().zip(&steps[2..]) {
+        let (from, each, count) = of(phase);
+        first += from * step.unsigned_abs();
+        axes.push((count, step * each as isize));
+    }
+    Strided::new(first, axes)
+}
+
+fn without_gaps(conv: &Conv, phases: &[Phase]) -> Conv {
+    Conv {
+        strides: phases.iter().map(|phase| phase.stride).collect(),
+        padding: phases.iter().map(|phase| (phase.low, 0)).collect(),
+        input_dilation: phases.iter().map(|_| 1).collect(),
+        kernel_dilation: phases.iter().map(|phase| phase.dilation).collect(),
+        ..conv.clone()
+    }
+}

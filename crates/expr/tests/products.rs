@@ -1,0 +1,113 @@
+//! Products that read their operands as they lie.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use nxla_expr::verify::verify_program;
+use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, direct_products};
+use nxla_tensor::{DType, Names};
+
+fn ty(shape: &[usize]) -> TensorType {
+    TensorType::new(DType::F32, shape.to_vec())
+}
+
+/// What a product of two inputs becomes: its last line, or `None` if it stays what it is.
+fn direct(
+    types: [TensorType; 2],
+    build: impl FnOnce(&mut Graph, ExprId, ExprId) -> Result<ExprId>,
+) -> Option<(String, Program)> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, types[0].clone());
+    let y = graph.parameter(1, types[1].clone());
+    let product = build(&mut graph, x, y).unwrap();
+    let program = Program::new(&graph, types.to_vec(), &[product]).unwrap();
+    let direct = direct_products(&program).unwrap()?;
+    verify_program(&direct).unwrap();
+    assert!(program.output_types().eq(direct.output_types()));
+    assert!(direct_products(&direct).unwrap().is_none());
+    let graph = direct.graph();
+    let ops: Vec<&str> = graph
+        .ids()
+        .filter(|&id| !matches!(graph.op(id), Op::Parameter(_)))
+        .map(|id| graph.op(id).name())
+        .collect();
+    Some((ops.join(" "), direct))
+}
+
+#[test]
+fn a_transposed_operand_is_read_as_it_lies() {
+    let (ops, program) = direct([ty(&[5, 3]), ty(&[5, 4])], |g, x, y| {
+        let x = g.transpose(x, None)?;
+        g.dot(x, y)
+    })
+    .unwrap();
+    assert_eq!(ops, "dot");
+    let Op::Dot(dot) = program.graph().op(program.outputs()[0]) else { panic!() };
+    assert_eq!((&*dot.left_contract, &*dot.right_contract), (&[0][..], &[0][..]));
+    // Free axes in another order would be another result.
+    let moved = direct([ty(&[3, 5, 2]), ty(&[5])], |g, x, y| {
+        let x = g.transpose(x, Some(&[2, 0, 1]))?;
+        g.dot(x, y)
+    });
+    assert!(moved.is_none());
+    // As would a batch that does not come first.
+    let batch = direct([ty(&[4, 5]), ty(&[5, 4])], |g, x, y| {
+        let x = g.transpose(x, None)?;
+        g.dot_general(x, &[1], &[0], y, &[1], &[0])
+    });
+    assert!(batch.is_none());
+}
+
+#[test]
+fn what_is_repeated_along_the_batch_is_read_once() {
+    let repeated = |g: &mut Graph, x: ExprId| {
+        let shape: Vec<usize> = [7].iter().chain(g.shape(x).iter()).copied().collect();
+        g.broadcast(x, shape, None)
+    };
+    let right = direct([ty(&[7, 2, 3]), ty(&[3, 4])], |g, x, y| {
+        let y = repeated(g, y)?;
+        g.matmul(x, y)
+    });
+    assert_eq!(right.unwrap().0, "dot");
+    let left = direct([ty(&[2, 3]), ty(&[7, 3, 4])], |g, x, y| {
+        let x = repeated(g, x)?;
+        g.matmul(x, y)
+    });
+    assert_eq!(left.unwrap().0, "dot transpose");
+    let vectors = direct([ty(&[2, 3]), ty(&[7, 3])], |g, x, y| {
+        let x = repeated(g, x)?;
+        g.dot_general(x, &[2], &[0], y, &[1], &[0])
+    });
+    assert_eq!(vectors.unwrap().0, "dot");
+    // Transposed after it was repeated.
+    let both = direct([ty(&[7, 2, 3]), ty(&[4, 3])], |g, x, y| {
+        let y = repeated(g, y)?;
+        let y = g.transpose(y, Some(&[0, 2, 1]))?;
+        g.matmul(x, y)
+    });
+    assert_eq!(both.unwrap().0, "dot");
+    // An axis of one that is repeated in place is there in what is repeated.
+    let in_place = direct([ty(&[7, 2, 3]), ty(&[1, 3, 4])], |g, x, y| {
+        let y = g.broadcast(y, [7, 3, 4], None)?;
+        g.matmul(x, y)
+    });
+    assert!(in_place.is_none());
+}
+
+#[test]
+fn names_stay() {
+    let names = |names: [&str; 2]| Names::new(names.map(|name| Some(name.into())));
+    let (ops, _) = direct([ty(&[7, 2, 3]), ty(&[3, 4])], |g, x, y| {
+        let names = Names::new([Some("each".into()), None, Some("out".into())]);
+        let y = g.broadcast_and_name(y, [7, 3, 4], None, Some(names))?;
+        g.matmul(x, y)
+    })
+    .unwrap();
+    assert!(ops.starts_with("dot"), "{ops}");
+    // Names that would meet in the result.
+    let named = TensorType { names: Some(names(["in", "row"])), ..ty(&[3, 4]) };
+    let left = ty(&[7, 2, 3]);
+    let clash = direct([left, named], |g, x, y| {
+        let y = g.broadcast(y, [7, 3, 4], None)?;
+        g.matmul(x, y)
+    });
+    assert!(clash.is_none());
+}
