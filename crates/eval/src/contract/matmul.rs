@@ -293,10 +293,12 @@ fn runs<T: Number>(matrix: &[T], vector: &[T], inner: usize, out: &mut [T]) {
         vectorize(
             #[inline(always)]
             || {
-                if inner < SHORT {
-                    rows.for_each(|(out, row)| *out = T::finish(short_run(row, &vector)));
-                } else {
-                    rows.for_each(|(out, row)| *out = T::finish(run(row, &vector, T::add_wide)));
+                // Loops, since what is called in a closure may miss the vectors.
+                for (out, row) in rows {
+                    *out = T::finish(match inner < SHORT {
+                        true => short_run(row, &vector),
+                        false => run(row, &vector, T::add_wide),
+                    });
                 }
             },
         );

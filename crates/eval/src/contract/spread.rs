@@ -85,7 +85,8 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
     let phase = |first: usize| {
         let mut seen = (0..kernel).filter(|&tap| sees(first, tap));
         let first_tap = seen.next().unwrap_or(kernel);
-        let tap_step = seen.next().map_or(1, |second| second - first_tap);
+        // Of a single tap, the next one would be behind the kernel.
+        let tap_step = seen.next().map_or(kernel.max(1), |second| second - first_tap);
         Phase {
             first,
             step: gap,
