@@ -53,6 +53,29 @@ def heat(_: Any, u: Any) -> Any:
     return u[1:-1, 1:-1] + 0.1 * (around - 4.0 * u[1:-1, 1:-1])
 
 
+def logistic(b: Bench) -> Case:
+    """The gradient of a logistic regression."""
+    rows, columns = b.shape
+    features, labels = b.normal(*b.shape), b.positive(rows) > 0.7
+    weights = b.normal(columns, operand=1) * np.asarray(0.1, b.dtype)
+
+    def gradient(x: Any, w: Any, y: Any) -> Any:
+        return x.T @ (1.0 / (1.0 + b.xp.exp(-(x @ w))) - y) / rows
+
+    return Case(gradient, (features, weights, labels.astype(b.dtype)))
+
+
+def spectral(b: Bench) -> Case:
+    """A derivative along the rows of a periodic plane, by its spectrum."""
+    side = b.shape[0]
+    waves = np.fft.fftfreq(side, 1 / side).astype(b.dtype)
+
+    def derivative(x: Any, k: Any) -> Any:
+        return b.xp.real(b.xp.fft.ifft2(1j * k[:, None] * b.xp.fft.fft2(x)))
+
+    return Case(derivative, (b.normal(side, side), waves))
+
+
 def searched(b: Bench) -> Case:
     """Where numbers belong among a thousand that are in order."""
     among = np.linspace(-3, 3, 1000).astype(b.dtype)
@@ -79,6 +102,8 @@ EVERYDAY = {
     "covariance": Kernel("everyday", TABLES, alike(covariance)),
     "heat equation": Kernel("everyday", GRIDS, alike(heat)),
     "differences": Kernel("everyday", VECTORS, alike(lambda _, x: x[1:] - x[:-1])),
+    "logistic gradient": Kernel("everyday", TABLES, logistic),
+    "spectral derivative": Kernel("everyday", GRIDS, spectral),
     "searchsorted": Kernel("everyday", SEARCHED, searched),
     "cross entropy": Kernel("everyday", SCORES, cross_entropy),
 }

@@ -125,6 +125,64 @@ def test_systems_broadcast():
         nx.linalg.solve(b, b)
 
 
+@pytest.mark.parametrize("engine", ["evaluator", "xla"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_systems_of_all_sizes(dtype, engine):
+    # Small ones are solved in one step, those of more than 32 unknowns in blocks.
+    solve = nx.jit(nx.linalg.solve, compiler=engine)
+    tolerance = 2e-3 if dtype == "float32" else 1e-9
+    for side in (1, 2, 3, 7, 31, 32, 33, 70):
+        a, b = matrices(side, side, dtype=dtype), matrices(side, 3, dtype=dtype)
+        a += side * np.eye(side, dtype=dtype)[::-1]
+        close(solve(a, b), np.linalg.solve(a, b), tolerance)
+        close(solve(a, b[:, 0]), np.linalg.solve(a, b[:, 0]), tolerance)
+    batch, right = matrices(300, 4, 4, dtype=dtype), matrices(300, 4, 2, dtype=dtype)
+    batch += 4 * np.eye(4, dtype=dtype)
+    close(solve(batch, right), np.linalg.solve(batch, right), tolerance)
+    each = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(None, 0)), compiler=engine)
+    close(each(batch[0], right), np.linalg.solve(batch[0], right), tolerance)
+    each = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(0, None)), compiler=engine)
+    close(each(batch, right[0]), np.linalg.solve(batch, right[0]), tolerance)
+
+
+@pytest.mark.parametrize("engine", ["evaluator", "xla"])
+def test_systems_without_a_solution_spoil_no_others(engine):
+    a = matrices(5, 3, 3) + 3 * np.eye(3)
+    a[1] = 0.0
+    a[2, 1] = a[2, 0]
+    a[3, 0, 0] = np.inf
+    found = np.asarray(nx.jit(nx.linalg.inv, compiler=engine)(a))
+    assert np.isnan(found[1]).all()
+    assert np.isnan(found[3]).all()
+    close(found[[0, 4]], np.linalg.inv(a[[0, 4]]))
+
+
+@pytest.mark.parametrize("engine", ["evaluator", "xla"])
+def test_derivatives_of_small_systems(engine):
+    a, b = matrices(4, 4) + 4 * np.eye(4), matrices(4)
+
+    def loss(a, b):
+        return nx.sum(nx.linalg.solve(a, b) ** 2)
+
+    def on(function):
+        return nx.jit(function, compiler=engine)
+
+    gradient = np.asarray(on(nx.grad(loss))(a, b))
+    step = 1e-6
+    for at in ((0, 1), (2, 2), (3, 0)):
+        moved = a.copy()
+        moved[at] += step
+        slope = (on(loss)(moved, b).item() - on(loss)(a, b).item()) / step
+        close(gradient[at], slope, 1e-4)
+        towards = np.zeros_like(a)
+        towards[at] = 1.0
+        _, tangent = on(lambda a, d, b: nx.jvp(lambda a: loss(a, b), (a,), (d,)))(a, towards, b)
+        close(tangent, slope, 1e-4)
+    inverse = np.linalg.inv(a)
+    curvature = on(lambda a, b: nx.hessian(lambda b: loss(a, b))(b))(a, b)
+    close(curvature, 2 * inverse.T @ inverse)
+
+
 def test_singular_matrices():
     zeros = nx.zeros((2, 2))
     assert np.isnan(np.asarray(nx.linalg.inv(zeros))).all()

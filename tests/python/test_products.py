@@ -57,6 +57,47 @@ def test_einsum(engine):
     check()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("rows", "columns"), [(7, 5), (5000, 10), (300, 70), (3, 4000), (70, 300)])
+def test_vectors_on_either_side(rows, columns, engine):
+    rng = np.random.default_rng(0)
+    for dtype, tolerance in (("f4", 1e-5), ("f8", 1e-12), ("c16", 1e-12), ("i4", 0)):
+        a = rng.integers(-4, 5, (rows, columns)).astype(dtype)
+        x, y = (rng.integers(-4, 5, size).astype(dtype) for size in (columns, rows))
+        products = nx.jit(lambda a, x, y: (a @ x, x @ a.T, y @ a, a.T @ y), compiler=engine)
+        for found, expected in zip(products(a, x, y), (a @ x, a @ x, y @ a, y @ a), strict=True):
+            assert found.dtype == getattr(nx, expected.dtype.name)
+            np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kernels", [True, False])
+def test_gradients_of_each_entry_for_one_weight(engine, kernels):
+    options = {"kernels": kernels} if engine == "xla" else {}
+    rng = np.random.default_rng(0)
+    normal = lambda *shape: rng.standard_normal(shape)  # noqa: E731
+    losses = [
+        (lambda w, x: nx.sum(nx.tanh(x @ w) @ w.T), normal(5, 4), normal(6, 5)),
+        (lambda w, x: nx.sum(nx.tanh(x @ w) @ w.T), normal(5, 4), normal(6, 3, 5)),
+        (lambda w, x: nx.sum(nx.sin(nx.einsum("ij,kj->ik", w, x))), normal(2, 4), normal(6, 3, 4)),
+        (
+            lambda w, x: nx.sum(nx.tanh(nx.conv(x[None], w, padding="same", strides=2)) ** 2),
+            normal(4, 2, 3, 3),
+            normal(6, 2, 8, 8),
+        ),
+        (
+            lambda w, x: nx.sum(nx.conv(x[None], w, feature_groups=2) ** 2),
+            normal(4, 1, 3),
+            normal(6, 2, 9),
+        ),
+    ]
+    for loss, w, x in losses:
+        each = nx.jit(nx.vmap(nx.grad(loss), in_axes=(None, 0)), compiler=engine, **options)
+        alone = nx.jit(nx.grad(loss), compiler="evaluator")
+        expected = np.stack([np.asarray(alone(w, entry)) for entry in x])
+        np.testing.assert_allclose(each(w, x), expected, rtol=1e-9, atol=1e-9)
+
+
 def test_lists_in_place_of_subscripts():
     x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
     for given_ in [(x, [0, 1], y, [1, 2], [0, 2]), (x, [5, 30], y, [30, 2]), (x, [1, 0])]:

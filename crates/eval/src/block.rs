@@ -8,6 +8,7 @@ use crate::create::{random_wide_words, random_words};
 use crate::elementwise::{Compute, convert, vectorize};
 use crate::error::Fault;
 use crate::index::{scatter, search, top_k, top_k_pays};
+use crate::linalg::{is_small, solve};
 use crate::reduce::{larger, match_ordered, narrow, smaller, wide};
 use crate::run::{Results, one};
 use crate::{memory, parallel, value};
@@ -32,6 +33,7 @@ pub(crate) fn is_native(block: &Block) -> bool {
             block.batch_axes == 0 && counts && !is_narrow_float()
         }
         BlockKind::Threefry { .. } | BlockKind::Scatter { .. } => true,
+        BlockKind::Solve { .. } => is_small(&block.body),
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } | BlockKind::Factorize(_) => false,
     }
 }
@@ -49,6 +51,7 @@ pub(crate) fn evaluate(block: &Block, args: &mut Args<'_>) -> Result<Results, Fa
         BlockKind::Threefry { count, wide: true } => random_wide_words(x, count).map(one),
         BlockKind::Search(order) => search(x, args.get(1), order).map(one),
         BlockKind::Scatter { op } => scatter(op, args, &block.body.inputs()[0]).map(one),
+        BlockKind::Solve { transposed } => solve(x, args.get(1), args.get(2), transposed).map(one),
         BlockKind::Checkpoint { .. } | BlockKind::Named { .. } | BlockKind::Factorize(_) => {
             unreachable!("the plan has the body of {}", block.name())
         }

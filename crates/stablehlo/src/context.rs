@@ -219,7 +219,8 @@ impl<'a> Cx<'a> {
             | BlockKind::Named { .. }
             | BlockKind::Threefry { .. }
             | BlockKind::Search(_)
-            | BlockKind::Scatter { .. } => self.precision,
+            | BlockKind::Scatter { .. }
+            | BlockKind::Solve { .. } => self.precision,
         };
         let body: &'a Program = &block.body;
         let name = self.functions.entry((body.digest(), precision)).or_insert_with(|| {

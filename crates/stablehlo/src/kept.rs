@@ -107,6 +107,7 @@ fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
             | BlockKind::Scatter { .. }
             | BlockKind::Checkpoint { .. }
             | BlockKind::Named { .. }
+            | BlockKind::Solve { .. }
             | BlockKind::Factorize(_)
             | BlockKind::Threefry { .. } => None,
         },

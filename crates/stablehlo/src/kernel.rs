@@ -186,6 +186,7 @@ fn is_for_host(cx: &Cx<'_>, block: &Block, has: impl Fn(usize) -> bool) -> bool 
     // Each device makes its part by itself.
     let is_whole = cx.options.partition.is_none();
     match (&block.kind, block.body.inputs()) {
+        (BlockKind::Solve { .. }, _) => true,
         (BlockKind::Cumulative { .. }, [_]) => has(LEAST_CUMULATED),
         (BlockKind::TopK { .. }, [_]) => has(LEAST_SORTED),
         (BlockKind::Threefry { count, .. }, [_]) => is_whole && *count >= LEAST_RANDOM,

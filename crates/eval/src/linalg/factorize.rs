@@ -8,6 +8,7 @@ use nxla_expr::{Factorization, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
 use super::field::{Field, computed, match_field};
+use super::systems::{MOST_ROWS, eliminate};
 use crate::elementwise::convert;
 use crate::error::Fault;
 use crate::threads::{Brake, left_behind};
@@ -48,6 +49,13 @@ fn parts<T: Field + 'static>(
             }
             // What it needs meanwhile are some copies of the matrix and of the parts.
             memory::expect::<T>(3 * (a.len() + total));
+            if factorization == Factorization::Lu && rows == columns && rows <= MOST_ROWS {
+                let (factors, order) = out.split_at_mut(a.len());
+                factors.copy_from_slice(a);
+                order.iter_mut().enumerate().for_each(|(at, row)| *row = T::from_real(at as f64));
+                eliminate(factors, order, rows);
+                continue;
+            }
             if a.len() < many(factorization) {
                 one(factorization, a, rows, columns, out);
                 continue;

@@ -9,6 +9,7 @@ mod fft;
 mod field;
 #[cfg(not(feature = "fft"))]
 mod no_fft;
+mod systems;
 mod triangular;
 
 use nxla_expr::{Op, Type};
@@ -21,6 +22,7 @@ use crate::run::{Results, one};
 pub use eigen::eigen;
 #[cfg(not(feature = "fft"))]
 use no_fft as fft;
+pub(crate) use systems::{is_small, solve};
 pub(crate) use triangular::System;
 
 pub(crate) fn evaluate(op: &Op, ty: &Type, args: &mut Args<'_>) -> Result<Results, Fault> {

@@ -65,6 +65,12 @@ pub enum BlockKind {
     /// `[a]`: the parts of a factorization by simpler ops, for engines that have no kernel for it. Its
     /// products are to be as exact as the dtype, whatever products are elsewhere.
     Factorize(Factorization),
+    /// `[factors, order, b]`: the solutions of `a x = b`, from the triangular factors of `a` in one matrix and
+    /// the order of its rows. A singular matrix has no solution but NaN.
+    Solve {
+        /// Whether those of the transposed matrix are wanted, which is not asked whether it is singular.
+        transposed: bool,
+    },
 }
 
 /// What comes before a number that is searched for.
@@ -158,6 +164,7 @@ impl BlockKind {
             BlockKind::Checkpoint { .. } => "checkpoint",
             BlockKind::Named { name, .. } => name,
             BlockKind::Threefry { .. } => "threefry2x32",
+            BlockKind::Solve { .. } => "solve",
             BlockKind::Factorize(factorization) => factorization.name(),
         }
     }
@@ -181,6 +188,7 @@ impl BlockKind {
                 let bits = wide.then(|| ("bits".into(), "64".to_owned()));
                 std::iter::once(("count".into(), count.to_string())).chain(bits).collect()
             }
+            BlockKind::Solve { transposed } => vec![("transposed".into(), transposed.to_string())],
             BlockKind::Factorize(_) => Vec::new(),
         }
     }

@@ -179,12 +179,21 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
                 && (*op == Combine::Multiply || !x.dtype.is_complex())
         }
         (BlockKind::Factorize(factorization), results) => are_parts(*factorization, x, results),
+        (BlockKind::Solve { .. }, [solutions]) => {
+            // Numbers that the body has from outside follow them.
+            let [_, order, b, ..] = operands else { return false };
+            // In a batch, the right side may be one for all.
+            order.dtype == DType::S32
+                && solutions.dtype == b.dtype
+                && (block.batch_axes > 0 || solutions.shape == b.shape)
+        }
         (
             BlockKind::Cumulative { .. }
             | BlockKind::TopK { .. }
             | BlockKind::Threefry { .. }
             | BlockKind::Search(_)
-            | BlockKind::Scatter { .. },
+            | BlockKind::Scatter { .. }
+            | BlockKind::Solve { .. },
             _,
         ) => false,
         (BlockKind::Named { .. } | BlockKind::Checkpoint { .. }, _) => true,

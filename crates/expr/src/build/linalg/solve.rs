@@ -7,7 +7,7 @@ use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
 use super::super::{SliceStart, of_op};
 use crate::graph::{
-    Axes, ErrorKind, ExprId, Graph, Op, Result, TensorType, Transform, TriangularSolve,
+    Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, TensorType, Transform, TriangularSolve,
 };
 
 /// How much of the largest singular value others must exceed.
@@ -25,15 +25,10 @@ impl From<f64> for Tolerance {
     }
 }
 
-/// The factors of a batch of square matrices. Who solves with them reads one triangle only, and so what
-/// else the matrices hold stays where it is.
-struct Factors {
-    /// The lower triangle, with its diagonal of ones.
-    lower: ExprId,
-    /// The upper triangle.
-    upper: ExprId,
-    /// Row `i` of the product of the factors is row `order[i]` of the matrix.
-    order: ExprId,
+/// How systems of the lower and of the upper triangle are solved.
+fn triangles(transform: Transform) -> (TriangularSolve, TriangularSolve) {
+    let lower = TriangularSolve { lower: true, left_side: true, transform };
+    (lower, TriangularSolve { lower: false, ..lower })
 }
 
 impl Graph {
@@ -121,17 +116,10 @@ impl Graph {
     /// `x` for `a x = b`; a change of `b` gives `a^-T c` for a cotangent `c` of `x`, and one of
     /// `a` minus that times `x^T`.
     fn solve_matrices(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
-        let factors = self.factors(a)?;
-        let x = self.solve_factored(&factors, b, false)?;
-        let diagonal = self.take_diagonal(factors.upper, 0)?;
-        let zero = self.zero_like(diagonal)?;
-        let is_zero = self.equal(diagonal, zero)?;
-        let is_singular = self.any(is_zero, Some(&[-1]), true)?;
-        let is_singular = self.new_axis(is_singular, -1, None)?;
-        let nan = self.scalar_constant(Scalar::Float(f64::NAN), self.dtype(x))?;
-        let x = self.select(is_singular, nan, x)?;
+        let (factors, order) = self.packed_lu(a)?;
+        let x = self.solve_factored(factors, order, b, false)?;
         let outputs = self.custom_grad(&[x], &[a, b], |graph, cotangents| {
-            let db = graph.solve_factored(&factors, cotangents[0], true)?;
+            let db = graph.solve_factored(factors, order, cotangents[0], true)?;
             let x = graph.matrix_transpose(x)?;
             let da = graph.matrix_product(db, x)?;
             Ok::<_, crate::Error>(vec![graph.negate(da)?, db])
@@ -139,28 +127,64 @@ impl Graph {
         Ok(outputs[0])
     }
 
-    fn factors(&mut self, a: ExprId) -> Result<Factors> {
-        let (packed, order) = self.packed_lu(a)?;
-        let side = self.shape(packed)[self.shape(packed).rank() - 1];
-        let diagonal = self.eye([side, side], DType::Pred)?;
-        let one = self.one_like(packed)?;
-        Ok(Factors { lower: self.select(diagonal, one, packed)?, upper: packed, order })
+    /// `x` for `a x = b`, or for `a^T x = b` where `transposed`, from the factors of `a` in one matrix: row
+    /// `i` of their product is row `order[i]` of `a`.
+    fn solve_factored(
+        &mut self,
+        factors: ExprId,
+        order: ExprId,
+        b: ExprId,
+        transposed: bool,
+    ) -> Result<ExprId> {
+        let kind = BlockKind::Solve { transposed };
+        let solutions = self.known_block(kind, &[factors, order, b], |graph, inputs| {
+            let &[factors, order, b] = inputs else { unreachable!("three went in") };
+            let x = if transposed {
+                graph.solve_turned(factors, order, b)?
+            } else {
+                let x = graph.solve_in_order(factors, order, b)?;
+                graph.or_nan(x, factors)?
+            };
+            Ok::<_, crate::Error>(vec![x])
+        })?;
+        Ok(solutions[0])
     }
 
-    /// `x` for `a x = b`, or for `a^T x = b` where `transposed`.
-    fn solve_factored(&mut self, by: &Factors, b: ExprId, transposed: bool) -> Result<ExprId> {
-        let transform = if transposed { Transform::Transpose } else { Transform::None };
-        let lower = TriangularSolve { lower: true, left_side: true, transform };
-        let upper = TriangularSolve { lower: false, ..lower };
-        if transposed {
-            let x = self.triangular_solve(by.upper, b, upper)?;
-            let x = self.triangular_solve(by.lower, x, lower)?;
-            let places = self.argsort(by.order, -1, false, true, DType::S32)?;
-            return self.rows_in_order(x, places);
-        }
-        let b = self.rows_in_order(b, by.order)?;
-        let x = self.triangular_solve(by.lower, b, lower)?;
-        self.triangular_solve(by.upper, x, upper)
+    fn solve_in_order(&mut self, factors: ExprId, order: ExprId, b: ExprId) -> Result<ExprId> {
+        let (lower, upper) = triangles(Transform::None);
+        let b = self.rows_in_order(b, order)?;
+        let ones = self.with_ones(factors)?;
+        let x = self.triangular_solve(ones, b, lower)?;
+        self.triangular_solve(factors, x, upper)
+    }
+
+    fn solve_turned(&mut self, factors: ExprId, order: ExprId, b: ExprId) -> Result<ExprId> {
+        let (lower, upper) = triangles(Transform::Transpose);
+        let x = self.triangular_solve(factors, b, upper)?;
+        let ones = self.with_ones(factors)?;
+        let x = self.triangular_solve(ones, x, lower)?;
+        let places = self.argsort(order, -1, false, true, DType::S32)?;
+        self.rows_in_order(x, places)
+    }
+
+    /// Factors whose lower triangle has its diagonal, which is one everywhere. Who solves with it does not
+    /// read the other.
+    fn with_ones(&mut self, factors: ExprId) -> Result<ExprId> {
+        let side = self.shape(factors)[self.shape(factors).rank() - 1];
+        let diagonal = self.eye([side, side], DType::Pred)?;
+        let one = self.one_like(factors)?;
+        self.select(diagonal, one, factors)
+    }
+
+    /// `x`, or NaN where a pivot of the factors is zero.
+    fn or_nan(&mut self, x: ExprId, factors: ExprId) -> Result<ExprId> {
+        let diagonal = self.take_diagonal(factors, 0)?;
+        let zero = self.zero_like(diagonal)?;
+        let is_zero = self.equal(diagonal, zero)?;
+        let is_singular = self.any(is_zero, Some(&[-1]), true)?;
+        let is_singular = self.new_axis(is_singular, -1, None)?;
+        let nan = self.scalar_constant(Scalar::Float(f64::NAN), self.dtype(x))?;
+        self.select(is_singular, nan, x)
     }
 
     /// Row `order[i]` of each matrix as its row `i`.
