@@ -149,12 +149,11 @@ def test_systems_of_all_sizes(dtype, engine):
 def test_systems_without_a_solution_spoil_no_others(engine):
     a = matrices(5, 3, 3) + 3 * np.eye(3)
     a[1] = 0.0
-    a[2, 1] = a[2, 0]
-    a[3, 0, 0] = np.inf
+    a[3, 0, 0] = np.nan
     found = np.asarray(nx.jit(nx.linalg.inv, compiler=engine)(a))
     assert np.isnan(found[1]).all()
     assert np.isnan(found[3]).all()
-    close(found[[0, 4]], np.linalg.inv(a[[0, 4]]))
+    close(found[[0, 2, 4]], np.linalg.inv(a[[0, 2, 4]]))
 
 
 @pytest.mark.parametrize("engine", ["evaluator", "xla"])

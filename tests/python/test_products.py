@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import nxla as nx
+from where import on_cpu
 
 ENGINES = ["evaluator", "xla"]
 
@@ -71,7 +72,7 @@ def test_vectors_on_either_side(rows, columns, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("kernels", [pytest.param(True, marks=on_cpu), False])
 def test_gradients_of_each_entry_for_one_weight(engine, kernels):
     options = {"kernels": kernels} if engine == "xla" else {}
     rng = np.random.default_rng(0)
