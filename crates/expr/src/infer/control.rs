@@ -179,14 +179,7 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
                 && (*op == Combine::Multiply || !x.dtype.is_complex())
         }
         (BlockKind::Factorize(factorization), results) => are_parts(*factorization, x, results),
-        (BlockKind::Solve { .. }, [solutions]) => {
-            // Numbers that the body has from outside follow them.
-            let [_, order, b, ..] = operands else { return false };
-            // In a batch, the right side may be one for all.
-            order.dtype == DType::S32
-                && solutions.dtype == b.dtype
-                && (block.batch_axes > 0 || solutions.shape == b.shape)
-        }
+        (BlockKind::Solve { .. }, [solutions]) => are_solutions(block, operands, solutions),
         (
             BlockKind::Cumulative { .. }
             | BlockKind::TopK { .. }
@@ -198,6 +191,16 @@ fn fits_kind(block: &Block, operands: &[&TensorType]) -> bool {
         ) => false,
         (BlockKind::Named { .. } | BlockKind::Checkpoint { .. }, _) => true,
     }
+}
+
+/// Whether a system with these factors, order of rows and right side has such solutions. Numbers that the
+/// body has from outside follow them.
+fn are_solutions(block: &Block, operands: &[&TensorType], solutions: &TensorType) -> bool {
+    let [_, order, b, ..] = operands else { return false };
+    // In a batch, the right side may be one for all.
+    order.dtype == DType::S32
+        && solutions.dtype == b.dtype
+        && (block.batch_axes > 0 || solutions.shape == b.shape)
 }
 
 /// Whether these are the parts of a factorization, but for their names.
