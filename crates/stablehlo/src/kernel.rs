@@ -35,6 +35,10 @@ const LEAST_RANDOM: usize = 1 << 8;
 const LEAST_BISECTED: usize = 1 << 8;
 const LEAST_TRANSFORMED: usize = 1 << 9;
 
+/// Elements of transforms beyond which copying what the kernel gives takes longer than it spares. Lengths that are
+/// no power of two are as fast in XLA.
+const MOST_TRANSFORMED: usize = 1 << 16;
+
 /// The same for reductions of `f64`, which XLA makes trees of windows of, and of other numbers: of what a
 /// program is given, and of what it computes, which XLA does along with other things.
 const LEAST_REDUCED_F64: usize = 1 << 15;
@@ -117,10 +121,14 @@ fn is_kernel(cx: &Cx<'_>, frame: &Frame<'_>, node: &Node<'_>) -> bool {
     match node.op {
         Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
         // Each device has lines of its own.
-        Op::Fft(_) if cx.options.partition.is_none() => {
+        Op::Fft(fft) if cx.options.partition.is_none() => {
             let dtype = cx.dtype(operand(0));
             let is_known = matches!(dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128);
-            cx.options.transforms && is_known && has(LEAST_TRANSFORMED)
+            cx.options.transforms
+                && is_known
+                && fft.length.is_power_of_two()
+                && has(LEAST_TRANSFORMED)
+                && !has(MOST_TRANSFORMED + 1)
         }
         Op::Sort(_) | Op::Argsort(..) => has(LEAST_SORTED),
         Op::ArgReduce(..) => has(LEAST_SEARCHED),

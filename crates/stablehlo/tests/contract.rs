@@ -125,6 +125,19 @@ fn convolutions_without_a_library_are_kernels() {
 }
 
 #[test]
+fn short_transforms_are_kernels_where_there_are_any() {
+    let is_kernel = |shape: &[usize], transforms: bool| {
+        let program =
+            program(&[ty(DType::C64, shape.to_vec())], |g, p| Ok(vec![g.fft(p[0], None, -1)?]));
+        let options = LowerOptions { kernels: true, transforms, ..LowerOptions::default() };
+        lower(&program, &options).unwrap().text.contains("\"nxla_host_call\"")
+    };
+    assert!(is_kernel(&[512], true) && is_kernel(&[64, 1024], true));
+    assert!(!is_kernel(&[256], true) && !is_kernel(&[65, 1024], true));
+    assert!(!is_kernel(&[1000], true) && !is_kernel(&[512], false));
+}
+
+#[test]
 fn transforms_of_an_inner_axis() {
     let text = body(&[ty(DType::C64, [3, 2])], |g, p| Ok(vec![g.ifft(p[0], Some(4), 0)?]));
     assert_lines(
