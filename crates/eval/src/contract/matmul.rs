@@ -27,6 +27,7 @@ const FEW: usize = 64;
 /// Rows that are added up at a time: those of so few columns by one task, and others while their sums are
 /// at hand.
 const ROWS: usize = 1 << 12;
+const LEAST_ROWS: usize = 1 << 6;
 const SHORT_ROW: usize = 16;
 const TOGETHER: usize = 4;
 
@@ -363,6 +364,10 @@ fn combined_rows<T: Number>(weights: &[T], matrix: &[T], out: &mut [T]) {
         out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::finish(sum));
         return;
     }
+    let rows = (PART / columns).max(LEAST_ROWS);
+    if weights.len() >= 2 * rows {
+        return combined_parts(weights, matrix, rows, out);
+    }
     parallel::rows(out, 1, weights.len(), |first, out| {
         let mut buffer = memory::aligned(T::ZERO, out.len().min(COLUMNS));
         for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
@@ -375,6 +380,21 @@ fn combined_rows<T: Number>(weights: &[T], matrix: &[T], out: &mut [T]) {
             }
         }
     });
+}
+
+/// The same in parts of so many rows, which are read from one end to the other.
+fn combined_parts<T: Number>(weights: &[T], matrix: &[T], rows: usize, out: &mut [T]) {
+    let columns = out.len();
+    let parts: Vec<_> = weights.chunks(rows).zip(matrix.chunks(rows * columns)).collect();
+    let sums = parallel::collect(parts.len(), &|index| {
+        let (weights, matrix) = parts[index];
+        let mut sums = memory::filled(T::ZERO, columns);
+        add_rows(weights, matrix, columns, 0, &mut sums);
+        sums
+    });
+    for (column, out) in out.iter_mut().enumerate() {
+        *out = T::finish(sums.iter().fold(T::ZERO, |sum, part| T::join(sum, part[column])));
+    }
 }
 
 /// The sums of many rows of a few columns each, which are read as if they had [`SHORT_ROW`]: what is
