@@ -65,7 +65,7 @@ fn permuted(x: &HostTensor, permutation: &[usize]) -> Result<HostTensor, Fault> 
     })
 }
 
-/// The sizes of a convolution in canonical layout.
+/// The sizes of a convolution in canonical layout, whose input has no [gaps](spread).
 pub(super) struct Geometry {
     /// Images of the result.
     batch: usize,
@@ -92,10 +92,8 @@ struct Spatial {
     stride: usize,
     dilation: usize,
     low: i64,
-    /// Whether nothing lies between the elements of the input.
-    is_dense: bool,
     /// For each position in the kernel and each one of the result, the position in the input, or
-    /// `NOWHERE` in the padding and between dilated elements. Not for the last axis if it is dense.
+    /// `NOWHERE` in the padding. Not for the last axis.
     places: Vec<usize>,
 }
 
@@ -104,17 +102,14 @@ const NOWHERE: usize = usize::MAX;
 impl Spatial {
     fn new(attributes: &Conv, axis: usize, in_size: usize, kernel: usize, out: usize) -> Self {
         let (low, _) = attributes.padding[axis];
-        let spread = attributes.input_dilation[axis] as i64;
         let place = |kernel_at: usize, out_at: usize| {
             let at = (out_at * attributes.strides[axis]) as i64
                 + (kernel_at * attributes.kernel_dilation[axis]) as i64
                 - low;
-            let inside = at >= 0 && at % spread == 0 && at / spread < in_size as i64;
-            if inside { (at / spread) as usize } else { NOWHERE }
+            usize::try_from(at).ok().filter(|&at| at < in_size).unwrap_or(NOWHERE)
         };
-        let is_dense = spread == 1;
-        let is_run = is_dense && axis + 1 == attributes.padding.len();
-        let count = if is_run { 0 } else { kernel.saturating_mul(out) };
+        let is_last = axis + 1 == attributes.padding.len();
+        let count = if is_last { 0 } else { kernel.saturating_mul(out) };
         let mut places = memory::filled(NOWHERE, count);
         for (at, to) in places.iter_mut().enumerate() {
             *to = place(at / out, at % out);
@@ -126,28 +121,20 @@ impl Spatial {
             stride: attributes.strides[axis],
             dilation: attributes.kernel_dilation[axis],
             low,
-            is_dense,
             places,
         }
     }
 
     /// Reads what one tap of the kernel sees of a row from the positions that begin at `column`.
     fn read_along_result<T: Copy>(&self, row: &[T], tap: usize, column: usize, out: &mut [T]) {
-        if self.is_dense {
-            let first = (column * self.stride + tap * self.dilation) as i64 - self.low;
-            return read_inside(row, first, self.stride, out);
-        }
-        let places = &self.places[tap * self.out..][column..];
-        read_places(row, places.iter(), out);
+        let first = (column * self.stride + tap * self.dilation) as i64 - self.low;
+        read_inside(row, first, self.stride, out);
     }
 
     /// Reads what all taps of the kernel see of a row from one position.
     fn read_along_kernel<T: Copy>(&self, row: &[T], column: usize, out: &mut [T]) {
-        if self.is_dense {
-            let first = (column * self.stride) as i64 - self.low;
-            return read_inside(row, first, self.dilation, out);
-        }
-        read_places(row, self.places[column..].iter().step_by(self.out), out);
+        let first = (column * self.stride) as i64 - self.low;
+        read_inside(row, first, self.dilation, out);
     }
 }
 
@@ -183,15 +170,6 @@ fn read_inside<T: Copy>(row: &[T], first: i64, step: usize, out: &mut [T]) {
     }
 }
 
-/// Reads elements at places, and leaves out those that are nowhere.
-fn read_places<'a, T: Copy>(row: &[T], places: impl Iterator<Item = &'a usize>, out: &mut [T]) {
-    for (out, &place) in out.iter_mut().zip(places) {
-        if place != NOWHERE {
-            *out = row[place];
-        }
-    }
-}
-
 impl Geometry {
     pub(super) fn new(attributes: &Conv, input: &[usize], kernel: &[usize], out: &[usize]) -> Self {
         let axes: Vec<Spatial> = (0..input.len() - 2)
@@ -222,7 +200,7 @@ impl Geometry {
             return out.fill(T::default());
         }
         let last = self.axes.last().expect("there is a spatial axis");
-        if self.group_outputs == 1 && last.is_dense && last.stride == 1 {
+        if self.group_outputs == 1 && last.stride == 1 {
             return self.run_in_place(input, kernel, inner, out);
         }
         // One block per image and group.
@@ -301,7 +279,7 @@ impl Geometry {
         // Patches lie along the longer side, so that few long runs are read: the kernel is large
         // in the derivative of another one.
         let by_position = last.kernel > last.out;
-        let most = PATCH_BYTES / (inner * size_of::<T>()).max(1) / TILE_STEP * TILE_STEP;
+        let most = PATCH_BYTES / (inner * size_of::<T>()) / TILE_STEP * TILE_STEP;
         let tile = most.clamp(LEAST_TILE, TILE);
         for start in (0..self.out_size).step_by(tile) {
             let count = tile.min(self.out_size - start);

@@ -1,8 +1,8 @@
 //! Convolutions of an input with gaps between its elements: the derivative by the input of a
 //! convolution that takes steps is one.
 //!
-//! Most of what a kernel sees there are gaps. From positions of the result that are as far apart as
-//! elements of the input, the same taps of the kernel see something. So for each remainder of the position
+//! Most of what a kernel sees there are gaps. From positions of the result that are some way apart, the same
+//! taps of the kernel see something. So for each remainder of the position
 //! there is a smaller kernel, which slides over an input without gaps.
 
 use nxla_expr::Conv;
@@ -29,11 +29,9 @@ struct Phase {
     dilation: usize,
 }
 
-/// Whether a convolution has gaps that can be left out.
+/// Whether the input of a convolution has gaps.
 pub(super) fn has_gaps(conv: &Conv) -> bool {
-    let mut axes = conv.input_dilation.iter().zip(&conv.strides);
     conv.input_dilation.iter().any(|&gap| gap > 1)
-        && axes.all(|(&gap, &stride)| gap == 1 || stride == 1)
 }
 
 /// Computes a convolution in canonical layout.
@@ -79,9 +77,12 @@ pub(super) fn run<T: Number>(
 fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
     let (gap, dilation, low) =
         (conv.input_dilation[axis], conv.kernel_dilation[axis], conv.padding[axis].0);
-    // From a position, tap `k` sees the input at `(position + k * dilation - low) / gap` if nothing is left.
-    let place = |first: usize, tap: usize| (first + tap * dilation) as i64 - low;
+    let stride = conv.strides[axis];
+    // From a position, tap `k` sees the input at `(position * stride + k * dilation - low) / gap` if nothing is
+    // left.
+    let place = |first: usize, tap: usize| (first * stride + tap * dilation) as i64 - low;
     let sees = |first: usize, tap: usize| place(first, tap) % gap as i64 == 0;
+    let step = (1..gap).find(|step| (step * stride).is_multiple_of(gap)).unwrap_or(gap);
     let phase = |first: usize| {
         let mut seen = (0..kernel).filter(|&tap| sees(first, tap));
         let first_tap = seen.next().unwrap_or(kernel);
@@ -89,17 +90,17 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
         let tap_step = seen.next().map_or(kernel.max(1), |second| second - first_tap);
         Phase {
             first,
-            step: gap,
-            count: (out - first).div_ceil(gap),
+            step,
+            count: (out - first).div_ceil(step),
             first_tap,
             tap_step,
             taps: (kernel - first_tap).div_ceil(tap_step),
             low: -place(first, first_tap).div_euclid(gap as i64),
-            stride: conv.strides[axis],
+            stride: step * stride / gap,
             dilation: (tap_step * dilation / gap).max(1),
         }
     };
-    (0..gap.min(out)).map(phase).collect()
+    (0..step.min(out)).map(phase).collect()
 }
 
 /// One phase for each axis.
