@@ -1,6 +1,6 @@
 //! Control flow, literals and hooks.
 
-use nxla_expr::{Cond, HookOp, Op, While};
+use nxla_expr::{Cond, HookOp, Op};
 use nxla_tensor::HostTensor;
 use smallvec::SmallVec;
 
@@ -18,7 +18,6 @@ pub(crate) fn evaluate(site: Site<'_>, args: &mut Args<'_>) -> Result<Results, S
         }
         Op::Tensor(literal) => Ok(one(HostTensor::clone(&literal.0))),
         Op::Cond(cond) => run_cond(cond, site, args),
-        Op::While(op) => run_while(op, site, args),
         Op::Block(block) => match site.regions {
             [] => Ok(block::evaluate(block, args)?),
             [body, ..] => {
@@ -26,8 +25,9 @@ pub(crate) fn evaluate(site: Site<'_>, args: &mut Args<'_>) -> Result<Results, S
             }
         },
         Op::Hook(hook) => run_hook(hook, site, args),
-        Op::Parameter(_) | Op::Metadata(_) | Op::Elem(_) => {
-            unreachable!("{} takes no step", site.op().name())
+        // Loops are written as code.
+        Op::While(_) | Op::Parameter(_) | Op::Metadata(_) | Op::Elem(_) => {
+            unreachable!("{} takes no such step", site.op().name())
         }
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
@@ -51,37 +51,6 @@ fn run_cond(cond: &Cond, site: Site<'_>, args: &mut Args<'_>) -> Result<Results,
         }
     }
     Ok(site.regions[chosen].call(&mut Frame::default(), site.context, |index| args.take(index))?)
-}
-
-/// The state is moved from trip to trip, so that its memory can be overwritten in place.
-fn run_while(op: &While, site: Site<'_>, args: &mut Args<'_>) -> Result<Results, Stop> {
-    let [condition, body] = site.regions else { unreachable!("a loop has two regions") };
-    let mut state: SmallVec<[Option<HostTensor>; 4]> =
-        (0..op.state).map(|index| Some(args.take(index))).collect();
-    let captures: SmallVec<[HostTensor; 4]> =
-        (op.state..args.len()).map(|index| args.take(index)).collect();
-    let (mut condition_frame, mut body_frame) = (Frame::default(), Frame::default());
-    let current = |state: &[Option<HostTensor>], index: usize| match index.checked_sub(op.state) {
-        None => state[index].clone().expect("the state is whole between trips"),
-        Some(capture) => captures[capture].clone(),
-    };
-    loop {
-        site.context.check()?;
-        let goes_on =
-            condition.call(&mut condition_frame, site.context, |index| current(&state, index))?;
-        if !is_true(&goes_on[0]) {
-            return Ok(state.into_iter().flatten().collect());
-        }
-        let results = body.call(&mut body_frame, site.context, |index| {
-            match state.get_mut(index).and_then(Option::take) {
-                Some(value) => value,
-                None => captures[index - op.state].clone(),
-            }
-        })?;
-        for (value, result) in state.iter_mut().zip(results) {
-            *value = Some(result);
-        }
-    }
 }
 
 /// Shows the operands to the listener. The plan passes on those of a hook; a runtime call gives

@@ -33,6 +33,7 @@
 
 mod args;
 mod block;
+mod bytecode;
 mod check;
 mod contract;
 mod control;

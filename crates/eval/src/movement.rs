@@ -91,6 +91,27 @@ fn reversed(x: &Shape, axes: &[usize]) -> Places {
     Places { offset: if x.size() == 0 { 0 } else { offset }, steps }
 }
 
+/// Where the elements that stay are in a tensor that is padded, and where they go.
+pub(crate) fn padding(
+    config: &[Padding],
+    x: &Shape,
+    padded: &Shape,
+) -> Option<(Strided, Strided)> {
+    let (from_steps, to_steps) = (Strided::row_major(x), Strided::row_major(padded));
+    let (mut from_offset, mut to_offset) = (0, 0);
+    let mut axes: Vec<(usize, isize, isize)> = Vec::with_capacity(config.len());
+    for (axis, padding) in config.iter().enumerate() {
+        let kept = Kept::new(padding, x[axis], padded[axis]);
+        from_offset += kept.first * from_steps[axis] as usize;
+        to_offset += kept.place * to_steps[axis] as usize;
+        let step = padding.interior as isize + 1;
+        axes.push((kept.count, from_steps[axis], to_steps[axis] * step));
+    }
+    let source = Strided::new(from_offset, axes.iter().map(|&(count, from, _)| (count, from)));
+    let target = Strided::new(to_offset, axes.iter().map(|&(count, _, to)| (count, to)));
+    axes.iter().all(|&(count, ..)| count > 0).then_some((source, target))
+}
+
 /// Elements of `x` stay where padding leaves room for them: negative padding trims.
 fn pad(
     x: &HostTensor,
@@ -101,27 +122,14 @@ fn pad(
     let x = convert(x, ty.dtype)?;
     let fill = padding.get(0).cast(padding.dtype()).cast(ty.dtype);
     let mut result = HostTensor::full(fill, ty.dtype, ty.shape.clone())?;
-    let (from_steps, to_steps) = (Strided::row_major(x.shape()), Strided::row_major(&ty.shape));
-    let (mut from_offset, mut to_offset) = (0, 0);
-    let mut axes: Vec<(usize, isize, isize)> = Vec::with_capacity(config.len());
-    for (axis, padding) in config.iter().enumerate() {
-        let kept = Kept::new(padding, x.shape()[axis], ty.shape[axis]);
-        from_offset += kept.first * from_steps[axis] as usize;
-        to_offset += kept.place * to_steps[axis] as usize;
-        let step = padding.interior as isize + 1;
-        axes.push((kept.count, from_steps[axis], to_steps[axis] * step));
-    }
-    if axes.iter().any(|&(count, ..)| count == 0) {
+    let Some((source, target)) = self::padding(config, x.shape(), &ty.shape) else {
         return Ok(result);
-    }
-    let source = Strided::new(from_offset, axes.iter().map(|&(count, from, _)| (count, from)));
-    let target = Strided::new(to_offset, axes.iter().map(|&(count, _, to)| (count, to)));
+    };
     let out = value::bytes_mut(&mut result);
     match_size!(ty.dtype.size(), T => {
         let elements: &[T] = bytemuck::cast_slice(x.bytes());
         let out: &mut [T] = bytemuck::cast_slice_mut(out);
-        if source.is_contiguous() {
-            let first = from_offset;
+        if let Some(first) = source.neighbours(0, source.len()) {
             target.write(&elements[first..first + source.len()], out);
         } else {
             let mut kept = memory::filled(T::default(), source.len());

@@ -58,6 +58,11 @@ pub(crate) fn piece(elements: usize, block: usize, steps: usize) -> Option<usize
     Some(elements.div_ceil(tasks).next_multiple_of(block).max(block))
 }
 
+/// Whether element-wise code of so many steps may be spread.
+pub(crate) fn is_spread(steps: usize) -> bool {
+    steps >= MIN_STEPS_ABOARD
+}
+
 /// Whether work on so many elements is spread.
 pub(crate) fn pays(elements: usize) -> bool {
     elements >= either(MIN_ELEMENTS, MIN_ELEMENTS_ABOARD) && threads() > 1

@@ -177,7 +177,7 @@ impl Plan {
         Ok((0..self.outputs.len()).map(|index| outputs.take(index)).collect())
     }
 
-    fn step(
+    pub(crate) fn step(
         &self,
         position: usize,
         slots: &mut [Option<HostTensor>],
@@ -198,6 +198,7 @@ impl Plan {
                 Action::Rows(rows) => rows.run(&mut operands)?,
                 Action::Totals(totals) => totals.run(&mut operands)?,
                 Action::Op => family::evaluate(site(&[]), &mut operands)?,
+                Action::Loop(inner) => inner.code(graph, step.id).run(&mut operands, context)?,
                 Action::Regions(regions) => family::evaluate(site(regions), &mut operands)?,
             };
             Ok(())

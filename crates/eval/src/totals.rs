@@ -42,7 +42,7 @@ impl Totals {
         let len = code.shape.size();
         let (feeds, mut results) = code.begin(args, &code.shape, |result| self.keeps(result))?;
         let dtype = code.results[self.reduced];
-        let mut total = value::fresh(reduce::given(self.op, dtype), &self.shape)?;
+        let mut total = value::fresh(self.dtype(), &self.shape)?;
         if let Some((zipped, operands)) = self.zipped(&feeds) {
             zipped.fill_total(operands, value::bytes_mut(&mut total));
             results.push(total);
@@ -61,6 +61,11 @@ impl Totals {
         drop(pieces);
         results.push(total);
         Ok(results)
+    }
+
+    /// The dtype of the total.
+    pub(crate) fn dtype(&self) -> nxla_tensor::DType {
+        reduce::given(self.op, self.code.results[self.reduced])
     }
 
     /// The reduction with the two operands that it can read by itself, if there is no more to compute.

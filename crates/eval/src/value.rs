@@ -3,7 +3,7 @@
 //! Inference has checked every dtype and shape before a program runs, so that typed access to the
 //! bytes cannot fail here.
 
-use nxla_tensor::{DType, Element, HostTensor, Shape};
+use nxla_tensor::{DType, Element, HostTensor, Shape, match_dtype};
 
 use crate::elementwise::convert;
 use crate::error::Fault;
@@ -73,6 +73,12 @@ pub(crate) fn owned(mut tensor: HostTensor, dtype: DType) -> Result<HostTensor, 
 
 /// The integer in a tensor of one element, saturating at the ends of `i64`.
 pub(crate) fn integer(tensor: &HostTensor) -> i64 {
-    let value = tensor.get(0).as_i128().expect("inference has asked for an integer");
+    integer_of(tensor.dtype(), tensor.bytes())
+}
+
+/// The integer of a dtype that has these bytes, saturating at the ends of `i64`.
+pub(crate) fn integer_of(dtype: DType, bytes: &[u8]) -> i64 {
+    let value = match_dtype!(dtype, T => bytemuck::pod_read_unaligned::<T>(bytes).to_scalar());
+    let value = value.as_i128().expect("inference has asked for an integer");
     value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }

@@ -4,7 +4,7 @@ mod conv;
 mod matmul;
 mod spread;
 
-use nxla_expr::{Dot, Op};
+use nxla_expr::{Dot, Op, TensorType};
 use nxla_tensor::{Complex, DType, Element, HostTensor, Shape};
 
 use crate::args::Args;
@@ -17,7 +17,7 @@ pub(crate) use matmul::{Factor, Sizes};
 
 pub(crate) fn evaluate(
     op: &Op,
-    ty: &nxla_expr::TensorType,
+    ty: &TensorType,
     args: &mut Args<'_>,
 ) -> Result<HostTensor, Fault> {
     // Narrow types are multiplied in wider ones, and the result is rounded (or wraps) once.
@@ -78,55 +78,90 @@ fn dot(
     right: &HostTensor,
     shape: &Shape,
 ) -> Result<HostTensor, Fault> {
-    let batch = attributes.left_batch.len();
-    let left = Side::new(left, batch, &attributes.left_contract)?;
-    let right = Side::new(right, batch, &attributes.right_contract)?;
-    let batches = shape[..batch].iter().product();
-    let sizes = Sizes { batches, rows: left.free, inner: left.contract, columns: right.free };
-    match_number!(left.matrices.dtype(), T => {
-        value::build(T::DTYPE, shape, |out: &mut [T]| {
-            matmul(sizes, left.factor::<T>(), right.factor::<T>(), out);
-        })
-    })
+    let product = Product::new(attributes, left.dtype(), left.shape(), right.shape());
+    let [left, right] = [(left, &product.left), (right, &product.right)].map(|(x, side)| {
+        match &side.order {
+            None => Ok(x.clone()),
+            Some(rule) => value::build_bytes(x.dtype(), x.shape(), |out| {
+                rule.read_all_bytes(x.dtype().size(), x.bytes(), out);
+            }),
+        }
+    });
+    let (left, right) = (left?, right?);
+    value::build_bytes(product.dtype, shape, |out| product.fill(left.bytes(), right.bytes(), out))
+}
+
+/// A product of batches of matrices.
+pub(crate) struct Product {
+    dtype: DType,
+    batches: usize,
+    pub(crate) left: Side,
+    pub(crate) right: Side,
 }
 
 /// An operand as a batch of matrices.
-struct Side {
-    matrices: HostTensor,
+pub(crate) struct Side {
     free: usize,
     contract: usize,
     /// Whether the contracted axis comes first in memory.
     contract_first: bool,
+    /// In which order elements are copied, if neither order of its axes is the one in memory.
+    pub(crate) order: Option<Strided>,
+}
+
+impl Product {
+    /// The product of operands of a dtype in which contractions are computed.
+    fn new(attributes: &Dot, dtype: DType, left: &Shape, right: &Shape) -> Self {
+        let batch = attributes.left_batch.len();
+        let batches = left[..batch].iter().product();
+        let left = Side::new(left, batch, &attributes.left_contract);
+        let right = Side::new(right, batch, &attributes.right_contract);
+        Self { dtype, batches, left, right }
+    }
+
+    /// The product of operands that are multiplied in their own dtype.
+    pub(crate) fn in_dtype(
+        attributes: &Dot,
+        left: &TensorType,
+        right: &TensorType,
+        dtype: DType,
+    ) -> Option<Self> {
+        let is_own = [left.dtype, right.dtype, Compute::of(dtype).dtype()] == [dtype; 3];
+        is_own.then(|| Self::new(attributes, dtype, &left.shape, &right.shape))
+    }
+
+    /// Multiplies the elements of operands, which are in the order that they are asked for.
+    pub(crate) fn fill(&self, left: &[u8], right: &[u8], out: &mut [u8]) {
+        let (rows, columns) = (self.left.free, self.right.free);
+        let sizes = Sizes { batches: self.batches, rows, inner: self.left.contract, columns };
+        match_number!(self.dtype, T => {
+            let (left, right) = (self.left.factor::<T>(left), self.right.factor::<T>(right));
+            matmul(sizes, left, right, bytemuck::cast_slice_mut(out));
+        });
+    }
 }
 
 impl Side {
-    /// Copies the operand only if neither order of its axes is the one in memory.
-    fn new(x: &HostTensor, batch: usize, contract: &[usize]) -> Result<Self, Fault> {
-        let free: Vec<usize> = (batch..x.rank()).filter(|axis| !contract.contains(axis)).collect();
-        let extent = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product();
+    fn new(shape: &Shape, batch: usize, contract: &[usize]) -> Self {
+        let free: Vec<usize> =
+            (batch..shape.rank()).filter(|axis| !contract.contains(axis)).collect();
+        let extent = |axes: &[usize]| axes.iter().map(|&axis| shape[axis]).product();
         let (free_size, contract_size) = (extent(&free), extent(contract));
         let order = |first: &[usize], last: &[usize]| -> Vec<usize> {
             (0..batch).chain(first.iter().copied()).chain(last.iter().copied()).collect()
         };
         let in_memory =
-            |order: &[usize]| order.iter().filter(|&&axis| x.shape()[axis] != 1).is_sorted();
+            |order: &[usize]| order.iter().filter(|&&axis| shape[axis] != 1).is_sorted();
         let free_first = order(&free, contract);
         let contract_first = !in_memory(&free_first) && in_memory(&order(contract, &free));
-        let matrices = if contract_first || in_memory(&free_first) {
-            x.clone()
-        } else {
-            let steps = Strided::row_major(x.shape());
-            let axes = free_first.iter().map(|&axis| (x.shape()[axis], steps[axis]));
-            let rule = Strided::new(0, axes);
-            let shape = free_first.iter().map(|&axis| x.shape()[axis]).collect();
-            value::build_bytes(x.dtype(), &shape, |out| {
-                rule.read_all_bytes(x.dtype().size(), x.bytes(), out);
-            })?
-        };
-        Ok(Self { matrices, free: free_size, contract: contract_size, contract_first })
+        let is_there = contract_first || in_memory(&free_first);
+        let steps = Strided::row_major(shape);
+        let axes = free_first.iter().map(|&axis| (shape[axis], steps[axis]));
+        let order = (!is_there).then(|| Strided::new(0, axes));
+        Self { free: free_size, contract: contract_size, contract_first, order }
     }
 
-    fn factor<T: Element>(&self) -> Factor<'_, T> {
-        Factor { elements: value::slice(&self.matrices), inner_first: self.contract_first }
+    fn factor<'a, T: Element>(&self, bytes: &'a [u8]) -> Factor<'a, T> {
+        Factor { elements: bytemuck::cast_slice(bytes), inner_first: self.contract_first }
     }
 }

@@ -473,7 +473,7 @@ impl Layout {
 }
 
 /// Fills `out` with copies of a value.
-fn repeat(value: &[u8], out: &mut [u8]) {
+pub(crate) fn repeat(value: &[u8], out: &mut [u8]) {
     fn filled<T: Pod>(value: &[u8], out: &mut [u8]) {
         bytemuck::cast_slice_mut(out).fill(bytemuck::pod_read_unaligned::<T>(value));
     }

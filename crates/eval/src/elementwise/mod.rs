@@ -14,10 +14,11 @@ mod pairs;
 mod unary;
 mod vectorize;
 
-pub(crate) use code::{Access, Code, Input, Zip};
+pub(crate) use code::{Access, Code, Constant, Input, Loc, Target, Zip};
 pub(crate) use convert::{convert, count_from};
 pub(crate) use dtype::Compute;
-pub(crate) use exec::{Feed, Feeds, Outs};
+pub(crate) use exec::{Feed, Feeds, Outs, repeat};
+pub(crate) use lanes::{Kernel, LANES, Src};
 
 pub(crate) use lower::{Value, Writer};
 pub(crate) use vectorize::vectorize;

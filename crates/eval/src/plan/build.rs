@@ -1,15 +1,14 @@
 //! The steps of a plan, and which values each one reads and makes.
 
-use std::sync::Arc;
-
 use nxla_expr::{ExprId, Graph, Op, Program, While};
 use nxla_tensor::Shape;
 use rustc_hash::FxHashMap;
 
 use super::dead::Read;
 use super::groups::{Groups, MAX_NODES, Role};
-use super::{Action, Plan, Planner, Step};
+use super::{Action, Planner, Step};
 use crate::block;
+use crate::bytecode::Loop;
 use crate::elementwise::{Access, Code, Input, Value, Writer};
 use crate::layout::Strided;
 use crate::long;
@@ -182,6 +181,10 @@ impl<'a, 'p> Builder<'a, 'p> {
                 unreachable!("steps are put together afterwards")
             }
             Action::Op => (long::work(self.graph, id, 0.0), long::is_long(self.graph, id)),
+            Action::Loop(inner) => {
+                let regions = inner.condition.work + inner.body.work;
+                (long::work(self.graph, id, regions), false)
+            }
             Action::Regions(plans) => {
                 let regions = plans.iter().map(|plan| plan.work).sum();
                 (long::work(self.graph, id, regions), false)
@@ -210,13 +213,17 @@ impl<'a, 'p> Builder<'a, 'p> {
             self.built.inputs[parameter.index as usize] = Some(value);
             return;
         }
-        let regions: Box<[Arc<Plan>]> = match op {
+        let action = match op {
             // The checks are for single operations, which are in the body.
-            Op::Block(block) if !self.planner.checks && block::is_native(block) => Box::default(),
-            Op::While(op) => self.loop_regions(id, op),
-            op => op.regions().iter().map(|program| self.planner.region(program)).collect(),
+            Op::Block(block) if !self.planner.checks && block::is_native(block) => Action::Op,
+            Op::While(op) => Action::Loop(Box::new(self.looped(id, op))),
+            op if op.regions().is_empty() => Action::Op,
+            op => {
+                let regions = op.regions();
+                let plans = regions.iter().map(|program| self.planner.region(program));
+                Action::Regions(plans.collect())
+            }
         };
-        let action = if regions.is_empty() { Action::Op } else { Action::Regions(regions) };
         let operands = self.graph.operands(id);
         if op.has_effects() || operands.iter().any(|&operand| self.is_open(self.value(operand))) {
             self.close();
@@ -236,13 +243,13 @@ impl<'a, 'p> Builder<'a, 'p> {
     }
 
     /// Checks are for all that is written, also for what nobody reads.
-    fn loop_regions(&mut self, id: ExprId, op: &While) -> Box<[Arc<Plan>]> {
+    fn looped(&mut self, id: ExprId, op: &While) -> Loop {
         let (graph, checks) = (self.graph, self.planner.checks);
         let read = self.read.get_or_insert_with(|| Read::new(graph));
         let lean = if checks { None } else { read.body(graph, id, op) };
-        let condition = self.planner.region(&op.condition);
-        let body = self.planner.region(lean.as_ref().unwrap_or(&op.body));
-        Box::new([condition, body])
+        let condition = self.planner.loop_region(&op.condition);
+        let body = self.planner.loop_region(lean.as_ref().unwrap_or(&op.body));
+        Loop::new(op.state, condition, body)
     }
 
     fn group(&mut self, root: ExprId, group: u32) {

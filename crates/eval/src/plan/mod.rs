@@ -17,10 +17,11 @@ mod whole;
 use std::fmt;
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, HookOp, Inside, Op, Program};
+use nxla_expr::{ExprId, HookOp, Inside, Op, Program, TensorType};
 use rustc_hash::FxHashMap;
 
 use crate::args::Arg;
+use crate::bytecode::{Loop, NEAR};
 use crate::elementwise::Code;
 use crate::kernels::composed;
 use crate::rows::Rows;
@@ -72,6 +73,8 @@ pub(crate) enum Action {
     Totals(Box<Totals>),
     /// By the op of its node.
     Op,
+    /// A loop.
+    Loop(Box<Loop>),
     /// By the op of its node, with a plan for each of its regions.
     Regions(Box<[Arc<Plan>]>),
 }
@@ -119,8 +122,37 @@ impl Plan {
         self.steps.iter().all(|step| match &step.action {
             Action::Code(code) => code.shape.rank() == 0,
             Action::Op => matches!(graph.op(step.id), Op::Constant(_)),
-            Action::Rows(_) | Action::Totals(_) | Action::Regions(_) => false,
+            Action::Rows(_) | Action::Totals(_) | Action::Loop(_) | Action::Regions(_) => false,
         })
+    }
+
+    /// The types of what a step makes.
+    pub(crate) fn types_of(&self, position: usize) -> Vec<TensorType> {
+        let code_types = |code: &Code| -> Vec<TensorType> {
+            let types = code.results.iter().map(|&dtype| TensorType::new(dtype, code.shape.clone()));
+            types.collect()
+        };
+        let step = &self.steps[position];
+        match &step.action {
+            Action::Code(code) => code_types(code),
+            Action::Rows(rows) => {
+                let results = rows.results.iter();
+                results.map(|made| TensorType::new(made.dtype, made.shape.clone())).collect()
+            }
+            Action::Totals(totals) => {
+                let mut types = code_types(&totals.code);
+                let total = TensorType::new(totals.dtype(), totals.shape.clone());
+                if !totals.is_kept {
+                    types.remove(totals.reduced);
+                }
+                types.push(total);
+                types
+            }
+            Action::Op | Action::Loop(_) | Action::Regions(_) => {
+                let parts = self.program.graph().ty(step.id).parts().iter();
+                parts.map(|ty| TensorType::new(ty.dtype, ty.shape.clone())).collect()
+            }
+        }
     }
 
     /// The operands of the step at this position.
@@ -157,12 +189,14 @@ struct Planner<'a> {
     regions: FxHashMap<*const Program, Arc<Plan>>,
     /// Whether a hook is called in a region, by address as well.
     acting: FxHashMap<*const Program, bool>,
+    /// How many loops are around what is being planned.
+    loops: usize,
 }
 
 impl<'a> Planner<'a> {
     fn new(listens: &'a dyn Fn(&HookOp) -> bool, checks: bool) -> Self {
         let (regions, acting) = Default::default();
-        Self { listens, checks, regions, acting }
+        Self { listens, checks, regions, acting, loops: 0 }
     }
 
     /// Whether an op calls a hook that somebody listens to.
@@ -187,7 +221,9 @@ impl<'a> Planner<'a> {
     fn plan(&mut self, program: Arc<Program>) -> Plan {
         let mut built = build::Builder::new(&program, self).build();
         if !self.checks {
-            built = rows::join(program.graph(), built);
+            // Loops are written as code that has no use for rows of near tensors.
+            let least = if self.loops > 0 { NEAR / 4 } else { 1 };
+            built = rows::join(program.graph(), built, least);
             built = totals::join(program.graph(), built);
         }
         let assigned = slots::assign(&built);
@@ -203,6 +239,14 @@ impl<'a> Planner<'a> {
             checks: self.checks,
             work,
         }
+    }
+
+    /// The plan of a region of a loop.
+    fn loop_region(&mut self, program: &Arc<Program>) -> Arc<Plan> {
+        self.loops += 1;
+        let plan = self.region(program);
+        self.loops -= 1;
+        plan
     }
 
     /// The plan of a region. Regions nest as deep as the user nested loops and branches, and so

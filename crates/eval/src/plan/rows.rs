@@ -48,11 +48,11 @@ struct Open {
     skipped: usize,
 }
 
-/// Puts steps together.
-pub(super) fn join(graph: &Graph, built: Built) -> Built {
+/// Puts steps together that begin with one of more than `least` elements.
+pub(super) fn join(graph: &Graph, built: Built, least: usize) -> Built {
     let uses = uses(&built);
     let (built, wholes) = taken_apart(built);
-    let mut joiner = Joiner { graph, uses, built, open: Open::default() };
+    let mut joiner = Joiner { graph, uses, built, least, open: Open::default() };
     wholes.into_iter().for_each(|whole| joiner.visit(whole));
     joiner.close();
     joiner.built
@@ -62,6 +62,7 @@ struct Joiner<'a> {
     graph: &'a Graph,
     uses: Vec<u32>,
     built: Built,
+    least: usize,
     open: Open,
 }
 
@@ -91,9 +92,12 @@ impl Joiner<'_> {
     /// Whether a step may be the first of a set.
     fn begins(&self, whole: &Whole) -> bool {
         match &whole.step.action {
-            Action::Code(code) => code.shape.size() > 1,
-            Action::Op => matches!(self.graph.op(whole.step.id), Op::Reduce(..)),
-            Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => false,
+            Action::Code(_) => self.elements(whole) > self.least,
+            Action::Op => {
+                let is_reduction = matches!(self.graph.op(whole.step.id), Op::Reduce(..));
+                is_reduction && (self.least == 1 || self.elements(whole) > self.least)
+            }
+            Action::Loop(_) | Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => false,
         }
     }
 
@@ -113,7 +117,7 @@ impl Joiner<'_> {
         match &whole.step.action {
             Action::Code(code) => self.code_joined(code, whole),
             Action::Op => self.reduction_joined(whole),
-            Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => None,
+            Action::Loop(_) | Action::Regions(_) | Action::Rows(_) | Action::Totals(_) => None,
         }
     }
 

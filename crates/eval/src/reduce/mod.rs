@@ -138,6 +138,33 @@ fn neutral(op: ReduceOp, dtype: DType) -> Scalar {
     }
 }
 
+/// A reduction that takes elements as they are and where they are.
+pub(crate) struct InMemory {
+    op: ReduceOp,
+    dtype: DType,
+    neutral: Scalar,
+    plane: Plane,
+}
+
+impl InMemory {
+    /// A reduction that is of that kind.
+    pub(crate) fn of(
+        op: ReduceOp,
+        attributes: &Reduce,
+        x: &TensorType,
+        ty: &TensorType,
+    ) -> Option<Self> {
+        let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == given(op, x.dtype);
+        let plane = Plane::in_memory(&x.shape, |axis| is_reduced(attributes, axis))?;
+        is_plain.then(|| Self { op, dtype: x.dtype, neutral: neutral(op, ty.dtype), plane })
+    }
+
+    /// Reduces the bytes of a tensor.
+    pub(crate) fn fill(&self, x: &[u8], out: &mut [u8]) {
+        fill(self.op, self.neutral, self.dtype, Elements::There(x, self.plane), out);
+    }
+}
+
 /// The rows and columns of a matrix whose rows are reduced, if a reduction is of that kind and
 /// takes elements as they are.
 pub(crate) fn by_row(

@@ -33,47 +33,46 @@ impl Plane {
         x: &HostTensor,
         is_reduced: impl Fn(usize) -> bool,
     ) -> Result<(HostTensor, Self), Fault> {
-        let shape = x.shape();
+        if let Some(plane) = Self::in_memory(x.shape(), &is_reduced) {
+            return Ok((x.clone(), plane));
+        }
+        let moved = permuted(x, |axis| !is_reduced(axis))?;
+        let product = |wanted: bool| -> usize {
+            let axes = (0..x.rank()).filter(|&axis| is_reduced(axis) == wanted);
+            axes.map(|axis| x.shape()[axis]).product()
+        };
+        let plane = Self { times: 1, outer: product(false), count: product(true), inner: 1 };
+        Ok((moved, plane))
+    }
+
+    /// The plane of a set of axes that lie together or at both ends.
+    pub(super) fn in_memory(shape: &Shape, is_reduced: impl Fn(usize) -> bool) -> Option<Self> {
         // Axes of size 1 are on either side.
         let mut reduced = (0..shape.rank()).filter(|&axis| is_reduced(axis) && shape[axis] != 1);
         let Some(first) = reduced.next() else {
-            return Ok((x.clone(), Self { times: 1, outer: x.size(), count: 1, inner: 1 }));
+            return Some(Self { times: 1, outer: shape.size(), count: 1, inner: 1 });
         };
         let last = reduced.last().unwrap_or(first);
         let together = (first..=last).all(|axis| is_reduced(axis) || shape[axis] == 1);
-        let product = |wanted: bool| -> usize {
-            let axes = (0..shape.rank()).filter(|&axis| is_reduced(axis) == wanted);
-            axes.map(|axis| shape[axis]).product()
-        };
         let size = |axes: std::ops::Range<usize>| shape[axes].iter().product();
+        if together {
+            return Some(Self {
+                times: 1,
+                outer: size(0..first),
+                count: size(first..last + 1),
+                inner: size(last + 1..shape.rank()),
+            });
+        }
         let is_kept = |axis: usize| !is_reduced(axis) && shape[axis] != 1;
         let mut kept = (0..shape.rank()).filter(|&axis| is_kept(axis));
-        let between = kept.next().map(|first| first..kept.next_back().unwrap_or(first) + 1);
-        if let Some(between) = between.filter(|_| !together)
-            && between.clone().all(|axis| is_kept(axis) || shape[axis] == 1)
-        {
-            let plane = Self {
-                times: size(0..between.start),
-                outer: size(between.clone()),
-                count: size(between.end..shape.rank()),
-                inner: 1,
-            };
-            return Ok((x.clone(), plane));
-        }
-        if !together {
-            let moved = permuted(x, |axis| !is_reduced(axis))?;
-            return Ok((
-                moved,
-                Self { times: 1, outer: product(false), count: product(true), inner: 1 },
-            ));
-        }
-        let plane = Self {
-            times: 1,
-            outer: size(0..first),
-            count: size(first..last + 1),
-            inner: size(last + 1..shape.rank()),
-        };
-        Ok((x.clone(), plane))
+        let first = kept.next()?;
+        let between = first..kept.next_back().unwrap_or(first) + 1;
+        between.clone().all(|axis| is_kept(axis) || shape[axis] == 1).then(|| Self {
+            times: size(0..between.start),
+            outer: size(between.clone()),
+            count: size(between.end..shape.rank()),
+            inner: 1,
+        })
     }
 }
 

@@ -1,0 +1,248 @@
+//! Writing a loop as code: values, where they are, and instructions in order.
+
+use std::sync::Arc;
+
+use nxla_expr::TensorType;
+use rustc_hash::FxHashMap;
+
+use super::memory::Memory;
+use super::{Bytecode, Bytes, Inst, Loop, Source, Span};
+use crate::elementwise::{Constant, LANES};
+use crate::plan::Plan;
+
+/// Bytes of the largest near tensor: those of a block of element-wise code.
+pub(crate) const NEAR: usize = 1 << 14;
+
+/// The same where a loop has so many values that they would not fit into a cache.
+const NEARER: usize = 1 << 10;
+
+/// Bytes of memory that fit into one.
+const CACHE: usize = 1 << 20;
+
+/// Instructions after which regions are not written out any more: one that is used twice by
+/// each of many that are nested would be written a number of times that doubles with each.
+const MANY: usize = 1 << 14;
+
+/// A value while code is written.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) ty: TensorType,
+    pub(super) at: At,
+    /// How many loops are around what computes it. What is below the loop at hand is the same in
+    /// all of its trips.
+    pub(super) level: usize,
+}
+
+/// Where a value is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum At {
+    Near(Span),
+    /// In a slot, which is somebody else's or its own.
+    Far { slot: usize, is_own: bool },
+}
+
+impl Held {
+    pub(super) fn bytes(&self) -> Bytes {
+        match self.at {
+            At::Near(span) => Bytes::Near(span),
+            At::Far { slot, .. } => Bytes::Far(slot),
+        }
+    }
+
+    pub(super) fn slot(&self) -> Option<usize> {
+        match self.at {
+            At::Near(_) => None,
+            At::Far { slot, .. } => Some(slot),
+        }
+    }
+
+    /// The same value for those who must leave it there.
+    pub(super) fn lent(&self) -> Self {
+        let at = match self.at {
+            At::Far { slot, .. } => At::Far { slot, is_own: false },
+            At::Near(_) => self.at,
+        };
+        Self { at, ..self.clone() }
+    }
+}
+
+pub(super) struct Builder {
+    near: usize,
+    /// The instructions of the loops that are being written, outermost first; the first are those
+    /// before all loops.
+    pub(super) blocks: Vec<Vec<Inst>>,
+    pub(super) memory: Memory,
+    pub(super) slots: usize,
+    pub(super) plans: Vec<(Arc<Plan>, usize)>,
+    written: usize,
+    /// Places of constants, by value.
+    constants: FxHashMap<Box<[u8]>, Span>,
+    /// Where elements are repeated that no loop changes.
+    repeated: FxHashMap<(Bytes, u8), Source>,
+    /// What the step at hand has computed for itself.
+    temporary: Vec<Span>,
+}
+
+/// The code of a loop for operands of these types.
+pub(super) fn code(of: &Loop, operands: &[TensorType]) -> Bytecode {
+    let code = Builder::new(NEAR).whole_loop(of, operands);
+    if code.bytes <= CACHE { code } else { Builder::new(NEARER).whole_loop(of, operands) }
+}
+
+impl Builder {
+    fn new(near: usize) -> Self {
+        Self {
+            near,
+            blocks: vec![Vec::new()],
+            memory: Memory::default(),
+            slots: 0,
+            plans: Vec::new(),
+            written: 0,
+            constants: FxHashMap::default(),
+            repeated: FxHashMap::default(),
+            temporary: Vec::new(),
+        }
+    }
+
+    fn whole_loop(mut self, of: &Loop, operands: &[TensorType]) -> Bytecode {
+        let mut given = Vec::with_capacity(operands.len());
+        for (index, ty) in operands.iter().enumerate() {
+            let slot = self.new_slot();
+            let held = Held { ty: ty.clone(), at: At::Far { slot, is_own: true }, level: 0 };
+            let is_captured = index >= of.state;
+            given.push(match self.is_near(ty) && is_captured {
+                true => Held { at: At::Near(self.near_copy(&held)), ..held },
+                false => held,
+            });
+        }
+        self.temporary.clear();
+        let lasts = vec![true; given.len()];
+        let results = self.while_loop(of, &given, &lasts);
+        let [insts] = &mut self.blocks[..] else { unreachable!("every loop has been closed") };
+        Bytecode {
+            insts: std::mem::take(insts).into(),
+            bytes: self.memory.len(),
+            slots: self.slots,
+            plans: self.plans.into(),
+            results: results.into_iter().map(|held| (held.ty.clone(), held.bytes())).collect(),
+        }
+    }
+
+    /// How many loops are around what is being written.
+    pub(super) fn depth(&self) -> usize {
+        self.blocks.len() - 1
+    }
+
+    /// Writes an instruction.
+    pub(super) fn push(&mut self, inst: Inst) {
+        self.push_at(self.depth(), inst);
+    }
+
+    /// Writes an instruction behind those that come before a loop.
+    pub(super) fn push_at(&mut self, level: usize, inst: Inst) {
+        self.written += 1;
+        self.blocks[level].push(inst);
+    }
+
+    /// Whether there is no end to it.
+    pub(super) fn is_full(&self) -> bool {
+        self.written >= MANY
+    }
+
+    pub(super) fn new_slot(&mut self) -> usize {
+        self.slots += 1;
+        self.slots - 1
+    }
+
+    pub(super) fn is_near(&self, ty: &TensorType) -> bool {
+        ty.shape.checked_size().is_some_and(|size| size * ty.dtype.size() <= self.near)
+    }
+
+    /// A place for a value that is computed at this level: one that lives as long as all others if
+    /// it is computed before the loop at hand.
+    pub(super) fn place(&mut self, bytes: usize, level: usize) -> Span {
+        if level < self.depth() { self.memory.pinned(bytes) } else { self.memory.take(bytes) }
+    }
+
+    /// A place for what only the step at hand reads.
+    pub(super) fn scratch(&mut self, bytes: usize, level: usize) -> Span {
+        let span = self.place(bytes, level);
+        self.temporary.push(span);
+        span
+    }
+
+    /// The step is written.
+    pub(super) fn forget_scratch(&mut self) {
+        for span in std::mem::take(&mut self.temporary) {
+            self.memory.release(span.at);
+        }
+    }
+
+    /// A new value that a step computes at this level.
+    pub(super) fn result(&mut self, ty: TensorType, level: usize) -> (Held, Span) {
+        let span = self.place(byte_size(&ty), level);
+        (Held { ty, at: At::Near(span), level }, span)
+    }
+
+    /// Where a value is in the memory, which is a copy for one that is not there.
+    pub(super) fn near_copy(&mut self, held: &Held) -> Span {
+        match held.at {
+            At::Near(span) => span,
+            At::Far { slot, .. } => {
+                let to = self.scratch(byte_size(&held.ty), held.level);
+                let from = Bytes::Far(slot);
+                self.push_at(held.level, Inst::Copy { from, first: 0, to });
+                to
+            }
+        }
+    }
+
+    /// The same, for values that are small.
+    pub(super) fn near(&mut self, held: &Held) -> Option<Span> {
+        self.is_near(&held.ty).then(|| self.near_copy(held))
+    }
+
+    /// Where copies of a constant are, as many as kernels read.
+    pub(super) fn constant(&mut self, constant: &Constant) -> Source {
+        let value: Box<[u8]> = constant.bytes[..usize::from(constant.size)].into();
+        if let Some(&to) = self.constants.get(&value) {
+            return Source { at: to.at, splat: true };
+        }
+        let to = self.memory.pinned(LANES * value.len());
+        self.constants.insert(value.clone(), to);
+        self.push_at(0, Inst::Fill { value, to });
+        Source { at: to.at, splat: true }
+    }
+
+    /// Where copies of the single element of a value are.
+    pub(super) fn splat(&mut self, held: &Held, lanes: usize) -> Source {
+        let size = held.ty.dtype.size() as u8;
+        let known = self.repeated.get(&(held.bytes(), size)).copied();
+        if let Some(source) = known.filter(|_| held.level == 0) {
+            return source;
+        }
+        // What is known for all loops is repeated for all who read it.
+        let lanes = if held.level == 0 { LANES } else { lanes };
+        let to = self.scratch(lanes * usize::from(size), held.level);
+        self.push_at(held.level, Inst::Repeat { from: held.bytes(), size, to });
+        let source = Source { at: to.at, splat: true };
+        if held.level == 0 && self.depth() > 0 {
+            self.repeated.insert((held.bytes(), size), source);
+        }
+        source
+    }
+
+    /// A value dies. What a far one is in is emptied, unless somebody has taken it.
+    pub(super) fn release(&mut self, held: &Held, is_taken: bool) {
+        match held.at {
+            At::Near(span) => self.memory.release(span.at),
+            At::Far { slot, is_own: true } if !is_taken => self.push(Inst::Drop(slot)),
+            At::Far { .. } => {}
+        }
+    }
+}
+
+/// Bytes of a tensor that is known to fit into memory.
+pub(super) fn byte_size(ty: &TensorType) -> usize {
+    ty.shape.size() * ty.dtype.size()
+}

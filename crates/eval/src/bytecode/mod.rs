@@ -1,0 +1,208 @@
+//! Loops over small tensors, as code over one piece of memory.
+//!
+//! A step of a [`Plan`] makes a tensor: it asks for memory, counts handles, and looks up what its code
+//! reads. That takes a third of a microsecond, which is nothing for large tensors and all there is
+//! for numbers. So a loop, with the loops and branches inside of it, is written down as
+//! [instructions](Inst) whose operands are places in one piece of memory, known beforehand. Each
+//! calls the kernel that the step would have called, so that the bits are the same.
+//!
+//! * Tensors of up to [some bytes](build::NEAR) are *near*: they have a place in that memory. Others
+//!   are *far*: they are tensors, in slots, and go from trip to trip without a copy, so that a
+//!   scan writes into what it collects. So does what is small but put into.
+//! * A step that has no instruction is [called](Call) as in a plan: what it reads of near memory is
+//!   made a tensor before, and what it gives is copied back.
+//! * What depends on nothing that a loop changes is computed once, before the loop. Only kernels
+//!   are, which cannot fail.
+
+mod build;
+mod code;
+mod control;
+mod memory;
+mod moves;
+mod region;
+mod run;
+
+use std::sync::{Arc, OnceLock};
+
+use nxla_expr::{ExprId, Graph, TensorType};
+use nxla_tensor::{DType, HostTensor, Scalar};
+
+use crate::contract::Product;
+use crate::elementwise::Kernel;
+use crate::layout::Strided;
+use crate::plan::Plan;
+use crate::reduce::InMemory;
+pub(crate) use build::NEAR;
+
+/// A loop with the plans of its regions, written as code when it first runs.
+pub(crate) struct Loop {
+    /// How many operands are state.
+    state: usize,
+    pub(crate) condition: Arc<Plan>,
+    pub(crate) body: Arc<Plan>,
+    code: OnceLock<Bytecode>,
+}
+
+impl Loop {
+    pub(crate) fn new(state: usize, condition: Arc<Plan>, body: Arc<Plan>) -> Self {
+        Self { state, condition, body, code: OnceLock::new() }
+    }
+
+    /// The code of the loop that is this node.
+    pub(crate) fn code(&self, graph: &Graph, id: ExprId) -> &Bytecode {
+        self.code.get_or_init(|| {
+            let types = graph.operands(id).iter().map(|&operand| {
+                let ty = graph.tensor_type(operand);
+                TensorType::new(ty.dtype, ty.shape.clone())
+            });
+            build::code(self, &types.collect::<Vec<_>>())
+        })
+    }
+}
+
+/// A loop as instructions.
+pub(crate) struct Bytecode {
+    insts: Box<[Inst]>,
+    /// Bytes of the memory.
+    bytes: usize,
+    /// Slots for far tensors, of which the first hold the operands.
+    slots: usize,
+    /// The plans whose steps are called, each with its first slot.
+    plans: Box<[(Arc<Plan>, usize)]>,
+    results: Box<[(TensorType, Bytes)]>,
+}
+
+/// A part of the memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Span {
+    at: u32,
+    len: u32,
+}
+
+/// The bytes of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Bytes {
+    Near(Span),
+    /// Those of the tensor in a slot.
+    Far(usize),
+}
+
+/// Where a kernel finds an operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Source {
+    at: u32,
+    /// Whether it is one value, repeated.
+    splat: bool,
+}
+
+impl Source {
+    /// The operand that a kernel does not have.
+    const NONE: Self = Self { at: u32::MAX, splat: true };
+}
+
+/// The step of a plan that an instruction stands for.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    plan: u32,
+    position: u32,
+}
+
+/// One thing to do. What is jumped is counted from the instruction itself.
+enum Inst {
+    /// Computes a block of elements.
+    Kernel { kernel: Kernel, operands: [Source; 3], to: Span },
+    /// Fills a place with copies of an element.
+    Repeat { from: Bytes, size: u8, to: Span },
+    /// The same for a known one.
+    Fill { value: Box<[u8]>, to: Span },
+    /// Copies bytes, of a far tensor those from `first` on.
+    Copy { from: Bytes, first: u32, to: Span },
+    /// Copies the elements of a literal.
+    Literal { from: HostTensor, to: Span },
+    /// Reads elements of `size` bytes by a rule.
+    Read { rule: Box<Strided>, size: u8, from: Bytes, to: Span },
+    /// Writes elements of `size` bytes to where a rule says.
+    Write { rule: Box<Strided>, size: u8, from: Span, to: Span },
+    Slice(Box<Slice>),
+    Put(Box<Put>),
+    Reduce { reduction: Box<InMemory>, from: Span, to: Span },
+    Product { product: Box<Product>, operands: [Span; 2], to: Span },
+    Call(Box<Call>),
+    /// Makes a tensor of a near one.
+    Store { from: Span, ty: Box<TensorType>, to: usize },
+    /// Makes a tensor of one value.
+    Full { value: Scalar, ty: Box<TensorType>, to: usize, origin: Origin },
+    Move { from: usize, to: usize },
+    /// Makes another handle.
+    Share { from: usize, to: usize },
+    Drop(usize),
+    /// Asks whether to stop.
+    Check,
+    Jump(i32),
+    JumpUnless { predicate: Span, dtype: DType, by: i32 },
+}
+
+/// Reads elements by a rule, from where numbers say.
+struct Slice {
+    starts: Starts,
+    rule: Strided,
+    size: u8,
+    from: Bytes,
+    to: Span,
+}
+
+/// Writes elements to where numbers say.
+struct Put {
+    starts: Starts,
+    rule: Strided,
+    size: u8,
+    update: Span,
+    into: Bytes,
+    origin: Origin,
+}
+
+/// Where a slice begins.
+struct Starts {
+    /// The element at which it begins, but for the axes below.
+    first: usize,
+    dynamic: Box<[Start]>,
+}
+
+/// A number that says where a slice begins along an axis.
+struct Start {
+    number: Span,
+    dtype: DType,
+    /// The last start at which it fits.
+    last: i64,
+    /// Elements from one start to the next.
+    step: usize,
+}
+
+/// A step that is done as in a plan.
+struct Call {
+    origin: Origin,
+    /// What its slots hold before it.
+    loads: Box<[(Load, usize)]>,
+    /// Slots that nobody reads after it.
+    dead: Box<[usize]>,
+    /// What of its results becomes near.
+    stores: Box<[(usize, Span)]>,
+}
+
+/// What a slot is to hold.
+enum Load {
+    Near(Span, TensorType),
+    Share(usize),
+    Move(usize),
+}
+
+impl Span {
+    fn new(at: usize, len: usize) -> Self {
+        let number = |x: usize| u32::try_from(x).expect("the memory is small");
+        Self { at: number(at), len: number(len) }
+    }
+
+    fn range(self) -> std::ops::Range<usize> {
+        self.at as usize..self.at as usize + self.len as usize
+    }
+}
