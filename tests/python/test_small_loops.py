@@ -1,0 +1,268 @@
+"""Loops that the evaluator writes as code give, bit for bit, what their bodies give one by one.
+
+The bodies pass on, swap, put into, slice, move, reduce and multiply what they find, call what has no
+instruction of its own, and hold loops and branches. Each is tried with tensors that are near
+and with some that are far.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+TRIPS = 5
+
+
+def numbers(shape, dtype="float32", seed=0):
+    """Return random numbers, the same each time."""
+    generator = np.random.default_rng(seed)
+    return nx.tensor(generator.uniform(-2, 2, shape).astype(np.float32)).astype(dtype)
+
+
+def counted(body, trips):
+    """Return the function that does a body so many times, which is given the trip and the state."""
+
+    def loop(state):
+        start = (nx.tensor(0), state)
+        end = nx.while_loop(lambda s: s[0] < trips, lambda s: (s[0] + 1, body(s[0], s[1])), start)
+        return end[1]
+
+    return loop
+
+
+def same_bits(found, expected):
+    """Compare the leaves of two containers."""
+    found, expected = nx.tree.leaves(found), nx.tree.leaves(expected)
+    assert len(found) == len(expected)
+    for x, y in zip(found, expected, strict=True):
+        assert x.dtype == y.dtype and x.shape == y.shape
+        assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+
+
+def check(body, state, trips=TRIPS):
+    """Compare a loop with its body, done for one trip after the other."""
+    run = nx.jit(counted(body, trips), compiler="evaluator")
+    once = nx.jit(body, compiler="evaluator")
+    expected = state
+    for trip in range(trips):
+        expected = once(nx.tensor(trip), expected)
+    same_bits(run(state), expected)
+    # What the first run has left behind is not seen by the next one.
+    same_bits(run(state), expected)
+
+
+def passed_on(i, s):
+    return s
+
+
+def swapped(i, s):
+    return s[1], s[0]
+
+
+def turned(i, s):
+    a, b, c = s
+    return b, c, a + b
+
+
+def doubled(i, s):
+    both = s[0] + s[1]
+    return both, both
+
+
+def put_into(i, s):
+    table, x = s
+    return nx.put_slice(table, [i], nx.reshape(x[0], (1,))), x * 1.5
+
+
+def put_and_read(i, s):
+    table, x = s
+    put = nx.put_slice(table, [i + 1], nx.reshape(x[0] + table[0], (1,)))
+    return put, x + table[1] - put[i]
+
+
+def put_twice(i, s):
+    table, x = s
+    once = nx.put_slice(table, [i], nx.reshape(x[0], (1,)))
+    twice = nx.put_slice(once, [2 * i], nx.reshape(x[1], (1,)))
+    return nx.where(i > 2, once, twice), x * 1.5
+
+
+def sliced(i, s):
+    table, x = s
+    at = nx.slice(table, [i * 2], [2])
+    return table * 0.5, nx.concat([at, x[:-2]]) + x[1]
+
+
+def moved(i, s):
+    a, b = s
+    square = nx.reshape(a[:4], (2, 2))
+    turned_round = nx.concat([square.T, nx.flip(square, 0)], axis=1)
+    stacked = nx.stack([turned_round[0], turned_round[1] * 2], axis=1)
+    padded = nx.pad(nx.reshape(stacked, (8,)), 1.5, [(1, 2, 1)])
+    return a + padded[3], b * 0.5 + nx.sum(padded)
+
+
+def reduced(i, s):
+    a, b = s
+    table = a[:6].reshape(2, 3)
+    c = nx.max(table, axis=0) + nx.sum(table, axis=1)[0] - nx.min(b)
+    return a - nx.mean(a) + c[1], nx.cumulative_sum(b) * 0.1 + nx.argmax(a)
+
+
+def multiplied(i, s):
+    a, b = s
+    square = a[:9].reshape(3, 3)
+    c = square @ square.T @ b[:3]
+    return a * 0.5 + nx.einsum("ij,ik->jk", square, square)[1, 2] * 0.01, b * 0.5 + c[0] * 0.01
+
+
+def called(i, s):
+    a, b = s
+    order = nx.argsort(a)
+    taken = nx.take(b, order % 7)
+    return nx.sort(taken) * 0.9, b + nx.cumulative_sum(a)[-1] * 0.01 + nx.linalg.norm(a) * 0.1
+
+
+def mixed(i, s):
+    a, b = s
+    n = (a * 10).astype("int32")
+    wide = (n // 3).astype("float64") + b[0].astype("bfloat16")
+    odd = (n % 2 == 1) & (b > 0)
+    return wide.astype("float32") * 0.1, nx.where(odd, b, -b) + (n ^ i).astype("float32") * 0.01
+
+
+def looped(i, s):
+    a, b = s
+
+    def inner(j, t):
+        # Of the four products only one differs from trip to trip of the inner loop.
+        return t * 0.5 + a[0] * b[1] * (i + 1) + nx.sin(b[2] * 3.0) * j, t[::-1] + a[1]
+
+    left, right = nx.while_loop(
+        lambda t: t[0] < i, lambda t: (t[0] + 1, inner(t[0], t[1][0])), (nx.tensor(0), (a, a))
+    )[1]
+    return left, right * 0.1 + b * 0.5
+
+
+def chosen(i, s):
+    a, b = s
+    a, b = nx.cond(i % 2 == 0, lambda: (b, a), lambda: (a * 0.5, nx.put_slice(b, [1], a[:1])))
+    return nx.cond([(b[0] > 0, lambda: (a, b)), (a[0] > 1, lambda: (b, b))], otherwise=lambda: (a, a))
+
+
+def loop_in_branch(i, s):
+    def grown(t):
+        return counted(lambda j, u: (u[0] + u[1][0] * j, u[1]), 3)(t)
+
+    return nx.cond(s[0][0] > 0, grown, lambda t: (t[0] + 1.0, t[1] * 0.5), s)
+
+
+def checkpointed(i, s):
+    return nx.checkpoint(lambda a, b: (nx.sin(a) + b[0], b * a[1]))(*s)
+
+
+def constant(i, s):
+    a, b = s
+    large = nx.iota((5000,)).astype("float32") + nx.full((5000,), 2.0)
+    return a + large[i] + nx.eye(3)[i % 3, 0], b + nx.tensor([0.5, 0.25, 1.0])[i % 3]
+
+
+BODIES = [
+    passed_on,
+    swapped,
+    doubled,
+    put_into,
+    put_and_read,
+    put_twice,
+    sliced,
+    moved,
+    reduced,
+    multiplied,
+    called,
+    mixed,
+    looped,
+    chosen,
+    loop_in_branch,
+    checkpointed,
+    constant,
+]
+
+
+@pytest.mark.parametrize("sizes", [(12, 12), (12, 5000), (5000, 12), (5000, 5000)])
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_a_loop_gives_what_its_body_gives(body, sizes):
+    if body is swapped or body is chosen or body is doubled or body is called or body is mixed:
+        sizes = (sizes[0], sizes[0])
+    if body is looped and sizes[0] != sizes[1]:
+        pytest.skip("the two are added")
+    check(body, (numbers(sizes[0]), numbers(sizes[1], seed=1)))
+
+
+@pytest.mark.parametrize("size", [1, 4096, 4097])
+def test_values_change_places(size):
+    check(turned, tuple(numbers(size, seed=seed) for seed in range(3)), trips=7)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64", "complex64", "uint8", "int16", "bool"])
+def test_other_dtypes(dtype):
+    def body(i, s):
+        a, b = s
+        both = nx.where(a > b, a, b) if dtype != "complex64" else a * b
+        return (a + both).astype(dtype), (b * both).astype(dtype)
+
+    check(body, (numbers(10, dtype), numbers(10, dtype, seed=1)))
+
+
+def test_no_trip_and_nothing():
+    check(doubled, (numbers(3), numbers(3)), trips=0)
+    check(lambda i, s: (s[0] * 2.0, s[1] + nx.sum(s[0])), (numbers((0, 3)), numbers(2)))
+
+
+def test_what_is_computed_before_a_loop_is_computed_again_for_another_call():
+    def run(scale, x):
+        return counted(lambda i, s: s + nx.exp(scale) * nx.sum(scale * 2.0), 3)(x)
+
+    jitted = nx.jit(run, compiler="evaluator")
+    for seed in range(3):
+        scale, x = numbers(4, seed=seed), numbers(4, seed=seed + 10)
+        expected = x
+        for _ in range(3):
+            expected = expected + nx.exp(scale) * nx.sum(scale * 2.0)
+        same_bits(jitted(scale, x), expected)
+
+
+def test_hooks_of_nested_loops_are_called_in_order():
+    seen = []
+
+    def inner(i, j, t):
+        nx.hook((i, j), lambda pair: seen.append((int(pair[0]), int(pair[1]))))
+        return t + 1.0
+
+    def body(i, s):
+        return nx.cond(i == 1, lambda t: t, counted(functools.partial(inner, i), 2), s)
+
+    found = nx.jit(counted(body, 3), compiler="evaluator")(nx.tensor(0.0))
+    assert float(found) == 4.0
+    assert seen == [(0, 0), (0, 1), (2, 0), (2, 1)]
+
+
+def test_regions_that_are_used_again_and_again_end():
+    # Each level holds the one below twice: written out, it would be thousands of loops.
+    def level(depth):
+        if depth == 0:
+            return lambda x: x * 0.5 + 1.0
+        below = level(depth - 1)
+        once = counted(lambda i, s: below(s), 1)
+        return lambda x: once(x) - once(x * 2.0)
+
+    check(lambda i, s: level(11)(s), nx.tensor(0.25), trips=2)
+
+
+def test_many_values_at_a_time():
+    def body(i, s):
+        rows = [nx.sort(s * float(k)) for k in range(120)]
+        return nx.stack([nx.sum(row * rows[-1]) for row in rows])[:1] * 1e-3 + s
+
+    check(body, numbers(4000), trips=2)
